@@ -6,9 +6,6 @@ from mo_loop import ops
 from mo_loop.graph import Node
 from mo_loop.graph.shape import Shape, is_static
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.activation import AlongAxis
-from mo_loop.ops.arithmetic import Binary, Unary
-from mo_loop.ops.reduction import Reduction
 from mo_loop.transforms.runtime.bodies_for_any_numbers import fit, fit_beside
 
 
@@ -20,7 +17,7 @@ def is_total(node: Node) -> bool:
     shapes = [None if each is None else each.shape for each in types]
     if isinstance(node, ops.Divide | ops.FloorMod | ops.Mod | ops.Power) and not node.inputs[0].dtype.is_float:
         return False
-    if isinstance(node, Binary | ops.Select):
+    if isinstance(node, ops.Binary | ops.Select):
         return fit(shapes)
     if isinstance(node, ops.MatMul):
         return _is_total_product(node, shapes)
@@ -38,9 +35,10 @@ def is_total(node: Node) -> bool:
     if isinstance(node, ops.Split | ops.VariadicSplit):
         axes = node.operands[1].type.integers
         return _has_known_parameters(node) and isinstance((shapes[0] or ())[(axes or (0,))[0]], int)
-    if isinstance(node, Reduction | ops.Unsqueeze | ops.Transpose | ops.CumSum | ops.MVN | ops.NormalizeL2 | ops.Tile):
+    checked = (ops.Reduction, ops.Unsqueeze, ops.Transpose, ops.CumSum, ops.MVN, ops.NormalizeL2, ops.Tile)
+    if isinstance(node, checked):
         return _has_known_parameters(node)
-    return isinstance(node, Unary | AlongAxis | ops.Convert | ops.Identity | ops.ShapeOf)
+    return isinstance(node, ops.Unary | ops.AlongAxis | ops.Convert | ops.Identity | ops.ShapeOf)
 
 
 def _has_known_parameters(node: Node) -> bool:

@@ -20,13 +20,14 @@ FAMILIES: dict[str, str] = {
     "arithmetic": "Unary Binary Add Subtract Multiply Divide FloorMod Mod Power Maximum Minimum SquaredDifference "
     "Abs Ceiling Floor Negative Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf "
     "Round CumSum",
-    "comparison": "Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr LogicalXor LogicalNot "
-    "BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift BitwiseRightShift Select IsNaN IsInf IsFinite",
+    "comparison": "Comparison Classification Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr "
+    "LogicalXor LogicalNot BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift BitwiseRightShift Select IsNaN "
+    "IsInf IsFinite",
     "casting": "Convert",
     "quantization": "FakeQuantize Quantize Dequantize DynamicQuantize IntegerMatMul RoundedOrExact",
     "reduction": "Reduction ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogicalAnd "
     "ReduceLogicalOr",
-    "activation": "AlongAxis ReLU PReLU Sigmoid Elu Selu HardSigmoid Clamp HSigmoid HSwish Swish Mish SoftPlus "
+    "activation": "AlongAxis Scaled ReLU PReLU Sigmoid Elu Selu HardSigmoid Clamp HSigmoid HSwish Swish Mish SoftPlus "
     "SoftSign Gelu Softmax LogSoftmax",
     "linear": "MatMul Einsum Inverse",
     "dot_product_attention": "ScaledDotProductAttention",
@@ -39,13 +40,13 @@ FAMILIES: dict[str, str] = {
     "embedding": "EmbeddingBagOffsetsSum EmbeddingBagPackedSum",
     "convolution": "Filtered Convolution GroupConvolution ConvolutionBackpropData GroupConvolutionBackpropData",
     "pooling": "Pooling MaxPool MaxPool8 MaxPool14 AvgPool AvgPool14",
-    "resize": "Interpolate Interpolate11",
+    "resize": "Resizing Interpolate Interpolate11",
     "detection": "NonMaxSuppression NonMaxSuppression9 ROIAlign ROIAlign9 ROIPooling GridSample DeformableConvolution "
     "Col2Im",
     "proposals": "PriorBox PriorBoxClustered DetectionOutput GenerateProposals ExperimentalDetectronDetectionOutput "
     "ExperimentalDetectronGenerateProposalsSingleImage ExperimentalDetectronPriorGridGenerator "
     "ExperimentalDetectronROIFeatureExtractor ExperimentalDetectronTopKROIs",
-    "fourier": "DFT IDFT RDFT IRDFT",
+    "fourier": "Fourier DFT IDFT RDFT IRDFT",
     "random": "RandomUniform",
     "variables": "ReadValue Assign",
     "recurrent": "LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence",

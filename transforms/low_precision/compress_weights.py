@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use
 from mo_loop.ops.base import Result
-from mo_loop.ops.convolution import ConvolutionBackpropData
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.low_precision.saturation import (
     PRODUCTS,
@@ -124,6 +123,6 @@ def _fits(use: Use, axes: set[int], block_axis: int | None, has_zero_points: boo
         return block_axis == summed if block_axis is not None else summed not in axes
     if isinstance(node, ops.Gather) and port == 0:
         return rank == 2 and (block_axis == 1 or (block_axis is None and 1 not in axes))
-    if isinstance(node, ConvolutionBackpropData):
+    if isinstance(node, ops.ConvolutionBackpropData):
         return not has_zero_points
     return not isinstance(node, ops.Gather | Result)

@@ -14,11 +14,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
-from mo_loop.ops.comparison import Comparison
-from mo_loop.ops.convolution import Convolution
-from mo_loop.ops.reduction import Reduction
 from mo_loop.support.reached import reached
 from mo_loop.transforms.function_pass import FunctionPass
 
@@ -26,12 +22,12 @@ PRECISE = "precise"
 """The name of the mark in the rt_info of a layer."""
 
 _KEEPING = (
-    Binary, Reduction, ops.Movement, ops.Abs, ops.Negative, ops.Sign, ops.Clamp, ops.ReLU, ops.Select, ops.CumSum,
-    ops.Range, ops.Concat, ops.Pad, ops.Convert,
+    ops.Binary, ops.Reduction, ops.Movement, ops.Abs, ops.Negative, ops.Sign, ops.Clamp, ops.ReLU, ops.Select,
+    ops.CumSum, ops.Range, ops.Concat, ops.Pad, ops.Convert,
 )  # fmt: skip
 _ROUNDING = (ops.Floor, ops.Ceiling, ops.Round)
 _DIVIDING = (ops.Divide, ops.Power, ops.ReduceMean, ops.ReduceL2)
-_PRODUCTS = (ops.MatMul, Convolution)
+_PRODUCTS = (ops.MatMul, ops.Convolution)
 
 _FRACTION, _WHOLE = 1, 2
 _LOOKED_AT = 1 << 16
@@ -68,7 +64,7 @@ class KeepIntegersPrecise(FunctionPass):
             elif not isinstance(node, _KEEPING):
                 level = 0
             levels |= {each: level for each in node.outputs if _is_float(each)}
-            if isinstance(node, ops.Convert | Comparison) and level and read and not _is_float(node.outputs[0]):
+            if isinstance(node, ops.Convert | ops.Comparison) and level and read and not _is_float(node.outputs[0]):
                 ends.append(node)
 
         def makers(node: Node) -> list[Node]:

@@ -16,7 +16,6 @@ from mo_loop.errors import ConversionWarning
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import i4, i8, u4, u8
 from mo_loop.ops.base import Constant
-from mo_loop.ops.linear import MatMul
 from mo_loop.transforms.low_precision.saturation import has_quantised_activations
 from mo_loop.transforms.operands import behind
 
@@ -33,7 +32,7 @@ def rounded_products(graph: Graph) -> list[Node]:
     options = graph.rt_info.get("runtime_options", {})
     if str(options.get(PROPERTY, GROUP)) == "0" or options.get("EXECUTION_MODE_HINT") == "ACCURACY":
         return []
-    return [node for scope in graph.scopes() for node in scope.of(MatMul) if _is_rounded(node)]
+    return [node for scope in graph.scopes() for node in scope.of(ops.MatMul) if _is_rounded(node)]
 
 
 def rounding_text(count: int) -> str:
@@ -51,7 +50,7 @@ def rounding_warning(graph: Graph) -> ConversionWarning | None:
     return ConversionWarning(rounding_text(len(found)), where=found[0].origin, code="ML500") if found else None
 
 
-def _is_rounded(product: MatMul) -> bool:
+def _is_rounded(product: ops.MatMul) -> bool:
     activations, weights = product.operands
     shape = weights.shape
     if activations.dtype.bits != 32 or shape is None or len(shape) < 2 or not all(isinstance(d, int) for d in shape):

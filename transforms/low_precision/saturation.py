@@ -22,15 +22,13 @@ from mo_loop.errors import ConversionWarning
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import Shape
 from mo_loop.ops.base import Constant
-from mo_loop.ops.convolution import ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData
-from mo_loop.ops.linear import MatMul
 from mo_loop.ops.quantization import Array, FakeQuantize, pairs_exceed
 from mo_loop.transforms.operands import behind
 
 LEVELS = 256
 """The levels of a FakeQuantize that the runtime computes in 8 bits."""
 
-PRODUCTS = (MatMul, ops.Filtered)
+PRODUCTS = (ops.MatMul, ops.Filtered)
 
 _KEEPING = (
     ops.View, ops.Transpose, ops.Slice, ops.Gather, ops.Split, ops.VariadicSplit, ops.Concat, ops.DepthToSpace,
@@ -94,10 +92,10 @@ def multiplies_activations(product: Node) -> bool:
 def saturates(product: Node, weights: Array) -> bool:
     """Whether a product of activations in 8 bits with the integers of its second operand saturates."""
     shape = product.operands[1].shape
-    if isinstance(product, GroupConvolution) and shape is not None and shape[2] == 1:
+    if isinstance(product, ops.GroupConvolution) and shape is not None and shape[2] == 1:
         return False
     activations = _activations(product.inputs[0])
-    if isinstance(product, ConvolutionBackpropData) and activations is not None and _is_symmetric(activations):
+    if isinstance(product, ops.ConvolutionBackpropData) and activations is not None and _is_symmetric(activations):
         return True
     return pairs_exceed(_columns(product, shape, weights))
 
@@ -124,9 +122,9 @@ def _columns(product: Node, shape: Shape, weights: Array) -> Array:
     """One row for each sum of products; a single one if the weights have another shape than the operand."""
     if weights.ndim < 2 or weights.shape != shape:
         return weights.reshape(1, -1)
-    if isinstance(product, MatMul):
+    if isinstance(product, ops.MatMul):
         rows = weights if product.transpose_b else np.swapaxes(weights, -1, -2)
         return rows.reshape(-1, rows.shape[-1])
-    at = int(isinstance(product, GroupConvolution | GroupConvolutionBackpropData))
-    rows = np.swapaxes(weights, at, at + 1) if isinstance(product, ConvolutionBackpropData) else weights
+    at = int(isinstance(product, ops.GroupConvolution | ops.GroupConvolutionBackpropData))
+    rows = np.swapaxes(weights, at, at + 1) if isinstance(product, ops.ConvolutionBackpropData) else weights
     return rows.reshape(math.prod(rows.shape[: at + 1]), -1)

@@ -11,7 +11,6 @@ from mo_loop import ops
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Parameter
 from mo_loop.preprocessing.per_input import BRACKETS, PerInput
 from mo_loop.transforms.function_pass import FunctionPass
@@ -37,7 +36,7 @@ class ChannelValues(FunctionPass):
 
     bodies = "never"
 
-    operation: ClassVar[type[Binary]]
+    operation: ClassVar[type[ops.Binary]]
     neutral: ClassVar[float]
     """The number that changes nothing."""
     step: ClassVar[str]

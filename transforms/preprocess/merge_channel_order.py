@@ -20,7 +20,6 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Identity
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import drop_dead, replace_output
@@ -119,9 +118,9 @@ def _passed(use: Use, at: Ordered, plan: ChannelMerge) -> list[Ordered]:
         return _grouped(node, at, plan)
     if type(node) is ops.Convolution and use.port == 0:
         return _absorbed(node, at, CHANNEL, plan)
-    if isinstance(node, Unary | Identity | ops.Convert | ops.Transpose) and at.axis in node.axis_map(use.port):
+    if isinstance(node, ops.Unary | Identity | ops.Convert | ops.Transpose) and at.axis in node.axis_map(use.port):
         return [at._replace(value=node.output, axis=node.axis_map(use.port).index(at.axis))]
-    if isinstance(node, Binary):
+    if isinstance(node, ops.Binary):
         return _with_constant(node, 1 - use.port, at, plan)
     pads = [node.integers(name) for name in ("begin", "end")] if isinstance(node, ops.Pad) and not use.port else []
     if pads and all(each and each[at.axis] == 0 for each in pads):
@@ -157,7 +156,7 @@ def _grouped(node: ops.GroupConvolution, at: Ordered, plan: ChannelMerge) -> lis
     return [Ordered(node.output, CHANNEL, order)]
 
 
-def _with_constant(node: Binary, port: int, at: Ordered, plan: ChannelMerge) -> list[Ordered]:
+def _with_constant(node: ops.Binary, port: int, at: Ordered, plan: ChannelMerge) -> list[Ordered]:
     """An element-wise operation with a constant that has one value per channel or one for all."""
     constant = _plain(node, port, plan)
     if constant is None:

@@ -11,14 +11,11 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import Shape, is_static, normalise_axis
 from mo_loop.graph.types import string
-from mo_loop.ops.arithmetic import Binary, Divide, FloorMod, Mod, Unary
 from mo_loop.ops.base import Constant, Identity, Parameter, Result
-from mo_loop.ops.comparison import Classification, Select
 from mo_loop.ops.control import If
-from mo_loop.ops.reduction import Reduction
 
-ELEMENTWISE = (Unary, Binary, Select, Classification, Identity, ops.Convert)
-FOR_ALL_NUMBERS = (Parameter, Result, Constant, Reduction, ops.ShapeOf, ops.View)
+ELEMENTWISE = (ops.Unary, ops.Binary, ops.Select, ops.Classification, Identity, ops.Convert)
+FOR_ALL_NUMBERS = (Parameter, Result, Constant, ops.Reduction, ops.ShapeOf, ops.View)
 """Operations that read the numbers of their first input alone, if the other ones are constants."""
 
 
@@ -34,7 +31,7 @@ def cannot_fail(node: Node) -> bool:
         return False
     if isinstance(node, If):
         return all(map(is_harmless, node.bodies))
-    if isinstance(node, Divide | Mod | FloorMod):
+    if isinstance(node, ops.Divide | ops.Mod | ops.FloorMod):
         return _has_divisor(node) and _fit(values)
     if isinstance(node, ELEMENTWISE):
         return _fit(values)
@@ -49,7 +46,7 @@ def cannot_fail(node: Node) -> bool:
     return isinstance(node, FOR_ALL_NUMBERS) and all(isinstance(each.node, Constant) for each in values[1:])
 
 
-def _has_divisor(node: Binary) -> bool:
+def _has_divisor(node: ops.Binary) -> bool:
     """Whether no division by 0 can end the process."""
     divisor = node.operands[1]
     known = divisor.type.integers if divisor.constant is None else divisor.constant

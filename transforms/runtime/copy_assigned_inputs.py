@@ -9,12 +9,11 @@ from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.shape import element_count, is_static, of_declared_sizes
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control
-from mo_loop.ops.reduction import Reduction
 from mo_loop.target import Gap
 from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
 from mo_loop.transforms.runtime.memory import computed_from_constants, is_in_place
 
-REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, Reduction)
+REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, ops.Reduction)
 """Operations that the runtime removes, or makes a view of, where they change nothing but the shape or the type."""
 
 

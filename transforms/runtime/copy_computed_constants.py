@@ -8,17 +8,14 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import element_count, is_static
 from mo_loop.graph.types import string
-from mo_loop.ops.activation import PReLU
-from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Op
-from mo_loop.ops.comparison import Select
 from mo_loop.ops.control import Control
 from mo_loop.target import ERROR, NEVER, Gap, Processor
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.memory import computed_from_constants
 
-ELEMENTWISE = (Binary, Select, PReLU)
+ELEMENTWISE = (ops.Binary, ops.Select, ops.PReLU)
 """Operations that write into the memory of their first input. A chain of them is one operation of the runtime, so the
 first input of the chain may be any input of its nodes."""
 

@@ -8,7 +8,6 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import f32, i32
-from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
@@ -139,7 +138,7 @@ def overwritten(node: Iteration) -> list[Parameter]:
 
 def _overwrites(reader: Node, changing: set[Node]) -> bool:
     """Whether a reader may write into an invariant that it reads, or return a view that is written into."""
-    if isinstance(reader, Binary):
+    if isinstance(reader, ops.Binary):
         views = [value for value in reader.operands if is_in_place(value.node)]
         return reader.output.rank == 0 and bool(views)
     return is_in_place(reader) and not _copies(reader, changing)

@@ -10,7 +10,6 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dimension, now
 from mo_loop.graph.shape import Shape, assume_fixed, of_declared_sizes
 from mo_loop.graph.types import i64
-from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
 from mo_loop.transforms.function_pass import FunctionPass
@@ -71,12 +70,12 @@ class PreserveEmptyBroadcasts(FunctionPass):
     def _move_each(self, graph: Graph) -> bool:
         changed = False
         for node in list(graph.ordered()) if graph.of(ops.Broadcast) else ():
-            if isinstance(node, Binary) and not self.leaves(node):
+            if isinstance(node, ops.Binary) and not self.leaves(node):
                 changed = self._move(node) or changed
         self.at = None
         return changed
 
-    def _move(self, node: Binary) -> bool:
+    def _move(self, node: ops.Binary) -> bool:
         for port, value in enumerate(node.inputs):
             other = node.inputs[1 - port]
             if value is None or other is None or not _has_run_time_target(value):

@@ -15,13 +15,7 @@ from typing import Any
 from mo_loop import ops
 from mo_loop.graph import Node
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.ops.activation import AlongAxis
-from mo_loop.ops.comparison import Comparison
-from mo_loop.ops.fourier import Fourier
-from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.recurrent import Sequence
-from mo_loop.ops.reduction import Reduction
-from mo_loop.ops.resize import Resizing
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.operands import behind, integers
 
@@ -54,7 +48,7 @@ def _reads_lengths(node: Node, port: int) -> bool:
     """Whether an input is lengths of sequences: of a recurrent layer, or in range(T) < lengths."""
     if isinstance(node, Sequence):
         return port == len(node.outputs)
-    if not isinstance(node, Comparison):
+    if not isinstance(node, ops.Comparison):
         return False
     other = node.inputs[1 - port]
     return other is not None and isinstance(behind(other, (ops.View, ops.Convert)).node, ops.Range)
@@ -94,7 +88,8 @@ def _in_windows(node: Any, port: int, axis: int) -> str:
         sums = isinstance(node, ops.Convolution) and not isinstance(node, ops.GroupConvolution)
         return "sums over all steps" if port == 0 and axis == 1 and sums else ""
     count = len(x.shape) - 2
-    kernel = node.kernel if isinstance(node, Pooling) else None if filters is None else (filters.shape or ())[-count:]
+    sizes = () if filters is None else filters.shape or ()
+    kernel = node.kernel if isinstance(node, ops.Pooling) else sizes[-count:]
     if not kernel or not isinstance(kernel[at], int) or len(node.strides) != count:
         return ""
     if kernel[at] > 1:
@@ -122,8 +117,8 @@ def _grouped(node: Node, port: int, axis: int) -> str:
 
 
 _RULES: tuple[tuple[Any, Callable[[Any, int, int], str]], ...] = (
-    (Reduction, _along("reduces all steps to one value")),
-    ((AlongAxis, ops.MVN, ops.NormalizeL2, ops.LRN), _along("normalises over all steps")),
+    (ops.Reduction, _along("reduces all steps to one value")),
+    ((ops.AlongAxis, ops.MVN, ops.NormalizeL2, ops.LRN), _along("normalises over all steps")),
     (ops.TopK, _along("chooses among all steps")),
     (ops.CumSum, _along("adds up the steps")),
     (ops.GroupNormalization, _grouped),
@@ -134,6 +129,6 @@ _RULES: tuple[tuple[Any, Callable[[Any, int, int], str]], ...] = (
     (ops.Slice, _sliced),
     ((ops.Split, ops.VariadicSplit), _along("splits the sequence")),
     (ops.ReverseSequence, _along("reads the sequence backwards")),
-    (Fourier, _along("transforms the whole sequence")),
-    (Resizing, _along("resizes the sequence")),
+    (ops.Fourier, _along("transforms the whole sequence")),
+    (ops.Resizing, _along("resizes the sequence")),
 )

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.ops.activation import AlongAxis
-from mo_loop.ops.arithmetic import Binary
-from mo_loop.ops.reduction import Reduction
 from mo_loop.transforms.loops.lifted import Lifted, Rule, Steps, again, shifted, vector
 
 
-def broadcasting(node: Binary, xs: Sequence[Lifted], steps: Steps) -> Value:
+def broadcasting(node: ops.Binary, xs: Sequence[Lifted], steps: Steps) -> Value:
     """f(a, b)"""
     rank = max(x.rank for x in xs)
     made: Value = again(node, *(steps.wide(x, rank) for x in xs), auto_broadcast="numpy")
@@ -41,13 +38,13 @@ def with_slopes(node: ops.PReLU, xs: Sequence[Lifted], steps: Steps) -> Value | 
 
 
 RULES: dict[type, Rule] = {
-    Binary: broadcasting,
+    ops.Binary: broadcasting,
     ops.Select: broadcasting,
     ops.Elementwise: of_first,
     ops.Identity: of_first,
     ops.PReLU: with_slopes,
-    AlongAxis: shifted,
-    Reduction: shifted,
+    ops.AlongAxis: shifted,
+    ops.Reduction: shifted,
     ops.MVN: shifted,
     ops.NormalizeL2: shifted,
     ops.CumSum: shifted,

@@ -9,7 +9,6 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.shape import is_static, of_declared_sizes
 from mo_loop.ops.base import Constant, Result
-from mo_loop.ops.comparison import Comparison
 from mo_loop.support.reached import reached
 from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor
 from mo_loop.transforms.operands import order_of
@@ -110,7 +109,7 @@ class MaximumBehindAttention(MaximumRule):
         rank, is_known = node.output.rank, is_static(of_declared_sizes(node.output.shape))
         for reader in _elementwise_readers(node.output):
             has_more = rank is not None and reader.output.rank is not None and reader.output.rank > rank
-            is_compared = is_known and isinstance(reader, Comparison) and not _reads_constant(reader)
+            is_compared = is_known and isinstance(reader, ops.Comparison) and not _reads_constant(reader)
             if has_more or is_compared:
                 return node.output
         return None

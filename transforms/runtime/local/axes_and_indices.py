@@ -11,7 +11,6 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
-from mo_loop.ops.activation import PReLU
 from mo_loop.ops.base import Constant
 from mo_loop.ops.signs import is_not_negative
 from mo_loop.ops.slicing import END
@@ -128,7 +127,7 @@ def _is_inverted(node: Node, axis: int, order: Sequence[int]) -> bool:
         return False
     if any(order[each] != place for place, each in enumerate(order)):
         return True
-    return any(isinstance(each, PReLU) or _pads(each, axis) for each in node.graph.descendants([node]))
+    return any(isinstance(each, ops.PReLU) or _pads(each, axis) for each in node.graph.descendants([node]))
 
 
 def _pads(node: Node, axis: int) -> bool:

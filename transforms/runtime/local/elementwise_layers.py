@@ -7,8 +7,6 @@ from functools import cached_property
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.types import ElementType, boolean, i32, i64
-from mo_loop.ops.activation import PReLU
-from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity
 from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor, ReleaseRange
 from mo_loop.transforms.operands import behind
@@ -101,7 +99,7 @@ class EmptyConstantsToMaximum(LocalRule):
 
     pattern = wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide), when=_reads_empty_constant)
 
-    def form(self, node: Binary) -> Node:
+    def form(self, node: ops.Binary) -> Node:
         a, b = node.operands
         return ops.Maximum(a, b, auto_broadcast=node.auto_broadcast)
 
@@ -212,9 +210,9 @@ class UnsqueezeToConstantRank(LocalRule):
         "than the other input loses the new dimensions",
     ),)  # fmt: skip
 
-    pattern = wrap_type(Binary, when=_reads_one_element)
+    pattern = wrap_type(ops.Binary, when=_reads_one_element)
 
-    def form(self, node: Binary) -> Node | None:
+    def form(self, node: ops.Binary) -> Node | None:
         for port, (value, constant) in enumerate(both_orders(node)):
             if is_one_element(constant) and not isinstance(value.node, Constant) and value.rank is not None:
                 missing = constant.type.rank - value.type.rank
@@ -244,9 +242,9 @@ class MakeConstantsScalar(LocalRule):
         ),
     )  # fmt: skip
 
-    pattern = wrap_type((Binary, PReLU), when=_reads_one_element)
+    pattern = wrap_type((ops.Binary, ops.PReLU), when=_reads_one_element)
 
-    def form(self, node: Binary | PReLU) -> Node | None:
+    def form(self, node: ops.Binary | ops.PReLU) -> Node | None:
         changed = False
         for port, (constant, other) in enumerate(both_orders(node)):
             if is_one_element(constant) and constant.rank and _may_be_scalar(node, port, constant, other):
@@ -257,13 +255,13 @@ class MakeConstantsScalar(LocalRule):
         return node if changed else None
 
 
-def _may_be_scalar(node: Binary | PReLU, port: int, constant: Value, other: Value) -> bool:
-    if isinstance(node, PReLU):
+def _may_be_scalar(node: ops.Binary | ops.PReLU, port: int, constant: Value, other: Value) -> bool:
+    if isinstance(node, ops.PReLU):
         return port == 1 and other.rank == 0
     return node.auto_broadcast == "numpy" and constant.only_use is None and (other.rank or 0) >= constant.type.rank
 
 
-_EXCHANGED: dict[type[Node], type[Binary]] = {
+_EXCHANGED: dict[type[Node], type[ops.Binary]] = {
     **{each: each for each in (
         ops.Add, ops.Multiply, ops.Maximum, ops.Minimum, ops.Equal, ops.NotEqual, ops.SquaredDifference,
     )},
@@ -293,7 +291,7 @@ class ConvertFirst(LocalRule):
         (*_EXCHANGED, ops.FloorMod, ops.Mod, ops.Power), when=lambda y: _is_widened(y.node.operands[1])
     )
 
-    def form(self, node: Binary) -> Node | None:
+    def form(self, node: ops.Binary) -> Node | None:
         x, converted = node.operands
         if is_weights(converted):
             return None

@@ -9,10 +9,7 @@ from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import element_count, is_static
 from mo_loop.graph.types import f64
-from mo_loop.ops.activation import PReLU, Scaled
-from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
-from mo_loop.ops.reduction import Reduction
 from mo_loop.target import NEVER, Gap, Processor, without_avx512
 from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import wrap_type
@@ -25,7 +22,7 @@ from mo_loop.transforms.runtime.local.rule import (
     is_weights,
 )
 
-FUSED = (Binary, Unary, PReLU, Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
+FUSED = (ops.Binary, ops.Unary, ops.PReLU, ops.Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
 """Operations that the runtime fuses into the operation before, if their other inputs are constants."""
 MOVES = ops.View, ops.Transpose, ops.Convert
 """Operations that may be between a FakeQuantize and a product."""
@@ -48,7 +45,7 @@ class MaximumOfDivisor(MaximumRule):
         "a constant of integers that is divided by a reduction or a product of matrices divides it instead",
     ),)  # fmt: skip
 
-    pattern = wrap_type((Reduction, ops.MatMul))
+    pattern = wrap_type((ops.Reduction, ops.MatMul))
 
     def place(self, node: Node) -> Value | None:
         for reader, _ in _constants_behind(node.outputs[0], moves=MOVED):
@@ -87,9 +84,9 @@ class MaximumBehindReduction(MaximumRule):
         ),
     )  # fmt: skip
 
-    pattern = wrap_type(Reduction)
+    pattern = wrap_type(ops.Reduction)
 
-    def place(self, node: Reduction) -> Value | None:
+    def place(self, node: ops.Reduction) -> Value | None:
         data, gone = node.operands[0], node.along
         if gone is None:
             return None
@@ -297,6 +294,6 @@ def _constants_behind(
 def _varying(node: Node, constant: Value, rank: int) -> list[int]:
     """The dimensions of a tensor of `rank` dimensions along which `constant` varies."""
     dims = () if is_one_element(constant) else constant.type.dims
-    if isinstance(node, PReLU | ops.BatchNormInference) and len(dims) == 1 and rank > 1:
+    if isinstance(node, ops.PReLU | ops.BatchNormInference) and len(dims) == 1 and rank > 1:
         return [1]
     return [axis for axis, size in enumerate(dims, rank - len(dims)) if size != 1]

@@ -10,9 +10,7 @@ from mo_loop.graph.dimension import high
 from mo_loop.graph.shape import assume_fixed, is_static, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import u2, u4
-from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
-from mo_loop.ops.reduction import Reduction
 from mo_loop.ops.slicing import END, FAR
 from mo_loop.target import ERROR, NEVER, Gap, Processor
 from mo_loop.transforms.operands import integers, order_of
@@ -36,9 +34,9 @@ class ReduceBeforeTranspose(LocalRule):
         "that does not belong to the tensors", until="2025.2.0",
     ),)  # fmt: skip
 
-    pattern = wrap_type(Reduction, attributes={"keep_dims": False})
+    pattern = wrap_type(ops.Reduction, attributes={"keep_dims": False})
 
-    def form(self, node: Reduction) -> Node | None:
+    def form(self, node: ops.Reduction) -> Node | None:
         data, gone = node.operands[0], node.along
         convert = data.node if isinstance(data.node, ops.Convert) else None
         transpose = (convert.operands[0] if convert else data).node
@@ -63,9 +61,9 @@ class ReduceBeforeUnsqueeze(LocalRule):
         "reduces other dimensions, has them at other places, or does not compile",
     ),)  # fmt: skip
 
-    pattern = wrap_type(Reduction, wrap_type((ops.Unsqueeze, ops.Reshape)), any_input(is_constant()))
+    pattern = wrap_type(ops.Reduction, wrap_type((ops.Unsqueeze, ops.Reshape)), any_input(is_constant()))
 
-    def form(self, node: Reduction) -> Node | None:
+    def form(self, node: ops.Reduction) -> Node | None:
         data, gone = node.operands[0], node.along
         x, inserted = data.node.operands[0], _inserted_axes(data.node)
         if not inserted or not gone:
@@ -121,7 +119,7 @@ class SqueezeReducedDimensions(LocalRule):
         while _is_reshape(source.node):
             source = source.node.operands[0]
         reduction = source.node
-        if not isinstance(reduction, Reduction) or reduction.keep_dims or not source.rank or not _is_reshape(node):
+        if not isinstance(reduction, ops.Reduction) or reduction.keep_dims or not source.rank or not _is_reshape(node):
             return None
         data, axes = reduction.operands
         moved = node.outputs[0]
@@ -177,7 +175,7 @@ class MoveSqueezeBeforeBinary(LocalRule):
         "other input too, if that is another `Unsqueeze` with fewer dimensions",
     ),)  # fmt: skip
 
-    pattern = wrap_type(ops.Squeeze, wrap_type(Binary), any_input())
+    pattern = wrap_type(ops.Squeeze, wrap_type(ops.Binary), any_input())
 
     def form(self, node: ops.Squeeze) -> Node | None:
         data, axes = node.operands[0], node.along

@@ -11,7 +11,6 @@ from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.dimension import low, now
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.slicing import FAR
 from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor, ReleaseRange, without_avx512
@@ -20,7 +19,7 @@ from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
 from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule, is_doubled, is_of_rows
 
-FUSED = (Unary, Binary, ops.View)
+FUSED = (ops.Unary, ops.Binary, ops.View)
 """Operations that the runtime may compute as a part of the convolution before them."""
 
 
