@@ -138,12 +138,11 @@ def _read(node: Node, derived: dict[Value, Items], entries: dict[Node, Invariant
 
 
 def _gathered(node: ops.Gather, derived: dict[Value, Items], entry: Invariant) -> SliceRead:
-    data, index, axis = node.inputs
-    assert data is not None and index is not None and axis is not None
+    data, index = node.operands[:2]
     items = derived.get(index)
-    if items is None or len(items) != 1 or node.batch_dims or axis.type.integers is None or index.rank is None:
+    if items is None or len(items) != 1 or node.batch_dims or node.along is None or index.rank is None:
         raise _OtherUse("a Gather by the iteration number reads several slices, or along an unknown axis")
-    at = normalise_axis(axis.type.integers[0], len(data.type.dims))
+    (at,) = node.along
     length = data.type.dims[at]
     for reverse, starts in ((False, (0, -length)), (True, (length - 1, -1))):
         if items[0].factor == (-1 if reverse else 1) and items[0].offset in starts:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Result
 from mo_loop.ops.port_map import Concatenated
 from mo_loop.transforms.loops.chunks import Chunks, Decay
@@ -306,10 +306,10 @@ def _by_sum(state: State, node: ops.Multiply, value: Value, is_after: bool) -> _
     if query is None or use is None or not isinstance(use.node, ops.ReduceSum):
         return None
     total, rank = use.node, state.initial.type.rank
-    axes = total.operands[1].type.integers
+    axes = total.along
     if axes is None or len(axes) != 1 or not 1 <= query.rank <= rank or node.output.rank != rank:
         return None
-    axis = normalise_axis(axes[0], rank) - rank
+    axis = axes[0] - rank
     if axis == -2 and query.rank > 1 and query.dims[-2:] == (state.initial.type.dims[-2], 1):
         shaped = _as_is if total.keep_dims else lambda made: squeezed(made, made.type.rank - 2)
         return _Read(total.output, _swapped(query), is_after, False, shaped)

@@ -1,5 +1,5 @@
 """The axes of values that are those of the sequence over which loops step, and the operations that mix the steps along
-them.
+them: their result for one step depends on other steps.
 
 Where the length is a symbol, every dimension with it is such an axis. Where the model has one step already, the axes
 are followed from the sliced inputs of the loops, backwards to the inputs of the model and from there forwards:
@@ -8,14 +8,22 @@ are followed from the sliced inputs of the loops, backwards to the inputs of the
     %t = Transpose(%x, [1, 0, 2])                    axis 1, because of %y
     %y, %h = GRUSequence(%t, ..)                     steps along axis 1 of %t
     %m = ReduceMean(%y, [2])                         mixes the steps
+
+An operation that mixes steps gives other numbers outside a loop when the sequence comes step by step. Only certain
+cases count:
+
+    mixing(ReduceMean(x, [0]), 0, 0)          "reduces all steps to one value"   x[T,B,3]: one step has no others
+    mixing(Convolution(x, w), 0, 2)           "has a window of 3 steps"
+    mixing(Transpose(x, [1, 0, 2]), 0, 0)     ""
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Symbol
 from mo_loop.graph.shape import normalise_axis
@@ -23,8 +31,9 @@ from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Sequence
+from mo_loop.ops.slicing import FAR
 from mo_loop.support.reached import reached
-from mo_loop.transforms.states.mixing import mixing, serves_lengths
+from mo_loop.transforms.operands import behind, integers
 from mo_loop.transforms.states.step_indices import indexed_data
 
 Axis: TypeAlias = tuple[Value, int]
@@ -149,3 +158,120 @@ def _behind_branch(node: Result, axis: int) -> list[Axis]:
         return []
     pairs = zip(owner.output_map, owner.outputs, strict=True)
     return [(output, axis) for entry, output in pairs if node in (entry.then, entry.else_)]
+
+
+# -- how an operation mixes steps
+
+
+def mixing(node: Node, port: int, axis: int) -> str:
+    """How a node makes elements along an axis of an input depend on each other; empty if it does not."""
+    for kinds, rule in _RULES:
+        if isinstance(node, kinds):
+            return rule(node, port, axis)
+    return ""
+
+
+def serves_lengths(node: Node) -> bool:
+    """Whether the results of a node only become sizes, and lengths of sequences: those are counted in each step."""
+    pending, seen = [node], {node}
+    while pending:
+        for output in pending.pop().outputs:
+            for reader, port in output.uses:
+                if isinstance(reader, ops.ShapeOf) or _reads_lengths(reader, port):
+                    continue
+                if not reader.outputs or reader.bodies:
+                    return False
+                if reader not in seen:
+                    seen.add(reader)
+                    pending.append(reader)
+    return True
+
+
+def _reads_lengths(node: Node, port: int) -> bool:
+    """Whether an input is lengths of sequences: of a recurrent layer, or in range(T) < lengths."""
+    if isinstance(node, Sequence):
+        return port == len(node.outputs)
+    if not isinstance(node, ops.Comparison):
+        return False
+    other = node.inputs[1 - port]
+    return other is not None and isinstance(behind(other, (ops.View, ops.Convert)).node, ops.Range)
+
+
+def _rank(node: Node, port: int = 0) -> int:
+    value = node.inputs[port]
+    return 0 if value is None or value.shape is None else len(value.shape)
+
+
+def _along(text: str) -> Callable[[Any, int, int], str]:
+    """The rule of an operation that works along axes."""
+    return lambda node, port, axis: text if port == 0 and axis in (node.along or ()) else ""
+
+
+def _sliced(node: ops.Slice, port: int, axis: int) -> str:
+    """Backwards, or a part; one step has the first and the last element alone."""
+    starts, stops, steps = (integers(node, place) for place in (1, 2, 3))
+    axes = integers(node, 4) if len(node.inputs) > 4 else tuple(range(len(steps or ())))
+    if port != 0 or steps is None or axes is None:
+        return ""
+    place = next((place for place, at in enumerate(axes) if normalise_axis(at, _rank(node)) == axis), None)
+    if place is None:
+        return ""
+    if steps[place] < 0:
+        return "reads the sequence backwards"
+    start = 0 if starts is None else starts[place]
+    stop = FAR if stops is None else stops[place]
+    is_last = start == -1 and stop >= FAR
+    return "leaves out some steps" if (start != 0 and not is_last) or stop < 0 or steps[place] > 1 else ""
+
+
+def _in_windows(node: Any, port: int, axis: int) -> str:
+    x, filters = node.inputs[0], node.inputs[1] if len(node.inputs) > 1 else None
+    at = axis - 2
+    if port != 0 or x.shape is None or at < 0:
+        sums = isinstance(node, ops.Convolution) and not isinstance(node, ops.GroupConvolution)
+        return "sums over all steps" if port == 0 and axis == 1 and sums else ""
+    count = len(x.shape) - 2
+    sizes = () if filters is None else filters.shape or ()
+    kernel = node.kernel if isinstance(node, ops.Pooling) else sizes[-count:]
+    if not kernel or not isinstance(kernel[at], int) or len(node.strides) != count:
+        return ""
+    if kernel[at] > 1:
+        return f"has a window of {kernel[at]} steps"
+    return "leaves out some steps" if node.strides[at] > 1 else ""
+
+
+def _multiplied(node: ops.MatMul, port: int, axis: int) -> str:
+    rank = _rank(node, port)
+    at_end = (port == 0) != (node.transpose_a if port == 0 else node.transpose_b)
+    inner = rank - 1 if rank == 1 or at_end else rank - 2
+    return "sums over all steps" if axis == inner else ""
+
+
+def _attended(node: Node, port: int, axis: int) -> str:
+    return "reads all steps" if port in (1, 2) and axis == _rank(node, port) - 2 else ""
+
+
+def _einsum(node: ops.Einsum, port: int, axis: int) -> str:
+    return "" if "." in node.equation or axis in node.axis_map(port) else "sums over all steps"
+
+
+def _grouped(node: Node, port: int, axis: int) -> str:
+    return "normalises over all steps" if port == 0 and axis >= 1 else ""
+
+
+_RULES: tuple[tuple[Any, Callable[[Any, int, int], str]], ...] = (
+    (ops.Reduction, _along("reduces all steps to one value")),
+    ((ops.AlongAxis, ops.MVN, ops.NormalizeL2, ops.LRN), _along("normalises over all steps")),
+    (ops.TopK, _along("chooses among all steps")),
+    (ops.CumSum, _along("adds up the steps")),
+    (ops.GroupNormalization, _grouped),
+    ((ops.Filtered, ops.Pooling), _in_windows),
+    (ops.MatMul, _multiplied),
+    (ops.Einsum, _einsum),
+    (ops.ScaledDotProductAttention, _attended),
+    (ops.Slice, _sliced),
+    ((ops.Split, ops.VariadicSplit), _along("splits the sequence")),
+    (ops.ReverseSequence, _along("reads the sequence backwards")),
+    (ops.Fourier, _along("transforms the whole sequence")),
+    (ops.Resizing, _along("resizes the sequence")),
+)

@@ -15,7 +15,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
@@ -142,12 +142,7 @@ def _has_step_axis(node: Node, is_step: IsStep) -> bool:
 
 
 def _indexed_axis(node: Node) -> int | None:
-    data = node.inputs[0]
-    place = {ops.Gather: 2, ops.ScatterUpdate: 3}.get(type(node))
-    axis = None if place is None or len(node.inputs) <= place else node.inputs[place]
-    if data is None or data.shape is None or axis is None or axis.type.integers is None:
-        return None
-    return normalise_axis(axis.type.integers[0], len(data.shape))
+    return node.along[0] if isinstance(node, ops.Gather | ops.ScatterUpdate) and node.along else None
 
 
 def _is_step_number(loop: Iteration, reader: Node) -> bool:
