@@ -16,7 +16,6 @@ from mo_loop.transforms.low_precision.saturation import (
     saturates,
 )
 from mo_loop.transforms.low_precision.weights import StoredWeights, is_weights
-from mo_loop.transforms.operands import integers
 from mo_loop.transforms.replace import drop_dead, insert_before, move_readers, replace_output
 
 
@@ -107,9 +106,8 @@ def _fits(use: Use, axes: set[int], block_axis: int | None, has_zero_points: boo
     node, port = use
     value = node.operands[port]
     rank = value.type.rank
-    places = integers(node, 1) if isinstance(node, ops.Transpose) else None
-    if places is not None:
-        order = [each % rank for each in places]
+    if isinstance(node, ops.Transpose) and node.integers("order") is not None:
+        order = node.axis_map(0)
         block = None if block_axis is None else order.index(block_axis)
         moved = {order.index(axis) for axis in axes}
         return all(_fits(each, moved, block, has_zero_points) for each in node.output.uses)

@@ -8,14 +8,12 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Use, Value
-from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import ElementType, i4, u4, u8
 from mo_loop.ops.base import Constant
 from mo_loop.target import CRASH, NEVER, Gap, Processor
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.low_precision.weights import is_weights
-from mo_loop.transforms.operands import integers
 from mo_loop.transforms.replace import drop_dead, move_readers
 
 WHOLE = 16
@@ -88,10 +86,7 @@ def _columns(use: Use, rank: int) -> int | None:
         return None
     found = {_columns(each, rank) for each in node.output.uses}
     axis = found.pop() if len(found) == 1 else None
-    if axis is None or isinstance(node, ops.Convert):
-        return axis
-    order = integers(node, 1)
-    return None if order is None else normalise_axis(int(order[axis]), rank)
+    return None if axis is None else node.axis_map(0)[axis]
 
 
 def _repeated(parameter: Value, shape: Sequence[int], dtype: ElementType | None = None) -> Value:
