@@ -80,6 +80,7 @@ def _chosen(draft: Draft) -> list[Value]:
 
 
 PIECES = (ops.Split, ops.VariadicSplit, ops.Slice, ops.Gather, ops.View, ops.Convert)
+"""Operations that take a part of a tensor, or another shape: other movements make it larger, or take time."""
 
 
 def _joined(values: Iterable[Value], lifting: Lifting) -> list[Value]:

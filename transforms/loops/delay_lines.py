@@ -17,7 +17,7 @@ from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.loops.closed_forms import Solved, State
 from mo_loop.transforms.loops.lifted import moved, unsqueezed
 from mo_loop.transforms.port_maps import reversed_along
-from mo_loop.transforms.runtime.bodies_for_any_numbers import fit_beside
+from mo_loop.transforms.total_operations import fit_beside
 
 
 def solved_as_window(state: State) -> Solved | None:

@@ -15,7 +15,7 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Branched, Concatenated, Invariant, Merged, Selected, Sliced
 from mo_loop.transforms.loops.lifted import Lifted, LiftedBody, squeezed, unsqueezed
-from mo_loop.transforms.runtime.bodies_for_any_numbers import is_harmless
+from mo_loop.transforms.total_operations import is_harmless
 
 Made = tuple[Sequence[Lifted], str]
 """The outputs of a node for all steps, or none and why not."""

@@ -24,8 +24,7 @@ from mo_loop.ops.lengths import Length
 from mo_loop.transforms.loops.lifted import Lifted, Steps, again
 from mo_loop.transforms.loops.lifted_bodies import lifted_if, lifted_loop
 from mo_loop.transforms.loops.step_rules import batch_rules, rule_of
-from mo_loop.transforms.runtime.bodies_for_any_numbers import fit
-from mo_loop.transforms.total_operations import is_total
+from mo_loop.transforms.total_operations import DIVISIONS, fit, is_total
 
 
 class Lifting:
@@ -142,9 +141,6 @@ class Lifting:
 def kind(node: Node) -> str:
     """The operation of a node in the IR."""
     return str(getattr(node, "type", type(node).__name__))
-
-
-DIVISIONS = (ops.Divide, ops.FloorMod, ops.Mod, ops.Power)
 
 
 def _reads_anywhere(node: Node) -> bool:

@@ -24,9 +24,8 @@ from mo_loop.transforms.loops.repeating import (
 )
 from mo_loop.transforms.loops.step_costs import has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
-from mo_loop.transforms.runtime.bodies_for_any_numbers import cannot_fail
 from mo_loop.transforms.slice_reads import ends_by_trip_count
-from mo_loop.transforms.total_operations import is_total
+from mo_loop.transforms.total_operations import cannot_fail, is_total
 from mo_loop.transforms.unrolling import unrolled
 
 CHECKED = (ops.Convolution, ops.GroupConvolution, ops.CumSum, ops.TopK, ops.MaxPool, ops.AvgPool)

@@ -18,8 +18,8 @@ from mo_loop.transforms.operands import behind
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.appended_states import begins_with, growing_axis
 from mo_loop.transforms.runtime.barriers import iterations
-from mo_loop.transforms.runtime.bodies_for_any_numbers import is_harmless
 from mo_loop.transforms.runtime.zero_trips import Ran, are_equal, chosen, final_value, is_selection, prefix
+from mo_loop.transforms.total_operations import is_harmless
 
 
 @dataclass(frozen=True)

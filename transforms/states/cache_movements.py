@@ -33,6 +33,7 @@ _SIZES = ((2, 3, 5, 7, 11, 13), (3, 5, 4, 9, 6, 10))
 """Sizes of unknown dimensions, in the order in which they are met."""
 
 _MOVES = (ops.SameElements, ops.Transpose, ops.Broadcast, ops.Tile, ops.Gather)
+"""Movements that are the same for all sizes: a Slice may keep all of the sizes that are tried, and not of others."""
 
 Array = np.ndarray[Any, Any]
 
