@@ -33,8 +33,8 @@ class ComputeBehindLoops(AllStepsPass):
 
     Operations on which no state depends are computed after the loop, from the values of all steps that the loop gives
     instead. They move only where the body loses more operations and outputs than it gets outputs, or a product of
-    matrices. Operations without a form for all steps (transforms/loops/step_rules) stay, with their inputs. A step may
-    end the loop: all steps are those that it has executed.
+    matrices. Operations without a form for all steps (transforms/loops/step_rules.py) stay, with their inputs. A step
+    may end the loop: all steps are those that it has executed.
 
     Args:
         exact_order: floats are added in the order of the steps.

@@ -23,7 +23,7 @@ from mo_loop.ops.control import If, Loop, TensorIterator
 from mo_loop.ops.lengths import Length
 from mo_loop.transforms.loops.lifted import Lifted, Steps, again
 from mo_loop.transforms.loops.lifted_bodies import lifted_if, lifted_loop
-from mo_loop.transforms.loops.step_rules import batch_rules, rule_of
+from mo_loop.transforms.loops.step_rules import OVER_BATCH, rule_of
 from mo_loop.transforms.total_operations import DIVISIONS, fit, is_total
 
 
@@ -156,6 +156,6 @@ def _is_safe(node: Node, varies: bool) -> bool:
         return isinstance(node, ops.Range) and node.operands[2].type.integers is not None
     if isinstance(node, DIVISIONS):
         return fit(value.shape for value in node.operands)
-    if rule_of(node) in batch_rules.RULES.values():  # the runtime refuses an empty batch in some of them
+    if rule_of(node) in OVER_BATCH.values():  # the runtime refuses an empty batch in some of them
         return False
     return all(is_static(each.shape) for each in (*node.operands, *node.outputs))  # inference has checked the sizes

@@ -16,8 +16,8 @@ class VectorizeLoops(AllStepsPass):
     """for i in range(T): Y[i] = f(X[i], v)  ->  Y = f(X, v)
 
     A loop over slices, or over its iteration number, becomes its body applied once to the whole tensors,
-    which have the steps as one more dimension. Inner loops come first. transforms/loops/step_rules has the form of each
-    operation; a loop with an operation that has none stays.
+    which have the steps as one more dimension. Inner loops come first. transforms/loops/step_rules.py has the form of
+    each operation; a loop with an operation that has none stays.
 
     A loop that may run zero times stays if its body has an operation that could fail: it would fail on values that the
     model does not compute.
