@@ -39,6 +39,9 @@ class PReLU(Elementwise, opset=1):
             slope = slope.reshape(-1, *[1] * (x.ndim - 2))
         return np.where(x < 0, x * slope, x)
 
+    def axis_map(self, port):
+        return self._no_axes if port else super().axis_map(port)
+
 
 class Sigmoid(Unary, opset=1, types={"x": NUMBERS}, numpy=lambda x: 1 / (1 + np.exp(-x))):
     """1 / (1 + e^-x). Spec: Sigmoid-1."""

@@ -515,8 +515,8 @@ class Constant(Op, opset=1, type="Const"):
 
 
 class Elementwise(Op, abstract=True):
-    """Each element of the result depends on one element of each input; inputs are broadcast as in numpy, but for
-    vectors with a number for each channel."""
+    """Each element of the result depends on one element of each input; inputs are broadcast as in numpy, but for the
+    slopes of PReLU."""
 
     def axis_map(self, port):
         return self._from_end(port)

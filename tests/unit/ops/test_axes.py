@@ -65,6 +65,8 @@ def _array(value: Value) -> Any:
     ("name", "attributes", "inputs", "port", "axes"),
     [
         ("Add", {}, ["f32[2,1,3]", "f32[4,1]"], 1, (None, 0, 1)),
+        ("PReLU", {}, ["f32[2,3,4]", "f32[3]"], 0, (0, 1, 2)),
+        ("PReLU", {}, ["f32[2,3,4]", "f32[3]"], 1, (None, None, None)),
         ("Transpose", {}, ["f32[2,3,4]", [2, 0, 1]], 0, (2, 0, 1)),
         ("Squeeze", {}, ["f32[1,3,1]", [0, -1]], 0, (1,)),
         ("Unsqueeze", {}, ["f32[2,3]", [0, -1]], 0, (None, 0, 1, None)),
