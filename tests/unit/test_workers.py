@@ -48,7 +48,16 @@ def work(task: object) -> object:
         os.abort()
     if task == "lambda":
         return lambda: None
+    if task == "unreadable":
+        return Unreadable()
     return task, os.getpid()
+
+
+class Unreadable:
+    """An object that can be pickled, but not read."""
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return int, ("x",)
 
 
 def allocate(size: int) -> int:
@@ -135,6 +144,13 @@ def test_large_results_arrive(pool: Pool) -> None:
 
 def test_what_cannot_be_pickled_is_an_error(pool: Pool) -> None:
     assert pool.call("lambda").status == "error" and pool.call(lambda: None).status == "error" and pool.call("a").ok
+
+
+def test_a_result_that_cannot_be_read_is_an_error_and_keeps_the_worker(pool: Pool) -> None:
+    before = pid_of(pool.call("a"))
+    outcome = pool.call("unreadable")
+    assert (outcome.status, outcome.error) == ("error", "ValueError") and "cannot be read" in outcome.message
+    assert pid_of(pool.call("a")) == before
 
 
 def test_map_yields_every_outcome_once() -> None:

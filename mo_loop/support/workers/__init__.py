@@ -11,14 +11,14 @@ another exception ends as `error`.
 A worker leads its own process group: Ctrl-C at a terminal reaches only the parent, and processes that a task starts
 end with the worker.
 
-Parent and worker exchange frames: a length and a pickle. They use private copies of the worker's standard streams; the
-output of native code goes to a log, and the message of a crash contains its last lines. A worker ends when its input
+Parent and worker exchange pickles. They use private copies of the worker's standard streams; the output of native code
+goes to a log, and the message of a crash contains its last lines. A worker ends when its input
 stream ends, so it never outlives its parent. A thread watches the stream while a task runs. If native code holds the
 interpreter lock forever, a timer of `faulthandler`, which needs no lock, ends the process.
 """
 
-from mo_loop.support.workers.messages import CRASH, ERROR, MEMORY, OK, TIMEOUT, TaskOutcome, WorkerStartError
 from mo_loop.support.workers.pool import Pool
 from mo_loop.support.workers.serve import report_stage
+from mo_loop.support.workers.worker import CRASH, ERROR, MEMORY, OK, TIMEOUT, TaskOutcome, WorkerStartError
 
 __all__ = ["CRASH", "ERROR", "MEMORY", "OK", "TIMEOUT", "Pool", "TaskOutcome", "WorkerStartError", "report_stage"]

@@ -10,11 +10,11 @@ import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from mo_loop.support.process_memory import NO_MEMORY_LIMIT, can_limit_memory
-from mo_loop.support.workers.messages import TaskOutcome
-from mo_loop.support.workers.worker import Worker
+from mo_loop.support.workers.worker import TaskOutcome, Worker
 
 
 class Pool:
@@ -64,39 +64,26 @@ class Pool:
 
     def map(self, tasks: Iterable[Any], limit: float | None = None) -> Iterator[TaskOutcome]:
         """Run many tasks. Outcomes are yielded as tasks end, which is not the order of the tasks."""
-        source = iter(tasks)
-        results: queue.SimpleQueue[TaskOutcome | BaseException | None] = queue.SimpleQueue()
-        guard, stop = threading.Lock(), threading.Event()
-        done = object()
+        source, running = iter(tasks), 0
+        results: queue.SimpleQueue[TaskOutcome | BaseException] = queue.SimpleQueue()
 
-        def work() -> None:
+        def run(task: Any) -> None:
             try:
-                while not stop.is_set():
-                    with guard:
-                        task = next(source, done)
-                    if task is done:
-                        break
-                    results.put(self.call(task, limit))
+                results.put(self.call(task, limit))
             except BaseException as error:
                 results.put(error)
-            finally:
-                results.put(None)
 
-        threads = [threading.Thread(target=work, daemon=True) for _ in range(self.jobs)]
-        for thread in threads:
-            thread.start()
-        running = len(threads)
-        try:
-            while running:
-                result = results.get()
-                if isinstance(result, BaseException):
-                    raise result
-                if result is None:
-                    running -= 1
-                    continue
-                yield result
-        finally:
-            stop.set()
+        while True:
+            for task in islice(source, 2 * self.jobs - running):  # no worker waits for the caller
+                threading.Thread(target=run, args=(task,), daemon=True).start()
+                running += 1
+            if not running:
+                return
+            result = results.get()
+            running -= 1
+            if isinstance(result, BaseException):
+                raise result
+            yield result
 
     def close(self) -> None:
         """End all workers, also busy ones, and remove their temporary files. Runs at exit, too."""

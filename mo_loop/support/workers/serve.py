@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
-import importlib
 import os
 import pickle
+import pkgutil
 import queue
 import shutil
 import signal
@@ -19,7 +20,7 @@ from typing import Any, BinaryIO
 
 from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.support.process_memory import limit_memory
-from mo_loop.support.workers.messages import ERROR, MEMORY, read_frame, write_frame, write_raw
+from mo_loop.support.workers.worker import ERROR, MEMORY, OK, write
 
 _stage_channel: Callable[[str], None] | None = None
 
@@ -33,32 +34,31 @@ def report_stage(name: str) -> None:
 def serve(scratch: str | None = None) -> None:
     """Run tasks from standard input until it ends; then remove the folder `scratch`."""
     inbox, outbox = _private_streams()
-    tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    setup = pickle.loads(read_frame(inbox) or _leave(scratch))
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_pump, args=(inbox, messages, scratch), daemon=True).start()
+    setup = messages.get()
     limit_memory(setup["memory"])
-    threading.Thread(target=_pump, args=(inbox, tasks, scratch), daemon=True).start()
     try:
         with paused_collector():
-            function = _resolve(setup["function"])
+            function = pkgutil.resolve_name(setup["function"])
     except BaseException:
-        write_frame(outbox, ("failed", traceback.format_exc()))
+        write(outbox, ("failed", traceback.format_exc()))
         return
-    write_frame(outbox, ("ready", os.getpid()))
+    write(outbox, ("ready", os.getpid()))
 
     global _stage_channel
-    _stage_channel = lambda name: write_frame(outbox, ("stage", name))  # noqa: E731
+    _stage_channel = lambda name: write(outbox, ("stage", name))  # noqa: E731
     while True:
-        limit, payload = pickle.loads(tasks.get())
+        limit, payload = messages.get()
         faulthandler.dump_traceback_later(2 * limit + 10, exit=True)
-        frame = _run(function, payload)
+        answer = _run(function, payload)
         faulthandler.cancel_dump_traceback_later()
-        write_raw(outbox, frame)
+        write(outbox, answer)
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:
     """Move the protocol off descriptors 0 and 1, which native code reads and prints to."""
-    inbox = os.fdopen(os.dup(0), "rb", buffering=0)
-    outbox = os.fdopen(os.dup(1), "wb", buffering=0)
+    inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, 0)
     os.close(nowhere)
@@ -67,12 +67,14 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
     return inbox, outbox
 
 
-def _pump(inbox: BinaryIO, tasks: queue.SimpleQueue[bytes], scratch: str | None) -> None:
-    while True:
-        tasks.put(read_frame(inbox) or _leave(scratch))
+def _pump(inbox: BinaryIO, messages: queue.SimpleQueue[Any], scratch: str | None) -> None:
+    with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
+        while True:
+            messages.put(pickle.load(inbox))
+    _leave(scratch)
 
 
-def _leave(scratch: str | None) -> bytes:
+def _leave(scratch: str | None) -> None:
     """Remove the temporary files and end the process: the parent has ended and cannot do it."""
     if scratch is not None:
         remove_folder(Path(scratch))
@@ -88,20 +90,11 @@ def remove_folder(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(function: Callable[[Any], Any], payload: bytes) -> bytes:
+def _run(function: Callable[[Any], Any], payload: bytes) -> tuple[str, Any]:
     try:
-        return pickle.dumps(("ok", function(pickle.loads(payload))), protocol=pickle.HIGHEST_PROTOCOL)
+        return OK, pickle.dumps(function(pickle.loads(payload)), protocol=pickle.HIGHEST_PROTOCOL)
     except BaseException as error:
         status = MEMORY if isinstance(error, MemoryError) else ERROR
         text = "".join(traceback.format_exception_only(error)).strip()
         code = getattr(error, "code", "")
-        facts = (text, type(error).__name__, code if isinstance(code, str) else "", traceback.format_exc())
-        return pickle.dumps((status, facts))
-
-
-def _resolve(name: str) -> Callable[[Any], Any]:
-    module, _, attribute = name.partition(":")
-    function: Any = importlib.import_module(module)
-    for part in attribute.split("."):
-        function = getattr(function, part)
-    return function
+        return status, (text, type(error).__name__, code if isinstance(code, str) else "", traceback.format_exc())

@@ -1,4 +1,4 @@
-"""Worker: one worker process, as the parent controls it."""
+"""Worker: one worker process, as the parent controls it; TaskOutcome: the result of a task, or how it failed."""
 
 from __future__ import annotations
 
@@ -11,21 +11,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from mo_loop.support.workers.messages import (
-    CRASH,
-    ERROR,
-    MEMORY,
-    OK,
-    TIMEOUT,
-    TaskOutcome,
-    WorkerStartError,
-    read_frame,
-    write_frame,
-)
+OK, ERROR, CRASH, TIMEOUT, MEMORY = "ok", "error", "crash", "timeout", "memory"
 
 # The first argument is the folder of temporary files: a worker whose parent ends at once has to remove it, too.
 _SERVE = "from mo_loop.support.workers.serve import serve; serve(sys.argv[1] or None)"
@@ -37,25 +29,35 @@ _LOG_TAIL = 2000
 _WINDOWS_CRASHES = {0xC0000005: "ACCESS_VIOLATION", 0xC0000094: "INTEGER_DIVIDE_BY_ZERO", 0xC00000FD: "STACK_OVERFLOW"}
 
 
-class _Deadline:
-    """Kills a worker at the time limit, and records that it did."""
+@dataclass(frozen=True, slots=True)
+class TaskOutcome:
+    """The result of one task, or how it failed.
 
-    def __init__(self, worker: Worker, limit: float) -> None:
-        self._worker = worker
-        self._timer = threading.Timer(limit, self._expire)
-        self._timer.daemon = True
-        self.expired = False
+    `status` is one of ok, error, crash, timeout, memory. `value` is the result of the function (ok only). `message`
+    describes a failure: the exception, or the name of the signal. `stage` is the last name given to
+    `report_stage`, `error` the exception's class name, `code` its `code` attribute if it has one, `detail` a traceback
+    or the last lines that the process printed. `first` is true if it was the first task of its worker.
+    """
 
-    def _expire(self) -> None:
-        self.expired = True
-        self._worker.kill()
+    task: Any
+    status: str
+    value: Any = None
+    message: str = ""
+    stage: str = ""
+    error: str = ""
+    code: str = ""
+    detail: str = ""
+    seconds: float = 0.0
+    first: bool = True
 
-    def __enter__(self) -> _Deadline:
-        self._timer.start()
-        return self
+    @property
+    def ok(self) -> bool:
+        """Whether the function returned."""
+        return self.status == OK
 
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
+
+class WorkerStartError(RuntimeError):
+    """A worker could not import its function."""
 
 
 class Worker:
@@ -81,7 +83,6 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._log,
             env=environment,
-            bufsize=0,
             process_group=0,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # what Windows has instead
         )
@@ -91,12 +92,9 @@ class Worker:
 
     def start(self) -> None:
         """Wait until the worker has imported the function. Raises WorkerStartError if the import fails."""
-        with _Deadline(self, _START_LIMIT):
-            try:
-                self._send(self._setup)
-                answer = self._receive()
-            except OSError:
-                answer = None
+        with self._killed_after(_START_LIMIT):
+            self._send(self._setup)
+            answer = self._receive()
         if answer is None or answer[0] != "ready":
             text = answer[1] if answer else f"{self._cause()}\n{self._tail()}"
             self.close()
@@ -121,28 +119,26 @@ class Worker:
         first, self._is_new = self._is_new, False
         self._log.seek(0)
         self._log.truncate()
-        stage, started, answer = "", time.perf_counter(), None
-        with _Deadline(self, limit) as deadline:
-            try:
-                self._send((limit, payload))
-                answer = self._receive()
-                while answer is not None and answer[0] == "stage":
-                    stage = answer[1]
-                    answer = self._receive()
-            except OSError:
-                answer = None
-            except Exception as error:
-                answer = ("error", (f"result cannot be read: {error}", type(error).__name__, "", ""))
+        stage, started, value = "", time.perf_counter(), None
+        with self._killed_after(limit) as expired:
+            self._send((limit, payload))
+            while (answer := self._receive()) is not None and answer[0] == "stage":
+                stage = answer[1]
         seconds = time.perf_counter() - started
-        if answer is not None and answer[0] == "ok":
-            return TaskOutcome(task, OK, answer[1], stage=stage, seconds=seconds, first=first)
+        if answer is not None and answer[0] == OK:
+            try:
+                value = pickle.loads(answer[1])
+            except Exception as error:
+                answer = ERROR, (f"result cannot be read: {error}", type(error).__name__, "", "")
+            else:
+                return TaskOutcome(task, OK, value, stage=stage, seconds=seconds, first=first)
         if answer is not None:
             status, (text, error_type, code, detail) = answer
             if status == MEMORY:
                 self.close()  # the rest of the stream may be incomplete
             return TaskOutcome(task, status, None, text, stage, error_type, code, detail, seconds, first)
         cause = self._cause()
-        status, message = (TIMEOUT, f"no answer within {limit:g} s") if deadline.expired else (CRASH, cause)
+        status, message = (TIMEOUT, f"no answer within {limit:g} s") if expired.is_set() else (CRASH, cause)
         outcome = TaskOutcome(task, status, None, message, stage, detail=self._tail(), seconds=seconds, first=first)
         self.close()
         return outcome
@@ -169,14 +165,36 @@ class Worker:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=10)
 
+    @contextmanager
+    def _killed_after(self, limit: float) -> Iterator[threading.Event]:
+        """Kill the process if the block takes longer than `limit` seconds; the event is set then."""
+        expired = threading.Event()
+
+        def expire() -> None:
+            expired.set()
+            self.kill()
+
+        timer = threading.Timer(limit, expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield expired
+        finally:
+            timer.cancel()
+
     def _send(self, content: object) -> None:
+        """Send a message; one to a process that has ended is lost, and `_receive` gives None."""
         assert self._process.stdin is not None
-        write_frame(self._process.stdin, content)  # type: ignore[arg-type]
+        with contextlib.suppress(OSError):
+            write(self._process.stdin, content)
 
     def _receive(self) -> tuple[str, Any] | None:
+        """The next message; None if the process has ended, or ends within one."""
         assert self._process.stdout is not None
-        frame = read_frame(self._process.stdout)  # type: ignore[arg-type]
-        answer: tuple[str, Any] | None = None if frame is None else pickle.loads(frame)
+        try:
+            answer: tuple[str, Any] = pickle.load(self._process.stdout)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None
         return answer
 
     def _cause(self) -> str:
@@ -192,6 +210,12 @@ class Worker:
         self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, self._log.tell() - _LOG_TAIL))
         return self._log.read().decode(errors="replace").strip()
+
+
+def write(stream: IO[bytes], content: object) -> None:
+    """Send a message to the other process."""
+    pickle.dump(content, stream, pickle.HIGHEST_PROTOCOL)
+    stream.flush()
 
 
 def _command(python: str | None, scratch: str | None) -> list[str]:
