@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import TypeVar
 
@@ -26,7 +26,7 @@ ATTEMPTS = 5
 ATTEMPTS_OF = {"s3": 2, "s3a": 2}
 """The same for stores whose package tries again by itself (`mo_loop.batching.storage.filesystems`)."""
 
-FIRST_WAIT, LONGEST_WAIT = 0.25, 15.0
+FIRST_WAIT = 0.25
 """Seconds before the second attempt, doubled each time; a random part of them keeps many workers apart."""
 
 LOCAL = ("file", "local")
@@ -50,31 +50,22 @@ _STATUSES = {
     **dict.fromkeys((408, 425, 429, 500, 502, 503, 504), Fault.BUSY),
 }
 _CODES = {
-    **dict.fromkeys(("NoSuchBucket", "NoSuchKey", "ContainerNotFound", "BlobNotFound"), Fault.MISSING),
-    **dict.fromkeys(
-        ("ExpiredToken", "InvalidToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied",
-         "AuthorizationHeaderMalformed", "AuthFailure", "InvalidClientTokenId"), Fault.REFUSED,
-    ),
-    **dict.fromkeys(
-        ("SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "RequestTimeout", "InternalError",
-         "ServiceUnavailable", "TooManyRequests"), Fault.BUSY,
-    ),
-}  # fmt: skip
+    Fault.MISSING: "NoSuchBucket NoSuchKey ContainerNotFound BlobNotFound",
+    Fault.REFUSED: "ExpiredToken InvalidToken InvalidAccessKeyId SignatureDoesNotMatch AccessDenied "
+    "AuthorizationHeaderMalformed AuthFailure InvalidClientTokenId",
+    Fault.BUSY: "SlowDown Throttling ThrottlingException RequestLimitExceeded RequestTimeout InternalError "
+    "ServiceUnavailable TooManyRequests",
+}
 _CLASSES = {
-    **dict.fromkeys(
-        ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound",
-         "TokenRetrievalError", "SSOTokenLoadError", "UnauthorizedSSOTokenError", "DefaultCredentialsError",
-         "RefreshError", "ClientAuthenticationError", "CredentialUnavailableError"), Fault.REFUSED,
-    ),
-    **dict.fromkeys(
-        ("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ConnectionClosedError",
-         "HTTPClientError", "ClientConnectorError", "ClientConnectionError", "ServerDisconnectedError",
-         "ClientPayloadError", "IncompleteRead", "IncompleteReadError", "ResponseParserError", "FSTimeoutError",
-         "ServiceRequestError", "ServiceResponseError", "gaierror", "ResponseStreamingError", "TransportError"),
-        Fault.UNREACHABLE,
-    ),
-    **dict.fromkeys(("ResourceNotFoundError", "NoSuchBucket"), Fault.MISSING),
-}  # fmt: skip
+    Fault.MISSING: "ResourceNotFoundError NoSuchBucket",
+    Fault.REFUSED: "NoCredentialsError PartialCredentialsError CredentialRetrievalError ProfileNotFound "
+    "TokenRetrievalError SSOTokenLoadError UnauthorizedSSOTokenError DefaultCredentialsError RefreshError "
+    "ClientAuthenticationError CredentialUnavailableError",
+    Fault.UNREACHABLE: "EndpointConnectionError ConnectTimeoutError ReadTimeoutError ConnectionClosedError "
+    "HTTPClientError ClientConnectorError ClientConnectionError ServerDisconnectedError ClientPayloadError "
+    "IncompleteRead IncompleteReadError ResponseParserError FSTimeoutError ServiceRequestError ServiceResponseError "
+    "gaierror ResponseStreamingError TransportError",
+}
 _NUMBERS = {
     **dict.fromkeys((errno.ECONNRESET, errno.EPIPE, errno.ETIMEDOUT, errno.ECONNREFUSED, errno.EHOSTUNREACH,
                      errno.ENETUNREACH), Fault.UNREACHABLE),
@@ -99,13 +90,11 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _own_fault(error: BaseException) -> Fault:
     code, status = _response_of(error)
-    if code in _CODES:
-        return _CODES[code]
-    if status in _STATUSES:
-        return _STATUSES[status]
+    if found := _named(_CODES, code) or _STATUSES.get(status):
+        return found
     for each in type(error).__mro__:
-        if each.__name__ in _CLASSES:
-            return _CLASSES[each.__name__]
+        if found := _named(_CLASSES, each.__name__):
+            return found
     if isinstance(error, FileNotFoundError):
         return Fault.MISSING
     if isinstance(error, PermissionError):
@@ -113,6 +102,10 @@ def _own_fault(error: BaseException) -> Fault:
     if isinstance(error, ConnectionError | TimeoutError):
         return Fault.UNREACHABLE
     return _NUMBERS.get(getattr(error, "errno", None) or 0, Fault.OTHER)
+
+
+def _named(names: Mapping[Fault, str], name: str) -> Fault | None:
+    return next((fault for fault, known in names.items() if name in known.split()), None)
 
 
 def _response_of(error: BaseException) -> tuple[str, int]:
@@ -128,7 +121,7 @@ def _response_of(error: BaseException) -> tuple[str, int]:
     return str(getattr(error, "error_code", "") or ""), 0
 
 
-def called(where: Location, what: str, call: Callable[[], T], attempts: int | None = None) -> T:
+def called(where: Location, what: str, call: Callable[[], T]) -> T:
     """Return the result of `call`. A transient fault is retried with exponential backoff.
 
     `what` is the operation on the object: "read", "written", "listed", "removed".
@@ -136,19 +129,18 @@ def called(where: Location, what: str, call: Callable[[], T], attempts: int | No
     Raises:
         StorageError: the call failed in the end.
     """
-    attempts = attempts or ATTEMPTS_OF.get(where.scheme, ATTEMPTS)
-    for attempt in range(attempts):
+    left, wait = ATTEMPTS_OF.get(where.scheme, ATTEMPTS), FIRST_WAIT
+    while True:
         try:
             return call()
         except MoLoopError:
             raise
         except Exception as error:
             fault = fault_of(error)
-            if fault not in PASSING or attempt + 1 == attempts:
+            if fault not in PASSING or left == 1:
                 raise coded(where, what, error, fault) from error
-        wait = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT)
         time.sleep(wait * random.uniform(0.5, 1.0))
-    raise AssertionError("unreachable")
+        left, wait = left - 1, 2 * wait
 
 
 def coded(where: Location, what: str, error: BaseException, fault: Fault | None = None) -> StorageError:
