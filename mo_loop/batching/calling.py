@@ -52,8 +52,6 @@ def batch(
 ) -> BatchReport:  # fmt: skip
     """Convert many ONNX models; a crash or a hang fails one model. Models that are up to date are not converted again.
 
-    A script that calls it needs `if __name__ == "__main__":` on systems whose new processes import the script.
-
     Args:
         models: Files, folders (every .onnx below them), globs, URLs, or @FILE for a list of these; one or several.
         output: The folder of the .xml and .bin files, or the URL of one.
