@@ -12,9 +12,12 @@ A worker leads its own process group: Ctrl-C at a terminal reaches only the pare
 end with the worker.
 
 Parent and worker exchange pickles. They use private copies of the worker's standard streams; the output of native code
-goes to a log, and the message of a crash contains its last lines. A worker ends when its input
-stream ends, so it never outlives its parent. A thread watches the stream while a task runs. If native code holds the
-interpreter lock forever, a timer of `faulthandler`, which needs no lock, ends the process.
+goes to a log, and the message of a crash contains its last lines. A worker ends when its input stream ends, so it never
+outlives its parent. A thread watches the stream while a task runs. If native code holds the interpreter lock forever, a
+timer of `faulthandler`, which needs no lock, ends the process.
+
+Workers of pebble and loky outlive a killed parent while a task runs, and so does what a task has started. pebble
+imports the script of the caller, and loky has no limit of time and loses all tasks with one crash.
 """
 
 from mo_loop.support.workers.pool import Pool

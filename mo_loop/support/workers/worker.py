@@ -185,7 +185,7 @@ class Worker:
     def _send(self, content: object) -> None:
         """Send a message; one to a process that has ended is lost, and `_receive` gives None."""
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):  # the second: the pool was closed meanwhile
             write(self._process.stdin, content)
 
     def _receive(self) -> tuple[str, Any] | None:
@@ -193,7 +193,7 @@ class Worker:
         assert self._process.stdout is not None
         try:
             answer: tuple[str, Any] = pickle.load(self._process.stdout)
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except (OSError, ValueError, EOFError, pickle.UnpicklingError):
             return None
         return answer
 
