@@ -73,8 +73,8 @@ class Deciding:
         return Question(
             os.path.abspath(self.path), os.path.abspath(self.source),
             None if settings.ir is None else os.path.abspath(settings.ir), ConvertOptions.of(settings.options),
-            [sets[number] for number in numbers], settings, None if dump is None else os.path.abspath(dump), precision,
-            outputs,
+            [sets[number] for number in numbers], replace(settings, inputs=(), expected=()),  # which `sets` are made of
+            None if dump is None else os.path.abspath(dump), precision, outputs,
         )  # fmt: skip
 
     def _open(self, pieces: Pieces) -> str:
