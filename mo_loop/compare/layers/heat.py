@@ -22,7 +22,6 @@ import numpy as np
 from mo_loop.compare.layers.ir_side import Key
 from mo_loop.compare.results.array_comparison import ATOL, RTOL, compare, tolerance
 from mo_loop.graph import Node, Value
-from mo_loop.graph.types import name_of
 from mo_loop.ops.base import Constant
 
 POINTS = 512
@@ -170,14 +169,11 @@ class Distance:
 def distance(expected: Any, actual: Any, rtol: float | None, atol: float | None) -> Distance:
     """Return the distance of two arrays."""
     left, right = np.asarray(expected), np.asarray(actual)
-    if left.shape != right.shape:
-        return Distance(BEYOND, size=left.size, text=f"shape {_list(right.shape)} instead of {_list(left.shape)}")
-    if left.dtype.kind in "OSU" or right.dtype.kind in "OSU":
-        count = compare(left, right, dtype=False).count
-        return Distance(BEYOND if count else 0.0, count=count, size=left.size, text="other texts" if count else "")
-    if left.dtype != right.dtype:
-        text = f"element type {name_of(right.dtype)} instead of {name_of(left.dtype)}"
-        return Distance(BEYOND, size=left.size, text=text)
+    is_text = left.dtype.kind in "OSU" or right.dtype.kind in "OSU"
+    if is_text or left.shape != right.shape or left.dtype != right.dtype:
+        result = compare(left, right, dtype=not is_text)
+        text = "other texts" if result.kind == "values" else result.message
+        return Distance(0.0 if result else BEYOND, count=result.count, size=left.size, text=text)
     if not _is_float(left.dtype) and np.array_equal(left, right):
         return Distance(0.0, size=left.size)
     limits, is_real = _tolerances(left.dtype, rtol, atol), _is_float(left.dtype) and left.dtype.kind != "c"
@@ -237,7 +233,3 @@ def _tolerances(dtype: np.dtype, rtol: float | None, atol: float | None) -> tupl
 
 def _is_float(dtype: np.dtype) -> bool:
     return tolerance(dtype) != (0.0, 0.0)
-
-
-def _list(values: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, values))}]"

@@ -12,7 +12,8 @@ segment like any other, unless it was driven: then its outputs are values alread
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,15 @@ class IrRunError(Exception):
     def __init__(self, stage: str, text: str) -> None:
         super().__init__(text)
         self.stage = stage
+
+
+@contextmanager
+def _errors_of(stage: str) -> Iterator[None]:
+    """Let errors of the runtime be IrRunErrors of this stage."""
+    try:
+        yield
+    except Exception as error:  # the runtime's errors share no base class
+        raise IrRunError(stage, essential(str(error)).rstrip(".")) from error
 
 
 class IrSide:
@@ -204,10 +214,8 @@ class IrFrame:
         nodes, inputs = self._region([value], known)
         arrays = [self.values[each] for each in inputs]
         segment = self._compiled(nodes, inputs, arrays, [value])
-        try:
+        with _errors_of("run"):
             return [segment.run([change(each) for each in arrays])[0][1] for change in changes]
-        except Exception as error:  # the runtime's errors share no base class
-            raise IrRunError("run", essential(str(error)).rstrip(".")) from error
 
     def _region(
         self, wanted: Iterable[Value], known: Mapping[Value, Any], apart: Collection[Value] = ()
@@ -278,10 +286,8 @@ class IrFrame:
                 segment = self._compiled(nodes, inputs, arrays, outputs)
                 if self.outer is not None:
                     self.side.segments[key] = segment
-            try:
+            with _errors_of("run"):
                 found = segment.run(arrays)
-            except Exception as error:  # the runtime's errors share no base class
-                raise IrRunError("run", essential(str(error)).rstrip(".")) from error
             computed = dict(zip(outputs, (array for _, array in found), strict=True))
             self.values.update(computed)
         self._done.update(node for node in nodes if not isinstance(node, Constant))
@@ -301,12 +307,10 @@ class IrFrame:
         for value in outputs:
             Result(made.computed[value])
         xml, data = io.StringIO(), io.BytesIO()
-        try:
+        with _errors_of("compile"):
             XmlWriter(xml, Weights(data)).write(graph)
             model = openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())
             return self.side.compile(model)
-        except Exception as error:  # the runtime's errors share no base class
-            raise IrRunError("compile", essential(str(error)).rstrip(".")) from error
 
     def release(self) -> None:
         """Forget the values that no node reads any more, except those that were given: others hold them anyway."""
