@@ -94,7 +94,8 @@ def _setting() -> str:
     """All that results depend on besides the model and its inputs."""
     package = Path(mo_loop.__file__).parent
     files = sorted(file for each in SOURCES for file in (package / each).glob("*.py"))
-    sources = hashlib.sha256(b"\0".join(file.read_bytes() for file in (*files, ROOT / "tests" / "together.py")))
+    files += [ROOT / "tests" / name for name in ("expected.py", "samples.py", "together.py")]
+    sources = hashlib.sha256(b"\0".join(file.read_bytes() for file in files))
     lines = CPUINFO.read_text("utf-8").splitlines() if CPUINFO.exists() else []
     flags = sorted({line for line in lines if line.startswith("flags")})
     return f"{[version(each) for each in LIBRARIES]} {os.environ.get(LIMIT)} {flags} {sources.hexdigest()}"

@@ -10,8 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mo_loop.compare.execution.judge import CONVERTERS
-
+from tests.samples import CONVERTERS
 from tools.runtimes import interpreter
 
 _RELEASE = """import sys, openvino

@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from mo_loop.compare.execution import isolated
-from mo_loop.support.workers.messages import ERROR, OK, TaskOutcome
+from mo_loop.support.workers import ERROR, OK, TaskOutcome
 
 
 @contextmanager

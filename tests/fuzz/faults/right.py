@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import onnx
-from mo_loop.compare.execution.judge import OURS
 
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import MoLoopError
@@ -27,6 +26,7 @@ from tests.fuzz.graphs import draw as draw_graph
 from tests.fuzz.operators.table import FAMILIES, operators_of
 from tests.fuzz.operators.trial import oracle
 from tests.fuzz.quantised import draw as draw_quantised
+from tests.samples import OURS
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 SUITE = ("node", "simple", "pytorch-converted", "pytorch-operator")

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-from mo_loop.compare.execution.judge import OURS
 
 from mo_loop.compare.oracle.oracle import OnnxRuntime, with_copies
 from mo_loop.compare.verifying import verify
@@ -23,6 +22,7 @@ from tests.fuzz.faults.converters import NotWritten, write_ir
 from tests.fuzz.faults.here import here
 from tests.fuzz.faults.models import KINDS
 from tests.fuzz.faults.planting import plant
+from tests.samples import OURS
 
 FOUND, OTHER_PLACE, NOT_DECIDED, MISSED = "found", "another place", "not decided", "missed"
 UNSEEN = "changes no output"
