@@ -1,6 +1,8 @@
 """Converts many models, each in a worker process.
 
 ==============  ================================================================================
+`batch_options`  what a user can set, for the command and from Python
+`calling`       the function of the library, and what it shares with the command
 `finding`       paths, folders, globs, lists, and URLs of the same -> a plan
 `plan`          the models, and the .xml and .bin files of each
 `outputs`       the .xml and .bin of a batch, in a folder or at a URL, and what is up to date there

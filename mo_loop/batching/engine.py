@@ -1,6 +1,6 @@
 """Engine: performs the assignments of a batch; PoolEngine: worker processes of this machine.
 
-    engine = PoolEngine(WorkerLimits(jobs=2))
+    engine = PoolEngine(BatchOptions(jobs=2))
     threads = engine.start(work, drafts)        # takes assignments from the WorkQueue, and reports to it
     engine.stop()                               # ends what runs; the threads end soon after
 
@@ -18,21 +18,13 @@ from pathlib import Path
 from typing import Protocol
 
 from mo_loop.batching.assignment import Answer, Assignment, attempted
+from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.plan import BatchPlan, Planned
 from mo_loop.errors import UsageError
 from mo_loop.support.workers import Pool, WorkerStartError
 
 JOB = "mo_loop.batching.job:convert"
 """The function that a worker process calls with a task, as `module:function`."""
-
-
-@dataclass(frozen=True)
-class WorkerLimits:
-    """`jobs` workers; `seconds` for one model; `memory` bytes for each worker, None for no limit."""
-
-    jobs: int = 1
-    seconds: float = 600.0
-    memory: int | None = None
 
 
 # -- what a batch is told
@@ -108,6 +100,9 @@ class WorkQueue:
 class Engine(Protocol):
     """Does the assignments of a batch."""
 
+    options: BatchOptions
+    """Those of the batch, with the number of its workers."""
+
     needs_earlier: bool
     """Whether its assignments need the time and memory of an earlier conversion."""
 
@@ -126,8 +121,8 @@ class PoolEngine:
 
     needs_earlier = False
 
-    def __init__(self, limits: WorkerLimits) -> None:
-        self._limits = limits
+    def __init__(self, options: BatchOptions) -> None:
+        self.options = options
         self._pool: Pool | None = None
 
     def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
@@ -136,13 +131,11 @@ class PoolEngine:
 
     def start(self, work: WorkQueue, drafts: Path) -> int:
         """A thread for each worker."""
-        limits = self._limits
-        self._pool = pool = Pool(
-            JOB, jobs=limits.jobs, limit=limits.seconds, memory=limits.memory, scratch=str(drafts)
-        )
-        for _ in range(limits.jobs):
+        asked = self.options
+        self._pool = pool = Pool(JOB, jobs=asked.workers, limit=asked.timeout, memory=asked.memory, scratch=str(drafts))
+        for _ in range(asked.workers):
             threading.Thread(target=self._work, args=(pool, work, drafts), daemon=True).start()
-        return limits.jobs
+        return asked.workers
 
     def stop(self) -> None:
         """Kill the workers."""
@@ -156,7 +149,7 @@ class PoolEngine:
                 answer = attempted(assignment, drafts / f"{assignment.number}.xml", pool.call)
                 work.tell(Finished(assignment.number, assignment.model, answer))
         except BaseException as error:
-            work.tell(EngineFailed(start_error(error, self._limits.memory)))
+            work.tell(EngineFailed(start_error(error, self.options.memory)))
         finally:
             work.tell(Ended())
 

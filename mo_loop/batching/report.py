@@ -27,6 +27,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.result import BAD, STATUSES, ModelResult, Results
 from mo_loop.support.printable import printable
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
@@ -38,14 +39,13 @@ LINE = "\n"
 
 @dataclass(frozen=True)
 class About:
-    """The facts of a batch that are not results; `memory` in bytes, `started` as in the example above."""
+    """The facts of a batch that are not results: `started` as in the example above, the options of the batch with its
+    number of workers, and those of the conversions."""
 
     started: str
     root: str
     output: str
-    jobs: int
-    timeout: float
-    memory: int | None
+    asked: BatchOptions
     options: Mapping[str, Any]
 
 
@@ -93,7 +93,11 @@ def as_json(about: About, results: Results, exit_code: int) -> Iterator[str]:
         "schema": SCHEMA,
         "version": VERSION,
         "mo_loop": __version__,
-        **asdict(about),
+        "started": about.started,
+        "root": about.root,
+        "output": about.output,
+        **about.asked.facts(),
+        "options": about.options,
         "seconds": round(results.seconds, 3),
         "exit_code": exit_code,
         "signal": results.signal or None,

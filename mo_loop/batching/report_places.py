@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +19,15 @@ class Places:
     """The folder of the outputs, the reports, and the report of an earlier batch."""
 
     folder: PathOrUrl
-    report: PathOrUrl | None
-    junit: PathOrUrl | None
-    summary: PathOrUrl | None
-    baseline: PathOrUrl | None
+    report: PathOrUrl | None = None
+    junit: PathOrUrl | None = None
+    summary: PathOrUrl | None = None
+    baseline: PathOrUrl | None = None
 
     @classmethod
-    def of(
-        cls, folder: str, report: str | None, junit: str | None, summary: str | None, baseline: str | None
-    ) -> Places:
-        """The places of the command line. UsageError for a URL that is not valid."""
-        others = (None if each is None else place_of(each) for each in (report, junit, summary, baseline))
-        return cls(place_of(folder), *others)
+    def of(cls, **given: str | os.PathLike[str] | None) -> Places:
+        """The places of these texts. UsageError for a URL that is not valid."""
+        return cls(**{name: place_of(os.fspath(each)) for name, each in given.items() if each is not None})
 
     def scratch(self, plan: BatchPlan, limit: int | None) -> Scratch | None:
         """Room for models and outputs at URLs; None if there are none.

@@ -1,6 +1,6 @@
 """Batch: runs an engine on a plan, reports results, and ends on a signal.
 
-    batch = Batch(plan, folder, lambda model: Work(options, digest), limits)
+    batch = Batch(plan, folder, lambda model: Work(options, digest), BatchOptions(jobs=2))
     results = batch.run(listener)                       # batch.stop("SIGINT") from a signal handler ends it
 
 The engine has threads that take assignments and report events (`mo_loop.batching.engine`). The thread that calls `run`
@@ -17,9 +17,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from mo_loop.batching.assignment import Answer, Assignment, restore
+from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.engine import (
     Ended,
     Engine,
@@ -30,7 +30,6 @@ from mo_loop.batching.engine import (
     PoolEngine,
     Started,
     Stopped,
-    WorkerLimits,
     WorkQueue,
 )
 from mo_loop.batching.entries import StateEntry
@@ -54,8 +53,8 @@ LAST_RESULTS = 5.0
 """Seconds that an ended batch waits for its threads, whose workers are killed."""
 
 
-class BatchListener(Protocol):
-    """Receives the events of a batch, in the thread that runs it."""
+class BatchListener:
+    """Receives the events of a batch, in the thread that runs it; this one ignores them."""
 
     def started(self, model: Planned) -> None:
         """A worker begins."""
@@ -72,32 +71,26 @@ class Batch:
     """
 
     def __init__(
-        self, plan: BatchPlan, folder: Path | Outputs, work: Callable[[Planned], Work], limits: WorkerLimits, *,
-        force: bool = False, fail_fast: bool = False, durable: bool = False, engine: Engine | None = None,
-        earlier: Mapping[str, Earlier] | None = None,
+        self, plan: BatchPlan, folder: Path | Outputs, work: Callable[[Planned], Work], options: BatchOptions, *,
+        engine: Engine | None = None, earlier: Mapping[str, Earlier] | None = None,
     ) -> None:  # fmt: skip
         """`folder` is that of the plan, or its outputs (`mo_loop.batching.outputs`); `work` gives the work for each
         model.
 
-        `force` converts models that are up to date as well; with `fail_fast` no model begins after the first failure;
-        `durable` waits until each pair of files is on the disk. `engine` does the work, by default worker processes of
-        this machine. `earlier` are results of a report, by names of models: for an engine that needs to know the memory
-        of a model that is not recorded with the outputs.
+        `engine` does the work, by default worker processes of this machine. `earlier` are results of a report, by names
+        of models: for an engine that needs to know the memory of a model that is not recorded with the outputs.
         """
         self.plan = plan
         self.outputs = Outputs(folder) if isinstance(folder, Path) else folder
         self._work_of = work
-        self._limits = limits
-        self._force = force
-        self._fail_fast = fail_fast
-        self._durable = durable
+        self._options = options
         self._earlier = earlier or {}
-        jobs = min(limits.jobs, len(plan.models))
-        self._engine = PoolEngine(replace(limits, jobs=jobs)) if engine is None else engine
+        jobs = min(options.workers, len(plan.models))
+        self.engine = PoolEngine(replace(options, jobs=jobs)) if engine is None else engine
         self._results = KeptResults(plan.models)
         local = self.outputs.place if isinstance(self.outputs.place, Path) else None
         self._queue = WorkQueue(self._next, lambda: self._is_over, plan, local)
-        self._numbers = iter(self._engine.ordered(plan.models))
+        self._numbers = iter(self.engine.ordered(plan.models))
         self._numbers_lock = threading.Lock()
         self._is_over = False
         self._stopped_by = ""
@@ -130,12 +123,12 @@ class Batch:
         with self.outputs.drafts() as drafts:
             threads = 0
             try:
-                threads = self._engine.start(self._queue, Path(drafts)) if self.plan.models else 0
+                threads = self.engine.start(self._queue, Path(drafts)) if self.plan.models else 0
                 while threads and not self._signal and not self._lost:
                     threads -= self._handled(listener)
             finally:
                 self._is_over = True
-                self._engine.stop()
+                self.engine.stop()
                 self._hear_last(threads, listener)
 
     def _hear_last(self, threads: int, listener: BatchListener) -> None:
@@ -182,12 +175,12 @@ class Batch:
         """The assignment, and the entry if the model is known to be up to date."""
         is_new = self.outputs.prepare(model)
         work = self._work_of(model)
-        known = None if self._force else self.outputs.known(model, work)
-        entry = None if self._force or known is not None else self.outputs.current(model, work)
-        limit = self._limits.seconds + (work.comparing.limit if work.comparing else 0.0)
-        task = self.outputs.task(model, work, self._durable)
+        known = None if self._options.force else self.outputs.known(model, work)
+        entry = None if self._options.force or known is not None else self.outputs.current(model, work)
+        limit = self._options.timeout + (work.comparing.limit if work.comparing else 0.0)
+        task = self.outputs.task(model, work, self._options.durable)
         earlier = None
-        if self._engine.needs_earlier and entry is None:
+        if self.engine.needs_earlier and entry is None:
             earlier = self.outputs.earlier(model) or self._earlier.get(model.name)
         return Assignment(number, model, task, limit, known, is_new, earlier), entry
 
@@ -233,7 +226,7 @@ class Batch:
         result = replace(result, seconds=event.answer.seconds)
         self._results.put(event.number, result)
         self._begun.pop(event.number, None)
-        if result.status not in GOOD and self._fail_fast:
+        if result.status not in GOOD and not self._options.keep_going:
             self._is_over = True
         if time.monotonic() - self._saved > SAVE_EVERY:
             _note_unless_saved(self.outputs.save)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from mo_loop.cli.error_output import message
 
 if TYPE_CHECKING:
-    from mo_loop.batching.engine import Engine, WorkerLimits
+    from mo_loop.batching.batch_options import BatchOptions
+    from mo_loop.batching.cluster.dask_engine import DaskEngine
 
 
 def machines_of(scheduler: str, jobs: int, *, is_debug: bool) -> tuple[int, int]:
@@ -35,10 +36,9 @@ def machines_of(scheduler: str, jobs: int, *, is_debug: bool) -> tuple[int, int]
 
 @contextmanager
 def engine_of(
-    scheduler: str, jobs: int | None, limits: WorkerLimits, files: Iterable[str], *, is_single: bool, is_quiet: bool,
-    is_debug: bool,
-) -> Iterator[tuple[Engine, WorkerLimits]]:  # fmt: skip
-    """The engine for a scheduler, and the limits with the number of its workers; `jobs` as the user gave them.
+    scheduler: str, jobs: int | None, options: BatchOptions, files: Iterable[str], *, is_quiet: bool, is_debug: bool
+) -> Iterator[DaskEngine]:
+    """The engine for a scheduler, to whose workers the files are sent; `jobs` as the user gave them.
 
     Raises:
         ClusterError: there is no scheduler, no worker, or a worker with other versions.
@@ -51,14 +51,14 @@ def engine_of(
     from mo_loop.batching.cluster.sent_files import read_files
 
     sent = read_files(files)
-    with connected(scheduler, limits.jobs, is_debug=is_debug) as client:
+    with connected(scheduler, options.workers, is_debug=is_debug) as client:
         require_workers(client)
         require_versions(client)
         from mo_loop.batching.cluster.dask_engine import DaskEngine
 
         if jobs is not None and scheduler != LOCAL and not is_quiet:
             message("warning", "-j has no effect: the workers of the cluster have their own number of threads")
-        engine = DaskEngine(client, limits, sent, is_single=is_single)
+        engine = DaskEngine(client, options, sent)
         if not is_quiet and (link := engine.dashboard):
             message("note", f"dashboard: {link}")
-        yield engine, engine.limits
+        yield engine

@@ -79,7 +79,7 @@ def _of_one_model(**_: Any) -> None:
     """The options of one model; the command is never called, but click reads and checks its options."""
 
 
-class Works:
+class WorkByModel:
     """The work for each model, from the flags and the file."""
 
     def __init__(self, context: click.Context) -> None:

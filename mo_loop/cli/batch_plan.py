@@ -9,7 +9,7 @@ refused 3 models need more than 1.5 GB, which the worker with most memory has
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 from mo_loop.support.printable import printable, sized
 
 if TYPE_CHECKING:
+    from mo_loop.batching.calling import PreparedBatch
     from mo_loop.batching.estimates import Earlier
-    from mo_loop.batching.outputs import Outputs
-    from mo_loop.batching.plan import BatchPlan, Planned
-    from mo_loop.batching.task import Work
+    from mo_loop.batching.plan import Planned
 
 THREADS = 8
 """Models that are examined at the same time: a disk or a store takes most of the time."""
@@ -30,21 +29,20 @@ AT_ONCE = 500
 
 
 def plan_lines(
-    plan: BatchPlan, outputs: Outputs, work: Callable[[Planned], Work], earlier: Mapping[str, Earlier], *, folder: str,
-    jobs: int, force: bool, most_memory: int | None = None, limit: int | None = None,
-) -> Iterator[str]:  # fmt: skip
-    """The lines that --plan prints. `most_memory` is that of the largest worker of a cluster, `limit` is --memory."""
+    ready: PreparedBatch, earlier: Mapping[str, Earlier], *, jobs: int, most_memory: int | None = None
+) -> Iterator[str]:
+    """The lines that --plan prints for so many workers. `most_memory` is that of the largest worker of a cluster."""
     from mo_loop.batching.estimates import estimate, size_of
 
-    count, total, needed, measured = len(plan.models), 0, 0, 0
+    count, total, needed, measured = len(ready.plan.models), 0, 0, 0
     seconds, longest, most, name = 0.0, 0.0, -1, ""
     memory = array("q")
-    for model, is_left in _looked_at(plan.models, outputs, work, force):
+    for model, is_left in _looked_at(ready):
         size = size_of(model)
         total += size
         if not is_left:
             continue
-        found = estimate(size, earlier.get(model.name), with_comparison=work(model).comparing is not None)
+        found = estimate(size, earlier.get(model.name), with_comparison=ready.work(model).comparing is not None)
         needed, seconds, measured = needed + size, seconds + found.seconds, measured + found.is_measured
         longest = max(longest, found.seconds)
         memory.append(found.memory)
@@ -52,8 +50,8 @@ def plan_lines(
             most, name = found.memory, model.name
     left = len(memory)
     yield (
-        f"{printable(folder)}: {count} model{'s' * (count != 1)}, {sized(total)}: {count - left} up to date, "
-        f"{left} to convert, {sized(needed)}"
+        f"{printable(str(ready.places.folder))}: {count} model{'s' * (count != 1)}, {sized(total)}: "
+        f"{count - left} up to date, {left} to convert, {sized(needed)}"
     )
     if not left:
         return
@@ -62,20 +60,22 @@ def plan_lines(
     yield f"memory  median {sized(sorted(memory)[left // 2])}, at most {sized(most)}: {printable(name)}"
     if most_memory is None:
         return
-    refused = sum(min(need, limit or need) > most_memory for need in memory)
+    refused = sum(min(need, ready.about.asked.memory or need) > most_memory for need in memory)
     if refused:
         verb = "s need" if refused != 1 else " needs"
         yield f"refused {refused} model{verb} more than {sized(most_memory)}, which the worker with most memory has"
 
 
-def _looked_at(
-    models: Iterable[Planned], outputs: Outputs, work: Callable[[Planned], Work], force: bool
-) -> Iterator[tuple[Planned, bool]]:
+def _looked_at(ready: PreparedBatch) -> Iterator[tuple[Planned, bool]]:
     """Each model, and whether it has to be converted."""
-    remaining = iter(models)
+
+    def is_left(model: Planned) -> bool:
+        return ready.about.asked.force or ready.outputs.current(model, ready.work(model)) is None
+
+    remaining = iter(ready.plan.models)
     with ThreadPoolExecutor(THREADS) as threads:
         while some := list(islice(remaining, AT_ONCE)):
-            yield from threads.map(lambda each: (each, force or outputs.current(each, work(each)) is None), some)
+            yield from zip(some, threads.map(is_left, some), strict=True)
 
 
 def _time(seconds: float) -> str:

@@ -21,6 +21,7 @@ import click
 
 from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import GOOD, SKIPPED, ModelResult
+from mo_loop.batching.run import BatchListener
 from mo_loop.cli.output import is_coloured
 from mo_loop.support.printable import printable
 
@@ -42,7 +43,7 @@ def display(total: int, is_quiet: bool, *, with_rate: bool = False) -> Display:
     return Lines(total, with_rate)
 
 
-class Display(AbstractContextManager["Display"]):
+class Display(BatchListener, AbstractContextManager["Display"]):
     """Shows only failures. A context manager around the batch."""
 
     def __init__(self, total: int, with_rate: bool = False) -> None:

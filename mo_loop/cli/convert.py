@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.storage.locations import is_url, place_of
 from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of
 from mo_loop.cli.error_output import printed_warnings, reported
@@ -19,7 +20,7 @@ from mo_loop.cli.file_checks import named, opened, require_local, require_places
 from mo_loop.cli.flag_options import (
     FlagOption,
     debug_option,
-    durable_option,
+    flags,
     format_option,
     made,
     option,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     "--mapping", group=FILES, place=1, type=click.Path(), metavar="FILE",
     help="Write the place of each ONNX tensor in the IR, as JSON.",
 )  # fmt: skip
-@durable_option
+@flags(BatchOptions, "durable", is_argument=True)
 @pass_options
 @format_option("text", "json", what="The format of the summary on stdout.")
 @quiet_option

@@ -1,10 +1,10 @@
 """Options of click from the fields of dataclasses (mo_loop/support/flags.py), and their groups in --help.
 
     @click.command(cls=GroupedCommand)
-    @flags(Asked)
+    @flags(BatchFlags)
     @click.pass_context
     def command(context: click.Context) -> None:
-        asked = made(context, Asked)
+        asked = made(context, BatchFlags)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mo_loop.cli.output import tell
 from mo_loop.cli.report_file import ENDINGS, ReportFile
 from mo_loop.conversion_limits import BYTES, amount
 from mo_loop.support.files import is_among
-from mo_loop.support.flags import FILES, GROUPS, IMAGES, PASSES, REPORTS, STATES, Flag, flags_of
+from mo_loop.support.flags import GROUPS, IMAGES, PASSES, REPORTS, STATES, Flag, flags_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -78,10 +78,6 @@ verbose_option = option(
     help="Show the time and the versions of the packages on stderr.",
 )  # fmt: skip
 debug_option = option("--debug", group=PASSES, place=2, is_flag=True, help="Show the traceback of an error.")
-durable_option = option(
-    "--durable", group=FILES, place=1, is_flag=True,
-    help="Wait until the .xml and the .bin are on the disk, so that a power failure cannot damage them.",
-)  # fmt: skip
 quiet_option = option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print only errors.")
 
 

@@ -1,7 +1,7 @@
 """flag: a field of a dataclass that is an option of the command line as well, as plain data.
 
     @dataclass
-    class Asked:
+    class BatchOptions:
         jobs: int | None = flag(None, "Worker processes.", RUN, "-j", "--jobs", metavar="N", least=1)
 
 mo_loop/cli/flag_options.py makes options of click from the fields.

@@ -22,15 +22,16 @@ NEWLINE = "\n"
 
 
 def takes(arguments: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[Concatenate[Any, P], R]]:
-    """The function has the keyword arguments that a dataclass has; type checkers and `help` show them.
+    """The function has the arguments that a dataclass has, by keyword; type checkers and `help` show them.
 
-    In its docstring they replace the line that describes the last argument.
+    In its docstring they replace the line that describes the last argument. A field that is not by keyword alone can be
+    its second argument.
     """
 
     def decorated(function: Callable[..., R]) -> Callable[Concatenate[Any, P], R]:
         own, more = signature(function), signature(arguments).parameters
         first = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        named = [each.replace(kind=each.KEYWORD_ONLY) for each in more.values() if each.name not in own.parameters]
+        named = [each.replace(kind=each.KEYWORD_ONLY) for name, each in more.items() if name not in own.parameters]
         function.__signature__ = own.replace(parameters=[*first, *named])  # type: ignore[attr-defined]
         last = next(each.name for each in own.parameters.values() if each.kind is each.VAR_KEYWORD)
         head, _, rest = (function.__doc__ or "").partition(f"        {last}: ")

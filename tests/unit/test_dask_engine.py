@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
+from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.cluster.dask_engine import CHECKS_AT_ONCE, DaskEngine
-from mo_loop.batching.engine import WorkerLimits
 from mo_loop.batching.plan import Planned
 from mo_loop.batching.storage.locations import Location
 from mo_loop.batching.storage.stores import Info
@@ -22,7 +22,7 @@ def test_models_are_looked_at_at_once_and_stay_in_order() -> None:
     """Whether a model at a URL is up to date may take several requests: one after another they would take hours."""
     found = {"workers": {"tcp://1": {"nthreads": 2, "resources": {"MEMORY": 5}}}}
     client: Any = SimpleNamespace(scheduler_info=lambda n_workers: found)
-    engine = DaskEngine(client, WorkerLimits(memory=7))
+    engine = DaskEngine(client, BatchOptions(memory=7))
     together, numbers = threading.Barrier(CHECKS_AT_ONCE, timeout=60), iter(range(CHECKS_AT_ONCE))
 
     def take() -> Any:

@@ -14,6 +14,7 @@ import pytest
 
 import mo_loop
 from mo_loop import ops
+from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.errors import UsageError
 from mo_loop.support.shown_result import ShownResult
 
@@ -80,8 +81,17 @@ def test_batch(model: str) -> None:
     Path("report.json").write_text(json.dumps(report.to_dict()), "utf-8")
     again = mo_loop.batch([model, "bad.onnx"], "ir", jobs=1, options={"target": "2026.4"}, baseline="report.json")
     assert again and repr(again) == "<BatchReport ir: 2 models: 1 skipped, 1 failed>"
-    other = mo_loop.batch(model, "ir", jobs=1, options={"target": "2025.4"})
+    other = mo_loop.batch(model, "ir", jobs=1, options={"target": "2025.4"}, durable=True, scratch=1 << 30)
     assert repr(other) == "<BatchReport ir: 1 model: 1 converted>"
+
+
+def test_the_help_of_batch_has_every_option_once() -> None:
+    text = mo_loop.batch.__doc__ or ""
+    arguments = list(inspect.signature(mo_loop.batch).parameters)[2:]
+    assert {each.name for each in dataclasses.fields(BatchOptions)} < set(arguments)
+    assert all(text.count(f"\n        {each} (") == 1 for each in arguments)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'job': did you mean 'jobs'"):
+        mo_loop.batch("model.onnx", "ir", job=1)
 
 
 def test_a_batch_refuses_what_a_worker_cannot_have(model: str) -> None:

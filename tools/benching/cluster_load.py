@@ -49,7 +49,7 @@ from pathlib import Path
 
 import mo_loop.batching.storage.stores as stores
 import mo_loop.batching.url_state as url_state
-from mo_loop.batching.engine import WorkerLimits
+from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.finding import planned
 from mo_loop.batching.outputs import Outputs
 from mo_loop.batching.run import Batch
@@ -75,7 +75,7 @@ plan = planned(["s3://zoo/**"], location_of("s3://ir"))
 outputs = Outputs(location_of("s3://ir"), Scratch())
 engine = DaskEngine.__new__(DaskEngine)
 work = Work(ConvertOptions(), "0" * 64)
-batch = Batch(plan, outputs, lambda _: work, WorkerLimits(), engine=engine)
+batch = Batch(plan, outputs, lambda _: work, BatchOptions(jobs=1), engine=engine)
 assert len(plan.models) == count
 first = batch._queue.take()
 assert first.model.name.endswith(f"{count - 1:06}.onnx")

@@ -1,8 +1,8 @@
 """DaskEngine: does the assignments of a batch on the workers of a cluster.
 
     with connected("tcp://host:8786") as client:
-        engine = DaskEngine(client, limits, files)
-        results = Batch(plan, folder, works, engine.limits, engine=engine).run(listener)
+        engine = DaskEngine(client, options, files)
+        results = Batch(plan, folder, work, engine.options, engine=engine).run(listener)
 
 One thread submits models, the largest first, and takes answers as they come; small ones are submitted in portions
 (`portions.py`). CHECKS_AT_ONCE threads find out which models have to be converted, because they wait for the store.
@@ -37,17 +37,7 @@ from mo_loop.batching.cluster.portions import Pace, Portion, need_of, portable
 from mo_loop.batching.cluster.requirements import Requirements, Unable
 from mo_loop.batching.cluster.sent_files import SentFile
 from mo_loop.batching.cluster.watching import Watch
-from mo_loop.batching.engine import (
-    JOB,
-    Ended,
-    EngineFailed,
-    Finished,
-    NoteAdded,
-    Started,
-    WorkerLimits,
-    WorkQueue,
-    start_error,
-)
+from mo_loop.batching.engine import JOB, Ended, EngineFailed, Finished, NoteAdded, Started, WorkQueue, start_error
 from mo_loop.batching.estimates import largest_first, size_of
 from mo_loop.batching.outcomes import result_of
 from mo_loop.batching.plan import Planned
@@ -57,6 +47,8 @@ from mo_loop.support.workers import CRASH, ERROR, TaskOutcome, WorkerStartError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+    from mo_loop.batching.batch_options import BatchOptions
 
 STOP = 10.0
 """Seconds in which the workers have to end their processes after Ctrl-C."""
@@ -77,20 +69,18 @@ class DaskEngine:
 
     needs_earlier = True
 
-    def __init__(
-        self, client: Client, limits: WorkerLimits, files: Sequence[SentFile] = (), *, is_single: bool = False
-    ) -> None:
-        """`limits.jobs` does not matter: `self.limits` has the number of threads of the workers. With `is_single` each
-        model is submitted alone, so that none begins after a failure."""
+    def __init__(self, client: Client, options: BatchOptions, files: Sequence[SentFile] = ()) -> None:
+        """`options.jobs` does not matter: `self.options` has the number of threads of the workers. Without `keep_going`
+        each model is submitted alone, so that none begins after a failure."""
         self._client = client
         self._files = tuple(files)
         self._name = f"mo-loop-{uuid.uuid4().hex[:12]}"
         self._watch = Watch(client)
-        self.limits = replace(limits, jobs=self._watch.threads)
+        self.options = replace(options, jobs=self._watch.threads)
         self._lock = threading.Lock()
         self._futures: dict[Future, Portion] = {}
-        self._pace = Pace(is_single)
-        self._is_single = is_single
+        self._is_single = not options.keep_going
+        self._pace = Pace(self._is_single)
         self._has_failed = False
         self._places = itertools.count()
         self._waiting: set[int] = set()
@@ -127,7 +117,7 @@ class DaskEngine:
             there, here = str(work.folder.absolute()), str(work.folder)
             texts = {there + os.sep: here + os.sep} if there != here else {}
         requirements = _requirements(work.plan.models[0], folders)
-        equipment = Equipment(self._name, JOB, self.limits.memory, self._files, texts, requirements)
+        equipment = Equipment(self._name, JOB, self.options.memory, self._files, texts, requirements)
         self._client.subscribe_topic(self._name, self._heard)
         try:
             self._client.register_plugin(equipment, self._name)
@@ -208,7 +198,7 @@ class DaskEngine:
         """The next models that have to be converted, the largest first, with the memory that they need."""
         assignments = list(filter(None, self._looks.map(lambda _: self._queue.take(), range(most))))
         assignments.sort(key=lambda assignment: (-size_of(assignment.model), assignment.number))
-        return [(assignment, need_of(assignment, self.limits.memory)) for assignment in assignments]
+        return [(assignment, need_of(assignment, self.options.memory)) for assignment in assignments]
 
     def _fits(self, assignment: Assignment, need: int) -> bool:
         """Whether a worker has the memory; a model that needs more is refused."""
@@ -253,7 +243,7 @@ class DaskEngine:
         """Report the reply of a worker about a model; return the assignments to submit again."""
         if isinstance(answer, Unable):
             if answer.code == STARTS_NOT:
-                raise start_error(WorkerStartError(answer.why), self.limits.memory)
+                raise start_error(WorkerStartError(answer.why), self.options.memory)
             self._leave_out(answer)
             return (Portion((assignment,), portion.need),)
         if isinstance(answer.result, MoLoopError):

@@ -7,24 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.folder_state import NAME
 from mo_loop.batching.plan import BatchPlan, Planned
-from mo_loop.batching.result import ModelResult
-from mo_loop.batching.run import Batch, WorkerLimits
+from mo_loop.batching.run import Batch, BatchListener
 from mo_loop.batching.task import Work
 from mo_loop.errors import FileError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
 from mo_loop.support.workers import WorkerStartError
 from tests.cli.batches import good
-
-
-class Silent:
-    def started(self, model: Planned) -> None:
-        """Prints nothing."""
-
-    def finished(self, result: ModelResult) -> None:
-        """Prints nothing."""
 
 
 def test_a_state_that_cannot_be_written_costs_only_the_next_batch(
@@ -36,8 +28,8 @@ def test_a_state_that_cannot_be_written_costs_only_the_next_batch(
     source = good(tmp_path / "m.onnx")
     plan = BatchPlan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
     monkeypatch.setattr("mo_loop.batching.folder_state.append_lines", refuse)
-    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), WorkerLimits())
-    found = batch.run(Silent())
+    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), BatchOptions(jobs=1))
+    found = batch.run(BatchListener())
     assert [each.status for each in found.results] == ["converted"]
     assert found.notes == (
         f"{tmp_path / 'out' / NAME} cannot be written: No space left on device: "
@@ -49,8 +41,8 @@ def test_a_pair_whose_place_is_taken_is_a_failure(tmp_path: Path) -> None:
     source = good(tmp_path / "m.onnx")
     (tmp_path / "out" / "m.bin" / "folder").mkdir(parents=True)
     plan = BatchPlan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
-    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), WorkerLimits())
-    (found,) = batch.run(Silent()).results
+    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), BatchOptions(jobs=1))
+    (found,) = batch.run(BatchListener()).results
     assert (found.status, found.exit_code, found.errors[0].code) == ("failed", 2, "ML218")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["m.bin"]
 
@@ -78,7 +70,7 @@ def test_a_pair_that_a_killed_worker_had_set_aside_is_restored(tmp_path: Path) -
     )
     options = ConvertOptions(extensions=(str(tmp_path / "extension.py"),))
     plan = BatchPlan((Planned(source, out / "m.xml", "m.onnx"),), tmp_path)
-    (found,) = Batch(plan, out, lambda _: Work(options, "x"), WorkerLimits()).run(Silent()).results
+    (found,) = Batch(plan, out, lambda _: Work(options, "x"), BatchOptions(jobs=1)).run(BatchListener()).results
     assert found.status == "crash" and "SIGKILL" in found.message
     assert {path.name: path.read_text() for path in out.glob("*m*.*")} == {"m.xml": "old xml", "m.bin": "old bin"}
     assert not list(out.glob(".mo-loop-*"))
@@ -104,6 +96,6 @@ def test_a_worker_that_the_same_signal_ended_is_no_error(tmp_path: Path, monkeyp
 
     monkeypatch.setattr("mo_loop.support.workers.worker.Worker.start", killed)
     plan = BatchPlan((Planned(good(tmp_path / "m.onnx"), tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
-    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), WorkerLimits())
-    found = batch.run(Silent())
+    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), BatchOptions(jobs=1))
+    found = batch.run(BatchListener())
     assert (found.signal, [each.status for each in found.results]) == ("SIGINT", ["cancelled"])
