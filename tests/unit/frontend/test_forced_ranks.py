@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError
 from mo_loop.frontend.forced_ranks import Forced, Ranks
+from mo_loop.frontend.registry import is_elementwise
 
 MODELS = sorted((Path(__file__).parents[2] / "models" / "pytorch").glob("*.onnx"))
 WEIGHTS = {"w": np.ones((4, 3, 3, 3), np.float32), "m": np.ones((3, 5), np.float32), "two": np.array([2, 2])}
@@ -123,3 +124,8 @@ def test_forced_ranks_are_those_of_inference(path: Path) -> None:
         found = ranks.of(name)
         if found is not None and not found.by_declaration and entry.type.tensor_type.HasField("shape"):
             assert found.rank == len(entry.type.tensor_type.shape.dim), name
+
+
+def test_translators_say_which_operators_work_element_by_element() -> None:
+    assert all(map(is_elementwise, ("Add", "Cast", "Identity", "Max", "Relu", "Tanh", "Where")))
+    assert not any(map(is_elementwise, ("Clip", "CumSum", "MatMul", "Softmax", "Unknown")))
