@@ -4,7 +4,8 @@
     python tools/fuzz_reshape.py --of suite --filter '^test_lstm' --verbose
     python tools/fuzz_reshape.py --of control,operators --count 200 --seed 3 --json report.json
 
-Sources: models (tests/models), suite (the ONNX backend test suite), operators, control (random control flow), graphs.
+Sources: models (tests/models), suite (the ONNX backend test suite), operators, control (random control flow), graphs;
+and folders, in which NAME.npz has the arrays for the inputs of NAME.onnx, by their names.
 A model is given the sizes of its first set of inputs before it is converted. The exit code is 1 if a change gives other
 numbers or ends the process, or if it is an error where the IR of ovc is right.
 """
@@ -27,7 +28,7 @@ import numpy as np
 import onnx
 
 from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
+from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse, require_known
 from tests.fuzz.reshaping import ERROR, LEFT_OUT, RIGHT, SIGNAL, WRONG, Found, Task, judge, of_known_sizes
 from tests.samples import FILLED, Sample
 
@@ -68,7 +69,8 @@ def main(arguments: list[str] | None = None) -> int:
 def tasks(options: argparse.Namespace) -> Iterator[Task]:
     """The models of the sources that the options choose."""
     for source in options.of.split(","):
-        for name, proto, feeds in SOURCES[source](options):
+        models = SOURCES[source](options) if source in SOURCES else _folder(Path(source), options)
+        for name, proto, feeds in models:
             named = {name: np.asarray(array) for name, array in feeds.items()}
             known = of_known_sizes(proto, named)
             yield Task(f"{source}/{name}", known.SerializeToString(), named, options.seed, options.most,
@@ -87,6 +89,13 @@ def _models(options: argparse.Namespace) -> Source:
         for name in exported.names:
             if re.search(options.filter, f"{folder.name}/{name}"):
                 yield f"{folder.name}/{name}", onnx.load(exported.path(name)), exported.models[name].sets[0]
+
+
+def _folder(folder: Path, options: argparse.Namespace) -> Source:
+    for path in sorted(folder.glob("*.onnx")):
+        if re.search(options.filter, path.stem):
+            with np.load(path.with_suffix(".npz")) as arrays:
+                yield path.stem, onnx.load(path), dict(arrays)
 
 
 def _suite(options: argparse.Namespace) -> Source:
@@ -139,14 +148,19 @@ SOURCES = {"models": _models, "suite": _suite, "operators": _operators, "control
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--of", default="models", help=f"sources, separated by commas: {', '.join(SOURCES)} (models)")
+    sources = ", ".join(SOURCES)
+    parser.add_argument("--of", default="models", help=f"sources, separated by commas: {sources}, folders (models)")
     parser.add_argument("--filter", default="", metavar="REGEX", help="names of models or cases")
     parser.add_argument("--most", type=int, default=8, help="the most changes of one model (8)")
     parser.add_argument("--json", metavar="FILE", help="write all changes to this file")
     parser.set_defaults(argument={})
     add_numbers(parser, "model")
     add_common(parser, "change")
-    return parse(parser, arguments, "of", SOURCES, "source")
+    options = parse(parser, arguments)
+    for name in options.of.split(","):
+        if not Path(name).is_dir():
+            require_known(parser, name, SOURCES, "source")
+    return options
 
 
 if __name__ == "__main__":
