@@ -10,8 +10,11 @@ before the first element is the first element.
 
 from mo_loop.graph.dimension import LEAST, Dimension, fresh, high, least, low, most
 
-FAR = 2**30
-"""Larger bounds mean the end of the tensor, or its beginning if they are negative, also in bounds that are computed."""
+FAR = 2**30 - 1
+"""Larger bounds mean the end of the tensor, or its beginning if they are negative, also in bounds that are computed.
+
+It is odd: the runtime multiplies bounds of sizes in 32 bits, and takes a size for 0 if the product of its bound is 0.
+"""
 
 END = 2**31 - 1
 """The largest bound of a Slice: the runtime computes wrong results for larger ones."""
