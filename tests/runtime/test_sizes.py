@@ -183,3 +183,14 @@ def test_results_that_follow_from_sizes_alone_are_checked(tmp_path: Path) -> Non
     assert converted(model, tmp_path)["x"] == "6,?"
     require_right(model, tmp_path, {"x": floats(6, 2)}, {"x": floats(6, 5)})
     require_refused(tmp_path, {"x": floats(8, 2)})
+
+
+def test_blocks_of_steps_that_do_not_exist(tmp_path: Path) -> None:
+    """A sum of constants of known shape without elements ends the process of the runtime, also in a branch that it
+    does not choose; so does a Gather."""
+    model = parsed("""main (float[3,4] x) => (float[3,4] y) <int64 first = {0}> {
+      sizes = Shape (x)  n = Gather (sizes, first)
+      y = Loop (n, "", x) <body = step (int64 i, bool c, s) => (bool d, next) {
+        d = Identity (c)  e = Gather (x, i)  next = Add (s, e) }> }""")
+    converted(model, tmp_path)
+    require_right(model, tmp_path, *({"x": floats(n, 4)} for n in (3, 64, 130)))

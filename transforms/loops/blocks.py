@@ -58,7 +58,8 @@ def has_no_blocks(node: Iteration) -> str:
 
 def in_blocks(node: Iteration, size: int) -> list[Iteration]:
     """Replace a loop; returns the loops over the steps of a block, and over those after the last block."""
-    count: Length = node.count if isinstance(node.count, int) else number_of_steps(node)
+    # The runtime ends the process for some tensors whose size is known to be 0: those of no blocks, or of no rest.
+    count = node.count if isinstance(node.count, int) else ops.Barrier(number_of_steps(node), hides="value").output
     rest = count % size
     whole = count - rest
     begun = {entry.result for entry in node.output_map if isinstance(entry, Final)}
