@@ -27,7 +27,7 @@ import numpy as np
 
 from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import assume_fixed, element_count, is_static
+from mo_loop.graph.shape import element_count, is_static
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import ElementType, TensorType, string
 from mo_loop.ops.arithmetic import Binary, Unary
@@ -222,19 +222,13 @@ def _is_computed(cls: type[Node]) -> bool:
 
 
 def _is_known(output: Value) -> bool:
-    """Whether inference knows all elements, also if there are none.
-
-    Assumption if there are none and a size is open: the runtime ends the process for some operations without elements.
-    """
+    """Whether inference knows all elements, also if there are none."""
     type_ = output.type
     if not isinstance(type_, TensorType):
         return False
     if type_.known is not None and type_.integers is not None:
         return True
-    if type_.shape is None or 0 not in type_.shape:
-        return False
-    assume_fixed(type_.shape)
-    return is_static(type_.shape)
+    return type_.shape is not None and 0 in type_.shape and is_static(type_.shape)
 
 
 def _known(output: Value) -> Tensor:

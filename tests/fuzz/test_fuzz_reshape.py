@@ -12,7 +12,7 @@ SEED = 1
 MODELS = {
     "pytorch": ["cnn", "lstm", "gru", "transformer_encoder", "scan_dynamo"],
     "tensorflow": ["gru", "conv_lstm", "simple_rnn", "map_nested"],
-    "transformers": ["bert", "vit", "gpt2_dynamo"],
+    "transformers": ["bert", "vit", "gpt2_dynamo", "mamba_loop"],
 }
 
 

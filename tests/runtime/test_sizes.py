@@ -185,6 +185,31 @@ def test_results_that_follow_from_sizes_alone_are_checked(tmp_path: Path) -> Non
     require_refused(tmp_path, {"x": floats(8, 2)})
 
 
+def of_zeros(body: str, last: str, growing: str) -> Any:
+    """A loop over the rows of x with states of zeros, whose sizes are computed: s, and rows, which grows."""
+    return parsed(f"""main (float[5,2,4] x, float[5,2,3,4] r) => (float[2,4] {last}, float[A,2,3] {growing})
+      <int64 first = {{0}}, int64[1] none = {{0}}, int64[1] one = {{1}}, int64[1] three = {{3}}, int64[1] four = {{4}}>
+      {{
+      sizes = Shape (x)  n = Gather (sizes, first)  batch = Gather (sizes, one)
+      of_state = Concat <axis = 0> (batch, four)  zeros = ConstantOfShape (of_state)
+      of_rows = Concat <axis = 0> (none, batch, three)  empty = ConstantOfShape (of_rows)
+      {last}, {growing} = Loop (n, "", zeros, empty) <body = step (int64 i, bool c, s, rows) => (bool d, next, more) {{
+        d = Identity (c)  e = Gather (x, i)  {body}
+        f = Gather (r, i)  wide = Unsqueeze (next, one)  g = Mul (wide, f)
+        h = ReduceMax <axes = [-1], keepdims = 0> (g)  row = Unsqueeze (h, none)
+        more = Concat <axis = 0> (rows, row) }}> }}""", opset=17)
+
+
+@pytest.mark.parametrize("body", ["t = Tanh (s)  next = Add (t, e)", "t = Mul (s, e)  next = Add (t, e)"])
+def test_states_of_zeros_follow_the_batch(body: str, tmp_path: Path) -> None:
+    """With static shapes the runtime knows the zeros, and would put them into the branch for the declared sizes too."""
+    model = of_zeros(body, "last", "y")
+    assert converted(model, tmp_path) == {"x": "?,?,?", "r": "?,?,?,?"}
+    sizes = ((5, 3), (6, 2), (1, 1))
+    require_right(model, tmp_path, *({"x": floats(n, b, 4), "r": floats(n, b, 3, 4)} for n, b in sizes))
+    require_refused(tmp_path, {"x": floats(5, 0, 4), "r": floats(5, 0, 3, 4)})
+
+
 def test_blocks_of_steps_that_do_not_exist(tmp_path: Path) -> None:
     """A sum of constants of known shape without elements ends the process of the runtime, also in a branch that it
     does not choose; so does a Gather."""

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import MoLoopError
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, low, open_symbols
 from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import assume_elements, assume_fixed, is_static, of_declared_sizes
 from mo_loop.graph.types import TensorType, string
-from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
-from mo_loop.ops.port_map import Branched, Concatenated, Selected, Sliced
+from mo_loop.ops.port_map import Branched, Selected
+from mo_loop.support.reached import reached
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import replace_node
 
@@ -27,8 +28,8 @@ class SpecializeLoops(FunctionPass):
     The forms for a known number of steps and known sizes are faster, and wrong for others. With static shapes the
     runtime knows the condition, infers one branch and compiles it alone: the other one costs only its text in the file.
     It would compile both if an input has a size that the model does not declare: then the sizes of loops are fixed.
-    Others are not 0 if the loop has slices: the runtime ends the process when it evaluates a loop of tensors without
-    elements.
+    Others are not 0: the runtime ends the process when it evaluates a loop of tensors without elements, or puts such
+    tensors into bodies as constants.
     """
 
     bodies = "never"
@@ -44,7 +45,7 @@ class SpecializeLoops(FunctionPass):
         if not all(is_static(of_declared_sizes(each.output.shape)) for each in graph.parameters):
             assume_fixed(dim for each in loops for dim in _sizes(each))
         loops = [each for each in loops if _is_open(each)]
-        assume_elements(dim for each in loops if _has_slices(each) for dim in _sizes(each))
+        assume_elements(dim for each in loops for dim in _sizes(each))
         if not loops:
             return False
         known = _of_declared_sizes(graph) or {}
@@ -59,7 +60,7 @@ class SpecializeLoops(FunctionPass):
                 self.refuse(node, "it has states, or strings")
                 continue
             with made_for(node.origins):
-                branches = _specialize(node, types)
+                branches = _specialize(node, known)
             if branches is None:
                 self.refuse(node, "no size that it reads is known for the declared sizes")
                 continue
@@ -74,10 +75,6 @@ class SpecializeLoops(FunctionPass):
                     graph.touch(branches)
                     graph.validate()
         return bool(made)
-
-
-def _has_slices(node: Iteration) -> bool:
-    return any(isinstance(each, Sliced | Concatenated) for each in (*node.input_map, *node.output_map))
 
 
 def _sizes(node: Iteration) -> Iterator[Dimension]:
@@ -115,10 +112,13 @@ def _of_declared_sizes(graph: Graph) -> dict[Value, Any] | None:
     }
 
 
-def _specialize(node: Iteration, types: Sequence[TensorType]) -> If | None:
-    graph, values = node.graph, list(dict.fromkeys(node.operands))
-    of_value = dict(zip(node.operands, types, strict=True))
-    conditions = [each for value in values for each in _conditions(value, of_value[value])]
+def _specialize(node: Iteration, known: Mapping[Value, Any]) -> If | None:
+    values = list(dict.fromkeys(node.operands))
+    computed = {value: _computed_from_numbers(value, known) for value in values}
+    nodes = dict.fromkeys(each for made in computed.values() for each in made)
+    numbers = [value for each in nodes for value in each.operands if value.node not in nodes]
+    decisive = dict.fromkeys([*(value for value in values if not computed[value]), *numbers])
+    conditions = [each for value in decisive for each in _conditions(value, known[value])]
     if not conditions:
         return None
     holds = conditions[0]
@@ -126,37 +126,73 @@ def _specialize(node: Iteration, types: Sequence[TensorType]) -> If | None:
         holds = ops.LogicalAnd(holds, each).output
     outer = [value for value in values if not isinstance(value.node, Constant)]
     bodies = [Graph("declared_sizes"), Graph("any_sizes")]
-    entries: list[list[Parameter]] = []
-    results: list[list[Result]] = []
-    for body, is_known in zip(bodies, (True, False), strict=True):
-        inner: dict[Value, Value] = {}
-        parameters = []
-        for value in values:
-            if isinstance(value.node, Constant):
-                inner[value] = Constant(value.node.tensor, graph=body, dtype=value.dtype).output
-                continue
-            parameters.append(Parameter(graph=body, type=value.type.without_known()))
-            x = parameters[-1].output
-            inner[value] = _as_known(x, of_value[value]) if is_known else x
-        body.adopt(graph, [node], inner)
-        copy = inner[node.outputs[0]].node
-        copy.name = ""  # the name of the layer whose outputs the model reads
-        body.touch(copy)
-        entries.append(parameters)
-        results.append([Result(inner[output]) for output in node.outputs])
+    then, otherwise = (
+        {value: Parameter(graph=body, type=value.type.without_known()) for value in read}
+        for body, read in zip(bodies, ([value for value in outer if not computed[value]], outer), strict=True)
+    )
+    read = {value: _as_known(each.output, known[value]) for value, each in then.items()}
+    results = (
+        _copied([*nodes, node], bodies[0], read, known),
+        _copied([node], bodies[1], {value: each.output for value, each in otherwise.items()}, known),
+    )
     made = If(
-        holds, *outer, graph=graph, then_body=bodies[0], else_body=bodies[1],
-        input_map=tuple(Branched(*pair) for pair in zip(*entries, strict=True)),
+        holds, *outer, graph=node.graph, then_body=bodies[0], else_body=bodies[1],
+        input_map=tuple(Branched(then.get(value), otherwise[value]) for value in outer),
         output_map=tuple(Selected(*pair) for pair in zip(*results, strict=True)),
     )  # fmt: skip
     replace_node(node, made)
     return made
 
 
+def _copied(nodes: Sequence[Node], body: Graph, inner: dict[Value, Value], known: Mapping[Value, Any]) -> list[Result]:
+    """The results of the last of `nodes`, which are copied into a branch; `inner` are values that they read there."""
+    for value in dict.fromkeys(value for node in nodes for value in node.operands):
+        if value not in inner and value.node not in nodes:
+            inner[value] = _constant(value, known[value], body)
+    body.adopt(nodes[-1].graph, nodes, inner)
+    for node in nodes:
+        body.touch(inner[node.outputs[0]].node)
+    inner[nodes[-1].outputs[0]].node.name = ""  # the name of the layer whose outputs the model reads
+    return [Result(inner[output]) for output in nodes[-1].outputs]
+
+
+def _computed_from_numbers(value: Value, known: Mapping[Value, Any]) -> list[Node]:
+    """The nodes that compute a value from constants, and from numbers that are known for the declared sizes.
+
+    None if it is such a number, or follows from something else. With static shapes the runtime computes the value, and
+    puts it into both branches as a constant, whose size would contradict those of the branch for the declared sizes.
+    """
+
+    def sources(value: Value) -> Sequence[Value]:
+        return () if _has_numbers(value, known) else value.node.operands
+
+    nodes: list[Node] = []
+    for each in reached([value], sources):
+        if _has_numbers(each, known):
+            continue
+        node = each.node
+        if isinstance(node, Parameter) or not isinstance(node, Op) or node.bodies or node.random or node.is_kept:
+            return []
+        nodes.append(node)
+    return nodes
+
+
+def _has_numbers(value: Value, known: Mapping[Value, Any]) -> bool:
+    """Whether a value is a constant, or known for the declared sizes."""
+    type_ = known.get(value)
+    return isinstance(value.node, Constant) or (isinstance(type_, TensorType) and type_.integers is not None)
+
+
+def _constant(value: Value, type_: TensorType, graph: Graph) -> Value:
+    if isinstance(value.node, Constant):
+        return Constant(value.node.tensor, graph=graph, dtype=value.dtype).output
+    return Constant(np.array(type_.integers).reshape(type_.dims), graph=graph, dtype=value.dtype).output
+
+
 def _as_known(x: Value, type_: TensorType) -> Value:
     """A value that has the sizes, and the numbers, of `type_`."""
     if type_.integers is not None:
-        return Constant(np.array(type_.integers).reshape(type_.dims), graph=x.graph, dtype=x.dtype).output
+        return _constant(x, type_, x.graph)
     sizes = [dim if isinstance(dim, int) else 0 for dim in type_.dims]  # 0 keeps one
     if sizes == [dim if isinstance(dim, int) else 0 for dim in x.type.dims]:
         return x
