@@ -30,7 +30,7 @@ FIXED = frozenset({"com.microsoft::DynamicSparseAttention"})
 """The operators whose forms need the sizes of all inputs."""
 
 OF_ELEMENTS = frozenset({
-    "ConvInteger", "GRU", "GridSample", "LSTM", "NegativeLogLikelihoodLoss", "RNN", "SoftmaxCrossEntropyLoss",
+    "ConvInteger", "GRU", "GridSample", "LSTM", "NegativeLogLikelihoodLoss", "RNN", "STFT", "SoftmaxCrossEntropyLoss",
 })  # fmt: skip
 """The operators of which the runtime does not compute tensors without elements: it ends the process, or is wrong."""
 
