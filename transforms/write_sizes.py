@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dim, fresh, low, now
+from mo_loop.graph.dimension import Dim, Symbol, fresh, now
 from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.graph.types import TensorType, i64, string
@@ -18,6 +18,7 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.needed_elements import needed
 
 Place = tuple[Parameter, int]
 """An input and one of its axes."""
@@ -47,7 +48,8 @@ class WriteSizes(FunctionPass):
             size.name: (each, axis)
             for each in graph.parameters for axis, size in enumerate(each.sizes or ()) if isinstance(size, Dim)
         }  # fmt: skip
-        assumed = {each: list(_assumed(each, places)) for each in graph.parameters if each.sizes}
+        filled = needed(graph) if places else set()
+        assumed = {each: list(_assumed(each, places, filled)) for each in graph.parameters if each.sizes}
         if assumed:
             graph.rt_info["sizes"] = _texts(graph.parameters, [each for listed in assumed.values() for each in listed])
         changed = False
@@ -76,8 +78,12 @@ class WriteSizes(FunctionPass):
         return changed
 
 
-def _assumed(parameter: Parameter, places: dict[str, Place]) -> Iterator[tuple[Place, str, Any]]:
-    """The assumptions about the sizes of an input: "is" a number, or that of another place; "least" a number."""
+def _assumed(
+    parameter: Parameter, places: dict[str, Place], filled: Collection[Symbol]
+) -> Iterator[tuple[Place, str, Any]]:
+    """The assumptions about the sizes of an input: "is" a number, or that of another place; "least" a number.
+
+    The sizes `filled` are at least 1."""
     for axis, (own, dim) in enumerate(zip(parameter.sizes or (), parameter.value_type.dims, strict=False)):
         symbol = dim.symbol if isinstance(dim, Dim) else None
         if isinstance(dim, int) and not isinstance(own, int):  # the model may not declare it: that of one step
@@ -86,8 +92,8 @@ def _assumed(parameter: Parameter, places: dict[str, Place]) -> Iterator[tuple[P
             continue
         if symbol.name != own.name and symbol.name in places:
             yield (parameter, axis), "is", places[symbol.name]
-        if symbol.lo > 0:
-            yield (parameter, axis), "least", symbol.lo
+        if symbol.lo > 0 or symbol in filled:
+            yield (parameter, axis), "least", max(symbol.lo, 1)
 
 
 def _forget_sizes(node: If) -> None:
@@ -150,10 +156,10 @@ def _zero_if(conditions: Sequence[Value]) -> Value:
 def _check(x: Value, zero: Value) -> Node | None:
     """Let all readers depend on `zero`, whose computation has the checks; None if there is none.
 
-    The runtime does not compile a variable whose initial value depends on it, and misreads the size of 0 in a Reshape.
+    The runtime does not compile a variable whose initial value depends on it.
     """
     readers = [use for use in x.uses if not isinstance(use.node, ops.ShapeOf | ops.ReadValue)]
-    if not readers or 0 in x.type.dims:
+    if not readers:
         return None
     checked = _checked(x, zero)
     for reader, port in readers:
@@ -164,16 +170,25 @@ def _check(x: Value, zero: Value) -> Node | None:
 
 
 def _check_result(result: Result, zero: Value) -> None:
-    """No Reshape: a result may be a constant, of which the runtime computes one too early."""
+    """No Reshape: a result may be a constant, of which the runtime computes one too early, or a Slice of nothing."""
     x = result.value
-    if isinstance(x.type, TensorType) and x.shape and x.dtype is not string and all(low(dim) > 0 for dim in x.shape):
-        result.graph.set_input(result, 0, ops.Slice(x, zero, [FAR], [1], [0]).output)
+    if not isinstance(x.type, TensorType) or x.rank is None or x.dtype is string:
+        return
+    if 0 in x.type.dims:
+        none = Constant(np.zeros(()), graph=x.graph, dtype=x.dtype)
+        checked: Node = ops.Broadcast(none, ops.Add(ops.ShapeOf(x), zero))
+    elif x.rank:
+        checked = ops.Slice(x, zero, [FAR], [1], [0])
+    else:
+        checked = ops.Squeeze(ops.Slice(ops.Unsqueeze(x, [0]), zero, [FAR], [1], [0]), [0])
+    result.graph.set_input(result, 0, checked.output)
 
 
 def _checked(x: Value, zero: Value) -> Node:
     rank = len(x.type.dims)
-    # ov.Model.reshape gives a Reshape to one dimension, or to two before a MatMul, another pattern.
-    if rank == 1:
+    # ov.Model.reshape gives a Reshape to one dimension, or to two before a MatMul, another pattern. The runtime
+    # misreads the size of 0 in a Reshape.
+    if rank == 1 or 0 in x.type.dims:
         return ops.Slice(x, zero, [FAR], [1], [0])
     wide = ops.Unsqueeze(x, [0]).output if rank == 2 else x
     rest = np.zeros(max(rank, 3) - 1, np.int64)  # 0 keeps a size

@@ -29,10 +29,9 @@ T = TypeVar("T")
 FIXED = frozenset({"com.microsoft::DynamicSparseAttention"})
 """The operators whose forms need the sizes of all inputs."""
 
-OF_ELEMENTS = frozenset({
-    "ConvInteger", "GRU", "GridSample", "LSTM", "NegativeLogLikelihoodLoss", "RNN", "STFT", "SoftmaxCrossEntropyLoss",
-})  # fmt: skip
-"""The operators of which the runtime does not compute tensors without elements: it ends the process, or is wrong."""
+OF_ELEMENTS = frozenset({"GRU", "LSTM", "RNN", "STFT"})
+"""The operators with another form for tensors without elements. transforms/needed_elements.py knows the operations
+of which the runtime does not compute tensors without elements."""
 
 OF_VECTORS = frozenset({"Pad", "Slice", "Tile"})
 """The operators whose other inputs are vectors with a number for each axis. Those whose vector decides the rank of the

@@ -193,9 +193,17 @@ def assume_fixed(dims: Iterable[Dimension]) -> None:
 
 def assume_elements(dims: Iterable[Dimension]) -> None:
     """Raise Assumption if declared sizes of the model's inputs from which dimensions follow may become 0."""
-    least = {symbol: 1 for symbol in open_symbols(dims) if symbol.lo == 0}
+    least = [(symbol, 1) for symbol in open_symbols(dims) if symbol.lo == 0]
     if least:
-        raise Assumption(least=least.items())
+        raise Assumption(least=least)
+
+
+def assume_least(bounds: Iterable[tuple[Dimension, int]]) -> None:
+    """Raise Assumption if dimensions that are declared sizes of the model's inputs may become smaller than numbers."""
+    pairs = [(symbol, size) for dim, size in bounds for symbol in open_symbols([dim]) if dim == Dim(((symbol, 1),))]
+    least = [(symbol, size) for symbol, size in pairs if symbol.lo < size]
+    if least:
+        raise Assumption(least=least)
 
 
 def assume_equal(a: Shape, b: Shape) -> None:

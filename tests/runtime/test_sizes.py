@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from onnx import numpy_helper
 
@@ -219,3 +220,100 @@ def test_blocks_of_steps_that_do_not_exist(tmp_path: Path) -> None:
         d = Identity (c)  e = Gather (x, i)  next = Add (s, e) }> }""")
     converted(model, tmp_path)
     require_right(model, tmp_path, *({"x": floats(n, 4)} for n in (3, 64, 130)))
+
+
+def test_a_number_that_follows_from_sizes_alone_is_checked(tmp_path: Path) -> None:
+    model = parsed("main (float[6,2] x) => (int64 n) { list = SplitToSequence (x)  n = SequenceLength (list) }")
+    assert converted(model, tmp_path)["x"] == "6,?"
+    require_right(model, tmp_path, {"x": floats(6, 5)})
+    require_refused(tmp_path, {"x": floats(8, 2)})
+
+
+def test_results_of_an_input_without_elements_are_checked(tmp_path: Path) -> None:
+    model = parsed("""main (float[2,0,4] x, int64[1] axes) => (float[A,B,C] y) {
+      z = Mul (x, x)  y = ReduceSum (z, axes) }""")
+    converted(model, tmp_path)
+    axes = np.array([1])
+    require_right(model, tmp_path, {"x": floats(2, 0, 4), "axes": axes})
+    require_refused(tmp_path, {"x": floats(2, 0, 8), "axes": axes})
+
+
+@pytest.mark.parametrize(("shape", "nodes", "places"), [
+    ("2,3", "i = Cast <to = 7> (x)  y = Gather (w, i)", (0, 1)),
+    ("2,3,4", "y = Flatten <axis = 2> (x)", (0, 1, 2)),
+    ("2,3,4", "y = ReduceMax <axes = [1]> (x)", (1,)),
+    ("1,2,5", "y = ConvTranspose (x, filters)", (0, 2)),
+    ("1,2,5", "y = Conv <strides = [2], pads = [1, 1]> (x, filters)", (2,)),
+])  # fmt: skip
+def test_sizes_that_may_not_become_0(shape: str, nodes: str, places: tuple[int, ...], tmp_path: Path) -> None:
+    """The runtime ends the process, copies another size, or computes the mean of nothing."""
+    model = parsed(f"main (float[{shape}] x) => (y) <float[3] w = {{1,2,3}}> {{ {nodes} }}", opset=13)
+    model.graph.initializer.append(numpy_helper.from_array(floats(2, 2, 3), "filters"))
+    sizes = [int(each) for each in shape.split(",")]
+    assert converted(model, tmp_path) == {"x": ",".join("?" * len(sizes))}
+    require_right(model, tmp_path, {"x": floats(*sizes) * 0})
+    for place in places:
+        require_refused(tmp_path, {"x": floats(*sizes[:place], 0, *sizes[place + 1 :])})
+
+
+@pytest.mark.parametrize("nodes", ["y = Add (x, x)", "y = MatMul (x, w)", "t = Transpose (x)  y = Softmax (t)"])
+def test_sizes_that_become_0(nodes: str, tmp_path: Path) -> None:
+    model = parsed(f"main (float[2,3] x) => (y) <float[3,1] w = {{1,2,3}}> {{ {nodes} }}")
+    converted(model, tmp_path)
+    assert "VariadicSplit" not in (tmp_path / "model.xml").read_text(encoding="utf-8")
+    require_right(model, tmp_path, {"x": floats(0, 3)})
+
+
+@pytest.mark.parametrize("axis", ["", "<axis = 1>"])
+def test_a_condition_longer_than_what_it_chooses_from(axis: str, tmp_path: Path) -> None:
+    model = parsed(f"main (float[3,2] x, bool[2] c) => (y) {{ y = Compress {axis} (x, c) }}")
+    assert converted(model, tmp_path) == {"x": "?,?", "c": "?"}
+    shapes = ((3, 2, 2), (3, 1, 2), (1, 1, 5), (3, 2, 1), (4, 5, 5))
+    require_right(model, tmp_path, *({"x": floats(a, b), "c": floats(c) > 0} for a, b, c in shapes))
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_one_row_in_place_of_several(batch: int, tmp_path: Path) -> None:
+    """The runtime reads outside a tensor for a Gather with batch_dims of one row."""
+    model = parsed(f"main (float[{batch},1,3,2,2] x, float[{batch},2,4,2,3] g) => (y) {{ y = GridSample (x, g) }}", 20)
+    assert converted(model, tmp_path) == {"x": "?,?,?,?,?", "g": "?,?,?,?,?"}
+    shapes = ((1, 1, 1), (1, 1, 3), (1, 2, 4), (2, 1, 3), (2, 2, 4))
+    feeds = ({"x": floats(a, b, 3, 2, 2), "g": floats(a, 2, c, 2, 3) / 2} for a, b, c in shapes)
+    require_right(model, tmp_path, *feeds)
+
+
+def test_windows_that_find_the_largest_element_fit_into_their_input(tmp_path: Path) -> None:
+    model = parsed("main (float[1,1,5,5] x) => (y, z) { y, z = MaxPool <kernel_shape = [2, 3], strides = [2, 2]> (x) }")
+    assert converted(model, tmp_path) == {"x": "?,?,2..,3.."}
+    require_right(model, tmp_path, {"x": floats(1, 1, 2, 3)}, {"x": floats(2, 3, 6, 7)})
+    require_refused(tmp_path, {"x": floats(1, 1, 5, 2)})
+
+
+def test_a_zero_point_of_one_element(tmp_path: Path) -> None:
+    model = parsed("main (float[5] x, float s, uint8[1] z) => (y) { y = QuantizeLinear (x, s, z) }", 21)
+    assert converted(model, tmp_path) == {"x": "?", "s": "", "z": "1"}
+    one = {"s": np.float32(0.1), "z": np.array([3], np.uint8)}
+    require_right(model, tmp_path, *({"x": floats(size), **one} for size in (5, 7)))
+
+
+def test_as_many_heads_of_queries_as_of_keys(tmp_path: Path) -> None:
+    shapes = ", ".join(f"float[1,3,4,2] {name}" for name in "qkv")
+    model = parsed(f"main ({shapes}) => (y) {{ y = Attention (q, k, v) }}", 23)
+    sizes = converted(model, tmp_path)
+    assert sizes["q"].split(",")[1] == sizes["k"].split(",")[1] == "n1"
+    feeds = [{name: floats(2, heads, 5, 2, seed=seed) for seed, name in enumerate("qkv")} for heads in (2, 6)]
+    require_right(model, tmp_path, *feeds)
+    require_refused(tmp_path, {**feeds[0], "q": floats(2, 6, 5, 2)})
+
+
+def test_results_without_elements_are_checked(tmp_path: Path) -> None:
+    model = parsed("main (float[0,3,2] x) => (y) { y = Relu (x) }")
+    assert converted(model, tmp_path) == {"x": "0,3,2"}
+    require_right(model, tmp_path, {"x": floats(0, 3, 2)})
+    require_refused(tmp_path, {"x": floats(0, 4, 2)}, {"x": floats(2, 3, 2)})
+
+
+def test_a_condition_is_not_empty(tmp_path: Path) -> None:
+    model = parsed("main (float[3] x, bool[3] c) => (y) { y = Compress (x, c) }")
+    converted(model, tmp_path)
+    require_refused(tmp_path, {"x": floats(3), "c": np.zeros(0, bool)})

@@ -5,7 +5,7 @@ from mo_loop.frontend.ops.ranking import Mode, top
 from mo_loop.frontend.ops.shared import FAR, counted
 from mo_loop.frontend.ops.unique import unique_elements, unique_slices
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.dimension import low
+from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.lengths import as_i64, dimension, joined, scalar, vector
 from mo_loop.ops.ranges import AtLeast1, Vector
@@ -131,11 +131,13 @@ def non_zero(x):
 
 @translates("Compress", since=9)
 def compress(input, condition, *, axis: int | None = None):
-    """The slices (without axis: elements) at which the condition holds."""
-    places = vector(ops.NonZero(vector(condition)))
-    if axis is None:
-        return ops.Gather(vector(input), places, 0)
-    return ops.Gather(input, places, axis)
+    """The slices (without axis: elements) at which the condition holds. It may be shorter or longer than the axis."""
+    x, at = (vector(input), 0) if axis is None else (input, axis)
+    holds = vector(condition)
+    longest = high(holds.type.dims[0])
+    if x.rank is not None and (longest is None or longest > low(x.type.dims[normalise_axis(at, x.rank)])):
+        holds = ops.Slice(holds, [0], joined([dimension(x, at)], x), [1], [0])
+    return ops.Gather(x, vector(ops.NonZero(holds)), at)
 
 
 @translates("OneHot", since=9)

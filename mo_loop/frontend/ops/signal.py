@@ -16,7 +16,7 @@ from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, counted, one_integer
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
-from mo_loop.graph.shape import assume_fixed, normalise_axis, require_computable
+from mo_loop.graph.shape import assume_fixed, assume_least, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
 from mo_loop.ops.lengths import as_value, dimension, joined, scalar
 from mo_loop.ops.ranges import AtLeast2, Integers, One, Vector
@@ -125,6 +125,7 @@ def _inverted(x: Value, at: int) -> Value:
 def _half_inverted(x: Value, at: int, size):
     """A real signal from its onesided transform."""
     if size is None:
+        assume_least([(x.type.dims[at], 2)])  # the runtime reads outside a transform of no elements
         size = (dimension(x, at) + -1) * 2
     halves = _of_length(x, at, size // 2 + 1)
     return ops.Unsqueeze(ops.IRDFT(halves, [at], joined([size], x)), -1)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.dimension import Dimension, may_be_one, open_symbols
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant
+from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.signs import is_not_negative
 from mo_loop.ops.slicing import END
 from mo_loop.target import CRASH, NEVER, Gap, Processor
@@ -254,7 +257,9 @@ class SliceFromBelowZero(LocalRule):
 
 
 class DropBatchesOfOne(LocalRule):
-    """Gather(x : [1,5,3], i : [1,4], 1, batch_dims 1)  ->  Gather(x, Squeeze(i, 0), 1)"""
+    """Gather(x : [1,5,3], i : [1,4], 1, batch_dims 1)  ->  Gather(x, Squeeze(i, 0), 1)
+    Gather(x : [N,5,3], i : [N,4], 1, batch_dims 1)  ->  Gather(Reshape(x, [-1, 3]), i + [[0], [5], ...], 0)
+    """
 
     instead = "`Gather` without `batch_dims`"
     avoids = (Gap(
@@ -269,11 +274,29 @@ class DropBatchesOfOne(LocalRule):
         x, indices, axis = node.operands
         if not node.batch_dims or indices.rank is None:
             return None
-        batch = normalise_axis(node.batch_dims, indices.rank) if node.batch_dims < 0 else node.batch_dims
+        batch = normalise_axis(node.batch_dims, indices.rank)
         ones = (1,) * batch
-        if ones not in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
+        if ones in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
+            return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
+        at = None if x.rank is None or axis.type.integers is None else normalise_axis(axis.type.integers[0], x.rank)
+        if at is None or not open_symbols(x.type.dims[:at]) or not all(may_be_one(dim) for dim in x.type.dims[:at]):
             return None
-        return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
+        return _of_all_rows(x, indices, at, batch)
+
+
+def _of_all_rows(x: Value, indices: Value, at: int, batch: int) -> Node:
+    """The Gather along an axis of tensors that have one row for each place before this axis."""
+    rank, more = x.type.rank, indices.type.rank - batch
+    length = dimension(x, at)
+    before = [dimension(x, axis) for axis in range(at)]
+    count = reduce(operator.mul, before)
+    numbers = ops.Range(0, count * length, length, output_type=indices.dtype)
+    size = length if isinstance(length, int) else ops.Convert(length, destination_type=indices.dtype)
+    starts = ops.Reshape(numbers, joined([*before, *[1] * more], x))
+    places = indices if is_not_negative(indices) else ops.Select(indices < 0, indices + size, indices)
+    rows = ops.Unsqueeze(places, list(range(batch, at))) if at > batch else places
+    flat = ops.Reshape(x, joined([-1, *(dimension(x, axis) for axis in range(at + 1, rank))], x))
+    return ops.Gather(flat, ops.Add(rows, starts), 0)
 
 
 class GatherWithOneMoreDimension(LocalRule):

@@ -22,7 +22,8 @@ from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import counted
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
-from mo_loop.graph.shape import assume_fixed
+from mo_loop.graph.dimension import now
+from mo_loop.graph.shape import assume_equal, assume_fixed
 from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, f64, from_onnx
 from mo_loop.ops.lengths import as_i64, dimension, joined
 from mo_loop.ops.ranges import AtLeast1, Integers, NotNegativeOrNone, Positive, Rank3, Rank4, Vector
@@ -62,6 +63,7 @@ def attention(
         q, k, v = _split([q, k, v], q_num_heads, kv_num_heads)
     is_square = q.type.dims[2] == k.type.dims[2]
     present_k, present_v = k, v = parts.appended(past_key, k), parts.appended(past_value, v)
+    assume_equal(k.type.dims[2:3], v.type.dims[2:3])
     heads, kv_heads = _counts(q, k)
     right = 0 if is_causal else _bound(right_window_size)
     keys = Keys(past_key, nonpad_kv_seqlen, _bound(left_window_size), right)
@@ -102,7 +104,10 @@ def _split(tensors: list[Value], heads: int | None, kv_heads: int | None) -> lis
 
 def _counts(q: Value, k: Value) -> tuple[Any, Any]:
     """The numbers of heads of Q, and of K and V: the same object if they are equal."""
-    assume_fixed((q.type.dims[1], k.type.dims[1]))
+    if now(q.type.dims[1]) == now(k.type.dims[1]):
+        assume_equal(q.type.dims[1:2], k.type.dims[1:2])
+    else:
+        assume_fixed((q.type.dims[1], k.type.dims[1]))
     heads = dimension(q, 1)
     if q.type.dims[1] == k.type.dims[1]:
         return heads, heads

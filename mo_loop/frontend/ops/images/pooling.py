@@ -15,6 +15,7 @@ from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
 from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import Dimension, low, now
+from mo_loop.graph.shape import assume_least
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.ranges import AboveZero, AtLeast3, NotNegative, Positive, Positives
 from mo_loop.target import NEVER, Gap, Processor
@@ -83,8 +84,11 @@ def _max_pool(x: Value, kernel: Ints, at: Window, storage_order: int, node: Cont
 def _largest_and_places(x: Value, kernel: Ints, at: Window) -> tuple[Value, Value]:
     """The largest element of each window and its index within its channel, from a slice for each place in the window.
 
-    The runtime's operation with indices takes tens of times as long."""
+    The runtime's operation with indices takes tens of times as long, but refuses a window longer than its input."""
     count = len(kernel)
+    padding = map(sum, zip(at.begin, at.end, strict=True))
+    shortest = [reach - more for reach, more in zip(at.reach(kernel), padding, strict=True)]
+    assume_least(zip(x.type.dims[2:] if x.rank else (), shortest, strict=False))
     sizes = ops.Slice(ops.ShapeOf(x), [2], [2 + count], [1], [0])
     numbers = ops.Range(0, ops.ReduceProd(sizes, [0]), 1, output_type=i64)
     places = ops.Reshape(numbers, ops.Concat(ops.Constant([1, 1], graph=x.graph), sizes, axis=0))

@@ -15,6 +15,8 @@ from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, convo
 from mo_loop.frontend.ops.images.windows import Window
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.graph.dimension import now
+from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8, u32
 from mo_loop.ops.base import Op
 from mo_loop.ops.exact import aligned, as_float, centred, centred_weights, integer_product, largest_sum
@@ -109,7 +111,7 @@ def quantized_to(
     to = zero_point.dtype if zero_point is not None else from_onnx(output_dtype) if output_dtype else u8
     if to.precision is None:
         raise UnsupportedError(f"quantisation to {to}: the IR does not have this type", code="ML301")
-    _require_rank(x, scale, block_size)
+    _require_rank(x, scale, zero_point, block_size)
     kind = precision if precision in (f16, bf16) and to.is_integer else f32
     return ops.Quantize(
         x, scale, unless_zero(zero_point), to=to, axis=axis, block_size=block_size, saturate=bool(saturate),
@@ -117,7 +119,9 @@ def quantized_to(
     )  # fmt: skip
 
 
-def _require_rank(x: Value, scale: Value, block_size: int) -> None:
+def _require_rank(x: Value, scale: Value, zero_point: Value | None, block_size: int) -> None:
+    vectors = [each.type.dims[0] for each in (scale, zero_point) if each is not None and each.rank == 1]
+    assume_fixed(size for size in vectors if now(size) == 1)  # one number is not along the axis
     is_one = scale.rank == 0 or (scale.shape == (1,) and not block_size)
     if x.rank is None and not is_one:
         raise UnsupportedError("quantisation along an axis of a tensor of unknown rank", code="ML314")
@@ -146,7 +150,7 @@ def dynamic_quantize(x):
 @translates("DequantizeLinear", since=23)
 def dequantize(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0):
     """One scale for all, one for each slice along an axis, or one for each block of elements along it."""
-    _require_rank(x, x_scale, block_size)
+    _require_rank(x, x_scale, x_zero_point, block_size)
     to = from_onnx(output_dtype) if output_dtype else x_scale.dtype
     return ops.Dequantize(x, x_scale, unless_zero(x_zero_point), to=to, axis=axis, block_size=block_size)
 
