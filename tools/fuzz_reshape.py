@@ -106,9 +106,9 @@ def _suite(options: argparse.Namespace) -> Source:
 
 
 def _operators(options: argparse.Namespace) -> Source:
-    from tests.fuzz.operators.table import operators_of
+    from tests.fuzz.operators.table import FAMILIES, operators_of
 
-    names = [name for name in operators_of("") if re.search(options.filter, name)]
+    names = [name for family in FAMILIES for name in operators_of(family) if re.search(options.filter, name)]
     wanted = ((options.seed, number, names[number % len(names)], None) for number in numbers_of(options))
     with Pool("tests.fuzz.operators.trial:oracle", jobs=1, limit=60) as pool:
         for outcome in pool.map(wanted):

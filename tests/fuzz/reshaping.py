@@ -157,11 +157,12 @@ def _result(path: Path, way: str, feeds: Mapping[str, Any], task: Task, expected
 
 
 def _resized(array: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """The array repeated, or cut, along each axis: values stay those of the model's domain, such as indices."""
+    """The array repeated, or cut, along each axis: values stay in their domain, such as indices. Zeros for nothing."""
     array = np.asarray(array)
+    if not array.size:
+        return np.zeros(shape, array.dtype)
     for axis, size in enumerate(shape):
-        if size != array.shape[axis]:
-            array = np.take(array, np.arange(size) % max(array.shape[axis], 1), axis)
+        array = np.take(array, np.arange(size) % array.shape[axis], axis)
     return array
 
 
