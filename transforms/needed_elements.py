@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node
-from mo_loop.graph.dimension import Dimension, Symbol, low, open_symbols
+from mo_loop.graph.dimension import Dimension, Symbol, low, now, open_symbols
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant
-from mo_loop.transforms.operands import behind
+from mo_loop.transforms.operands import behind, order_of
 
 _FAMILIES = (
     "base arithmetic comparison casting activation linear normalisation movement filling random resize pooling "
@@ -44,10 +44,15 @@ def _dims(node: Node) -> Iterator[Dimension]:
     """The sizes of which none may be 0."""
     if isinstance(node, ops.Reshape):
         yield from _copied_wrongly(node)
+    elif isinstance(node, ops.Transpose):
+        yield from _moved_past_ones(node)
     elif isinstance(node, ops.ReduceMean | ops.ReduceMax | ops.ReduceMin):
         yield from _reduced(node)
     elif isinstance(node, ops.Convolution):
         yield from _convolved(node)
+    elif isinstance(node, ops.Broadcast):
+        yield from _shape(node.operands[0].type)
+        yield from _shape(node.output.type) if node.mode == "bidirectional" else ()
     elif isinstance(node, ops.NonZero):  # its result is read by a Gather; a Slice hides the size
         yield from _shape(behind(node.operands[0], (ops.Slice, ops.Reshape)).type)
     elif isinstance(node, ops.Gather):
@@ -66,6 +71,15 @@ def _copied_wrongly(node: ops.Reshape) -> Iterator[Dimension]:
     if not isinstance(pattern.node, Constant):
         before = _shape(x.type)
         yield from (dim for at, dim in enumerate(_shape(node.output.type)) if before[at : at + 1] != (dim,))
+
+
+def _moved_past_ones(node: ops.Transpose) -> Iterator[Dimension]:
+    """The runtime makes a Reshape of a Transpose that moves dimensions past those of 1 alone."""
+    dims, order = _shape(node.operands[0].type), order_of(node) or ()
+    for place, axis in enumerate(order if dims else ()):
+        passed = [other for at, other in enumerate(order) if (at < place) != (other < axis) and other != axis]
+        if passed and all(now(dims[other]) == 1 for other in passed):
+            yield dims[axis]
 
 
 def _reduced(node: Node) -> Iterator[Dimension]:

@@ -241,13 +241,16 @@ def test_results_of_an_input_without_elements_are_checked(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("shape", "nodes", "places"), [
     ("2,3", "i = Cast <to = 7> (x)  y = Gather (w, i)", (0, 1)),
     ("2,3,4", "y = Flatten <axis = 2> (x)", (0, 1, 2)),
+    ("2,3", "y = Expand (x, target)", (0, 1)),
+    ("1,1,1", "y = Transpose <perm = [1, 2, 0]> (x)", (0, 1, 2)),
     ("2,3,4", "y = ReduceMax <axes = [1]> (x)", (1,)),
     ("1,2,5", "y = ConvTranspose (x, filters)", (0, 2)),
     ("1,2,5", "y = Conv <strides = [2], pads = [1, 1]> (x, filters)", (2,)),
 ])  # fmt: skip
 def test_sizes_that_may_not_become_0(shape: str, nodes: str, places: tuple[int, ...], tmp_path: Path) -> None:
     """The runtime ends the process, copies another size, or computes the mean of nothing."""
-    model = parsed(f"main (float[{shape}] x) => (y) <float[3] w = {{1,2,3}}> {{ {nodes} }}", opset=13)
+    constants = "float[3] w = {1,2,3}, int64[3] target = {4,1,1}"
+    model = parsed(f"main (float[{shape}] x) => (y) <{constants}> {{ {nodes} }}", 13)
     model.graph.initializer.append(numpy_helper.from_array(floats(2, 2, 3), "filters"))
     sizes = [int(each) for each in shape.split(",")]
     assert converted(model, tmp_path) == {"x": ",".join("?" * len(sizes))}
