@@ -1,12 +1,14 @@
 """Operators that read and write elements by index: Gather*, *Scatter*, NonZero, OneHot, TopK, Compress, Unique."""
 
+import numpy as np
+
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.ranking import Mode, top
 from mo_loop.frontend.ops.shared import FAR, counted
 from mo_loop.frontend.ops.unique import unique_elements, unique_slices
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import high, low
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import assume_least, normalise_axis
 from mo_loop.ops.lengths import as_i64, dimension, joined, scalar, vector
 from mo_loop.ops.ranges import AtLeast1, Vector
 from mo_loop.ops.signs import is_not_negative
@@ -135,7 +137,11 @@ def compress(input, condition, *, axis: int | None = None):
     x, at = (vector(input), 0) if axis is None else (input, axis)
     holds = vector(condition)
     longest = high(holds.type.dims[0])
-    if x.rank is not None and (longest is None or longest > low(x.type.dims[normalise_axis(at, x.rank)])):
+    size = None if x.rank is None else x.type.dims[normalise_axis(at, x.rank)]
+    if size is not None and holds.constant is not None:
+        longest = int(np.max(np.flatnonzero(holds.constant), initial=-1)) + 1
+        assume_least([(size, longest)])  # else the runtime computes a constant without elements
+    if size is not None and (longest is None or longest > low(size)):
         holds = ops.Slice(holds, [0], joined([dimension(x, at)], x), [1], [0])
     return ops.Gather(x, vector(ops.NonZero(holds)), at)
 
