@@ -13,7 +13,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, low, open_symbols
 from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import assume_elements, assume_fixed, is_static, of_declared_sizes
-from mo_loop.graph.types import TensorType, string
+from mo_loop.graph.types import TensorType, i64, string
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Branched, Selected
@@ -212,5 +212,7 @@ def _conditions(value: Value, type_: TensorType) -> list[Value]:
 
 
 def _all_equal(numbers: Value, wanted: Sequence[Any]) -> Value:
+    """No ReduceLogicalAnd: one of unknown sizes does not compile without AVX2."""
     equal = ops.Equal(numbers, np.array(wanted, numbers.dtype.numpy))
-    return ops.ReduceLogicalAnd(equal, [0]).output
+    least = ops.ReduceMin(ops.Convert(equal, destination_type=i64), [0], keep_dims=False)
+    return ops.Equal(least, 1).output
