@@ -37,7 +37,7 @@ from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.loops.compute_before_loops import ComputeBeforeLoops
 from mo_loop.transforms.loops.compute_behind_loops import ComputeBehindLoops
 from mo_loop.transforms.loops.concatenate_growing_states import ConcatenateGrowingStates
-from mo_loop.transforms.loops.specialize_loops import SpecializeLoops
+from mo_loop.transforms.loops.specialize_loops import PreferAnySizes, SpecializeLoops
 from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
 from mo_loop.transforms.loops.vectorize_loops import VectorizeLoops
 from mo_loop.transforms.loops.write_behind_loops import WriteBehindLoops
@@ -154,6 +154,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     # All counted loops over slices have their last form, recurrent cells and states have their nodes. No NopElimination
     # after these: for no steps they insert Reshapes whose sizes the runtime does not have.
     *LOOPS,
+    PreferAnySizes,  # where the forms for the declared sizes turn out to have loops too
     EliminateLoopInputsOutputs,  # also states that two steps in one iteration exchange and give back
     EliminateInvariantOutputs,  # of blocks of steps, which run at least once
     EliminateEmptyLoops,  # also those whose conditions are constants now: the runtime infers sizes of 0 for them

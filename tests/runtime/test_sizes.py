@@ -17,6 +17,8 @@ from mo_loop.graph import Graph
 from mo_loop.graph.dimension import Dim, Symbol, named, opened
 from mo_loop.graph.types import TensorType, f32
 from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.control import If
+from mo_loop.transforms.loops.pieces import loops_in
 from mo_loop.transforms.write_sizes import WriteSizes
 from tests.fuzz.reshaping import NUMBERS, UNKNOWN, of_unknown_sizes, run_reshaped
 from tests.harness import floats, oracle, parsed
@@ -320,3 +322,21 @@ def test_a_condition_is_not_empty(tmp_path: Path) -> None:
     model = parsed("main (float[3] x, bool[3] c) => (y) { y = Compress (x, c) }")
     converted(model, tmp_path)
     require_refused(tmp_path, {"x": floats(3), "c": np.zeros(0, bool)})
+
+
+@pytest.mark.parametrize(("condition", "steps", "forms"), [
+    ("m = ReduceMax <keepdims = 0> (next)  d = Less (m, limit)", 5, []),  # a loop for the declared sizes too
+    ("d = Identity (c)", 5, [[]]),
+    ("d = Identity (c)", 40, [[16]]),
+])  # fmt: skip
+def test_forms_for_the_declared_sizes(condition: str, steps: int, forms: list[list[int]], tmp_path: Path) -> None:
+    """There is one where it has no loop, or several steps in an iteration."""
+    model = parsed(f"""main (float[{steps},1,3] x, float[1,3] start) => (float[1,3] last) <float limit = {{3}}> {{
+      zero = Constant <value_int = 0> ()  shape = Shape (x)  n = Gather (shape, zero)
+      last = Loop (n, "", start) <body = step (int64 i, bool c, s) => (bool d, next) {{
+        e = Gather (x, i)  t = Tanh (s)  next = Add (t, e)  {condition} }}> }}""")
+    found = convert_model(model).graph.of(If)
+    assert [[loop.steps for loop in loops_in(each.then_body)] for each in found] == forms
+    converted(model, tmp_path)
+    feeds = ({"x": floats(length, 1, 3), "start": floats(1, 3, seed=1)} for length in (steps, 9, 1))
+    require_right(model, tmp_path, *feeds)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.graph import Value
+from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import least
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64
@@ -22,6 +22,14 @@ SIZES = "the runtime may find that it does not need an input, and refuses severa
 
 FEW = "few_steps"
 """The name of a branch for a loop that has few steps."""
+
+ANY_SIZES = "any_sizes"
+"""The name of a branch for other sizes than the declared ones."""
+
+
+def loops_in(body: Graph) -> list[Iteration]:
+    """The loops of a body and of the bodies in it."""
+    return [each for scope in body.scopes() for each in scope.nodes_with_bodies() if isinstance(each, Iteration)]
 
 
 def number_of_steps(node: Iteration) -> Value:

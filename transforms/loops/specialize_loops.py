@@ -19,7 +19,12 @@ from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Branched, Selected
 from mo_loop.support.reached import reached
 from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.loops.pieces import ANY_SIZES, loops_in
+from mo_loop.transforms.port_maps import take_branch
 from mo_loop.transforms.replace import replace_node
+
+DECLARED_SIZES = "declared_sizes"
+"""The name of the branch for the declared sizes."""
 
 
 class SpecializeLoops(FunctionPass):
@@ -77,6 +82,44 @@ class SpecializeLoops(FunctionPass):
         return bool(made)
 
 
+class PreferAnySizes(FunctionPass):
+    """If(sizes are the declared ones, a loop, another loop)  ->  the other loop
+
+    The form for any sizes takes as long at the declared sizes, because the runtime knows them, and without the If the
+    model compiles sooner. Both branches stay where the form for the declared sizes alone has no loop, or several of a
+    known number of steps in an iteration, and where a loop has a loop in an If: results whose sizes are not in the file
+    are copied there.
+    """
+
+    bodies = "never"
+    kinds = (If,)
+
+    def rewrite(self, node: If) -> bool:
+        if node.then_body.name != DECLARED_SIZES:
+            return False
+        known, other = map(loops_in, node.bodies)
+        if other and not known:
+            return self.refuse(node, "the form for the declared sizes has no loop")
+        if any(each.steps > 1 and isinstance(each.count, int) for each in known):
+            return self.refuse(node, "the form for the declared sizes has several steps in an iteration")
+        if any(_returns_open_sizes(each) for loop in other for each in loop.body.of(If)):
+            return self.refuse(node, "a loop has a loop in an If that returns tensors of unknown sizes")
+        take_branch(node, taken=False)
+        return self.accept(node)
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        if not super().run_on_graph(graph):
+            return False
+        graph.sweep()
+        graph.validate()
+        return True
+
+
+def _returns_open_sizes(node: If) -> bool:
+    """Whether an If has a loop and results of unknown sizes."""
+    return any(map(loops_in, node.bodies)) and not all(is_static(output.shape) for output in node.outputs)
+
+
 def _sizes(node: Iteration) -> Iterator[Dimension]:
     """The sizes of what a loop reads and returns, and its number of iterations."""
     yield node.count
@@ -125,7 +168,7 @@ def _specialize(node: Iteration, known: Mapping[Value, Any]) -> If | None:
     for each in conditions[1:]:
         holds = ops.LogicalAnd(holds, each).output
     outer = [value for value in values if not isinstance(value.node, Constant)]
-    bodies = [Graph("declared_sizes"), Graph("any_sizes")]
+    bodies = [Graph(DECLARED_SIZES), Graph(ANY_SIZES)]
     then, otherwise = (
         {value: Parameter(graph=body, type=value.type.without_known()) for value in read}
         for body, read in zip(bodies, ([value for value in outer if not computed[value]], outer), strict=True)

@@ -14,7 +14,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Sliced
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
-from mo_loop.transforms.loops.pieces import FEW, SIZES
+from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, loops_in
 from mo_loop.transforms.loops.repeating import (
     final_results,
     read_as_slices,
@@ -127,6 +127,9 @@ def _obstacle(node: Iteration) -> str:
     every = [each for scope in body.scopes() for each in scope]
     if any(isinstance(each, Iteration) for each in every):
         return "its body has loops, whose iterations cost more"
+    owner = node.graph.owner
+    if node.graph.name == ANY_SIZES and isinstance(owner, If) and not loops_in(owner.then_body):
+        return "the form for the declared sizes has no loop, and would wait for the compilation of this one"
     stay = (ops.Failed, ops.Opaque, Recurrent)
     if body.acts or any(isinstance(each, stay) or getattr(each, "random", False) for each in every):
         return "its body draws random numbers, assigns variables, or has recurrent cells"
