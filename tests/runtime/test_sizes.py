@@ -18,6 +18,7 @@ from mo_loop.graph.dimension import Dim, Symbol, named, opened
 from mo_loop.graph.types import TensorType, f32
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import If
+from mo_loop.ops.recurrent import RNNSequence
 from mo_loop.transforms.loops.pieces import loops_in
 from mo_loop.transforms.write_sizes import WriteSizes
 from tests.fuzz.reshaping import NUMBERS, UNKNOWN, of_unknown_sizes, run_reshaped
@@ -339,4 +340,28 @@ def test_forms_for_the_declared_sizes(condition: str, steps: int, forms: list[li
     assert [[loop.steps for loop in loops_in(each.then_body)] for each in found] == forms
     converted(model, tmp_path)
     feeds = ({"x": floats(length, 1, 3), "start": floats(1, 3, seed=1)} for length in (steps, 9, 1))
+    require_right(model, tmp_path, *feeds)
+
+
+def test_a_cell_becomes_a_sequence_and_fixes_its_features(tmp_path: Path) -> None:
+    """Its constant weights do: the model refuses other sizes too."""
+    model = parsed("""main (float[5,2,3] x, float[2,4] start) => (float[2,4] last, float[5,2,4] all) {
+      last, all = Scan <num_scan_inputs = 1, body = step (s, e) => (next, out) {
+        a = MatMul (e, w)  b = MatMul (s, r)  c = Add (a, b)  next = Tanh (c)  out = Identity (next) }> (start, x) }""")
+    model.graph.initializer.append(numpy_helper.from_array(floats(3, 4), "w"))
+    model.graph.initializer.append(numpy_helper.from_array(floats(4, 4, seed=1), "r"))
+    assert len(convert_model(model).graph.of(RNNSequence)) == 1
+    assert converted(model, tmp_path) == {"x": "?,n1,3", "start": "n1,4"}
+    feeds = [{"x": floats(*each, 3), "start": floats(each[1], 4, seed=2)} for each in ((5, 2), (7, 3), (1, 1))]
+    require_right(model, tmp_path, *feeds)
+    require_refused(tmp_path, {"x": floats(5, 2, 5), "start": floats(2, 4)})
+
+
+def test_what_a_cell_only_adds_may_have_one_column(tmp_path: Path) -> None:
+    model = parsed("""main (float[5,2,4] x, float[2,4] start) => (float[2,4] last, float[5,2,4] all) {
+      last, all = Scan <num_scan_inputs = 1, body = step (s, e) => (next, out) {
+        b = MatMul (s, r)  c = Add (e, b)  next = Tanh (c)  out = Identity (next) }> (start, x) }""")
+    model.graph.initializer.append(numpy_helper.from_array(floats(4, 4, seed=1), "r"))
+    converted(model, tmp_path)
+    feeds = ({"x": floats(*each), "start": floats(2, 4, seed=2)} for each in ((5, 2, 4), (5, 2, 1), (7, 2, 4)))
     require_right(model, tmp_path, *feeds)

@@ -19,7 +19,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.dimension import Dimension, now
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Constant
 from mo_loop.transforms.operands import integers
@@ -92,9 +92,9 @@ def batch_of(value: Value) -> Dimension:
 
 
 def width_of(value: Value) -> int:
-    """The number of columns; NotACell where it is not known."""
-    width = value.shape[-1] if value.shape else None
-    if not isinstance(width, int):
+    """The number of columns, for the declared sizes if these may change; NotACell where it is not known."""
+    width = now(value.shape[-1]) if value.shape else None
+    if width is None:
         raise NotACell("the last dimension of a value of the cell is unknown")
     return width
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.dimension import Assumption, Dimension, open_symbols
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Parameter
@@ -60,6 +60,15 @@ def _leaves(node: Iteration) -> list[Leaf]:
         unproven = "its number of iterations is not proven to be the length of its slices"
         raise NotACell(unproven if found else "it reads no slices")
     return counted
+
+
+def _is_multiplied(value: Value) -> bool:
+    """Whether a matrix product reads a value, which then has as many columns as the matrix has rows."""
+    views = (ops.Squeeze, ops.Unsqueeze, ops.Reshape, ops.Transpose, ops.Identity)
+    readers = [use.node for use in value.uses]
+    return any(
+        isinstance(each, ops.MatMul) or (isinstance(each, views) and _is_multiplied(each.output)) for each in readers
+    )
 
 
 def _length(leaf: Leaf) -> Dimension:
@@ -148,7 +157,16 @@ class _Fusion:
     # -- changes
 
     def run(self) -> None:
+        """Assumption if sizes of inputs may change that the model's constant weights fit, or those of no step."""
         node = self.node
+        read = [leaf.value for leaf in self.leaves] + [state.parameter.output for state in self.cell.states]
+        read = [value for value in read if not isinstance(value.type.dims[-1], int)]
+        if not all(map(_is_multiplied, read)):
+            raise NotACell("a value may have one column, which is added to all columns of the state")
+        fixed = open_symbols(value.type.dims[-1] for value in read)
+        least = {symbol: 1 for symbol in open_symbols([self.time]) if symbol.lo == 0}
+        if fixed or least:
+            raise Assumption(fixed, least=least.items())
         outcome = emitted(self.cell, self.leaves, self.initial, self.batch, self.time, f"{node.name}/sequence")
         copy_runtime_info(node, outcome.node)
         for output in self.direct:
