@@ -69,13 +69,14 @@ def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, pl
     if (now(size) or 0) > _LONGEST:
         assume_fixed([size])
     length = high(size)
+    usual = now(size) if length is None else length
     count = k if isinstance(k, int) else None if k.known is None else high(k.known.item())
     if isinstance(k, int) and k < _FEW and isinstance(size, int) and _LONG <= size <= _LONGEST:
         more = _by_values(x, _FEW, at, mode, index, _FEW)
         return [ops.Slice(each, [0], [k], [1], [at]) for each in more]
     behind = element_count(x.type.dims[at + 1 :])
     are_many = not isinstance(behind, int) or behind >= _FEW
-    if _is_fast(_USUAL if length is None and are_many else length, count, _TOGETHER if are_many else 1):
+    if _is_fast(_USUAL if usual is None and are_many else usual, count, _TOGETHER if are_many else 1):
         return ops.TopK11(x, k, axis=axis, mode=mode, stable=True, index_element_type=index)
     known = [each for each in (length, count) if each is not None]
     return _by_values(x, k, at, mode, index, min(known, default=_MOST))
@@ -89,7 +90,7 @@ def first(x: Value, axis: int, mode: Mode, index: ElementType = i64, *, last: bo
         is_row = axis == x.rank - 1 and isinstance(length, int) and _ROW <= length <= 2**24
         if is_row and x.dtype not in _WIDE:
             return converted(_place(x, axis, length, mode, last), index)
-        if is_row_of_any_length(x, axis):
+        if is_row_of_any_length(x, axis) and (now(x.type.dims[axis]) or _ROW) >= _ROW:
             upper, lower, _ = first_of_any_length(x, mode, last=last)
             return converted(ops.BitwiseAnd(upper, np.int32(_BEHIND - 1)) + lower, index)
     if not last:
