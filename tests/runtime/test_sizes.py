@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from mo_loop.api import Model, convert_model, read_model, save_model
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
@@ -365,3 +365,16 @@ def test_what_a_cell_only_adds_may_have_one_column(tmp_path: Path) -> None:
     converted(model, tmp_path)
     feeds = ({"x": floats(*each), "start": floats(2, 4, seed=2)} for each in ((5, 2, 4), (5, 2, 1), (7, 2, 4)))
     require_right(model, tmp_path, *feeds)
+
+
+@pytest.mark.parametrize("rows", [4, 64, 1000])
+def test_trees_may_get_any_number_of_rows(rows: int, tmp_path: Path) -> None:
+    model = parsed(f"""main (float[{rows},2] x) => (float[{rows},1] y) {{
+      y = ai.onnx.ml.TreeEnsembleRegressor <n_targets = 1, nodes_treeids = [0,0,0,0,0], nodes_nodeids = [0,1,2,3,4],
+        nodes_featureids = [0,1,0,0,0], nodes_values = [0.5,0.1,0.0,0.0,0.0], nodes_truenodeids = [1,3,0,0,0],
+        nodes_falsenodeids = [2,4,0,0,0], nodes_modes = ["BRANCH_LEQ","BRANCH_LEQ","LEAF","LEAF","LEAF"],
+        target_treeids = [0,0,0], target_nodeids = [2,3,4], target_ids = [0,0,0], target_weights = [1.0,2.0,3.0]> (x)
+      }}""")
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    assert converted(model, tmp_path) == {"x": "?,2"}
+    require_right(model, tmp_path, *({"x": floats(each, 2)} for each in (rows, 1, 2, 100)))

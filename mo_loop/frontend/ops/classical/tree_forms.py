@@ -24,7 +24,7 @@ level by level   Each level has a table, in which the two nodes below each node 
 
                      at[t, n] = below[2 at[t, n] + (x[n, column[at]] meets the test[at])]
 
-The first one suits few rows, the others many. Of an unknown number of rows, an If chooses.
+The first one suits few rows, the others many. All are right for any number of rows; if none is declared, an If chooses.
 """
 
 from collections.abc import Callable
@@ -38,6 +38,7 @@ import numpy as np
 from mo_loop.frontend.arrays import counted_up, first_numbers, full, repeated_numbers, zeros
 from mo_loop.frontend.ops.classical.tree_tests import Found, Tests
 from mo_loop.frontend.vocabulary import Graph, Value, ops
+from mo_loop.graph.dimension import now
 from mo_loop.graph.types import i32
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.lengths import Length, dimension, joined
@@ -75,13 +76,18 @@ class Trees:
     def depth(self) -> int:
         return len(self.levels) - 1
 
+    @property
+    def has_known_rows(self) -> bool:
+        return isinstance(self.x.type.dims[0], int)
+
     def by_columns(self) -> Leaves:
         nodes, columns = self.groups
         values = ops.Unsqueeze(ops.Gather(self.tests.columns_of(self.x, 1), columns, 1), 2)
         follows = ops.Reshape(self._follows(values, np.s_[None]), [0, len(nodes)], special_zero=True)
         at = ops.Gather(follows, self.places[self.roots], 1)
-        for _ in range(self.depth - 1):
-            at = ops.Gather(follows, at, 1, batch_dims=1)
+        for _ in range(self.depth - 1):  # a Gather crashes if the number of rows becomes 1 later
+            known = self.has_known_rows
+            at = ops.Gather(follows, at, 1, batch_dims=1) if known else ops.GatherElements(follows, at, axis=1)
         return Leaves(ops.Transpose(at, [1, 0]), nodes)
 
     def by_columns_rows_last(self) -> Leaves:
@@ -326,10 +332,10 @@ def found_leaves(trees: Trees) -> Leaves:
 
 
 def _in_form(trees: Trees) -> Leaves:
-    """For an unknown number of rows, one form for few and one for many, or one for all."""
-    count = trees.x.type.dims[0]
-    costs = _costs(trees, _OPERATION[not isinstance(count, int)])
-    if isinstance(count, int):
+    """The form for the declared number of rows, if this is known; else one for few and one for many, or one for all."""
+    count = now(trees.x.type.dims[0])
+    costs = _costs(trees, _OPERATION[count is None])
+    if count is not None:
         return min(costs, key=lambda each: each.of(count)).form(trees)
     few, many = (min(costs, key=lambda each: each.of(rows)) for rows in (1, 1000))
     best = min(costs, key=lambda each: _mean(each.of(1), each.of(1000)))
@@ -354,8 +360,9 @@ def _costs(trees: Trees, each: float) -> list[FormTime]:
     if inner <= _AT_ONCE:
         places, groups = map(len, trees.groups)
         fixed, row = each * (2 * depth + 6) + 0.03 * places, transposed + 0.0016 * steps
+        looked_up = 0.0008 if trees.has_known_rows else 0.003
         costs += [
-            FormTime(Trees.by_columns, each * (depth + 6), 0.01 + 0.015 * groups + 0.0008 * steps, places),
+            FormTime(Trees.by_columns, each * (depth + 6), 0.01 + 0.015 * groups + looked_up * steps, places),
             FormTime(Trees.by_columns_rows_last, fixed, row, places),
         ]
     if inner <= _ORDERED * count and trees.tree_of is not None and trees.largest() <= _ORDERED:
