@@ -283,13 +283,18 @@ is the time at another size, as a multiple of the form for that size: with stati
 
 | form | depends on | other sizes | slower |
 |---|---|---|---|
-| several steps in an iteration (`StepsPerIteration`) | steps, sizes of states | follows | 2.5, 6 |
+| several steps in an iteration (`StepsPerIteration`) | steps, sizes of states | follows | 1.4 to 2.5, 6 |
+| up to 16 steps without a loop (`StepsPerIteration`) | steps, sizes of states | follows | 2.2 to 2.5 (100 steps) |
+| steps of `while` loops, and those that stay as they are | nothing | follows: one form (0.9 to 1.08) | |
 | operations on all steps at once (`VectorizeLoops`) | steps, sizes | follows | 1.0, 1.4 |
 | chunks of linear attention (`VectorizeLoops`) | steps, sizes | follows | 15, 40 (of 0.07 ms) |
 | a trip count that is computed from `Shape` | steps | follows | 8, 23 (of 0.06 ms) |
 | a trip count that is a number in the file | nothing | follows: it stays this number | |
 | LSTM, GRU and RNN of ONNX | steps, batch | follows | 1.0, 1.1 |
 | loops that became recurrent cells (`FuseRecurrentCells`) | steps, batch | follows | |
+| such loops whose weights are multiplied with an input | number of features | checked: the model refuses others too | |
+| `ArgMax` and `TopK` of short rows: a stable search | length, for speed alone | follows | |
+| decision trees: one of four forms | number of rows, for speed alone | follows | |
 | `SplitToSequence` | number of the elements | checked: the graph has it as a number | |
 | lists of tensors (`StackSequences`) | which elements have equal sizes | checked: they stay equal | |
 | `Squeeze` without axes | which sizes are 1 | checked: the rank follows from them | |
