@@ -134,14 +134,18 @@ def _conditions(
     """Whether what is assumed of the sizes of one input holds, as vectors."""
     (parameter, _), _, _ = assumed[0]
     sizes = shape_of(parameter)
-    for kind, holds in (("is", ops.Equal), ("least", ops.GreaterEqual)):
-        numbers = {axis: other for (_, axis), each, other in assumed if each == kind and isinstance(other, int)}
-        if numbers:
-            read = sizes if len(numbers) == len(parameter.value_type.dims) else ops.Gather(sizes, list(numbers), 0)
-            yield holds(read, list(numbers.values())).output
-    for (_, axis), _, other in assumed:
+    # size >= 2, size = 6  ->  min(size, 2) = 2, min(size, 7) = 6: one comparison
+    most: dict[int, int] = {}
+    wanted: dict[int, int] = {}
+    for (_, axis), kind, other in assumed:
         if isinstance(other, tuple):
             yield ops.Equal(ops.Gather(sizes, [axis], 0), ops.Gather(shape_of(other[0]), [other[1]], 0)).output
+        elif kind == "is" or axis not in most:
+            most[axis], wanted[axis] = other + (kind == "is"), other
+    if most:  # no other sizes are read: the runtime compares static ones when it compiles
+        read = sizes if len(most) == len(parameter.value_type.dims) else ops.Gather(sizes, list(most), 0)
+        is_each = all(most[axis] > wanted[axis] for axis in most)
+        yield ops.Equal(read if is_each else ops.Minimum(read, list(most.values())), list(wanted.values())).output
 
 
 def _zero_if(conditions: Sequence[Value]) -> Value:
@@ -190,7 +194,6 @@ def _checked(x: Value, zero: Value) -> Node:
     # misreads the size of 0 in a Reshape.
     if rank == 1 or 0 in x.type.dims:
         return ops.Slice(x, zero, [FAR], [1], [0])
-    wide = ops.Unsqueeze(x, [0]).output if rank == 2 else x
-    rest = np.zeros(max(rank, 3) - 1, np.int64)  # 0 keeps a size
-    checked = ops.Reshape(wide, ops.Concat(zero, rest, axis=0), special_zero=True)
-    return ops.Squeeze(checked, [0]) if rank == 2 else checked
+    rest = np.array([0, 1] if rank == 2 else [0] * (rank - 1))  # 0 keeps a size
+    checked = ops.Reshape(x, ops.Concat(zero, rest, axis=0), special_zero=True)
+    return ops.Squeeze(checked, [2]) if rank == 2 else checked
