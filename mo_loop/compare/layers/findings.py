@@ -260,6 +260,8 @@ class Findings:
         place = frame.plan.makers.get(name, -1)
         if place < 0 or frame.plan.nodes[place].op_type not in ("Loop", "Scan") or name in frame.again:
             return False
+        if not where[0].piece(where[1]):
+            return True  # it is an input
         changes = [partial(changed, random=np.random.default_rng(seed)) for seed in range(DRAWS)]
         with suppress(IrRunError):
             arrays = where[0].computed_from(where[1], changes)

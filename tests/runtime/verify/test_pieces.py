@@ -12,6 +12,7 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.layers import LayerDifference, PieceFindings, assign_origins, compared
 from mo_loop.conversion import Conversion
 from mo_loop.options import ConvertOptions
+from mo_loop.text import parse
 from mo_loop.transforms.config import PassConfig
 from tests.harness import parsed
 
@@ -77,6 +78,20 @@ def test_a_scan_that_onnx_runtime_does_not_run_alone_is_computed_step_by_step(tm
     wrong = parsed(text % "q = Mul (p, k) z = Relu (q)")
     feeds = {"x": np.ones((3, 5), np.float32), "b": np.ones(3, np.float32)}
     assert found_in(parsed(text % "z = Relu (p)"), wrong, feeds, tmp_path).path.startswith("scan")
+
+
+def test_an_input_in_place_of_a_chaotic_loop_differs(tmp_path: Path) -> None:
+    right = """main (float[6] x) => (float[6] y) <int64 n = {100}, float one = {1}, float r = {3.9}> {
+      [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[6] v) => (bool d, float[6] w) {
+        d = Identity (c) o = Sub (one, v) p = Mul (v, o) w = Mul (r, p) }> }"""
+    ir = """graph m {
+      %x = Parameter : f32[6] "x" names "x" "y"
+      Result(%x)
+    }"""
+    save_model(Model(parse(ir)), tmp_path / "wrong.xml")
+    feeds = {"x": np.linspace(0.1, 0.9, 6, dtype=np.float32)}
+    found = isolated(_compared, parsed(right).SerializeToString(), str(tmp_path / "wrong.xml"), feeds)
+    assert found.difference is not None and found.difference.path == "loop"
 
 
 @pytest.mark.parametrize("change", ["1.0000001", "0.9999999"])
