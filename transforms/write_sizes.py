@@ -33,7 +33,7 @@ class WriteSizes(FunctionPass):
 
     The entry `sizes` of the rt_info has what each size may be: `<sizes><x value="?,3,?,?" /></sizes>`.
 
-        ?       any size; not 0 in a loop and for some operators; the model may refuse sizes, such as other
+        ?       any size; not 0 in a loop over slices and for some operators; the model may refuse sizes, such as other
                 channels of a convolution
         3       this size
         4..     at least 4

@@ -16,7 +16,7 @@ from mo_loop.graph.shape import assume_elements, assume_fixed, is_static, of_dec
 from mo_loop.graph.types import TensorType, i64, string
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
-from mo_loop.ops.port_map import Branched, Selected
+from mo_loop.ops.port_map import Branched, Concatenated, Merged, Selected, Sliced
 from mo_loop.support.reached import reached
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.loops.pieces import ANY_SIZES, loops_in
@@ -33,8 +33,8 @@ class SpecializeLoops(FunctionPass):
     The forms for a known number of steps and known sizes are faster, and wrong for others. With static shapes the
     runtime knows the condition, infers one branch and compiles it alone: the other one costs only its text in the file.
     It would compile both if an input has a size that the model does not declare: then the sizes of loops are fixed.
-    Others are not 0: the runtime ends the process when it evaluates a loop of tensors without elements, or puts such
-    tensors into bodies as constants.
+    Others are not 0 if the loop has slices: the runtime ends the process when it evaluates a loop of tensors without
+    elements, or puts such tensors into bodies as constants.
     """
 
     bodies = "never"
@@ -50,7 +50,7 @@ class SpecializeLoops(FunctionPass):
         if not all(is_static(of_declared_sizes(each.output.shape)) for each in graph.parameters):
             assume_fixed(dim for each in loops for dim in _sizes(each))
         loops = [each for each in loops if _is_open(each)]
-        assume_elements(dim for each in loops for dim in _sizes(each))
+        assume_elements(dim for each in loops if _has_slices(each) for dim in _sizes(each))
         if not loops:
             return False
         known = _of_declared_sizes(graph) or {}
@@ -118,6 +118,13 @@ class PreferAnySizes(FunctionPass):
 def _returns_open_sizes(node: If) -> bool:
     """Whether an If has a loop and results of unknown sizes."""
     return any(map(loops_in, node.bodies)) and not all(is_static(output.shape) for output in node.outputs)
+
+
+def _has_slices(node: Iteration) -> bool:
+    """Whether it has slices, or a growing state, which may become slices."""
+    if any(isinstance(each, Sliced | Concatenated) for each in (*node.input_map, *node.output_map)):
+        return True
+    return any(isinstance(each, Merged) and each.parameter.output.shape != value.shape for each, value in node.fed)
 
 
 def _sizes(node: Iteration) -> Iterator[Dimension]:
