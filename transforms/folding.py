@@ -27,7 +27,7 @@ import numpy as np
 
 from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import element_count, is_static
+from mo_loop.graph.shape import assume_fixed, element_count, is_static
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import ElementType, TensorType, string
 from mo_loop.ops.arithmetic import Binary, Unary
@@ -35,6 +35,7 @@ from mo_loop.ops.base import Constant, Op, Parameter, Result, SameElements
 from mo_loop.ops.casting import Convert
 from mo_loop.ops.comparison import Classification
 from mo_loop.ops.control import Control
+from mo_loop.transforms.needed_elements import is_right_without_elements
 
 Step = Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 
@@ -222,13 +223,20 @@ def _is_computed(cls: type[Node]) -> bool:
 
 
 def _is_known(output: Value) -> bool:
-    """Whether inference knows all elements, also if there are none."""
+    """Whether inference knows all elements, also if there are none.
+
+    Assumption if there are none and a size is open, for operations without elements that the runtime computes wrongly.
+    """
     type_ = output.type
     if not isinstance(type_, TensorType):
         return False
     if type_.known is not None and type_.integers is not None:
         return True
-    return type_.shape is not None and 0 in type_.shape and is_static(type_.shape)
+    if type_.shape is None or 0 not in type_.shape:
+        return False
+    if not is_right_without_elements(output.node):
+        assume_fixed(type_.shape)
+    return is_static(type_.shape)
 
 
 def _known(output: Value) -> Tensor:

@@ -1,9 +1,9 @@
-"""Which sizes of a model's inputs may not become 0, because the runtime then ends the process or is wrong.
+"""Operations without elements: which the runtime computes, and which sizes of inputs may not become 0.
 
     needed(graph)       # the sizes of ids for Gather(table, ids), of x for Flatten(x), not those for Add(x, 1)
 
-The runtime computes most operations of tensors without elements correctly, or refuses them. The pass WriteSizes adds
-checks for the others.
+The runtime computes most operations of tensors without elements correctly, or refuses them; for others it ends the
+process, or is wrong. The pass WriteSizes adds checks for these.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ def needed(graph: Graph) -> set[Symbol]:
         symbol for scope in graph.scopes() for node in scope
         for symbol in open_symbols(dim for dim in _dims(node) if not isinstance(dim, int) and low(dim) == 0)
     }  # fmt: skip
+
+
+def is_right_without_elements(node: Node) -> bool:
+    """Whether the runtime computes the operation correctly, or refuses it, where a size is 0."""
+    return all(dim != 0 for dim in _dims(node))
 
 
 def _dims(node: Node) -> Iterator[Dimension]:

@@ -113,15 +113,22 @@ def is_inferred(value: Value) -> bool:
     return all(isinstance(x.node, known) or (x.node.inputs and not isinstance(x.node, unknown)) for x in sources)
 
 
-def is_computable(value: Value, known: dict[Value, bool]) -> bool:
-    """Whether a value depends only on constants and static shapes. `known` caches the answers."""
+def is_computable(value: Value, known: dict[Value, bool], *, of_sizes: bool = False) -> bool:
+    """Whether a value depends only on constants and static shapes, or shapes that a reshape may make static.
+
+    `known` caches the answers.
+    """
+
+    def is_size(node: Node) -> bool:
+        return isinstance(node, ops.ShapeOf) and (of_sizes or is_static(node.operands[0].shape))
+
     pending = [value]
     while pending:
         current = pending[-1]
         node = current.node
         if current in known:
             pending.pop()
-        elif isinstance(node, Constant) or _is_static_shape(node):
+        elif isinstance(node, Constant) or is_size(node):
             known[current] = True
         elif isinstance(node, Parameter | RandomUniform) or _is_hidden(node):
             known[current] = False
@@ -136,7 +143,3 @@ def is_computable(value: Value, known: dict[Value, bool]) -> bool:
 
 def _is_hidden(node: Node) -> bool:
     return isinstance(node, ops.Barrier) and node.hides != "memory" and (node.hides == "value" or bool(node.axes))
-
-
-def _is_static_shape(node: Node) -> bool:
-    return isinstance(node, ops.ShapeOf) and is_static(node.operands[0].shape)

@@ -20,9 +20,10 @@ from mo_loop.transforms.runtime.unfoldable import zero_from_outside
 class PreventLoopFolding(FunctionPass):
     """Loop(M, C, constants)  ->  Loop(Barrier(M, value), Barrier(C, value), ...)
 
-    The runtime evaluates a loop while it infers shapes if all inputs are constants or can be computed from constants,
-    and where only the trip count or the condition can be computed, and it may be 0 or false. Where the evaluation
-    succeeds with a wrong result, a 0 that cannot be folded is added in the body, so that known shapes stay known.
+    The runtime evaluates a loop while it infers shapes if all inputs are constants or can be computed from constants
+    and sizes, and where only the trip count or the condition can be computed, and it may be 0 or false. Where the
+    evaluation succeeds with a wrong result, a 0 that cannot be folded is added in the body, so that known shapes stay
+    known.
     """
 
     instead = "trip count plus a zero that cannot be folded"
@@ -77,11 +78,12 @@ class PreventLoopFolding(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         self.known: dict[Value, bool] = {}
+        self.known_of_sizes: dict[Value, bool] = {}
         return super().run_on_graph(graph)
 
     def rewrite(self, node: Loop) -> bool:
         trip, go = node.operands[:2]
-        computed = all(is_computable(value, self.known) for value in node.operands)
+        computed = all(is_computable(value, self.known_of_sizes, of_sizes=True) for value in node.operands)
         idle = low(iterations(node)) < 1
         if computed and not idle and _is_static(node) and not _holds_refused(node):
             return self._feed_zero(node)

@@ -147,9 +147,11 @@ class BodyReader:
             raise self._wrong("its condition is not fed")
         maps = [self._port_map("then_port_map"), self._port_map("else_port_map")]
         bodies, ties, results = [], [], []
+        never = {(0,): "then_body", (1,): "else_body"}.get(self._inputs[0].type.integers)
         for tag, port_map in zip(("then_body", "else_body"), maps, strict=True):
             links = self._by_port([link for link in port_map.inputs if link.port is not None])
-            inner = self._body(tag, {link.layer: self._values[link.port or ""].type for link in links})
+            types = {} if tag == never else {link.layer: self._values[link.port or ""].type for link in links}
+            inner = self._body(tag, types)  # the inputs of a branch that is never taken have types of their own
             bodies.append(inner.graph)
             ties.append([(link.port, self._end(inner, link.layer, Parameter)) for link in links])
             results.append([self._end(inner, link.layer, Result) for link in self._outputs(port_map)])

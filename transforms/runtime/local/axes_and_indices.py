@@ -274,7 +274,7 @@ class DropBatchesOfOne(LocalRule):
         x, indices, axis = node.operands
         if not node.batch_dims or indices.rank is None:
             return None
-        batch = normalise_axis(node.batch_dims, indices.rank)
+        batch = node.batch_dims % indices.rank if node.batch_dims < 0 else node.batch_dims  # the rank at most
         ones = (1,) * batch
         if ones in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
             return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
@@ -332,7 +332,7 @@ def _may_be_in_order(indices: Value, size: Dimension) -> bool:
     """Whether the indices of several rows may be the numbers up to `size` when the runtime knows them and the size."""
     numbers = indices.constant
     if numbers is None:
-        return is_computable(indices, {})
+        return is_computable(indices, {}, of_sizes=True)
     return (size == numbers.size or not isinstance(size, int)) and np.array_equal(
         numbers.ravel(), np.arange(numbers.size)
     )
