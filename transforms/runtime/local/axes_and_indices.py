@@ -274,7 +274,7 @@ class DropBatchesOfOne(LocalRule):
         x, indices, axis = node.operands
         if not node.batch_dims or indices.rank is None:
             return None
-        batch = node.batch_dims % indices.rank if node.batch_dims < 0 else node.batch_dims  # the rank at most
+        batch = node.batch_dims + (indices.rank if node.batch_dims < 0 else 0)
         ones = (1,) * batch
         if ones in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
             return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
