@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from mo_loop import ops
@@ -10,7 +12,7 @@ from mo_loop.graph.dimension import high
 from mo_loop.graph.shape import assume_fixed, is_static, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import u2, u4
-from mo_loop.ops.base import Constant
+from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.slicing import END, FAR
 from mo_loop.target import ERROR, NEVER, Gap, Processor
 from mo_loop.transforms.operands import integers, order_of
@@ -166,49 +168,36 @@ class TransposeToSqueezeUnsqueeze(LocalRule):
 
 
 class MoveSqueezeBeforeBinary(LocalRule):
-    """Squeeze(f(Unsqueeze(x, 0), Unsqueeze(y, 1)), 0)  ->  f(x, Unsqueeze(y, 1)), for an element-wise f and any axes"""
+    """Squeeze(f(x : [1,M,N], y : [M,1]), 0)  ->  f(Squeeze(x, 0), y), for an element-wise f of two views
 
-    instead = "no `Unsqueeze` and no `Squeeze`"
+    The runtime does this itself, and counts the axes of the Squeeze from the front in each of the views.
+    """
+
+    instead = "the `Squeeze` before the element-wise operation"
     avoids = (Gap(
         "squeezed-binary",
-        "a `Squeeze` after an element-wise operation with an `Unsqueeze` of that dimension removes a dimension of its "
-        "other input too, if that is another `Unsqueeze` with fewer dimensions",
+        "a `Squeeze` after an element-wise operation with an `Unsqueeze`, a `Reshape` or what becomes one removes a "
+        "dimension of its other input too, if that is another one with fewer dimensions",
     ),)  # fmt: skip
 
-    pattern = wrap_type(ops.Squeeze, wrap_type(ops.Binary), any_input())
+    views = (*MOVES, Parameter)  # WriteSizes places a Reshape after a Parameter
+    pattern = wrap_type(ops.Squeeze, wrap_type(ops.Binary, wrap_type(views), wrap_type(views)), any_input())
 
     def form(self, node: ops.Squeeze) -> Node | None:
         data, axes = node.operands[0], node.along
-        values, rank = data.node.operands, data.rank
-        if rank is None or axes is None:
+        views = data.node.operands
+        if axes is None or data.rank is None or len({each.type.rank for each in views}) == 1:
             return None
-        gone = {axis - rank for axis in axes}
-        moved = {axis for axis in gone if all(axis in _inserted(each) or axis < -each.type.rank for each in values)}
-        operands = [_without(each, moved) for each in values]
-        if operands == list(values):
-            return None
-        made = type(data.node)(*operands, **data.node.attribute_values())
-        return ops.Squeeze(made, _left(gone, moved, rank)) if gone > moved else made
+        operands = [_squeezed(each, [axis + each.type.rank - data.rank for axis in axes]) for each in views]
+        return type(data.node)(*operands, **data.node.attribute_values())
 
 
-def _inserted(value: Value) -> set[int]:
-    """The axes, counted from the end, that an Unsqueeze inserts; none if it is not the result of one."""
-    axes = value.node.operands[1].type.integers if isinstance(value.node, ops.Unsqueeze) else None
-    return {normalise_axis(axis, value.rank) - value.type.rank for axis in axes or ()}
-
-
-def _without(value: Value, gone: set[int]) -> Value:
-    """`value` without the axes that are `gone`, which an Unsqueeze inserts as far as it has them."""
-    inserted = _inserted(value)
-    if not inserted & gone:
-        return value
-    source = value.node.operands[0]
-    return ops.Unsqueeze(source, _left(inserted, gone, value.type.rank)).output if inserted - gone else source
-
-
-def _left(axes: set[int], gone: set[int], rank: int) -> list[int]:
-    """The `axes`, counted from the end of `rank` dimensions, that are not `gone`, counted from the new start."""
-    return sorted(rank + axis - sum(-rank <= each < axis for each in gone) for axis in axes - gone)
+def _squeezed(value: Value, axes: Iterable[int]) -> Value:
+    """`value` without the `axes`; those below 0 are not in it."""
+    gone, node = sorted(axis for axis in axes if axis >= 0), value.node
+    if isinstance(node, ops.Unsqueeze) and _inserted_axes(node) == gone:
+        return node.operands[0]
+    return ops.Squeeze(value, gone).output if gone else value
 
 
 class EndSliceBehindBounds(LocalRule):
