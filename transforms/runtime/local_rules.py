@@ -6,6 +6,7 @@ from mo_loop.transforms.rewrite import GraphRewrite, passes_in
 from mo_loop.transforms.runtime.local import (
     attention_heads,
     axes_and_indices,
+    channels_last,
     elementwise_layers,
     empty_tensors,
     fused_constants,
@@ -17,8 +18,8 @@ from mo_loop.transforms.runtime.local import (
 )
 
 FILES = (
-    elementwise_layers, movement_of_data, axes_and_indices, empty_tensors, products_and_convolutions, quantised_scales,
-    attention_heads, recurrent_states,
+    elementwise_layers, movement_of_data, axes_and_indices, empty_tensors, products_and_convolutions, channels_last,
+    quantised_scales, attention_heads, recurrent_states,
     merged_constants, fused_constants,  # after those that place a maximum for other reasons
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mo_loop.errors import ConversionErrors
-from tests.harness import check_node, run_converted
+from tests.harness import check, check_node, floats, parsed, run_converted
 from tests.nodes import node_model
 from tests.pairs import every
 
@@ -188,3 +188,16 @@ def test_places_of_the_smallest_integer():
     x = np.array([[[0, 0, 1, 0, 0, 0, 200, 7]]], np.uint8)
     check_node("MaxPool", {"x": x}, attributes, opset=12, outputs=2, dynamic=True)
     check_node("MaxPool", {"x": np.full((1, 1, 4), -128, np.int8)}, attributes, opset=12, outputs=2)
+
+
+@pytest.mark.parametrize("pool", [
+    "AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (m)", "MaxPool <kernel_shape = [1, 1]> (m)",
+])  # fmt: skip
+def test_parts_of_a_pool_of_one_channel(pool: str) -> None:
+    """The runtime keeps channels last, and took them for the width, if their numbers are not known: seed 53, 14."""
+    model = parsed(f"""main (float[3, N, 1, 1] x, float[3, N, 1, 1] y) => (float[3, N, 1, 2] c, float[3, N, 1, 3] p) {{
+      m = MaxPool <kernel_shape = [1, 1]> (x)  a = {pool}
+      c = Concat <axis = -1> (a, y)
+      pads = Constant <value_ints = [0, 0, 0, 1, 0, 0, 0, 1]> ()  p = Pad (a, pads)
+    }}""")
+    check(model, *({"x": floats(3, size, 1, 1), "y": floats(3, size, 1, 1)} for size in (1, 2, 1)))
