@@ -1,6 +1,7 @@
 """Operations without elements: which the runtime computes, and which sizes of inputs may not become 0.
 
-    needed(graph)       # the sizes of ids for Gather(table, ids), of x for Flatten(x), not those for Add(x, 1)
+    sizes = needed(graph)       # those of ids for Gather(table, ids), of x for Flatten(x), not those for Add(x, 1)
+    list(computed(graph, sizes))  # [(ids[8:], 0)] for Gather(table, ids[8:])
 
 The runtime computes most operations of tensors without elements correctly, or refuses them; for others it ends the
 process, or is wrong. The pass WriteSizes adds checks for these.
@@ -8,11 +9,11 @@ process, or is wrong. The pass WriteSizes adds checks for these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node
-from mo_loop.graph.dimension import Dimension, Symbol, low, now, open_symbols
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.dimension import Dim, Dimension, Symbol, low, now, open_symbols, symbols_of
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant
@@ -31,13 +32,82 @@ _ALSO = (
 RIGHT = frozenset({name for family in _FAMILIES.split() for name in ops.FAMILIES[family].split()} | {*_ALSO.split()})
 """The operations without elements that the runtime computes correctly, or refuses; `_dims` has the exceptions."""
 
+_WRONG_OF_CONSTANTS = (ops.Binary, ops.Select, ops.PReLU, ops.Tile, ops.CumSum, ops.MVN, ops.NormalizeL2,
+                       ops.BatchNormInference, ops.GroupNormalization)  # fmt: skip
 
-def needed(graph: Graph) -> set[Symbol]:
-    """The declared sizes of inputs that may not become 0."""
-    return {
-        symbol for scope in graph.scopes() for node in scope
-        for symbol in open_symbols(dim for dim in _dims(node) if not isinstance(dim, int) and low(dim) == 0)
+
+def needed(graph: Graph) -> set[Symbol | Value]:
+    """The sizes that may not become 0: declared sizes of inputs, those of slices, and those of whole Concats."""
+    kept = (ops.Gather, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin)
+    found = {
+        symbol for scope in graph.scopes() for node in scope for symbol in _emptying(_dims(node))
+        if not symbol.is_fresh or isinstance(node, kept)
     }  # fmt: skip
+    return found.union(*(_folded_wrongly(scope) for scope in graph.scopes()))
+
+
+def computed(graph: Graph, sizes: Collection[Symbol | Value]) -> Iterator[tuple[Value, int]]:
+    """The results and their axes whose sizes are some of these, and may be 0 although no declared size is."""
+    known: set[Symbol] = set()
+    for node in (node for scope in graph.scopes() for node in scope):
+        if isinstance(node, ops.Concat) and node.output in sizes:
+            axis = normalise_axis(node.axis, len(node.output.type.dims))
+            if _follows(node.output.type.dims[axis : axis + 1], known):
+                yield node.output, axis
+        elif isinstance(node, ops.Slice) and all(each.type.known is not None for each in node.operands[1:]):
+            x, *bounds = (each.type for each in node.operands)
+            for axis, (old, new) in enumerate(zip(_shape(x), _shape(node.output.type), strict=False)):
+                made, read = _fresh(new), [old, *(item for each in bounds for item in each.known.flat)]
+                if made and old != new and _follows(read, known):
+                    known |= made
+                    if made <= {*sizes} and low(new) == 0:
+                        yield node.output, axis
+
+
+def _follows(dims: Collection[Dimension], known: Collection[Symbol]) -> bool:
+    """Whether dimensions follow from declared sizes, and from sizes that do."""
+    return symbols_of(dims) <= open_symbols(dims).union(known)
+
+
+def _emptying(dims: Iterable[Dimension]) -> set[Symbol]:
+    """The sizes that may make one of the dimensions 0."""
+    found = [dim for dim in dims if not isinstance(dim, int) and low(dim) == 0]
+    return open_symbols(found).union(*(_fresh(dim) for dim in found))
+
+
+def _fresh(dim: Dimension) -> set[Symbol]:
+    """The symbol of a size that is just one without a name."""
+    return {dim.symbol} if isinstance(dim, Dim) and dim.symbol and dim.is_fresh else set()
+
+
+def _folded_wrongly(scope: Graph) -> Iterator[Symbol | Value]:
+    """The runtime makes a constant of a Concat of tensors without elements, and of what follows from constants. It
+    computes some operations of constants without elements wrongly, and ends the process."""
+    constant: dict[Value, set[Symbol | Value] | None] = {}  # the sizes that make it one; None if it always is
+    for node in scope:
+        found = [constant.get(each, set()) for each in node.operands]
+        if isinstance(node, _WRONG_OF_CONSTANTS):
+            for value, each in zip(node.operands, found, strict=True):
+                yield from _emptying(_shape(value.type)) if each is None else each
+        some = [each for each in found if each is not None]
+        sizes = None if not some else set.intersection(*some)
+        if isinstance(node, ops.Concat) and sizes is not None:
+            sizes |= _emptied(node)
+        elif isinstance(node, ops.Filtered) or not (node.operands or isinstance(node, Constant)) or node.bodies:
+            sizes = set()
+        for output in node.outputs:
+            constant[output] = None if isinstance(node, ops.ShapeOf) else sizes
+
+
+def _emptied(node: ops.Concat) -> set[Symbol | Value]:
+    """The sizes that leave no input of a Concat an element; the Concat itself if it takes several."""
+    shape = _shape(node.output.type)
+    axis = normalise_axis(node.axis, len(shape)) if shape else 0
+    found: set[Symbol | Value] = {*_emptying(shape[:axis] + shape[axis + 1 :])}
+    (length,) = shape[axis : axis + 1] or (1,)
+    if isinstance(length, Dim) and low(length) == 0:
+        found |= _emptying([length]) if len(length.terms) == 1 else {node.output}
+    return found
 
 
 def is_right_without_elements(node: Node) -> bool:

@@ -18,7 +18,7 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.needed_elements import needed
+from mo_loop.transforms.needed_elements import computed, needed
 
 Place = tuple[Parameter, int]
 """An input and one of its axes."""
@@ -52,7 +52,7 @@ class WriteSizes(FunctionPass):
         assumed = {each: list(_assumed(each, places, filled)) for each in graph.parameters if each.sizes}
         if assumed:
             graph.rt_info["sizes"] = _texts(graph.parameters, [each for listed in assumed.values() for each in listed])
-        changed = False
+        changed = _check_computed(list(computed(graph, filled)))
         for each in graph.parameters:
             if each in assumed and (shape := of_declared_sizes(each.value_type.shape)) != each.value_type.shape:
                 each.retype(each.value_type.with_shape(shape))
@@ -79,7 +79,7 @@ class WriteSizes(FunctionPass):
 
 
 def _assumed(
-    parameter: Parameter, places: dict[str, Place], filled: Collection[Symbol]
+    parameter: Parameter, places: dict[str, Place], filled: Collection[Symbol | Value]
 ) -> Iterator[tuple[Place, str, Any]]:
     """The assumptions about the sizes of an input: "is" a number, or that of another place; "least" a number.
 
@@ -94,6 +94,15 @@ def _assumed(
             yield (parameter, axis), "is", places[symbol.name]
         if symbol.lo > 0 or symbol in filled:
             yield (parameter, axis), "least", max(symbol.lo, 1)
+
+
+def _check_computed(places: Sequence[tuple[Value, int]]) -> bool:
+    """Let these axes be longer than 0."""
+    for value, axis in places:
+        with made_for(value.node.origins):
+            size = ops.Gather(ops.ShapeOf(value), [axis], 0)
+            _check(value, _zero_if([ops.Equal(ops.Minimum(size, [1]), [1]).output]))
+    return bool(places)
 
 
 def _forget_sizes(node: If) -> None:

@@ -278,6 +278,12 @@ def now(dim: Dimension) -> int | None:
 
 def open_symbols(dims: Iterable[Dimension]) -> set[Symbol]:
     """The sizes of inputs from which the dimensions follow, as far as this is known."""
+    found = symbols_of(dims)
+    return {symbol for symbol in found if symbol.now is not None and not symbol.is_fresh}
+
+
+def symbols_of(dims: Iterable[Dimension]) -> set[Symbol]:
+    """The symbols from which dimensions follow, as far as this is known."""
     found: set[Symbol] = set()
     waiting = [symbol for dim in dims if isinstance(dim, Dim) for symbol in dim.symbols()]
     while waiting:
@@ -285,7 +291,7 @@ def open_symbols(dims: Iterable[Dimension]) -> set[Symbol]:
         if symbol not in found:
             found.add(symbol)
             waiting += symbol.sources
-    return {symbol for symbol in found if symbol.now is not None and not symbol.sources and not symbol.is_fresh}
+    return {symbol for symbol in found if not symbol.sources}
 
 
 class Assumption(Exception):

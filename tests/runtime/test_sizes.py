@@ -232,44 +232,6 @@ def test_a_number_that_follows_from_sizes_alone_is_checked(tmp_path: Path) -> No
     require_refused(tmp_path, {"x": floats(8, 2)})
 
 
-def test_sizes_beside_one_of_0_may_change(tmp_path: Path) -> None:
-    model = parsed("""main (float[2,0,4] x, int64[1] axes) => (float[A,B,C] y) {
-      z = Mul (x, x)  y = ReduceSum (z, axes) }""")
-    converted(model, tmp_path)
-    axes = np.array([1])
-    require_right(model, tmp_path, *({"x": floats(*each), "axes": axes} for each in ((2, 0, 4), (2, 0, 8))))
-    require_refused(tmp_path, {"x": floats(2, 1, 4), "axes": axes})
-
-
-@pytest.mark.parametrize(("shape", "nodes", "places"), [
-    ("2,3", "i = Cast <to = 7> (x)  y = Gather (w, i)", (0, 1)),
-    ("2,3,4", "y = Flatten <axis = 2> (x)", (0, 1, 2)),
-    ("2,3", "y = Expand (x, target)", (0, 1)),
-    ("1,1,1", "y = Transpose <perm = [1, 2, 0]> (x)", (0, 1, 2)),
-    ("2,3,4", "y = ReduceMax <axes = [1]> (x)", (1,)),
-    ("1,2,5", "y = ConvTranspose (x, filters)", (0, 2)),
-    ("1,2,5", "y = Conv <strides = [2], pads = [1, 1]> (x, filters)", (2,)),
-])  # fmt: skip
-def test_sizes_that_may_not_become_0(shape: str, nodes: str, places: tuple[int, ...], tmp_path: Path) -> None:
-    """The runtime ends the process, copies another size, or computes the mean of nothing."""
-    constants = "float[3] w = {1,2,3}, int64[3] target = {4,1,1}"
-    model = parsed(f"main (float[{shape}] x) => (y) <{constants}> {{ {nodes} }}", 13)
-    model.graph.initializer.append(numpy_helper.from_array(floats(2, 2, 3), "filters"))
-    sizes = [int(each) for each in shape.split(",")]
-    assert converted(model, tmp_path) == {"x": ",".join("?" * len(sizes))}
-    require_right(model, tmp_path, {"x": floats(*sizes) * 0})
-    for place in places:
-        require_refused(tmp_path, {"x": floats(*sizes[:place], 0, *sizes[place + 1 :])})
-
-
-@pytest.mark.parametrize("nodes", ["y = Add (x, x)", "y = MatMul (x, w)", "t = Transpose (x)  y = Softmax (t)"])
-def test_sizes_that_become_0(nodes: str, tmp_path: Path) -> None:
-    model = parsed(f"main (float[2,3] x) => (y) <float[3,1] w = {{1,2,3}}> {{ {nodes} }}")
-    converted(model, tmp_path)
-    assert "VariadicSplit" not in (tmp_path / "model.xml").read_text(encoding="utf-8")
-    require_right(model, tmp_path, {"x": floats(0, 3)})
-
-
 @pytest.mark.parametrize("axis", ["", "<axis = 1>"])
 def test_a_condition_longer_than_what_it_chooses_from(axis: str, tmp_path: Path) -> None:
     model = parsed(f"main (float[3,2] x, bool[2] c) => (y) {{ y = Compress {axis} (x, c) }}")
@@ -310,19 +272,6 @@ def test_as_many_heads_of_queries_as_of_keys(tmp_path: Path) -> None:
     feeds = [{name: floats(2, heads, 5, 2, seed=seed) for seed, name in enumerate("qkv")} for heads in (2, 6)]
     require_right(model, tmp_path, *feeds)
     require_refused(tmp_path, {**feeds[0], "q": floats(2, 6, 5, 2)})
-
-
-def test_results_without_elements_are_checked(tmp_path: Path) -> None:
-    model = parsed("main (float[0,3,2] x) => (y) { y = Relu (x) }")
-    assert converted(model, tmp_path) == {"x": "0,?,?"}
-    require_right(model, tmp_path, {"x": floats(0, 3, 2)}, {"x": floats(0, 4, 2)})
-    require_refused(tmp_path, {"x": floats(2, 3, 2)})
-
-
-def test_a_condition_is_not_empty(tmp_path: Path) -> None:
-    model = parsed("main (float[3] x, bool[3] c) => (y) { y = Compress (x, c) }")
-    converted(model, tmp_path)
-    require_refused(tmp_path, {"x": floats(3), "c": np.zeros(0, bool)})
 
 
 @pytest.mark.parametrize(("condition", "steps", "forms"), [
