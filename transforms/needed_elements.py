@@ -21,7 +21,7 @@ from mo_loop.transforms.operands import behind, order_of
 
 _FAMILIES = (
     "base arithmetic comparison casting activation linear normalisation movement filling random resize pooling "
-    "reduction variables"
+    "reduction variables views"
 )
 
 _ALSO = (

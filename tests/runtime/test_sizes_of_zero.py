@@ -42,9 +42,12 @@ def test_sizes_that_may_not_become_0(shape: str, nodes: str, places: tuple[int, 
         require_refused(tmp_path, {"x": floats(*sizes[:place], 0, *sizes[place + 1 :])})
 
 
-@pytest.mark.parametrize("nodes", ["y = Add (x, x)", "y = MatMul (x, w)", "t = Transpose (x)  y = Softmax (t)"])
+@pytest.mark.parametrize("nodes", [
+    "y = Add (x, x)", "y = MatMul (x, w)", "t = Transpose (x)  y = Softmax (t)",
+    "u = Unsqueeze (x, axes)  v = Sin (u)  y = Squeeze (v, axes)", "s = Shape (x)  y = Reshape (x, s)",
+])  # fmt: skip
 def test_sizes_that_become_0(nodes: str, tmp_path: Path) -> None:
-    model = parsed(f"main (float[2,3] x) => (y) <float[3,1] w = {{1,2,3}}> {{ {nodes} }}")
+    model = parsed(f"main (float[2,3] x) => (y) <float[3,1] w = {{1,2,3}}, int64[2] axes = {{0,2}}> {{ {nodes} }}")
     converted(model, tmp_path)
     assert "VariadicSplit" not in (tmp_path / "model.xml").read_text(encoding="utf-8")
     require_right(model, tmp_path, {"x": floats(0, 3)})
