@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension, Symbol, low, now, open_symbols, symbols_of
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant
 from mo_loop.transforms.operands import behind, order_of
@@ -111,8 +111,14 @@ def _emptied(node: ops.Concat) -> set[Symbol | Value]:
 
 
 def is_right_without_elements(node: Node) -> bool:
-    """Whether the runtime computes the operation correctly, or refuses it, where a size is 0."""
-    return all(dim != 0 for dim in _dims(node))
+    """Whether the node only moves elements, or fills a tensor, and the runtime does it correctly where a size is 0.
+
+    EmptySqueezeToBroadcast replaces a Gather whose sizes are known, or sizes of its input.
+    """
+    if isinstance(node, ops.Gather) and not is_static(node.output.shape):
+        x, sizes = _shape(node.operands[0].type), _shape(node.output.type)
+        return all(isinstance(dim, int) or dim in x for dim in sizes)
+    return isinstance(node, ops.Movement | ops.Broadcast) and all(dim != 0 for dim in _dims(node))
 
 
 def _dims(node: Node) -> Iterator[Dimension]:

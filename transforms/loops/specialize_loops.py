@@ -87,8 +87,8 @@ class PreferAnySizes(FunctionPass):
 
     The form for any sizes takes as long at the declared sizes, because the runtime knows them, and without the If the
     model compiles sooner. Both branches stay where the form for the declared sizes alone has no loop, or several of a
-    known number of steps in an iteration, where a loop that may not run joins outputs, which then have the sizes in the
-    file, and where a loop has a loop in an If: results whose sizes are not in the file are copied there.
+    known number of steps in an iteration, where a loop may not run, whose results then have the sizes in the file, and
+    where a loop has a loop in an If: results whose sizes are not in the file are copied there.
     """
 
     bodies = "never"
@@ -102,7 +102,7 @@ class PreferAnySizes(FunctionPass):
             return self.refuse(node, "the form for the declared sizes has no loop")
         if any(each.steps > 1 and isinstance(each.count, int) for each in known):
             return self.refuse(node, "the form for the declared sizes has several steps in an iteration")
-        if any(map(_may_lose_sizes, known)) and not all(is_static(output.shape) for output in node.outputs):
+        if any(low(each.count) == 0 for each in known) and any(map(_is_lost_without_elements, node.output_map)):
             return self.refuse(node, "a loop that may not run returns tensors of unknown sizes")
         if any(_returns_open_sizes(each) for loop in other for each in loop.body.of(If)):
             return self.refuse(node, "a loop has a loop in an If that returns tensors of unknown sizes")
@@ -117,9 +117,11 @@ class PreferAnySizes(FunctionPass):
         return True
 
 
-def _may_lose_sizes(node: Iteration) -> bool:
-    """Whether a loop may not run, and joins outputs."""
-    return low(node.count) == 0 and any(isinstance(each, Concatenated) for each in node.output_map)
+def _is_lost_without_elements(entry: Selected) -> bool:
+    """Whether a result may have no elements, and has sizes that are known in the branch for the declared sizes alone."""
+    known, other = (getattr(each.value.type, "shape", None) or () for each in (entry.then, entry.else_))
+    sizes = zip(known, other, strict=False)
+    return any(low(dim) == 0 for dim in known) and any(isinstance(a, int) > isinstance(b, int) for a, b in sizes)
 
 
 def _returns_open_sizes(node: If) -> bool:

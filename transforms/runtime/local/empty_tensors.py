@@ -41,6 +41,7 @@ class EmptyConcatToBroadcast(LocalRule):
 class EmptySqueezeToBroadcast(LocalRule):
     """Unsqueeze(x : [0,N], 0)  ->  Broadcast(0, [1, 0, n]), where n is the size of x along its axis 1; so Squeeze
     Reshape(x : [N,M,0], [n, 0])  ->  Broadcast(0, [n, 0])
+    Gather(x : [0,N,4], i, 2)  ->  Broadcast(0, [0, n]): the runtime ends the process if n is known
     """
 
     instead = "`Broadcast` of a zero to the shape"
@@ -50,9 +51,9 @@ class EmptySqueezeToBroadcast(LocalRule):
         "dimensions that are not known, and a `Reshape` to computed sizes and 0 fails",
     ),)  # fmt: skip
 
-    pattern = wrap_type(ops.View)
+    pattern = wrap_type((ops.View, ops.Gather))
 
-    def form(self, node: ops.View) -> Node | None:
+    def form(self, node: ops.View | ops.Gather) -> Node | None:
         x, output = node.operands[0], node.output
         if x.shape is None or output.dtype is string or 0 not in (output.shape or ()):
             return None
