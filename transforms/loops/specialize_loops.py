@@ -118,7 +118,7 @@ class PreferAnySizes(FunctionPass):
 
 
 def _is_lost_without_elements(entry: Selected) -> bool:
-    """Whether a result may have no elements, and has sizes that are known in the branch for the declared sizes alone."""
+    """Whether a result may have no elements, and only the form for the declared sizes has known sizes for it."""
     known, other = (getattr(each.value.type, "shape", None) or () for each in (entry.then, entry.else_))
     sizes = zip(known, other, strict=False)
     return any(low(dim) == 0 for dim in known) and any(isinstance(a, int) > isinstance(b, int) for a, b in sizes)
