@@ -22,7 +22,7 @@ class Gather(Movement, opset=8, index=("indices", "axis"), single=("axis",), alo
     def infer(self, data, indices, axis):
         if data.shape is None or indices.shape is None:
             return TensorType(data.dtype, None)
-        batch = self.batch_dims if self.batch_dims >= 0 else self.batch_dims + len(indices.shape)
+        batch = self.batches(len(indices.shape))
         self.require(0 <= batch <= len(indices.shape), f"{self.batch_dims} batch dimensions in {indices}")
         if axis.integers is None:
             rank = len(data.shape) + len(indices.shape) - 1 - batch
@@ -43,10 +43,14 @@ class Gather(Movement, opset=8, index=("indices", "axis"), single=("axis",), alo
     def evaluate(self, *inputs):
         data, indices, axis = inputs
         size = data.shape[int(axis)]
-        batches = self.batch_dims + (indices.ndim if self.batch_dims < 0 else 0)
+        batches = self.batches(indices.ndim)
         if np.any(indices < -size) or np.any(indices >= size) or (batches and 0 in (*data.shape, *indices.shape)):
             return NotImplemented
         return _taken(data, indices, normalise_axis(int(axis), data.ndim), batches)
+
+    def batches(self, rank: int) -> int:
+        """The number of batch dimensions, for indices of this rank."""
+        return self.batch_dims + (rank if self.batch_dims < 0 else 0)
 
     def axis_map(self, port):
         data, indices = self.operands[:2]

@@ -218,7 +218,7 @@ def _copied(nodes: Sequence[Node], body: Graph, inner: dict[Value, Value], known
 def _computed_from_numbers(value: Value, known: Mapping[Value, Any]) -> list[Node]:
     """The nodes that compute a value from constants, and from numbers that are known for the declared sizes.
 
-    None if it is such a number, or follows from something else. With static shapes the runtime computes the value, and
+    Empty if it is such a number, or follows from something else. With static shapes the runtime computes the value, and
     puts it into both branches as a constant, whose size would contradict those of the branch for the declared sizes.
     """
 

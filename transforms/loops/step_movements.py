@@ -161,7 +161,7 @@ def gather(node: ops.Gather, xs: Sequence[Lifted], steps: Steps) -> Value | None
     if known is None:
         return None
     at = axis_behind(known[0], data.rank) - 1
-    batches = node.batch_dims + (indices.rank if node.batch_dims < 0 else 0)
+    batches = node.batches(indices.rank)
     if not data.varies and not batches:
         counted = behind(indices.value, ops.Unsqueeze | ops.Convert)
         if indices.rank <= 1 and is_count(counted) and counted.type.dims == (data.dims[at],):

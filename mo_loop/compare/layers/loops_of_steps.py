@@ -62,9 +62,7 @@ class LoopOfSteps:
         self._begin = list(self._loop.states), self._loop.count
         for _ in range(self._other.node.steps):
             if self._loop.goes_on():
-                frame = self._loop.begin()
-                run(frame)
-                self._loop.end(frame)
+                _step(self._loop, run)
         self._other.end(inner)
 
     def states(self, run: Run) -> Iterator[tuple[int, Any, Any, Again]]:
@@ -89,9 +87,7 @@ class LoopOfSteps:
         """The iterations of ONNX that are not in the loop of the IR: it has their steps after the loop."""
         self._begin = list(self._loop.states), self._loop.count
         while self._loop.goes_on():
-            frame = self._loop.begin()
-            run(frame)
-            self._loop.end(frame)
+            _step(self._loop, run)
 
     def again(self, run: Run) -> dict[str, Again]:
         """The computations of the final states, by the outputs of the node."""
@@ -105,12 +101,16 @@ class LoopOfSteps:
         def computed(random: Source) -> Any:
             loop = self._loop.resumed([_changed(each, random) for each in states], count)
             for _ in range(steps):
-                frame = loop.begin()
-                run(frame)
-                loop.end(frame)
+                _step(loop, run)
             return loop.states[place]
 
         return computed
+
+
+def _step(loop: OnnxLoop, run: Run) -> None:
+    frame = loop.begin()
+    run(frame)
+    loop.end(frame)
 
 
 def _changed(value: Any, random: Source) -> Any:

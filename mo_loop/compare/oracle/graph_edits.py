@@ -26,6 +26,9 @@ from mo_loop.graph.types import f16
 from mo_loop.ops.base import Constant
 from mo_loop.ops.casting import Convert
 
+LARGEST = float(np.finfo(np.float16).max)
+"""The largest number in f16."""
+
 
 def replace_entries(field: Any, entries: Sequence[Any]) -> None:
     """Give a repeated field these messages, which may be its own."""
@@ -94,8 +97,6 @@ def cut_model(model: OnnxModel, cut: Cut, kept: Collection[str] = ()) -> Any:
     """
     if cut.inputs is None and cut.outputs is None:
         return None
-    import onnx
-
     proto = onnx.ModelProto()
     proto.CopyFrom(model.proto)
     graph = proto.graph
@@ -137,9 +138,6 @@ def _detach(graph: Any, name: str) -> None:
         for place, output in enumerate(node.output):
             if output == name:
                 node.output[place] = f"{name} (cut)"
-
-
-LARGEST = float(np.finfo(np.float16).max)
 
 
 def has_half_weights(ir: Graph) -> bool:

@@ -32,14 +32,13 @@ Named = list[NamedArray]
 class ArrayComparison:
     """The result for one array. It is false in a boolean context if the arrays differ.
 
-    `kind` is one of "equal", "amplified" (values differ, and every piece
-    of the model agrees), "shape", "type", "values",
-    "missing". `largest_abs`, `largest_rel` and `mean_abs` are the largest differences and the mean difference of finite
-    pairs, `cosine` is the cosine of the angle between both arrays as vectors of their finite pairs. `snr` is the ratio
-    of the expected values to the differences in decibels, None where there are none; `top1` is the share of rows whose
-    largest element is the same one, None for an array that is not a matrix. `index` is the first differing element in
-    row-major order; `count` is the number of differing elements of `size`; `worst` is the element that exceeds the
-    tolerance by most, or is nearest to it, and `pair` has its expected and its actual value as text.
+    `kind` is one of "equal", "amplified" (values differ, and every piece of the model agrees), "shape", "type",
+    "values", "missing". `largest_abs`, `largest_rel` and `mean_abs` are the largest differences and the mean difference
+    of finite pairs, `cosine` is the cosine of the angle between both arrays as vectors of their finite pairs. `snr` is
+    the ratio of the expected values to the differences in decibels, None where there are none; `top1` is the share of
+    rows whose largest element is the same one, None for an array that is not a matrix. `index` is the first differing
+    element in row-major order; `count` is the number of differing elements of `size`; `worst` is the element that
+    exceeds the tolerance by most, or is nearest to it, and `pair` has its expected and its actual value as text.
     """
 
     name: str

@@ -274,7 +274,7 @@ class DropBatchesOfOne(LocalRule):
         x, indices, axis = node.operands
         if not node.batch_dims or indices.rank is None:
             return None
-        batch = node.batch_dims + (indices.rank if node.batch_dims < 0 else 0)
+        batch = node.batches(indices.rank)
         ones = (1,) * batch
         if ones in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
             return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
@@ -324,7 +324,7 @@ class GatherWithOneMoreDimension(LocalRule):
         if not _may_be_in_order(indices, x.type.dims[place]):
             return None
         rank = len(indices.type.dims)
-        gathered = ops.Gather(x, ops.Unsqueeze(indices, [rank]), axis, batch_dims=node.batch_dims % rank)
+        gathered = ops.Gather(x, ops.Unsqueeze(indices, [rank]), axis, batch_dims=node.batches(rank))
         return ops.Squeeze(gathered, [place + 1])
 
 
