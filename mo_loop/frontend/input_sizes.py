@@ -29,7 +29,7 @@ T = TypeVar("T")
 FIXED = frozenset({"com.microsoft::DynamicSparseAttention"})
 """The operators whose forms need the sizes of all inputs."""
 
-OF_ELEMENTS = frozenset({"GRU", "LSTM", "RNN", "STFT"})
+OF_ELEMENTS = frozenset({"GRU", "LSTM", "RNN"})
 """The operators with another form for tensors without elements. transforms/needed_elements.py knows the operations
 of which the runtime does not compute tensors without elements."""
 

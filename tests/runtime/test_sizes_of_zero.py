@@ -132,3 +132,12 @@ def test_lists_of_unknown_lengths_may_be_empty(tmp_path: Path) -> None:
     converted(model, tmp_path)
     k = np.float32(2)
     require_right(model, tmp_path, *({"x": floats(3) * each, "u": floats(3) * each, "k": k} for each in (1, 0)))
+
+
+def test_a_spectrum_of_no_signals_is_refused(tmp_path: Path) -> None:
+    """The runtime ends the process."""
+    model = parsed("""main (float[2,16,1] x) => (y) <int64 step = {4}, int64 length = {8}> {
+      y = STFT <onesided = 1> (x, step, "", length) }""", 17)
+    converted(model, tmp_path)
+    require_right(model, tmp_path, {"x": floats(2, 16, 1)}, {"x": floats(3, 16, 1)})
+    require_refused(tmp_path, {"x": floats(0, 16, 1)})
