@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 
-from tests.harness import floats, parsed
+from tests.harness import check, floats, parsed
 from tests.runtime.test_sizes import converted, require_refused, require_right
 
 
@@ -141,3 +141,10 @@ def test_a_spectrum_of_no_signals_is_refused(tmp_path: Path) -> None:
     converted(model, tmp_path)
     require_right(model, tmp_path, {"x": floats(2, 16, 1)}, {"x": floats(3, 16, 1)})
     require_refused(tmp_path, {"x": floats(0, 16, 1)})
+
+
+def test_a_loop_that_does_not_run_returns_the_declared_sizes() -> None:
+    """What all steps return at once has the sizes that ONNX Runtime knows from the file, and no step."""
+    model = parsed("""main (int64[2,3] x, int64 n) => (int64[a,b,c] y) {
+      y = Loop (n, "") <body = step (int64 i, bool c) => (bool d, t) { d = Identity (c)  t = Identity (x) }> }""")
+    check(model, *({"x": np.ones((2, 3), np.int64), "n": np.array(steps)} for steps in (2, -1, 0)))

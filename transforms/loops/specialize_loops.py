@@ -102,7 +102,7 @@ class PreferAnySizes(FunctionPass):
             return self.refuse(node, "the form for the declared sizes has no loop")
         if any(each.steps > 1 and isinstance(each.count, int) for each in known):
             return self.refuse(node, "the form for the declared sizes has several steps in an iteration")
-        if any(low(each.count) == 0 for each in known) and any(map(_is_lost_without_elements, node.output_map)):
+        if any(map(_is_lost_without_elements, node.output_map)):
             return self.refuse(node, "a loop that may not run returns tensors of unknown sizes")
         if any(_returns_open_sizes(each) for loop in other for each in loop.body.of(If)):
             return self.refuse(node, "a loop has a loop in an If that returns tensors of unknown sizes")
