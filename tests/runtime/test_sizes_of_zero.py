@@ -144,7 +144,7 @@ def test_a_spectrum_of_no_signals_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_loop_that_does_not_run_returns_the_declared_sizes() -> None:
-    """What all steps return at once has the sizes that ONNX Runtime knows from the file, and no step."""
+    """A result that is computed for all steps at once then has the sizes that ONNX Runtime knows from the file."""
     model = parsed("""main (int64[2,3] x, int64 n) => (int64[a,b,c] y) {
       y = Loop (n, "") <body = step (int64 i, bool c) => (bool d, t) { d = Identity (c)  t = Identity (x) }> }""")
     check(model, *({"x": np.ones((2, 3), np.int64), "n": np.array(steps)} for steps in (2, -1, 0)))
