@@ -15,7 +15,7 @@ inference does not show.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,21 +60,17 @@ class Compiled:
         merged = {name: value for name, value in {**PROPERTIES, **(properties or {})}.items() if value is not None}
         self._model = _core().compile_model(model, device, merged)
         self._request = self._model.create_infer_request()
-
-    @property
-    def facts(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], dict[str, str]]:
-        """For each input all its names, and for each output; the values of the `KNOWN` properties, as text."""
-        return self.input_names, self.output_names, dict(self._values_of(KNOWN))
-
-    @property
-    def input_names(self) -> list[tuple[str, ...]]:
+        self.input_names = [names_of(port) for port in self._model.inputs]
         """For each input all its names."""
-        return [names_of(port) for port in self._model.inputs]
-
-    @property
-    def output_names(self) -> list[tuple[str, ...]]:
+        self.output_names = [names_of(port) for port in self._model.outputs]
         """For each output all its names, in the order of the model's outputs."""
-        return [names_of(port) for port in self._model.outputs]
+        values: dict[str, str] = {}
+        self.facts = self.input_names, self.output_names, values
+        """For each input all its names, and for each output; the values of the `KNOWN` properties, as text."""
+        for name in KNOWN:
+            with suppress(RuntimeError):  # another device
+                value = self._model.get_property(name)
+                values[name] = value.get_type_name() if hasattr(value, "get_type_name") else str(value)
 
     def run(self, feeds: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, np.ndarray]]:
         """One inference. Returns (name, array) in the order of the model's outputs; the arrays are copies.
@@ -85,16 +81,8 @@ class Compiled:
         for port, array in zip(self._model.inputs, ordered(feeds, self.input_names), strict=True):
             self._request.set_tensor(port, to_tensor(array, port.get_element_type()))
         self._request.infer()
-        found = []
-        for port, names in zip(self._model.outputs, self.output_names, strict=True):
-            found.append((names[0], from_tensor(self._request.get_tensor(port))))
-        return found
-
-    def _values_of(self, properties: Iterable[str]) -> Iterator[tuple[str, str]]:
-        for name in properties:
-            with suppress(RuntimeError):  # another device
-                value = self._model.get_property(name)
-                yield name, value.get_type_name() if hasattr(value, "get_type_name") else str(value)
+        ports = zip(self._model.outputs, self.output_names, strict=True)
+        return [(names[0], from_tensor(self._request.get_tensor(port))) for port, names in ports]
 
     def states(self) -> dict[str, np.ndarray]:
         """The values of the variables by their ids, as the last inference left them; copies."""
@@ -116,6 +104,39 @@ class Compiled:
     def runtime_model(self) -> Any:
         """The openvino.Model that the device executes: a node has its layer type, precision and original names."""
         return self._model.get_runtime_model()
+
+
+class Stepped:
+    """An IR with variables: one inference after another, with a reset where a sequence begins."""
+
+    def __init__(self, path: str | Path, properties: Mapping[str, Any] | None = None, device: str = "CPU") -> None:
+        self._compiled = compile_ir(path, properties, device)
+        self.facts = self._compiled.facts
+
+    def run(
+        self, feeds: Mapping[str, Any], reset: bool = False, states: bool = True
+    ) -> tuple[list[tuple[str, np.ndarray]], dict[str, np.ndarray]]:
+        """One inference: the outputs, and the value of each variable by its id, if `states` are wanted. `reset` gives
+        all variables their initial values before it."""
+        if reset:
+            self._compiled.reset()
+        return self._compiled.run(feeds), self._compiled.states() if states else {}
+
+
+def initial_states(path: str | Path, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The initial values that an IR computes for its variables from the inputs, by their ids; others have none.
+
+    A runtime reports the value of a variable only after an inference, so the inputs of the ReadValues become outputs.
+    """
+    import openvino
+
+    model = read_ir(path)
+    reads = [each for each in model.get_ops() if each.get_type_name() == "ReadValue" and each.get_input_size()]
+    if not reads:
+        return {}
+    values = openvino.Model([each.input_value(0) for each in reads], model.get_parameters(), "initial")
+    found = Compiled(values).run(feeds)
+    return {str(each.get_attributes()["variable_id"]): array for each, (_, array) in zip(reads, found, strict=True)}
 
 
 def ordered(feeds: Mapping[str, Any] | Sequence[Any], inputs: Sequence[tuple[str, ...]]) -> list[Any]:
@@ -208,20 +229,17 @@ def to_tensor(array: Any, element_type: Any) -> Any:
 
     kind = element_type.get_type_name()
     values = np.asarray(array)
-    if kind == "string":
-        text = [v.decode() if isinstance(v, bytes) else str(v) for v in values.ravel().tolist()]
-        tensor = openvino.Tensor(element_type, openvino.Shape(values.shape))
-        if text:
-            tensor.str_data = np.array(text).reshape(values.shape)
-        return tensor
     tensor = openvino.Tensor(element_type, openvino.Shape(values.shape))
     if values.size == 0:
         return tensor
-    if kind in _EXTENDED:
+    if kind == "string":
+        text = [v.decode() if isinstance(v, bytes) else str(v) for v in values.ravel().tolist()]
+        tensor.str_data = np.array(text).reshape(values.shape)
+    elif kind in _EXTENDED:
         raw = np.frombuffer(pack(values.astype(_extended(kind)), _EXTENDED[kind][1]), dtype=np.uint8)
         tensor.data.reshape(-1).view(np.uint8)[:] = raw
-        return tensor
-    tensor.data[...] = values.astype(tensor.data.dtype, copy=False)
+    else:
+        tensor.data[...] = values.astype(tensor.data.dtype, copy=False)
     return tensor
 
 

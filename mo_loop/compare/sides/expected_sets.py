@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any
 
 from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
@@ -30,6 +30,21 @@ from mo_loop.frontend.model import OnnxModel
 
 GIVEN = "the given outputs"
 """The source of expected values that come from files."""
+
+
+def oracle_of(source: Path, settings: VerifyOptions, notes: list[str], hint: str, named: Path | None = None) -> Hosted:
+    """ONNX Runtime in a process, or who computes in its place, with a note. NotComparableError with the `hint` if it
+    does not run the model `source`, which the message calls `named`."""
+    try:
+        libraries = [os.fspath(each) for each in settings.custom_ops]
+        oracle = Hosted(Oracle, str(source), libraries, limit=settings.limit)
+    except IsolatedError as error:
+        text = f"ONNX Runtime does not run {named or source}"
+        raise NotComparableError(text, why=brief(error), hint=hint) from None
+    name, reason = oracle.facts
+    if reason:
+        notes.append(f"the expected values are those of {name}: {reason}")
+    return oracle
 
 
 class ExpectedSets:
@@ -50,75 +65,71 @@ class ExpectedSets:
         self.sets: list[tuple[str, Feeds]] = []
         self.expected: list[Named] = []
         self.oracle = GIVEN
-        given = self._given_outputs() if settings.inputs else []
-        oracle = self._hosted(is_needed=not given or not all(given))
-        try:
-            if settings.inputs:
-                self._compute(oracle, given)
-            elif oracle is not None:
-                self._search = SetSearch(Generator(model, shapes, settings.seed), sizes_in(model))
-                self._generate(oracle)
-        finally:
-            if oracle is not None:
-                oracle.close()
+        if settings.inputs:
+            self._take_given()
+            return
+        with closing(self._hosted()) as oracle:
+            self._search = SetSearch(Generator(model, shapes, settings.seed), sizes_in(model))
+            try:
+                found = self._search.accepted(settings.sets, oracle.run)
+            except NotComparableError as error:
+                raise self._of_sizes(error) from None
+        self.sets, self.expected, self._sizes = found.sets, found.expected, found.sizes
+        unstable = {name: text for name, error in found.missing.items() if (text := unstable_text(error))}
+        notes += [f"{name} is left out: {text}" for name, text in unstable.items()]
+        if refused := ", ".join(name for name in found.missing if name not in unstable):
+            notes.append(f"ONNX Runtime does not accept these inputs, which were left out: {refused}")
 
-    def _hosted(self, is_needed: bool = True) -> Hosted | None:
-        """ONNX Runtime in a process; None if it does not run the model, and is not needed."""
-        settings = self._settings
-        try:
-            libraries = [os.fspath(each) for each in settings.custom_ops]
-            oracle = Hosted(Oracle, str(self._source), libraries, limit=settings.limit)
-        except IsolatedError as error:
-            if not is_needed:
-                self._notes.append(f"ONNX Runtime does not run the model: {brief(error)}")
-                return None
-            raise NotComparableError(
-                f"ONNX Runtime does not run {self._source}", why=brief(error), 
-                hint="give the expected outputs (--expected FILE), or the library of its operators (--custom-ops LIB)",
-            ) from None  # fmt: skip
-        name, reason = oracle.facts
-        if is_needed:
-            self.oracle = name
-        if reason:
-            self._notes.append(f"the expected values are those of {name}: {reason}")
+    def _hosted(self) -> Hosted:
+        hint = "give the expected outputs (--expected FILE), or the library of its operators (--custom-ops LIB)"
+        oracle = oracle_of(self._source, self._settings, self._notes, hint)
+        self.oracle = oracle.facts[0]
         return oracle
 
     # -- given sets
 
-    def _given_outputs(self) -> list[dict[str, Any]]:
-        """The outputs that files have for each set; empty if none of them has any."""
-        self.sets = read_sets(self._settings.inputs, self._model)
-        found = [take_outputs(name, feeds, self._model) for name, feeds in self.sets]
+    def _take_given(self) -> None:
+        """The given sets, with the outputs that files have for them, else those of ONNX Runtime."""
+        sets = read_sets(self._settings.inputs, self._model)
+        given = [take_outputs(name, feeds, self._model) for name, feeds in sets]
         if self._settings.expected:
-            found = read_outputs(self._settings.expected, self._model, len(self.sets))
-        return found if any(found) else []
-
-    def _compute(self, oracle: Hosted | None, given: Sequence[Mapping[str, Any]]) -> None:
-        """The expected outputs of the given sets: those of files, else those of ONNX Runtime."""
-        sets, self.sets = self.sets, []
-        for number, (name, feeds) in enumerate(sets):
-            outputs = dict(given[number]) if given else {}
-            computed: Named = []
-            try:
-                computed = oracle.run(feeds) if oracle is not None else []
-            except IsolatedError as error:
-                if unstable_text(error):
-                    self._notes.append(f"{name} is left out: {unstable_text(error)}")
-                    continue
-                if not outputs:
-                    raise self._of_sizes(InputError(
-                        f"ONNX Runtime does not accept the inputs {name}", why=brief(error),
-                        hint="check their shapes and types",
-                    )) from None  # fmt: skip
-                self._notes.append(f"ONNX Runtime does not run {name}: {brief(error)}")
-            self._compare_oracle(name, outputs, computed)
-            self.sets.append((name, feeds))
-            rest = [(output, value) for output, value in computed if output not in outputs]
-            self.expected.append([*outputs.items(), *rest])
+            given = read_outputs(self._settings.expected, self._model, len(sets))
+        oracle: Hosted | None = None
+        try:
+            oracle = self._hosted()
+        except NotComparableError as error:
+            if not all(given):
+                raise
+            self._notes.append(f"ONNX Runtime does not run the model: {error.why}")
+        if all(given):
+            self.oracle = GIVEN
+        with nullcontext() if oracle is None else closing(oracle):
+            for (name, feeds), outputs in zip(sets, given, strict=True):
+                self._add(name, feeds, outputs, oracle)
         if not self.sets:
-            raise NotComparableError(
-                "no set of inputs can be compared", why=self._notes[-1],  hint="give other inputs"
-            )
+            raise NotComparableError("no set of inputs can be compared", why=self._notes[-1], hint="give other inputs")
+
+    def _add(self, name: str, feeds: Feeds, outputs: Feeds, oracle: Hosted | None) -> None:
+        """A set, unless the values of ONNX Runtime change."""
+        computed: Named = []
+        try:
+            computed = oracle.run(feeds) if oracle is not None else []
+        except IsolatedError as error:
+            if unstable_text(error):
+                self._notes.append(f"{name} is left out: {unstable_text(error)}")
+                return
+            if not outputs:
+                raise self._of_sizes(InputError(
+                    f"ONNX Runtime does not accept the inputs {name}", why=brief(error),
+                    hint="check their shapes and types",
+                )) from None  # fmt: skip
+            self._notes.append(f"ONNX Runtime does not run {name}: {brief(error)}")
+        both = [(output, value) for output, value in computed if output in outputs]
+        for result in compare_all([(each, outputs[each]) for each, _ in both], both):
+            if not result:
+                self._notes.append(f"ONNX Runtime differs from the given outputs of {name}: {result}")
+        self.sets.append((name, feeds))
+        self.expected.append([*outputs.items(), *(each for each in computed if each[0] not in outputs)])
 
     def _of_sizes(self, error: InputError) -> InputError:
         """The error for inputs that ONNX Runtime refuses: with --sizes, their sizes are the first thing to question."""
@@ -131,33 +142,7 @@ class ExpectedSets:
             hint="give sizes that fit the weights and constants of the model, or inputs: --input-data FILE.npz",
         )  # fmt: skip
 
-    def _compare_oracle(self, name: str, outputs: Mapping[str, Any], computed: Named) -> None:
-        """A note where ONNX Runtime itself gives other values than the files."""
-        both = [(output, value) for output, value in computed if output in outputs]
-        for result in compare_all([(each, outputs[each]) for each, _ in both], both) if both else ():
-            if not result:
-                self._notes.append(f"ONNX Runtime differs from the given outputs of {name}: {result}")
-
     # -- generated sets
-
-    def _generate(self, oracle: Hosted) -> None:
-        try:
-            found = self._search.accepted(self._settings.sets, oracle.run)
-        except NotComparableError as error:
-            raise self._of_sizes(error) from None
-        self.sets, self.expected, self._sizes = found.sets, found.expected, found.sizes
-        self._note_missing(found.missing)
-
-    def _note_missing(self, missing: Mapping[str, IsolatedError]) -> None:
-        refused = []
-        for name, error in missing.items():
-            if unstable_text(error):
-                self._notes.append(f"{name} is left out: {unstable_text(error)}")
-            else:
-                refused.append(name)
-        if refused:
-            text = ", ".join(refused)
-            self._notes.append(f"ONNX Runtime does not accept these inputs, which were left out: {text}")
 
     def enlarge(self, refused: Iterable[int], target: Path) -> bool:
         """Replace generated sets that OpenVINO refuses by larger ones; returns whether any could be found.
@@ -167,19 +152,8 @@ class ExpectedSets:
         numbers = [number for number in sorted(refused) if not is_empty(self.sets[number][1])]
         if self._settings.inputs or not numbers:
             return False
-        oracle = self._hosted()
-        assert oracle is not None
-        changed = False
-        try:
-            ir = compiled(self._settings, target, F32)
-            try:
-                for number in numbers:
-                    changed = self._enlarge(number, oracle, ir) or changed
-            finally:
-                ir.close()
-        finally:
-            oracle.close()
-        return changed
+        with closing(self._hosted()) as oracle, closing(compiled(self._settings, target, F32)) as ir:
+            return any([self._enlarge(number, oracle, ir) for number in numbers])
 
     def _enlarge(self, number: int, oracle: Hosted, ir: Hosted) -> bool:
         known = {name for names in ir.facts[0] for name in names}
@@ -196,7 +170,6 @@ class ExpectedSets:
             self._search.fits(sizes)
             return True
         return False
-
 
     # -- values that are not ONNX's
 

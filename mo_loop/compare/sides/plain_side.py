@@ -8,14 +8,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief
+from mo_loop.compare.execution.isolated import SERVE, Hosted, IsolatedError, brief
 from mo_loop.compare.execution.runtime import GROUP_SIZE, KNOWN
 from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.results.array_comparison import Named, largest_number
@@ -32,72 +33,74 @@ if TYPE_CHECKING:
     from mo_loop.compare.layers.heat import Distance
 
 
+@dataclass
 class PlainSide:
-    """Runs IR with the same sets; `notes` get the remarks that do not count as differences."""
+    """Runs IR with the same sets; `notes` get the remarks that do not count as differences.
 
-    def __init__(
-        self, found: ExpectedSets, settings: VerifyOptions, notes: list[str], pool: Pool | None = None,
-        order: Sequence[int] | None = None,
-    ) -> None:  # fmt: skip
-        """By default all sets run forwards and backwards. `pool` has the process of the run in f32, which stays for
-        another run of the same IR."""
-        self.found, self._order = found, order
-        self._settings, self._notes = settings, notes
-        self.pool = pool
-        self.refused: set[int] = set()
-        """The sets that the IR which ran last does not run because of their sizes."""
-        self.properties: Mapping[str, str] = {}
-        """The values of the properties of the device that change numbers, where the IR ran last."""
-        self.differing: list[tuple[int, Named]] = []
-        """(number of the set, outputs) of the inferences of the IR that ran last whose outputs differ."""
-        self.distances: dict[tuple[str, int, str], Distance] = {}
-        """The worst distance of an output, by the side and the number of the set; only for a dump."""
+    By default all sets run forwards and backwards, else those of `numbers`. `pool` is a process that stays after a run
+    for the next one: `sharing` gives one.
+    """
+
+    found: ExpectedSets
+    settings: VerifyOptions
+    notes: list[str]
+    pool: Pool | None = None
+    numbers: Sequence[int] | None = None
+    refused: set[int] = field(default_factory=set)
+    """The sets that the IR which ran last does not run because of their sizes."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """The values of the properties of the device that change numbers, where the IR ran last."""
+    differing: list[tuple[int, Named]] = field(default_factory=list)
+    """(number of the set, outputs) of the inferences of the IR that ran last whose outputs differ."""
+    distances: dict[tuple[str, int, str], Distance] = field(default_factory=dict)
+    """The worst distance of an output, by the side and the number of the set; only for a dump."""
 
     @property
     def order(self) -> tuple[int, ...]:
         """The numbers of the sets in the order of the inferences."""
         numbers = range(len(self.found.sets))
-        return (*numbers, *reversed(numbers)) if self._order is None else tuple(self._order)
+        return (*numbers, *reversed(numbers)) if self.numbers is None else tuple(self.numbers)
 
-    def ran(self, precision: str, target: Path, name: str = "", *, shares: bool | None = None) -> Side:
-        """Run an IR and compare; the one that is verified runs in the process of `pool` in f32, others if it `shares`.
-        """
-        shares = precision == F32 and not name if shares is None else shares
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """The runs within have one process, until one of them needs a new one."""
+        with Pool(SERVE, limit=self.settings.limit, python=self.settings.python) as self.pool:
+            yield
+        self.pool = None
+
+    def ran(self, precision: str, target: Path, name: str = "") -> Side:
+        """Run an IR and compare."""
         run = SideRun(name or precision)
         found: dict[int, Named] = {}
-        refused = self.refused = set()
-        self.differing = []
+        self.refused, self.differing = set(), []
         self.distances = {key: each for key, each in self.distances.items() if key[0] != run.name}
         with run:
             for inference, number in enumerate(self.order):
-                if number in refused:
+                if number in self.refused:
                     continue
-                shared = self.pool if shares else None
-                run.worker = run.worker or compiled(self._settings, target, precision, shared=shared)
+                run.worker = run.worker or compiled(self.settings, target, precision, shared=self.pool)
                 self.properties = run.worker.facts[2]
                 run.reaches(f"inference {inference} ({self.found.sets[number][0]})")
                 outputs = self._outputs(run, run.worker, number)
                 if outputs is None:
-                    refused.add(number)
+                    self.refused.add(number)
                     continue
                 found[number] = outputs
                 self._measure(run.name, number, outputs)
-                expected = self.found.expected[number]
-                rows = list(rows_of(
-                    number, inference, expected, outputs, self._settings, self._notes, of_scale=precision == F32
-                ))  # fmt: skip
+                expected, of_scale = self.found.expected[number], precision == F32
+                rows = [*rows_of(number, inference, expected, outputs, self.settings, self.notes, of_scale=of_scale)]
                 run.add(rows)
                 if not all(row.result for row in rows):
                     self.differing.append((number, outputs))
-        save_sets(self._settings.save, run.name, found)
+        save_sets(self.settings.save, run.name, found)
         return run.side()
 
     def other(self, converter: str, model: Path, folder: Path) -> Side:
         """The IR of another converter, which runs in a process of its own and writes to `folder`."""
         name = f"{AGAINST}{converter}"
         target = folder / f"{converter}.xml"
-        with Pool(f"{__name__}:convert_otherwise", limit=self._settings.limit) as pool:
-            outcome = pool.call((str(model), str(target)))
+        with Pool(SERVE, limit=self.settings.limit) as pool:
+            outcome = pool.call((convert_with_ovc, (model, target)))
         if not outcome.ok:
             return Side(name, ENDED.get(outcome.status, "refused"), outcome.message)
         return self.ran(F32, target, name)
@@ -109,18 +112,19 @@ class PlainSide:
         try:
             return unpacked(worker.run(packed(feeds, known)), self.found.expected[number])
         except IsolatedError as error:
-            if error.status != "error" or not (is_empty(feeds) or is_too_small(error)):
+            is_of_size = is_empty(feeds) or any(each in str(error) for each in WINDOWS)
+            if error.status != "error" or not is_of_size:
                 raise
             # Many operations of the runtime refuse tensors without elements, and windows longer than their input: a
             # limit, not a difference.
-            self._notes.append(f"OpenVINO ({run.name}) does not run the inputs {set_name}: {brief(error)}")
+            self.notes.append(f"OpenVINO ({run.name}) does not run the inputs {set_name}: {brief(error)}")
             worker.close()  # an inference after one that failed can fail for the same reason
             run.worker = self.pool = None
             return None
 
     def _measure(self, side: str, number: int, found: Named) -> None:
         """Keep how far the outputs are apart, if a page is to show it."""
-        if self._settings.dump is None:
+        if self.settings.dump is None:
             return
         from mo_loop.compare.layers.heat import distance
 
@@ -129,7 +133,7 @@ class PlainSide:
         for name, expected in wanted:
             if name not in have:
                 continue
-            measured = distance(expected, have[name], self._settings.rtol, self._settings.atol)
+            measured = distance(expected, have[name], self.settings.rtol, self.settings.atol)
             known = self.distances.get((side, number, name))
             if known is None or measured.worst > known.worst:
                 self.distances[side, number, name] = measured
@@ -141,11 +145,6 @@ def save_sets(folder: Any, side: str, found: Mapping[int, Iterable[tuple[str, An
         return
     for number, arrays in found.items():
         save(Path(folder) / f"set{number}-{side.replace(' ', '-')}.npz", arrays)
-
-
-def convert_otherwise(task: tuple[str, str]) -> None:
-    """Convert with OpenVINO's own converter, in a worker."""
-    convert_with_ovc(*map(Path, task))
 
 
 def convert_with_ovc(source: Path, target: Path, _: Any = None) -> None:
@@ -163,11 +162,6 @@ WINDOWS = (
     "The provided frame size is",  # a short-time Fourier transform
 )  # fmt: skip
 """Texts of the checks of the runtime where a window, or a reflected part, is longer than its input."""
-
-
-def is_too_small(error: Exception) -> bool:
-    """Whether the runtime refuses inputs because a size is below that of a window."""
-    return any(each in str(error) for each in WINDOWS)
 
 
 @dataclass(frozen=True)
@@ -195,13 +189,13 @@ class DefaultRun:
         return f"with the device's defaults, {what if self.output else 'nothing differs'}{why}"
 
 
-def default_run(plain: PlainSide, settings: VerifyOptions, target: Path, graph: Graph) -> DefaultRun:
+def default_run(plain: PlainSide, target: Path, graph: Graph) -> DefaultRun:
     """Run each set once, but for those whose sizes the runtime does not take. `graph` is that of the IR, `plain` ran it
     in f32, in a process that may still be there."""
     found = plain.found
     order = [number for number in range(len(found.sets)) if number not in plain.refused]
-    again = PlainSide(found, replace(settings, save=None, dump=None), [], plain.pool, order)
-    side = again.ran(DEFAULT, target, shares=True)
+    again = PlainSide(found, replace(plain.settings, save=None, dump=None), [], plain.pool, order)
+    side = again.ran(DEFAULT, target)
     if side.status not in (PASSED, DIFFERS):
         return DefaultRun(error=side.message)
     worst = DefaultRun()

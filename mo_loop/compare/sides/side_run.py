@@ -15,12 +15,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.execution.isolated import SERVE, Hosted, IsolatedError, brief
+from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief
 from mo_loop.compare.execution.runtime import ReshapeError, compile_ir
 from mo_loop.compare.results.report import DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side
 from mo_loop.compare.results.verify_settings import VerifyOptions, properties_of
@@ -33,16 +32,10 @@ def compiled(
 ) -> Hosted:  # fmt: skip
     """The object of `make` for an IR in a precision on the device, with more properties, in a worker process: one of
     its own, or that of the `shared` pool."""
-    pool = worker_pool(settings) if shared is None else shared
     properties = properties_of(precision, settings.device) | more
     sizes = (settings.sizes,) if settings.sizes else ()  # an IR with states has a `make` that takes none
     arguments = (str(target), properties, settings.device, *sizes)
-    return Hosted(make, *arguments, pool=pool, keeps_pool=shared is not None)
-
-
-def worker_pool(settings: VerifyOptions) -> Pool:
-    """The process in which an IR runs."""
-    return Pool(SERVE, limit=settings.limit, python=settings.python)
+    return Hosted(make, *arguments, pool=shared, limit=settings.limit, python=settings.python)
 
 
 class SideRun:
@@ -75,9 +68,7 @@ class SideRun:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
-    ) -> bool:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         if self.worker is not None:
             self.worker.release()
         if error is None:

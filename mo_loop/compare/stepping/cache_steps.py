@@ -1,29 +1,35 @@
 """Steps of a model whose caller carries states: caches of a decoder, or the states of a recurrent model.
 
-    inputs = CacheInputs(model, known, caches, seed=0)
-    step = inputs.begin(0, PLANS[0])                # the first step of sequence 0
-    feeds = inputs.draw(step)                       # tokens, masks, positions
-    states = inputs.initial(step, feeds, {})        # empty caches
-    step = inputs.following(step)
+    inputs = CacheInputs(model, known, states, seed=0, has_beam=False)
+    first = inputs.first(0, *PLANS[0])              # the first step of sequence 0
+    steps = inputs.drawn(first, 4)                  # for each step: tokens, masks, positions
+    states = inputs.initial(first, steps[0], {})    # empty caches
 
 Sizes and values of the inputs have to agree with the states: a mask is as long as all tokens so far, positions continue
-where the last step ended. The names of dimensions show which ones these are; where they do not, a StepPlan has an
-assumption. The first step of a sequence can have several tokens (a prompt), the others have one.
+where the last step ended. The names of dimensions show which ones these are; where they do not, the plan of the steps
+has an assumption. The first step of a sequence can have several tokens (a prompt), the others have one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from mo_loop.compare.input_sets.generated import UNNAMED, Generator, bound_sizes, expression_in, input_of, size_of
 from mo_loop.compare.input_sets.roles import CHOICE, INDEX, MASK, Input, possible
-from mo_loop.compare.stepping.state_variables import Carried
+from mo_loop.compare.results.verify_settings import Feeds
+from mo_loop.compare.stepping.state_variables import StateVariable
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs, operator_of
+from mo_loop.transforms.states.port_names import BEAM_INDEX
+
+PLANS = tuple(product((True, False), repeat=2))
+"""The forms of the steps in the order in which they are tried: whether the first has a prompt of several tokens, and
+whether masks are as long as all tokens so far."""
 
 PROMPTS = (3, 1, 4)
 """The tokens of the first step of the sequences, in turn."""
@@ -36,70 +42,80 @@ _APART = 1000
 
 
 @dataclass(frozen=True)
-class StepPlan:
-    """A form of the steps: with a `prompt` of several tokens, and masks as long as all tokens so far (`total`)."""
-
-    prompt: bool
-    total: bool
-
-
-PLANS = (StepPlan(True, True), StepPlan(True, False), StepPlan(False, True), StepPlan(False, False))
-
-
-@dataclass(frozen=True)
 class CacheStep:
-    """The position in a sequence: the number of earlier tokens, and of the tokens of this step."""
+    """The position in a sequence: the number of earlier tokens, and of the tokens of this step. `has_total` is that of
+    its plan."""
 
     sequence: int
-    plan: StepPlan
+    has_total: bool
+    tokens: int
     number: int = 0
     past: int = 0
-    tokens: int = 1
 
 
-def _declared(output: Any) -> tuple[int | str, ...]:
-    """The dimensions of an output; none where the model does not declare its type, as it may."""
-    return input_of(output).dims if output.type.WhichOneof("value") else ()
+@dataclass
+class _Cache:
+    """A state, the input that takes it, and the dimensions of the output that returns it; it grows along axes."""
+
+    state: StateVariable
+    input: Input
+    after: tuple[int | str, ...]
+    grows: tuple[int, ...]
 
 
 class CacheInputs:
-    """The inputs of a model step by step. `known` are the shapes that the IR declares."""
+    """The inputs of a model step by step. `known` are the shapes that the IR declares; with `has_beam`, it alone has
+    the input `beam_idx`."""
 
     def __init__(
-        self, model: OnnxModel, known: Mapping[str, Sequence[int | None] | None], caches: Sequence[Carried], seed: int
-    ) -> None:
-        self._caches = caches
+        self, model: OnnxModel, known: Mapping[str, Sequence[int | None] | None], states: Sequence[StateVariable],
+        seed: int, *, has_beam: bool,
+    ) -> None:  # fmt: skip
         self.generator = Generator(model, known, seed)
-        self._larger: Mapping[str, int] = {}
-        carried = {each.input for each in caches}
-        self._inputs = [each for each in self.generator.inputs if each.name not in carried]
-        self._carried = {each.name: each for each in self.generator.inputs if each.name in carried}
+        self.larger: Mapping[str, int] = {}
+        """The sizes of dimensions that are not those of tokens and caches, where they are not the usual ones."""
+        self._has_beam = has_beam
+        declared = {each.name: each for each in self.generator.inputs}
         outputs = {each.name: each for each in model.proto.graph.output}
-        self._returned = {each.output: _declared(outputs[each.output]) for each in caches}
+        self._caches = [_cache(each, declared.pop(each.input), outputs[each.output]) for each in states]
+        self._inputs = list(declared.values())
         operators = {operator_of(node) for graph in all_graphs(model) for node in graph.nodes}
         self._is_padded = not any(each.startswith("com.") for each in operators)
         """Operators of other domains may need masks without padding, and leave memory unwritten where there is some."""
-        self._grows = {each.input: self._growing(each) for each in caches}
-        self._new, self._fixed = self._new_dimensions()
-
-    def grow(self, sizes: Mapping[str, int]) -> None:
-        """Give dimensions that are not those of tokens and caches these sizes in all sequences from now on."""
-        self._larger = sizes
+        new = {
+            each.dims[axis] for state in states for names, axis in state.by for each in self._inputs
+            if each.name in names and axis < len(each.dims)
+        }  # fmt: skip
+        if not new and any(each.grows for each in self._caches):  # the IR does not show it: rows of tables are tokens
+            indices = [each for each in self._inputs if each.role.kind == INDEX and not each.role.is_position]
+            new = {each.dims[-1] for each in indices if each.dims}
+        self._new = {each for each in new if isinstance(each, str)}
+        """The dimensions of new tokens, and their size if it is fixed."""
+        self._fixed = next((each for each in new if isinstance(each, int)), None)
 
     # -- the course of a sequence
 
-    def begin(self, sequence: int, plan: StepPlan) -> CacheStep:
+    def first(self, sequence: int, has_prompt: bool, has_total: bool) -> CacheStep:
         """The first step of a sequence."""
-        tokens = PROMPTS[sequence % len(PROMPTS)] if plan.prompt else 1
-        return CacheStep(sequence, plan, tokens=self._fixed or (tokens if self._new else 1))
+        tokens = PROMPTS[sequence % len(PROMPTS)] if has_prompt and self._new else 1
+        return CacheStep(sequence, has_total, self._fixed or tokens)
 
-    def following(self, step: CacheStep) -> CacheStep:
-        """The step after one: it has one token."""
-        return CacheStep(step.sequence, step.plan, step.number + 1, step.past + step.tokens, self._fixed or 1)
+    def drawn(self, step: CacheStep, count: int) -> list[Feeds]:
+        """The inputs of `count` steps, without the states. All but the first have one token."""
+        found: list[Feeds] = []
+        for _ in range(count):
+            sizes = self._sizes(step)
+            found.append({})
+            for each in self._inputs:
+                dims = [*each.dims[:-1], TOTAL] if step.has_total and self._is_total(each) else each.dims
+                with possible(each.name):
+                    shape = tuple(dim if isinstance(dim, int) else size_of(dim, sizes) for dim in dims)
+                    found[-1][each.name] = self._value(each, shape, step)
+            self.reorder(step, found[-1])
+            step = replace(step, number=step.number + 1, past=step.past + step.tokens, tokens=self._fixed or 1)
+        return found
 
-    def initial(
-        self, step: CacheStep, feeds: Mapping[str, Any], computed: Mapping[str, np.ndarray]
-    ) -> dict[str, np.ndarray]:
+    def initial(self, step: CacheStep, feeds: Feeds, computed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The states before the first step, which has the inputs `feeds`: zeros, of length 0 where they grow.
 
         `computed` are the initial values of the IR by the ids of its variables: only the IR has sizes that the ONNX
@@ -108,79 +124,50 @@ class CacheInputs:
         sizes = self._sizes(step) | bound_sizes(self._inputs, feeds)
         found = {}
         for each in self._caches:
-            entry, value = self._carried[each.input], computed.get(each.variable.id)
-            if each.variable.grows is None and value is not None:
-                self._grows[each.input] = tuple(axis for axis, size in enumerate(value.shape) if not size)
+            dims, value = each.input.dims, computed.get(each.state.id)
+            if each.state.grows is None and value is not None:
+                each.grows = tuple(axis for axis, size in enumerate(value.shape) if not size)
             shape = [
-                dim if isinstance(dim, int) else 0 if axis in self._grows[each.input]
-                else value.shape[axis] if value is not None and value.ndim == len(entry.dims) else size_of(dim, sizes)
-                for axis, dim in enumerate(entry.dims)
+                dim if isinstance(dim, int) else 0 if axis in each.grows
+                else value.shape[axis] if value is not None and value.ndim == len(dims) else size_of(dim, sizes)
+                for axis, dim in enumerate(dims)
             ]  # fmt: skip
-            with possible(each.input):
-                found[each.input] = np.zeros(shape, entry.dtype.numpy)
+            with possible(each.input.name):
+                found[each.input.name] = np.zeros(shape, each.input.dtype.numpy)
         return found
 
-    def batch(self, step: CacheStep, feeds: Mapping[str, Any]) -> int:
-        """The number of rows that `beam_idx` reorders, in a step with the inputs `feeds`."""
-        first = self._caches[0]
-        dim = self._carried[first.input].dims[first.variable.batch or 0]
-        return dim if isinstance(dim, int) else size_of(dim, self._sizes(step) | bound_sizes(self._inputs, feeds))
-
-    def draw(self, step: CacheStep) -> dict[str, Any]:
-        """The inputs of a step, without the states."""
-        sizes = self._sizes(step)
-        found = {}
-        for each in self._inputs:
-            with possible(each.name):
-                found[each.name] = self._value(each, self._shape(each, step, sizes), step)
-        return found
+    def reorder(self, step: CacheStep, feeds: Feeds) -> None:
+        """Add `beam_idx`, if the IR has it: all rows in their places, rotated, or one of them twice, in turn."""
+        if not self._has_beam:
+            return
+        dim = self._caches[0].input.dims[self._caches[0].state.batch or 0]
+        sizes = self._sizes(step) | bound_sizes(self._inputs, feeds)
+        rows = np.arange(dim if isinstance(dim, int) else size_of(dim, sizes), dtype=np.int32)
+        if step.number % 3 == 1:
+            rows = np.roll(rows, 1)
+        elif step.number and step.number % 3 == 0:
+            rows = np.maximum(rows - 1, 0)
+        feeds.setdefault(BEAM_INDEX, rows)
 
     # -- sizes
 
-    def _growing(self, cache: Carried) -> tuple[int, ...]:
-        """The axes along which a state grows: those of the IR, or those that ONNX names otherwise after the model."""
-        dims, after = self._carried[cache.input].dims, self._returned[cache.output]
-        if cache.variable.grows is not None:
-            return tuple(axis for axis in cache.variable.grows if axis < len(dims))
-        if len(dims) != len(after):
-            return ()
-        return tuple(axis for axis, (a, b) in enumerate(zip(dims, after, strict=True)) if isinstance(a, str) and a != b)
-
-    def _new_dimensions(self) -> tuple[set[str], int | None]:
-        """The dimensions of new tokens, and their size if it is fixed."""
-        found: set[int | str] = set()
-        for names, axis in (each for cache in self._caches for each in cache.variable.by):
-            found |= {each.dims[axis] for each in self._inputs if each.name in names and axis < len(each.dims)}
-        if not found and any(self._grows.values()):  # the IR does not show it: rows of tables are tokens
-            tokens = [each for each in self._inputs if each.role.kind == INDEX and not each.role.is_position]
-            found = {each.dims[-1] for each in tokens if each.dims}
-        fixed = [each for each in found if isinstance(each, int)]
-        return {each for each in found if isinstance(each, str)}, fixed[0] if fixed else None
-
     def _sizes(self, step: CacheStep) -> dict[str, int]:
         total = step.past + step.tokens
-        sizes = {**self.generator.sizes(step.sequence), **self._larger}
+        sizes = {**self.generator.sizes(step.sequence), **self.larger}
         for each in self._caches:
-            dims, after = self._carried[each.input].dims, self._returned[each.output]
-            for axis in self._grows[each.input]:
-                if axis < len(after) and isinstance(after[axis], str):
-                    sizes[str(after[axis])] = total
-                sizes[str(dims[axis])] = step.past
+            for axis in each.grows:
+                if axis < len(each.after) and isinstance(after := each.after[axis], str):
+                    sizes[after] = total
+                sizes[str(each.input.dims[axis])] = step.past
         return sizes | dict.fromkeys(self._new, step.tokens) | {TOTAL: total}
-
-    def _shape(self, each: Input, step: CacheStep, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        dims = list(each.dims)
-        if step.plan.total and dims and self._is_total(each):
-            dims[-1] = TOTAL
-        return tuple(dim if isinstance(dim, int) else size_of(dim, sizes) for dim in dims)
 
     def _is_total(self, each: Input) -> bool:
         """Whether the last dimension of a mask may be that of all tokens: no other input has one of this name."""
-        last = each.dims[-1]
+        last = each.dims[-1] if each.dims else 0
         if each.role.kind != MASK or isinstance(last, int) or expression_in(last) is not None:
             return False
-        others = [other for other in (*self._inputs, *self._carried.values()) if other.role.kind != MASK]
-        return last.startswith(UNNAMED) or all(last not in other.dims for other in others)
+        others = (*self._inputs, *(cache.input for cache in self._caches))
+        return last.startswith(UNNAMED) or all(last not in other.dims for other in others if other.role.kind != MASK)
 
     # -- values
 
@@ -216,9 +203,11 @@ class CacheInputs:
         return found
 
 
-def reordering(step: CacheStep, batch: int) -> np.ndarray:
-    """The rows of `beam_idx`: all in their places, rotated, or one of them twice, in turn."""
-    rows = np.arange(batch, dtype=np.int32)
-    if step.number % 3 == 1:
-        return np.roll(rows, 1)
-    return np.maximum(rows - 1, 0) if step.number and step.number % 3 == 0 else rows
+def _cache(state: StateVariable, entry: Input, output: Any) -> _Cache:
+    """It grows along the axes of the IR, or those that ONNX names otherwise after the model. The model may not declare
+    the type of an output."""
+    dims, after = entry.dims, input_of(output).dims if output.type.WhichOneof("value") else ()
+    if state.grows is not None:
+        return _Cache(state, entry, after, tuple(axis for axis in state.grows if axis < len(dims)))
+    pairs = enumerate(zip(dims, after, strict=True)) if len(dims) == len(after) else ()
+    return _Cache(state, entry, after, tuple(axis for axis, (a, b) in pairs if isinstance(a, str) and a != b))

@@ -1,7 +1,7 @@
-"""Verification of an IR with states: step by step from a reset, compared with ONNX Runtime, which has no states.
+"""The steps of a verification of an IR with states, and the expected outputs after each.
 
-    stepwise = Stepwise(path, source, model, target, converted, settings)
-    found = stepwise.compared()                    # sequences, sides, the source of the expected values, notes
+    found = ExpectedSequences(path, source, model, target, converted, settings, notes)
+    found.sequences, found.oracle
 
 Two kinds of variables give two kinds of sequences (mo_loop/compare/stepping/state_variables.py):
 
@@ -15,43 +15,29 @@ with a reset, and runs a second time after the others, so that a state that a re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mo_loop.api import Model
-from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief
+from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
+from mo_loop.compare.execution.runtime import initial_states
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import shapes_of
 from mo_loop.compare.input_sets.given import input_names, read_sets
-from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.results.array_comparison import Named
-from mo_loop.compare.results.output_rows import by_wanted_name
-from mo_loop.compare.results.report import Side
-from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
-from mo_loop.compare.stepping.cache_steps import PLANS, CacheInputs, CacheStep, StepPlan, reordering
-from mo_loop.compare.stepping.slice_steps import SliceInputs, wanted_after
-from mo_loop.compare.stepping.state_variables import Carried, matched, state_variables
-from mo_loop.compare.stepping.stateful_runtime import InitialStates
-from mo_loop.compare.stepping.stepped_side import SequenceRun, SteppedSide, StepRun
+from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions
+from mo_loop.compare.sides.expected_sets import oracle_of
+from mo_loop.compare.stepping.cache_steps import PLANS, CacheInputs, CacheStep
+from mo_loop.compare.stepping.slice_steps import SliceInputs
+from mo_loop.compare.stepping.state_variables import StateVariable, state_variables
+from mo_loop.compare.stepping.stepped_side import SequenceRun, StepRun
 from mo_loop.errors import InputError, NotComparableError, UnsupportedError, UsageError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.graph.types import name_of
 from mo_loop.transforms.states.port_names import BEAM_INDEX
-
-
-@dataclass
-class Compared:
-    """The steps that were run, and their comparison."""
-
-    sequences: list[SequenceRun]
-    order: tuple[int, ...]
-    sides: list[Side]
-    oracle: str
-    notes: list[str]
 
 
 def require_stepwise(settings: VerifyOptions) -> None:
@@ -69,90 +55,65 @@ def require_stepwise(settings: VerifyOptions) -> None:
             )  # fmt: skip
 
 
-class Stepwise:
-    """One verification. `source` is the file that ONNX Runtime runs, `model` its contents; `target` is the IR."""
+class ExpectedSequences:
+    """`sequences` are those to run, `oracle` is the source of their expected values."""
 
     def __init__(
-        self, path: Path, source: Path, model: OnnxModel, target: Path, converted: Model, settings: VerifyOptions
-    ) -> None:
-        self._path, self._source, self._model = path, source, model
-        self._target, self._converted, self._settings = target, converted, settings
-        self._notes: list[str] = []
-        self._known = shapes_of(converted)
-        absent = [name for name in input_names(model) if name not in self._known]
-        self._outputs = [each.name for each in model.proto.graph.output]
-        self._states = matched(state_variables(converted.graph), absent, self._outputs)
-        returned = {each.output for each in self._states.caches}
-        self._remaining = [name for name in self._outputs if name not in returned]
-        """The outputs that the IR still has."""
-        self._beam = BEAM_INDEX in self._known and BEAM_INDEX not in input_names(model)
-        self._require_inputs(absent)
-
-    def compared(self) -> Compared:
-        """Run both sides."""
-        oracle = self._made_oracle()
-        try:
-            sequences = self._sliced(oracle) if self._states.others else self._carried(oracle)
-        finally:
-            oracle.close()
-        name, reason = oracle.facts
-        if reason:
-            self._notes.append(f"the expected values are those of {name}: {reason}")
-        order = (*range(len(sequences)), *reversed(range(len(sequences))))
-        side = SteppedSide(self._target, self._remaining, self._settings, self._notes)
-        sides = [side.ran(each, sequences, order) for each in dict.fromkeys((F32, self._settings.precision))]
-        return Compared(sequences, order, sides, name, self._notes)
-
-    def _require_inputs(self, absent: Sequence[str]) -> None:
-        names = {*input_names(self._model), BEAM_INDEX}
-        for port in self._converted.inputs:
-            if names.isdisjoint((port.name, *port.names)):
+        self, path: Path, source: Path, model: OnnxModel, target: Path, converted: Model, settings: VerifyOptions,
+        notes: list[str],
+    ) -> None:  # fmt: skip
+        """`source` is the file that ONNX Runtime runs, `model` its contents, `path` that of the whole model; `target`
+        is the file of the IR."""
+        self._model, self._target, self._settings, self._notes = model, target, settings, notes
+        known, names = shapes_of(converted), input_names(model)
+        absent = [name for name in names if name not in known]
+        states = state_variables(converted.graph, absent, [each.name for each in model.proto.graph.output])
+        self._caches = [each for each in states if each.input]
+        """The states that the caller of the ONNX model carries."""
+        self._has_beam = BEAM_INDEX in known and BEAM_INDEX not in names
+        for port in converted.inputs:
+            if {*names, BEAM_INDEX}.isdisjoint((port.name, *port.names)):
                 raise InputError(
                     f"the IR has the input {port.name!r}, which the ONNX model does not have",
                     hint="give the IR of this model",
                 )  # fmt: skip
-        carried = {each.input for each in self._states.caches}
-        lost = [] if self._states.others else [name for name in absent if name not in carried]
+        self._needed = [name for name in names if name not in [each.input for each in self._caches]]
+        is_sliced = len(self._caches) < len(states)
+        lost = [name for name in absent if name in self._needed and not is_sliced]
         if lost:
-            self._notes.append(f"the IR has neither an input nor a state for these inputs: {', '.join(lost)}")
-
-    def _made_oracle(self) -> Hosted:
-        try:
-            return Hosted(Oracle, str(self._source), limit=self._settings.limit)
-        except IsolatedError as error:
-            raise NotComparableError(
-                f"ONNX Runtime does not run {self._path}", why=brief(error), hint="there is nothing to compare with"
-            ) from None
+            notes.append(f"the IR has neither an input nor a state for these inputs: {', '.join(lost)}")
+        with closing(oracle_of(source, settings, notes, "there is nothing to compare with", path)) as oracle:
+            self.oracle = oracle.facts[0]
+            if is_sliced:
+                self.sequences = self._sliced(oracle, SliceInputs(model, converted, self._caches, settings.seed))
+            else:
+                inputs = CacheInputs(model, known, self._caches, settings.seed, has_beam=self._has_beam)
+                self.sequences = self._given(oracle, inputs) if settings.inputs else self._generated(oracle, inputs)
 
     # -- states that the caller carries
 
-    def _carried(self, oracle: Hosted) -> list[SequenceRun]:
-        inputs = CacheInputs(self._model, self._known, self._states.caches, self._settings.seed)
-        initial = self._initial_states()
-        try:
-            if self._settings.inputs:
-                return [self._given_steps(oracle, inputs, initial)]
-            return self._generated_steps(oracle, inputs, initial)
-        finally:
-            if initial is not None:
-                initial.close()
-
-    def _generated_steps(self, oracle: Hosted, inputs: CacheInputs, initial: Hosted | None) -> list[SequenceRun]:
+    def _generated(self, oracle: Hosted, inputs: CacheInputs) -> list[SequenceRun]:
         """Sequences of the usual sizes; with larger ones, each on its own, if ONNX Runtime does not run those."""
+
+        def sequence(number: int, *plan: bool) -> SequenceRun:
+            first = inputs.first(number, *plan)
+            draws = inputs.drawn(first, self._settings.steps)
+            return self._carried(oracle, f"sequence {number + 1}", draws, inputs, first)
+
         numbers = range(self._settings.sets)
         refused: list[str] = []
         for plan in PLANS:
             try:
-                return [self._cached(oracle, inputs, initial, plan, number) for number in numbers]
+                return [sequence(number, *plan) for number in numbers]
             except IsolatedError as error:
                 refused.append(brief(error))
         search = SetSearch(inputs.generator, sizes_in(self._model))
         found = []
         for number in numbers:
             for sizes in search.larger_sizes(number):
-                inputs.grow(sizes)
+                inputs.larger = sizes
                 try:
-                    found.append(self._cached(oracle, inputs, initial, PLANS[0], number))
+                    found.append(sequence(number, *PLANS[0]))
                 except IsolatedError:
                     continue
                 search.fits(sizes)
@@ -164,127 +125,76 @@ class Stepwise:
             hint="give the inputs of the steps, one file for each: --input-data STEP1.npz --input-data STEP2.npz",
         )  # fmt: skip
 
-    def _initial_states(self) -> Hosted | None:
-        """The worker that computes the initial values of the IR; None, with a note, if it fails."""
-        try:
-            return Hosted(InitialStates, str(self._target), limit=self._settings.limit)
-        except IsolatedError as error:
-            self._notes.append(f"the IR does not compute its initial states: {brief(error)}")
-            return None
-
-    def _cached(
-        self, oracle: Hosted, inputs: CacheInputs, initial: Hosted | None, plan: StepPlan, number: int
-    ) -> SequenceRun:
-        """A generated sequence."""
-        begin = step = inputs.begin(number, plan)
-        draws = []
-        for _ in range(self._settings.steps):
-            feeds = inputs.draw(step)
-            if self._beam:
-                feeds[BEAM_INDEX] = reordering(step, inputs.batch(step, feeds))
-            draws.append(feeds)
-            step = inputs.following(step)
-        return self._run_carried(oracle, f"sequence {number + 1}", draws, inputs, begin, initial)
-
-    def _given_steps(self, oracle: Hosted, inputs: CacheInputs, initial: Hosted | None) -> SequenceRun:
+    def _given(self, oracle: Hosted, inputs: CacheInputs) -> list[SequenceRun]:
         """The given sets are the steps of one sequence."""
-        carried = {each.input for each in self._states.caches}
-        names = [name for name in input_names(self._model) if name not in carried]
-        sets = read_sets(self._settings.inputs, self._model, names)
+        sets = read_sets(self._settings.inputs, self._model, self._needed)
+        carried = {each.input for each in self._caches}
         draws = [{name: value for name, value in feeds.items() if name not in carried} for _, feeds in sets]
-        begin = inputs.begin(0, PLANS[0])
-        if self._beam:
-            for feeds in draws:
-                feeds.setdefault(BEAM_INDEX, np.arange(inputs.batch(begin, feeds), dtype=np.int32))
+        first = inputs.first(0, *PLANS[0])
+        for feeds in draws:
+            inputs.reorder(first, feeds)
         try:
-            return self._run_carried(oracle, "the given steps", draws, inputs, begin, initial)
+            return [self._carried(oracle, "the given steps", draws, inputs, first)]
         except IsolatedError as error:
             raise InputError("ONNX Runtime does not accept the given steps", why=brief(error)) from None
 
-    def _run_carried(
-        self, oracle: Hosted, name: str, draws: Sequence[Feeds], inputs: CacheInputs, begin: CacheStep,
-        initial: Hosted | None,
-    ) -> SequenceRun:  # fmt: skip
+    def _carried(
+        self, oracle: Hosted, name: str, draws: Sequence[Feeds], inputs: CacheInputs, first: CacheStep
+    ) -> SequenceRun:
         """ONNX Runtime, step by step: the states that it returns are the inputs of its next step."""
-        computed = self._computed(initial, draws[0])
-        states = inputs.initial(begin, draws[0], computed)
-        steps, expected = [], []
-        for feeds in draws:
-            if self._beam:
-                rows = feeds[BEAM_INDEX]
-                states = {each.input: self._reordered(each, states[each.input], rows) for each in self._states.caches}
-            outputs = oracle.run({**feeds, **states})
-            have = dict(outputs)
-            states = {each.input: have[each.output] for each in self._states.caches}
-            rest = [(key, value) for key, value in outputs if key in self._remaining]
-            after = {each.variable.id: have[each.output] for each in self._states.caches}
-            steps.append(StepRun(feeds, partial(_all, rest), after))
-            expected.append(outputs)
-        return SequenceRun(name, steps, expected)
-
-    def _computed(self, initial: Hosted | None, feeds: Feeds) -> dict[str, np.ndarray]:
-        if initial is None:
-            return {}
+        computed: dict[str, np.ndarray] = {}
         try:
-            found: dict[str, np.ndarray] = initial.run(feeds)
-            return found
+            computed = isolated(initial_states, str(self._target), draws[0], limit=self._settings.limit)
         except IsolatedError as error:
             self._notes.append(f"the IR does not compute its initial states: {brief(error)}")
-            return {}
+        states = inputs.initial(first, draws[0], computed)
+        steps = []
+        for feeds in draws:
+            if self._has_beam:
+                rows = feeds[BEAM_INDEX]
+                states = {each.input: self._reordered(each, states[each.input], rows) for each in self._caches}
+            outputs = oracle.run({**feeds, **states})
+            have = dict(outputs)
+            states = {each.input: have[each.output] for each in self._caches}
+            steps.append(StepRun(feeds, *self._parts(outputs)))
+        return SequenceRun(name, steps)
 
-    def _reordered(self, cache: Carried, value: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """A state as the IR should see it. One that does not grow may have no batch: the IR shows if it has."""
-        axis = cache.variable.batch
-        if axis is None and cache.variable.grows == ():
+    def _parts(self, outputs: Named) -> tuple[Named, dict[str, np.ndarray]]:
+        """The outputs that the IR still has, and the values of its variables by their ids."""
+        have, returned = dict(outputs), {each.output for each in self._caches}
+        rest = [(name, value) for name, value in outputs if name not in returned]
+        return rest, {each.id: have[each.output] for each in self._caches}
+
+    def _reordered(self, state: StateVariable, value: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """A state as the IR should see it. One that does not grow may have no batch: the IR shows if it has. A cache
+        that nothing reorders has the batch of the others, so that a missing reordering makes a difference."""
+        axis = state.batch
+        if axis is None and state.grows == ():
             return value
-        axis = self._usual_batch() if axis is None else axis
+        if axis is None:
+            axis = next((each.batch for each in self._caches if each.batch is not None), 0)
         _require_rows(rows, value.shape[axis])
         return np.take(value, rows, axis)
 
-    def _usual_batch(self) -> int:
-        """The axis of a cache that nothing reorders: that of the others, so that a missing reordering makes a
-        difference."""
-        return next((each.variable.batch for each in self._states.caches if each.variable.batch is not None), 0)
-
     # -- states inside the model
 
-    def _sliced(self, oracle: Hosted) -> list[SequenceRun]:
-        inputs = SliceInputs(self._model, self._converted, self._states.caches, self._settings.seed)
-        if self._beam:
-            what = f"verify cannot reorder states by {BEAM_INDEX} if a loop of the model has states"
-            raise UnsupportedError(what)
-        if self._settings.inputs:
-            given = read_sets(self._settings.inputs, self._model, inputs.needed)
-            for name, feeds in given:
-                inputs.require_steps(name, feeds)
-            wholes = [(name, inputs.completed(feeds), inputs.steps_of(feeds)) for name, feeds in given]
-        else:
-            lengths = [inputs.length(self._settings.steps)] * self._settings.sets
-            if inputs.length(1) < lengths[0]:
-                lengths.append(1)  # the first step alone
-            wholes = [
-                (f"sequence {number + 1}", inputs.draw(number, length), length) for number, length in enumerate(lengths)
-            ]
+    def _sliced(self, oracle: Hosted, inputs: SliceInputs) -> list[SequenceRun]:
+        if self._has_beam:
+            raise UnsupportedError(f"verify cannot reorder states by {BEAM_INDEX} if a loop of the model has states")
         found = []
-        for name, whole, length in wholes:
+        for name, whole, count in inputs.sequences(self._settings):
             try:
-                outputs = oracle.run(whole)
+                expected, states = self._parts(oracle.run(whole))
             except IsolatedError as error:
                 raise InputError(
                     f"ONNX Runtime does not accept the inputs of {name}", why=brief(error),
                     hint="give the inputs of whole sequences: --input-data FILE.npz",
                 ) from None  # fmt: skip
-            found.append(SequenceRun(name, self._slices(inputs, whole, length, outputs), [outputs]))
+            found.append(SequenceRun(name, [
+                StepRun(inputs.step(whole, number), expected, states if number == count - 1 else {}, number, count)
+                for number in range(count)
+            ]))  # fmt: skip
         return found
-
-    def _slices(self, inputs: SliceInputs, whole: Feeds, length: int, outputs: Named) -> list[StepRun]:
-        have = dict(outputs)
-        rest = [(key, value) for key, value in outputs if key in self._remaining]
-        steps = [
-            StepRun(inputs.step(whole, number), partial(_slice, rest, number, length)) for number in range(length)
-        ]
-        steps[-1].states = {each.variable.id: have[each.output] for each in self._states.caches}
-        return steps
 
 
 def _require_rows(rows: Any, count: int) -> None:
@@ -297,11 +207,3 @@ def _require_rows(rows: Any, count: int) -> None:
         f"{BEAM_INDEX} does not name rows of the states, which have {count}", why=why,
         hint=f"give whole numbers from 0 to {count - 1}, and the same batch in all inputs",
     )  # fmt: skip
-
-
-def _all(expected: Named, _: Named) -> Named:
-    return expected
-
-
-def _slice(expected: Named, step: int, steps: int, found: Named) -> Named:
-    return wanted_after(expected, [*by_wanted_name(expected, found).items()], step, steps)

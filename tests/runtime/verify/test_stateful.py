@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from mo_loop.api import Model, save_model
+from mo_loop.compare.execution.runtime import Stepped
 from mo_loop.compare.results.report import Report
 from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
 from mo_loop.compare.stepping import stepped_side
-from mo_loop.compare.stepping.stateful_runtime import Stepped
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, UsageError
 from mo_loop.text import parse
@@ -141,8 +141,8 @@ class TestStatesOfTheCaller:
 class Stale(Stepped):
     """A device that keeps its states over a reset."""
 
-    def reset(self) -> None:
-        pass
+    def run(self, feeds: Any, reset: bool = False, states: bool = True) -> Any:
+        return super().run(feeds, False, states)
 
 
 def steps_of(model: Path, tokens: int) -> list[Mapping[str, Any]]:
@@ -262,9 +262,8 @@ def test_inputs_of_different_numbers_of_steps_are_refused(tmp_path: Path) -> Non
 class Forgetful(Stepped):
     """A device that loses its states after each inference."""
 
-    def run(self, task: Any) -> Any:
-        self.reset()
-        return super().run(task)
+    def run(self, feeds: Any, reset: bool = False, states: bool = True) -> Any:
+        return super().run(feeds, True, states)
 
 
 class TestReports:
