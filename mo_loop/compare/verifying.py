@@ -37,8 +37,8 @@ from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, PAS
 from mo_loop.compare.results.verify_settings import F32, VerifyOptions
 from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide, default_run, save_sets
+from mo_loop.compare.sides.side_run import ran_in_steps
 from mo_loop.compare.stepping.state_variables import has_states
-from mo_loop.compare.stepping.stepped_side import ran_in_steps
 from mo_loop.compare.stepping.stepwise import ExpectedSequences, require_stepwise
 from mo_loop.compare.verdict.cause import cause_of, notes_about
 from mo_loop.compare.verdict.deciding import Deciding

@@ -83,9 +83,13 @@ class Hosted:
         self._is_lost = False
         self.facts = self._call(self._make)
 
-    def run(self, *arguments: Any) -> Any:
+    def run(self, feeds: Any) -> Any:
         """One call of its `run`. Raises IsolatedError if it fails, or the process crashes or exceeds the limit."""
-        return self._call((_run, arguments))
+        return self.call("run", feeds)
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """One call of another method of it, likewise."""
+        return self._call((_run, (method, *arguments)))
 
     def close(self) -> None:
         """End the worker."""
@@ -117,8 +121,8 @@ def _create(make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return getattr(_made[0], "facts", None)
 
 
-def _run(*arguments: Any) -> Any:
-    return _made[0].run(*arguments)
+def _run(method: str, *arguments: Any) -> Any:
+    return getattr(_made[0], method)(*arguments)
 
 
 @functools.cache

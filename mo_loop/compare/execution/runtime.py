@@ -84,14 +84,15 @@ class Compiled:
         ports = zip(self._model.outputs, self.output_names, strict=True)
         return [(names[0], from_tensor(self._request.get_tensor(port))) for port, names in ports]
 
-    def states(self) -> dict[str, np.ndarray]:
-        """The values of the variables by their ids, as the last inference left them; copies."""
-        return {state.name: from_tensor(state.state) for state in self._request.query_state()}
-
-    def reset(self) -> None:
-        """Give all variables their initial values."""
-        for state in self._request.query_state():
-            state.reset()
+    def step(
+        self, feeds: Mapping[str, Any], reset: bool = False, states: bool = True
+    ) -> tuple[list[tuple[str, np.ndarray]], dict[str, np.ndarray]]:
+        """One inference of a model with variables: the outputs, and the value of each variable by its id, if `states`
+        are wanted; copies. `reset` gives all variables their initial values before it."""
+        if reset:
+            self._request.reset_state()
+        outputs, found = self.run(feeds), self._request.query_state() if states else ()
+        return outputs, {state.name: from_tensor(state.state) for state in found}
 
     def again(self) -> None:
         """One more inference with the inputs of the last `run`; the results are not read."""
@@ -104,23 +105,6 @@ class Compiled:
     def runtime_model(self) -> Any:
         """The openvino.Model that the device executes: a node has its layer type, precision and original names."""
         return self._model.get_runtime_model()
-
-
-class Stepped:
-    """An IR with variables: one inference after another, with a reset where a sequence begins."""
-
-    def __init__(self, path: str | Path, properties: Mapping[str, Any] | None = None, device: str = "CPU") -> None:
-        self._compiled = compile_ir(path, properties, device)
-        self.facts = self._compiled.facts
-
-    def run(
-        self, feeds: Mapping[str, Any], reset: bool = False, states: bool = True
-    ) -> tuple[list[tuple[str, np.ndarray]], dict[str, np.ndarray]]:
-        """One inference: the outputs, and the value of each variable by its id, if `states` are wanted. `reset` gives
-        all variables their initial values before it."""
-        if reset:
-            self._compiled.reset()
-        return self._compiled.run(feeds), self._compiled.states() if states else {}
 
 
 def initial_states(path: str | Path, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:

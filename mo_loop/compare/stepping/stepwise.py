@@ -30,10 +30,9 @@ from mo_loop.compare.input_sets.given import input_names, read_sets
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions
 from mo_loop.compare.sides.expected_sets import oracle_of
-from mo_loop.compare.stepping.cache_steps import PLANS, CacheInputs, CacheStep
-from mo_loop.compare.stepping.slice_steps import SliceInputs
+from mo_loop.compare.sides.side_run import SequenceRun, StepRun
 from mo_loop.compare.stepping.state_variables import StateVariable, state_variables
-from mo_loop.compare.stepping.stepped_side import SequenceRun, StepRun
+from mo_loop.compare.stepping.step_inputs import PLANS, CacheInputs, CacheStep, SliceInputs
 from mo_loop.errors import InputError, NotComparableError, UnsupportedError, UsageError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.graph.types import name_of
