@@ -22,19 +22,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mo_loop.support.packed_elements import pack, unpack
+
 if TYPE_CHECKING:
     from mo_loop.compare.results.verify_settings import Size, Sizes
 
-PROPERTIES: Mapping[str, Any] = {
-    "INFERENCE_PRECISION_HINT": "f32",
-    "INFERENCE_NUM_THREADS": 2,
-    "NUM_STREAMS": 1,
-    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",  # OpenVINO 2024.6 takes no number
-}
-
 GROUP_SIZE = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
-KNOWN = {"INFERENCE_PRECISION_HINT": "f32", GROUP_SIZE: "0"}
+KNOWN = {"INFERENCE_PRECISION_HINT": "f32", GROUP_SIZE: "0"}  # OpenVINO 2024.6 takes no number
 """The properties that change numbers, with their values in `PROPERTIES`."""
+
+PROPERTIES: Mapping[str, Any] = {**KNOWN, "INFERENCE_NUM_THREADS": 2, "NUM_STREAMS": 1}
 
 ONE_THREAD: Mapping[str, Any] = {"INFERENCE_NUM_THREADS": 1}
 """For times, and for models that are known to be right."""
@@ -238,33 +235,8 @@ def from_tensor(tensor: Any) -> np.ndarray:
         return found
     if kind not in _EXTENDED:
         return np.array(tensor.data, copy=True).reshape(shape)
-    size = int(np.prod(shape))
-    if size == 0:
-        return np.empty(shape, dtype=_extended(kind))
-    return unpack(tensor.data.tobytes(), _extended(kind), _EXTENDED[kind][1], size).reshape(shape)
-
-
-def pack(values: np.ndarray, bits: int) -> bytes:
-    """Elements of fewer than 8 bits share a byte, the first in the lowest bits."""
-    if bits >= 8:
-        return values.tobytes()
-    per_byte = 8 // bits
-    codes = values.ravel().view(np.uint8) & ((1 << bits) - 1)
-    codes = np.concatenate([codes, np.zeros(-codes.size % per_byte, np.uint8)]).reshape(-1, per_byte)
-    shifts = np.arange(per_byte, dtype=np.uint8) * bits
-    return np.bitwise_or.reduce(codes << shifts, axis=1).astype(np.uint8).tobytes()
-
-
-def unpack(data: bytes, dtype: np.dtype, bits: int, size: int) -> np.ndarray:
-    """The elements of a type that numpy lacks, which share bytes below 8 bits."""
-    if bits >= 8:
-        return np.frombuffer(data, dtype=dtype, count=size).copy()
-    shifts = np.arange(8 // bits, dtype=np.uint8) * bits
-    codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts & ((1 << bits) - 1)).ravel()[:size]
-    if dtype.name.startswith("int"):
-        codes = np.where(codes >= 1 << (bits - 1), codes.astype(np.int16) - (1 << bits), codes)
-        return codes.astype(np.int8).astype(dtype)
-    return codes.astype(dtype) if dtype.name.startswith("uint") else codes.astype(np.uint8).view(dtype)
+    data = bytearray(tensor.data.tobytes())
+    return unpack(data, int(np.prod(shape)), _EXTENDED[kind][1], _extended(kind)).reshape(shape)
 
 
 def _extended(kind: str) -> np.dtype:
