@@ -62,10 +62,11 @@ class SideRun:
         self._status, self._place = "fails", f"{place}: "
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Keep the rows that are worse than those before of the same set and output."""
+        """Keep the worst row of each set and output: the first one that differs, else that of the largest difference.
+        """
         for row in rows:
-            known = self._rows.get((row.set, row.output))
-            if known is None or _is_worse(row, known):
+            known = self._rows.setdefault((row.set, row.output), row)
+            if known.result and (not row.result or row.result.largest_abs > known.result.largest_abs):
                 self._rows[row.set, row.output] = row
 
     def side(self) -> Side:
@@ -87,13 +88,6 @@ class SideRun:
         if error.error == ReshapeError.__name__:
             self._status, self._message = NOT_RESHAPABLE, self._message.partition(": ")[2]
         return True
-
-
-def _is_worse(row: Row, known: Row) -> bool:
-    """Whether a row replaces another one: the first one that differs, else the one with the largest difference."""
-    if not known.result:
-        return False
-    return not row.result or row.result.largest_abs > known.result.largest_abs
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,15 @@ of the ONNX model carries. Every other one replaces a state of a loop or a seque
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dim
-from mo_loop.graph.shape import Shape
-from mo_loop.ops.opaque import Opaque
 from mo_loop.transforms.operands import behind, integers
 from mo_loop.transforms.states.port_names import BEAM_INDEX, variable_id
-
-_KINDS = ("ReadValue", "Assign")
 
 Axes = tuple[int, ...] | None
 Growth = tuple[Axes, tuple[tuple[tuple[str, ...], int], ...]]
@@ -45,39 +41,35 @@ class StateVariable:
 
 def has_states(graph: Graph) -> bool:
     """Whether an inference leaves something for the next one."""
-    return any(_kind(node) in _KINDS for scope in graph.scopes() for node in scope)
+    return any(_variable_nodes(graph))
 
 
 def state_variables(graph: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> list[StateVariable]:
     """The variables that the main graph reads, in its order, and those that only a body reads, by the `inputs` of the
     ONNX model that the IR lacks, and all its `outputs`."""
     pairs = {variable_id(before, after): (before, after) for before in inputs if before for after in outputs}
-    assigned = {_id(node): node.inputs[0] for scope in graph.scopes() for node in scope if _kind(node) == "Assign"}
+    assigned = {name: node.inputs[0] for node, name in _variable_nodes(graph) if node.type == "Assign"}
     found: dict[str, StateVariable] = {}
-    for scope in graph.scopes():
-        for node in scope.ordered():
-            if _kind(node) != "ReadValue" or (id_ := _id(node)) in found:
-                continue
-            value = node.outputs[0]
-            before, after = pairs.get(id_, ("", ""))
+    for node, name in _variable_nodes(graph):
+        if node.type == "ReadValue" and name not in found:
+            before, after = pairs.get(name, ("", ""))
             if before in [each.input for each in found.values()]:
                 before, after = "", ""
-            growth = _growth(graph, value.shape, assigned.get(id_)) if scope is graph else (None, ())
-            found[id_] = StateVariable(id_, before, after, *growth, _batch_axis(value))
+            growth = _growth(graph, node.outputs[0], assigned.get(name)) if node.graph is graph else (None, ())
+            found[name] = StateVariable(name, before, after, *growth, _batch_axis(node.outputs[0]))
     return list(found.values())
 
 
-def _kind(node: Node) -> str:
-    return str(node.kind if isinstance(node, Opaque) else getattr(node, "type", ""))
+def _variable_nodes(graph: Graph) -> Iterator[tuple[Any, str]]:
+    """The nodes that read and assign variables, those of bodies last, and the ids of these. Older ones are Opaque."""
+    nodes: Iterator[Any] = (node for scope in graph.scopes() for node in scope)
+    found = (each for each in nodes if each.type in ("ReadValue", "Assign"))
+    return ((each, str(each.xml_attributes().get("variable_id", ""))) for each in found)
 
 
-def _id(node: Any) -> str:
-    return str(node.data.get("variable_id", "") if isinstance(node, Opaque) else node.variable_id)
-
-
-def _growth(graph: Graph, shape: Shape, assigned: Value | None) -> Growth:
+def _growth(graph: Graph, value: Value, assigned: Value | None) -> Growth:
     """The axes along which the assigned value is the variable and something more, and the inputs that give it."""
-    after = None if assigned is None else assigned.shape
+    shape, after = value.shape, None if assigned is None else assigned.shape
     if shape is None or after is None or len(shape) != len(after):
         return None, ()
     axes, added = [], set()

@@ -198,9 +198,15 @@ class CacheInputs:
         total, name = step.past + step.tokens, each.name.lower()
         is_number = each.dtype.kind in ("int", "uint")
         if each.role.is_position and is_number:
-            return self._positions(each, shape, step)
+            # They continue where the last step ended, below the length of the table that they select from.
+            last = step.past + np.arange(shape[-1] if shape else 1)
+            return np.resize(last % each.role.below if each.role.below else last, shape).astype(each.dtype.numpy)
         if each.role.kind == MASK and (is_number or each.dtype.kind == "bool"):
-            return self._mask(shape, step).astype(each.dtype.numpy)
+            mask = np.ones(shape, each.dtype.numpy)
+            # In every other sequence the first place of the first row is padding, in all of its steps.
+            if self._is_padded and step.sequence % 2 == 0 and len(shape) == 2 and min(shape) > 1:
+                mask[0, 0] = 0
+            return mask
         if is_number and "seqlens_k" in name:  # of GroupQueryAttention: the last place of each row
             return np.full(shape, total - 1, each.dtype.numpy)
         if is_number and "total_sequence_length" in name:
@@ -208,22 +214,6 @@ class CacheInputs:
         if each.role.kind == CHOICE:  # all steps of a sequence have the same
             return self.generator.array(each, shape, step.sequence)
         return self.generator.array(each, shape, step.sequence * _APART + step.number)
-
-    def _positions(self, each: Input, shape: tuple[int, ...], step: CacheStep) -> np.ndarray:
-        """Numbers that continue where the last step ended, below the length of the table that they select from."""
-        if not shape:
-            return np.asarray(step.past, each.dtype.numpy)
-        last = step.past + np.arange(shape[-1])
-        if each.role.below is not None:
-            last %= each.role.below
-        return np.broadcast_to(last, shape).astype(each.dtype.numpy)
-
-    def _mask(self, shape: tuple[int, ...], step: CacheStep) -> np.ndarray:
-        """Ones; in every other sequence the first place of the first row is padding, in all of its steps."""
-        found = np.ones(shape)
-        if self._is_padded and step.sequence % 2 == 0 and len(shape) == 2 and shape[0] > 1 and shape[1] > 1:
-            found[0, 0] = 0
-        return found
 
 
 def _cache(state: StateVariable, entry: Input, output: Any) -> _Cache:
@@ -320,22 +310,22 @@ class SliceInputs:
         """The inputs of one sequence: those that are given, and values for the others."""
         sizes = self._generator.sizes(sequence) | dict.fromkeys(self._symbols, steps)
         sizes |= bound_sizes(self._inputs.values(), given)
-        return {
-            name: given[name] if name in given else self._value(each, sizes, sequence, steps)
-            for name, each in self._inputs.items()
-        }
-
-    def _value(self, each: Input, sizes: Mapping[str, int], sequence: int, steps: int) -> Any:
-        shape = tuple(
-            0 if axis in self._empty.get(each.name, ()) else dim if isinstance(dim, int) else size_of(dim, sizes)
-            for axis, dim in enumerate(each.dims)
-        )
-        with possible(each.name):
-            if each.role.kind in (COUNT, LENGTH) and each.dtype.is_integer:
-                return np.full(shape, steps, each.dtype.numpy)
-            if each.name in self._unread and each.dtype.is_float:
-                return np.zeros(shape, each.dtype.numpy)
-        return self._generator.array(each, shape, sequence)
+        found = dict(given)
+        for name, each in self._inputs.items():
+            if name in given:
+                continue
+            shape = tuple(
+                0 if axis in self._empty.get(name, ()) else dim if isinstance(dim, int) else size_of(dim, sizes)
+                for axis, dim in enumerate(each.dims)
+            )
+            with possible(name):
+                if each.role.kind in (COUNT, LENGTH) and each.dtype.is_integer:
+                    found[name] = np.full(shape, steps, each.dtype.numpy)
+                elif name in self._unread and each.dtype.is_float:
+                    found[name] = np.zeros(shape, each.dtype.numpy)
+                else:
+                    found[name] = self._generator.array(each, shape, sequence)
+        return found
 
 
 def _is_read(value: Value) -> bool:

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -172,8 +171,14 @@ class ExpectedSequences:
             return value
         if axis is None:
             axis = next((each.batch for each in self._caches if each.batch is not None), 0)
-        _require_rows(rows, value.shape[axis])
-        return np.take(value, rows, axis)
+        given, count = np.asarray(rows), value.shape[axis]
+        if given.ndim != 1 or given.dtype.kind not in "iu" or not ((given >= 0) & (given < count)).all():
+            raise InputError(
+                f"{BEAM_INDEX} does not name rows of the states, which have {count}",
+                why=f"it is {name_of(given.dtype)}{list(given.shape)}",
+                hint=f"give whole numbers from 0 to {count - 1}, and the same batch in all inputs",
+            )  # fmt: skip
+        return np.take(value, given, axis)
 
     # -- states inside the model
 
@@ -194,15 +199,3 @@ class ExpectedSequences:
                 for number in range(count)
             ]))  # fmt: skip
         return found
-
-
-def _require_rows(rows: Any, count: int) -> None:
-    """InputError unless `rows`, which can come from a file, are the numbers of rows of states with `count` of them."""
-    given = np.asarray(rows)
-    if given.ndim == 1 and given.dtype.kind in "iu" and ((given >= 0) & (given < count)).all():
-        return
-    why = f"it is {name_of(given.dtype)}{list(given.shape)}"
-    raise InputError(
-        f"{BEAM_INDEX} does not name rows of the states, which have {count}", why=why,
-        hint=f"give whole numbers from 0 to {count - 1}, and the same batch in all inputs",
-    )  # fmt: skip
