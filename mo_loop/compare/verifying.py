@@ -35,11 +35,9 @@ from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.output_rows import type_text
 from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
 from mo_loop.compare.results.verify_settings import F32, VerifyOptions
-from mo_loop.compare.sides.expected_sets import ExpectedSets
-from mo_loop.compare.sides.plain_side import PlainSide, default_run, save_sets
-from mo_loop.compare.sides.side_run import ran_in_steps
+from mo_loop.compare.sides.expected_sets import ExpectedSequences, ExpectedSets
+from mo_loop.compare.sides.ir_runs import PlainSide, default_run, ran_in_steps, require_stepwise, save_sets
 from mo_loop.compare.stepping.state_variables import has_states
-from mo_loop.compare.stepping.stepwise import ExpectedSequences, require_stepwise
 from mo_loop.compare.verdict.cause import cause_of, notes_about
 from mo_loop.compare.verdict.deciding import Deciding
 from mo_loop.compare.verdict.explaining import UNKNOWN, VANISHES, Pieces, passes_of, pieces_of
@@ -219,7 +217,7 @@ class _Verification:
     def _ran(self, plain: PlainSide, target: Path) -> Side:
         """The IR with all sets in f32; once more with larger sizes for those that OpenVINO refuses."""
         found, side = plain.found, plain.ran(F32, target)
-        if plain.refused and found.enlarge(plain.refused, target):
+        if plain.enlarge(target):
             side = plain.ran(F32, target)
         if found.leave_out_misshapen(row for row in side.rows if row.result.kind == "shape"):
             side = plain.ran(F32, target)

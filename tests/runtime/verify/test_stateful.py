@@ -13,7 +13,7 @@ from mo_loop.api import Model, save_model
 from mo_loop.compare.execution.runtime import Compiled, read_ir
 from mo_loop.compare.results.report import Report
 from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
-from mo_loop.compare.sides import side_run
+from mo_loop.compare.sides import ir_runs
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, UsageError
 from mo_loop.text import parse
@@ -125,7 +125,7 @@ class TestStatesOfTheCaller:
         self, cell: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ir = with_states(cell, {"state": "next"}, axis=None)
-        monkeypatch.setattr(side_run, "compile_ir", Stale)
+        monkeypatch.setattr(ir_runs, "compile_ir", Stale)
         # Sequences of one batch size: the old state fits.
         report = verify(cell, ir, inputs=[{"x": np.full((2, 3), number, np.float32)} for number in (1, 2)])
         assert first(report) == ("the given steps", 1, "y")
@@ -224,7 +224,7 @@ class TestSequences:
     ) -> None:
         source = saved(parsed(SCANNED), tmp_path)
         ir = one_step(source, "x[?,1,2],start")
-        monkeypatch.setattr(side_run, "compile_ir", Forgetful)
+        monkeypatch.setattr(ir_runs, "compile_ir", Forgetful)
         assert first(verify(source, ir)) == ("sequence 1", 2, "sums")
 
     def test_given_inputs_are_whole_sequences(self, tmp_path: Path) -> None:
