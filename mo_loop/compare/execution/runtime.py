@@ -50,23 +50,23 @@ _EXTENDED = {
 
 
 class Compiled:
-    """A compiled model with one inference request."""
+    """A compiled model with one inference request: `model` and `request` are those of openvino."""
 
     def __init__(self, model: Any, properties: Mapping[str, Any] | None = None, device: str = "CPU") -> None:
         """`model` is an openvino.Model; `properties` are added to `PROPERTIES`; None removes a property."""
         merged = {name: value for name, value in {**PROPERTIES, **(properties or {})}.items() if value is not None}
-        self._model = _core().compile_model(model, device, merged)
-        self._request = self._model.create_infer_request()
-        self.input_names = [names_of(port) for port in self._model.inputs]
+        self.model = _core().compile_model(model, device, merged)
+        self.request = self.model.create_infer_request()
+        self.input_names = [names_of(port) for port in self.model.inputs]
         """For each input all its names."""
-        self.output_names = [names_of(port) for port in self._model.outputs]
+        self.output_names = [names_of(port) for port in self.model.outputs]
         """For each output all its names, in the order of the model's outputs."""
         values: dict[str, str] = {}
         self.facts = self.input_names, self.output_names, values
         """For each input all its names, and for each output; the values of the `KNOWN` properties, as text."""
         for name in KNOWN:
             with suppress(RuntimeError):  # another device
-                value = self._model.get_property(name)
+                value = self.model.get_property(name)
                 values[name] = value.get_type_name() if hasattr(value, "get_type_name") else str(value)
 
     def run(self, feeds: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, np.ndarray]]:
@@ -75,11 +75,11 @@ class Compiled:
         `feeds` are arrays by name, or one array for each input in the model's order. Other names are ignored, because
         a converter may drop an unused input. Raises KeyError for an input without a value.
         """
-        for port, array in zip(self._model.inputs, ordered(feeds, self.input_names), strict=True):
-            self._request.set_tensor(port, to_tensor(array, port.get_element_type()))
-        self._request.infer()
-        ports = zip(self._model.outputs, self.output_names, strict=True)
-        return [(names[0], from_tensor(self._request.get_tensor(port))) for port, names in ports]
+        for port, array in zip(self.model.inputs, ordered(feeds, self.input_names), strict=True):
+            self.request.set_tensor(port, to_tensor(array, port.get_element_type()))
+        self.request.infer()
+        ports = zip(self.model.outputs, self.output_names, strict=True)
+        return [(names[0], from_tensor(self.request.get_tensor(port))) for port, names in ports]
 
     def step(
         self, feeds: Mapping[str, Any], reset: bool = False, states: bool = True
@@ -87,21 +87,13 @@ class Compiled:
         """One inference of a model with variables: the outputs, and the value of each variable by its id, if `states`
         are wanted; copies. `reset` gives all variables their initial values before it."""
         if reset:
-            self._request.reset_state()
-        outputs, found = self.run(feeds), self._request.query_state() if states else ()
+            self.request.reset_state()
+        outputs, found = self.run(feeds), self.request.query_state() if states else ()
         return outputs, {state.name: from_tensor(state.state) for state in found}
 
     def again(self) -> None:
         """One more inference with the inputs of the last `run`; the results are not read."""
-        self._request.infer()
-
-    def profile(self) -> list[Any]:
-        """The time of every node in the last inference, if compiled with the property PERF_COUNT."""
-        return self._request.profiling_info
-
-    def runtime_model(self) -> Any:
-        """The openvino.Model that the device executes: a node has its layer type, precision and original names."""
-        return self._model.get_runtime_model()
+        self.request.infer()
 
 
 def initial_states(path: str | Path, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -63,6 +63,11 @@ def compiled(
     return Hosted(compile_ir, *arguments, pool=shared, limit=settings.limit, python=settings.python)
 
 
+def worker_pool(settings: VerifyOptions) -> Pool:
+    """The process in which an IR runs."""
+    return Pool(SERVE, limit=settings.limit, python=settings.python)
+
+
 def is_empty(feeds: Mapping[str, Any]) -> bool:
     """Whether an input has no elements."""
     return any(np.size(value) == 0 for value in feeds.values() if not isinstance(value, list))
@@ -132,8 +137,6 @@ class PlainSide:
     """The sets that the IR which ran last does not run because of their sizes."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """The values of the properties of the device that change numbers, where the IR ran last."""
-    differing: list[tuple[int, Named]] = field(default_factory=list)
-    """(number of the set, outputs) of the inferences of the IR that ran last whose outputs differ."""
     distances: dict[tuple[str, int, str], Distance] = field(default_factory=dict)
     """The worst distance of an output, by the side and the number of the set; only for a dump."""
 
@@ -146,7 +149,7 @@ class PlainSide:
     @contextmanager
     def sharing(self) -> Iterator[None]:
         """The runs within have one process, until one of them needs a new one."""
-        with Pool(SERVE, limit=self.settings.limit, python=self.settings.python) as self.pool:
+        with worker_pool(self.settings) as self.pool:
             yield
         self.pool = None
 
@@ -154,7 +157,7 @@ class PlainSide:
         """Run an IR and compare."""
         run = SideRun(name or precision)
         found: dict[int, Named] = {}
-        self.refused, self.differing = set(), []
+        self.refused = set()
         self.distances = {key: each for key, each in self.distances.items() if key[0] != run.name}
         with run:
             for inference, number in enumerate(self.order):
@@ -170,10 +173,7 @@ class PlainSide:
                 found[number] = outputs
                 self._measure(run.name, number, outputs)
                 expected, of_scale = self.found.expected[number], precision == F32
-                rows = [*rows_of(number, inference, expected, outputs, self.settings, self.notes, of_scale=of_scale)]
-                run.add(rows)
-                if not all(row.result for row in rows):
-                    self.differing.append((number, outputs))
+                run.add(rows_of(number, inference, expected, outputs, self.settings, self.notes, of_scale=of_scale))
         save_sets(self.settings.save, run.name, found)
         return run.side()
 

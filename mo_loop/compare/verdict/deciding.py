@@ -88,7 +88,7 @@ class Deciding:
         """The side after rows are separated that differ because the model amplifies rounding."""
         found = plain.found
         moves: dict[int, Mapping[str, float]] = {}
-        for number in sorted({number for number, _ in plain.differing}):
+        for number in sorted({row.set for row in side.rows if not row.result}):
             try:
                 feeds = found.sets[number][1]
                 moves[number] = isolated(amplification, str(self.source), feeds, limit=self.settings.limit)
