@@ -14,7 +14,7 @@ def row(inference: int, difference: float, kind: str = "equal", set_: int = 0) -
 
 def kept(*rows: Row) -> list[int]:
     run = SideRun("f32")
-    with run:
+    with run.running():
         run.add(rows)
     return [each.inference for each in run.side().rows]
 
@@ -34,7 +34,7 @@ def test_each_set_has_its_own() -> None:
 def test_an_error_of_the_worker_is_the_status() -> None:
     for place, status, said in (("", "not compilable", "boom"), ("inference 0 (a)", "fails", "inference 0 (a): boom")):
         run = SideRun("f32")
-        with run:
+        with run.running():
             if place:
                 run.reaches(place)
             raise IsolatedError("boom", "error")

@@ -269,23 +269,22 @@ class ExpectedSequences:
         lost = [name for name in absent if name in self._needed and not is_sliced]
         if lost:
             notes.append(f"the IR has neither an input nor a state for these inputs: {', '.join(lost)}")
-        with closing(oracle_of(source, settings, notes, "there is nothing to compare with", path)) as oracle:
-            self.oracle = oracle.facts[0]
+        with closing(oracle_of(source, settings, notes, "there is nothing to compare with", path)) as self._oracle:
+            self.oracle = self._oracle.facts[0]
             if is_sliced:
-                self.sequences = self._sliced(oracle, SliceInputs(model, converted, self._caches, settings.seed))
+                self.sequences = self._sliced(SliceInputs(model, converted, self._caches, settings.seed))
             else:
                 inputs = CacheInputs(model, known, self._caches, settings.seed, has_beam=self._has_beam)
-                self.sequences = self._given(oracle, inputs) if settings.inputs else self._generated(oracle, inputs)
+                self.sequences = self._given(inputs) if settings.inputs else self._generated(inputs)
 
     # -- states that the caller carries
 
-    def _generated(self, oracle: Hosted, inputs: CacheInputs) -> list[SequenceRun]:
+    def _generated(self, inputs: CacheInputs) -> list[SequenceRun]:
         """Sequences of the usual sizes; with larger ones, each on its own, if ONNX Runtime does not run those."""
 
         def sequence(number: int, *plan: bool) -> SequenceRun:
             first = inputs.first(number, *plan)
-            draws = inputs.drawn(first, self._settings.steps)
-            return self._carried(oracle, f"sequence {number + 1}", draws, inputs, first)
+            return self._carried(f"sequence {number + 1}", inputs.drawn(first, self._settings.steps), inputs, first)
 
         numbers = range(self._settings.sets)
         refused: list[str] = []
@@ -312,7 +311,7 @@ class ExpectedSequences:
             hint="give the inputs of the steps, one file for each: --input-data STEP1.npz --input-data STEP2.npz",
         )  # fmt: skip
 
-    def _given(self, oracle: Hosted, inputs: CacheInputs) -> list[SequenceRun]:
+    def _given(self, inputs: CacheInputs) -> list[SequenceRun]:
         """The given sets are the steps of one sequence."""
         sets = read_sets(self._settings.inputs, self._model, self._needed)
         carried = {each.input for each in self._caches}
@@ -321,13 +320,11 @@ class ExpectedSequences:
         for feeds in draws:
             inputs.reorder(first, feeds)
         try:
-            return [self._carried(oracle, "the given steps", draws, inputs, first)]
+            return [self._carried("the given steps", draws, inputs, first)]
         except IsolatedError as error:
             raise InputError("ONNX Runtime does not accept the given steps", why=brief(error)) from None
 
-    def _carried(
-        self, oracle: Hosted, name: str, draws: Sequence[Feeds], inputs: CacheInputs, first: CacheStep
-    ) -> SequenceRun:
+    def _carried(self, name: str, draws: Sequence[Feeds], inputs: CacheInputs, first: CacheStep) -> SequenceRun:
         """ONNX Runtime, step by step: the states that it returns are the inputs of its next step."""
         computed: dict[str, np.ndarray] = {}
         try:
@@ -340,7 +337,7 @@ class ExpectedSequences:
             if self._has_beam:
                 rows = feeds[BEAM_INDEX]
                 states = {each.input: self._reordered(each, states[each.input], rows) for each in self._caches}
-            outputs = oracle.run({**feeds, **states})
+            outputs = self._oracle.run({**feeds, **states})
             have = dict(outputs)
             states = {each.input: have[each.output] for each in self._caches}
             steps.append(StepRun(feeds, *self._parts(outputs)))
@@ -371,13 +368,13 @@ class ExpectedSequences:
 
     # -- states inside the model
 
-    def _sliced(self, oracle: Hosted, inputs: SliceInputs) -> list[SequenceRun]:
+    def _sliced(self, inputs: SliceInputs) -> list[SequenceRun]:
         if self._has_beam:
             raise UnsupportedError(f"verify cannot reorder states by {BEAM_INDEX} if a loop of the model has states")
         found = []
         for name, whole, count in inputs.sequences(self._settings):
             try:
-                expected, states = self._parts(oracle.run(whole))
+                expected, states = self._parts(self._oracle.run(whole))
             except IsolatedError as error:
                 raise InputError(
                     f"ONNX Runtime does not accept the inputs of {name}", why=brief(error),

@@ -6,7 +6,7 @@
     side = ran_in_steps(Path("model.xml"), sequences, ...)         # an IR with states: each sequence from a reset
 
     run = SideRun("f32")
-    with run:                                        # an IsolatedError ends the block, and becomes the status
+    with run.running():                              # an IsolatedError ends the block, and becomes the status
         run.worker = compiled(settings, Path("model.xml"), "f32")
         run.reaches("inference 0 (generated 0)")
         run.add(rows_of(...))
@@ -101,20 +101,19 @@ class SideRun:
         seconds = time.perf_counter() - self._start
         return Side(self.name, self._status, self._message, tuple(self._rows.values()), seconds)
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if self.worker is not None:
-            self.worker.release()
-        if error is None:
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The inferences are within. An IsolatedError ends the block, and becomes the status; the worker ends too."""
+        try:
+            yield
             self._status = PASSED if all(row.result for row in self._rows.values()) else DIFFERS
-        if not isinstance(error, IsolatedError):
-            return False
-        self._status, self._message = ENDED.get(error.status, self._status), self._place + brief(error)
-        if error.error == ReshapeError.__name__:
-            self._status, self._message = NOT_RESHAPABLE, self._message.partition(": ")[2]
-        return True
+        except IsolatedError as error:
+            self._status, self._message = ENDED.get(error.status, self._status), self._place + brief(error)
+            if error.error == ReshapeError.__name__:
+                self._status, self._message = NOT_RESHAPABLE, self._message.partition(": ")[2]
+        finally:
+            if self.worker is not None:
+                self.worker.release()
 
 
 # -- an IR without states
@@ -159,7 +158,7 @@ class PlainSide:
         found: dict[int, Named] = {}
         self.refused = set()
         self.distances = {key: each for key, each in self.distances.items() if key[0] != run.name}
-        with run:
+        with run.running():
             for inference, number in enumerate(self.order):
                 if number in self.refused:
                     continue
@@ -338,7 +337,7 @@ def ran_in_steps(
     steps = [(number, place, step) for number in order for place, step in enumerate(sequences[number].steps, 1)]
     # Caches that the device fuses with attention are u8 otherwise.
     more = {"KV_CACHE_PRECISION": F32} if precision == F32 and settings.device.startswith("CPU") else {}
-    with run:
+    with run.running():
         worker = run.worker = compiled(settings, target, precision, None, **more)
         for inference, (number, place, step) in enumerate(steps):
             run.reaches(f"step {place} of {sequences[number].name}")

@@ -166,11 +166,8 @@ class CacheInputs:
         dim = self._caches[0].input.dims[self._caches[0].state.batch or 0]
         sizes = self._sizes(step) | bound_sizes(self._inputs, feeds)
         rows = np.arange(dim if isinstance(dim, int) else size_of(dim, sizes), dtype=np.int32)
-        if step.number % 3 == 1:
-            rows = np.roll(rows, 1)
-        elif step.number and step.number % 3 == 0:
-            rows = np.maximum(rows - 1, 0)
-        feeds.setdefault(BEAM_INDEX, rows)
+        orders = np.maximum(rows - 1, 0) if step.number else rows, np.roll(rows, 1), rows
+        feeds.setdefault(BEAM_INDEX, orders[step.number % 3])
 
     # -- sizes
 
