@@ -36,17 +36,11 @@ PROPERTIES: Mapping[str, Any] = {**KNOWN, "INFERENCE_NUM_THREADS": 2, "NUM_STREA
 ONE_THREAD: Mapping[str, Any] = {"INFERENCE_NUM_THREADS": 1}
 """For times, and for models that are known to be right."""
 
-# Types that numpy lacks: OpenVINO name -> (name in ml_dtypes, bits).
 _EXTENDED = {
-    "bf16": ("bfloat16", 16),
-    "f8e4m3": ("float8_e4m3fn", 8),
-    "f8e5m2": ("float8_e5m2", 8),
-    "f8e8m0": ("float8_e8m0fnu", 8),
-    "f4e2m1": ("float4_e2m1fn", 4),
-    "i4": ("int4", 4),
-    "u4": ("uint4", 4),
-    "u2": ("uint2", 2),
-}
+    "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e8m0": "float8_e8m0fnu",
+    "f4e2m1": "float4_e2m1fn", "i4": "int4", "u4": "uint4", "u2": "uint2",
+}  # fmt: skip
+"""Types that numpy lacks: the name of openvino -> that of ml_dtypes."""
 
 
 class Compiled:
@@ -209,7 +203,7 @@ def to_tensor(array: Any, element_type: Any) -> Any:
         text = [v.decode() if isinstance(v, bytes) else str(v) for v in values.ravel().tolist()]
         tensor.str_data = np.array(text).reshape(values.shape)
     elif kind in _EXTENDED:
-        raw = np.frombuffer(pack(values.astype(_extended(kind)), _EXTENDED[kind][1]), dtype=np.uint8)
+        raw = np.frombuffer(pack(values.astype(_extended(kind)), element_type.bitwidth), dtype=np.uint8)
         tensor.data.reshape(-1).view(np.uint8)[:] = raw
     else:
         tensor.data[...] = values.astype(tensor.data.dtype, copy=False)
@@ -228,13 +222,13 @@ def from_tensor(tensor: Any) -> np.ndarray:
     if kind not in _EXTENDED:
         return np.array(tensor.data, copy=True).reshape(shape)
     data = bytearray(tensor.data.tobytes())
-    return unpack(data, int(np.prod(shape)), _EXTENDED[kind][1], _extended(kind)).reshape(shape)
+    return unpack(data, int(np.prod(shape)), tensor.element_type.bitwidth, _extended(kind)).reshape(shape)
 
 
 def _extended(kind: str) -> np.dtype:
     import ml_dtypes
 
-    return np.dtype(getattr(ml_dtypes, _EXTENDED[kind][0]))
+    return np.dtype(getattr(ml_dtypes, _EXTENDED[kind]))
 
 
 def names_of(port: Any) -> tuple[str, ...]:
