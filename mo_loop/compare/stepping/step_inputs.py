@@ -132,7 +132,7 @@ class CacheInputs:
             for each in self._inputs:
                 dims = [*each.dims[:-1], TOTAL] if step.has_total and self._is_total(each) else each.dims
                 with possible(each.name):
-                    shape = tuple(dim if isinstance(dim, int) else size_of(dim, sizes) for dim in dims)
+                    shape = tuple(size_of(dim, sizes) for dim in dims)
                     found[-1][each.name] = self._value(each, shape, step)
             self.reorder(step, found[-1])
             step = replace(step, number=step.number + 1, past=step.past + step.tokens, tokens=self._fixed or 1)
@@ -165,7 +165,7 @@ class CacheInputs:
             return
         dim = self._caches[0].input.dims[self._caches[0].state.batch or 0]
         sizes = self._sizes(step) | bound_sizes(self._inputs, feeds)
-        rows = np.arange(dim if isinstance(dim, int) else size_of(dim, sizes), dtype=np.int32)
+        rows = np.arange(size_of(dim, sizes), dtype=np.int32)
         orders = np.maximum(rows - 1, 0) if step.number else rows, np.roll(rows, 1), rows
         feeds.setdefault(BEAM_INDEX, orders[step.number % 3])
 
@@ -311,10 +311,8 @@ class SliceInputs:
         for name, each in self._inputs.items():
             if name in given:
                 continue
-            shape = tuple(
-                0 if axis in self._empty.get(name, ()) else dim if isinstance(dim, int) else size_of(dim, sizes)
-                for axis, dim in enumerate(each.dims)
-            )
+            empty = self._empty.get(name, ())
+            shape = tuple(0 if axis in empty else size_of(dim, sizes) for axis, dim in enumerate(each.dims))
             with possible(name):
                 if each.role.kind in (COUNT, LENGTH) and each.dtype.is_integer:
                     found[name] = np.full(shape, steps, each.dtype.numpy)
