@@ -24,7 +24,8 @@ class Noting(runtime.Compiled):
     def __init__(self, model: Any, *settings: Any) -> None:
         print("no layer that crashes", file=sys.stderr, flush=True)
         super().__init__(model, *settings)
-        is_layer = any(each.get_rt_info()["layerType"].astype(str) == "MVN" for each in self.runtime_model().get_ops())
+        layers = self.model.get_runtime_model().get_ops()
+        is_layer = any(each.get_rt_info()["layerType"].astype(str) == "MVN" for each in layers)
         if is_layer or 'type="MVN"' in _text_of(model):
             print(MAY_CRASH, file=sys.stderr, flush=True)
 

@@ -10,7 +10,7 @@
 `passes`       the pass of a conversion that changed the numbers
 `verifying`    `mo-loop verify`: a model, its IR and several sets of inputs; `report`, `report_formats` show the result
 `generated`    inputs made from the types of a model, and from `roles`; `given` reads those of files
-`stepwise`     an IR with states, compared with ONNX Runtime: `cache_steps` and `slice_steps` are its inputs
+`ir_runs`      runs of an IR, also of one with states; `expected_sets` and `step_inputs` are its inputs
 `graph_edits`  the ONNX model between other inputs and outputs, and with the weights of an IR in f16
 =============  ====================================================================================
 

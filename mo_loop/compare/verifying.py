@@ -35,11 +35,9 @@ from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.output_rows import type_text
 from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
 from mo_loop.compare.results.verify_settings import F32, VerifyOptions
-from mo_loop.compare.sides.expected_sets import ExpectedSets
-from mo_loop.compare.sides.plain_side import PlainSide, default_run, save_sets
-from mo_loop.compare.sides.side_run import worker_pool
+from mo_loop.compare.sides.expected_sets import ExpectedSequences, ExpectedSets
+from mo_loop.compare.sides.ir_runs import PlainSide, default_run, ran_in_steps, require_stepwise, save_sets
 from mo_loop.compare.stepping.state_variables import has_states
-from mo_loop.compare.stepping.stepwise import Stepwise, require_stepwise
 from mo_loop.compare.verdict.cause import cause_of, notes_about
 from mo_loop.compare.verdict.deciding import Deciding
 from mo_loop.compare.verdict.explaining import UNKNOWN, VANISHES, Pieces, passes_of, pieces_of
@@ -49,7 +47,6 @@ from mo_loop.frontend.external_data import needs_permission, require_external_da
 from mo_loop.frontend.model import OnnxModel, load, opened
 from mo_loop.options import ConvertOptions
 from mo_loop.support.signatures import made_of, takes
-from mo_loop.support.workers import Pool
 
 
 @takes(VerifyOptions)
@@ -127,11 +124,11 @@ class _Verification:
                 return self._stepwise(target, source, converted, start)
             shapes = {**shapes_of(converted), **settings.sizes}
             found = ExpectedSets(source, self.model, settings, self.notes, shapes)
-            with worker_pool(settings) as pool:
-                plain, first = self._ran(found, target, pool)
-                defaults = None
+            plain, defaults = PlainSide(found, settings, self.notes), None
+            with plain.sharing():
+                first = self._ran(plain, target)
                 if first.status in (PASSED, DIFFERS) and settings.precision == F32:
-                    defaults = default_run(plain, settings, target, converted.graph)
+                    defaults = default_run(plain, target, converted.graph)
             deciding = Deciding(self.path, source, settings, self.notes)
             first, pieces = deciding.decided(first, plain)
             sets, expected, oracle = found.sets, found.expected, found.oracle
@@ -158,13 +155,18 @@ class _Verification:
         """The report for an IR with states."""
         settings = self.settings
         require_stepwise(settings)
-        found = Stepwise(self.path, source, self.model, target, converted, settings).compared()
+        found = ExpectedSequences(self.path, source, self.model, target, converted, settings, self.notes)
+        order = (*range(len(found.sequences)), *reversed(range(len(found.sequences))))
+        sides = [
+            ran_in_steps(target, found.sequences, order, each, settings, self.notes)
+            for each in dict.fromkeys((F32, settings.precision))
+        ]
         expected = [outputs for each in found.sequences for outputs in each.expected]
-        notes = [*found.notes, *notes_about(self.model, converted.graph, found.oracle, expected)]
+        self.notes += notes_about(self.model, converted.graph, found.oracle, expected)
         return Report(
             str(self.path), "" if self.ir is None else str(self.ir), found.oracle, settings.device,
-            tuple(each.record for each in found.sequences), found.order, tuple(found.sides),
-            (settings.rtol, settings.atol), tuple(dict.fromkeys(notes)), _versions(settings),
+            tuple(each.record for each in found.sequences), order, tuple(sides),
+            (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)), _versions(settings),
             time.perf_counter() - start, steps=tuple(len(each.steps) for each in found.sequences),
         )  # fmt: skip
 
@@ -212,11 +214,10 @@ class _Verification:
 
     # -- the IR
 
-    def _ran(self, found: ExpectedSets, target: Path, pool: Pool) -> tuple[PlainSide, Side]:
+    def _ran(self, plain: PlainSide, target: Path) -> Side:
         """The IR with all sets in f32; once more with larger sizes for those that OpenVINO refuses."""
-        plain = PlainSide(found, self.settings, self.notes, pool)
-        side = plain.ran(F32, target)
-        if plain.refused and found.enlarge(plain.refused, target):
+        found, side = plain.found, plain.ran(F32, target)
+        if plain.enlarge(target):
             side = plain.ran(F32, target)
         if found.leave_out_misshapen(row for row in side.rows if row.result.kind == "shape"):
             side = plain.ran(F32, target)
@@ -224,7 +225,7 @@ class _Verification:
             raise NotComparableError(
                 "nothing could be compared", why=self.notes[-1], hint="give inputs: --input-data FILE.npz", 
             )  # fmt: skip
-        return plain, side
+        return side
 
     # -- reasons
 
@@ -304,7 +305,7 @@ def require_interface(model: OnnxModel, ir: Model, path: str) -> None:
     """UsageError if the IR has an input that the model has not, or no output of the model.
 
     A converter may drop an input that nothing reads, and rename one that the model returns. Of an IR with states,
-    `Stepwise` finds whether it fits.
+    `ExpectedSequences` finds whether it fits.
     """
     if has_states(ir.graph):
         return

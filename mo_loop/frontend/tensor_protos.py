@@ -11,8 +11,9 @@ from mo_loop.conversion_limits import budget
 from mo_loop.errors import FileError, ModelError, TypeError_
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.graph.shape import require_sizes
-from mo_loop.graph.tensor import ArrayTensor, FileTensor, Tensor, unpack
+from mo_loop.graph.tensor import ArrayTensor, FileTensor, Tensor
 from mo_loop.graph.types import ElementType, boolean, c64, c128, f32, f64, from_onnx, i64, string, u32, u64
+from mo_loop.support.packed_elements import unpack
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
 
@@ -51,7 +52,7 @@ def _values(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.ndarra
         data = proto.raw_data
         if len(data) != dtype.size_of(count):
             raise _misfit(proto, f"{len(data)} bytes", dtype, shape)
-        flat = np.frombuffer(data, dtype.numpy) if dtype.bits >= 8 else unpack(data, count, dtype)
+        flat = unpack(data, count, dtype.bits, dtype.numpy)
     else:
         flat = _typed_field(proto, dtype, shape)
     if flat.size != count:
@@ -81,7 +82,7 @@ def _typed_field(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.n
         count = math.prod(shape)
         if raw.size != dtype.size_of(count):  # one item of the field is a whole byte: several values
             raise _misfit(proto, f"{raw.size} bytes", dtype, shape)
-        return unpack(raw.astype(np.uint8).tobytes(), count, dtype)
+        return unpack(raw.astype(np.uint8).tobytes(), count, dtype.bits, dtype.numpy)
     if dtype.is_float:
         return raw.astype(np.uint16 if dtype.bits == 16 else np.uint8).view(dtype.numpy)
     return raw.astype(dtype.numpy)

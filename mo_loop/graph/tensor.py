@@ -19,6 +19,7 @@ from mo_loop.conversion_limits import check_time
 from mo_loop.errors import FileError, TypeError_
 from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.types import ElementType, from_numpy
+from mo_loop.support.packed_elements import pack, unpack
 
 BLOCK = 1 << 20
 """Bytes read or written at once."""
@@ -285,38 +286,7 @@ def viewed(tensor: Tensor, dtype: ElementType, shape: tuple[int, ...]) -> Tensor
 
 def _array_of(data: bytes, tensor: Tensor) -> np.ndarray[Any, Any]:
     """The bytes of the .bin as the array of `tensor`."""
-    if tensor.dtype.bits < 8:
-        return unpack(data, tensor.size, tensor.dtype).reshape(tensor.shape)
-    return np.frombuffer(data, tensor.dtype.numpy).reshape(tensor.shape)
-
-
-def pack(array: np.ndarray[Any, Any], bits: int) -> bytes:
-    """Elements of 2 or 4 bits packed into bytes, the first element in the lowest bits."""
-    cells = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return b"".join(_packed(cells[start : start + BLOCK], bits) for start in range(0, len(cells), BLOCK))
-
-
-def _packed(cells: np.ndarray[Any, Any], bits: int) -> bytes:
-    per_byte = 8 // bits
-    cells = cells & np.uint8((1 << bits) - 1)
-    made = cells[::per_byte].copy()
-    for place in range(1, per_byte):
-        part = cells[place::per_byte]
-        made[: len(part)] |= part << np.uint8(place * bits)
-    return made.tobytes()
-
-
-def unpack(data: bytes, count: int, dtype: ElementType) -> np.ndarray[Any, Any]:
-    """The inverse of `pack`: `count` elements of a type below 8 bits, one for each cell."""
-    bits = dtype.bits
-    shifts = np.arange(8 // bits, dtype=np.uint8) * bits
-    cells = (np.frombuffer(data, np.uint8)[:, None] >> shifts) & ((1 << bits) - 1)
-    flat = cells.reshape(-1)[:count].astype(np.uint8)
-    if dtype.kind == "int":  # sign-extend within the byte
-        flat = ((flat.astype(np.int8) << (8 - bits)) >> (8 - bits)).view(np.uint8)
-    if dtype.is_float:
-        return flat.view(dtype.numpy)
-    return flat.view(np.int8 if dtype.kind == "int" else np.uint8).astype(dtype.numpy)
+    return unpack(data, tensor.size, tensor.dtype.bits, tensor.dtype.numpy).reshape(tensor.shape)
 
 
 def pack_strings(array: np.ndarray[Any, Any]) -> bytes:

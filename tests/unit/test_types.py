@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph.dimension import fresh, named
-from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, FileTensor, pack, pack_strings, unpack
+from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, FileTensor, pack_strings
 from mo_loop.graph.types import (
     ALL,
     BY_NAME,
@@ -36,6 +36,7 @@ from mo_loop.graph.types import (
     u2,
     u4,
 )
+from mo_loop.support.packed_elements import pack, unpack
 
 NUMERIC = [each for each in ALL if each is not string]
 NARROW = [each for each in NUMERIC if each.bits < 8]
@@ -95,13 +96,14 @@ class TestPacking:
     def test_packed_and_unpacked(self, dtype: ElementType, codes: list[int]) -> None:
         raw = np.array(codes, np.uint8) & ((1 << dtype.bits) - 1)
         data = bytes(_by_hand(raw.tolist(), dtype.bits))
-        array = unpack(data, len(codes), dtype)
+        array = unpack(data, len(codes), dtype.bits, dtype.numpy)
         assert array.dtype == dtype.numpy and pack(array, dtype.bits) == data
         assert len(data) == dtype.size_of(len(codes))
 
     def test_values(self) -> None:
         assert pack(np.array([1, -1, 7], i4.numpy), 4) == b"\xf1\x07"
-        assert unpack(b"\xf1\x87", 4, i4).tolist() == [1, -1, 7, -8] and unpack(b"\xf1", 2, u4).tolist() == [1, 15]
+        assert unpack(b"\xf1\x87", 4, 4, i4.numpy).tolist() == [1, -1, 7, -8]
+        assert unpack(b"\xf1", 2, 4, u4.numpy).tolist() == [1, 15]
         assert pack(np.array([3, 0, 2, 1, 1], u2.numpy), 2) == b"\x63\x01"
 
     def test_strings(self) -> None:

@@ -63,12 +63,12 @@ def executed(compiled: Mapping[str, Any]) -> dict[str, list[Executed]]:
     for _ in range(INFERENCES):
         for side, each in compiled.items():
             each.again()
-            for node in each.profile():
+            for node in each.request.profiling_info:
                 times[side, node.node_name].append(node.real_time.total_seconds() * 1e3)
     medians = {key: statistics.median(found) for key, found in times.items()}
     found = {}
     for side, each in compiled.items():
-        nodes = [_node(node, side, medians) for node in each.runtime_model().get_ordered_ops()]
+        nodes = [_node(node, side, medians) for node in each.model.get_runtime_model().get_ordered_ops()]
         found[side] = [node for node in nodes if node.kind not in NOT_EXECUTED]
     return found
 

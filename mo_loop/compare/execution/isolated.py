@@ -70,30 +70,34 @@ class Hosted:
 
     def __init__(
         self, make: Callable[..., Any], *arguments: Any, pool: Pool | None = None, limit: float = LIMIT,
-        keeps_pool: bool = False,
+        python: str | None = None,
     ) -> None:  # fmt: skip
-        """`make` is a function or class of a module. Objects in one `pool` replace each other; with `keeps_pool` it
-        stays for the next one.
+        """`make` is a function or class of a module. The process is one of its own, with `limit` and `python` as those
+        of `isolated`, or that of a `pool`, in which objects replace each other.
 
         Raises IsolatedError if the object cannot be made, or the process crashes or exceeds `limit` seconds.
         """
-        self._pool = Pool(SERVE, limit=limit) if pool is None else pool
-        self._keeps_pool = keeps_pool
+        self._owns_pool = pool is None
+        self._pool = Pool(SERVE, limit=limit, python=python) if pool is None else pool
         self._make = _create, (make, arguments)
         self._is_lost = False
         self.facts = self._call(self._make)
 
     def run(self, feeds: Any) -> Any:
         """One call of its `run`. Raises IsolatedError if it fails, or the process crashes or exceeds the limit."""
-        return self._call((_run, (feeds,)))
+        return self.call("run", feeds)
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """One call of another method of it, likewise."""
+        return self._call((_run, (method, *arguments)))
 
     def close(self) -> None:
         """End the worker."""
         self._pool.close()
 
     def release(self) -> None:
-        """End the worker, unless another object takes its place."""
-        if not self._keeps_pool:
+        """End the worker, unless it is that of a pool: another object can take its place."""
+        if self._owns_pool:
             self._pool.close()
 
     def _call(self, task: Any) -> Any:
@@ -117,8 +121,8 @@ def _create(make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return getattr(_made[0], "facts", None)
 
 
-def _run(feeds: Any) -> Any:
-    return _made[0].run(feeds)
+def _run(method: str, *arguments: Any) -> Any:
+    return getattr(_made[0], method)(*arguments)
 
 
 @functools.cache

@@ -15,66 +15,53 @@ inference does not show.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mo_loop.support.packed_elements import pack, unpack
+
 if TYPE_CHECKING:
     from mo_loop.compare.results.verify_settings import Size, Sizes
 
-PROPERTIES: Mapping[str, Any] = {
-    "INFERENCE_PRECISION_HINT": "f32",
-    "INFERENCE_NUM_THREADS": 2,
-    "NUM_STREAMS": 1,
-    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",  # OpenVINO 2024.6 takes no number
-}
-
 GROUP_SIZE = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
-KNOWN = {"INFERENCE_PRECISION_HINT": "f32", GROUP_SIZE: "0"}
+KNOWN = {"INFERENCE_PRECISION_HINT": "f32", GROUP_SIZE: "0"}  # OpenVINO 2024.6 takes no number
 """The properties that change numbers, with their values in `PROPERTIES`."""
+
+PROPERTIES: Mapping[str, Any] = {**KNOWN, "INFERENCE_NUM_THREADS": 2, "NUM_STREAMS": 1}
 
 ONE_THREAD: Mapping[str, Any] = {"INFERENCE_NUM_THREADS": 1}
 """For times, and for models that are known to be right."""
 
-# Types that numpy lacks: OpenVINO name -> (name in ml_dtypes, bits).
 _EXTENDED = {
-    "bf16": ("bfloat16", 16),
-    "f8e4m3": ("float8_e4m3fn", 8),
-    "f8e5m2": ("float8_e5m2", 8),
-    "f8e8m0": ("float8_e8m0fnu", 8),
-    "f4e2m1": ("float4_e2m1fn", 4),
-    "i4": ("int4", 4),
-    "u4": ("uint4", 4),
-    "u2": ("uint2", 2),
-}
+    "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e8m0": "float8_e8m0fnu",
+    "f4e2m1": "float4_e2m1fn", "i4": "int4", "u4": "uint4", "u2": "uint2",
+}  # fmt: skip
+"""Types that numpy lacks: the name of openvino -> that of ml_dtypes."""
 
 
 class Compiled:
-    """A compiled model with one inference request."""
+    """A compiled model with one inference request: `model` and `request` are those of openvino."""
 
     def __init__(self, model: Any, properties: Mapping[str, Any] | None = None, device: str = "CPU") -> None:
         """`model` is an openvino.Model; `properties` are added to `PROPERTIES`; None removes a property."""
         merged = {name: value for name, value in {**PROPERTIES, **(properties or {})}.items() if value is not None}
-        self._model = _core().compile_model(model, device, merged)
-        self._request = self._model.create_infer_request()
-
-    @property
-    def facts(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], dict[str, str]]:
-        """For each input all its names, and for each output; the values of the `KNOWN` properties, as text."""
-        return self.input_names, self.output_names, dict(self._values_of(KNOWN))
-
-    @property
-    def input_names(self) -> list[tuple[str, ...]]:
+        self.model = _core().compile_model(model, device, merged)
+        self.request = self.model.create_infer_request()
+        self.input_names = [names_of(port) for port in self.model.inputs]
         """For each input all its names."""
-        return [names_of(port) for port in self._model.inputs]
-
-    @property
-    def output_names(self) -> list[tuple[str, ...]]:
+        self.output_names = [names_of(port) for port in self.model.outputs]
         """For each output all its names, in the order of the model's outputs."""
-        return [names_of(port) for port in self._model.outputs]
+        values: dict[str, str] = {}
+        self.facts = self.input_names, self.output_names, values
+        """For each input all its names, and for each output; the values of the `KNOWN` properties, as text."""
+        for name in KNOWN:
+            with suppress(RuntimeError):  # another device
+                value = self.model.get_property(name)
+                values[name] = value.get_type_name() if hasattr(value, "get_type_name") else str(value)
 
     def run(self, feeds: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, np.ndarray]]:
         """One inference. Returns (name, array) in the order of the model's outputs; the arrays are copies.
@@ -82,40 +69,41 @@ class Compiled:
         `feeds` are arrays by name, or one array for each input in the model's order. Other names are ignored, because
         a converter may drop an unused input. Raises KeyError for an input without a value.
         """
-        for port, array in zip(self._model.inputs, ordered(feeds, self.input_names), strict=True):
-            self._request.set_tensor(port, to_tensor(array, port.get_element_type()))
-        self._request.infer()
-        found = []
-        for port, names in zip(self._model.outputs, self.output_names, strict=True):
-            found.append((names[0], from_tensor(self._request.get_tensor(port))))
-        return found
+        for port, array in zip(self.model.inputs, ordered(feeds, self.input_names), strict=True):
+            self.request.set_tensor(port, to_tensor(array, port.get_element_type()))
+        self.request.infer()
+        ports = zip(self.model.outputs, self.output_names, strict=True)
+        return [(names[0], from_tensor(self.request.get_tensor(port))) for port, names in ports]
 
-    def _values_of(self, properties: Iterable[str]) -> Iterator[tuple[str, str]]:
-        for name in properties:
-            with suppress(RuntimeError):  # another device
-                value = self._model.get_property(name)
-                yield name, value.get_type_name() if hasattr(value, "get_type_name") else str(value)
-
-    def states(self) -> dict[str, np.ndarray]:
-        """The values of the variables by their ids, as the last inference left them; copies."""
-        return {state.name: from_tensor(state.state) for state in self._request.query_state()}
-
-    def reset(self) -> None:
-        """Give all variables their initial values."""
-        for state in self._request.query_state():
-            state.reset()
+    def step(
+        self, feeds: Mapping[str, Any], reset: bool = False, states: bool = True
+    ) -> tuple[list[tuple[str, np.ndarray]], dict[str, np.ndarray]]:
+        """One inference of a model with variables: the outputs, and the value of each variable by its id, if `states`
+        are wanted; copies. `reset` gives all variables their initial values before it."""
+        if reset:
+            self.request.reset_state()
+        outputs, found = self.run(feeds), self.request.query_state() if states else ()
+        return outputs, {state.name: from_tensor(state.state) for state in found}
 
     def again(self) -> None:
         """One more inference with the inputs of the last `run`; the results are not read."""
-        self._request.infer()
+        self.request.infer()
 
-    def profile(self) -> list[Any]:
-        """The time of every node in the last inference, if compiled with the property PERF_COUNT."""
-        return self._request.profiling_info
 
-    def runtime_model(self) -> Any:
-        """The openvino.Model that the device executes: a node has its layer type, precision and original names."""
-        return self._model.get_runtime_model()
+def initial_states(path: str | Path, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The initial values that an IR computes for its variables from the inputs, by their ids; others have none.
+
+    A runtime reports the value of a variable only after an inference, so the inputs of the ReadValues become outputs.
+    """
+    import openvino
+
+    model = read_ir(path)
+    reads = [each for each in model.get_ops() if each.get_type_name() == "ReadValue" and each.get_input_size()]
+    if not reads:
+        return {}
+    values = openvino.Model([each.input_value(0) for each in reads], model.get_parameters(), "initial")
+    found = Compiled(values).run(feeds)
+    return {str(each.get_attributes()["variable_id"]): array for each, (_, array) in zip(reads, found, strict=True)}
 
 
 def ordered(feeds: Mapping[str, Any] | Sequence[Any], inputs: Sequence[tuple[str, ...]]) -> list[Any]:
@@ -208,20 +196,17 @@ def to_tensor(array: Any, element_type: Any) -> Any:
 
     kind = element_type.get_type_name()
     values = np.asarray(array)
-    if kind == "string":
-        text = [v.decode() if isinstance(v, bytes) else str(v) for v in values.ravel().tolist()]
-        tensor = openvino.Tensor(element_type, openvino.Shape(values.shape))
-        if text:
-            tensor.str_data = np.array(text).reshape(values.shape)
-        return tensor
     tensor = openvino.Tensor(element_type, openvino.Shape(values.shape))
     if values.size == 0:
         return tensor
-    if kind in _EXTENDED:
-        raw = np.frombuffer(pack(values.astype(_extended(kind)), _EXTENDED[kind][1]), dtype=np.uint8)
+    if kind == "string":
+        text = [v.decode() if isinstance(v, bytes) else str(v) for v in values.ravel().tolist()]
+        tensor.str_data = np.array(text).reshape(values.shape)
+    elif kind in _EXTENDED:
+        raw = np.frombuffer(pack(values.astype(_extended(kind)), element_type.bitwidth), dtype=np.uint8)
         tensor.data.reshape(-1).view(np.uint8)[:] = raw
-        return tensor
-    tensor.data[...] = values.astype(tensor.data.dtype, copy=False)
+    else:
+        tensor.data[...] = values.astype(tensor.data.dtype, copy=False)
     return tensor
 
 
@@ -236,39 +221,14 @@ def from_tensor(tensor: Any) -> np.ndarray:
         return found
     if kind not in _EXTENDED:
         return np.array(tensor.data, copy=True).reshape(shape)
-    size = int(np.prod(shape))
-    if size == 0:
-        return np.empty(shape, dtype=_extended(kind))
-    return unpack(tensor.data.tobytes(), _extended(kind), _EXTENDED[kind][1], size).reshape(shape)
-
-
-def pack(values: np.ndarray, bits: int) -> bytes:
-    """Elements of fewer than 8 bits share a byte, the first in the lowest bits."""
-    if bits >= 8:
-        return values.tobytes()
-    per_byte = 8 // bits
-    codes = values.ravel().view(np.uint8) & ((1 << bits) - 1)
-    codes = np.concatenate([codes, np.zeros(-codes.size % per_byte, np.uint8)]).reshape(-1, per_byte)
-    shifts = np.arange(per_byte, dtype=np.uint8) * bits
-    return np.bitwise_or.reduce(codes << shifts, axis=1).astype(np.uint8).tobytes()
-
-
-def unpack(data: bytes, dtype: np.dtype, bits: int, size: int) -> np.ndarray:
-    """The elements of a type that numpy lacks, which share bytes below 8 bits."""
-    if bits >= 8:
-        return np.frombuffer(data, dtype=dtype, count=size).copy()
-    shifts = np.arange(8 // bits, dtype=np.uint8) * bits
-    codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts & ((1 << bits) - 1)).ravel()[:size]
-    if dtype.name.startswith("int"):
-        codes = np.where(codes >= 1 << (bits - 1), codes.astype(np.int16) - (1 << bits), codes)
-        return codes.astype(np.int8).astype(dtype)
-    return codes.astype(dtype) if dtype.name.startswith("uint") else codes.astype(np.uint8).view(dtype)
+    data = bytearray(tensor.data.tobytes())
+    return unpack(data, int(np.prod(shape)), tensor.element_type.bitwidth, _extended(kind)).reshape(shape)
 
 
 def _extended(kind: str) -> np.dtype:
     import ml_dtypes
 
-    return np.dtype(getattr(ml_dtypes, _EXTENDED[kind][0]))
+    return np.dtype(getattr(ml_dtypes, _EXTENDED[kind]))
 
 
 def names_of(port: Any) -> tuple[str, ...]:

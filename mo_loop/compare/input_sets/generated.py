@@ -221,11 +221,13 @@ def expression_in(name: str) -> ast.expr | None:
     return found if isinstance(found, ast.BinOp) and all(isinstance(each, allowed) for each in nodes) else None
 
 
-def size_of(name: str, sizes: Mapping[str, int]) -> int:
+def size_of(dim: int | str, sizes: Mapping[str, int]) -> int:
     """The size of a dimension whose name can be an expression."""
-    if name in sizes:
-        return sizes[name]
-    tree = expression_in(name)
+    if isinstance(dim, int):
+        return dim
+    if dim in sizes:
+        return sizes[dim]
+    tree = expression_in(dim)
     return max(0, _computed(tree, sizes)) if tree is not None else SIZES[0][0]
 
 

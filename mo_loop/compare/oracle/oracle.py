@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from onnx.external_data_helper import uses_external_data
 
-from mo_loop.compare.execution.runtime import pack, unpack
 from mo_loop.compare.oracle.oracle_errors import EXACT_OPERATORS
 from mo_loop.compare.results.array_comparison import Named, NamedArray
 from mo_loop.errors import NotComparableError
+from mo_loop.support.packed_elements import pack, unpack
 
 _LEVELS = {
     "none": "ORT_DISABLE_ALL",
@@ -241,7 +241,7 @@ class OnnxRuntime:
                 continue
             size, bits = int(np.prod(value.shape())), _bits(dtype)
             data = ctypes.string_at(value.data_ptr(), -(-size * bits // 8))
-            found.append(unpack(data, dtype, bits, size).reshape(value.shape()))
+            found.append(unpack(data, size, bits, dtype).reshape(value.shape()))
         return found
 
 

@@ -21,7 +21,7 @@ from mo_loop.compare.results.array_comparison import AMPLIFIED, largest_number
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED, Row, Side
 from mo_loop.compare.results.verify_settings import VerifyOptions
 from mo_loop.compare.sides.expected_sets import GIVEN
-from mo_loop.compare.sides.plain_side import PlainSide
+from mo_loop.compare.sides.ir_runs import PlainSide
 from mo_loop.compare.verdict.amplification import amplification, explains
 from mo_loop.compare.verdict.explaining import Pieces, Question, pieces_of
 from mo_loop.options import ConvertOptions
@@ -88,7 +88,7 @@ class Deciding:
         """The side after rows are separated that differ because the model amplifies rounding."""
         found = plain.found
         moves: dict[int, Mapping[str, float]] = {}
-        for number in sorted({number for number, _ in plain.differing}):
+        for number in sorted({row.set for row in side.rows if not row.result}):
             try:
                 feeds = found.sets[number][1]
                 moves[number] = isolated(amplification, str(self.source), feeds, limit=self.settings.limit)

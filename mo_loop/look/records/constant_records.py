@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.graph.tensor import SAMPLE, ArrayTensor, FileTensor, Tensor, unpack
+from mo_loop.graph.tensor import SAMPLE, ArrayTensor, FileTensor, Tensor
+from mo_loop.support.packed_elements import unpack
 from mo_loop.text.literals import show_array
 
 SHOWN = 16
@@ -55,7 +56,7 @@ def _first(tensor: Tensor) -> np.ndarray[Any, Any]:
         return tensor.array().reshape(-1)[:SHOWN]
     data = tensor.sample()[: tensor.dtype.size_of(SHOWN)]
     if tensor.dtype.bits < 8:
-        return unpack(data, SHOWN, tensor.dtype)
+        return unpack(data, SHOWN, tensor.dtype.bits, tensor.dtype.numpy)
     return np.frombuffer(data, tensor.dtype.numpy)
 
 

@@ -66,7 +66,7 @@ def measure(task: Task) -> Found:
         found = [compiled.run(feeds)[0][1] for feeds in case.sets]
     made = Found(max(difference(*each) for each in zip(expected, found, strict=True)))
     if task.python is None:
-        made.products, made.narrow = _products(compiled.runtime_model())
+        made.products, made.narrow = _products(compiled.model.get_runtime_model())
     return made
 
 

@@ -11,7 +11,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.compare.execution.isolated import isolated
-from mo_loop.compare.stepping.stateful_runtime import StateTask, Stepped
+from mo_loop.compare.execution.runtime import compile_ir
 from mo_loop.errors import IrError
 from mo_loop.look.inspection.read import inspect
 from mo_loop.ops.opaque import Opaque
@@ -96,11 +96,11 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 def steps(path: str, feeds: list[dict[str, Any]]) -> list[Any]:
     """In the worker: all outputs and states of the steps, from a reset, twice."""
-    stepped = Stepped(path)
+    compiled = compile_ir(path)
     found = []
     for _ in range(2):
         for place, each in enumerate(feeds):
-            outputs, states = stepped.run(StateTask(each, reset=not place))
+            outputs, states = compiled.step(each, reset=not place)
             found.append([*(array for _, array in outputs), *(states[name] for name in sorted(states))])
     return found
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from mo_loop.api import Model, save_model
+from mo_loop.compare.execution.runtime import Compiled, read_ir
 from mo_loop.compare.results.report import Report
 from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
-from mo_loop.compare.stepping import stepped_side
-from mo_loop.compare.stepping.stateful_runtime import Stepped
+from mo_loop.compare.sides import ir_runs
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, UsageError
 from mo_loop.text import parse
@@ -125,7 +125,7 @@ class TestStatesOfTheCaller:
         self, cell: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ir = with_states(cell, {"state": "next"}, axis=None)
-        monkeypatch.setattr(stepped_side, "STEPPED", Stale)
+        monkeypatch.setattr(ir_runs, "compile_ir", Stale)
         # Sequences of one batch size: the old state fits.
         report = verify(cell, ir, inputs=[{"x": np.full((2, 3), number, np.float32)} for number in (1, 2)])
         assert first(report) == ("the given steps", 1, "y")
@@ -138,11 +138,14 @@ class TestStatesOfTheCaller:
         fail_or_skip([] if report.passed else [as_text(report)])
 
 
-class Stale(Stepped):
+class Stale(Compiled):
     """A device that keeps its states over a reset."""
 
-    def reset(self) -> None:
-        pass
+    def __init__(self, path: str, properties: Any, device: str, _: Any) -> None:
+        super().__init__(read_ir(path), properties, device)
+
+    def step(self, feeds: Any, reset: bool = False, states: bool = True) -> Any:
+        return super().step(feeds, False, states)
 
 
 def steps_of(model: Path, tokens: int) -> list[Mapping[str, Any]]:
@@ -221,7 +224,7 @@ class TestSequences:
     ) -> None:
         source = saved(parsed(SCANNED), tmp_path)
         ir = one_step(source, "x[?,1,2],start")
-        monkeypatch.setattr(stepped_side, "STEPPED", Forgetful)
+        monkeypatch.setattr(ir_runs, "compile_ir", Forgetful)
         assert first(verify(source, ir)) == ("sequence 1", 2, "sums")
 
     def test_given_inputs_are_whole_sequences(self, tmp_path: Path) -> None:
@@ -259,12 +262,11 @@ def test_inputs_of_different_numbers_of_steps_are_refused(tmp_path: Path) -> Non
                inputs=[{name: value.astype(np.float32) for name, value in feeds.items()}])  # fmt: skip
 
 
-class Forgetful(Stepped):
+class Forgetful(Stale):
     """A device that loses its states after each inference."""
 
-    def run(self, task: Any) -> Any:
-        self.reset()
-        return super().run(task)
+    def step(self, feeds: Any, reset: bool = False, states: bool = True) -> Any:
+        return Compiled.step(self, feeds, True, states)
 
 
 class TestReports:

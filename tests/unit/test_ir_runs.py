@@ -5,7 +5,7 @@ from __future__ import annotations
 from mo_loop.compare.execution.isolated import IsolatedError
 from mo_loop.compare.results.array_comparison import ArrayComparison
 from mo_loop.compare.results.report import Row
-from mo_loop.compare.sides.side_run import SideRun
+from mo_loop.compare.sides.ir_runs import SideRun
 
 
 def row(inference: int, difference: float, kind: str = "equal", set_: int = 0) -> Row:
@@ -14,7 +14,7 @@ def row(inference: int, difference: float, kind: str = "equal", set_: int = 0) -
 
 def kept(*rows: Row) -> list[int]:
     run = SideRun("f32")
-    with run:
+    with run.running():
         run.add(rows)
     return [each.inference for each in run.side().rows]
 
@@ -34,7 +34,7 @@ def test_each_set_has_its_own() -> None:
 def test_an_error_of_the_worker_is_the_status() -> None:
     for place, status, said in (("", "not compilable", "boom"), ("inference 0 (a)", "fails", "inference 0 (a): boom")):
         run = SideRun("f32")
-        with run:
+        with run.running():
             if place:
                 run.reaches(place)
             raise IsolatedError("boom", "error")

@@ -1,0 +1,371 @@
+"""Runs of an IR on its device, compared with expected values: one side of a verification.
+
+    plain = PlainSide(found, settings, notes)                      # the ExpectedSets
+    side = plain.ran("f32", Path("model.xml"))                     # all sets on one compiled model
+    other = plain.other("ovc", Path("model.onnx"), folder)         # the IR of another converter
+    side = ran_in_steps(Path("model.xml"), sequences, ...)         # an IR with states: each sequence from a reset
+
+    run = SideRun("f32")
+    with run.running():                              # an IsolatedError ends the block, and becomes the status
+        run.worker = compiled(settings, Path("model.xml"), "f32")
+        run.reaches("inference 0 (generated 0)")
+        run.add(rows_of(...))
+    return run.side()
+
+Leaving the block closes the worker. Of the rows of an output in one set the worst stays. Outputs are compared after
+every inference.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mo_loop.compare.execution.isolated import SERVE, Hosted, IsolatedError, brief
+from mo_loop.compare.execution.runtime import GROUP_SIZE, KNOWN, ReshapeError, compile_ir
+from mo_loop.compare.input_sets.given import save
+from mo_loop.compare.results.array_comparison import Named, largest_number
+from mo_loop.compare.results.output_rows import by_wanted_name, flat, packed, rows_of, unpacked
+from mo_loop.compare.results.report import AGAINST, DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side
+from mo_loop.compare.results.verify_settings import DEFAULT, F32, VerifyOptions, properties_of
+from mo_loop.compare.sides.expected_sets import ExpectedSets, SequenceRun
+from mo_loop.errors import UsageError
+from mo_loop.graph import Graph
+from mo_loop.support.workers import Pool
+from mo_loop.transforms.low_precision.rounded_activations import rounded_products
+
+if TYPE_CHECKING:
+    from mo_loop.compare.layers.heat import Distance
+
+WINDOWS = (
+    "cmp::le(kernel, dim.get_length())",  # a pool
+    "larger than the data shape after padding",  # a convolution
+    "REFLECT padding mode requires", "SYMMETRIC padding mode requires",
+    "The provided frame size is",  # a short-time Fourier transform
+)  # fmt: skip
+"""Texts of the checks of the runtime where a window, or a reflected part, is longer than its input."""
+
+
+def compiled(
+    settings: VerifyOptions, target: Path, precision: str, shared: Pool | None = None, **more: str
+) -> Hosted:
+    """An IR, compiled in a precision for the device, with more properties, in a worker process: one of its own, or that
+    of the `shared` pool."""
+    properties = properties_of(precision, settings.device) | more
+    arguments = (str(target), properties, settings.device, settings.sizes)
+    return Hosted(compile_ir, *arguments, pool=shared, limit=settings.limit, python=settings.python)
+
+
+def worker_pool(settings: VerifyOptions) -> Pool:
+    """The process in which an IR runs."""
+    return Pool(SERVE, limit=settings.limit, python=settings.python)
+
+
+def is_empty(feeds: Mapping[str, Any]) -> bool:
+    """Whether an input has no elements."""
+    return any(np.size(value) == 0 for value in feeds.values() if not isinstance(value, list))
+
+
+class SideRun:
+    """A side of this name. `worker` runs its IR; until an inference is reached, an error means that none compiles."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.worker: Hosted | None = None
+        self._start = time.perf_counter()
+        self._rows: dict[tuple[int, str], Row] = {}
+        self._status, self._place = "not compilable", ""
+        self._message = ""
+
+    def reaches(self, place: str) -> None:
+        """The inference that begins: an error from now on is one of it."""
+        self._status, self._place = "fails", f"{place}: "
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Keep the worst row of each set and output: the first one that differs, else that of the largest difference.
+        """
+        for row in rows:
+            known = self._rows.setdefault((row.set, row.output), row)
+            if known.result and (not row.result or row.result.largest_abs > known.result.largest_abs):
+                self._rows[row.set, row.output] = row
+
+    def side(self) -> Side:
+        """The result."""
+        seconds = time.perf_counter() - self._start
+        return Side(self.name, self._status, self._message, tuple(self._rows.values()), seconds)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The inferences are within. An IsolatedError ends the block, and becomes the status; the worker ends too."""
+        try:
+            yield
+            self._status = PASSED if all(row.result for row in self._rows.values()) else DIFFERS
+        except IsolatedError as error:
+            self._status, self._message = ENDED.get(error.status, self._status), self._place + brief(error)
+            if error.error == ReshapeError.__name__:
+                self._status, self._message = NOT_RESHAPABLE, self._message.partition(": ")[2]
+        finally:
+            if self.worker is not None:
+                self.worker.release()
+
+
+# -- an IR without states
+
+
+@dataclass
+class PlainSide:
+    """Runs IR with the same sets; `notes` get the remarks that do not count as differences.
+
+    By default all sets run forwards and backwards, else those of `numbers`. `pool` is a process that stays after a run
+    for the next one: `sharing` gives one.
+    """
+
+    found: ExpectedSets
+    settings: VerifyOptions
+    notes: list[str]
+    pool: Pool | None = None
+    numbers: Sequence[int] | None = None
+    refused: set[int] = field(default_factory=set)
+    """The sets that the IR which ran last does not run because of their sizes."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """The values of the properties of the device that change numbers, where the IR ran last."""
+    distances: dict[tuple[str, int, str], Distance] = field(default_factory=dict)
+    """The worst distance of an output, by the side and the number of the set; only for a dump."""
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The numbers of the sets in the order of the inferences."""
+        numbers = range(len(self.found.sets))
+        return (*numbers, *reversed(numbers)) if self.numbers is None else tuple(self.numbers)
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """The runs within have one process, until one of them needs a new one."""
+        with worker_pool(self.settings) as self.pool:
+            yield
+        self.pool = None
+
+    def ran(self, precision: str, target: Path, name: str = "") -> Side:
+        """Run an IR and compare."""
+        run = SideRun(name or precision)
+        found: dict[int, Named] = {}
+        self.refused = set()
+        self.distances = {key: each for key, each in self.distances.items() if key[0] != run.name}
+        with run.running():
+            for inference, number in enumerate(self.order):
+                if number in self.refused:
+                    continue
+                run.worker = run.worker or compiled(self.settings, target, precision, shared=self.pool)
+                self.properties = run.worker.facts[2]
+                run.reaches(f"inference {inference} ({self.found.sets[number][0]})")
+                outputs = self._outputs(run, run.worker, number)
+                if outputs is None:
+                    self.refused.add(number)
+                    continue
+                found[number] = outputs
+                self._measure(run.name, number, outputs)
+                expected, of_scale = self.found.expected[number], precision == F32
+                run.add(rows_of(number, inference, expected, outputs, self.settings, self.notes, of_scale=of_scale))
+        save_sets(self.settings.save, run.name, found)
+        return run.side()
+
+    def enlarge(self, target: Path) -> bool:
+        """Replace generated sets that OpenVINO refuses by larger ones; returns whether any could be found.
+
+        The sets that stay refused are as they were. Both runtimes run at once meanwhile.
+        """
+        numbers = [number for number in sorted(self.refused) if not is_empty(self.found.sets[number][1])]
+        if self.settings.inputs or not numbers:
+            return False
+        with closing(self.found.hosted()) as oracle, closing(compiled(self.settings, target, F32)) as ir:
+            return any([self._enlarge(number, oracle, ir) for number in numbers])
+
+    def _enlarge(self, number: int, oracle: Hosted, ir: Hosted) -> bool:
+        found, known = self.found, {name for names in ir.facts[0] for name in names}
+        for sizes, feeds in found.search.candidates(number, above=found.sizes[number]):
+            try:
+                expected = oracle.run(feeds)
+                ir.run(packed(feeds, known))
+            except IsolatedError as error:
+                if error.status != "error":
+                    return False
+                continue
+            found.sets[number] = (found.sets[number][0], feeds)
+            found.expected[number], found.sizes[number] = expected, sizes
+            found.search.fits(sizes)
+            return True
+        return False
+
+    def other(self, converter: str, model: Path, folder: Path) -> Side:
+        """The IR of another converter, which runs in a process of its own and writes to `folder`."""
+        name = f"{AGAINST}{converter}"
+        target = folder / f"{converter}.xml"
+        with Pool(SERVE, limit=self.settings.limit) as pool:
+            outcome = pool.call((convert_with_ovc, (model, target)))
+        if not outcome.ok:
+            return Side(name, ENDED.get(outcome.status, "refused"), outcome.message)
+        return self.ran(F32, target, name)
+
+    def _outputs(self, run: SideRun, worker: Hosted, number: int) -> Named | None:
+        """The outputs for a set; None, with a note, if the runtime refuses its sizes: one is 0, or below a window."""
+        set_name, feeds = self.found.sets[number]
+        known = {name for names in worker.facts[0] for name in names}
+        try:
+            return unpacked(worker.run(packed(feeds, known)), self.found.expected[number])
+        except IsolatedError as error:
+            is_of_size = is_empty(feeds) or any(each in str(error) for each in WINDOWS)
+            if error.status != "error" or not is_of_size:
+                raise
+            # Many operations of the runtime refuse tensors without elements, and windows longer than their input: a
+            # limit, not a difference.
+            self.notes.append(f"OpenVINO ({run.name}) does not run the inputs {set_name}: {brief(error)}")
+            worker.close()  # an inference after one that failed can fail for the same reason
+            run.worker = self.pool = None
+            return None
+
+    def _measure(self, side: str, number: int, found: Named) -> None:
+        """Keep how far the outputs are apart, if a page is to show it."""
+        if self.settings.dump is None:
+            return
+        from mo_loop.compare.layers.heat import distance
+
+        wanted = flat(self.found.expected[number])
+        have = by_wanted_name(wanted, flat(found))
+        for name, expected in wanted:
+            if name not in have:
+                continue
+            measured = distance(expected, have[name], self.settings.rtol, self.settings.atol)
+            known = self.distances.get((side, number, name))
+            if known is None or measured.worst > known.worst:
+                self.distances[side, number, name] = measured
+
+
+def save_sets(folder: Any, side: str, found: Mapping[int, Iterable[tuple[str, Any]]]) -> None:
+    """Write the arrays of each set to a folder, if there is one."""
+    if folder is None:
+        return
+    for number, arrays in found.items():
+        save(Path(folder) / f"set{number}-{side.replace(' ', '-')}.npz", arrays)
+
+
+def convert_with_ovc(source: Path, target: Path, _: Any = None) -> None:
+    """Write the IR of OpenVINO's own converter to `target`, without the processes that it starts for telemetry."""
+    os.environ["CI"] = "true"
+    import openvino
+
+    openvino.save_model(openvino.convert_model(str(source)), str(target), compress_to_fp16=False)
+
+
+@dataclass(frozen=True)
+class DefaultRun:
+    """The output with the largest difference, relative to its largest number; `properties` are the values of those that
+    differ from the run in f32, `error` is why the IR does not run."""
+
+    output: str = ""
+    largest_abs: float = 0.0
+    relative: float = 0.0
+    properties: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields; a difference that is not finite is text."""
+        found = {key: value for key, value in asdict(self).items() if value or isinstance(value, float)}
+        return {key: str(value) if value in (np.inf, -np.inf) else value for key, value in found.items()}
+
+    def __str__(self) -> str:
+        if self.error:
+            return f"with the device's defaults the IR does not run: {self.error}"
+        values = ", ".join(f"{name} is {value}" for name, value in self.properties.items())
+        why = f": {values}" if values else ", whose properties are those of the run in f32"
+        what = f"{self.output} differs by {self.largest_abs:.3g} ({self.relative:.2g} of its largest number)"
+        return f"with the device's defaults, {what if self.output else 'nothing differs'}{why}"
+
+
+def default_run(plain: PlainSide, target: Path, graph: Graph) -> DefaultRun:
+    """Run each set once, but for those whose sizes the runtime does not take. `graph` is that of the IR, `plain` ran it
+    in f32, in a process that may still be there."""
+    found = plain.found
+    order = [number for number in range(len(found.sets)) if number not in plain.refused]
+    again = PlainSide(found, replace(plain.settings, save=None, dump=None), [], plain.pool, order)
+    side = again.ran(DEFAULT, target)
+    if side.status not in (PASSED, DIFFERS):
+        return DefaultRun(error=side.message)
+    worst = DefaultRun()
+    for row in side.rows:
+        largest = np.inf if row.result.kind == "shape" else row.result.largest_abs
+        scale = largest_number(dict(flat(found.expected[row.set])).get(row.output, 0.0))
+        if largest / (scale or 1.0) > worst.relative:
+            worst = DefaultRun(row.output, largest, largest / (scale or 1.0))
+    changed = {name: value for name, value in again.properties.items() if value != KNOWN[name]}
+    if not rounded_products(graph):  # no layer whose activations the device would round
+        changed.pop(GROUP_SIZE, None)
+    return replace(worst, properties=changed)
+
+
+# -- an IR with states
+
+
+def require_stepwise(settings: VerifyOptions) -> None:
+    """UsageError for options that compare single inferences: tensors inside an IR depend on the steps before."""
+    asked = {
+        "--dump": settings.dump is not None, "--layers": settings.layers, "--passes": settings.passes,
+        "--against": bool(settings.against),
+    }  # fmt: skip
+    for flag, is_asked in asked.items():
+        if is_asked:
+            raise UsageError(
+                f"verify does not compare an IR with states with {flag}",
+                why="it runs single inferences, and those of such an IR depend on the ones before",
+                hint="verify the conversion without states (without --stateful and LowLatency2) with it",
+            )  # fmt: skip
+
+
+def ran_in_steps(
+    target: Path, sequences: Sequence[SequenceRun], order: Sequence[int], precision: str, settings: VerifyOptions,
+    notes: list[str],
+) -> Side:  # fmt: skip
+    """Run an IR: the sequences in this order, each from a reset. `notes` get the remarks that do not count as
+    differences."""
+    run = SideRun(precision)
+    steps = [(number, place, step) for number in order for place, step in enumerate(sequences[number].steps, 1)]
+    # Caches that the device fuses with attention are u8 otherwise.
+    more = {"KV_CACHE_PRECISION": F32} if precision == F32 and settings.device.startswith("CPU") else {}
+    with run.running():
+        worker = run.worker = compiled(settings, target, precision, None, **more)
+        for inference, (number, place, step) in enumerate(steps):
+            run.reaches(f"step {place} of {sequences[number].name}")
+            outputs, states = worker.call("step", step.feeds, place == 1, bool(step.states))
+            named = by_wanted_name(step.expected, outputs)
+            wanted, kept = step.wanted(named), _named(step.states)
+            # Otherwise an output lacks, which the comparison reports.
+            found = [*named.items()] if len(outputs) == len(step.expected) else outputs
+            have = [(f"state {name}", _as(value, states.get(name), precision)) for name, value in step.states.items()]
+            for expected, outcome in ((wanted, found), (kept, have)):
+                rows = rows_of(number, inference, expected, outcome, settings, notes)
+                run.add(replace(row, step=place) for row in rows)
+            if settings.save is not None:
+                start = f"sequence{number + 1}-step{place}"
+                files = {"inputs": step.feeds.items(), "onnxruntime": [*wanted, *kept],
+                         precision: [*outputs, *_named(states)]}  # fmt: skip
+                for name, arrays in files.items():
+                    save(Path(settings.save, f"{start}-{name}.npz"), arrays)
+    return run.side()
+
+
+def _named(states: Mapping[str, np.ndarray]) -> Named:
+    return [(f"state {name}", value) for name, value in states.items()]
+
+
+def _as(value: np.ndarray, have: np.ndarray | None, precision: str) -> np.ndarray:
+    """The state `have` of the IR, to compare it with `value`."""
+    have = np.zeros(0, np.float32) if have is None else have
+    if value.ndim == 0 and have.size == 1:
+        have = have.reshape(())  # the CPU device has scalars as tensors of one element
+    return have if precision == F32 else have.astype(value.dtype)
