@@ -8,6 +8,7 @@ import pytest
 from onnx.parser import parse_model
 
 from mo_loop import ops
+from mo_loop.compare.results.verify_settings import VerifyOptions
 from mo_loop.compare.verdict.passes import AGREES, DIFFERS, NOT_RUN, PassDifference, _Trials, changing_pass
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
@@ -124,8 +125,8 @@ def test_weights_of_16_bits_are_told_apart() -> None:
         main (float[4] x) => (float[4] y) <float[4] w = {1.0001, 1.0002, 1.0003, 1.0004}> {
           m = Mul (x, w)  y = Sub (m, x) }""")
     feeds = [{"x": np.ones(4, np.float32)}]
-    assert changing_pass(plain, ConvertOptions(), feeds, rtol=1e-2) is None
-    found = changing_pass(plain, ConvertOptions(compress_to_fp16=True), feeds, rtol=1e-2)
+    assert changing_pass(plain, ConvertOptions(), feeds, settings=VerifyOptions(rtol=1e-2)) is None
+    found = changing_pass(plain, ConvertOptions(compress_to_fp16=True), feeds, settings=VerifyOptions(rtol=1e-2))
     assert found is not None and found.kind == "writing" and "f16" in str(found)
 
 
@@ -138,7 +139,7 @@ def test_weights_of_16_bits_are_told_apart() -> None:
 ])  # fmt: skip
 def test_bisection_skips_what_cannot_be_run(results: list[str], expected: tuple[int, int],
                                             monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:  # fmt: skip
-    trials = _Trials(MODEL, ConvertOptions(), [], [], (None, None), tmp_path, None)
+    trials = _Trials(MODEL, ConvertOptions(), [], [], VerifyOptions(), tmp_path)
     tried: list[int] = []
 
     def run(number: int) -> tuple[str, str]:

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.results.array_comparison import ArrayComparison, Named, NamedArray, compare_all, tolerance_of_ends
+from mo_loop.compare.results.array_comparison import (
+    ArrayComparison,
+    Named,
+    NamedArray,
+    by_wanted_name,
+    compare_all,
+    tolerance_of_ends,
+)
 from mo_loop.compare.results.report import Row
 from mo_loop.compare.results.verify_settings import VerifyOptions
 from mo_loop.graph.types import name_of
@@ -33,14 +40,6 @@ def rows_of(
             notes.append(f"{result.name} is empty on both sides, and {result.message}")
             result = ArrayComparison(result.name)
         yield Row(number, inference, type_text(left), type_text(right), result)
-
-
-def by_wanted_name(wanted: Named, found: Named) -> dict[str, Any]:
-    """The outputs by the names that are wanted; by position where the runtime uses another name of an output."""
-    have = dict(found)
-    if all(name in have for name, _ in wanted):
-        return have
-    return {name: array for (name, _), (_, array) in zip(wanted, found, strict=False)}
 
 
 def type_text(value: Any) -> str:

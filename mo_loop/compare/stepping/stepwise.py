@@ -28,8 +28,7 @@ from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import shapes_of
 from mo_loop.compare.input_sets.given import input_names, read_sets
 from mo_loop.compare.oracle.checked_oracle import Oracle
-from mo_loop.compare.results.array_comparison import Named
-from mo_loop.compare.results.output_rows import by_wanted_name
+from mo_loop.compare.results.array_comparison import Named, by_wanted_name
 from mo_loop.compare.results.report import Side
 from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
 from mo_loop.compare.stepping.cache_steps import PLANS, CacheInputs, CacheStep, StepPlan, reordering

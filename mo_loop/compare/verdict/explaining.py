@@ -166,11 +166,10 @@ def _graph(question: Question, history: History, page: HeatPage | None) -> Graph
 
 def passes_of(question: Question) -> PassDifference | str:
     """The pass that changed the numbers; a sentence if there is none, or it cannot be found."""
-    settings = question.settings
     try:
         found = changing_pass(
-            question.model, question.options, [feeds for _, feeds in question.sets], rtol=settings.rtol,
-            atol=settings.atol, reference=question.reference, sizes=settings.sizes,
+            question.model, question.options, [feeds for _, feeds in question.sets], settings=question.settings,
+            reference=question.reference,
         )  # fmt: skip
     except IsolatedError as error:
         return f"{UNKNOWN}{str(error).splitlines()[0]}"
