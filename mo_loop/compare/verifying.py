@@ -15,7 +15,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any
 
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.compare.input_sets.generated import new_sizes, shapes_of, sizes_text
-from mo_loop.compare.input_sets.given import input_names, save
+from mo_loop.compare.input_sets.given import input_names
 from mo_loop.compare.oracle.graph_edits import cut_model, has_half_weights, of_unknown_sizes, with_half_weights
 from mo_loop.compare.oracle.recorded_conversion import (
     has_preprocessing,
@@ -32,8 +32,9 @@ from mo_loop.compare.oracle.recorded_conversion import (
     with_renamed_ports,
 )
 from mo_loop.compare.packages import require_interpreter, require_packages
+from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import type_text
-from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
+from mo_loop.compare.results.report import DIFFERS, PASSED, InputSet, Report, Side
 from mo_loop.compare.results.verify_settings import F32, VerifyOptions
 from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide, default_run, save_sets
@@ -41,8 +42,7 @@ from mo_loop.compare.sides.side_run import worker_pool
 from mo_loop.compare.stepping.state_variables import has_states
 from mo_loop.compare.stepping.stepwise import Stepwise, require_stepwise
 from mo_loop.compare.verdict.cause import cause_of, notes_about
-from mo_loop.compare.verdict.deciding import Deciding
-from mo_loop.compare.verdict.explaining import UNKNOWN, VANISHES, Pieces, passes_of, pieces_of
+from mo_loop.compare.verdict.deciding import UNKNOWN, Deciding
 from mo_loop.conversion import Conversion
 from mo_loop.errors import NotComparableError, UsageError
 from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
@@ -108,9 +108,9 @@ class _Verification:
         self.notes: list[str] = []
         self.model: OnnxModel = load(str(path), options.allowed_folders)
         require_external_data(self.model)  # ONNX Runtime and onnx read it too
+        self.start = time.perf_counter()
 
     def run(self) -> Report:
-        start = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="mo-loop-") as name:
             folder = Path(name)
             target, converted = self._converted(folder)
@@ -124,7 +124,7 @@ class _Verification:
                         "verify does not compare an IR with states with --sizes", why="its variables have sizes too",
                         hint="convert the model with these sizes: --input",
                     )  # fmt: skip
-                return self._stepwise(target, source, converted, start)
+                return self._stepwise(target, source, converted)
             shapes = {**shapes_of(converted), **settings.sizes}
             found = ExpectedSets(source, self.model, settings, self.notes, shapes)
             with worker_pool(settings) as pool:
@@ -132,40 +132,48 @@ class _Verification:
                 defaults = None
                 if first.status in (PASSED, DIFFERS) and settings.precision == F32:
                     defaults = default_run(plain, settings, target, converted.graph)
-            deciding = Deciding(self.path, source, settings, self.notes)
-            first, pieces = deciding.decided(first, plain)
-            sets, expected, oracle = found.sets, found.expected, found.oracle
-            save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
-            save_sets(settings.save, "onnxruntime", dict(enumerate(expected)))
-            sides = [first]
+            deciding = Deciding(self.path, source, settings, self.notes, plain)
+            sides = [deciding.decided(first)]
+            save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(found.sets)})
+            save_sets(settings.save, "onnxruntime", dict(enumerate(found.expected)))
             sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
             sides += [plain.other(each, self.path, folder) for each in settings.against]
-            layers, passes = self._explained(deciding, sides, plain, pieces)
-            page = self._page(layers)
-            self._save_piece(pieces)
-            cause = self._cause(first, layers, converted, plain, folder)
-        self.notes += notes_about(self.model, converted.graph, oracle, expected)
-        return Report(
-            str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device,
-            tuple(InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in sets),
-            plain.order, tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)),
-            _versions(settings), time.perf_counter() - start, layers, passes, page, cause=cause,
-            sizes={name: sizes_text(each) for name, each in settings.sizes.items()}, pieces=pieces,
-            defaults=defaults,
+            layers, passes = deciding.explained(sides)
+            cause = self._cause(sides[0], layers, converted, plain, folder)
+        page = None if settings.dump is None or str(layers).startswith(UNKNOWN) else Path(settings.dump, "index.html")
+        sets = [InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in found.sets]
+        return self._report(
+            converted, found.oracle, sets, plain.order, sides, found.expected, layers=layers, passes=passes,
+            page=str(page) if page is not None and page.exists() else "", pieces=deciding.pieces, defaults=defaults,
+            cause=cause, sizes={name: sizes_text(each) for name, each in settings.sizes.items()},
         )  # fmt: skip
 
-    def _stepwise(self, target: Path, source: Path, converted: Model, start: float) -> Report:
+    def _stepwise(self, target: Path, source: Path, converted: Model) -> Report:
         """The report for an IR with states."""
+        require_stepwise(self.settings)
+        found = Stepwise(self.path, source, self.model, target, converted, self.settings).compared()
+        self.notes += found.notes
+        return self._report(
+            converted, found.oracle, [each.record for each in found.sequences], found.order, found.sides,
+            [outputs for each in found.sequences for outputs in each.expected],
+            steps=tuple(len(each.steps) for each in found.sequences),
+        )  # fmt: skip
+
+    def _report(
+        self, converted: Model, oracle: str, sets: Iterable[InputSet], order: Sequence[int], sides: Iterable[Side],
+        expected: Iterable[Named], **more: Any,
+    ) -> Report:  # fmt: skip
         settings = self.settings
-        require_stepwise(settings)
-        found = Stepwise(self.path, source, self.model, target, converted, settings).compared()
-        expected = [outputs for each in found.sequences for outputs in each.expected]
-        notes = [*found.notes, *notes_about(self.model, converted.graph, found.oracle, expected)]
+        notes = [*self.notes, *notes_about(self.model, converted.graph, oracle, expected)]
+        versions = {}
+        for package in ("mo_loop", "openvino", "onnxruntime", "onnx", "numpy"):
+            if package != "openvino" or settings.python is None:  # else the IR runs in another release
+                with suppress(PackageNotFoundError):
+                    versions[package] = version(package)
         return Report(
-            str(self.path), "" if self.ir is None else str(self.ir), found.oracle, settings.device,
-            tuple(each.record for each in found.sequences), found.order, tuple(found.sides),
-            (settings.rtol, settings.atol), tuple(dict.fromkeys(notes)), _versions(settings),
-            time.perf_counter() - start, steps=tuple(len(each.steps) for each in found.sequences),
+            str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device, tuple(sets),
+            tuple(order), tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(notes)), versions,
+            time.perf_counter() - self.start, **more,
         )  # fmt: skip
 
     # -- both models
@@ -226,44 +234,6 @@ class _Verification:
             )  # fmt: skip
         return plain, side
 
-    # -- reasons
-
-    def _explained(
-        self, deciding: Deciding, sides: Sequence[Side], plain: PlainSide, pieces: Pieces | None
-    ) -> tuple[Any, Any]:
-        """The first piece that differs and the pass that changed the numbers, if they are wanted and there are any.
-
-        For a page all tensors are compared, whether outputs differ or not. The side is the one in f32, but if it
-        passes, the one in the other precision.
-        """
-        settings = self.settings
-        found: Any = None if pieces is None else pieces.difference
-        own = [side for side in sides if not side.name.startswith(AGAINST)]
-        side = own[-1] if own[0].passed else own[0]
-        wanted = settings.dump is not None or ((settings.layers or settings.passes) and not side.passed)
-        if not wanted or side.status == NOT_RESHAPABLE:
-            return found, None
-        precision = "" if side.name == F32 else side.name
-        if settings.layers and (found is None or settings.dump is not None):
-            if pieces is None or precision or settings.dump is not None:
-                question = deciding.question(side, plain, precision, settings.dump)
-                pieces = pieces_of(question, settings.limit, runs=side.status in (PASSED, DIFFERS))
-            open_ones = f"{UNKNOWN}{'; '.join(pieces.undecided)}" if pieces.undecided else VANISHES
-            found = open_ones if pieces.difference is None else pieces.difference
-        if side.passed or precision:  # passes change the numbers in f32 too
-            return None if side.passed and found == VANISHES else found, None
-        vanishes = found == VANISHES or getattr(found, "vanishes", False)
-        return found, passes_of(deciding.question(side, plain)) if settings.passes or vanishes else None
-
-    def _save_piece(self, pieces: Pieces | None) -> None:
-        """Write the piece that differs, as a model with its inputs, to the folder of `save`."""
-        if self.settings.save is None or pieces is None or pieces.piece is None:
-            return
-        folder, (model, inputs) = Path(self.settings.save), pieces.piece
-        (folder / "piece.onnx").write_bytes(model)
-        save(folder / "piece.npz", inputs.items())
-        self.notes.append(f"{folder / 'piece.onnx'} is the piece that differs, and {folder / 'piece.npz'} its inputs")
-
     def _cause(self, side: Side, layers: Any, converted: Model, plain: PlainSide, folder: Path) -> str:
         """Why outputs differ, where `layers` is wanted."""
         if not self.settings.layers:
@@ -277,27 +247,8 @@ class _Verification:
             save_model(Model(Conversion(options).run(str(self.path))), target, options.compress_to_fp16)
             return plain.ran(F32, target, "exact")
 
-        config = self.options.config
-        disabled = set(config.disabled) if config is not None else set()
+        disabled = set() if self.options.config is None else set(self.options.config.disabled)
         return cause_of(side, layers, converted.graph, disabled, exact)
-
-    def _page(self, layers: Any) -> str:
-        """The path of the page with the differences; empty if there is none, or the comparison ended early."""
-        if self.settings.dump is None or str(layers).startswith(UNKNOWN):
-            return ""
-        page = Path(self.settings.dump) / "index.html"
-        return str(page) if page.exists() else ""
-
-
-def _versions(settings: VerifyOptions) -> dict[str, str]:
-    found = {}
-    openvino = ("openvino",) if settings.python is None else ()
-    for package in ("mo_loop", *openvino, "onnxruntime", "onnx", "numpy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def require_interface(model: OnnxModel, ir: Model, path: str) -> None:
@@ -325,8 +276,5 @@ def _names(port: Any) -> set[str]:
 
 
 def _interface(inputs: Iterable[Any], outputs: Iterable[Any]) -> str:
-    return f"inputs {_listed(inputs)} and outputs {_listed(outputs)}"
-
-
-def _listed(names: Iterable[Any]) -> str:
-    return ", ".join(map(str, names)) or "none"
+    names = [", ".join(map(str, each)) or "none" for each in (inputs, outputs)]
+    return f"inputs {names[0]} and outputs {names[1]}"
