@@ -170,7 +170,7 @@ def sizes_in(model: OnnxModel) -> list[int]:
             for name in node.input[1:2] if node.op_type == "Conv" else ():  # the channels are in groups
                 dims.update((size * integers.get("group", (1,))[0], None) for size in weights.get(name, ())[1:2])
         dims.update(dict.fromkeys(size for shape in weights.values() for size in shape))
-    for values in constant_integers(model.proto.graph).values():
+    for values in constant_integers(model.proto).values():
         found.update(dict.fromkeys((*values, sum(values), math.prod(map(abs, values)))))
     dims.update((dim.dim_value, None) for each in model.proto.graph.input for dim in each.type.tensor_type.shape.dim)
     return [size for size in found | dims if least <= size <= greatest][:count]
