@@ -33,8 +33,7 @@ from mo_loop.compare.oracle.recorded_conversion import (
 )
 from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.array_comparison import Named
-from mo_loop.compare.results.output_rows import type_text
-from mo_loop.compare.results.report import DIFFERS, PASSED, InputSet, Report, Side
+from mo_loop.compare.results.report import DIFFERS, PASSED, InputSet, Report, Side, type_text
 from mo_loop.compare.results.verify_settings import F32, VerifyOptions
 from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide, default_run, save_sets

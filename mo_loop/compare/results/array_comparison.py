@@ -4,18 +4,21 @@ Shapes are compared exactly. Integers, booleans and strings are compared exactly
 equals NaN and an infinity equals itself:
 
     |actual - expected| <= atol + rtol * |expected|         rtol 1e-3, atol 1e-5; both 1e-2 for 16 bits and fewer
+
+A sequence is a list in ONNX, and a pair of tensors in the IR (`sequence_io="packed"`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mo_loop.graph.types import name_of
+from mo_loop.support.packed_sequences import pack_sequence, unpack_sequence
 
 RTOL, ATOL, SMALL_FLOAT = 1e-3, 1e-5, 1e-2
 
@@ -132,6 +135,46 @@ def by_wanted_name(wanted: Sequence[NamedArray], found: Sequence[NamedArray]) ->
     if all(name in have for name, _ in wanted):
         return have
     return {name: array for (name, _), (_, array) in zip(wanted, found, strict=False)}
+
+
+def packed(feeds: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
+    """The arrays for an IR with inputs of these names: a sequence `s` becomes `s.data` and `s.shapes`."""
+    found: dict[str, Any] = {}
+    for name, value in feeds.items():
+        if isinstance(value, list) and f"{name}.data" in known:
+            found[f"{name}.data"], found[f"{name}.shapes"] = pack_sequence(value)
+        else:
+            found[name] = value
+    return found
+
+
+def unpacked(found: Named, expected: Named) -> Named:
+    """The outputs of an IR, with the lists of packed sequences."""
+    have = dict(found)
+    names = [name for name, value in expected if isinstance(value, list) and f"{name}.data" in have]
+    if not names:
+        return found
+    lists = {}
+    for name, value in expected:
+        if name in names:
+            scalars = bool(value) and np.ndim(value[0]) == 0
+            lists[name] = unpack_sequence(have[f"{name}.data"], have[f"{name}.shapes"], scalars=scalars)
+    rest = [(name, value) for name, value in found if name.rpartition(".")[0] not in names]
+    return [*lists.items(), *rest]
+
+
+def flat(named: Iterable[NamedArray]) -> Named:
+    """The arrays; of a list its elements and its length, of an absent optional nothing."""
+    found: Named = []
+    for name, value in named:
+        if value is None:
+            continue
+        if not isinstance(value, list):
+            found.append((name, value))
+            continue
+        found.append((f"length of {name}", np.asarray(len(value))))
+        found += [(f"{name}[{place}]", each) for place, each in enumerate(value)]
+    return found
 
 
 def is_limited(expected: Any, actual: Any) -> bool:

@@ -7,12 +7,23 @@ print(report)                             # mo_loop/compare/results/report_forma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from typing import Any
 
-from mo_loop.compare.results.array_comparison import ArrayComparison
+import numpy as np
+
+from mo_loop.compare.results.array_comparison import (
+    ArrayComparison,
+    Named,
+    by_wanted_name,
+    compare_all,
+    flat,
+    tolerance_of_ends,
+)
+from mo_loop.compare.results.verify_settings import VerifyOptions
+from mo_loop.graph.types import name_of
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 PASSED, DIFFERS = "passed", "differs"
@@ -58,6 +69,41 @@ class Row:
     def output(self) -> str:
         """The name of the output."""
         return self.result.name
+
+
+def rows_of(
+    number: int, inference: int, expected: Named, found: Named, settings: VerifyOptions, notes: list[str],
+    *, of_scale: bool = False,
+) -> Iterator[Row]:  # fmt: skip
+    """A row for each expected output of the set of this number; `notes` get the remarks that do not count as
+    differences. With `of_scale` the absolute tolerance is relative to the largest number of an output."""
+    wanted, found = flat(expected), flat(found)
+    have, by_name = by_wanted_name(wanted, found), dict(wanted)
+    tolerances = settings.tolerances
+    if of_scale and not settings.has_tolerance:
+        tolerances = {name: tolerance_of_ends(value) for name, value in wanted if isinstance(value, np.ndarray)}
+    for result in compare_all(wanted, found, rtol=settings.rtol, atol=settings.atol, tolerances=tolerances):
+        left, right = by_name.get(result.name), have.get(result.name)
+        if result.kind == "shape" and np.size(np.asarray(left)) == np.size(np.asarray(right)) == 0:
+            # ONNX Runtime writes 0 for dimensions that it cannot infer, if there was no iteration.
+            notes.append(f"{result.name} is empty on both sides, and {result.message}")
+            result = ArrayComparison(result.name)
+        yield Row(number, inference, type_text(left), type_text(right), result)
+
+
+def type_text(value: Any) -> str:
+    """Element type and shape of an array, as the report spells them."""
+    if isinstance(value, list):
+        return f"list of {len(value)}"
+    if value is None:
+        return "none"
+    array = np.asarray(value)
+    return f"{name_of(array.dtype)}[{','.join(map(str, array.shape))}]"
+
+
+def shape_in(text: str) -> list[int]:
+    """The shape in a text of `type_text`."""
+    return [int(size) for size in text.partition("[")[2].rstrip("]").split(",") if size]
 
 
 @dataclass(frozen=True)

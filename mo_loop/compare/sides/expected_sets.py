@@ -20,9 +20,8 @@ from mo_loop.compare.input_sets.generated import Generator, Known, sizes_text
 from mo_loop.compare.input_sets.given import read_outputs, read_sets, take_outputs
 from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError, misshapen_by
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
-from mo_loop.compare.results.array_comparison import Named, compare_all
-from mo_loop.compare.results.output_rows import packed, shape_in
-from mo_loop.compare.results.report import Row
+from mo_loop.compare.results.array_comparison import Named, compare_all, packed
+from mo_loop.compare.results.report import Row, shape_in
 from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
 from mo_loop.compare.sides.side_run import compiled, is_empty
 from mo_loop.errors import InputError, NotComparableError

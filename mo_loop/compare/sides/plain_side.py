@@ -18,9 +18,8 @@ import numpy as np
 from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief
 from mo_loop.compare.execution.runtime import GROUP_SIZE, KNOWN
 from mo_loop.compare.input_sets.given import save
-from mo_loop.compare.results.array_comparison import Named, by_wanted_name, largest_number
-from mo_loop.compare.results.output_rows import flat, packed, rows_of, unpacked
-from mo_loop.compare.results.report import AGAINST, DIFFERS, ENDED, PASSED, Side
+from mo_loop.compare.results.array_comparison import Named, by_wanted_name, flat, largest_number, packed, unpacked
+from mo_loop.compare.results.report import AGAINST, DIFFERS, ENDED, PASSED, Side, rows_of
 from mo_loop.compare.results.verify_settings import DEFAULT, F32, VerifyOptions
 from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.side_run import SideRun, compiled, is_empty

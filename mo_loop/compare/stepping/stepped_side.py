@@ -12,8 +12,7 @@ import numpy as np
 from mo_loop.compare.execution.isolated import Hosted
 from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.results.array_comparison import Named, by_wanted_name
-from mo_loop.compare.results.output_rows import rows_of, type_text
-from mo_loop.compare.results.report import InputSet, Row, Side
+from mo_loop.compare.results.report import InputSet, Row, Side, rows_of, type_text
 from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
 from mo_loop.compare.sides.side_run import SideRun, compiled
 from mo_loop.compare.stepping.stateful_runtime import StateTask, Stepped

@@ -22,8 +22,8 @@ from mo_loop.api import Model, save_model
 from mo_loop.compare.execution.isolated import brief, isolated
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.oracle.checked_oracle import values_of_sets
-from mo_loop.compare.results.array_comparison import Named
-from mo_loop.compare.results.output_rows import packed, rows_of, unpacked
+from mo_loop.compare.results.array_comparison import Named, packed, unpacked
+from mo_loop.compare.results.report import rows_of
 from mo_loop.compare.results.verify_settings import VerifyOptions
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError

@@ -13,8 +13,7 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.processor import instruction_set
 from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError
 from mo_loop.compare.results.array_comparison import compare
-from mo_loop.compare.results.output_rows import shape_in
-from mo_loop.compare.results.report import Row, Side
+from mo_loop.compare.results.report import Row, Side, shape_in
 from mo_loop.compare.results.report_formats import as_text
 from mo_loop.compare.verdict.cause import cause_of
 from mo_loop.compare.verdict.deciding import NOT_REPRODUCED
