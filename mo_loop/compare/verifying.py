@@ -14,8 +14,8 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -79,28 +79,20 @@ def verified(model: Any, settings: VerifyOptions) -> Report:
         from mo_loop.look.dump.run_folder import RunFolder
 
         RunFolder(settings.dump).begin()
-    with _as_file(model) as path:
-        return _Verification(path, settings).run()
-
-
-@contextmanager
-def _as_file(model: Any) -> Iterator[Path]:
-    """The path of the model; one in memory is written to a temporary file."""
-    if isinstance(model, str | os.PathLike):
-        yield Path(model)
-        return
     with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
+        if isinstance(model, str | os.PathLike):
+            return _Verification(Path(model), settings, Path(folder)).run()
         path = Path(folder, "model.onnx")
-        data = model if isinstance(model, bytes | bytearray | memoryview) else model.SerializeToString()
-        path.write_bytes(bytes(data))
-        yield path
+        path.write_bytes(model.SerializeToString() if hasattr(model, "SerializeToString") else model)
+        return _Verification(path, settings, Path(folder)).run()
 
 
 class _Verification:
     """One run of `verify`."""
 
-    def __init__(self, path: Path, settings: VerifyOptions) -> None:
-        self.path = path
+    def __init__(self, path: Path, settings: VerifyOptions, folder: Path) -> None:
+        """`folder` is for the files of the comparison."""
+        self.path, self.folder = path, folder
         self.ir = None if settings.ir is None else Path(settings.ir)
         self.options = options = ConvertOptions.of(settings.options)
         self.settings = settings
@@ -110,41 +102,38 @@ class _Verification:
         self.start = time.perf_counter()
 
     def run(self) -> Report:
-        with tempfile.TemporaryDirectory(prefix="mo-loop-") as name:
-            folder = Path(name)
-            target, converted = self._converted(folder)
-            sizes = self.settings.sizes
-            source = self._reference(folder, converted, any_sizes=sizes is not None)
-            given = {} if sizes is None else new_sizes(sizes, self.model, converted)
-            self.settings = settings = replace(self.settings, sizes=given)
-            if has_states(converted.graph):
-                if sizes is not None:
-                    raise UsageError(
-                        "verify does not compare an IR with states with --sizes", why="its variables have sizes too",
-                        hint="convert the model with these sizes: --input",
-                    )  # fmt: skip
-                return self._stepwise(target, source, converted)
-            shapes = {**shapes_of(converted), **settings.sizes}
-            found = ExpectedSets(source, self.model, settings, self.notes, shapes)
-            with worker_pool(settings) as pool:
-                plain, first = self._ran(found, target, pool)
-                defaults = None
-                if first.status in (PASSED, DIFFERS) and settings.precision == F32:
-                    defaults = default_run(plain, settings, target, converted.graph)
-            deciding = Deciding(self.path, source, settings, self.notes, plain)
-            sides = [deciding.decided(first)]
-            save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(found.sets)})
-            save_sets(settings.save, "onnxruntime", dict(enumerate(found.expected)))
-            sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
-            sides += [plain.other(each, self.path, folder) for each in settings.against]
-            layers, passes = deciding.explained(sides)
-            cause = self._cause(sides[0], layers, converted, plain, folder)
+        target, converted = self._converted()
+        sizes = self.settings.sizes
+        source = self._reference(converted, any_sizes=sizes is not None)
+        given = {} if sizes is None else new_sizes(sizes, self.model, converted)
+        self.settings = settings = replace(self.settings, sizes=given)
+        if has_states(converted.graph):
+            if sizes is not None:
+                raise UsageError(
+                    "verify does not compare an IR with states with --sizes", why="its variables have sizes too",
+                    hint="convert the model with these sizes: --input",
+                )  # fmt: skip
+            return self._stepwise(target, source, converted)
+        found = ExpectedSets(source, self.model, settings, self.notes, {**shapes_of(converted), **settings.sizes})
+        with worker_pool(settings) as pool:
+            plain, first = self._ran(found, target, pool)
+            defaults = None
+            if first.status in (PASSED, DIFFERS) and settings.precision == F32:
+                defaults = default_run(plain, settings, target, converted.graph)
+        deciding = Deciding(self.path, source, settings, self.notes, plain)
+        sides = [deciding.decided(first)]
+        save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(found.sets)})
+        save_sets(settings.save, "onnxruntime", dict(enumerate(found.expected)))
+        sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
+        sides += [plain.other(each, self.path, self.folder) for each in settings.against]
+        layers, passes = deciding.explained(sides)
         page = None if settings.dump is None or str(layers).startswith(UNKNOWN) else Path(settings.dump, "index.html")
         sets = [InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in found.sets]
         return self._report(
             converted, found.oracle, sets, plain.order, sides, found.expected, layers=layers, passes=passes,
             page=str(page) if page is not None and page.exists() else "", pieces=deciding.pieces, defaults=defaults,
-            cause=cause, sizes={name: sizes_text(each) for name, each in settings.sizes.items()},
+            cause=self._cause(sides[0], layers, converted, plain) if settings.layers else "",
+            sizes={name: sizes_text(each) for name, each in settings.sizes.items()},
         )  # fmt: skip
 
     def _stepwise(self, target: Path, source: Path, converted: Model) -> Report:
@@ -177,7 +166,7 @@ class _Verification:
 
     # -- both models
 
-    def _converted(self, folder: Path) -> tuple[Path, Model]:
+    def _converted(self) -> tuple[Path, Model]:
         """The path of the IR, and its graph."""
         if self.ir is not None:
             if self.ir.suffix.lower() == ".onnx":
@@ -188,12 +177,11 @@ class _Verification:
             given = read_model(self.ir, limits=self.options.limits)
             require_interface(self.model, given, str(self.ir))
             return self.ir, given
-        converted = Model(Conversion(self.options).run(str(self.path)))
-        target = folder / "model.xml"
-        save_model(converted, target, self.options.compress_to_fp16)
+        target = self.folder / "model.xml"
+        converted = self._written(self.options, target)
         return target, read_model(target) if self.options.compress_to_fp16 else converted
 
-    def _reference(self, folder: Path, converted: Model, *, any_sizes: bool) -> Path:
+    def _reference(self, converted: Model, *, any_sizes: bool) -> Path:
         """The file that ONNX Runtime runs: the model with the parameters of the conversion, as the IR records them."""
         ir = converted.graph
         # ONNX Runtime runs whole sequences, of which an IR with states takes steps of the recorded sizes.
@@ -212,7 +200,7 @@ class _Verification:
             proto = with_preprocessing(proto, ir)
         if has_half_weights(ir):
             proto = with_half_weights(proto, ir) or proto
-        path = folder / "reference.onnx"
+        path = self.folder / "reference.onnx"
         path.write_bytes((of_unknown_sizes(proto) if any_sizes else proto).SerializeToString())
         self.model = load(str(path))
         return path
@@ -229,25 +217,28 @@ class _Verification:
             side = plain.ran(F32, target)
         if side.passed and not side.rows:
             raise NotComparableError(
-                "nothing could be compared", why=self.notes[-1], hint="give inputs: --input-data FILE.npz", 
+                "nothing could be compared", why=self.notes[-1], hint="give inputs: --input-data FILE.npz"
             )  # fmt: skip
         return plain, side
 
-    def _cause(self, side: Side, layers: Any, converted: Model, plain: PlainSide, folder: Path) -> str:
-        """Why outputs differ, where `layers` is wanted."""
-        if not self.settings.layers:
-            return ""
+    def _cause(self, side: Side, layers: Any, converted: Model, plain: PlainSide) -> str:
+        """The reason why outputs differ."""
 
         def exact() -> Side | None:
             if self.options.quantization == "exact":
                 return None
-            target = folder / "exact.xml"
-            options = replace(self.options, quantization="exact")
-            save_model(Model(Conversion(options).run(str(self.path))), target, options.compress_to_fp16)
+            target = self.folder / "exact.xml"
+            self._written(replace(self.options, quantization="exact"), target)
             return plain.ran(F32, target, "exact")
 
         disabled = set() if self.options.config is None else set(self.options.config.disabled)
         return cause_of(side, layers, converted.graph, disabled, exact)
+
+    def _written(self, options: ConvertOptions, target: Path) -> Model:
+        """The conversion with these options, which is written to a file."""
+        converted = Model(Conversion(options).run(str(self.path)))
+        save_model(converted, target, options.compress_to_fp16)
+        return converted
 
 
 def require_interface(model: OnnxModel, ir: Model, path: str) -> None:
@@ -259,21 +250,13 @@ def require_interface(model: OnnxModel, ir: Model, path: str) -> None:
     if has_states(ir.graph):
         return
     inputs, outputs = input_names(model), [entry.name for entry in model.proto.graph.output]
-    foreign = [port for port in ir.inputs if not _names(port).intersection(inputs)]
-    common = [port for port in ir.outputs if _names(port).intersection(outputs)]
+    foreign = [port for port in ir.inputs if not {str(port), *port.names}.intersection(inputs)]
+    common = [port for port in ir.outputs if {str(port), *port.names}.intersection(outputs)]
     is_short = len(ir.inputs) != len(inputs) or len(ir.outputs) != len(outputs)
     if (foreign and is_short) or not (common or len(ir.outputs) == len(outputs)):
+        names = [", ".join(map(str, each)) or "none" for each in (inputs, outputs, ir.inputs, ir.outputs)]
         raise UsageError(
             f"{path} is not the IR of this model",
-            why=f"the model has {_interface(inputs, outputs)}, the IR has {_interface(ir.inputs, ir.outputs)}",
+            why="the model has inputs {} and outputs {}, the IR has inputs {} and outputs {}".format(*names),
             hint="give the IR of this model, or none: then the model is converted",
         )
-
-
-def _names(port: Any) -> set[str]:
-    return {str(port), *port.names}
-
-
-def _interface(inputs: Iterable[Any], outputs: Iterable[Any]) -> str:
-    names = [", ".join(map(str, each)) or "none" for each in (inputs, outputs)]
-    return f"inputs {names[0]} and outputs {names[1]}"

@@ -156,15 +156,14 @@ def _uses(graph: Any, name: str) -> Iterator[tuple[Any, str, int]]:
 
 def _length(node: Any, port: int, tables: dict[str, tuple[int, ...]]) -> int | None:
     """The length of the constant dimension that an index selects from."""
+    if node.op_type == "EmbedLayerNormalization":  # the tables of words and segments; that of positions is between them
+        return next(iter(tables.get(node.input[2 + 2 * port], ())), None)
     shape = tables.get(node.input[0]) if port else None
     if not shape:
         return None
-    axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
     if node.op_type.endswith("ND"):
         return min(shape)
-    if node.op_type == "EmbedLayerNormalization":
-        table = tables.get(node.input[2 + port])
-        return table[0] if table else None
+    axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
     return shape[axis] if -len(shape) <= axis < len(shape) else None
 
 

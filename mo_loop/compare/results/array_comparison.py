@@ -150,17 +150,12 @@ def packed(feeds: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
 
 def unpacked(found: Named, expected: Named) -> Named:
     """The outputs of an IR, with the lists of packed sequences."""
-    have = dict(found)
-    names = [name for name, value in expected if isinstance(value, list) and f"{name}.data" in have]
-    if not names:
-        return found
-    lists = {}
+    rest, lists = dict(found), {}
     for name, value in expected:
-        if name in names:
+        if isinstance(value, list) and f"{name}.data" in rest:
             scalars = bool(value) and np.ndim(value[0]) == 0
-            lists[name] = unpack_sequence(have[f"{name}.data"], have[f"{name}.shapes"], scalars=scalars)
-    rest = [(name, value) for name, value in found if name.rpartition(".")[0] not in names]
-    return [*lists.items(), *rest]
+            lists[name] = unpack_sequence(rest.pop(f"{name}.data"), rest.pop(f"{name}.shapes"), scalars=scalars)
+    return [*lists.items(), *rest.items()] if lists else found
 
 
 def flat(named: Iterable[NamedArray]) -> Named:

@@ -171,7 +171,7 @@ class Deciding:
         rounding."""
         found = self.plain.found
         moves: dict[int, Mapping[str, float]] = {}
-        for number in sorted({number for number, _ in self.plain.differing}):
+        for number in sorted({row.set for row in side.rows if not row.result}):
             try:
                 feeds = found.sets[number][1]
                 moves[number] = isolated(amplification, str(self.source), feeds, limit=self.settings.limit)
@@ -179,7 +179,11 @@ class Deciding:
                 self.notes.append(f"whether the model amplifies rounding is not known: {brief(error)}")
         rows = []
         for row in side.rows:
-            if not row.result and _is_amplified(row, moves.get(row.set, {}), loses_nan):
+            kind, moved = row.result.kind, moves.get(row.set, {})
+            is_explained = kind == "shape" and math.isinf(moved.get(row.output, 0.0))
+            if kind == "values":
+                is_explained = loses_nan or explains(moved, row.output, row.result.largest_abs)
+            if is_explained:
                 expected = dict(found.expected[row.set]).get(row.output)
                 row = replace(row, result=replace(row.result, kind=AMPLIFIED, message=_words(row, expected)))
             rows.append(row)
@@ -228,12 +232,6 @@ class Deciding:
 def is_of_runtime(layers: Any) -> bool:
     """Whether the answer of `--layers` is that every tensor is right when it is computed alone."""
     return layers == NOT_REPRODUCED or getattr(layers, "vanishes", False)
-
-
-def _is_amplified(row: Row, moves: Mapping[str, float], loses_nan: bool) -> bool:
-    if row.result.kind == "shape":
-        return math.isinf(moves.get(row.output, 0.0))
-    return row.result.kind == "values" and (loses_nan or explains(moves, row.output, row.result.largest_abs))
 
 
 def _words(row: Row, expected: Any) -> str:

@@ -38,6 +38,13 @@ Feeds = Mapping[str, Any]
 AGREES, DIFFERS, NOT_RUN = "agrees", "differs", "cannot be run"
 PASS, RANGE, TRANSLATION, WRITING, SWITCHED_OFF = "pass", "range", "translation", "writing", "switched off"
 
+FIRST_LINES = {
+    PASS: "The pass {} changes the numbers: they agree before it and differ after it.",
+    RANGE: "One of these passes changes the numbers, and the IR cannot be run between them: {}.",
+    TRANSLATION: "The numbers differ before any pass: the translation of a node is wrong, or the runtime is.",
+    WRITING: "The numbers differ because the weights are stored as f16.",
+    SWITCHED_OFF: "The numbers agree if {} {}.",
+}
 WITHOUT = {
     AGREES: "Without it, the numbers agree.",
     DIFFERS: "Without it, the numbers differ, too.",
@@ -71,7 +78,8 @@ class PassDifference:
         return {**asdict(self), "passes": list(self.passes), "rules": list(self.rules), "runs": runs}
 
     def __str__(self) -> str:
-        lines = [self._first_line(), f"  {self.difference}."]
+        switched = "run: they are switched off" if len(self.passes) > 1 else "runs: it is switched off"
+        lines = [FIRST_LINES[self.kind].format(", ".join(self.passes), switched), f"  {self.difference}."]
         if self.rules:
             lines.append(f"  Without the rule {' or '.join(self.rules)} in it, the numbers agree.")
         elif self.without:
@@ -80,19 +88,6 @@ class PassDifference:
             lines.append(f"  After {name} the IR cannot be run: {why}.")
         lines.append(f"  The IR was run after {sum(result != NOT_RUN for *_, result in self.runs)} steps.")
         return "\n".join(map(printable, lines))
-
-    def _first_line(self) -> str:
-        names = ", ".join(self.passes)
-        if self.kind == PASS:
-            return f"The pass {names} changes the numbers: they agree before it and differ after it."
-        if self.kind == RANGE:
-            return f"One of these passes changes the numbers, and the IR cannot be run between them: {names}."
-        if self.kind == TRANSLATION:
-            return "The numbers differ before any pass: the translation of a node is wrong, or the runtime is."
-        if self.kind == WRITING:
-            return "The numbers differ because the weights are stored as f16."
-        some = "they are" if len(self.passes) > 1 else "it is"
-        return f"The numbers agree if {names} run{'' if len(self.passes) > 1 else 's'}: {some} switched off."
 
 
 def changing_pass(
