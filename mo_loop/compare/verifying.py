@@ -127,13 +127,17 @@ class _Verification:
         sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
         sides += [plain.other(each, self.path, self.folder) for each in settings.against]
         layers, passes = deciding.explained(sides)
+
+        def run(options: ConvertOptions) -> Side:
+            return plain.ran(F32, self._written(options, "exact.xml")[0], "exact")
+
+        cause = cause_of(sides[0], layers, converted.graph, self.options, run) if settings.layers else ""
         page = None if settings.dump is None or str(layers).startswith(UNKNOWN) else Path(settings.dump, "index.html")
         sets = [InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in found.sets]
         return self._report(
             converted, found.oracle, sets, plain.order, sides, found.expected, layers=layers, passes=passes,
             page=str(page) if page is not None and page.exists() else "", pieces=deciding.pieces, defaults=defaults,
-            cause=self._cause(sides[0], layers, converted, plain) if settings.layers else "",
-            sizes={name: sizes_text(each) for name, each in settings.sizes.items()},
+            cause=cause, sizes={name: sizes_text(each) for name, each in settings.sizes.items()},
         )  # fmt: skip
 
     def _stepwise(self, target: Path, source: Path, converted: Model) -> Report:
@@ -177,8 +181,7 @@ class _Verification:
             given = read_model(self.ir, limits=self.options.limits)
             require_interface(self.model, given, str(self.ir))
             return self.ir, given
-        target = self.folder / "model.xml"
-        converted = self._written(self.options, target)
+        target, converted = self._written(self.options, "model.xml")
         return target, read_model(target) if self.options.compress_to_fp16 else converted
 
     def _reference(self, converted: Model, *, any_sizes: bool) -> Path:
@@ -221,24 +224,11 @@ class _Verification:
             )  # fmt: skip
         return plain, side
 
-    def _cause(self, side: Side, layers: Any, converted: Model, plain: PlainSide) -> str:
-        """The reason why outputs differ."""
-
-        def exact() -> Side | None:
-            if self.options.quantization == "exact":
-                return None
-            target = self.folder / "exact.xml"
-            self._written(replace(self.options, quantization="exact"), target)
-            return plain.ran(F32, target, "exact")
-
-        disabled = set() if self.options.config is None else set(self.options.config.disabled)
-        return cause_of(side, layers, converted.graph, disabled, exact)
-
-    def _written(self, options: ConvertOptions, target: Path) -> Model:
-        """The conversion with these options, which is written to a file."""
-        converted = Model(Conversion(options).run(str(self.path)))
+    def _written(self, options: ConvertOptions, name: str) -> tuple[Path, Model]:
+        """The conversion with these options, and the file to which it is written."""
+        converted, target = Model(Conversion(options).run(str(self.path))), self.folder / name
         save_model(converted, target, options.compress_to_fp16)
-        return converted
+        return target, converted
 
 
 def require_interface(model: OnnxModel, ir: Model, path: str) -> None:

@@ -1,7 +1,9 @@
 """changing_pass: which pass of a conversion changed the numbers."""
 
 import json
-from typing import Any
+import tempfile
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -9,11 +11,16 @@ from onnx.parser import parse_model
 
 from mo_loop import ops
 from mo_loop.compare.results.verify_settings import VerifyOptions
-from mo_loop.compare.verdict.passes import AGREES, DIFFERS, NOT_RUN, PassDifference, _Trials, changing_pass
+from mo_loop.compare.sides.expected_sets import ExpectedSets
+from mo_loop.compare.sides.plain_side import PlainSide
+from mo_loop.compare.verdict import passes
+from mo_loop.compare.verdict.passes import AGREES, DIFFERS, NOT_RUN, PassDifference, _Trials
+from mo_loop.frontend.model import load
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.function_pass import FunctionPass
+from tests.cli.commands import saved
 
 MODEL = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
     main (float[3,4] x, float[T,3,4] z) => (float[3,4] y, float[T,3,4] parts) {
@@ -60,6 +67,14 @@ def at(place: str, *passes: type[FunctionPass]) -> Any:
                 extensions.add_pass(each(), after=place)
 
     return register
+
+
+def changing_pass(model: Any, options: ConvertOptions, feeds: list[Any], **more: Any) -> PassDifference | None:
+    settings = VerifyOptions(inputs=feeds, **more)
+    with tempfile.TemporaryDirectory() as folder:
+        path = saved(model, Path(folder))
+        found = ExpectedSets(path, load(str(path)), settings, [], {})
+        return passes.changing_pass(str(path), options, PlainSide(found, settings, []))
 
 
 def test_right_numbers_have_no_changing_pass() -> None:
@@ -125,8 +140,8 @@ def test_weights_of_16_bits_are_told_apart() -> None:
         main (float[4] x) => (float[4] y) <float[4] w = {1.0001, 1.0002, 1.0003, 1.0004}> {
           m = Mul (x, w)  y = Sub (m, x) }""")
     feeds = [{"x": np.ones(4, np.float32)}]
-    assert changing_pass(plain, ConvertOptions(), feeds, settings=VerifyOptions(rtol=1e-2)) is None
-    found = changing_pass(plain, ConvertOptions(compress_to_fp16=True), feeds, settings=VerifyOptions(rtol=1e-2))
+    assert changing_pass(plain, ConvertOptions(), feeds, rtol=1e-2) is None
+    found = changing_pass(plain, ConvertOptions(compress_to_fp16=True), feeds, rtol=1e-2)
     assert found is not None and found.kind == "writing" and "f16" in str(found)
 
 
@@ -139,7 +154,7 @@ def test_weights_of_16_bits_are_told_apart() -> None:
 ])  # fmt: skip
 def test_bisection_skips_what_cannot_be_run(results: list[str], expected: tuple[int, int],
                                             monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:  # fmt: skip
-    trials = _Trials(MODEL, ConvertOptions(), [], [], VerifyOptions(), tmp_path)
+    trials = _Trials(MODEL, ConvertOptions(), cast(PlainSide, None), tmp_path)
     tried: list[int] = []
 
     def run(number: int) -> tuple[str, str]:

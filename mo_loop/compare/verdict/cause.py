@@ -4,6 +4,7 @@ and the limits of a comparison with ONNX Runtime, in sentences for the report.""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -18,15 +19,18 @@ from mo_loop.compare.verdict.deciding import is_of_runtime
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs
 from mo_loop.graph import Graph
+from mo_loop.options import ConvertOptions
 from mo_loop.transforms.low_precision.saturation import integer_layers
 from mo_loop.transforms.pipelines import avoided_gaps
 
 
-def cause_of(side: Side, layers: Any, graph: Graph, disabled: set[str], exact: Callable[[], Side | None]) -> str:
+def cause_of(
+    side: Side, layers: Any, graph: Graph, options: ConvertOptions, run: Callable[[ConvertOptions], Side]
+) -> str:
     """The cause of the difference of a side; empty if it has none, or fails.
 
-    `layers` is the answer of `--layers`, `disabled` are the names of passes that did not run. `exact` runs the model
-    converted with `--quantization exact` on the same sets; None if that is the conversion already.
+    `layers` is the answer of `--layers`, `options` are those of the conversion. `run` runs the model converted with
+    other options on the same sets.
     """
     rounded = [row for row in side.worst if row.result.kind == AMPLIFIED]
     if side.passed:
@@ -35,7 +39,7 @@ def cause_of(side: Side, layers: Any, graph: Graph, disabled: set[str], exact: C
         return ""
     size = f"the largest relative difference is {_largest(side)}"
     found = list(integer_layers(graph))
-    other = exact() if found else None
+    other = None if not found or options.quantization == "exact" else run(replace(options, quantization="exact"))
     if other is not None and other.passed:
         many = sum(each.saturates for each in found)
         numbers = f"{size} by default, {_largest(other)} with --quantization exact"
@@ -46,6 +50,7 @@ def cause_of(side: Side, layers: Any, graph: Graph, disabled: set[str], exact: C
             )
         return f"steps of the quantisation in {len(found)} layers: {numbers}"
     if is_of_runtime(layers):
+        disabled = () if options.config is None else options.config.disabled
         avoided = ", ".join(gap.id for gap in avoided_gaps() if gap.rule in disabled)
         known = f"one of {avoided}, whose rules are disabled" if avoided else "docs/runtime.md does not have it"
         return f"an error of the runtime: the tensors agree when each is computed alone; {known}"

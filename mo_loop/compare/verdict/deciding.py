@@ -31,6 +31,7 @@ from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, NOT_RESHAPABLE,
 from mo_loop.compare.results.verify_settings import F32, VerifyOptions, properties_of
 from mo_loop.compare.sides.expected_sets import GIVEN
 from mo_loop.compare.sides.plain_side import PlainSide
+from mo_loop.compare.sides.side_run import worker_pool
 from mo_loop.compare.verdict.amplification import amplification, explains
 from mo_loop.compare.verdict.passes import PassDifference, changing_pass
 from mo_loop.conversion import Conversion
@@ -62,16 +63,18 @@ class Question:
     """A model, the arguments of `verify`, with absolute paths, and the sets of inputs whose outputs differ.
 
     `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut as the conversion is. OpenVINO
-    computes in `precision` (empty: f32). `outputs` are those of the whole IR, with their differences. With `one_by_one`
-    every tensor is computed alone, so that a crash has a place.
+    computes in `precision` (empty: f32). `outputs` are those of the whole IR, with their differences. Where the IR
+    `runs`, a piece that does not is not a difference. With `one_by_one` every tensor is computed alone, so that a crash
+    has a place.
     """
 
     model: str
     reference: str
     settings: VerifyOptions
     sets: Sequence[tuple[str, Mapping[str, Any]]]
-    precision: str = ""
-    outputs: Sequence[tuple[str, Distance]] = ()
+    precision: str
+    outputs: Sequence[tuple[str, Distance]]
+    runs: bool
     one_by_one: bool = False
 
     @property
@@ -125,7 +128,7 @@ class Deciding:
             return side  # the ends decide alone
         if not ends_differ and not settings.layers:
             return side
-        pieces = self.pieces = pieces_of(self.question(side), runs=True)
+        pieces = self.pieces = pieces_of(self.question(side))
         self.notes += [f"{layer}: the runtime has numbers where ONNX has NaN (ML505)" for layer in pieces.lost_nan]
         if pieces.difference is not None:
             message = "" if ends_differ else f"the outputs agree, and a piece does not: {pieces.difference.brief}"
@@ -141,21 +144,24 @@ class Deciding:
             return replace(side, status=NOT_DECIDED, message=message)
         return self._amplified(side, bool(pieces.lost_nan))
 
-    def question(self, side: Side, precision: str = "", dump: Any = None) -> Question:
-        """The question about the sets in which a side differs, else all that it ran, else all.
-
-        A worker that started earlier may be in another folder.
-        """
-        sets, given = self.plain.found.sets, self.settings
-        numbers = sorted({row.set for row in side.rows if not row.result} or {row.set for row in side.rows})
-        numbers = numbers or list(range(len(sets)))
+    def question(self, side: Side, *, has_page: bool = False) -> Question:
+        """The question about a side. A worker that started earlier may be in another folder."""
+        sets, given, numbers = self.plain.found.sets, self.settings, self._numbers(side)
         outputs = [(name, each) for (other, number, name), each in self.plain.distances.items()
                    if other == side.name and number in numbers]  # fmt: skip
-        ir, dump = (None if each is None else os.path.abspath(each) for each in (given.ir, dump))
+        paths = given.ir, given.dump if has_page else None
+        ir, dump = (None if each is None else os.path.abspath(each) for each in paths)
         options = ConvertOptions.of(given.options)
         settings = replace(given, options=options, ir=ir, dump=dump, inputs=(), expected=())  # which `sets` are made of
-        model, source = os.path.abspath(self.path), os.path.abspath(self.source)
-        return Question(model, source, settings, [sets[number] for number in numbers], precision, outputs)
+        return Question(
+            os.path.abspath(self.path), os.path.abspath(self.source), settings, [sets[number] for number in numbers],
+            "" if side.name == F32 else side.name, outputs, runs=side.status in (PASSED, DIFFERS),
+        )  # fmt: skip
+
+    def _numbers(self, side: Side) -> list[int]:
+        """The sets in which a side differs, else all that it ran, else all."""
+        numbers = sorted({row.set for row in side.rows if not row.result} or {row.set for row in side.rows})
+        return numbers or list(range(len(self.plain.found.sets)))
 
     def _save(self, pieces: Pieces) -> None:
         """Write the piece that differs, as a model with its inputs, to the folder of `save`."""
@@ -171,7 +177,7 @@ class Deciding:
         rounding."""
         found = self.plain.found
         moves: dict[int, Mapping[str, float]] = {}
-        for number in sorted({row.set for row in side.rows if not row.result}):
+        for number in self._numbers(side):
             try:
                 feeds = found.sets[number][1]
                 moves[number] = isolated(amplification, str(self.source), feeds, limit=self.settings.limit)
@@ -206,26 +212,20 @@ class Deciding:
         wanted = has_page or ((settings.layers or settings.passes) and not side.passed)
         if not wanted or side.status == NOT_RESHAPABLE:
             return found, None
-        precision = "" if side.name == F32 else side.name
         if settings.layers and (found is None or has_page):
-            if pieces is None or precision or has_page:
-                question = self.question(side, precision, settings.dump)
-                pieces = pieces_of(question, runs=side.status in (PASSED, DIFFERS))
+            if pieces is None or side.name != F32 or has_page:
+                pieces = pieces_of(self.question(side, has_page=has_page))
             found = pieces.answer
-        if side.passed or precision:  # passes change the numbers in f32 too
+        if side.passed or side.name != F32:  # passes change the numbers in f32 too
             return None if side.passed and found == NOT_REPRODUCED else found, None
         return found, self._passes(side) if settings.passes or is_of_runtime(found) else None
 
     def _passes(self, side: Side) -> PassDifference | str:
-        """The pass that changed the numbers; a sentence if there is none, or it cannot be found."""
-        question = self.question(side)
-        sets = [feeds for _, feeds in question.sets]
-        try:
-            found = changing_pass(
-                question.model, question.options, sets, settings=question.settings, reference=question.reference
-            )
-        except IsolatedError as error:
-            return f"{UNKNOWN}{str(error).splitlines()[0]}"
+        """The pass that changed the numbers; a sentence if there is none."""
+        settings = replace(self.settings, save=None, dump=None)
+        with worker_pool(settings) as pool:
+            plain = PlainSide(self.plain.found, settings, [], pool, self._numbers(side))
+            found = changing_pass(str(self.path), ConvertOptions.of(settings.options), plain)
         return found or (CONVERTED_AGAIN if self.settings.ir is None else CONVERTED_RIGHT)
 
 
@@ -250,11 +250,8 @@ def _words(row: Row, expected: Any) -> str:
 # -- the pieces
 
 
-def pieces_of(question: Question, *, runs: bool) -> Pieces:
-    """Compare the pieces, in a worker process, within the limit of the settings.
-
-    With `runs` the whole IR runs, so that a piece that does not is not a difference.
-    """
+def pieces_of(question: Question) -> Pieces:
+    """Compare the pieces, in a worker process, within the limit of the settings."""
     with Pool(f"{__name__}:compared_sets", limit=question.settings.limit) as pool:
         outcome = pool.call(question)
         if outcome.status == CRASH:  # once more, so that the stage names the tensor
@@ -264,7 +261,7 @@ def pieces_of(question: Question, *, runs: bool) -> Pieces:
             return Pieces(undecided=(f"{outcome.message}{at}",))
         found: Pieces = outcome.value
         first, settings = found.difference, question.settings
-        if first is not None and first.kind == FAILED and runs:
+        if first is not None and first.kind == FAILED and question.runs:
             undecided = (*found.undecided, f"{first.path}: {first.message}")
             return replace(found, difference=None, undecided=undecided, piece=None)
         if first is not None and first.steps > 1 and settings.ir is None and settings.dump is None:

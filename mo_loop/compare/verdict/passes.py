@@ -1,11 +1,11 @@
 """changing_pass: which pass of a conversion changed the numbers.
 
-    found = changing_pass("model.onnx", ConvertOptions(), [{"x": x}])
+    found = changing_pass("model.onnx", ConvertOptions(), plain)
     print(found)                # the pass, or the range of passes; None: the numbers of the IR are right
 
 The IR after each pass is run where it can be, by bisection: half of the passes that come into question are excluded by
 each run. After some passes the graph cannot be written or run, because a later pass lowers what they leave: then the
-answer is a range. OpenVINO and ONNX Runtime run in a worker process, so a crash counts as "cannot be run".
+answer is a range. OpenVINO runs in a worker process, so a crash counts as "cannot be run".
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.api import Model, save_model
-from mo_loop.compare.execution.isolated import brief, isolated
-from mo_loop.compare.execution.runtime import run_ir
-from mo_loop.compare.oracle.checked_oracle import values_of_sets
-from mo_loop.compare.results.array_comparison import Named, packed, unpacked
-from mo_loop.compare.results.report import rows_of
-from mo_loop.compare.results.verify_settings import VerifyOptions
+from mo_loop.compare.execution.isolated import brief
+from mo_loop.compare.results.report import DIFFERS
+from mo_loop.compare.results.verify_settings import F32
+from mo_loop.compare.sides.plain_side import PlainSide
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
@@ -33,9 +31,7 @@ from mo_loop.support.printable import printable
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Observer, Phase, Step
 
-Feeds = Mapping[str, Any]
-
-AGREES, DIFFERS, NOT_RUN = "agrees", "differs", "cannot be run"
+AGREES, NOT_RUN = "agrees", "cannot be run"
 PASS, RANGE, TRANSLATION, WRITING, SWITCHED_OFF = "pass", "range", "translation", "writing", "switched off"
 
 FIRST_LINES = {
@@ -90,29 +86,19 @@ class PassDifference:
         return "\n".join(map(printable, lines))
 
 
-def changing_pass(
-    model: Any, options: ConvertOptions | None, feeds_sets: Sequence[Feeds], *, settings: VerifyOptions | None = None,
-    reference: Any = None,
-) -> PassDifference | None:  # fmt: skip
+def changing_pass(model: Any, options: ConvertOptions, plain: PlainSide) -> PassDifference | None:
     """The pass that changed the numbers; None if the IR gives the right ones.
 
     Args:
         model: the ONNX model, as a path, bytes or an `onnx.ModelProto`.
         options: of the conversion.
-        feeds_sets: sets of inputs by name, run one after the other on one compiled model.
-        settings: the arguments of `verify`, which have the tolerances, and the sizes that inputs of the IR are given.
-        reference: the model that ONNX Runtime runs, if the options cut the conversion.
+        plain: runs the IR of a step with sets of inputs, and compares it as the one that is verified.
 
     Raises:
         MoLoopError: the model cannot be converted.
-        IsolatedError: ONNX Runtime does not run the model.
     """
-    source = model if reference is None else reference
-    source = source.SerializeToString() if hasattr(source, "SerializeToString") else source
-    expected = isolated(values_of_sets, source, list(feeds_sets))
     with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
-        search = options or ConvertOptions(), feeds_sets, expected, settings or VerifyOptions()
-        return _Trials(model, *search, Path(folder)).answer()
+        return _Trials(model, options, plain, Path(folder)).answer()
 
 
 class _Taken(Exception):
@@ -125,9 +111,7 @@ class _Trials:
 
     model: Any
     options: ConvertOptions
-    sets: Sequence[Feeds]
-    expected: Sequence[Named]
-    settings: VerifyOptions
+    plain: PlainSide
     folder: Path
     steps: list[Step] = field(default_factory=list)
     results: dict[int, str] = field(default_factory=dict)
@@ -246,16 +230,11 @@ class _Trials:
     def _ran(self, graph: Graph, compress: bool = False) -> tuple[str, str]:
         """Whether the numbers agree; the difference, or the reason why the graph cannot be run."""
         path = self.folder / "step.xml"
-        names = [name for node in graph.parameters for name in (node.name, *node.output.names)]
-        feeds = [packed(each, names) for each in self.sets]
         try:
             save_model(Model(graph), path, compress)
-            found = isolated(run_ir, str(path), feeds, None, self.settings.sizes)
         except Exception as error:  # operations that later passes lower have no form in the IR
             return NOT_RUN, " ".join(brief(error).split()).rstrip(".")
-        for expected, outputs in zip(self.expected, found, strict=True):
-            rows = rows_of(0, 0, expected, unpacked(outputs, expected), self.settings, [], of_scale=True)
-            for row in rows:
-                if not row.result:
-                    return DIFFERS, str(row.result)
-        return AGREES, ""
+        side = self.plain.ran(F32, path)
+        if side.status == DIFFERS and side.first is not None:
+            return DIFFERS, str(side.first.result)
+        return (AGREES, "") if side.passed else (NOT_RUN, " ".join(side.message.split()).rstrip("."))

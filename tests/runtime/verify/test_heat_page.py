@@ -120,7 +120,7 @@ def test_a_comparison_that_crashes_promises_no_page(model: Path, tmp_path: Path,
                                                     monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     """The page of the conversion is there by then, and has no differences."""
 
-    def crashed(question: deciding.Question, *, runs: bool) -> deciding.Pieces:
+    def crashed(question: deciding.Question) -> deciding.Pieces:
         if question.settings.dump is not None:
             Path(question.settings.dump, "index.html").write_text("")
         return deciding.Pieces(undecided=("the process crashed",))

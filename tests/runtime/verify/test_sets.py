@@ -20,6 +20,7 @@ from mo_loop.compare.verdict.deciding import NOT_REPRODUCED
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
+from mo_loop.transforms.config import PassConfig
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
 from tools import probe_oracle
@@ -290,6 +291,8 @@ def test_the_cause_is_the_runtime_where_tensors_agree_one_by_one() -> None:
     row = Row(0, 0, "float32[2]", "float32[2]", compare(np.float32([1, 2]), np.float32([1, 3]), "y"))
     side = Side("f32", "differs", rows=(row,))
     graph = convert_model(parsed(SQUARE)).graph
-    said = cause_of(side, NOT_REPRODUCED, graph, {"IsolateParameters"}, lambda: None)
+    config = PassConfig()
+    config.disable("IsolateParameters")
+    said = cause_of(side, NOT_REPRODUCED, graph, ConvertOptions(config=config), lambda options: side)
     assert said.startswith("an error of the runtime: the tensors agree when each is computed alone; one of swapped")
-    assert cause_of(replace(side, status="crash"), NOT_REPRODUCED, graph, set(), lambda: None) == ""
+    assert cause_of(replace(side, status="crash"), NOT_REPRODUCED, graph, ConvertOptions(), lambda _: side) == ""
