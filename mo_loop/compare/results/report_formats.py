@@ -39,21 +39,17 @@ Table = Callable[[Sequence[Sequence[str]], Sequence[int], str], str]
 def as_text(report: Report, table: Table = aligned, width: int | None = None) -> str:
     """The report for a terminal of `width` columns: for each side one line for each output, with its worst set of
     inputs."""
-    return "\n".join(_lines(report, table, width))
-
-
-def _lines(report: Report, table: Table, width: int | None) -> Iterator[str]:
-    yield printable(f"{report.model}: {title(report)}")
-    yield printable(f"  {summary(report)}")
+    lines = [printable(f"{report.model}: {title(report)}"), printable(f"  {summary(report)}")]
     for side in report.sides:
-        yield printable(f"  {heading(side)}")
+        lines.append(printable(f"  {heading(side)}"))
         if side.rows:
-            yield _table([HEAD, *(_cells(report, row) for row in side.worst)], table, width)
-        yield from (printable(f"    {row.output}: {row.result.message}") for row in side.worst if _needs_words(row))
+            lines.append(_table([HEAD, *(_cells(report, row) for row in side.worst)], table, width))
+        lines += [printable(f"    {row.output}: {row.result.message}") for row in side.worst if _needs_words(row)]
         if text := _first_difference(report, side):
-            yield printable(f"    {text}")
+            lines.append(printable(f"    {text}"))
     for label, text in _remarks(report):
-        yield from (printable(f"  {label}{line}") for line in ([text] if label else text.splitlines()))
+        lines += [printable(f"  {label}{line}") for line in ([text] if label else text.splitlines())]
+    return "\n".join(lines)
 
 
 def _remarks(report: Report) -> Iterator[tuple[str, str]]:
@@ -175,26 +171,18 @@ def differences(report: Report) -> str:
 
 def as_markdown(report: Report) -> str:
     """The report for the page of a CI job."""
-    return "\n".join(_markdown(report)) + "\n"
-
-
-def _markdown(report: Report) -> Iterator[str]:
-    yield f"## {cell(report.model)}: {cell(title(report))}"
-    yield ""
-    yield cell(summary(report))
+    lines = [f"## {cell(report.model)}: {cell(title(report))}", "", cell(summary(report))]
     for side in report.sides:
-        yield ""
-        yield f"**{cell(heading(side))}**"
+        lines += ["", f"**{cell(heading(side))}**"]
         if side.rows:
-            yield ""
-            yield f"| {' | '.join(HEAD)} |"
-            yield "|" + "|".join("---:" if place in RIGHT else "---" for place in range(len(HEAD))) + "|"
-            for row in side.worst:
-                yield f"| {' | '.join(cell(each) for each in _cells(report, row))} |"
+            ends = ["---:" if place in RIGHT else "---" for place in range(len(HEAD))]
+            lines += ["", f"| {' | '.join(HEAD)} |", f"|{'|'.join(ends)}|"]
+            lines += [f"| {' | '.join(map(cell, _cells(report, row)))} |" for row in side.worst]
         if text := _first_difference(report, side):
-            yield f"\n{cell(text)}"
+            lines += ["", cell(text)]
     for label, text in _remarks(report):
-        yield f"\n{label.capitalize()}{cell(text)}"
+        lines += ["", f"{label.capitalize()}{cell(text)}"]
+    return "\n".join(lines) + "\n"
 
 
 # -- JUnit

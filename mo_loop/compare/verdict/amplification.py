@@ -69,7 +69,7 @@ def explains(moves: Mapping[str, float], name: str, largest: float) -> bool:
 
 def _with_moved_results(model: Any, seed: int) -> Any:
     """A copy of the model in which each floating-point result of a node is changed at random, bodies included."""
-    copy = onnx.ModelProto()
+    copy, make = onnx.ModelProto(), onnx.helper.make_node
     copy.CopyFrom(model)
     typed = copy
     with suppress(Exception), warnings.catch_warnings(action="ignore"):  # those of the inference share no base class
@@ -80,20 +80,14 @@ def _with_moved_results(model: Any, seed: int) -> Any:
         for place, node in enumerate(graph.node):
             nodes.append(node)
             for port, name in enumerate(node.output):
-                if types.get(name) in UNITS and node.op_type != "Constant":
-                    seeds = float(1 + seed + DRAWS * (number + place + port))
-                    nodes += _changes(node, port, CHANGE * UNITS[types[name]], seeds)
+                if types.get(name) not in UNITS or node.op_type == "Constant":
+                    continue
+                size, seeds = CHANGE * UNITS[types[name]], float(1 + seed + DRAWS * (number + place + port))
+                exact = node.output[port] = f"{name}/exact"  # the changed result has the name that others read
+                nodes += [
+                    make("RandomUniformLike", [exact], [f"{name}/random"], low=-size, high=size, seed=seeds),
+                    make("Mul", [exact, f"{name}/random"], [f"{name}/change"]),
+                    make("Add", [exact, f"{name}/change"], [name]),
+                ]
         replace_entries(graph.node, nodes)
     return copy
-
-
-def _changes(node: Any, port: int, size: float, seed: float) -> list[Any]:
-    """The nodes that change an output of a node; its name is that of the changed result."""
-    name = node.output[port]
-    node.output[port] = f"{name}/exact"
-    make = onnx.helper.make_node
-    return [
-        make("RandomUniformLike", [f"{name}/exact"], [f"{name}/random"], low=-size, high=size, seed=seed),
-        make("Mul", [f"{name}/exact", f"{name}/random"], [f"{name}/change"]),
-        make("Add", [f"{name}/exact", f"{name}/change"], [name]),
-    ]
