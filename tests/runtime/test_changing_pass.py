@@ -135,6 +135,15 @@ def test_a_wrong_translator_is_not_blamed_on_a_pass() -> None:
     assert found is not None and (found.kind, found.passes) == ("translation", ())
 
 
+def test_outputs_of_files_take_the_place_of_onnx_runtime() -> None:
+    plain = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[3,4] x) => (float[3,4] y) { y = Abs (x) }""")
+    x = FEEDS[0]["x"]
+    assert changing_pass(plain, ConvertOptions(), [{"x": x}], expected=[{"y": np.abs(x)}]) is None
+    found = changing_pass(plain, ConvertOptions(), [{"x": x}], expected=[{"y": -np.abs(x)}])
+    assert found is not None and found.kind == "translation"
+
+
 def test_weights_of_16_bits_are_told_apart() -> None:
     plain = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
         main (float[4] x) => (float[4] y) <float[4] w = {1.0001, 1.0002, 1.0003, 1.0004}> {

@@ -71,7 +71,7 @@ class Generator:
                     self._bounds[dim] = size
                 elif isinstance(name, str) and isinstance(size, int) and not name.startswith(UNNAMED):
                     self._bounds[name] = size, size
-        names = dict.fromkeys(name for each in self.inputs for name in each.symbols)
+        names = dict.fromkeys(name for each in self.inputs for name in each.dims if isinstance(name, str))
         self.symbols = [name for name in names if expression_in(name) is None]
         """The dynamic dimensions that have sizes of their own."""
         self._image = {name for each in self.inputs for name in _image_dimensions(each)}
@@ -206,9 +206,9 @@ def expression_in(name: str) -> ast.expr | None:
         found = ast.parse(name, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
-    nodes = [each for each in ast.walk(found) if not isinstance(each, (ast.operator, ast.Load))]
-    allowed = (ast.BinOp, ast.Name, ast.Constant)
-    return found if isinstance(found, ast.BinOp) and all(isinstance(each, allowed) for each in nodes) else None
+    allowed = (ast.BinOp, ast.operator, ast.Name, ast.Load, ast.Constant)
+    is_one = isinstance(found, ast.BinOp) and all(isinstance(each, allowed) for each in ast.walk(found))
+    return found if is_one else None
 
 
 def size_of(dim: int | str, sizes: Mapping[str, int]) -> int:

@@ -77,7 +77,9 @@ def _add_file(found: list[tuple[str, Feeds]], text: str, names: Sequence[str]) -
         free = [each for each in names if each not in known]
         if not free:
             raise UsageError(f"{text}: the model has {len(names)} inputs, and all have a value")
-        known[name or free[0]] = _read_array(path)
+        known[name or free[0]] = array = _loaded(path)
+        if not isinstance(array, np.ndarray):
+            raise FileError(f"{path} is not one array", hint="give an .npy file", code="ML214")
         found[-1] = (text, known)
 
 
@@ -159,13 +161,6 @@ def _numpy_type(proto: Any) -> Any:
 
 
 # -- files
-
-
-def _read_array(path: Path) -> np.ndarray:
-    found = _loaded(path)
-    if not isinstance(found, np.ndarray):
-        raise FileError(f"{path} is not one array", hint="give an .npy file", code="ML214")
-    return found
 
 
 def _read_arrays(path: Path) -> Feeds:

@@ -183,11 +183,6 @@ class Input:
     role: Role
     is_sequence: bool = False
 
-    @property
-    def symbols(self) -> list[str]:
-        """The names of the dynamic dimensions."""
-        return [each for each in self.dims if isinstance(each, str)]
-
 
 @contextmanager
 def possible(name: str) -> Iterator[None]:

@@ -138,17 +138,12 @@ class Side:
     @property
     def worst(self) -> list[Row]:
         """For each output the row that differs most, in the order of the outputs."""
-        found: dict[str, Row] = {}
-        for row in self.rows:
-            known = found.get(row.output)
-            if known is None or _badness(row) > _badness(known):
-                found[row.output] = row
-        return list(found.values())
 
+        def badness(row: Row) -> tuple[bool, bool, int, float]:
+            return not row.result, row.result.kind != "values", row.result.count, row.result.largest_abs
 
-def _badness(row: Row) -> tuple[bool, bool, int, float]:
-    result = row.result
-    return (not result, result.kind != "values", result.count, result.largest_abs)
+        worst = {row.output: row for row in sorted(reversed(self.rows), key=badness)}  # of equal ones the first
+        return [worst[output] for output in dict.fromkeys(row.output for row in self.rows)]
 
 
 @dataclass(frozen=True, repr=False)
