@@ -172,7 +172,7 @@ def test_bisection_skips_what_cannot_be_run(results: list[str], expected: tuple[
 
     monkeypatch.setattr(trials, "_tried", run)
     last = len(results) - 1
-    trials.results[last] = DIFFERS
+    trials.results[last] = DIFFERS, ""
     assert trials._bisected(last) == expected
     assert len(tried) == len(set(tried)) and (len(results) < 30 or len(tried) <= 6)
 

@@ -112,7 +112,7 @@ def tolerance_of_ends(expected: Any) -> tuple[float, float]:
 
 def compare_all(
     expected: Sequence[NamedArray], actual: Sequence[NamedArray], *, rtol: float | None = None,
-    atol: float | None = None, dtype: bool = True, tolerances: Mapping[str, tuple[float, float]] | None = None,
+    atol: float | None = None, tolerances: Mapping[str, tuple[float, float]] | None = None,
 ) -> list[ArrayComparison]:  # fmt: skip
     """Compare named outputs: by name if every expected name exists, otherwise by position.
 
@@ -125,7 +125,7 @@ def compare_all(
     found = []
     for name, array in expected:
         relative, absolute = (tolerances or {}).get(name, (rtol, atol))
-        found.append(compare(array, by_name[name], name, rtol=relative, atol=absolute, dtype=dtype))
+        found.append(compare(array, by_name[name], name, rtol=relative, atol=absolute))
     return found
 
 

@@ -114,22 +114,22 @@ class _Trials:
     plain: PlainSide
     folder: Path
     steps: list[Step] = field(default_factory=list)
-    results: dict[int, str] = field(default_factory=dict)
-    reasons: dict[int, str] = field(default_factory=dict)
+    results: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def answer(self) -> PassDifference | None:
         graph = self._converted(self.options, [self._keep])
         last = len(self.steps)
-        result, text = self._ran(graph)
-        self.results[last] = AGREES if result == AGREES else DIFFERS
+        result, text = self.results[last] = self._ran(graph)
         if result == AGREES:
             return self._of_writing(graph)
-        text = f"the IR cannot be run: {text}" if result == NOT_RUN else text
+        if result == NOT_RUN:
+            text = f"the IR cannot be run: {text}"
+            self.results[last] = DIFFERS, text
         if off := self._switched_off():
             return PassDifference(SWITCHED_OFF, off, text, runs=self._runs())
         low, high = self._bisected(last)
         names = tuple(self._name(number) for number in range(low + 1, high + 1))
-        between = {self._name(n): self.reasons[n] for n in range(low + 1, high) if self.results.get(n) == NOT_RUN}
+        between = {self._name(number): self.results[number][1] for number in range(low + 1, high)}
         found = PassDifference(PASS, names, text, not_run=between, runs=self._runs())
         if not high:
             return replace(found, kind=TRANSLATION, passes=())
@@ -145,7 +145,7 @@ class _Trials:
         return "translation" if not number else self.steps[number - 1].name
 
     def _runs(self) -> tuple[tuple[int, str, str], ...]:
-        return tuple((number, self._name(number), result) for number, result in sorted(self.results.items()))
+        return tuple((number, self._name(number), result) for number, (result, _) in sorted(self.results.items()))
 
     # -- the search
 
@@ -160,10 +160,10 @@ class _Trials:
             if not untried:
                 return low, high
             middle = min(untried, key=lambda number: abs(2 * number - low - high))
-            self.results[middle], self.reasons[middle] = self._tried(middle)
-            if self.results[middle] == AGREES:
+            result, _ = self.results[middle] = self._tried(middle)
+            if result == AGREES:
                 low = middle
-            elif self.results[middle] == DIFFERS:
+            elif result == DIFFERS:
                 high = middle
 
     def _tried(self, number: int) -> tuple[str, str]:
