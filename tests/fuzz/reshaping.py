@@ -21,12 +21,12 @@ import onnx
 
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.oracle.graph_edits import of_unknown_sizes
-from mo_loop.compare.results.array_comparison import Named, compare_all, empty_alike
+from mo_loop.compare.results.array_comparison import Named, compare_all
 from mo_loop.compare.results.verify_settings import PEER
 from mo_loop.support.workers import report_stage
 from tests.expected import expected_values
 from tests.fuzz.reshaped import BATCH, BOUNDS, NUMBERS, UNKNOWN, run_reshaped
-from tests.samples import CONVERTERS, OURS
+from tests.samples import CONVERTERS, OURS, empty_alike
 
 RIGHT, WRONG, ERROR, SIGNAL, LEFT_OUT = "right", "wrong", "error", "signal", "left out"
 WAYS = (NUMBERS, NUMBERS, UNKNOWN, BOUNDS)

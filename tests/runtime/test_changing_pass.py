@@ -1,18 +1,26 @@
 """changing_pass: which pass of a conversion changed the numbers."""
 
 import json
-from typing import Any
+import tempfile
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from onnx.parser import parse_model
 
 from mo_loop import ops
-from mo_loop.compare.verdict.passes import AGREES, DIFFERS, NOT_RUN, PassDifference, _Trials, changing_pass
+from mo_loop.compare.results.verify_settings import VerifyOptions
+from mo_loop.compare.sides.expected_sets import ExpectedSets
+from mo_loop.compare.sides.ir_runs import PlainSide
+from mo_loop.compare.verdict import passes
+from mo_loop.compare.verdict.passes import AGREES, DIFFERS, NOT_RUN, PassDifference, _Trials
+from mo_loop.frontend.model import load
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.function_pass import FunctionPass
+from tests.cli.commands import saved
 
 MODEL = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
     main (float[3,4] x, float[T,3,4] z) => (float[3,4] y, float[T,3,4] parts) {
@@ -59,6 +67,14 @@ def at(place: str, *passes: type[FunctionPass]) -> Any:
                 extensions.add_pass(each(), after=place)
 
     return register
+
+
+def changing_pass(model: Any, options: ConvertOptions, feeds: list[Any], **more: Any) -> PassDifference | None:
+    settings = VerifyOptions(inputs=feeds, **more)
+    with tempfile.TemporaryDirectory() as folder:
+        path = saved(model, Path(folder))
+        found = ExpectedSets(path, load(str(path)), settings, [], {})
+        return passes.changing_pass(str(path), options, PlainSide(found, settings, []))
 
 
 def test_right_numbers_have_no_changing_pass() -> None:
@@ -119,6 +135,15 @@ def test_a_wrong_translator_is_not_blamed_on_a_pass() -> None:
     assert found is not None and (found.kind, found.passes) == ("translation", ())
 
 
+def test_outputs_of_files_take_the_place_of_onnx_runtime() -> None:
+    plain = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[3,4] x) => (float[3,4] y) { y = Abs (x) }""")
+    x = FEEDS[0]["x"]
+    assert changing_pass(plain, ConvertOptions(), [{"x": x}], expected=[{"y": np.abs(x)}]) is None
+    found = changing_pass(plain, ConvertOptions(), [{"x": x}], expected=[{"y": -np.abs(x)}])
+    assert found is not None and found.kind == "translation"
+
+
 def test_weights_of_16_bits_are_told_apart() -> None:
     plain = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
         main (float[4] x) => (float[4] y) <float[4] w = {1.0001, 1.0002, 1.0003, 1.0004}> {
@@ -138,7 +163,7 @@ def test_weights_of_16_bits_are_told_apart() -> None:
 ])  # fmt: skip
 def test_bisection_skips_what_cannot_be_run(results: list[str], expected: tuple[int, int],
                                             monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:  # fmt: skip
-    trials = _Trials(MODEL, ConvertOptions(), [], [], (None, None), tmp_path, None)
+    trials = _Trials(MODEL, ConvertOptions(), cast(PlainSide, None), tmp_path)
     tried: list[int] = []
 
     def run(number: int) -> tuple[str, str]:
@@ -147,7 +172,7 @@ def test_bisection_skips_what_cannot_be_run(results: list[str], expected: tuple[
 
     monkeypatch.setattr(trials, "_tried", run)
     last = len(results) - 1
-    trials.results[last] = DIFFERS
+    trials.results[last] = DIFFERS, ""
     assert trials._bisected(last) == expected
     assert len(tried) == len(set(tried)) and (len(results) < 30 or len(tried) <= 6)
 

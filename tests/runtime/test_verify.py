@@ -12,14 +12,24 @@ from openvino import opset8
 
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime
-from mo_loop.compare.results.array_comparison import empty_alike
 from mo_loop.errors import NotComparableError
 from mo_loop.support.workers import Pool
 from tests import samples as elsewhere
 from tests.expected import expected_values
 from tests.harness import floats, oracle, parsed, run_converted
 from tests.nodes import node_model
-from tests.samples import BUG, CRASH, NOT_COMPILABLE, NOT_READABLE, PASSED, WRONG, Sample, judge, judge_ir
+from tests.samples import (
+    BUG,
+    CRASH,
+    NOT_COMPILABLE,
+    NOT_READABLE,
+    PASSED,
+    WRONG,
+    Sample,
+    empty_alike,
+    judge,
+    judge_ir,
+)
 from tools import fuzz_controlflow, runtimes
 
 NEG = "main (float[N,M] x) => (float[N,M] y) { y = Neg (x) }"

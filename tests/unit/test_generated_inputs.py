@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.compare.execution.isolated import IsolatedError
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
@@ -16,7 +17,7 @@ from mo_loop.compare.stepping.step_inputs import _stepped_axis
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.model import load
 from mo_loop.graph.types import ElementType, i4, i8, u4, u8
-from tests.harness import parsed
+from tests.harness import floats, parsed
 
 
 def generator(text: str, **known: Any) -> Generator:
@@ -30,6 +31,20 @@ def test_indices_stay_below_the_length_of_the_table() -> None:
           flat = Squeeze (wide) y = Gather (w, flat) }""")
     drawn = np.concatenate([made.draw(number)["tokens"] for number in range(20)])
     assert made.inputs[0].role == Role("index", 5) and set(drawn.tolist()) == {0, 1, 2, 3, 4}
+
+
+def test_words_and_segments_stay_below_the_lengths_of_their_tables() -> None:
+    node = helper.make_node(
+        "EmbedLayerNormalization", ["ids", "kinds", "words", "places", "segments", "g", "b"], ["y"],
+        domain="com.microsoft",
+    )  # fmt: skip
+    tables = {"words": (9, 4), "places": (7, 4), "segments": (2, 4), "g": (4,), "b": (4,)}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT32, ["N", "T"]) for name in ("ids", "kinds")]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", "T", 4])
+    weights = [numpy_helper.from_array(floats(*shape), name) for name, shape in tables.items()]
+    domains = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(helper.make_graph([node], "g", inputs, [output], weights), opset_imports=domains)
+    assert roles(load(model)) == {"ids": Role("index", 9), "kinds": Role("index", 2)}
 
 
 def test_trip_counts_and_conditions_vary_also_through_bodies() -> None:

@@ -37,7 +37,7 @@ SECONDS = 60.0
 ELEMENTS = 1 << 25
 """The most elements of all inputs of a set that is tried."""
 
-_CONSTANTS = (2, 16_384, 32)
+LEAST, GREATEST, MOST = 2, 16_384, 32
 """The integers of a model that are tried as sizes: the least and the greatest of them, and how many."""
 
 Sizes = Mapping[str, int]
@@ -90,22 +90,21 @@ class SetSearch:
         self, found: Accepted, name: str, candidates: Iterable[Candidate], run: Callable[[dict[str, Any]], Any]
     ) -> None:
         """Add the first candidate that `run` accepts."""
-        refusal: IsolatedError | None = None
         for sizes, feeds in candidates:
             try:
-                found.expected.append(run(feeds))
+                expected = run(feeds)
             except IsolatedError as error:
-                refusal = refusal or error
+                found.missing.setdefault(name, error)
                 if error.status == "timeout":
-                    break
+                    return
                 continue
+            found.missing.pop(name, None)
             found.sets.append((name, feeds))
+            found.expected.append(expected)
             found.sizes.append(sizes)
             if 0 not in sizes.values():
                 self.fits(sizes)
             return
-        if refusal is not None:
-            found.missing[name] = refusal
 
     def fits(self, sizes: Sizes) -> None:
         """Try these sizes first in the sets that follow."""
@@ -121,7 +120,9 @@ class SetSearch:
             yield usual, draw.draw(number)
             yield dict.fromkeys(usual, next(iter(usual.values()), 0)), draw.draw(number, careful=True)
         for sizes in self.larger_sizes(number):
-            if above is None or _is_above(sizes, above, draw.batches):
+            growth = {name: size - above[name] for name, size in sizes.items()} if above is not None else {"": 1}
+            shrinks = any(change < 0 for name, change in growth.items() if name not in draw.batches)
+            if not shrinks and max(growth.values(), default=0) > 0:
                 yield sizes, draw.sized(number, sizes, careful=True)
 
     def larger_sizes(self, number: int) -> Iterator[Sizes]:
@@ -150,16 +151,9 @@ class SetSearch:
                     yield {**usual, **others, **dict.fromkeys(group, size)}
 
 
-def _is_above(sizes: Sizes, least: Sizes, batches: set[str]) -> bool:
-    return all(size >= least[name] for name, size in sizes.items() if name not in batches) and any(
-        size > least[name] for name, size in sizes.items()
-    )
-
-
 def sizes_in(model: OnnxModel) -> list[int]:
     """Integers of a model, bodies and functions included, that can be sizes of its inputs: those of kernels and of
     small constants, with their sums and products, and the dimensions of inputs and weights."""
-    least, greatest, count = _CONSTANTS
     found: dict[int, None] = {}
     dims: dict[int, None] = {}
     for graph in graph_protos(model.proto):
@@ -170,7 +164,7 @@ def sizes_in(model: OnnxModel) -> list[int]:
             for name in node.input[1:2] if node.op_type == "Conv" else ():  # the channels are in groups
                 dims.update((size * integers.get("group", (1,))[0], None) for size in weights.get(name, ())[1:2])
         dims.update(dict.fromkeys(size for shape in weights.values() for size in shape))
-    for values in constant_integers(model.proto.graph).values():
+    for values in constant_integers(model.proto).values():
         found.update(dict.fromkeys((*values, sum(values), math.prod(map(abs, values)))))
     dims.update((dim.dim_value, None) for each in model.proto.graph.input for dim in each.type.tensor_type.shape.dim)
-    return [size for size in found | dims if least <= size <= greatest][:count]
+    return [size for size in found | dims if LEAST <= size <= GREATEST][:MOST]

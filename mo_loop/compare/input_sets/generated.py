@@ -29,7 +29,7 @@ from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.input_text import KEEP, InputEntry
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.graph.dimension import Dimension, high, low
+from mo_loop.graph.dimension import Dimension, fresh, high, low
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType
 
 SIZES = ((2, 3, 4), (1,), (5, 2, 3), (4, 7, 2), (3,))
@@ -62,27 +62,25 @@ class Generator:
         self._seed = seed
         entries = [entry for entry in model.proto.graph.input if entry.name in needed]
         self.inputs = [input_of(entry, known.get(entry.name), meant.get(entry.name, NO_ROLE)) for entry in entries]
-        self._bound = {
-            name: size for entry, each in zip(entries, self.inputs, strict=True)
-            for name, size in zip(input_of(entry).dims, each.dims, strict=False)
-            if isinstance(name, str) and isinstance(size, int) and not name.startswith(UNNAMED)
-        }  # fmt: skip
-        """Sizes that the IR gives to dimensions of one input: they have them in the others too."""
-        self._bounds = {
-            name: size for each in self.inputs
-            for name, size in zip(each.dims, known.get(each.name) or (), strict=False)
-            if isinstance(name, str) and isinstance(size, tuple)
-        }  # fmt: skip
-        self.symbols = list(dict.fromkeys(name for each in self.inputs for name in each.symbols))
+        self._bounds: dict[str, tuple[int, int | None]] = {}
+        """The least and greatest sizes of dimensions. One that the IR fixes in one input has its size in the others."""
+        for entry, each in zip(entries, self.inputs, strict=True):
+            declared = (*input_of(entry).dims, *[0] * len(each.dims))
+            for name, dim, size in zip(declared, each.dims, known.get(each.name) or (), strict=False):
+                if isinstance(dim, str) and isinstance(size, tuple):
+                    self._bounds[dim] = size
+                elif isinstance(name, str) and isinstance(size, int) and not name.startswith(UNNAMED):
+                    self._bounds[name] = size, size
+        names = dict.fromkeys(name for each in self.inputs for name in each.dims if isinstance(name, str))
+        self.symbols = [name for name in names if expression_in(name) is None]
         """The dynamic dimensions that have sizes of their own."""
-        self.symbols = [name for name in self.symbols if expression_in(name) is None]
         self._image = {name for each in self.inputs for name in _image_dimensions(each)}
         self.batches = {name for name in self.symbols if _is_batch(name, self.inputs)}
         """Those of `symbols` that probably count samples: a first dimension."""
 
     def draw(self, number: int, *, careful: bool = False) -> dict[str, Any]:
         """The set of this number. With `careful`, dynamic dimensions are equal and integers are 0 or 1."""
-        equal = self._allowed(dict.fromkeys(self.symbols, SIZES[number % len(SIZES)][0]))
+        equal = dict.fromkeys(self.symbols, SIZES[number % len(SIZES)][0])
         return self.sized(number, equal if careful else self.sizes(number), careful=careful)
 
     def sized(self, number: int, sizes: Mapping[str, int], *, careful: bool = False) -> dict[str, Any]:
@@ -90,7 +88,7 @@ class Generator:
         found: dict[str, Any] = {}
         sizes = self._allowed(sizes)
         for each in self.inputs:
-            shape = tuple(dim if isinstance(dim, int) else size_of(dim, sizes) for dim in each.dims)
+            shape = tuple(size_of(dim, sizes) for dim in each.dims)
             random = self._random(each, number)
             longest = min((sizes[name] for name in self.symbols if name not in each.dims), default=1)
             with possible(each.name):
@@ -117,17 +115,18 @@ class Generator:
     def _allowed(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Sizes within the bounds that the IR gives; others are moved into them."""
         found = dict(sizes)
-        for name in found.keys() & self._bounds.keys():
-            low, high = self._bounds[name]
-            if found[name] < low or (high is not None and found[name] > high):
-                found[name] = low + (found[name] if high is None else found[name] % (high - low + 1))
-        return found | self._bound
+        for name, (least, most) in self._bounds.items():
+            size = found.get(name, least)
+            if size < least or (most is not None and size > most):
+                size = least + (size if most is None else size % (most - least + 1))
+            if name in found or least == most:
+                found[name] = size
+        return found
 
     def elements(self, sizes: Mapping[str, int]) -> int:
         """The number of elements of all inputs of these sizes."""
         sizes = self._allowed(sizes)
-        shapes = ([dim if isinstance(dim, int) else size_of(dim, sizes) for dim in each.dims] for each in self.inputs)
-        return sum(math.prod(shape) for shape in shapes)
+        return sum(math.prod(size_of(dim, sizes) for dim in each.dims) for each in self.inputs)
 
     def array(self, each: Input, shape: tuple[int, ...], number: int) -> np.ndarray:
         """A value of an input in a shape that the caller chose."""
@@ -172,31 +171,22 @@ def input_of(entry: Any, known: Sequence[Known] | None = None, role: Role = NO_R
     if isinstance(type_, OptionalType):
         type_ = type_.element
     is_sequence = isinstance(type_, SequenceType)
-    if is_sequence:
-        type_ = type_.element
+    type_ = type_.element if is_sequence else type_
     if not isinstance(type_, TensorType) or type_.dtype is None:
         raise UnsupportedError(
             f"no values can be generated for the input {entry.name!r}", why="its element type is not declared",
             hint="give values: --input-data FILE.npz",
         )  # fmt: skip
-    shape = type_.shape
-    names = [""] * 2 if shape is None else [_name(dim) for dim in shape]
-    if known is not None and (shape is None or len(known) == len(names)):
-        names = [*names[: len(known)], *[""] * (len(known) - len(names))]
+    unranked = [None] * (2 if known is None else len(known))
+    shape: Sequence[Dimension | None] = unranked if type_.shape is None else type_.shape
     dims: list[int | str] = []
-    for place, name in enumerate(names):
-        size = known[place] if known is not None and place < len(known) else None
-        declared = shape[place] if shape is not None else None
-        fixed = declared if isinstance(declared, int) else None
-        # Dimensions without a name: the first is most often the batch, which the inputs share.
-        dims.append(size if isinstance(size, int) else fixed if fixed is not None else name or f"{UNNAMED}{place}")
+    for place, (dim, size) in enumerate(zip(shape, (*(known or ()), *[None] * len(shape)), strict=False)):
+        fixed = size if isinstance(size, int) else dim
+        if isinstance(fixed, int):
+            dims.append(fixed)
+        else:  # without a name: the first is most often the batch, which the inputs share
+            dims.append(f"{UNNAMED}{place}" if fixed is None or fixed.has_fresh() else str(fixed))
     return Input(entry.name, type_.dtype, tuple(dims), role, is_sequence)
-
-
-def _name(dim: Any) -> str:
-    if isinstance(dim, int) or dim.has_fresh():
-        return ""
-    return dim.symbol.name if dim.symbol is not None else str(dim)
 
 
 _LONGEST = 300
@@ -216,9 +206,9 @@ def expression_in(name: str) -> ast.expr | None:
         found = ast.parse(name, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
-    nodes = [each for each in ast.walk(found) if not isinstance(each, (ast.operator, ast.Load))]
-    allowed = (ast.BinOp, ast.Name, ast.Constant)
-    return found if isinstance(found, ast.BinOp) and all(isinstance(each, allowed) for each in nodes) else None
+    allowed = (ast.BinOp, ast.operator, ast.Name, ast.Load, ast.Constant)
+    is_one = isinstance(found, ast.BinOp) and all(isinstance(each, allowed) for each in ast.walk(found))
+    return found if is_one else None
 
 
 def size_of(dim: int | str, sizes: Mapping[str, int]) -> int:
@@ -270,21 +260,10 @@ def new_sizes(given: Any, model: OnnxModel, ir: Model) -> dict[str, tuple[Size, 
                 f"--sizes has {len(entry.shape)} sizes for {name!r}", why=f"the input has {len(shape)} dimensions",
                 hint="give a size for each; the rank of an input does not change",
             )  # fmt: skip
-        found[name] = tuple(map(_size, entry.shape))
+        found[name] = tuple(dim if isinstance(dim, int) else (low(dim), high(dim)) for dim in entry.shape)
     return found
-
-
-def _size(dim: Dimension) -> Size:
-    return dim if isinstance(dim, int) else (low(dim), high(dim))
 
 
 def sizes_text(sizes: Sequence[Size]) -> str:
     """Sizes as `--sizes` writes them."""
-    return f"[{','.join(map(_text, sizes))}]"
-
-
-def _text(size: Size) -> str:
-    if isinstance(size, int):
-        return str(size)
-    least, most = size
-    return "?" if (least, most) == (0, None) else f"{least}..{'' if most is None else most}"
+    return f"[{','.join(str(size if isinstance(size, int) else fresh(*size)) for size in sizes)}]"

@@ -1,8 +1,8 @@
 """Inputs and outputs in files: the values of `--input-data`, and the files of `--save`.
 
-    given_sets(["inputs.npz"], names)       # arrays by the name of their input
-    given_sets(["x=x.npy"], names)          # one array; without a name that of the next input which has none
-    given_sets(["test_data_set_0"], names)  # input_0.pb, input_1.pb: in the order of the inputs, or by their own names
+    read_sets(["inputs.npz"], model)        # arrays by the name of their input
+    read_sets(["x=x.npy"], model)           # one array; without a name that of the next input which has none
+    read_sets(["test_data_set_0"], model)   # input_0.pb, input_1.pb: in the order of the inputs, or by their own names
     save(Path("set.npz"), [("x", array)])
 
 A sequence `s` is in two arrays of an .npz: `s.data`, all elements flattened and concatenated, and `s.shapes`.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,91 +27,86 @@ from mo_loop.support.packed_sequences import pack_sequence, unpack_sequence
 Feeds = dict[str, Any]
 
 
-def given_sets(texts: Iterable[str], names: Sequence[str]) -> list[tuple[str, Feeds]]:
-    """(name, arrays) of each set. Files .npy that follow each other are one set; a folder may have several sets.
-
-    `names` are the inputs of the model, in order.
-
-    Raises:
-        FileError: a file does not exist, or is not of the kind that its name has.
-        UsageError: a name is not that of an input.
-    """
-    found: list[tuple[str, Feeds]] = []
-    for text in texts:
-        name, path = _named(text)
-        if path.suffix == ".npy":
-            if not found or not found[-1][0].endswith(".npy") or (name and name in found[-1][1]):
-                found.append((text, {}))
-            known = found[-1][1]
-            free = [each for each in names if each not in known]
-            if not free:
-                raise UsageError(f"{text}: the model has {len(names)} inputs, and all have a value")
-            known[name or free[0]] = _read_array(path)
-            found[-1] = (text, known)
-        elif path.is_dir():
-            found += [(str(each), _read_protos(each, names)) for each in _data_sets(path)]
-        else:
-            found.append((text, _read_arrays(path)))
-    for text, feeds in found:
-        _require_inputs(text, feeds, names)
-    return found
-
-
 def read_sets(
     inputs: Sequence[Any], model: OnnxModel, names: Sequence[str] | None = None
 ) -> list[tuple[str, Feeds]]:
     """(name, arrays) of each set in `inputs`: arrays by name, then those of files, in the types of the model.
 
-    `names` are the inputs that need a value, in order; by default those of the model.
+    Files .npy that follow each other are one set; a folder may have several sets. `names` are the inputs that need a
+    value, in order; by default those of the model.
 
     Raises:
-        FileError: as `given_sets`.
+        FileError: a file does not exist, or is not of the kind that its name has.
         UsageError: an input has no value, or a set is neither a path nor arrays by name.
     """
     names = input_names(model) if names is None else names
-    types = {each.name: _numpy_type(each.type) for each in model.proto.graph.input}
     arrays = [each for each in inputs if isinstance(each, Mapping)]
-    paths = [each for each in inputs if not isinstance(each, Mapping)]
-    for each in paths:
-        if not isinstance(each, str | os.PathLike):
+    found = [(f"given {place}", dict(each)) for place, each in enumerate(arrays)]
+    for each in inputs:
+        if isinstance(each, str | os.PathLike):
+            _add_file(found, os.fspath(each), names)
+        elif not isinstance(each, Mapping):
             raise UsageError(
                 f"a set of inputs is of type {type(each).__name__}", hint="give the path of a file, or arrays by name"
             )
-    sets = [(f"given {place}", dict(each)) for place, each in enumerate(arrays)]
-    for text, feeds in sets:
-        _require_inputs(text, feeds, names)
-    sets += given_sets([os.fspath(each) for each in paths], names)
-    return [(name, _typed_set(feeds, types)) for name, feeds in sets]
+    for text, feeds in found:
+        missing = [name for name in names if name not in feeds]
+        if missing:
+            has = ", ".join(map(str, feeds)) if any(name not in names for name in feeds) else ""
+            raise UsageError(
+                f"{text} has no value for the input {missing[0]!r}", why=has and f"it has {has}",
+                hint=f"the inputs are {', '.join(names)}",
+            )  # fmt: skip
+    return [(name, _typed_set(feeds, model.proto.graph.input)) for name, feeds in found]
+
+
+def _add_file(found: list[tuple[str, Feeds]], text: str, names: Sequence[str]) -> None:
+    """Add the sets of a file or folder, which can have the name of an input and `=` before its path."""
+    name, equals, file = text.rpartition("=")
+    if not equals or Path(text).exists():
+        name, file = "", text
+    path = Path(file)
+    if path.is_dir():
+        found += [(str(each), _read_protos(each, names)) for each in _data_sets(path)]
+    elif path.suffix != ".npy":
+        found.append((text, _read_arrays(path)))
+    else:
+        if not found or not found[-1][0].endswith(".npy") or (name and name in found[-1][1]):
+            found.append((text, {}))
+        known = found[-1][1]
+        free = [each for each in names if each not in known]
+        if not free:
+            raise UsageError(f"{text}: the model has {len(names)} inputs, and all have a value")
+        known[name or free[0]] = array = _loaded(path)
+        if not isinstance(array, np.ndarray):
+            raise FileError(f"{path} is not one array", hint="give an .npy file", code="ML214")
+        found[-1] = (text, known)
 
 
 def take_outputs(text: str, feeds: Feeds, model: OnnxModel) -> Feeds:
     """The outputs that a set has in addition to its inputs: arrays of an .npz, or output_0.pb if `text` is a folder."""
-    types = {each.name: _numpy_type(each.type) for each in model.proto.graph.output}
-    found = {name: feeds.pop(name) for name in types if name in feeds}
+    entries = model.proto.graph.output
+    found = {each.name: feeds.pop(each.name) for each in entries if each.name in feeds}
     if text and Path(text).is_dir():
-        found = _read_protos(Path(text), list(types), "output")
-    return _typed_set(found, types)
+        found = _read_protos(Path(text), [each.name for each in entries], "output")
+    return _typed_set(found, entries)
 
 
 def read_outputs(texts: Iterable[Any], model: OnnxModel, count: int) -> list[Feeds]:
     """The outputs that are expected for each of `count` sets: arrays by name, .npz files or folders with output_0.pb.
 
     Raises:
-        FileError: as `given_sets`.
+        FileError: as `read_sets`.
         UsageError: their number is not that of the sets, or one of them has no output of the model.
     """
-    names = [each.name for each in model.proto.graph.output]
     found: list[Feeds] = []
     for text in texts:
-        if isinstance(text, Mapping):
-            outputs = take_outputs("", dict(text), model)
-        elif Path(text).is_dir():
-            outputs = take_outputs(os.fspath(text), {}, model)
-        else:
-            outputs = take_outputs("", _read_arrays(Path(text)), model)
+        path = "" if isinstance(text, Mapping) else os.fspath(text)
+        feeds = dict(text) if not path else {} if Path(path).is_dir() else _read_arrays(Path(path))
+        outputs = take_outputs(path, feeds, model)
         if not outputs:
-            which = "a set" if isinstance(text, Mapping) else os.fspath(text)
-            raise UsageError(f"{which} has no output of the model", hint=f"the outputs are {', '.join(names)}")
+            listed = ", ".join(each.name for each in model.proto.graph.output)
+            raise UsageError(f"{path or 'a set'} has no output of the model", hint=f"the outputs are {listed}")
         found.append(outputs)
     if len(found) != count:
         text = f"{len(found)} sets of expected outputs for {count} sets of inputs"
@@ -129,16 +125,19 @@ def save(path: Path, arrays: Iterable[tuple[str, Any]]) -> None:
     plain: Feeds = {}
     for name, value in arrays:
         if isinstance(value, list):
-            plain[f"{name}.data"], plain[f"{name}.shapes"] = _packed(value)
+            known: Feeds = {} if value else {"rank": 1, "dtype": np.float32}
+            plain[f"{name}.data"], plain[f"{name}.shapes"] = pack_sequence(value, **known)
         elif value is not None:
-            plain[name] = _storable(np.asarray(value))
+            plain[name] = np.asarray(value)
+    plain = {name: _storable(array) for name, array in plain.items()}
     data = io.BytesIO()
     np.savez_compressed(data, **plain)
     write_whole(path, data.getvalue())
 
 
-def _typed_set(feeds: Mapping[str, Any], types: Mapping[str, Any]) -> Feeds:
-    """Arrays of types that numpy lacks, which files store as bytes, in the numpy `types` of their inputs."""
+def _typed_set(feeds: Mapping[str, Any], entries: Iterable[Any]) -> Feeds:
+    """Arrays of types that numpy lacks, which files store as bytes, in the types that the model declares."""
+    types = {each.name: _numpy_type(each.type) for each in entries}
     return {name: _typed(value, types.get(name)) for name, value in feeds.items()}
 
 
@@ -156,39 +155,12 @@ def _typed(value: Any, dtype: Any) -> Any:
 def _numpy_type(proto: Any) -> Any:
     from onnx import helper
 
-    kind = proto.WhichOneof("value")
-    while kind in ("sequence_type", "optional_type"):
+    while (kind := proto.WhichOneof("value")) in ("sequence_type", "optional_type"):
         proto = getattr(proto, kind).elem_type
-        kind = proto.WhichOneof("value")
     return helper.tensor_dtype_to_np_dtype(proto.tensor_type.elem_type) if kind == "tensor_type" else None
 
 
-def _named(text: str) -> tuple[str, Path]:
-    """The name before the last `=` of a text that is not the path of a file."""
-    name, equals, path = text.rpartition("=")
-    return (name, Path(path)) if equals and not Path(text).exists() else ("", Path(text))
-
-
-def _require_inputs(text: str, feeds: Feeds, names: Sequence[str]) -> None:
-    unknown = [name for name in feeds if name not in names]
-    missing = [name for name in names if name not in feeds]
-    if unknown and missing:
-        raise UsageError(
-            f"{text} has no value for the input {missing[0]!r}", why=f"it has {', '.join(map(str, feeds))}",
-            hint=f"the inputs are {', '.join(names)}",
-        )  # fmt: skip
-    if missing:
-        raise UsageError(f"{text} has no value for the input {missing[0]!r}", hint=f"inputs: {', '.join(names)}")
-
-
 # -- files
-
-
-def _read_array(path: Path) -> np.ndarray:
-    found = _loaded(path)
-    if not isinstance(found, np.ndarray):
-        raise FileError(f"{path} is not one array", hint="give an .npy file", code="ML214")
-    return found
 
 
 def _read_arrays(path: Path) -> Feeds:
@@ -254,26 +226,16 @@ def _read_proto(path: Path) -> tuple[str, Any]:
         (onnx.OptionalProto, onnx.numpy_helper.to_optional),
     )  # fmt: skip
     for kind, value_of in readers:
-        proto = kind()
-        try:
-            proto.ParseFromString(data)
+        with suppress(Exception):  # those of protobuf, onnx and numpy share no base class
+            proto = kind.FromString(data)
             if kind is onnx.TensorProto and not proto.data_type:
                 continue
             if kind is onnx.TensorProto and proto.data_location == onnx.TensorProto.EXTERNAL:
                 break
             return proto.name, value_of(proto)
-        except Exception:  # those of protobuf, onnx and numpy share no base class
-            continue
     raise FileError(
         f"{path} is not a tensor of ONNX", why="it cannot be parsed, or has its values in another file", code="ML214"
     )
-
-
-def _packed(items: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    if not items:
-        return np.zeros(0, np.float32), np.zeros((0, 1), np.int64)
-    data, shapes = pack_sequence(items)
-    return _storable(data), shapes
 
 
 def _storable(array: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from onnx import numpy_helper
 from mo_loop.errors import InputError, error_of_numbers
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import names_defined_in
-from mo_loop.frontend.onnx_graphs import body_protos, operator_of
+from mo_loop.frontend.onnx_graphs import body_protos, graph_protos, operator_of
 from mo_loop.graph.types import ElementType
 
 INDEX, COUNT, LENGTH, AXIS, SIZE, SCALE, MASK, ANY = "index", "count", "length", "axis", "size", "scale", "mask", ""
@@ -79,74 +79,55 @@ def roles(model: OnnxModel) -> dict[str, Role]:
     tables = {each.name: tuple(each.dims) for each in graph.initializer}
     found = {}
     for entry in graph.input:
-        role = _role(graph, entry, tables)
+        role = _role(model.proto, entry, tables)
         role = replace(role, is_position="position" in entry.name.lower() and role.kind in (ANY, INDEX))
         if role.kind or role.is_position:
             found[entry.name] = role
     return found
 
 
-def _role(graph: Any, entry: Any, tables: dict[str, tuple[int, ...]]) -> Role:
+def _role(model: Any, entry: Any, tables: dict[str, tuple[int, ...]]) -> Role:
     """The first role among COUNT, LENGTH ...; of several indices the smallest length."""
     name = entry.name
-    uses = list(_uses(graph, name))
+    uses = list(_uses(model.graph, name))
+    kinds = {PORTS.get(use[1:]) for use in uses}
     for kind in (COUNT, SIZE, SCALE, AXIS, LENGTH):
-        if any(PORTS.get(use[1:]) == kind for use in uses):
+        if kind in kinds:
             return Role(kind)
-    indices = [use for use in uses if PORTS.get(use[1:]) == INDEX]
-    if indices:
-        lengths = [each for use in indices if (each := _length(use[0], use[2], tables)) is not None]
-        return Role(INDEX, min(lengths, default=None))
-    if "mask" in name.lower() or any(PORTS.get(use[1:]) == MASK for use in uses):
+    if INDEX in kinds:
+        lengths = [_length(use[0], use[2], tables) for use in uses if PORTS.get(use[1:]) == INDEX]
+        return Role(INDEX, min((each for each in lengths if each is not None), default=None))
+    if "mask" in name.lower() or MASK in kinds:
         return Role(MASK)
     if _LENGTH_NAME.search(name.lower()):
         return Role(LENGTH)
-    values = _compared(uses, graph) if _is_single(entry) else ()
-    return Role(CHOICE, values=values) if values else Role()
-
-
-def _is_single(entry: Any) -> bool:
-    """Whether an input has one element."""
     shape = entry.type.tensor_type
-    return shape.HasField("shape") and all(dim.dim_value == 1 for dim in shape.shape.dim)
-
-
-def _compared(uses: list[tuple[Any, str, int]], graph: Any) -> tuple[int, ...]:
-    """The integers with which Equal compares a value."""
-    found: set[int] = set()
-    constants = constant_integers(graph)
+    if not shape.HasField("shape") or any(dim.dim_value != 1 for dim in shape.shape.dim):
+        return Role()
+    constants, compared = constant_integers(model), set[int]()  # those with which Equal compares the one element
     for node, operator, port in uses:
         if operator == "Equal":
-            found.update(constants.get(node.input[1 - port], ()))
-    if found.intersection(RATES):
-        found.update(RATES)
-    return tuple(sorted(found))
+            compared.update(constants.get(node.input[1 - port], ()))
+    if compared.intersection(RATES):
+        compared.update(RATES)
+    return Role(CHOICE, values=tuple(sorted(compared))) if compared else Role()
 
 
-def constant_integers(graph: Any, most: int = 16) -> dict[str, tuple[int, ...]]:
-    """The elements of integer constants of at most `most` elements, of initializers and Constant nodes, bodies
-    included, by their names."""
+def constant_integers(model: Any, most: int = 16) -> dict[str, tuple[int, ...]]:
+    """The elements of integer constants of at most `most` elements, of initializers and Constant nodes, bodies and
+    functions included, by their names."""
     found: dict[str, tuple[int, ...]] = {}
-    pending = [graph]
-    while pending:
-        scope = pending.pop()
-        named = [(each.name, each) for each in scope.initializer]
-        for node in scope.node:
-            pending += body_protos(node)
+    for graph in graph_protos(model):
+        named = [(each.name, each) for each in getattr(graph, "initializer", ())]
+        for node in graph.node:
             if node.op_type == "Constant":
                 named += [(node.output[0], each.t) for each in node.attribute if each.name == "value"]
                 found.update((node.output[0], (each.i,)) for each in node.attribute if each.name == "value_int")
         for name, tensor in named:
-            if tensor.data_type in _INTEGERS and math.prod(tensor.dims) <= most:
-                found[name] = _elements(tensor)
+            is_here = tensor.data_location != onnx.TensorProto.EXTERNAL
+            if is_here and tensor.data_type in _INTEGERS and math.prod(tensor.dims) <= most:
+                found[name] = tuple(map(int, numpy_helper.to_array(tensor).ravel()))
     return found
-
-
-def _elements(tensor: Any) -> tuple[int, ...]:
-    """The elements of a tensor; none where its data are in another file."""
-    if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        return ()
-    return tuple(int(each) for each in numpy_helper.to_array(tensor).ravel())
 
 
 def _uses(graph: Any, name: str) -> Iterator[tuple[Any, str, int]]:
@@ -168,30 +149,21 @@ def _uses(graph: Any, name: str) -> Iterator[tuple[Any, str, int]]:
                 yield node, operator, port
                 if operator in KEEPS and (port == 0 or operator == "Concat"):
                     pending.append((scope, node.output[0]))
-                pending += _into(node, operator, port)
-
-
-def _into(node: Any, operator: str, port: int) -> Iterator[tuple[Any, str]]:
-    """The inputs of the body that get the values of an input of a Loop or Scan."""
-    skipped = {"Loop": 0, "Scan": 0}.get(operator)
-    if skipped is None or (operator == "Loop" and port < 2):
-        return
-    for body in body_protos(node):
-        if port < len(body.input):
-            yield body, body.input[port].name
+                if operator == "Scan" or (operator == "Loop" and port >= 2):  # the body has the values as an input
+                    bodies = body_protos(node)
+                    pending += [(body, body.input[port].name) for body in bodies if port < len(body.input)]
 
 
 def _length(node: Any, port: int, tables: dict[str, tuple[int, ...]]) -> int | None:
     """The length of the constant dimension that an index selects from."""
+    if node.op_type == "EmbedLayerNormalization":  # the tables of words and segments; that of positions is between them
+        return next(iter(tables.get(node.input[2 + 2 * port], ())), None)
     shape = tables.get(node.input[0]) if port else None
     if not shape:
         return None
-    axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
     if node.op_type.endswith("ND"):
         return min(shape)
-    if node.op_type == "EmbedLayerNormalization":
-        table = tables.get(node.input[2 + port])
-        return table[0] if table else None
+    axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
     return shape[axis] if -len(shape) <= axis < len(shape) else None
 
 
@@ -210,11 +182,6 @@ class Input:
     dims: tuple[int | str, ...]
     role: Role
     is_sequence: bool = False
-
-    @property
-    def symbols(self) -> list[str]:
-        """The names of the dynamic dimensions."""
-        return [each for each in self.dims if isinstance(each, str)]
 
 
 @contextmanager
@@ -258,35 +225,29 @@ def values_of(
 def _integers(
     each: Input, shape: tuple[int, ...], number: int, random: Any, careful: bool, longest: int
 ) -> np.ndarray:
-    role = each.role
-    if role.kind == COUNT:
+    kind, bits = each.role.kind, each.dtype.bits
+    if kind == COUNT:
         return np.full(shape, COUNTS[number % len(COUNTS)])
-    if role.kind == SIZE:
-        return np.ones(shape, np.int64) if careful else np.asarray(random.integers(1, 9, shape))
-    if role.kind == LENGTH:
-        return _lengths(shape, 1 if careful else max(1, longest), random)
-    if role.kind == CHOICE:
-        return np.full(shape, role.values[number % len(role.values)])
-    if role.kind == AXIS:
-        return np.zeros(shape, np.int64)
-    if role.kind == INDEX:
-        below = role.below if role.below is not None else 1
-        return np.asarray(random.integers(0, max(1, min(below, 2) if careful else below), shape))
-    if role.kind == MASK:
+    if kind == CHOICE:
+        return np.full(shape, each.role.values[number % len(each.role.values)])
+    if kind == MASK:
         return _mask(shape, random)
-    if careful:
-        return np.asarray(random.integers(0, 2, shape))
-    bits = each.dtype.bits
-    if bits > 8:
-        return np.asarray(random.integers(0, 8, shape))
-    lowest = -(1 << (bits - 1)) if each.dtype.kind == "int" else 0
-    return np.asarray(random.integers(lowest, lowest + (1 << bits), shape))
-
-
-def _lengths(shape: tuple[int, ...], longest: int, random: Any) -> np.ndarray:
-    """Lengths from 1 on; the first is that of the longest sequence, which all of them can have."""
-    found = np.asarray(random.integers(1, longest + 1, shape))
-    found.reshape(-1)[:1] = longest
+    low, end = 0, 2 if careful else 8
+    if kind == SIZE:
+        low, end = 1, 2 if careful else 9
+    elif kind == LENGTH:
+        low, end = 1, 2 if careful else max(1, longest) + 1
+    elif kind == AXIS:
+        end = 1
+    elif kind == INDEX:
+        below = 1 if each.role.below is None else each.role.below
+        end = max(1, min(below, 2) if careful else below)
+    elif bits <= 8 and not careful:
+        low = -(1 << (bits - 1)) if each.dtype.kind == "int" else 0
+        end = low + (1 << bits)
+    found = np.asarray(random.integers(low, end, shape))
+    if kind == LENGTH:  # the first is that of the longest sequence, which all of them can have
+        found.reshape(-1)[:1] = end - 1
     return found
 
 

@@ -4,18 +4,21 @@ Shapes are compared exactly. Integers, booleans and strings are compared exactly
 equals NaN and an infinity equals itself:
 
     |actual - expected| <= atol + rtol * |expected|         rtol 1e-3, atol 1e-5; both 1e-2 for 16 bits and fewer
+
+A sequence is a list in ONNX, and a pair of tensors in the IR (`sequence_io="packed"`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mo_loop.graph.types import name_of
+from mo_loop.support.packed_sequences import pack_sequence, unpack_sequence
 
 RTOL, ATOL, SMALL_FLOAT = 1e-3, 1e-5, 1e-2
 
@@ -60,32 +63,23 @@ class ArrayComparison:
         return self.kind in (EQUAL, AMPLIFIED)
 
     def __str__(self) -> str:
-        if self.kind == AMPLIFIED:
-            return f"{self.name}: {self.message}"
-        if self:
+        if self.kind == EQUAL:
             return f"{self.name}: equal (largest difference {self.largest_abs:.3g}, relative {self.largest_rel:.3g})"
         return f"{self.name}: {self.message}"
 
 
 def compare(
-    expected: Any,
-    actual: Any,
-    name: str = "",
-    *,
-    rtol: float | None = None,
-    atol: float | None = None,
+    expected: Any, actual: Any, name: str = "", *, rtol: float | None = None, atol: float | None = None,
     dtype: bool = True,
-) -> ArrayComparison:
+) -> ArrayComparison:  # fmt: skip
     """Compare one array. `dtype=False` skips the check of element types."""
     left, right = _plain(np.asarray(expected)), _plain(np.asarray(actual))
     if left.shape != right.shape:
-        return ArrayComparison(name, "shape", f"shape {_list(right.shape)} instead of {_list(left.shape)}")
+        return ArrayComparison(name, "shape", f"shape {list(right.shape)} instead of {list(left.shape)}")
     if dtype and left.dtype != right.dtype:
         return ArrayComparison(name, "type", f"element type {name_of(right.dtype)} instead of {name_of(left.dtype)}")
-    if _is_float(left.dtype):
-        usual = tolerance(left.dtype)
-        return _close(name, left, right, usual[0] if rtol is None else rtol, usual[1] if atol is None else atol)
-    return _exact(name, left, right)
+    usual = tolerance(left.dtype)
+    return _measured(name, left, right, usual[0] if rtol is None else rtol, usual[1] if atol is None else atol)
 
 
 def tolerance(dtype: np.dtype) -> tuple[float, float]:
@@ -108,7 +102,7 @@ def tolerance_of_ends(expected: Any) -> tuple[float, float]:
     """The relative and absolute tolerance of an output, by its type and its largest number."""
     array = np.asarray(expected)
     rtol, atol = tolerance(array.dtype)
-    if not rtol or array.dtype.kind == "c" or not array.size:
+    if not rtol or array.dtype.kind == "c":
         return rtol, atol
     if array.dtype.itemsize == 2:  # two roundings of a number, and one of a quarter of the largest
         unit = 2.0**-10 if array.dtype == np.float16 else 2.0**-7
@@ -117,50 +111,65 @@ def tolerance_of_ends(expected: Any) -> tuple[float, float]:
 
 
 def compare_all(
-    expected: Sequence[NamedArray],
-    actual: Sequence[NamedArray],
-    *,
-    rtol: float | None = None,
-    atol: float | None = None,
-    dtype: bool = True,
-    tolerances: Mapping[str, tuple[float, float]] | None = None,
-) -> list[ArrayComparison]:
+    expected: Sequence[NamedArray], actual: Sequence[NamedArray], *, rtol: float | None = None,
+    atol: float | None = None, tolerances: Mapping[str, tuple[float, float]] | None = None,
+) -> list[ArrayComparison]:  # fmt: skip
     """Compare named outputs: by name if every expected name exists, otherwise by position.
 
     `tolerances` are (rtol, atol) of outputs that have others than `rtol` and `atol`.
     """
-    by_name = paired(expected, actual)
-    if by_name is None:
+    by_name = by_wanted_name(expected, actual)
+    if len(expected) != len(actual) and not dict(expected).keys() <= dict(actual).keys():
         text = f"{len(actual)} outputs instead of {len(expected)}"
         return [ArrayComparison("outputs", "missing", text)]
     found = []
     for name, array in expected:
         relative, absolute = (tolerances or {}).get(name, (rtol, atol))
-        found.append(compare(array, by_name[name], name, rtol=relative, atol=absolute, dtype=dtype))
+        found.append(compare(array, by_name[name], name, rtol=relative, atol=absolute))
     return found
 
 
-def paired(expected: Sequence[NamedArray], actual: Sequence[NamedArray]) -> dict[str, Any] | None:
-    """The results by the expected names, or by position if one has another name; None if their numbers differ."""
-    by_name = dict(actual)
-    if all(name in by_name for name, _ in expected):
-        return by_name
-    if len(expected) != len(actual):
-        return None
-    return {name: array for (name, _), (_, array) in zip(expected, actual, strict=True)}
+def by_wanted_name(wanted: Sequence[NamedArray], found: Sequence[NamedArray]) -> dict[str, Any]:
+    """The results by the names that are wanted; by position where the runtime uses another name of one."""
+    have = dict(found)
+    if all(name in have for name, _ in wanted):
+        return have
+    return {name: array for (name, _), (_, array) in zip(wanted, found, strict=False)}
 
 
-def empty_alike(name: str, expected: Named, found: Named) -> bool:
-    """Two empty results that differ only where ONNX Runtime has another dimension or rank after no iterations.
+def packed(feeds: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
+    """The arrays for an IR with inputs of these names: a sequence `s` becomes `s.data` and `s.shapes`."""
+    found: dict[str, Any] = {}
+    for name, value in feeds.items():
+        if isinstance(value, list) and f"{name}.data" in known:
+            found[f"{name}.data"], found[f"{name}.shapes"] = pack_sequence(value)
+        else:
+            found[name] = value
+    return found
 
-    It writes 0 for such a dimension, and [0] for an unknown rank.
-    """
-    left, right = dict(expected).get(name), (paired(expected, found) or {}).get(name)
-    if left is None or right is None or left.size or right.size or left.dtype != right.dtype:
-        return False
-    if left.shape == (0,):
-        return True
-    return left.ndim == right.ndim and all(a in (0, b) for a, b in zip(left.shape, right.shape, strict=True))
+
+def unpacked(found: Named, expected: Named) -> Named:
+    """The outputs of an IR, with the lists of packed sequences."""
+    rest, lists = dict(found), {}
+    for name, value in expected:
+        if isinstance(value, list) and f"{name}.data" in rest:
+            scalars = bool(value) and np.ndim(value[0]) == 0
+            lists[name] = unpack_sequence(rest.pop(f"{name}.data"), rest.pop(f"{name}.shapes"), scalars=scalars)
+    return [*lists.items(), *rest.items()] if lists else found
+
+
+def flat(named: Iterable[NamedArray]) -> Named:
+    """The arrays; of a list its elements and its length, of an absent optional nothing."""
+    found: Named = []
+    for name, value in named:
+        if value is None:
+            continue
+        if not isinstance(value, list):
+            found.append((name, value))
+            continue
+        found.append((f"length of {name}", np.asarray(len(value))))
+        found += [(f"{name}[{place}]", each) for place, each in enumerate(value)]
+    return found
 
 
 def is_limited(expected: Any, actual: Any) -> bool:
@@ -169,36 +178,6 @@ def is_limited(expected: Any, actual: Any) -> bool:
         return False
     limits = np.iinfo(np.int32)
     return bool((np.clip(expected, limits.min, limits.max) == actual).all())
-
-
-def _close(name: str, expected: np.ndarray, actual: np.ndarray, rtol: float, atol: float) -> ArrayComparison:
-    # float64 represents every narrower float exactly, including those that numpy cannot compute with.
-    kind = np.complex128 if expected.dtype.kind == "c" else np.float64
-    left, right = expected.astype(kind), actual.astype(kind)
-    finite = np.isfinite(left) & np.isfinite(right)
-    same = (left == right) | (np.isnan(left) & np.isnan(right))
-    with np.errstate(invalid="ignore", over="ignore"):
-        difference = np.where(finite, np.abs(left - right), 0.0)
-        # Infinite where only one is finite, or an infinity meets another value.
-        excess = np.where(finite, difference - atol - rtol * np.abs(left), np.where(same, -np.inf, np.inf))
-    relative = np.divide(difference, np.abs(left), out=np.zeros_like(difference), where=finite & (left != 0))
-    found = _measured(name, expected, actual, difference, relative, excess, _cosine(left[finite], right[finite]))
-    return replace(found, snr=_snr(left[finite], difference[finite]), top1=_top1(left, right))
-
-
-def _exact(name: str, expected: np.ndarray, actual: np.ndarray) -> ArrayComparison:
-    wrong = np.asarray(expected != actual)
-    if expected.dtype.kind not in "iub":
-        none = np.zeros(wrong.shape)
-        return _measured(name, expected, actual, none, none, np.where(wrong, 1.0, -1.0), float(not wrong.any()))
-    if not wrong.any():
-        return _measured(name, expected, actual, *(np.zeros(wrong.shape),) * 2, np.full(wrong.shape, -1.0), 1.0)
-    left, right = expected.astype(np.float64), actual.astype(np.float64)
-    difference = np.abs(left - right)
-    relative = difference / np.maximum(np.abs(left), 1.0)
-    # Large integers that differ can be equal as float64.
-    excess = np.where(wrong, np.maximum(difference, 0.5), -1.0)
-    return _measured(name, expected, actual, difference, relative, excess, _cosine(left.ravel(), right.ravel()))
 
 
 def _cosine(left: np.ndarray, right: np.ndarray) -> float:
@@ -226,53 +205,60 @@ def _top1(expected: np.ndarray, actual: np.ndarray) -> float | None:
     return float(np.mean(expected.argmax(axis=1) == actual.argmax(axis=1)))
 
 
-def _measured(
-    name: str, expected: np.ndarray, actual: np.ndarray, difference: np.ndarray, relative: np.ndarray,
-    excess: np.ndarray, cosine: float,
-) -> ArrayComparison:  # fmt: skip
-    """The result for arrays of one shape; an element differs if its `excess` over the tolerance is positive."""
+def _measured(name: str, expected: np.ndarray, actual: np.ndarray, rtol: float, atol: float) -> ArrayComparison:
+    """The result for arrays of one shape. The tolerances are those of floats: others are compared exactly."""
+    is_float, is_integer = _is_float(expected.dtype), expected.dtype.kind in "iub"
+    differs = np.asarray(False if is_float else expected != actual)
+    if is_float or (is_integer and differs.any()):
+        # float64 represents every narrower float exactly, including those that numpy cannot compute with.
+        kind = np.complex128 if expected.dtype.kind == "c" else np.float64
+        left, right = expected.astype(kind), actual.astype(kind)
+    else:  # texts, and numbers that are equal
+        left = right = np.zeros(expected.shape)
+    finite = np.isfinite(left) & np.isfinite(right)
+    with np.errstate(invalid="ignore", over="ignore"):
+        difference = np.where(finite, np.abs(left - right), 0.0)
+        if is_float:  # infinite where only one is finite, or an infinity meets another value
+            same = (left == right) | (np.isnan(left) & np.isnan(right))
+            excess = np.where(finite, difference - atol - rtol * np.abs(left), np.where(same, -np.inf, np.inf))
+        else:  # large integers that differ can be equal as float64
+            excess = np.where(differs, np.maximum(difference, 0.5), -1.0)
+    scale = np.abs(left) if is_float else np.maximum(np.abs(left), 1.0)
+    relative = np.divide(difference, scale, out=np.zeros_like(difference), where=finite & (scale != 0))
     wrong = excess > 0
     size, count = int(wrong.size), int(wrong.sum())
     facts: dict[str, Any] = {
         "largest_abs": float(difference.max(initial=0.0)), "largest_rel": float(relative.max(initial=0.0)),
-        "mean_abs": float(difference.mean()) if size else 0.0, "cosine": cosine, "size": size, "count": count,
+        "mean_abs": float(difference.mean()) if size else 0.0, "size": size, "count": count,
+        "cosine": _cosine(left[finite], right[finite]) if is_float or is_integer else float(not count),
     }  # fmt: skip
+    if is_float:
+        facts |= {"snr": _snr(left[finite], difference[finite]), "top1": _top1(left, right)}
     if not size:
         return ArrayComparison(name, **facts)
-    worst = _index(int(excess.argmax()), excess.shape)
+    worst, index = (
+        tuple(map(int, np.unravel_index(int(place), wrong.shape))) for place in (excess.argmax(), wrong.argmax())
+    )
     facts |= {"worst": worst, "pair": (str(expected[worst]), str(actual[worst]))}
     if not count:
         return ArrayComparison(name, **facts)
-    index = _index(int(wrong.argmax()), wrong.shape)
     text = (
         f"{count} of {size} values differ, largest difference {facts['largest_abs']:.3g} "
         f"(relative {facts['largest_rel']:.3g}), "
-        f"first at {_list(index)}: {actual[index]!s} instead of {expected[index]!s}"
+        f"first at {list(index)}: {actual[index]!s} instead of {expected[index]!s}"
     )
     return ArrayComparison(name, "values", text, index=index, **facts)
-
-
-def _index(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(each) for each in np.unravel_index(place, shape))
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
     """Strings as str objects, integers of fewer than 8 bits as 8 bits; everything else unchanged."""
     if array.dtype.kind in "SUO":
         text = [value.decode() if isinstance(value, bytes) else str(value) for value in array.ravel().tolist()]
-        plain = np.empty(len(text), dtype=object)
-        plain[:] = text
-        return plain.reshape(array.shape)
+        return np.array(text, dtype=object).reshape(array.shape)
     if array.dtype.name in ("int2", "int4"):
         return array.astype(np.int8)
-    if array.dtype.name in ("uint1", "uint2", "uint4"):
-        return array.astype(np.uint8)
-    return array
+    return array.astype(np.uint8) if array.dtype.name in ("uint1", "uint2", "uint4") else array
 
 
 def _is_float(dtype: np.dtype) -> bool:
     return dtype.kind in "fc" or "float" in dtype.name
-
-
-def _list(values: Sequence[int]) -> str:
-    return "[" + ", ".join(str(int(v)) for v in values) + "]"

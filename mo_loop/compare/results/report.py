@@ -7,11 +7,23 @@ print(report)                             # mo_loop/compare/results/report_forma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from typing import Any
 
-from mo_loop.compare.results.array_comparison import ArrayComparison
+import numpy as np
+
+from mo_loop.compare.results.array_comparison import (
+    ArrayComparison,
+    Named,
+    by_wanted_name,
+    compare_all,
+    flat,
+    tolerance_of_ends,
+)
+from mo_loop.compare.results.verify_settings import VerifyOptions
+from mo_loop.graph.types import name_of
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 PASSED, DIFFERS = "passed", "differs"
@@ -20,6 +32,9 @@ NOT_DECIDED = "not decided"
 
 NOT_RESHAPABLE = "not reshapable"
 """The status of a side whose IR cannot be given the sizes of `--sizes`."""
+
+AGAINST = "against "
+"""The beginning of the name of a side that is another converter."""
 
 ENDED = {"crash": "crash", "timeout": "hang", "memory": "memory"}
 """How a process ended -> the status of a side."""
@@ -56,6 +71,41 @@ class Row:
         return self.result.name
 
 
+def rows_of(
+    number: int, inference: int, expected: Named, found: Named, settings: VerifyOptions, notes: list[str],
+    *, of_scale: bool = False,
+) -> Iterator[Row]:  # fmt: skip
+    """A row for each expected output of the set of this number; `notes` get the remarks that do not count as
+    differences. With `of_scale` the absolute tolerance is relative to the largest number of an output."""
+    wanted, found = flat(expected), flat(found)
+    have, by_name = by_wanted_name(wanted, found), dict(wanted)
+    tolerances = settings.tolerances
+    if of_scale and not settings.has_tolerance:
+        tolerances = {name: tolerance_of_ends(value) for name, value in wanted if isinstance(value, np.ndarray)}
+    for result in compare_all(wanted, found, rtol=settings.rtol, atol=settings.atol, tolerances=tolerances):
+        left, right = by_name.get(result.name), have.get(result.name)
+        if result.kind == "shape" and np.size(np.asarray(left)) == np.size(np.asarray(right)) == 0:
+            # ONNX Runtime writes 0 for dimensions that it cannot infer, if there was no iteration.
+            notes.append(f"{result.name} is empty on both sides, and {result.message}")
+            result = ArrayComparison(result.name)
+        yield Row(number, inference, type_text(left), type_text(right), result)
+
+
+def type_text(value: Any) -> str:
+    """Element type and shape of an array, as the report spells them."""
+    if isinstance(value, list):
+        return f"list of {len(value)}"
+    if value is None:
+        return "none"
+    array = np.asarray(value)
+    return f"{name_of(array.dtype)}[{','.join(map(str, array.shape))}]"
+
+
+def shape_in(text: str) -> list[int]:
+    """The shape in a text of `type_text`."""
+    return [int(size) for size in text.partition("[")[2].rstrip("]").split(",") if size]
+
+
 @dataclass(frozen=True)
 class Side:
     """The result of one IR: `name` has the converter and the precision.
@@ -76,6 +126,11 @@ class Side:
         return self.status == PASSED
 
     @property
+    def is_peer(self) -> bool:
+        """Whether this is the IR of another converter, which does not count."""
+        return self.name.startswith(AGAINST)
+
+    @property
     def first(self) -> Row | None:
         """The first row that differs, in the order of the inferences."""
         return min((row for row in self.rows if not row.result), key=lambda row: row.inference, default=None)
@@ -83,17 +138,12 @@ class Side:
     @property
     def worst(self) -> list[Row]:
         """For each output the row that differs most, in the order of the outputs."""
-        found: dict[str, Row] = {}
-        for row in self.rows:
-            known = found.get(row.output)
-            if known is None or _badness(row) > _badness(known):
-                found[row.output] = row
-        return list(found.values())
 
+        def badness(row: Row) -> tuple[bool, bool, int, float]:
+            return not row.result, row.result.kind != "values", row.result.count, row.result.largest_abs
 
-def _badness(row: Row) -> tuple[bool, bool, int, float]:
-    result = row.result
-    return (not result, result.kind != "values", result.count, result.largest_abs)
+        worst = {row.output: row for row in sorted(reversed(self.rows), key=badness)}  # of equal ones the first
+        return [worst[output] for output in dict.fromkeys(row.output for row in self.rows)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,7 +193,7 @@ class Report(ShownResult):
     @property
     def passed(self) -> bool:
         """Whether the IR agrees, in every requested precision. Another converter does not count."""
-        return all(side.passed for side in self.sides if not side.name.startswith(AGAINST))
+        return self.status == PASSED
 
     @property
     def exit_code(self) -> int:
@@ -153,8 +203,7 @@ class Report(ShownResult):
     @property
     def status(self) -> str:
         """The status of the first side that did not pass, else "passed"."""
-        bad = [side for side in self.sides if not side.passed and not side.name.startswith(AGAINST)]
-        return bad[0].status if bad else PASSED
+        return next((side.status for side in self.sides if not side.passed and not side.is_peer), PASSED)
 
     def __bool__(self) -> bool:
         return self.passed
@@ -174,9 +223,8 @@ class Report(ShownResult):
         """Plain data for JSON. Differences that are not finite are strings."""
         found = {
             "schema": SCHEMA, "version": VERSION, "passed": self.passed, "status": self.status,
-            "verdict": self.verdict,
-            "exit_code": self.exit_code, "model": self.model, "ir": self.ir, "oracle": self.oracle,
-            "device": self.device,
+            "verdict": self.verdict, "exit_code": self.exit_code, "model": self.model, "ir": self.ir,
+            "oracle": self.oracle, "device": self.device,
             "tolerance": {"rtol": self.tolerance[0], "atol": self.tolerance[1]}, "notes": list(self.notes),
             "versions": dict(self.versions), "seconds": round(self.seconds, 3),
             "sets": [asdict(each) for each in self.sets], "order": list(self.order),
@@ -184,52 +232,33 @@ class Report(ShownResult):
         }  # fmt: skip
         if self.steps:
             found |= {"steps": list(self.steps), "inferences": self.inferences}
-        for name, answer in (("layers", self.layers), ("passes", self.passes)):
-            if answer is not None:
+        for name in ("layers", "passes", "pieces", "defaults"):
+            if (answer := getattr(self, name)) is not None:
                 found[name] = answer if isinstance(answer, str) else answer.as_json()
-        if self.pieces is not None:
-            found["pieces"] = self.pieces.as_json()
-        if self.defaults is not None:
-            found["defaults"] = self.defaults.as_json()
-        if self.cause:
-            found["cause"] = self.cause
-        if self.sizes:
-            found["sizes"] = dict(self.sizes)
-        if self.page:
-            found["page"] = self.page
-        return found
-
-
-AGAINST = "against "
-"""The beginning of the name of a side that is another converter."""
+        given = {"cause": self.cause, "sizes": dict(self.sizes), "page": self.page}
+        return found | {name: value for name, value in given.items() if value}
 
 
 def _side(side: Side) -> dict[str, Any]:
-    return {
+    found = {
         "name": side.name, "status": side.status, "message": side.message, "seconds": round(side.seconds, 3),
         "rows": [_row(each) for each in side.rows],
-    } | _first(side)  # fmt: skip
-
-
-def _first(side: Side) -> dict[str, Any]:
-    """The place of the first difference, for an IR with states."""
+    }  # fmt: skip
     row = side.first
     if row is None or not row.step:
-        return {}
-    return {"first_difference": {"set": row.set, "step": row.step, "output": row.output, "inference": row.inference}}
+        return found
+    place = {"set": row.set, "step": row.step, "output": row.output, "inference": row.inference}
+    return found | {"first_difference": place}  # of an IR with states
 
 
 def _row(row: Row) -> dict[str, Any]:
     result = row.result
-    return {
+    found = {
         "output": row.output, "set": row.set, "inference": row.inference, "expected": row.expected, "found": row.found,
-        "kind": result.kind, "message": result.message, "largest_abs": _number(result.largest_abs),
-        "largest_rel": _number(result.largest_rel), "mean_abs": _number(result.mean_abs),
-        "cosine": _number(result.cosine), "snr": result.snr, "top1": result.top1, "beyond": result.count,
-        "size": result.size,
+        "kind": result.kind, "message": result.message, "largest_abs": result.largest_abs,
+        "largest_rel": result.largest_rel, "mean_abs": result.mean_abs, "cosine": result.cosine, "snr": result.snr,
+        "top1": result.top1, "beyond": result.count, "size": result.size,
         "worst": None if result.worst is None else list(result.worst), "values": list(result.pair),
     } | ({"step": row.step} if row.step else {})  # fmt: skip
-
-
-def _number(value: float) -> float | str:
-    return value if value - value == 0 else str(value)
+    return {key: str(value) if isinstance(value, float) and not isfinite(value) else value
+            for key, value in found.items()}  # fmt: skip

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
 
 from mo_loop.compare.results.array_comparison import AMPLIFIED
-from mo_loop.compare.results.report import AGAINST, Report, Row, Side
-from mo_loop.support.printable import aligned, cell, printable, xml_text
+from mo_loop.compare.results.report import Report, Row, Side
+from mo_loop.support.printable import aligned, cell, counted, printable, xml_text
 
 HEAD = ("output", "type", "largest abs", "largest rel", "mean abs", "cosine", "SNR, dB", "top-1", "beyond",
         "worst element", "expected", "actual", "inputs")  # fmt: skip
@@ -38,28 +39,30 @@ Table = Callable[[Sequence[Sequence[str]], Sequence[int], str], str]
 def as_text(report: Report, table: Table = aligned, width: int | None = None) -> str:
     """The report for a terminal of `width` columns: for each side one line for each output, with its worst set of
     inputs."""
-    return "\n".join(_lines(report, table, width))
-
-
-def _lines(report: Report, table: Table, width: int | None) -> Iterator[str]:
-    yield printable(f"{report.model}: {title(report)}")
-    yield printable(f"  {summary(report)}")
+    lines = [printable(f"{report.model}: {title(report)}"), printable(f"  {summary(report)}")]
     for side in report.sides:
-        yield printable(f"  {heading(report, side)}")
+        lines.append(printable(f"  {heading(side)}"))
         if side.rows:
-            yield _table([HEAD, *(_cells(report, row) for row in side.worst)], table, width)
-        yield from (printable(f"    {row.output}: {row.result.message}") for row in side.worst if _needs_words(row))
-        yield from (printable(f"    {each}") for each in first_difference(report, side))
-    if report.defaults is not None:
-        yield printable(f"  {report.defaults}")
-    for answer in (report.layers, report.passes):
+            lines.append(_table([HEAD, *(_cells(report, row) for row in side.worst)], table, width))
+        lines += [printable(f"    {row.output}: {row.result.message}") for row in side.worst if _needs_words(row)]
+        if text := _first_difference(report, side):
+            lines.append(printable(f"    {text}"))
+    for label, text in _remarks(report):
+        lines += [printable(f"  {label}{line}") for line in ([text] if label else text.splitlines())]
+    return "\n".join(lines)
+
+
+def _remarks(report: Report) -> Iterator[tuple[str, str]]:
+    """The remarks after the tables: a label, and a text; one without a label can have several lines."""
+    for answer in (report.defaults, report.layers, report.passes):
         if answer is not None:
-            yield from (printable(f"  {line}") for line in str(answer).splitlines())
+            yield "", str(answer)
     if report.cause:
-        yield printable(f"  cause: {report.cause}")
+        yield "cause: ", report.cause
     if report.page:
-        yield printable(f"  {report.page} {SHOWS}")
-    yield from (printable(f"  note: {each}") for each in report.notes)
+        yield "", f"{report.page} {SHOWS}"
+    for each in report.notes:
+        yield "note: ", each
 
 
 def _table(rows: Sequence[Sequence[str]], table: Table, width: int | None) -> str:
@@ -67,13 +70,13 @@ def _table(rows: Sequence[Sequence[str]], table: Table, width: int | None) -> st
     indent = "    "
     widths = [max(len(row[place]) for row in rows) if any(row[place] for row in rows[1:]) else 0
               for place in range(len(HEAD))]  # fmt: skip
-    if width is not None:  # long names are wrapped if the numbers do not fit on their line
-        beside = sum(widths[place] + GAP for place in NEEDED[1:FEWEST])
-        widths[0] = min(widths[0], max(SHORTEST, width - len(indent) - beside))
+    width = sys.maxsize if width is None else width
+    beside = sum(widths[place] + GAP for place in NEEDED[1:FEWEST])
+    widths[0] = min(widths[0], max(SHORTEST, width - len(indent) - beside))  # longer names are wrapped
     shown: list[int] = []
     for place in NEEDED:
         used = len(indent) + sum(widths[each] + GAP for each in shown)
-        if widths[place] and (width is None or not shown or used + widths[place] <= width):
+        if widths[place] and (not shown or used + widths[place] <= width):
             shown.append(place)
     if ACTUAL not in shown and EXPECTED in shown:  # one has no meaning without the other
         shown.remove(EXPECTED)
@@ -94,7 +97,7 @@ def title(report: Report) -> str:
         return max(amplified, key=lambda row: row.result.largest_abs).result.message if amplified else AGREES
     first, *others = report.sides
     if first.passed:
-        bad = [each.name for each in others if not each.passed and not each.name.startswith(AGAINST)]
+        bad = [each.name for each in others if not each.passed and not each.is_peer]
         return f"every output agrees in f32, not in {', '.join(bad)}: the precision of the device makes the difference"
     return f"{first.status}: {first.message}" if first.message else "outputs differ"
 
@@ -105,29 +108,27 @@ def summary(report: Report) -> str:
     package = {"ONNX Runtime": "onnxruntime", "the reference evaluator of onnx": "onnx"}.get(report.oracle, "")
     source = f"{report.oracle} {versions.get(package, '')}".rstrip()
     sizes = f"sizes {','.join(map(''.join, report.sizes.items()))}, " if report.sizes else ""
+    count = len(report.sets)
+    sets = f"{counted(count, 'set')} of inputs"
+    if report.steps:
+        least, most = min(report.steps), max(report.steps)
+        sets = f"{counted(count, 'sequence')} of {f'{least} to ' if least < most else ''}{counted(most, 'step')}"
     return (
         f"{source} and OpenVINO {versions.get('openvino', '')} on "
-        f"{report.device}: {sizes}{_sets(report)}, {_counted(report.inferences, 'inference')}, {report.seconds:.1f} s"
+        f"{report.device}: {sizes}{sets}, {counted(report.inferences, 'inference')}, {report.seconds:.1f} s"
     )
 
 
-def _sets(report: Report) -> str:
-    if not report.steps:
-        return f"{_counted(len(report.sets), 'set')} of inputs"
-    least, most = min(report.steps), max(report.steps)
-    steps = _counted(most, "step") if least == most else f"{least} to {most} steps"
-    return f"{_counted(len(report.sets), 'sequence')} of {steps}"
-
-
-def first_difference(report: Report, side: Side) -> Iterator[str]:
-    """The first difference of an IR with states: a step of a sequence, counted from 1."""
+def _first_difference(report: Report, side: Side) -> str:
+    """The first difference of an IR with states: a step of a sequence, counted from 1; else nothing."""
     row = side.first
-    if row is not None and row.step:
-        of = report.steps[row.set]
-        yield f"The first difference is in step {row.step} of {of} of {report.sets[row.set].name}: {row.output}."
+    if row is None or not row.step:
+        return ""
+    of = f"{report.steps[row.set]} of {report.sets[row.set].name}"
+    return f"The first difference is in step {row.step} of {of}: {row.output}."
 
 
-def heading(report: Report, side: Side) -> str:
+def heading(side: Side) -> str:
     """The name of a side and its result."""
     text = f"{side.name}: {side.status}"
     return f"{text}: {side.message}" if side.message else text
@@ -153,16 +154,12 @@ def _place(report: Report, row: Row) -> str:
     return report.sets[row.set].name + (f", step {row.step}" if row.step else "")
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def differences(report: Report) -> str:
     """The outputs that differ, one line each; the message of a side that ended early."""
     lines = []
     for side in report.sides:
         if side.message:
-            lines.append(heading(report, side))
+            lines.append(heading(side))
         lines += [f"{row.result} (inputs: {_place(report, row)})" for row in side.worst if not row.result]
     if getattr(report.layers, "brief", ""):
         lines.append(f"the first piece that differs: {report.layers.brief}")
@@ -174,48 +171,31 @@ def differences(report: Report) -> str:
 
 def as_markdown(report: Report) -> str:
     """The report for the page of a CI job."""
-    return "\n".join(_markdown(report)) + "\n"
-
-
-def _markdown(report: Report) -> Iterator[str]:
-    yield f"## {cell(report.model)}: {cell(title(report))}"
-    yield ""
-    yield cell(summary(report))
+    lines = [f"## {cell(report.model)}: {cell(title(report))}", "", cell(summary(report))]
     for side in report.sides:
-        yield ""
-        yield f"**{cell(heading(report, side))}**"
+        lines += ["", f"**{cell(heading(side))}**"]
         if side.rows:
-            yield ""
-            yield f"| {' | '.join(HEAD)} |"
-            yield "|" + "|".join("---:" if place in RIGHT else "---" for place in range(len(HEAD))) + "|"
-            for row in side.worst:
-                yield f"| {' | '.join(cell(each) for each in _cells(report, row))} |"
-        yield from (f"\n{cell(each)}" for each in first_difference(report, side))
-    if report.defaults is not None:
-        yield f"\n{cell(str(report.defaults))}"
-    for answer in (report.layers, report.passes):
-        if answer is not None:
-            yield f"\n{cell(str(answer))}"
-    if report.cause:
-        yield f"\nCause: {cell(report.cause)}"
-    if report.page:
-        yield f"\n{cell(report.page)} {SHOWS}"
-    for each in report.notes:
-        yield f"\nNote: {cell(each)}"
+            ends = ["---:" if place in RIGHT else "---" for place in range(len(HEAD))]
+            lines += ["", f"| {' | '.join(HEAD)} |", f"|{'|'.join(ends)}|"]
+            lines += [f"| {' | '.join(map(cell, _cells(report, row)))} |" for row in side.worst]
+        if text := _first_difference(report, side):
+            lines += ["", cell(text)]
+    for label, text in _remarks(report):
+        lines += ["", f"{label.capitalize()}{cell(text)}"]
+    return "\n".join(lines) + "\n"
 
 
 # -- JUnit
-
-
-def _failure(report: Report, row: Row) -> str:
-    return f"{_place(report, row)}: {row.result}" if row.step else str(row.result)
 
 
 def as_junit(report: Report) -> str:
     """The report as JUnit XML: a test case for each output of each side, and one for a side that ended early."""
     suites = ET.Element("testsuites", {"name": "mo-loop verify"})
     for side in report.sides:
-        cases = [(row.output, "" if row.result else "failure", _failure(report, row)) for row in side.worst]
+        cases = []
+        for row in side.worst:
+            step = f"{_place(report, row)}: " if row.step else ""
+            cases.append((row.output, "" if row.result else "failure", f"{step}{row.result}"))
         if side.message or (side.status != "differs" and not side.passed):
             cases.append((side.status, "error", side.message))
         kinds = [kind for _, kind, _ in cases]
@@ -225,9 +205,7 @@ def as_junit(report: Report) -> str:
         }  # fmt: skip
         suite = ET.SubElement(suites, "testsuite", {"name": xml_text(f"{report.model} {side.name}"), **counts})
         for name, kind, text in cases:
-            case = ET.SubElement(
-                suite, "testcase", {"classname": xml_text(report.model), "name": xml_text(name), "time": "0"}
-            )
+            case = ET.SubElement(suite, "testcase", classname=xml_text(report.model), name=xml_text(name), time="0")
             if kind:
                 failure = ET.SubElement(case, kind, {"type": side.status, "message": xml_text(text.partition("\n")[0])})
                 failure.text = None if report.layers is None else xml_text(str(report.layers))

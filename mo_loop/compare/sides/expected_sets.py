@@ -37,8 +37,7 @@ from mo_loop.compare.input_sets.given import input_names, read_outputs, read_set
 from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError, misshapen_by
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
 from mo_loop.compare.results.array_comparison import Named, compare_all
-from mo_loop.compare.results.output_rows import shape_in, type_text
-from mo_loop.compare.results.report import InputSet, Row
+from mo_loop.compare.results.report import InputSet, Row, shape_in, type_text
 from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions
 from mo_loop.compare.stepping.state_variables import StateVariable, state_variables
 from mo_loop.compare.stepping.step_inputs import PLANS, CacheInputs, CacheStep, SliceInputs

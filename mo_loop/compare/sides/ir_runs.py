@@ -31,9 +31,8 @@ import numpy as np
 from mo_loop.compare.execution.isolated import SERVE, Hosted, IsolatedError, brief
 from mo_loop.compare.execution.runtime import GROUP_SIZE, KNOWN, ReshapeError, compile_ir
 from mo_loop.compare.input_sets.given import save
-from mo_loop.compare.results.array_comparison import Named, largest_number
-from mo_loop.compare.results.output_rows import by_wanted_name, flat, packed, rows_of, unpacked
-from mo_loop.compare.results.report import AGAINST, DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side
+from mo_loop.compare.results.array_comparison import Named, by_wanted_name, flat, largest_number, packed, unpacked
+from mo_loop.compare.results.report import AGAINST, DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side, rows_of
 from mo_loop.compare.results.verify_settings import DEFAULT, F32, VerifyOptions, properties_of
 from mo_loop.compare.sides.expected_sets import ExpectedSets, SequenceRun
 from mo_loop.errors import UsageError

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from mo_loop.compare.layers.heat import BEYOND, distance
 from mo_loop.compare.layers.piece_tolerance import changed, unit_of
 from mo_loop.compare.oracle.graph_edits import graphs_in, replace_entries
 from mo_loop.compare.oracle.oracle import OnnxRuntime, with_copies
@@ -44,14 +45,19 @@ def amplification(model: str, feeds: Mapping[str, Any]) -> dict[str, float]:
     moves = dict.fromkeys(expected, 0.0)
     for seed in range(DRAWS):
         random = np.random.default_rng(seed)
-        moved = {name: _moved(value, random) for name, value in feeds.items()}
+        moved = {
+            name: changed(value, random, CHANGE * unit_of(value.dtype)) if isinstance(value, np.ndarray) else value
+            for name, value in feeds.items()
+        }
         for source in (with_copies(_with_moved_results(whole, seed)), with_copies(model)):
             try:
                 found = dict(OnnxRuntime(source, arena=False).run(moved))
             except Exception:  # the errors of ONNX Runtime share no base class: other numbers, other sizes
                 continue
             for name, value in expected.items():
-                moves[name] = max(moves[name], _apart(value, found[name]))
+                if isinstance(value, np.ndarray):
+                    apart = distance(value, found[name], None, None)
+                    moves[name] = max(moves[name], np.inf if apart.worst >= BEYOND else apart.abs)
             break
     return moves
 
@@ -61,24 +67,9 @@ def explains(moves: Mapping[str, float], name: str, largest: float) -> bool:
     return largest <= LARGEST_RATIO * moves.get(name, 0.0)
 
 
-def _apart(left: Any, right: Any) -> float:
-    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray) or left.dtype.kind in "OSU":
-        return 0.0
-    if left.shape != right.shape:
-        return np.inf
-    a, b = left.astype(np.float64), right.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        found = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-    return float(np.where(np.isnan(found), np.inf, found).max(initial=0.0))
-
-
-def _moved(value: Any, random: np.random.Generator) -> Any:
-    return changed(value, random, CHANGE * unit_of(value.dtype)) if isinstance(value, np.ndarray) else value
-
-
 def _with_moved_results(model: Any, seed: int) -> Any:
     """A copy of the model in which each floating-point result of a node is changed at random, bodies included."""
-    copy = onnx.ModelProto()
+    copy, make = onnx.ModelProto(), onnx.helper.make_node
     copy.CopyFrom(model)
     typed = copy
     with suppress(Exception), warnings.catch_warnings(action="ignore"):  # those of the inference share no base class
@@ -89,20 +80,14 @@ def _with_moved_results(model: Any, seed: int) -> Any:
         for place, node in enumerate(graph.node):
             nodes.append(node)
             for port, name in enumerate(node.output):
-                if types.get(name) in UNITS and node.op_type != "Constant":
-                    seeds = float(1 + seed + DRAWS * (number + place + port))
-                    nodes += _changes(node, port, CHANGE * UNITS[types[name]], seeds)
+                if types.get(name) not in UNITS or node.op_type == "Constant":
+                    continue
+                size, seeds = CHANGE * UNITS[types[name]], float(1 + seed + DRAWS * (number + place + port))
+                exact = node.output[port] = f"{name}/exact"  # the changed result has the name that others read
+                nodes += [
+                    make("RandomUniformLike", [exact], [f"{name}/random"], low=-size, high=size, seed=seeds),
+                    make("Mul", [exact, f"{name}/random"], [f"{name}/change"]),
+                    make("Add", [exact, f"{name}/change"], [name]),
+                ]
         replace_entries(graph.node, nodes)
     return copy
-
-
-def _changes(node: Any, port: int, size: float, seed: float) -> list[Any]:
-    """The nodes that change an output of a node; its name is that of the changed result."""
-    name = node.output[port]
-    node.output[port] = f"{name}/exact"
-    make = onnx.helper.make_node
-    return [
-        make("RandomUniformLike", [f"{name}/exact"], [f"{name}/random"], low=-size, high=size, seed=seed),
-        make("Mul", [f"{name}/exact", f"{name}/random"], [f"{name}/change"]),
-        make("Add", [f"{name}/exact", f"{name}/change"], [name]),
-    ]

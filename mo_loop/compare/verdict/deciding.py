@@ -1,94 +1,182 @@
 """The verdict about an IR: the ends decide where they agree, the pieces where they do not.
 
-    deciding = Deciding(path, source, settings, notes)
-    side, pieces = deciding.decided(side, plain)               # the side with its final status
+    deciding = Deciding(path, source, settings, notes, plain)
+    side = deciding.decided(side)                       # the side with its final status
+    layers, passes = deciding.explained(sides)          # where and why outputs differ
 
 `agrees` needs agreement of the ends, or of every piece while the model itself amplifies rounding. A piece that differs
-is a fault; without one, a piece that cannot be compared leaves the verdict open.
+is a fault; without one, a piece that cannot be compared leaves the verdict open. With a folder for a dump, all tensors
+are compared, and a page in it shows how far each is from that of the ONNX model.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mo_loop.api import compressed, read_model
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
+from mo_loop.compare.input_sets.given import save
+from mo_loop.compare.layers import Heat, History, LayerDifference, PieceFindings, assign_origins, compared
+from mo_loop.compare.layers.heat import Distance
+from mo_loop.compare.layers.layer_difference import FAILED
 from mo_loop.compare.results.array_comparison import AMPLIFIED, largest_number
-from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED, Row, Side
-from mo_loop.compare.results.verify_settings import VerifyOptions
+from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, NOT_RESHAPABLE, PASSED, Row, Side
+from mo_loop.compare.results.verify_settings import F32, VerifyOptions, properties_of
 from mo_loop.compare.sides.expected_sets import GIVEN
-from mo_loop.compare.sides.ir_runs import PlainSide
+from mo_loop.compare.sides.ir_runs import PlainSide, worker_pool
 from mo_loop.compare.verdict.amplification import amplification, explains
-from mo_loop.compare.verdict.explaining import Pieces, Question, pieces_of
+from mo_loop.compare.verdict.passes import PassDifference, changing_pass
+from mo_loop.conversion import Conversion
+from mo_loop.graph import Graph
+from mo_loop.look.dump.dumper import Dumper
 from mo_loop.options import ConvertOptions
+from mo_loop.support.workers import CRASH, Pool
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.manager import Observer
 
 UNIT = 2.0**-24
 """The largest relative error of one rounding of f32."""
 
 HINT = "give other inputs (--input-data), or tolerances for the outputs (--rtol, --atol)"
 
+NOT_REPRODUCED = (
+    "No tensor differs when inner tensors become outputs: the difference comes from work of the runtime on the whole "
+    "model, such as fusing layers or computing in place."
+)  # fmt: skip
+CONVERTED_RIGHT = "The conversion of the model gives the right numbers: the IR that was given is another one."
+CONVERTED_AGAIN = (
+    "The IR of another conversion of the model gives the right numbers: the difference does not show every time."
+)
+UNKNOWN = "the pieces are not compared: "
+
+
+@dataclass(frozen=True)
+class Question:
+    """A model, the arguments of `verify`, with absolute paths, and the sets of inputs whose outputs differ.
+
+    `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut as the conversion is. OpenVINO
+    computes in `precision` (empty: f32). `outputs` are those of the whole IR, with their differences. Where the IR
+    `runs`, a piece that does not is not a difference. With `one_by_one` every tensor is computed alone, so that a crash
+    has a place.
+    """
+
+    model: str
+    reference: str
+    settings: VerifyOptions
+    sets: Sequence[tuple[str, Mapping[str, Any]]]
+    precision: str
+    outputs: Sequence[tuple[str, Distance]]
+    runs: bool
+    one_by_one: bool = False
+
+    @property
+    def options(self) -> ConvertOptions:
+        """The options of the conversion."""
+        return ConvertOptions.of(self.settings.options)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The verdict of the pieces. `difference` is the first piece that differs; `undecided` are sentences about those
+    that could not be compared; `lost_nan` are layers in which the runtime has numbers for NaN; `count` tensors were
+    compared. `piece` is the model of the piece that differs, with its inputs."""
+
+    difference: LayerDifference | None = None
+    undecided: tuple[str, ...] = ()
+    lost_nan: tuple[str, ...] = ()
+    count: int = 0
+    piece: tuple[bytes, Mapping[str, Any]] | None = None
+
+    @property
+    def status(self) -> str:
+        """The verdict in a word."""
+        return DIFFERS if self.difference is not None else NOT_DECIDED if self.undecided else "agrees"
+
+    @property
+    def answer(self) -> LayerDifference | str:
+        """The difference; without one, what follows for an IR whose outputs differ."""
+        return self.difference or (f"{UNKNOWN}{'; '.join(self.undecided)}" if self.undecided else NOT_REPRODUCED)
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the difference, which the report has as `layers`."""
+        return {"status": self.status, "undecided": list(self.undecided), "lost_nan": list(self.lost_nan),
+                "compared": self.count}  # fmt: skip
+
 
 class Deciding:
-    """The verdicts of one verification. `source` is the model that ONNX Runtime runs."""
+    """The verdicts of one verification. `source` is the model that ONNX Runtime runs, `plain` ran the IR."""
 
     def __init__(
-        self, path: Path, source: Path, settings: VerifyOptions, notes: list[str]
+        self, path: Path, source: Path, settings: VerifyOptions, notes: list[str], plain: PlainSide
     ) -> None:
-        self.path, self.source, self.settings, self.notes = path, source, settings, notes
+        self.path, self.source, self.settings, self.notes, self.plain = path, source, settings, notes, plain
+        self.pieces: Pieces | None = None
+        """The answer of the pieces, where they decide."""
 
-    def decided(self, side: Side, plain: PlainSide) -> tuple[Side, Pieces | None]:
-        """The side with the verdict, and the answer of the pieces where they were compared."""
+    def decided(self, side: Side) -> Side:
+        """The side with the verdict."""
         settings, ends_differ = self.settings, side.status == DIFFERS
-        if settings.has_tolerance or plain.found.oracle == GIVEN or side.status not in (PASSED, DIFFERS):
-            return side, None  # the ends decide alone
+        if settings.has_tolerance or self.plain.found.oracle == GIVEN or side.status not in (PASSED, DIFFERS):
+            return side  # the ends decide alone
         if not ends_differ and not settings.layers:
-            return side, None
-        pieces = pieces_of(self.question(side, plain), settings.limit, runs=True)
+            return side
+        pieces = self.pieces = pieces_of(self.question(side))
         self.notes += [f"{layer}: the runtime has numbers where ONNX has NaN (ML505)" for layer in pieces.lost_nan]
-        if pieces.status == "differs":
-            assert pieces.difference is not None
+        if pieces.difference is not None:
             message = "" if ends_differ else f"the outputs agree, and a piece does not: {pieces.difference.brief}"
-            return replace(side, status=DIFFERS, message=message), pieces
+            self._save(pieces)
+            return replace(side, status=DIFFERS, message=message)
         if not ends_differ:
             self.notes += [f"not compared by itself: {each}" for each in pieces.undecided]
-            return side, pieces
-        if pieces.status == "not decided":
-            return replace(side, status=NOT_DECIDED, message=self._open(pieces)), pieces
-        return self._amplified(side, plain, pieces), pieces
+            return side
+        if pieces.undecided:
+            first, *more = pieces.undecided
+            others = f" (and {len(more)} more)" if more else ""
+            message = f"the outputs differ, and a piece cannot be compared: {first}{others}; {HINT}"
+            return replace(side, status=NOT_DECIDED, message=message)
+        return self._amplified(side, bool(pieces.lost_nan))
 
-    def question(self, side: Side, plain: PlainSide, precision: str = "", dump: Any = None) -> Question:
-        """The question about the sets in which a side differs, else all that it ran, else all.
-
-        A worker that started earlier may be in another folder.
-        """
-        settings, sets = self.settings, plain.found.sets
-        numbers = sorted({row.set for row in side.rows if not row.result} or {row.set for row in side.rows})
-        numbers = numbers or list(range(len(sets)))
-        outputs = [(name, each) for (other, number, name), each in plain.distances.items()
+    def question(self, side: Side, *, has_page: bool = False) -> Question:
+        """The question about a side. A worker that started earlier may be in another folder."""
+        sets, given, numbers = self.plain.found.sets, self.settings, self._numbers(side)
+        outputs = [(name, each) for (other, number, name), each in self.plain.distances.items()
                    if other == side.name and number in numbers]  # fmt: skip
+        paths = given.ir, given.dump if has_page else None
+        ir, dump = (None if each is None else os.path.abspath(each) for each in paths)
+        options = ConvertOptions.of(given.options)
+        settings = replace(given, options=options, ir=ir, dump=dump, inputs=(), expected=())  # which `sets` are made of
         return Question(
-            os.path.abspath(self.path), os.path.abspath(self.source),
-            None if settings.ir is None else os.path.abspath(settings.ir), ConvertOptions.of(settings.options),
-            [sets[number] for number in numbers], replace(settings, inputs=(), expected=()),  # which `sets` are made of
-            None if dump is None else os.path.abspath(dump), precision, outputs,
+            os.path.abspath(self.path), os.path.abspath(self.source), settings, [sets[number] for number in numbers],
+            "" if side.name == F32 else side.name, outputs, runs=side.status in (PASSED, DIFFERS),
         )  # fmt: skip
 
-    def _open(self, pieces: Pieces) -> str:
-        first, *more = pieces.undecided
-        others = f" (and {len(more)} more)" if more else ""
-        return f"the outputs differ, and a piece cannot be compared: {first}{others}; {HINT}"
+    def _numbers(self, side: Side) -> list[int]:
+        """The sets in which a side differs, else all that it ran, else all."""
+        numbers = sorted({row.set for row in side.rows if not row.result} or {row.set for row in side.rows})
+        return numbers or list(range(len(self.plain.found.sets)))
 
-    # -- agreement of every piece
+    def _save(self, pieces: Pieces) -> None:
+        """Write the piece that differs, as a model with its inputs, to the folder of `save`."""
+        if self.settings.save is None or pieces.piece is None:
+            return
+        folder, (model, inputs) = Path(self.settings.save), pieces.piece
+        (folder / "piece.onnx").write_bytes(model)
+        save(folder / "piece.npz", inputs.items())
+        self.notes.append(f"{folder / 'piece.onnx'} is the piece that differs, and {folder / 'piece.npz'} its inputs")
 
-    def _amplified(self, side: Side, plain: PlainSide, pieces: Pieces) -> Side:
-        """The side after rows are separated that differ because the model amplifies rounding."""
-        found = plain.found
+    def _amplified(self, side: Side, loses_nan: bool) -> Side:
+        """The side, of which every piece agrees, after rows are separated that differ because the model amplifies
+        rounding."""
+        found = self.plain.found
         moves: dict[int, Mapping[str, float]] = {}
-        for number in sorted({row.set for row in side.rows if not row.result}):
+        for number in self._numbers(side):
             try:
                 feeds = found.sets[number][1]
                 moves[number] = isolated(amplification, str(self.source), feeds, limit=self.settings.limit)
@@ -96,20 +184,53 @@ class Deciding:
                 self.notes.append(f"whether the model amplifies rounding is not known: {brief(error)}")
         rows = []
         for row in side.rows:
-            if not row.result and self._is_amplified(row, moves.get(row.set, {}), bool(pieces.lost_nan)):
+            kind, moved = row.result.kind, moves.get(row.set, {})
+            is_explained = kind == "shape" and math.isinf(moved.get(row.output, 0.0))
+            if kind == "values":
+                is_explained = loses_nan or explains(moved, row.output, row.result.largest_abs)
+            if is_explained:
                 expected = dict(found.expected[row.set]).get(row.output)
                 row = replace(row, result=replace(row.result, kind=AMPLIFIED, message=_words(row, expected)))
             rows.append(row)
         status = PASSED if all(row.result for row in rows) else DIFFERS
         return replace(side, rows=tuple(rows), status=status)
 
-    @staticmethod
-    def _is_amplified(row: Row, moves: Mapping[str, float], loses_nan: bool) -> bool:
-        if row.result.kind == "shape":
-            return math.isinf(moves.get(row.output, 0.0))
-        if row.result.kind != "values":
-            return False
-        return loses_nan or explains(moves, row.output, row.result.largest_abs)
+    # -- reasons
+
+    def explained(self, sides: Sequence[Side]) -> tuple[Any, Any]:
+        """The first piece that differs and the pass that changed the numbers, if they are wanted and there are any.
+
+        For a page all tensors are compared, whether outputs differ or not. The side is the one in f32, but if it
+        passes, the one in the other precision.
+        """
+        settings, pieces = self.settings, self.pieces
+        found: Any = None if pieces is None else pieces.difference
+        own = [side for side in sides if not side.is_peer]
+        side = own[-1] if own[0].passed else own[0]
+        has_page = settings.dump is not None
+        wanted = has_page or ((settings.layers or settings.passes) and not side.passed)
+        if not wanted or side.status == NOT_RESHAPABLE:
+            return found, None
+        if settings.layers and (found is None or has_page):
+            if pieces is None or side.name != F32 or has_page:
+                pieces = pieces_of(self.question(side, has_page=has_page))
+            found = pieces.answer
+        if side.passed or side.name != F32:  # passes change the numbers in f32 too
+            return None if side.passed and found == NOT_REPRODUCED else found, None
+        return found, self._passes(side) if settings.passes or is_of_runtime(found) else None
+
+    def _passes(self, side: Side) -> PassDifference | str:
+        """The pass that changed the numbers; a sentence if there is none."""
+        settings = replace(self.settings, save=None, dump=None)
+        with worker_pool(settings) as pool:
+            plain = PlainSide(self.plain.found, settings, [], pool, self._numbers(side))
+            found = changing_pass(str(self.path), ConvertOptions.of(settings.options), plain)
+        return found or (CONVERTED_AGAIN if self.settings.ir is None else CONVERTED_RIGHT)
+
+
+def is_of_runtime(layers: Any) -> bool:
+    """Whether the answer of `--layers` is that every tensor is right when it is computed alone."""
+    return layers == NOT_REPRODUCED or getattr(layers, "vanishes", False)
 
 
 def _words(row: Row, expected: Any) -> str:
@@ -123,3 +244,93 @@ def _words(row: Row, expected: Any) -> str:
         f"agrees in every piece; the model itself amplifies rounding by 10^{power}: "
         f"outputs differ by {row.result.largest_abs:.3g}"
     )
+
+
+# -- the pieces
+
+
+def pieces_of(question: Question) -> Pieces:
+    """Compare the pieces, in a worker process, within the limit of the settings."""
+    with Pool(f"{__name__}:compared_sets", limit=question.settings.limit) as pool:
+        outcome = pool.call(question)
+        if outcome.status == CRASH:  # once more, so that the stage names the tensor
+            outcome = pool.call(replace(question, one_by_one=True))
+        if not outcome.ok:
+            at = f" at the stage {outcome.stage!r}" if outcome.stage else ""
+            return Pieces(undecided=(f"{outcome.message}{at}",))
+        found: Pieces = outcome.value
+        first, settings = found.difference, question.settings
+        if first is not None and first.kind == FAILED and question.runs:
+            undecided = (*found.undecided, f"{first.path}: {first.message}")
+            return replace(found, difference=None, undecided=undecided, piece=None)
+        if first is not None and first.steps > 1 and settings.ir is None and settings.dump is None:
+            # In a conversion with one step in each iteration, the difference is in a step.
+            config = PassConfig() if question.options.config is None else copy.deepcopy(question.options.config)
+            config.disable("StepsPerIteration")
+            single = replace(settings, options=replace(question.options, config=config))
+            apart: Pieces | None = pool.call(replace(question, settings=single)).value
+            if apart is not None and apart.difference is not None:
+                found = replace(found, difference=replace(apart.difference, steps=first.steps, apart=True))
+    return found
+
+
+def compared_sets(question: Question) -> Pieces:
+    """Compare the sets in turn, in the worker, until one shows a tensor that differs."""
+    history, settings = History(), question.settings
+    dumper = None if settings.dump is None else Dumper(settings.dump)
+    heat = None if dumper is None else Heat()
+    with warnings.catch_warnings(action="ignore"):
+        graph = _graph(question, history, dumper)
+    found, count = PieceFindings(), 0
+    undecided: dict[str, str] = {}
+    lost_nan: dict[str, None] = {}
+    properties = properties_of(question.precision, "CPU") if question.precision else None
+    try:
+        for name, feeds in question.sets:
+            if heat is not None:
+                heat.sets.append(name)
+                heat.precision = question.precision
+            found = compared(
+                question.reference, graph, feeds, rtol=settings.rtol, atol=settings.atol, memory=settings.memory,
+                history=history, one_by_one=question.one_by_one, heat=heat, properties=properties,
+                with_piece=settings.save is not None,
+            )  # fmt: skip
+            undecided |= found.undecided
+            lost_nan |= dict.fromkeys(found.lost_nan)
+            count = max(count, found.count)
+            if found.difference is not None:
+                break
+    finally:
+        if dumper is not None and heat is not None:
+            write_page(dumper, heat, graph, question.outputs)
+    first = None if found.difference is None else replace(found.difference, precision=question.precision)
+    open_ones = tuple(f"{name}: {why}" for name, why in undecided.items())
+    return Pieces(first, open_ones, tuple(lost_nan), count, found.piece)
+
+
+def _graph(question: Question, history: History, dumper: Dumper | None) -> Graph:
+    """The graph of the IR, which the page shows: converted, or read and compared with a conversion."""
+    options, ir = question.options, question.settings.ir
+    if ir is None:
+        observers: list[Observer] = [history] if dumper is None else [history, dumper]
+        graph = Conversion(options, observers).run(question.model)
+        return compressed(graph, observers) if options.compress_to_fp16 else graph
+    graph = read_model(ir).graph
+    known = options if options.config is not None else None  # else those that the IR records
+    assign_origins(graph, question.model, known, [history], options.allowed_folders)
+    if dumper is not None:
+        dumper.show(graph, Path(ir).name)
+    return graph
+
+
+def write_page(dumper: Dumper, heat: Heat, graph: Graph, outputs: Iterable[tuple[str, Distance]]) -> None:
+    """Write the page again, with the differences of the tensors so far, and of the outputs of the whole IR."""
+    agree = all(found.worst <= 1 for found, _ in heat.tensors.values())
+    results = {name: result for result in graph.results for name in (*result.output_names, *result.value.names)}
+    for name, found in outputs:
+        if name not in results:
+            continue
+        heat.add(results[name].value, ((), name), found)
+        if agree and found.worst > 1:
+            heat.notes[NOT_REPRODUCED] = None
+    dumper.colour(heat.as_json, heat.notes)

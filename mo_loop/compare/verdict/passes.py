@@ -1,11 +1,11 @@
 """changing_pass: which pass of a conversion changed the numbers.
 
-    found = changing_pass("model.onnx", ConvertOptions(), [{"x": x}])
+    found = changing_pass("model.onnx", ConvertOptions(), plain)
     print(found)                # the pass, or the range of passes; None: the numbers of the IR are right
 
 The IR after each pass is run where it can be, by bisection: half of the passes that come into question are excluded by
 each run. After some passes the graph cannot be written or run, because a later pass lowers what they leave: then the
-answer is a range. OpenVINO and ONNX Runtime run in a worker process, so a crash counts as "cannot be run".
+answer is a range. OpenVINO runs in a worker process, so a crash counts as "cannot be run".
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.api import Model, save_model
-from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
-from mo_loop.compare.execution.runtime import run_ir
-from mo_loop.compare.oracle.checked_oracle import values_of_sets
-from mo_loop.compare.results.array_comparison import ArrayComparison, Named, compare_all, empty_alike
-from mo_loop.compare.results.output_rows import flat, packed, unpacked
-from mo_loop.compare.results.verify_settings import Sizes
+from mo_loop.compare.execution.isolated import brief
+from mo_loop.compare.results.report import DIFFERS
+from mo_loop.compare.results.verify_settings import F32
+from mo_loop.compare.sides.ir_runs import PlainSide
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
@@ -33,10 +31,21 @@ from mo_loop.support.printable import printable
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Observer, Phase, Step
 
-Feeds = Mapping[str, Any]
-
-AGREES, DIFFERS, NOT_RUN = "agrees", "differs", "cannot be run"
+AGREES, NOT_RUN = "agrees", "cannot be run"
 PASS, RANGE, TRANSLATION, WRITING, SWITCHED_OFF = "pass", "range", "translation", "writing", "switched off"
+
+FIRST_LINES = {
+    PASS: "The pass {} changes the numbers: they agree before it and differ after it.",
+    RANGE: "One of these passes changes the numbers, and the IR cannot be run between them: {}.",
+    TRANSLATION: "The numbers differ before any pass: the translation of a node is wrong, or the runtime is.",
+    WRITING: "The numbers differ because the weights are stored as f16.",
+    SWITCHED_OFF: "The numbers agree if {} {}.",
+}
+WITHOUT = {
+    AGREES: "Without it, the numbers agree.",
+    DIFFERS: "Without it, the numbers differ, too.",
+    NOT_RUN: "Without it, the model cannot be converted or run.",
+}
 
 
 @dataclass(frozen=True)
@@ -65,108 +74,64 @@ class PassDifference:
         return {**asdict(self), "passes": list(self.passes), "rules": list(self.rules), "runs": runs}
 
     def __str__(self) -> str:
-        lines = [self._first_line(), f"  {self.difference}."]
+        switched = "run: they are switched off" if len(self.passes) > 1 else "runs: it is switched off"
+        lines = [FIRST_LINES[self.kind].format(", ".join(self.passes), switched), f"  {self.difference}."]
         if self.rules:
             lines.append(f"  Without the rule {' or '.join(self.rules)} in it, the numbers agree.")
         elif self.without:
-            lines.append(f"  {self._without()}")
+            lines.append(f"  {WITHOUT[self.without]}")
         for name, why in list(self.not_run.items())[:3]:
             lines.append(f"  After {name} the IR cannot be run: {why}.")
         lines.append(f"  The IR was run after {sum(result != NOT_RUN for *_, result in self.runs)} steps.")
         return "\n".join(map(printable, lines))
 
-    def _first_line(self) -> str:
-        names = ", ".join(self.passes)
-        if self.kind == PASS:
-            return f"The pass {names} changes the numbers: they agree before it and differ after it."
-        if self.kind == RANGE:
-            return f"One of these passes changes the numbers, and the IR cannot be run between them: {names}."
-        if self.kind == TRANSLATION:
-            return "The numbers differ before any pass: the translation of a node is wrong, or the runtime is."
-        if self.kind == WRITING:
-            return "The numbers differ because the weights are stored as f16."
-        some = "they are" if len(self.passes) > 1 else "it is"
-        return f"The numbers agree if {names} run{'' if len(self.passes) > 1 else 's'}: {some} switched off."
 
-    def _without(self) -> str:
-        return {
-            AGREES: "Without it, the numbers agree.",
-            DIFFERS: "Without it, the numbers differ, too.",
-            NOT_RUN: "Without it, the model cannot be converted or run.",
-        }[self.without]
-
-
-def changing_pass(
-    model: Any,
-    options: ConvertOptions | None,
-    feeds_sets: Sequence[Feeds],
-    *,
-    rtol: float | None = None,
-    atol: float | None = None,
-    reference: Any = None,
-    sizes: Sizes | None = None,
-) -> PassDifference | None:
+def changing_pass(model: Any, options: ConvertOptions, plain: PlainSide) -> PassDifference | None:
     """The pass that changed the numbers; None if the IR gives the right ones.
 
     Args:
         model: the ONNX model, as a path, bytes or an `onnx.ModelProto`.
         options: of the conversion.
-        feeds_sets: sets of inputs by name, run one after the other on one compiled model.
-        rtol, atol: tolerances, as for `mo_loop.compare.results.array_comparison`.
-        reference: the model that ONNX Runtime runs, if the options cut the conversion.
-        sizes: those that inputs of the IR are given before it runs.
+        plain: runs the IR of a step with sets of inputs, and compares it as the one that is verified.
 
     Raises:
         MoLoopError: the model cannot be converted.
-        IsolatedError: ONNX Runtime does not run the model.
     """
-    source = model if reference is None else reference
-    source = source.SerializeToString() if hasattr(source, "SerializeToString") else source
-    expected = isolated(values_of_sets, source, list(feeds_sets))
     with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
-        trials = _Trials(model, options or ConvertOptions(), feeds_sets, expected, (rtol, atol), Path(folder), sizes)
-        return trials.answer()
+        return _Trials(model, options, plain, Path(folder)).answer()
 
 
 class _Taken(Exception):
     """Ends a conversion whose graph was taken after a pass."""
 
 
+@dataclass
 class _Trials:
     """The runs of one search."""
 
-    def __init__(
-        self, model: Any, options: ConvertOptions, sets: Sequence[Feeds], expected: Sequence[Named],
-        tolerances: tuple[float | None, float | None], folder: Path, sizes: Sizes | None,
-    ) -> None:  # fmt: skip
-        self.model = model
-        self.options = options
-        self.sets = sets
-        self.expected = expected
-        self.tolerances = tolerances
-        self.folder = folder
-        self.given = sizes
-        self.steps: list[Step] = []
-        self.results: dict[int, str] = {}
-        self.reasons: dict[int, str] = {}
+    model: Any
+    options: ConvertOptions
+    plain: PlainSide
+    folder: Path
+    steps: list[Step] = field(default_factory=list)
+    results: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def answer(self) -> PassDifference | None:
         graph = self._converted(self.options, [self._keep])
         last = len(self.steps)
-        result, text = self._ran(graph)
-        self.results[last] = result
+        result, text = self.results[last] = self._ran(graph)
         if result == AGREES:
             return self._of_writing(graph)
         if result == NOT_RUN:
             text = f"the IR cannot be run: {text}"
-            self.results[last] = DIFFERS
-        switched_off = self._of_switched_off(text)
-        if switched_off is not None:
-            return switched_off
+            self.results[last] = DIFFERS, text
+        if off := self._switched_off():
+            return PassDifference(SWITCHED_OFF, off, text, runs=self._runs())
         low, high = self._bisected(last)
         names = tuple(self._name(number) for number in range(low + 1, high + 1))
-        found = PassDifference(PASS, names, text, not_run=self._not_run(low, high), runs=self._runs())
-        if names == (self._name(0),):
+        between = {self._name(number): self.results[number][1] for number in range(low + 1, high)}
+        found = PassDifference(PASS, names, text, not_run=between, runs=self._runs())
+        if not high:
             return replace(found, kind=TRANSLATION, passes=())
         if len(names) > 1:
             return replace(found, kind=RANGE)
@@ -180,10 +145,7 @@ class _Trials:
         return "translation" if not number else self.steps[number - 1].name
 
     def _runs(self) -> tuple[tuple[int, str, str], ...]:
-        return tuple((number, self._name(number), result) for number, result in sorted(self.results.items()))
-
-    def _not_run(self, low: int, high: int) -> dict[str, str]:
-        return {self._name(n): self.reasons[n] for n in range(low + 1, high) if self.results.get(n) == NOT_RUN}
+        return tuple((number, self._name(number), result) for number, (result, _) in sorted(self.results.items()))
 
     # -- the search
 
@@ -198,18 +160,35 @@ class _Trials:
             if not untried:
                 return low, high
             middle = min(untried, key=lambda number: abs(2 * number - low - high))
-            self.results[middle], self.reasons[middle] = self._tried(middle)
-            if self.results[middle] == AGREES:
+            result, _ = self.results[middle] = self._tried(middle)
+            if result == AGREES:
                 low = middle
-            elif self.results[middle] == DIFFERS:
+            elif result == DIFFERS:
                 high = middle
 
     def _tried(self, number: int) -> tuple[str, str]:
-        taker = _Taker(number)
+        """The result of the graph after the step of a number, 0 for the translation."""
+        from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
+
+        taken: list[Graph] = []
+        left = number
+
+        def take(event: Step | Phase) -> None:
+            nonlocal left
+            if isinstance(event, Step):
+                left -= event.changed
+            elif event.name != "passes" or event.seconds is not None:
+                return
+            if not left and event.graph is not None:
+                taken.append(event.graph.clone())
+                raise _Taken
+
         with suppress(_Taken):
-            self._converted(self.options, [taker])
-        assert taker.graph is not None
-        return self._ran(_completed(taker.graph))
+            self._converted(self.options, [take])
+        (graph,) = taken
+        LowerBarriers().run(graph)  # the IR does not have them
+        graph.validate()
+        return self._ran(graph)
 
     def _of_writing(self, graph: Graph) -> PassDifference | None:
         if not self.options.compress_to_fp16:
@@ -217,13 +196,13 @@ class _Trials:
         result, text = self._ran(graph, compress=True)
         return None if result == AGREES else PassDifference(WRITING, (), text, runs=self._runs())
 
-    def _of_switched_off(self, text: str) -> PassDifference | None:
+    def _switched_off(self) -> tuple[str, ...]:
         """The passes that the configuration switches off and without which the numbers differ."""
         off = [] if self.options.config is None else self.options.config.disabled
         if not off or self._with(enabled=off) != AGREES:
-            return None
+            return ()
         alone = [name for name in off if len(off) > 1 and self._with(enabled=[name]) == AGREES]
-        return PassDifference(SWITCHED_OFF, tuple(alone[:1] or off), text, runs=self._runs())
+        return tuple(alone[:1] or off)
 
     def _rules(self, number: int) -> tuple[str, ...]:
         """The matchers of a pass without which the numbers agree."""
@@ -254,57 +233,8 @@ class _Trials:
         try:
             save_model(Model(graph), path, compress)
         except Exception as error:  # operations that later passes lower have no form in the IR
-            return NOT_RUN, _line(error)
-        names = [name for node in graph.parameters for name in (node.name, *node.output.names)]
-        try:
-            found = isolated(run_ir, str(path), [packed(feeds, names) for feeds in self.sets], None, self.given)
-        except IsolatedError as error:
-            return NOT_RUN, _line(error)
-        for expected, outputs in zip(self.expected, found, strict=True):
-            result = self._compared(expected, outputs)
-            if result is not None:
-                return DIFFERS, str(result)
-        return AGREES, ""
-
-    def _compared(self, expected: Named, found: Named) -> ArrayComparison | None:
-        wanted, found = flat(expected), flat(unpacked(found, expected))
-        for result in compare_all(wanted, found, rtol=self.tolerances[0], atol=self.tolerances[1]):
-            if not result and not empty_alike(result.name, wanted, found):
-                return result
-        return None
-
-
-class _Taker:
-    """An observer that takes a copy of the graph after the step of a number, 0 for the translation."""
-
-    def __init__(self, number: int) -> None:
-        self.graph: Graph | None = None
-        self._left = number
-
-    def __call__(self, event: Step | Phase) -> None:
-        if isinstance(event, Phase):
-            if event.name == "passes" and event.seconds is None and not self._left:
-                self._take(event.graph)
-            return
-        self._left -= event.changed
-        if not self._left:
-            self._take(event.graph)
-
-    def _take(self, graph: Graph | None) -> None:
-        assert graph is not None
-        self.graph = graph.clone()
-        raise _Taken
-
-
-def _completed(graph: Graph) -> Graph:
-    """The graph without Barriers, which the IR does not have."""
-    from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
-
-    LowerBarriers().run(graph)
-    graph.validate()
-    return graph
-
-
-def _line(error: BaseException) -> str:
-    """An error in one line, without a full stop."""
-    return " ".join(brief(error).split()).rstrip(".")
+            return NOT_RUN, " ".join(brief(error).split()).rstrip(".")
+        side = self.plain.ran(F32, path)
+        if side.status == DIFFERS and side.first is not None:
+            return DIFFERS, str(side.first.result)
+        return (AGREES, "") if side.passed else (NOT_RUN, " ".join(side.message.split()).rstrip("."))

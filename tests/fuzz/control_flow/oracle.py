@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.results.array_comparison import Named, empty_alike
+from mo_loop.compare.results.array_comparison import Named
 from mo_loop.support.workers import report_stage
-from tests.samples import Arrays, Sample
+from tests.samples import Arrays, Sample, empty_alike
 
 REASONS: dict[str, str] = {
     "ML315": "a value whose rank depends on a condition leaves the graph, or is carried by a loop",

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.compare import verifying
-from mo_loop.compare.layers import first_difference
+from mo_loop.compare.layers import Heat, first_difference
 from mo_loop.compare.layers.heat import Distance
 from mo_loop.compare.results.report import Report
 from mo_loop.compare.results.report_formats import as_text
-from mo_loop.compare.verdict import explaining
-from mo_loop.compare.verdict.explaining import HeatPage
+from mo_loop.compare.verdict import deciding
+from mo_loop.compare.verdict.deciding import NOT_REPRODUCED, write_page
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import FileError
+from mo_loop.look.dump.dumper import Dumper
 from mo_loop.options import ConvertOptions
 from tests.cli.commands import saved
 from tests.harness import keeping_loops, parsed
@@ -105,27 +105,27 @@ def test_the_first_hot_node_reads_what_the_wrong_pass_added(tmp_path: Path) -> N
 def test_what_differs_only_in_the_whole_ir_is_hot_with_a_note(tmp_path: Path) -> None:
     """As if the runtime fused layers wrongly: the layers agree, and an output of the whole IR differs."""
     graph = convert_model(parsed(LOOP)).graph
-    page = HeatPage(tmp_path)
-    page.dumper.show(graph, "model.xml")
-    assert first_difference(parsed(LOOP), graph, FEEDS, heat=page.heat) is None
-    page.add_outputs(graph, [("y", Distance(5.0, 0.1, 0.2, 3, 6)), ("z", Distance(0.0, size=2))], "All layers agree.")
-    page.write()
+    dumper, heat = Dumper(tmp_path), Heat()
+    dumper.show(graph, "model.xml")
+    assert first_difference(parsed(LOOP), graph, FEEDS, heat=heat) is None
+    write_page(dumper, heat, graph, [("y", Distance(5.0, 0.1, 0.2, 3, 6)), ("z", Distance(0.0, size=2))])
     data = document((tmp_path / "index.html").read_text("utf-8"))
     found = differences(data)
     assert (found["y"]["worst"], found["y"]["count"]) == (5.0, 3)
     assert found["t"]["worst"] < 1 and found["z"]["worst"] == 0
-    assert data["notes"] == ["All layers agree."]
+    assert data["notes"] == [NOT_REPRODUCED]
 
 
 def test_a_comparison_that_crashes_promises_no_page(model: Path, tmp_path: Path,
                                                     monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     """The page of the conversion is there by then, and has no differences."""
 
-    def crashed(question: explaining.Question, limit: float, *, runs: bool) -> explaining.Pieces:
-        Path(str(question.dump), "index.html").write_text("")
-        return explaining.Pieces(undecided=("the process crashed",))
+    def crashed(question: deciding.Question) -> deciding.Pieces:
+        if question.settings.dump is not None:
+            Path(question.settings.dump, "index.html").write_text("")
+        return deciding.Pieces(undecided=("the process crashed",))
 
-    monkeypatch.setattr(verifying, "pieces_of", crashed)
+    monkeypatch.setattr(deciding, "pieces_of", crashed)
     report = verify(model, inputs=[FEEDS], dump=tmp_path / "steps")
     assert report.page == "" and "the process crashed" in as_text(report) and "index.html" not in as_text(report)
 

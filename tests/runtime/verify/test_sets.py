@@ -13,14 +13,14 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.processor import instruction_set
 from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError
 from mo_loop.compare.results.array_comparison import compare
-from mo_loop.compare.results.output_rows import shape_in
-from mo_loop.compare.results.report import Row, Side
+from mo_loop.compare.results.report import Row, Side, shape_in
 from mo_loop.compare.results.report_formats import as_text
 from mo_loop.compare.verdict.cause import cause_of
-from mo_loop.compare.verdict.explaining import VANISHES
+from mo_loop.compare.verdict.deciding import NOT_REPRODUCED
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
+from mo_loop.transforms.config import PassConfig
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
 from tools import probe_oracle
@@ -291,6 +291,8 @@ def test_the_cause_is_the_runtime_where_tensors_agree_one_by_one() -> None:
     row = Row(0, 0, "float32[2]", "float32[2]", compare(np.float32([1, 2]), np.float32([1, 3]), "y"))
     side = Side("f32", "differs", rows=(row,))
     graph = convert_model(parsed(SQUARE)).graph
-    said = cause_of(side, VANISHES, graph, {"IsolateParameters"}, lambda: None)
+    config = PassConfig()
+    config.disable("IsolateParameters")
+    said = cause_of(side, NOT_REPRODUCED, graph, ConvertOptions(config=config), lambda options: side)
     assert said.startswith("an error of the runtime: the tensors agree when each is computed alone; one of swapped")
-    assert cause_of(replace(side, status="crash"), VANISHES, graph, set(), lambda: None) == ""
+    assert cause_of(replace(side, status="crash"), NOT_REPRODUCED, graph, ConvertOptions(), lambda _: side) == ""
