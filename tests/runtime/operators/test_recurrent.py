@@ -172,6 +172,24 @@ def test_lengths_that_change(kind, direction):
     check_model(model, *(feeds(max(each), each) for each in lengths), feeds(12, [5, 0, 7]))
 
 
+@every(kind=KINDS, direction=DIRECTIONS)
+def test_lengths_of_a_known_batch(kind, direction):
+    """Of one sequence too, whose last step is no Gather with dimensions of 1 before the axis."""
+    rng = np.random.default_rng(3)
+    gates, count = GATES[kind], 2 if direction == "bidirectional" else 1
+    for batch in (1, 2):
+        def feeds(*lengths, batch=batch):
+            x = rng.standard_normal((4, batch, SIZE)).astype(np.float32)
+            return {"x": x, "lengths": np.array(lengths, np.int32)}
+
+        weights = {"w": rng.standard_normal((count, gates * HIDDEN, SIZE)).astype(np.float32),
+                   "r": rng.standard_normal((count, gates * HIDDEN, HIDDEN)).astype(np.float32), "b": None}  # fmt: skip
+        given = {"x": feeds(*[4] * batch)["x"], **weights, "lengths": np.array([4] * batch, np.int32)}
+        model = node_model(kind, given, {"hidden_size": HIDDEN, "direction": direction}, opset=14,
+                           outputs=3 if kind == "LSTM" else 2, constants=("w", "r"))  # fmt: skip
+        check_model(model, *(feeds(*each[:batch]) for each in ([2, 4], [4, 1], [3, 3])))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_lengths_make_no_loop(kind):
     model, _ = packed(kind, "bidirectional")

@@ -279,7 +279,8 @@ class DropBatchesOfOne(LocalRule):
         if ones in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
             return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
         at = None if x.rank is None or axis.type.integers is None else normalise_axis(axis.type.integers[0], x.rank)
-        if at is None or not open_symbols(x.type.dims[:at]) or not all(may_be_one(dim) for dim in x.type.dims[:at]):
+        before = () if at is None else x.type.dims[:at]
+        if at is None or not open_symbols(before) or not all(dim == 1 or may_be_one(dim) for dim in before):
             return None
         return _of_all_rows(x, indices, at, batch)
 
