@@ -24,10 +24,13 @@ from typing import Any
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.compare.input_sets.generated import new_sizes, shapes_of, sizes_text
 from mo_loop.compare.input_sets.given import input_names, save
-from mo_loop.compare.oracle.graph_edits import cut_model, has_half_weights, of_unknown_sizes, with_half_weights
+from mo_loop.compare.oracle.graph_edits import of_unknown_sizes
 from mo_loop.compare.oracle.recorded_conversion import (
+    cut_model,
+    has_half_weights,
     has_preprocessing,
     recorded,
+    with_half_weights,
     with_preprocessing,
     with_renamed_ports,
 )

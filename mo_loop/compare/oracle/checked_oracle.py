@@ -13,6 +13,7 @@ These functions run ONNX Runtime: call them in a worker process.
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,13 +22,13 @@ from typing import Any
 import numpy as np
 import onnx
 
+from mo_loop.compare.oracle.graph_edits import may_agree, proto_of, sizes_of, with_all_outputs
 from mo_loop.compare.oracle.oracle import (
     ONNX_RUNTIME,
     REFERENCE,
     OnnxRuntime,
     Reference,
     not_implemented,
-    proto_of,
     reference_for,
     with_copies,
 )
@@ -128,23 +129,15 @@ def culprit(model: Any, feeds: Mapping[str, Any], shows: str = UNSTABLE) -> str:
     `model` is a path, bytes, or a ModelProto. Empty if no node can be named, for example because the weights are in
     other files.
     """
-    proto = _loaded(model)
-    outputs = {entry.name for entry in proto.graph.output}
-    inner = [name for node in proto.graph.node for name in node.output if name and name not in outputs]
-    proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in inner)
+    proto = with_all_outputs(proto_of(model))
     try:
-        runtime = OnnxRuntime(proto, arena=False)
-        is_unstable = shows == UNSTABLE
-        wrong = set(unstable(*_twice(runtime, feeds)) if is_unstable else misshapen(proto, feeds, runtime.run(feeds)))
+        found = _twice(OnnxRuntime(proto, arena=False), feeds)
+        wrong = set(unstable(*found)) if shows == UNSTABLE else misshapen(proto, feeds, found[0])
     except Exception:  # the errors of ONNX Runtime and of onnx share no base class; the name is a help, no result
         return ""
-    for node in proto.graph.node:
-        if wrong.intersection(node.output):
-            return _described(node, shows)
-    return ""
-
-
-def _described(node: Any, shows: str) -> str:
+    node = next((each for each in proto.graph.node if wrong.intersection(each.output)), None)
+    if node is None:
+        return ""
     row = error_of(node.op_type, shows)
     if node.op_type in RANDOM_OPERATORS:
         why = "it draws random numbers"
@@ -161,7 +154,8 @@ def misshapen_by(
     """The cause of outputs whose shape is not that of ONNX, while the shapes in `other` are; empty if there are none.
     """
     inferred = inferred_shapes(model, feeds)
-    names = [name for name in sorted(misshapen(model, feeds, found)) if _fits(other.get(name, ()), inferred[name])]
+    wrong = sorted(misshapen(model, feeds, found))
+    names = [name for name in wrong if may_agree(other.get(name, ()), inferred[name])]
     if not names:
         return ""
     return culprit(model, feeds, SHAPE) or f"ONNX infers another shape of {names[0]!r} than ONNX Runtime gives"
@@ -175,17 +169,13 @@ def misshapen(model: Any, feeds: Mapping[str, Any], found: Named) -> set[str]:
     inferred = inferred_shapes(model, feeds)
     return {
         name for name, value in found
-        if isinstance(value, np.ndarray) and name in inferred and not _fits(value.shape, inferred[name])
+        if isinstance(value, np.ndarray) and name in inferred and not may_agree(value.shape, inferred[name])
     }  # fmt: skip
-
-
-def _fits(shape: Sequence[int], inferred: Sequence[int | None]) -> bool:
-    return len(shape) == len(inferred) and all(b in (None, a) for a, b in zip(shape, inferred, strict=True))
 
 
 def inferred_shapes(model: Any, feeds: Mapping[str, Any]) -> dict[str, tuple[int | None, ...]]:
     """The shapes of the values of the main graph, inferred by onnx for inputs of these shapes; None: not known."""
-    proto = _loaded(model)
+    proto = copy.deepcopy(proto_of(model))
     graph = proto.graph
     for entry in graph.input:
         value = feeds.get(entry.name)
@@ -202,14 +192,5 @@ def inferred_shapes(model: Any, feeds: Mapping[str, Any]) -> dict[str, tuple[int
             tensor.ClearField("raw_data")
             tensor.data_location = onnx.TensorProto.EXTERNAL
     inferred = onnx.shape_inference.infer_shapes(proto, data_prop=True).graph
-    shapes = {each.name: each.type.tensor_type for each in (*inferred.value_info, *inferred.output)}
-    return {
-        name: tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in each.shape.dim)
-        for name, each in shapes.items() if each.HasField("shape")
-    }  # fmt: skip
-
-
-def _loaded(model: Any) -> Any:
-    proto = onnx.ModelProto()
-    proto.CopyFrom(proto_of(model))
-    return proto
+    shapes = {each.name: sizes_of(each.type) for each in (*inferred.value_info, *inferred.output)}
+    return {name: shape for name, shape in shapes.items() if shape is not None}

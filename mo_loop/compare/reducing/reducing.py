@@ -20,9 +20,9 @@ from mo_loop.compare.input_sets.generated import Generator
 from mo_loop.compare.input_sets.given import read_sets
 from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.packages import require_packages
-from mo_loop.compare.reducing.candidate import Candidate, graphs
+from mo_loop.compare.reducing.candidate import Candidate
 from mo_loop.compare.reducing.search import ReductionSearch
-from mo_loop.compare.reducing.trial import Condition, Trials
+from mo_loop.compare.reducing.trial import Condition, Trial, Trials
 from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, MoLoopError, NotComparableError, UsageError
 from mo_loop.frontend.external_data import needs_permission, with_data
@@ -52,7 +52,7 @@ class Reduced(ShownResult):
 
     def text(self, style: Style = PLAIN, target: str = "reduced") -> str:
         """The text that `mo-loop reduce` prints; `target` is the name of the smallest model."""
-        counts = Counter(operator_of(node) for graph in graphs(self.best.proto) for node in graph.node)
+        counts = Counter(operator_of(node) for graph in self.best.graphs for node in graph.node)
         operators = ", ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items())
         lines = (
             f"{self.model}: {self.start}", f"{target}: {self.best}: {operators}",
@@ -118,7 +118,7 @@ def reduce(
     _require_uncut(options)
     data = with_data(opened).SerializeToString()
     start = Candidate(data, _sets(opened, data if needs_permission(opened) else str(model), wanted, inputs, sets, seed))
-    trials = Trials(wanted, options, jobs=jobs, seconds=trial_seconds, rtol=rtol, atol=atol)
+    trials = Trials(Trial(start, wanted, options, rtol, atol), jobs=jobs, seconds=trial_seconds)
     try:
         if trials.first([start]) is None:
             raise InputError(

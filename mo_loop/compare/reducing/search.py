@@ -11,32 +11,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.reducing.candidate import (
-    Candidate,
-    Feeds,
-    graph_at,
-    inferred,
-    places,
+from mo_loop.compare.reducing.candidate import Candidate, Feeds
+from mo_loop.compare.reducing.smaller_candidates import (
+    lengths,
     recorded,
+    shortened,
+    types_in,
+    unwrapped,
     with_nodes,
     with_outputs,
-)
-from mo_loop.compare.reducing.smaller_bodies import (
-    lengths,
-    plainer_weights,
-    shortened,
-    unwrapped,
-    with_fewer_iterations,
-    without_body_nodes,
+    with_simpler_numbers,
 )
 from mo_loop.compare.reducing.trial import Trials
 from mo_loop.frontend.names_read import NamesRead
 
 T = TypeVar("T")
+
 
 class ReductionSearch:
     """The search for a smaller candidate. `best` is the smallest so far, `seconds` the time for all of it."""
@@ -53,7 +48,7 @@ class ReductionSearch:
 
     def run(self) -> Candidate:
         """The smallest candidate that was found."""
-        phases = (self._sets, self._outputs, self._nodes, self._unwrap, self._bodies, self._sizes)
+        phases = (self._sets, self._outputs, partial(self._nodes, 0), self._unwrap, self._bodies, self._numbers)
         self._named()
         while True:
             before = self.best
@@ -82,7 +77,7 @@ class ReductionSearch:
 
     def _takes(self, candidates: Iterable[Candidate | None]) -> bool:
         """Whether one of the candidates shows the condition; it is then the best, if it is smaller."""
-        return self._first((True, each) for each in candidates) is not None
+        return self._first(enumerate(candidates)) is not None
 
     def _reduce(self, items: Sequence[T], build: Callable[[Sequence[T]], Candidate | None]) -> None:
         """Delta debugging: the smallest part of `items` from which `build` makes a candidate with the condition."""
@@ -108,69 +103,49 @@ class ReductionSearch:
 
     def _named(self) -> None:
         """The node that the error or the verdict names, with as many nodes around it as the condition needs."""
-        base = self.best
-        numbers = self._trials.suspects(base)
-        if not numbers or len(base.proto.graph.node) < 2:
-            return
-        values, types = self._values(), inferred(base.proto)
-        self._takes(with_nodes(base, kept, values, types) for kept in windows(base.proto.graph, numbers[0]))
+        graph = self.best.proto.graph
+        place = self._trials.suspect(self.best)
+        if place is not None and len(graph.node) > 1:
+            self._takes(map(self._maker(0), windows(graph, place)))
 
     def _sets(self) -> None:
         """One set of inputs instead of several."""
-        if len(self.best.sets) < 2:
-            return
-        singles = [Candidate(self.best.model, (feeds,)) for feeds in self.best.sets]
-        place = self._trials.first(singles)
-        if place is not None:
-            self.best = singles[place]
+        self._takes(Candidate(self.best.model, (feeds,)) for feeds in self.best.sets)
 
     def _outputs(self) -> None:
-        base = self.best
-        self._reduce([each.name for each in base.proto.graph.output], lambda kept: with_outputs(base, kept))
+        self._reduce([each.name for each in self.best.proto.graph.output], partial(with_outputs, self.best))
 
-    def _nodes(self) -> None:
-        base = self.best
-        values = self._values()
-        types = inferred(base.proto)
-        numbers = range(len(base.proto.graph.node))
-        self._reduce(list(numbers), lambda kept: with_nodes(base, kept, values, types))
+    def _nodes(self, number: int) -> None:
+        """Fewer nodes of the graph of this number."""
+        places = range(len(self.best.graphs[number].node))
+        if len(places) > 1:
+            self._reduce(places, self._maker(number))
 
-    def _values(self) -> list[Feeds]:
-        if not self.best.sets:
-            return []
-        try:
-            return isolated(recorded, self.best)
-        except IsolatedError:  # only inputs and constants have known values then
-            return [dict(feeds) for feeds in self.best.sets]
+    def _maker(self, number: int) -> Callable[[Sequence[int]], Candidate | None]:
+        """The function that keeps some nodes of the graph of this number."""
+        base, values = self.best, list[Feeds]()
+        if base.sets and not number:
+            try:
+                values = isolated(recorded, base)
+            except IsolatedError:  # only inputs and constants have known values then
+                values = [dict(feeds) for feeds in base.sets]
+        types = types_in(base)
+        return lambda kept: with_nodes(base, number, kept, values, types)
 
     def _unwrap(self) -> None:
-        while self._takes(each for path in places(self.best.proto) for each in unwrapped(self.best, path)):
+        while self._takes(unwrapped(self.best, number) for number in range(1, len(self.best.graphs))):
             pass
 
     def _bodies(self) -> None:
-        for path in places(self.best.proto):
-            if path not in places(self.best.proto):
-                return  # an outer body has lost the node
-            self._reduce_body(path)
+        number = 1
+        while number < len(self.best.graphs):
+            self._nodes(number)
+            number += 1
 
-    def _reduce_body(self, path: tuple[tuple[int, int], ...]) -> None:
-        base = self.best
-        types = inferred(base.proto)
-        numbers = list(range(len(graph_at(base.proto, path).node)))
-
-        def build(kept: Sequence[int]) -> Candidate | None:
-            return without_body_nodes(base, path, set(numbers) - set(kept), types)
-
-        self._reduce(numbers, build)
-
-    def _sizes(self) -> None:
-        base = self.best
-        for size in lengths(base):
-            for new in (1, 2):
-                if new < size and self._takes([shortened(self.best, size, new)]):
-                    break
-        self._takes(with_fewer_iterations(self.best))
-        while self._takes(plainer_weights(self.best)):
+    def _numbers(self) -> None:
+        for size in lengths(self.best):
+            self._takes(shortened(self.best, size, new) for new in (1, 2) if new < size)
+        while self._takes(with_simpler_numbers(self.best)):
             pass
 
 
