@@ -32,13 +32,6 @@ from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.frontend.registry import qualified
 from mo_loop.graph.types import ElementType, from_numpy, from_onnx
 
-_LEVELS = {
-    "none": "ORT_DISABLE_ALL",
-    "basic": "ORT_ENABLE_BASIC",
-    "extended": "ORT_ENABLE_EXTENDED",
-    "all": "ORT_ENABLE_ALL",
-}
-
 ONNX_RUNTIME, REFERENCE = "ONNX Runtime", "the reference evaluator of onnx"
 
 INTEGER_OPERATORS = EXACT_OPERATORS | {
@@ -163,28 +156,25 @@ class OnnxRuntime:
         if optimise in ("none", "basic") and INTEGER_OPERATORS.intersection(operators_of(model)):
             optimise = "extended"
             options.add_session_config_entry("session.disable_quant_qdq", "1")  # pairs around f32 stay in f32
-        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, _LEVELS[optimise])
+        level = "ORT_DISABLE_ALL" if optimise == "none" else f"ORT_ENABLE_{optimise.upper()}"
+        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
         source = str(model) if isinstance(model, (str, Path)) else model
         source = source.SerializeToString() if isinstance(source, onnx.ModelProto) else source
         self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         self._model = model
-        maps = [port.name for port in self._session.get_outputs() if port.type.startswith("seq(map(")]
-        self._labels = labels_of_maps(model) if maps else {}
-
-    @property
-    def input_names(self) -> list[str]:
-        """Names of the inputs that need a value."""
-        return [port.name for port in self._session.get_inputs()]
+        self._inputs = {port.name: port.type for port in self._session.get_inputs()}
+        self._outputs = {port.name: port.type for port in self._session.get_outputs()}
+        has_maps = any(kind.startswith("seq(map(") for kind in self._outputs.values())
+        self._labels = labels_of_maps(model) if has_maps else {}
 
     def run(self, feeds: Mapping[str, Any]) -> Named:
         """One inference. Feeds that are not inputs of the model are ignored."""
-        known = {port.name: feeds[port.name] for port in self._session.get_inputs() if port.name in feeds}
-        names = [port.name for port in self._session.get_outputs()]
-        types = [port.type for port in (*self._session.get_inputs(), *self._session.get_outputs())]
-        if not any(mark in kind for kind in types for mark in _FOREIGN):
-            plain = {name: _ort_value(value) for name, value in known.items()}
-            return without_maps(zip(names, self._run(names, plain), strict=True), self._labels)
-        return list(zip(names, self._run_foreign(names, known), strict=True))
+        known = {name: feeds[name] for name in self._inputs if name in feeds}
+        names, types = list(self._outputs), (*self._inputs.values(), *self._outputs.values())
+        if any(mark in kind for kind in types for mark in _FOREIGN):
+            return list(zip(names, self._run_foreign(names, known), strict=True))
+        plain = {name: _ort_value(value) for name, value in known.items()}
+        return without_maps(zip(names, self._run(names, plain), strict=True), self._labels)
 
     def _run(self, names: list[str], feeds: Mapping[str, Any]) -> Sequence[Any]:
         try:
@@ -249,11 +239,6 @@ class Reference:
         self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul])
         self._labels = labels_of_maps(model)
 
-    @property
-    def input_names(self) -> list[str]:
-        """Names of the inputs."""
-        return list(self._evaluator.input_names)
-
     def run(self, feeds: Mapping[str, Any]) -> Named:
         """One evaluation. Feeds that are not inputs of the model are ignored."""
         known = {name: feeds[name] for name in self._evaluator.input_names if name in feeds}
@@ -284,10 +269,8 @@ def _tensor_of_maps(maps: Sequence[Mapping[Any, float]], labels: Sequence[Any]) 
 
 
 def _ort_value(value: Any) -> Any:
-    if not isinstance(value, np.ndarray) and not isinstance(value, np.generic):
-        return value
-    array = np.asarray(value)
-    return array.astype(object) if array.dtype.kind in "US" else array
+    array = np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else None
+    return value if array is None else array.astype(object) if array.dtype.kind in "US" else array
 
 
 def _is_foreign(kind: ElementType) -> bool:

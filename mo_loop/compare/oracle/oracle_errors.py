@@ -1,6 +1,6 @@
 """ORACLE_ERRORS: the known errors of ONNX Runtime, and how a comparison handles each.
 
-    error_of("LSTM", UNSTABLE)            # the row that explains it, or None
+    row("scan-returns-input")
     list(errors_in(nodes))                # the rows that concern a model
 
 `tools/probe_oracle.py` has a model for each that shows it, and compares an installed release with the table.
@@ -36,10 +36,6 @@ _REDUCTIONS = (
 )  # fmt: skip
 
 
-def _always(_: Any) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class OracleError:
     """One error of ONNX Runtime: its operators, its condition, and how it is handled.
@@ -54,7 +50,7 @@ class OracleError:
     sentence: str
     treatment: str
     shows: str = ""
-    concerns: Callable[[Any], bool] = _always
+    concerns: Callable[[Any], bool] = lambda node: True
     since: str = ""
     until: str = ""
 
@@ -129,12 +125,6 @@ ORACLE_ERRORS = (
 def row(id: str) -> OracleError:
     """The row of this id."""
     return next(each for each in ORACLE_ERRORS if each.id == id)
-
-
-def error_of(operator: str, shows: str) -> OracleError | None:
-    """The row for an operator whose outputs show an error in this way."""
-    rows = (each for each in ORACLE_ERRORS if each.shows == shows and operator in each.operators)
-    return next(rows, None)
 
 
 def errors_in(nodes: Iterable[Any]) -> Iterator[tuple[OracleError, Any]]:

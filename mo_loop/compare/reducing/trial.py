@@ -1,8 +1,8 @@
-"""Trials: whether candidates show a condition, which worker processes find out.
+"""Trial: whether a candidate shows a condition, which a worker process finds out.
 
     trial = Trial(candidate, Condition.parse("differs"), options)
-    trials = Trials(trial, jobs=2, seconds=30)
-    trials.first([candidate, other])      # the place of the first that shows the condition; None if none does
+    outcome = Pool(SHOWS).call(trial)
+    trial.is_shown(outcome)               # a crash can be the condition too
 
 A candidate that ONNX Runtime does not run shows nothing: it is not a model with known numbers.
 """
@@ -13,9 +13,7 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -25,7 +23,6 @@ import numpy as np
 import onnx
 
 from mo_loop.api import Model, save_model
-from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.execution.runtime import compile_ir, compile_model, read_ir
 from mo_loop.compare.layers import PieceFindings, compared
 from mo_loop.compare.oracle.checked_oracle import values_of_sets
@@ -38,7 +35,7 @@ from mo_loop.errors import ConversionErrors, MoLoopError, UsageError
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
-from mo_loop.support.workers import CRASH, TIMEOUT, Pool, report_stage
+from mo_loop.support.workers import CRASH, TIMEOUT, TaskOutcome, report_stage
 
 NOT_FOUND = 127
 """The exit code of a shell that does not find a command."""
@@ -99,7 +96,7 @@ class MissingCommand(Exception):
 class Trial:
     """A candidate and its condition, with the options of the conversion and the tolerances of `differs`.
 
-    The methods run native code: call them in a worker process.
+    All methods but `is_shown` run native code: call them in a worker process.
     """
 
     candidate: Candidate
@@ -139,6 +136,19 @@ class Trial:
 
     def _piece(self, feeds: Feeds) -> PieceFindings:
         return compared(self.candidate.model, self._graph, feeds, rtol=self.rtol, atol=self.atol)
+
+    def is_shown(self, outcome: TaskOutcome) -> bool:
+        """Whether a worker found that the candidate shows the condition, or crashed because it does.
+
+        UsageError if the command of the condition is not there.
+        """
+        if outcome.error == MissingCommand.__name__:
+            raise UsageError(
+                f"the command of --if is not there: {outcome.message.partition(': ')[2] or outcome.message}",
+                hint="give a command that the shell finds, with {} for the path of the model", code="ML202",
+            )  # fmt: skip
+        crashes = outcome.stage == RUNNING and outcome.status in (CRASH, TIMEOUT)
+        return bool(outcome.value) if outcome.ok else crashes and self.condition.kind == CRASHES
 
     # -- conditions of the conversion
 
@@ -250,53 +260,9 @@ def _is_limit(expected: Any, found: Any) -> bool:
 
 
 def shows(trial: Trial) -> bool:
-    """Whether a candidate shows the condition. The function of the workers."""
+    """Whether a candidate shows the condition."""
     return trial.shows()
 
 
-class Trials:
-    """Tries candidates, several at a time.
-
-    `count` is the number of trials so far, `slowest` the seconds of the longest, `seconds` the limit of the next ones.
-    """
-
-    def __init__(self, trial: Trial, *, jobs: int, seconds: float) -> None:
-        """Every trial is this one with another candidate."""
-        self.count = 0
-        self.slowest = 0.0
-        self.seconds = seconds
-        self.jobs = jobs
-        self._trial = trial
-        self._pool = Pool(f"{__name__}:shows", jobs=jobs)
-        self._threads = ThreadPoolExecutor(jobs)
-
-    def first(self, candidates: Sequence[Candidate]) -> int | None:
-        """The place of the first candidate that shows the condition."""
-        answers = list(self._threads.map(self._shows, candidates))
-        return next((place for place, answer in enumerate(answers) if answer), None)
-
-    def suspect(self, candidate: Candidate) -> int | None:
-        """The place of the first node that the error or the verdict names; None if it names none."""
-        try:
-            return isolated(Trial.suspect, replace(self._trial, candidate=candidate))
-        except IsolatedError:
-            return None
-
-    def close(self) -> None:
-        """End the workers."""
-        self._pool.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def _shows(self, candidate: Candidate) -> bool:
-        self.count += 1
-        outcome = self._pool.call(replace(self._trial, candidate=candidate), self.seconds)
-        self.slowest = max(self.slowest, outcome.seconds)
-        if outcome.error == MissingCommand.__name__:
-            raise UsageError(
-                f"the command of --if is not there: {outcome.message.partition(': ')[2] or outcome.message}",
-                hint="give a command that the shell finds, with {} for the path of the model", code="ML202",
-            )  # fmt: skip
-        if outcome.ok:
-            return bool(outcome.value)
-        kind = self._trial.condition.kind
-        return kind == CRASHES and outcome.stage == RUNNING and outcome.status in (CRASH, TIMEOUT)
+SHOWS = f"{__name__}:{shows.__name__}"
+"""The function of the workers."""

@@ -14,8 +14,7 @@ from onnx import numpy_helper
 from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.compare.reducing.candidate import Candidate
-from mo_loop.compare.reducing.reducing import Reduced, reduce
-from mo_loop.compare.reducing.search import windows
+from mo_loop.compare.reducing.reducing import Reduced, reduce, windows
 from mo_loop.compare.reducing.smaller_candidates import types_in, unwrapped, with_nodes
 from mo_loop.compare.reducing.trial import Condition, Trial
 from mo_loop.compare.results.array_comparison import compare
