@@ -1,10 +1,7 @@
 """The conversion parameters that an IR records, in the model that ONNX Runtime runs: both then take the same inputs.
 
     options = recorded(graph, ConvertOptions())                 # cuts, constants and names as the IR records them
-    proto = cut_model(model, Conversion(options).cut(model))    # None if nothing is cut
-    proto = with_renamed_ports(proto, options.rename)
-    proto = with_preprocessing(proto, graph)                    # mean values, scales, channel order, layouts
-    proto = with_half_weights(proto, graph)                     # None if the IR has no weights in f16
+    proto = as_converted(model, graph, options, kept, any_sizes=False)
 
 Each input of the model keeps its name and gets the form that it has in the IR; the nodes behind it give the model what
 it had before. UsageError names a parameter that cannot be applied.
@@ -22,11 +19,21 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from mo_loop.compare.oracle.graph_edits import keep, names_needed, rename, replace_entries, sweep, tensors_in
+from mo_loop.compare.oracle.graph_edits import (
+    keep,
+    names_needed,
+    of_unknown_sizes,
+    rename,
+    replace_entries,
+    sweep,
+    tensors_in,
+)
+from mo_loop.conversion import Conversion
 from mo_loop.errors import UsageError
 from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.external_data import needs_permission, with_data
 from mo_loop.frontend.inferred_types import types_of
-from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.graph import Graph
 from mo_loop.graph.types import f16
@@ -79,17 +86,39 @@ def recorded(ir: Graph, options: ConvertOptions) -> ConvertOptions:
     )  # fmt: skip
 
 
-def cut_model(model: OnnxModel, cut: Cut, kept: Collection[str] = ()) -> Any:
-    """A copy of the model that begins and ends at the tensors of `cut`; None if it is the model itself.
+def as_converted(
+    model: OnnxModel, ir: Graph, options: ConvertOptions, kept: Collection[str], *, any_sizes: bool
+) -> Any:
+    """The ModelProto that takes the inputs of an IR, with the cuts, names and batch size of `options`, and the
+    preprocessing and the weights of the IR; None if that is the model itself.
 
-    The declared shapes of changed inputs are removed. Inputs in `kept` stay although no node reads them. UsageError if
-    the type of an inner tensor is not known.
+    Inputs in `kept` stay although no node reads them. With `any_sizes` others than the declared sizes can be given.
+    UsageError if the type of an inner tensor is not known, or a step of preprocessing is not.
     """
-    if cut.inputs is None and cut.outputs is None:
+    cut, rename_to = Conversion(options).cut(model), options.rename or {}
+    is_whole = cut.inputs is None and cut.outputs is None
+    any_sizes = any_sizes or options.batch is not None
+    steps = ir.rt_info.get(DONE)
+    halves = {_content(each) for each in _compressed(ir)}
+    if is_whole and not (any_sizes or steps or halves or rename_to or needs_permission(model)):
         return None
-    proto = copy.deepcopy(model.proto)
-    graph, inputs = proto.graph, cut.inputs or {}
-    types = {each.name: each.type for each in (*graph.value_info, *graph.output, *graph.input)}
+    proto = with_data(model)
+    if not is_whole:
+        _cut(opened(proto), cut, kept)
+    ports = {each.name for each in (*proto.graph.input, *proto.graph.output)}
+    if not ports.isdisjoint(rename_to):
+        rename(proto.graph, {old: new for old, new in rename_to.items() if old in ports})
+    if steps:
+        _add_preprocessing(proto.graph, ir, steps)
+    if halves:
+        _halve(proto, halves)
+    return of_unknown_sizes(proto) if any_sizes else proto
+
+
+def _cut(model: OnnxModel, cut: Cut, kept: Collection[str]) -> None:
+    """Let the model begin and end at the tensors of `cut`, and remove the declared sizes of changed inputs."""
+    graph, inputs = model.proto.graph, cut.inputs or {}
+    types = {each.name: copy.deepcopy(each.type) for each in (*graph.value_info, *graph.output, *graph.input)}
     types |= types_of(model, [name for name in inputs if name not in types])
     for entries in (graph.input, graph.initializer):
         keep(entries, {each.name for each in entries} - inputs.keys())
@@ -103,58 +132,39 @@ def cut_model(model: OnnxModel, cut: Cut, kept: Collection[str] = ()) -> Any:
             array = np.asarray(entry.value).astype(onnx.helper.tensor_dtype_to_np_dtype(kind.tensor_type.elem_type))
             graph.initializer.append(numpy_helper.from_array(array, name))
             continue
-        added = graph.input.add(name=name, type=kind).type.tensor_type
-        for dim in added.shape.dim:  # the rank stays, and the names of dimensions, which may be shared
+        for dim in kind.tensor_type.shape.dim:  # the rank stays, and the names of dimensions, which may be shared
             dim.ClearField("dim_value")
+        graph.input.add(name=name, type=kind)
     if cut.outputs is not None:
         del graph.output[:]
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in cut.outputs)
     sweep(graph)
     keep(graph.input, names_needed(graph).union(kept))
     del graph.value_info[:]
-    return proto
 
 
-def with_renamed_ports(model: Any, names: Mapping[str, str] | None) -> Any:
-    """A copy of a ModelProto whose inputs and outputs have the names of the IR; the model itself if none changes."""
-    ports = {each.name for each in (*model.graph.input, *model.graph.output)}
-    names = {old: new for old, new in (names or {}).items() if old in ports}
-    if names:
-        model = copy.deepcopy(model)
-        rename(model.graph, names)
-    return model
-
-
-def has_preprocessing(ir: Graph) -> bool:
-    """Whether an IR does more than the model."""
-    return bool(ir.rt_info.get(DONE))
-
-
-def with_preprocessing(model: Any, ir: Graph) -> Any:
-    """A copy of a ModelProto with the preprocessing that an IR records, and the layouts of its outputs."""
-    steps: Mapping[str, Mapping[str, Any]] = ir.rt_info[DONE]
+def _add_preprocessing(graph: Any, ir: Graph, steps: Mapping[str, Mapping[str, Any]]) -> None:
+    """Add the preprocessing that an IR records, and the layouts of its outputs."""
     unknown = sorted(set(steps) - {REVERSE, MEAN, SCALE, LAYOUT})
     if unknown:
         raise UsageError(f"verify cannot apply {unknown[0]} to the ONNX model", why="it does not know this step")
-    model = copy.deepcopy(model)
-    inputs = {each.name: each for each in model.graph.input}
-    outputs = {each.name: each for each in model.graph.output}
+    inputs = {each.name: each for each in graph.input}
+    outputs = {each.name: each for each in graph.output}
     parameters = {name: each for each in ir.parameters for name in names_of(each)}
     for name in dict.fromkeys(name for each in steps.values() for name in each):
         own = {step: found[name] for step, found in steps.items() if name in found}
         if name in inputs and name in parameters:
-            _prepare(model.graph, inputs[name], parameters[name], own)
+            _prepare(graph, inputs[name], parameters[name], own)
         elif name in outputs and set(own) == {LAYOUT}:
             inner = f"{name} (of the model)"
-            rename(model.graph, {name: inner}, ports=False)
+            rename(graph, {name: inner}, ports=False)
             order = _transposed(outputs[name], own[LAYOUT])
-            model.graph.node.append(onnx.helper.make_node("Transpose", [inner], [name], perm=order))
+            graph.node.append(onnx.helper.make_node("Transpose", [inner], [name], perm=order))
         else:
             raise UsageError(
                 f"verify cannot apply {', '.join(own)} of {name!r} to the ONNX model",
                 why="the model has no input or output of this name",
             )  # fmt: skip
-    return model
 
 
 def _prepare(graph: Any, port: Any, parameter: Parameter, steps: Mapping[str, Any]) -> None:
@@ -196,45 +206,27 @@ def _transposed(port: Any, text: Any) -> list[int]:
     return order
 
 
-def has_half_weights(ir: Graph) -> bool:
-    """Whether an IR stores weights in f16 and computes with them in another type."""
-    return next(_compressed(ir), None) is not None
-
-
-def with_half_weights(model: Any, ir: Graph) -> Any:
-    """A copy of a ModelProto in which the weights that the IR has as f16 are those numbers, in their former type.
+def _halve(model: Any, halves: Collection[bytes]) -> None:
+    """Give the weights that the IR has as f16 those numbers, in their former type.
 
     They are known by their content, in any order: the IR may have transposed them.
     """
-    halved = {_content(each) for each in _compressed(ir)}
-    if not halved:
-        return None
-    model, changed = copy.deepcopy(model), False
     for tensor in (each for graph in graph_protos(model) for each in tensors_in(graph)):
         if tensor.data_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE) or np.prod(tensor.dims) < 2:
             continue
         array = numpy_helper.to_array(tensor)
-        half = _as_half(array)
-        if _content(half) in halved:
+        with np.errstate(over="ignore"):
+            half = np.where(np.isfinite(array), np.clip(array, -LARGEST, LARGEST), array).astype(np.float16)
+        if _content(half) in halves:
             tensor.CopyFrom(numpy_helper.from_array(half.astype(array.dtype), tensor.name))
-            changed = True
-    return model if changed else None
 
 
 def _compressed(ir: Graph) -> Iterator[np.ndarray]:
-    for scope in ir.scopes():
-        for node in scope.of(Convert):
-            source = node.inputs[0]
-            if "decompression" not in node.rt_info or source is None or source.dtype is not f16:
-                continue
-            if isinstance(source.node, Constant):
-                yield source.node.array
-
-
-def _as_half(array: np.ndarray) -> np.ndarray:
-    finite = np.isfinite(array)
-    with np.errstate(over="ignore"):
-        return np.where(finite, np.clip(array, -LARGEST, LARGEST), array).astype(np.float16)
+    """The weights that an IR stores in f16, and with which it computes in another type."""
+    for node in (node for scope in ir.scopes() for node in scope.of(Convert)):
+        source = node.inputs[0] if "decompression" in node.rt_info else None
+        if source is not None and isinstance(source.node, Constant) and source.dtype is f16:
+            yield source.node.array
 
 
 def _content(array: np.ndarray) -> bytes:

@@ -220,8 +220,8 @@ class Trial:
         except Exception:  # not a model with known numbers, or one that does not convert
             return False
         report_stage(RUNNING)
-        runs = [*zip(sets, expected, strict=True)]
-        runs += reversed(runs)
+        runs = list(zip(sets, expected, strict=True))
+        runs = [*runs, *reversed(runs)]
         try:
             compiled = compile_ir(target)
             found = [compiled.run(feeds) for feeds, _ in runs]
