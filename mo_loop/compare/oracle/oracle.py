@@ -258,14 +258,13 @@ def labels_of_maps(model: Any) -> dict[str, list[Any]]:
 
 def without_maps(outputs: Iterable[NamedArray], labels: Mapping[str, Sequence[Any]]) -> Named:
     """The outputs, with a tensor [N, labels] in place of a list of maps from labels to numbers."""
-    return [
-        (name, _tensor_of_maps(value, labels[name]) if name in labels else value) for name, value in outputs
-    ]
-
-
-def _tensor_of_maps(maps: Sequence[Mapping[Any, float]], labels: Sequence[Any]) -> np.ndarray:
-    rows = [[each[label] for label in labels] for each in maps]
-    return np.array(rows, np.float32).reshape(-1, len(labels))
+    found = []
+    for name, value in outputs:
+        if name in labels:
+            rows = [[each[label] for label in labels[name]] for each in value]
+            value = np.array(rows, np.float32).reshape(-1, len(labels[name]))
+        found.append((name, value))
+    return found
 
 
 def _ort_value(value: Any) -> Any:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from mo_loop.target import version
+
 LEFT_OUT = "the set of inputs is left out"
 EXACT = "the values are computed with exact integer arithmetic"
 COPIED = "ONNX Runtime gets the model with an Identity before the output of the body"
@@ -56,12 +58,8 @@ class OracleError:
 
     def is_in(self, release: str) -> bool:
         """Whether a release of ONNX Runtime, such as "1.32.0", has it."""
-        number = _version(release)
-        return (not self.since or number >= _version(self.since)) and (not self.until or number <= _version(self.until))
-
-
-def _version(release: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in release.split(".")[:3] if part.isdigit())
+        number = tuple(int(part) for part in release.split(".")[:3] if part.isdigit())  # a nightly build has more parts
+        return version(self.since or "0") <= number <= version(self.until or "9999")
 
 
 def _attribute(node: Any, name: str, default: int) -> int:

@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 from onnx import numpy_helper
+from onnx.helper import make_tensor_type_proto
 
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.input_sets.given import save
-from mo_loop.compare.oracle.graph_edits import graphs_in, keep, names_needed, tensors_in
+from mo_loop.compare.oracle.checked_oracle import values_of_sets
+from mo_loop.compare.oracle.graph_edits import graphs_in, keep, names_needed, tensors_in, with_all_outputs
 from mo_loop.support.files import write_whole
 
 Feeds = Mapping[str, Any]
@@ -63,6 +68,29 @@ class Candidate:
         """The main graph and all bodies, outer ones first; a body is known by its place here."""
         return list(graphs_in(self.proto.graph))
 
+    def __reduce__(self) -> Any:
+        return Candidate, (self.model, self.sets)  # a worker needs nothing that is computed from them
+
+    @cached_property
+    def values(self) -> list[Feeds]:
+        """All tensors of the main graph for each set of inputs, as far as ONNX Runtime gives them in a worker."""
+        try:
+            return isolated(recorded, self) if self.sets else []
+        except IsolatedError:  # only inputs and constants have known values then
+            return [dict(feeds) for feeds in self.sets]
+
+    @cached_property
+    def types(self) -> list[Mapping[str, Any]]:
+        """The TypeProto of each tensor that ONNX types, for each graph."""
+        typed, found = self.proto, list[Mapping[str, Any]]()
+        with suppress(Exception), warnings.catch_warnings(action="ignore"):  # for example, an unknown domain
+            typed = onnx.shape_inference.infer_shapes(typed, data_prop=True)
+        for graph in graphs_in(typed.graph):
+            ports = (*graph.value_info, *graph.output, *graph.input)
+            weights = {each.name: make_tensor_type_proto(each.data_type, each.dims) for each in graph.initializer}
+            found.append({each.name: each.type for each in ports if each.type.WhichOneof("value")} | weights)
+        return found
+
     @cached_property
     def size(self) -> Size:
         """The size of the candidate."""
@@ -94,6 +122,16 @@ class Candidate:
         for number, feeds in enumerate(self.sets):
             name = path.stem if len(self.sets) == 1 else f"{path.stem}-{number}"
             save(path.with_name(f"{name}.npz"), feeds.items())
+
+
+def recorded(candidate: Candidate) -> list[Feeds]:
+    """All tensors of the main graph for each set of inputs. Runs native code: call it in a worker process."""
+    proto = with_all_outputs(candidate.proto)
+    constants = {each.name: numbers_of(each) for each in proto.graph.initializer}
+    return [
+        {**constants, **feeds, **{name: value for name, value in found if isinstance(value, np.ndarray)}}
+        for feeds, found in zip(candidate.sets, values_of_sets(proto, candidate.sets), strict=True)
+    ]
 
 
 def candidate_of(proto: Any, sets: Iterable[Feeds]) -> Candidate:

@@ -28,12 +28,10 @@ from mo_loop.compare.input_sets.generated import Generator
 from mo_loop.compare.input_sets.given import read_sets
 from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.packages import require_packages
-from mo_loop.compare.reducing.candidate import Candidate, Feeds
+from mo_loop.compare.reducing.candidate import Candidate
 from mo_loop.compare.reducing.smaller_candidates import (
     lengths,
-    recorded,
     shortened,
-    types_in,
     unwrapped,
     with_nodes,
     with_outputs,
@@ -188,7 +186,7 @@ class ReductionSearch:
 
     def __init__(self, start: Trial, pool: Pool, better: Callable[[Candidate, int], None]) -> None:
         """`better` is called with each smaller candidate that shows the condition, and the number of trials."""
-        self.best = start.candidate
+        self.best = replace(start.candidate)  # the values that it computes are not kept with the result
         self.trials = 0
         self._start = start
         self._most = self.best.size.all_nodes
@@ -243,20 +241,15 @@ class ReductionSearch:
 
     def _reduce(self, items: Sequence[T], build: Callable[[Sequence[T]], Candidate | None]) -> None:
         """Delta debugging: the smallest part of `items` from which `build` makes a candidate with the condition."""
-        count = 2
-        kept = list(items)
-        while len(kept) > 1 and not self._is_late():
-            chunks = [kept[len(kept) * n // count : len(kept) * (n + 1) // count] for n in range(count)]
-            rests = [[each for each in kept if each not in chunk] for chunk in chunks] if count > 2 else []
-            parts = [part for part in (*(chunks if count <= 8 else ()), *rests) if part]
+        kept, size = list(items), len(items)
+        while len(kept) > 1 and size and not self._is_late():
+            size = min(size, (len(kept) + 1) // 2)
+            parts = [kept[:start] + kept[start + size :] for start in range(0, len(kept), size)]
             found = self._first((part, build(part)) for part in parts)
-            if found is not None:
-                count = 2 if found in chunks else max(count - 1, 2)
-                kept = found
-            elif count >= len(kept):
-                return
+            if found is None:
+                size //= 2
             else:
-                count = min(2 * count, len(kept))
+                kept = found
 
     def _is_smaller(self, candidate: Candidate) -> bool:
         return candidate.size < self.best.size and candidate.size.all_nodes <= self._most
@@ -269,7 +262,7 @@ class ReductionSearch:
         with suppress(IsolatedError):
             place = isolated(Trial.suspect, replace(self._start, candidate=self.best))
         if place is not None and len(graph.node) > 1:
-            self._takes(map(self._maker(0), windows(graph, place)))
+            self._takes(with_nodes(self.best, 0, kept) for kept in windows(graph, place))
 
     def _sets(self) -> None:
         """One set of inputs instead of several."""
@@ -280,20 +273,7 @@ class ReductionSearch:
 
     def _nodes(self, number: int) -> None:
         """Fewer nodes of the graph of this number."""
-        places = range(len(self.best.graphs[number].node))
-        if len(places) > 1:
-            self._reduce(places, self._maker(number))
-
-    def _maker(self, number: int) -> Callable[[Sequence[int]], Candidate | None]:
-        """The function that keeps some nodes of the graph of this number."""
-        base, values = self.best, list[Feeds]()
-        if base.sets and not number:
-            try:
-                values = isolated(recorded, base)
-            except IsolatedError:  # only inputs and constants have known values then
-                values = [dict(feeds) for feeds in base.sets]
-        types = types_in(base)
-        return lambda kept: with_nodes(base, number, kept, values, types)
+        self._reduce(range(len(self.best.graphs[number].node)), partial(with_nodes, self.best, number))
 
     def _unwrap(self) -> None:
         while self._takes(unwrapped(self.best, number) for number in range(1, len(self.best.graphs))):

@@ -1,17 +1,14 @@
 """Smaller candidates: fewer outputs and nodes, a body in place of its Loop, Scan or If, and smaller numbers.
 
-    values, types = recorded(candidate), types_in(candidate)
-    with_nodes(candidate, 0, [3, 4], values, types)      # of the main graph, whose number is 0
-    unwrapped(candidate, 1)                              # the first body in place of its node
-    shortened(candidate, 224, 2)                         # dimensions of 2 in place of 224
+    with_nodes(candidate, 0, [3, 4])      # of the main graph, whose number is 0
+    unwrapped(candidate, 1)               # the first body in place of its node
+    shortened(candidate, 224, 2)          # dimensions of 2 in place of 224
 """
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -19,7 +16,6 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from mo_loop.compare.oracle.checked_oracle import values_of_sets
 from mo_loop.compare.oracle.graph_edits import (
     bodies_in,
     graphs_in,
@@ -31,36 +27,10 @@ from mo_loop.compare.oracle.graph_edits import (
     sizes_of,
     sweep,
     tensors_in,
-    with_all_outputs,
 )
-from mo_loop.compare.reducing.candidate import Candidate, Feeds, arrays_of, candidate_of, is_count, is_plain, numbers_of
+from mo_loop.compare.reducing.candidate import Candidate, arrays_of, candidate_of, is_count, is_plain, numbers_of
 from mo_loop.frontend.names_read import NamesRead, names_defined_in
 from mo_loop.frontend.onnx_graphs import label, operator_of
-
-Types = Mapping[str, Any]
-"""The TypeProto of each tensor of a graph that ONNX types."""
-
-
-def recorded(candidate: Candidate) -> list[Feeds]:
-    """All tensors of the main graph for each set of inputs, as far as ONNX Runtime gives them."""
-    proto = with_all_outputs(candidate.proto)
-    constants = {each.name: numpy_helper.to_array(each) for each in proto.graph.initializer}
-    return [
-        {**constants, **feeds, **{name: value for name, value in found if isinstance(value, np.ndarray)}}
-        for feeds, found in zip(candidate.sets, values_of_sets(proto, candidate.sets), strict=True)
-    ]
-
-
-def types_in(candidate: Candidate) -> list[Types]:
-    """The types of the tensors of each graph."""
-    typed, found = candidate.proto, list[Types]()
-    with suppress(Exception), warnings.catch_warnings(action="ignore"):  # an operator of another domain, for example
-        typed = onnx.shape_inference.infer_shapes(typed, data_prop=True)
-    for graph in graphs_in(typed.graph):
-        ports = [each for each in (*graph.value_info, *graph.output, *graph.input) if each.type.WhichOneof("value")]
-        weights = {each.name: helper.make_tensor_type_proto(each.data_type, each.dims) for each in graph.initializer}
-        found.append({each.name: each.type for each in ports} | weights)
-    return found
 
 
 def with_outputs(candidate: Candidate, kept: Collection[str]) -> Candidate:
@@ -74,38 +44,33 @@ def with_outputs(candidate: Candidate, kept: Collection[str]) -> Candidate:
 # -- fewer nodes
 
 
-def with_nodes(
-    candidate: Candidate, number: int, kept: Sequence[int], values: Sequence[Feeds], types: Sequence[Types]
-) -> Candidate | None:
-    """The candidate with these nodes of the graph of this number; None if nothing can replace the results of others.
-
-    `values` are those of the tensors of the main graph for each set of inputs.
-    """
+def with_nodes(candidate: Candidate, number: int, kept: Sequence[int]) -> Candidate | None:
+    """The candidate with these nodes of the graph of this number; None if nothing can replace the results of others."""
     proto, nodes = candidate.copy(), candidate.graphs[number].node
     graph = list(graphs_in(proto.graph))[number]
     replace_entries(graph.node, [nodes[place] for place in kept])
     if number:
-        removed = [node for place, node in enumerate(nodes) if place not in set(kept)]
-        return candidate_of(proto, candidate.sets) if _closed(graph, removed, types[number]) else None
-    sets = [{**each, **feeds} for feeds, each in zip(candidate.sets, values, strict=True)]
-    return candidate_of(proto, sets) if _opened(graph, values, types[0]) else None
+        removed = [nodes[place] for place in sorted({*range(len(nodes))}.difference(kept))]
+        return candidate_of(proto, candidate.sets) if _closed(graph, removed, candidate.types[number]) else None
+    sets = [{**each, **feeds} for feeds, each in zip(candidate.sets, candidate.values, strict=True)]
+    return candidate_of(proto, sets) if _opened(graph, candidate) else None
 
 
-def _opened(graph: Any, values: Sequence[Feeds], types: Types) -> bool:
+def _opened(graph: Any, candidate: Candidate) -> bool:
     """Make an input of each tensor that no node of a main graph makes any more, and an output of each that none reads,
     so that its faults stay visible; whether the inputs have values, and there are outputs."""
-    names = NamesRead()
+    names, types = NamesRead(), candidate.types[0]
     read = set[str]().union(*map(names.of_node, graph.node))
     for name in sorted(read - names_defined_in(graph)):
-        arrays, type_ = [each[name] for each in values if name in each], types.get(name)
+        arrays, type_ = [each[name] for each in candidate.values if name in each], types.get(name)
+        if len(arrays) < len(candidate.sets):
+            return False
         if type_ is None or not type_.HasField("tensor_type"):
             if not arrays:
                 return False
             shapes = zip(*(each.shape for each in arrays), strict=False)
             sizes = [sizes[0] if len(set(sizes)) == 1 else None for sizes in shapes]
             type_ = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(arrays[0].dtype), sizes)
-        if len(arrays) < len(values):
-            return False
         graph.input.add(name=name, type=type_)
     made = dict.fromkeys(name for node in graph.node for name in node.output if name)
     keep(graph.output, made)
@@ -117,7 +82,7 @@ def _opened(graph: Any, values: Sequence[Feeds], types: Types) -> bool:
     return bool(graph.output)
 
 
-def _closed(graph: Any, removed: Sequence[Any], types: Types) -> bool:
+def _closed(graph: Any, removed: Sequence[Any], types: Mapping[str, Any]) -> bool:
     """Let the readers of removed nodes of a body read an input of the node that may have the type and shape of the
     result, or else a constant; whether there is one for each."""
     others: dict[str, str] = {}
@@ -137,13 +102,8 @@ def _closed(graph: Any, removed: Sequence[Any], types: Types) -> bool:
 def _may_be_alike(one: Any, other: Any) -> bool:
     """Whether two types have the same elements, and shapes that do not contradict each other. Booleans are not alike:
     the condition of a loop must not stay true."""
-    if any(each is None or not each.HasField("tensor_type") for each in (one, other)):
-        return False
-    kind = one.tensor_type.elem_type
-    return (
-        kind == other.tensor_type.elem_type and kind != onnx.TensorProto.BOOL
-        and may_agree(sizes_of(one), sizes_of(other))
-    )  # fmt: skip
+    kind, another = (0 if each is None else each.tensor_type.elem_type for each in (one, other))
+    return kind == another not in (0, onnx.TensorProto.BOOL) and may_agree(sizes_of(one), sizes_of(other))
 
 
 def _constant(graph: Any, name: str, type_: Any) -> str:

@@ -15,7 +15,7 @@ from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.compare.reducing.candidate import Candidate
 from mo_loop.compare.reducing.reducing import Reduced, reduce, windows
-from mo_loop.compare.reducing.smaller_candidates import types_in, unwrapped, with_nodes
+from mo_loop.compare.reducing.smaller_candidates import unwrapped, with_nodes
 from mo_loop.compare.reducing.trial import Condition, Trial
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.compare.verdict.amplification import amplification
@@ -187,7 +187,7 @@ def test_a_removed_condition_of_a_loop_becomes_false() -> None:
             limit = Constant <value = float[1] {100.0}> ()
             t = Add (s, s) less = Less (t, limit) d = Squeeze (less) }> }""")
     start = Candidate(model.SerializeToString(), ({"x": np.ones(1, np.float32)},))
-    found = with_nodes(start, 1, [1], [], types_in(start))
+    found = with_nodes(start, 1, [1])
     assert found is not None
     assert OnnxRuntime(found.proto).run(found.sets[0])[0][1] == 2
 
@@ -197,9 +197,8 @@ def test_a_sequence_is_no_input_where_nothing_has_values() -> None:
     start = Candidate(parsed("""main (float[4] x) => (int64 y, int64[3] z) {
       s = SplitToSequence (x) y = SequenceLength (s) r = Neg (x) c = Constant <value = int64[2] {2, 2}> ()
       q = Reshape (r, c) z = Shape (q) }""").SerializeToString())
-    types = types_in(start)
-    assert with_nodes(start, 0, [1], [], types) is None
-    made = with_nodes(start, 0, [5], [], types)
+    assert with_nodes(start, 0, [1]) is None
+    made = with_nodes(start, 0, [5])
     assert made is not None
     assert [each.name for each in made.proto.graph.input] == ["q"]
 
