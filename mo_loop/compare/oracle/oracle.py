@@ -53,7 +53,6 @@ NOT_IMPLEMENTED = (
 )
 """Texts in which ONNX Runtime reports that it lacks an operator, an element type of it, or its opset."""
 
-
 IN_PLACE = {"SparseAttention": {1: 3, 2: 4}}
 """Operators that run only if outputs have the memory of inputs: for each of these output ports, the input port."""
 

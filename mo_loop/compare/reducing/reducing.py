@@ -15,12 +15,12 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
@@ -40,16 +40,14 @@ from mo_loop.compare.reducing.smaller_candidates import (
 from mo_loop.compare.reducing.trial import SHOWS, Condition, Trial
 from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, MoLoopError, NotComparableError, UsageError
-from mo_loop.frontend.external_data import needs_permission, with_data
-from mo_loop.frontend.model import load
+from mo_loop.frontend.external_data import with_data
+from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import operator_of
 from mo_loop.options import ConvertOptions
 from mo_loop.support.printable import printable
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 from mo_loop.support.workers import Pool
-
-T = TypeVar("T")
 
 LEAST_SECONDS = 2.0
 """The least time of a trial; a process that is replaced needs most of it for its imports."""
@@ -134,12 +132,17 @@ def reduce(
     if wanted.runs_ir:
         require_packages()
     opened = load(str(model), options.allowed_folders)
-    _require_uncut(options)
+    if options.input or options.output or options.freeze or options.rename:
+        raise UsageError(
+            "the options name tensors of the model", why="a smaller model does not have all of them",
+            hint="reduce without --input, --output, --freeze and --rename",
+        )  # fmt: skip
+    Conversion(options)  # wrong names of passes and extensions are errors here, not in every trial
     data = with_data(opened).SerializeToString()
-    start = Candidate(data, _sets(opened, data if needs_permission(opened) else str(model), wanted, inputs, sets, seed))
+    start = Candidate(data, _sets(opened, data, wanted, inputs, sets, seed))
     with Pool(SHOWS, jobs=jobs, limit=trial_seconds) as pool:
         search = ReductionSearch(Trial(start, wanted, options, rtol, atol), pool, better)
-        if search.first([start]) is None:
+        if search.tried([start]) is None:
             raise InputError(
                 f"{model} does not show the condition", why=f"this does not hold: {wanted}",
                 hint="give the options and the inputs with which it does", code="ML205",
@@ -148,29 +151,16 @@ def reduce(
     return Reduced(str(model), search.best, start, search.trials, time.monotonic() - begin)
 
 
-def _require_uncut(options: ConvertOptions) -> None:
-    """InputError for options that name tensors of the whole model, which a smaller one does not have."""
-    if options.input or options.output or options.freeze or options.rename:
-        raise UsageError(
-            "the options name tensors of the model", why="a smaller model does not have all of them",
-            hint="reduce without --input, --output, --freeze and --rename",
-        )  # fmt: skip
-    Conversion(options)  # wrong names of passes and extensions are errors here, not in every trial
-
-
 def _sets(
-    opened: Any, model: bytes | str, wanted: Condition, inputs: Sequence[Any], count: int, seed: int
+    opened: OnnxModel, data: bytes, wanted: Condition, inputs: Sequence[Any], count: int, seed: int
 ) -> tuple[Mapping[str, Any], ...]:
     """The sets of inputs. Without given ones they are generated, if ONNX Runtime runs the model."""
     if inputs:
         return tuple(feeds for _, feeds in read_sets(inputs, opened))
     try:
-        oracle = Hosted(Oracle, model)
-        try:
+        with closing(Hosted(Oracle, data)) as oracle:
             sets = SetSearch(Generator(opened, {}, seed), sizes_in(opened))
             return tuple(feeds for _, feeds in sets.accepted(count, oracle.run).sets)
-        finally:
-            oracle.close()
     except (IsolatedError, MoLoopError) as error:
         if not wanted.runs_ir:
             return ()
@@ -200,19 +190,25 @@ class ReductionSearch:
         self._end = time.monotonic() + seconds
         # A smaller model can run forever, for example with a condition that became constant.
         self._pool.limit = min(self._pool.limit, LEAST_SECONDS + 2 * self._slowest)
-        phases = (self._sets, self._outputs, partial(self._nodes, 0), self._unwrap, self._bodies, self._numbers)
         self._named()
-        while True:
+        before = None
+        while self.best is not before and not self._is_late():
             before = self.best
-            for phase in phases:
-                phase()
-            if self.best is before or self._is_late():
-                return
+            self._first(Candidate(before.model, (feeds,)) for feeds in before.sets)
+            self._reduce([each.name for each in self.best.proto.graph.output], partial(with_outputs, self.best))
+            self._nodes(0)
+            while self._first(unwrapped(self.best, number) for number in range(1, len(self.best.graphs))) is not None:
+                pass
+            number = 1
+            while number < len(self.best.graphs):
+                self._nodes(number)
+                number += 1
+            for size in lengths(self.best):
+                self._first(shortened(self.best, size, new) for new in (1, 2) if new < size)
+            while self._first(with_simpler_numbers(self.best)) is not None:
+                pass
 
-    def _is_late(self) -> bool:
-        return time.monotonic() > self._end
-
-    def first(self, candidates: Sequence[Candidate]) -> int | None:
+    def tried(self, candidates: Sequence[Candidate]) -> int | None:
         """The place of the first candidate that shows the condition; all are tried at once."""
         trials = [replace(self._start, candidate=each) for each in candidates]
         showing = set[int]()
@@ -223,38 +219,37 @@ class ReductionSearch:
                 showing.add(id(outcome.task))
         return next((place for place, each in enumerate(trials) if id(each) in showing), None)
 
-    def _first(self, made: Iterable[tuple[T, Candidate | None]]) -> T | None:
-        """The item of the first smaller candidate that shows the condition, which is the best then."""
-        source = iter(made)
-        while not self._is_late() and (tried := list(islice(source, self._pool.jobs))):
-            smaller = [(item, each) for item, each in tried if each is not None and self._is_smaller(each)]
-            place = self.first([each for _, each in smaller])
-            if place is not None:
-                item, self.best = smaller[place]
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._end
+
+    def _first(self, candidates: Iterable[Candidate | None]) -> int | None:
+        """The place of the first smaller candidate that shows the condition, which is the best then."""
+        source, best = enumerate(candidates), self.best.size
+        while not self._is_late() and (some := list(islice(source, self._pool.jobs))):
+            smaller = [(place, each) for place, each in some
+                       if each is not None and each.size < best and each.size.all_nodes <= self._most]  # fmt: skip
+            found = self.tried([each for _, each in smaller])
+            if found is not None:
+                place, self.best = smaller[found]
                 self._better(self.best, self.trials)
-                return item
+                return place
         return None
 
-    def _takes(self, candidates: Iterable[Candidate | None]) -> bool:
-        """Whether one of the candidates shows the condition; it is then the best, if it is smaller."""
-        return self._first(enumerate(candidates)) is not None
-
-    def _reduce(self, items: Sequence[T], build: Callable[[Sequence[T]], Candidate | None]) -> None:
+    def _reduce(self, items: Sequence[Any], build: Callable[[Sequence[Any]], Candidate | None]) -> None:
         """Delta debugging: the smallest part of `items` from which `build` makes a candidate with the condition."""
         kept, size = list(items), len(items)
         while len(kept) > 1 and size and not self._is_late():
             size = min(size, (len(kept) + 1) // 2)
             parts = [kept[:start] + kept[start + size :] for start in range(0, len(kept), size)]
-            found = self._first((part, build(part)) for part in parts)
-            if found is None:
+            place = self._first(map(build, parts))
+            if place is None:
                 size //= 2
             else:
-                kept = found
+                kept = parts[place]
 
-    def _is_smaller(self, candidate: Candidate) -> bool:
-        return candidate.size < self.best.size and candidate.size.all_nodes <= self._most
-
-    # -- the phases
+    def _nodes(self, number: int) -> None:
+        """Fewer nodes of the graph of this number."""
+        self._reduce(range(len(self.best.graphs[number].node)), partial(with_nodes, self.best, number))
 
     def _named(self) -> None:
         """The node that the error or the verdict names, with as many nodes around it as the condition needs."""
@@ -262,53 +257,21 @@ class ReductionSearch:
         with suppress(IsolatedError):
             place = isolated(Trial.suspect, replace(self._start, candidate=self.best))
         if place is not None and len(graph.node) > 1:
-            self._takes(with_nodes(self.best, 0, kept) for kept in windows(graph, place))
-
-    def _sets(self) -> None:
-        """One set of inputs instead of several."""
-        self._takes(Candidate(self.best.model, (feeds,)) for feeds in self.best.sets)
-
-    def _outputs(self) -> None:
-        self._reduce([each.name for each in self.best.proto.graph.output], partial(with_outputs, self.best))
-
-    def _nodes(self, number: int) -> None:
-        """Fewer nodes of the graph of this number."""
-        self._reduce(range(len(self.best.graphs[number].node)), partial(with_nodes, self.best, number))
-
-    def _unwrap(self) -> None:
-        while self._takes(unwrapped(self.best, number) for number in range(1, len(self.best.graphs))):
-            pass
-
-    def _bodies(self) -> None:
-        number = 1
-        while number < len(self.best.graphs):
-            self._nodes(number)
-            number += 1
-
-    def _numbers(self) -> None:
-        for size in lengths(self.best):
-            self._takes(shortened(self.best, size, new) for new in (1, 2) if new < size)
-        while self._takes(with_simpler_numbers(self.best)):
-            pass
+            self._first(with_nodes(self.best, 0, kept) for kept in windows(graph, place))
 
 
 def windows(graph: Any, number: int) -> Iterator[list[int]]:
     """The node alone, and the nodes within 1, 2, 4 ... steps before and after it; the last one has less than all."""
-    names = NamesRead()
-    makers: dict[str, int] = {}
-    readers: dict[str, list[int]] = {}
-    reads = [names.of_node(node) for node in graph.node]
+    names, near = NamesRead(), [set[int]() for _ in graph.node]
+    makers = {name: place for place, node in enumerate(graph.node) for name in node.output if name}
     for place, node in enumerate(graph.node):
-        makers.update((name, place) for name in node.output if name)
-        for name in reads[place]:
-            readers.setdefault(name, []).append(place)
-    kept, edge, distance, wanted = {number}, {number}, 0, 0
-    while edge and len(kept) < len(graph.node):
-        if distance == wanted:
+        for source in (makers[name] for name in names.of_node(node) if name in makers):
+            near[place].add(source)
+            near[source].add(place)
+    kept, edge, steps = {number}, {number}, 0
+    while edge and len(kept) < len(near):
+        if steps & (steps - 1) == 0:  # a power of two, or zero
             yield sorted(kept)
-            wanted = max(1, 2 * wanted)
-        before = {makers[name] for place in edge for name in reads[place] if name in makers}
-        after = {each for place in edge for name in graph.node[place].output for each in readers.get(name, ())}
-        edge = (before | after) - kept
+        edge = set[int]().union(*(near[each] for each in edge)) - kept
         kept |= edge
-        distance += 1
+        steps += 1

@@ -23,7 +23,7 @@ import numpy as np
 import onnx
 
 from mo_loop.api import Model, save_model
-from mo_loop.compare.execution.runtime import compile_ir, compile_model, read_ir
+from mo_loop.compare.execution.runtime import compile_model, read_ir
 from mo_loop.compare.layers import PieceFindings, compared
 from mo_loop.compare.oracle.checked_oracle import values_of_sets
 from mo_loop.compare.oracle.graph_edits import graphs_in
@@ -113,9 +113,9 @@ class Trial:
             path.write_bytes(self.candidate.model)
             if kind == COMMAND:
                 return self._exits_well(path)
-            if kind in (DIFFERS, CRASHES):
-                return self._runs_badly(path)
-            return self._is_valid() and (bool(self._errors()) if kind == FAILS else self._refused(path) == kind)
+            if not (self.condition.runs_ir or self._is_valid()):
+                return False
+            return bool(self._errors()) if kind == FAILS else self._fault(path) == kind
 
     def suspect(self) -> int | None:
         """The place of the first node of the main graph that an error of the conversion names, or that has the piece
@@ -190,46 +190,30 @@ class Trial:
 
     # -- conditions of the IR
 
-    def _written(self, path: Path) -> Path:
-        """The .xml of the candidate."""
-        report_stage("convert")
-        target = path.with_suffix(".xml")
-        save_model(Model(self._graph), target, self.options.compress_to_fp16)
-        return target
+    def _fault(self, path: Path) -> str:
+        """The condition that the IR shows: OpenVINO does not read or compile it, or gives other numbers; empty if none.
 
-    def _refused(self, path: Path) -> str:
-        """Whether OpenVINO refuses to read the IR, or to compile it; empty if there is no IR, or it does both."""
-        refused = ""
+        A crash at the stage `RUNNING` is one of the IR.
+        """
+        fault, sets, target = "", self.candidate.sets if self.condition.runs_ir else (), path.with_suffix(".xml")
         try:
-            target = self._written(path)
-            refused = UNREADABLE
+            report_stage("expected values")
+            expected = values_of_sets(self.candidate.model, sets) if sets else []
+            report_stage("convert")
+            save_model(Model(self._graph), target, self.options.compress_to_fp16)
+            report_stage(RUNNING)
+            fault = UNREADABLE
             model = read_ir(target)
-            refused = UNCOMPILABLE
-            compile_model(model)
-        except Exception:  # the errors of OpenVINO share no base class
-            return refused
-        return ""
-
-    def _runs_badly(self, path: Path) -> bool:
-        """Whether the numbers differ; a crash at the stage `RUNNING` is one of the IR."""
-        report_stage("expected values")
-        sets = self.candidate.sets
-        try:
-            expected = values_of_sets(self.candidate.model, sets)
-            target = self._written(path)
-        except Exception:  # not a model with known numbers, or one that does not convert
-            return False
-        report_stage(RUNNING)
-        runs = list(zip(sets, expected, strict=True))
-        runs = [*runs, *reversed(runs)]
-        try:
-            compiled = compile_ir(target)
+            fault = UNCOMPILABLE
+            compiled = compile_model(model)
+            fault = ""
+            runs = [*zip(sets, expected, strict=True), *reversed([*zip(sets, expected, strict=True)])]
             found = [compiled.run(feeds) for feeds, _ in runs]
-        except Exception:
-            return False
-        return self.condition.kind == DIFFERS and any(
-            self.differs(path, *run, outputs) for run, outputs in zip(runs, found, strict=True)
-        )
+        except Exception:  # a model without known numbers; the errors of OpenVINO share no base class
+            return fault
+        pairs = zip(runs, found, strict=True)
+        has_other = self.condition.kind == DIFFERS and any(self.differs(path, *run, outputs) for run, outputs in pairs)
+        return DIFFERS if has_other else ""
 
     def differs(self, path: Path, feeds: Feeds, expected: Named, found: Named) -> bool:
         """Whether an output differs, and a piece does, as `verify` decides. Known limits are no differences: an empty
