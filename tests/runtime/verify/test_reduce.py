@@ -164,6 +164,15 @@ LOOPS = {
 }
 
 
+def test_a_trip_count_becomes_one(tmp_path: Path) -> None:
+    model = parsed(LOOPS["Loop"].replace("Loop (n,", "Loop (m,").replace("z) {", "z) <int64 m = {6}> {", 1))
+    for each, inputs in ((parsed(LOOPS["Loop"]), {"n": np.array(5)}), (model, {"n": np.array(0)})):
+        found = reduce(saved(each, tmp_path), "grep -q Loop {}", inputs=[{"x": floats(3), **inputs}])
+        counts = [int(value) for name, value in found.best.sets[0].items() if name == "n"]
+        counts += [int(onnx.numpy_helper.to_array(each)) for each in found.best.proto.graph.initializer]
+        assert counts == [1]
+
+
 @pytest.mark.parametrize("kind", LOOPS)
 @pytest.mark.parametrize("opset", [12, 13, 18])
 def test_the_body_in_place_of_a_node_computes_its_first_iteration(kind: str, opset: int) -> None:
