@@ -182,19 +182,14 @@ def _prepare(graph: Any, port: Any, parameter: Parameter, steps: Mapping[str, An
     for step, operator in ((MEAN, "Sub"), (SCALE, "Div")):
         if step in steps:
             values = np.array([float(each) for each in str(steps[step]).split(",")], np.float64).astype(dtype)
-            add(operator, _along_channels(values, parameter, step))
+            shape: tuple[int, ...] = ()
+            if values.size > 1:  # along the channels
+                shape = -1, *[1] * (len(parameter.output.type.dims) - 1 - channel_axis(parameter, values.size, step))
+            add(operator, values.reshape(shape))
     if LAYOUT in steps:
         add("Transpose", perm=[int(each) for each in np.argsort(_transposed(port, steps[LAYOUT]))])
     rename(graph, {name: nodes[-1].output[0]}, ports=False)
     replace_entries(graph.node, [*nodes, *graph.node])
-
-
-def _along_channels(values: np.ndarray, parameter: Parameter, step: str) -> np.ndarray:
-    if values.size == 1:
-        return values.reshape(())
-    axis = channel_axis(parameter, values.size, step)
-    rank = len(parameter.output.type.dims)
-    return values.reshape([values.size if each == axis else 1 for each in range(rank)])
 
 
 def _transposed(port: Any, text: Any) -> list[int]:

@@ -222,12 +222,17 @@ class Trial:
             {name: value for name, value in named if value is not None and not isinstance(value, list)}
             for named in (expected, found)
         )
+
+        def is_limit(name: str) -> bool:
+            left, right = wanted.get(name), given.get(name)
+            return left is None or right is None or np.size(left) == 0 == np.size(right) or is_limited(left, right)
+
         is_given = (self.rtol, self.atol) != (None, None)
         tolerances = {} if is_given else {name: tolerance_of_ends(value) for name, value in wanted.items()}
         results = compare_all(
             [*wanted.items()], [*given.items()], rtol=self.rtol, atol=self.atol, tolerances=tolerances
         )
-        wrong = [each for each in results if not each and not _is_limit(wanted.get(each.name), given.get(each.name))]
+        wrong = [each for each in results if not each and not is_limit(each.name)]
         if not wrong or any(each.kind != "values" for each in wrong) or is_given:
             return bool(wrong)
         piece = self._piece(feeds)
@@ -235,12 +240,6 @@ class Trial:
             return piece.difference is not None
         moves = amplification(str(path), feeds)
         return not all(explains(moves, each.name, each.largest_abs) for each in wrong)
-
-
-def _is_limit(expected: Any, found: Any) -> bool:
-    if expected is None or found is None:
-        return True
-    return np.size(expected) == 0 == np.size(found) or is_limited(expected, found)
 
 
 def shows(trial: Trial) -> bool:
