@@ -173,22 +173,19 @@ class OnnxRuntime:
         if any(mark in kind for kind in types for mark in _FOREIGN):
             return list(zip(names, self._run_foreign(names, known), strict=True))
         plain = {name: _ort_value(value) for name, value in known.items()}
-        return without_maps(zip(names, self._run(names, plain), strict=True), self._labels)
-
-    def _run(self, names: list[str], feeds: Mapping[str, Any]) -> Sequence[Any]:
         try:
-            found: Sequence[Any] = self._session.run(names, feeds)
+            found = self._session.run(names, plain)
         except Exception as error:  # its errors share no base class
             if _NOT_IN_PLACE not in str(error):
                 raise
-            return self._run_in_place(names, feeds)
-        return found
+            found = self._run_in_place(names, plain)
+        return without_maps(zip(names, found, strict=True), self._labels)
 
     def _run_in_place(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
         """The caches of `IN_PLACE` are inputs and outputs of the model: copies of the inputs become the outputs."""
         from onnxruntime import OrtValue
 
-        copies = {name: np.array(value) for name, value in feeds.items()}
+        copies = {name: np.array(value) for name, value in feeds.items()}  # a value is a view of its array
         values = {name: OrtValue.ortvalue_from_numpy(array) for name, array in copies.items()}
         binding = self._session.io_binding()
         for name, value in values.items():

@@ -95,12 +95,13 @@ class Candidate:
     def size(self) -> Size:
         """The size of the candidate."""
         nodes = [node for graph in self.graphs for node in graph.node]
-        weights = [numbers_of(each) for graph in self.graphs for each in tensors_in(graph)]
-        arrays = [*weights, *(each for feeds in self.sets[:1] for each in arrays_of(feeds))]
+        weights = (numbers_of(each) for graph in self.graphs for each in tensors_in(graph))  # one copy at a time
+        rows = [(not is_plain(each), each.size, each.item() if is_count(each) else 0) for each in weights]
+        values = [each for feeds in self.sets[:1] for each in arrays_of(feeds)]
+        rows += [(False, each.size, each.item() if is_count(each) else 0) for each in values]
         return Size(
             len(self.sets), len(self.graphs) - 1, sum(node.op_type != "Identity" for node in nodes), len(nodes),
-            len(self.proto.graph.output), sum(not is_plain(each) for each in weights),
-            sum(each.size for each in arrays), sum(each.item() for each in arrays if is_count(each)),
+            len(self.proto.graph.output), *(sum(row[place] for row in rows) for place in range(3)),
         )  # fmt: skip
 
     @property
