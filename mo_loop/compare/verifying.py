@@ -24,13 +24,7 @@ from typing import Any
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.compare.input_sets.generated import new_sizes, shapes_of, sizes_text
 from mo_loop.compare.input_sets.given import input_names
-from mo_loop.compare.oracle.graph_edits import cut_model, has_half_weights, of_unknown_sizes, with_half_weights
-from mo_loop.compare.oracle.recorded_conversion import (
-    has_preprocessing,
-    recorded,
-    with_preprocessing,
-    with_renamed_ports,
-)
+from mo_loop.compare.oracle.recorded_conversion import as_converted, recorded
 from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.report import DIFFERS, PASSED, InputSet, Report, Side, type_text
@@ -42,8 +36,8 @@ from mo_loop.compare.verdict.cause import cause_of, notes_about
 from mo_loop.compare.verdict.deciding import UNKNOWN, Deciding
 from mo_loop.conversion import Conversion
 from mo_loop.errors import NotComparableError, UsageError
-from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
-from mo_loop.frontend.model import OnnxModel, load, opened
+from mo_loop.frontend.external_data import require_external_data
+from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.options import ConvertOptions
 from mo_loop.support.signatures import made_of, takes
 
@@ -191,22 +185,12 @@ class _Verification:
         ir = converted.graph
         # ONNX Runtime runs whole sequences, of which an IR with states takes steps of the recorded sizes.
         options = self.options if self.ir is None or has_states(ir) else recorded(ir, self.options)
-        any_sizes = any_sizes or options.batch is not None
-        cut = Conversion(options).cut(self.model)
-        is_whole = cut.inputs is None and cut.outputs is None
-        has_changes = any_sizes or has_preprocessing(ir) or has_half_weights(ir) or bool(options.rename)
-        if is_whole and not has_changes and not needs_permission(self.model):
-            return self.path
-        whole = with_data(self.model)
         kept = {name for port in converted.inputs for name in (str(port), *port.names)}
-        proto = whole if is_whole else cut_model(opened(whole), cut, kept)
-        proto = with_renamed_ports(proto, options.rename)
-        if has_preprocessing(ir):
-            proto = with_preprocessing(proto, ir)
-        if has_half_weights(ir):
-            proto = with_half_weights(proto, ir) or proto
+        proto = as_converted(self.model, ir, options, kept, any_sizes=any_sizes)
+        if proto is None:
+            return self.path
         path = self.folder / "reference.onnx"
-        path.write_bytes((of_unknown_sizes(proto) if any_sizes else proto).SerializeToString())
+        path.write_bytes(proto.SerializeToString())
         self.model = load(str(path))
         return path
 

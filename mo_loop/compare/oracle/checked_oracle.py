@@ -3,9 +3,7 @@
     oracle = Oracle("model.onnx")
     oracle.run(feeds)                                    # UnstableError if a second run gives other values
 
-    with filled(0xAA):                                   # glibc fills memory that is allocated and freed
-        again = runtime.run(feeds)
-    differing = unstable(found, again)                   # the outputs that depend on the earlier contents
+    found, differing = run_twice(runtime, feeds)         # the outputs that depend on the earlier contents of memory
     culprit(model, feeds)                                # "LSTM 'cell': the final cell state ..."
 
 These functions run ONNX Runtime: call them in a worker process.
@@ -14,24 +12,24 @@ These functions run ONNX Runtime: call them in a worker process.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import onnx
 
+from mo_loop.compare.oracle.graph_edits import may_agree, of_unknown_sizes, proto_of, sizes_of, with_all_outputs
 from mo_loop.compare.oracle.oracle import (
     ONNX_RUNTIME,
     REFERENCE,
     OnnxRuntime,
     Reference,
     not_implemented,
-    proto_of,
     reference_for,
     with_copies,
 )
-from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS, SHAPE, UNSTABLE, error_of
+from mo_loop.compare.oracle.oracle_errors import ORACLE_ERRORS, RANDOM_OPERATORS, SHAPE, UNSTABLE
 from mo_loop.compare.results.array_comparison import Named, compare
 
 FILLS = (0x55, 0xAA)
@@ -71,12 +69,11 @@ class Oracle:
         """The values of one set. UnstableError if they depend on the earlier contents of the memory."""
         if not isinstance(self._evaluator, OnnxRuntime):
             return self._evaluator.run(feeds)
-        found = _twice(self._evaluator, feeds)
-        names = unstable(*found)
+        found, names = run_twice(self._evaluator, feeds)
         if names:
             who = culprit(with_copies(self._model), feeds) or f"the output {names[0]!r} depends on uninitialised memory"
             raise UnstableError(f"ONNX Runtime does not agree with itself: {who}")
-        return found[0]
+        return found
 
 
 def values_of_sets(model: Any, sets: Sequence[Mapping[str, Any]]) -> list[Named]:
@@ -85,33 +82,23 @@ def values_of_sets(model: Any, sets: Sequence[Mapping[str, Any]]) -> list[Named]
     return [oracle.run(feeds) for feeds in sets]
 
 
-def _twice(runtime: OnnxRuntime, feeds: Mapping[str, Any]) -> list[Named]:
-    """The values of two runs with other contents of the memory."""
-    found = []
-    for byte in FILLS:
-        with filled(byte):
+def run_twice(runtime: Any, feeds: Mapping[str, Any]) -> tuple[Named, list[str]]:
+    """The values of a run, and the outputs that differ by more than rounding in a second one: memory that it allocates
+    had other contents, where the C library can fill it (glibc)."""
+    found: list[Named] = []
+    try:
+        for byte in FILLS:
+            _fill_memory(byte)
             found.append(runtime.run(feeds))
-    return found
-
-
-@contextmanager
-def filled(byte: int) -> Iterator[None]:
-    """Memory that is allocated within has this byte everywhere, where the C library can do it (glibc)."""
-    try:
-        fill = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError, TypeError):  # another C library
-        yield
-        return
-    fill(_M_PERTURB, byte)
-    try:
-        yield
     finally:
-        fill(_M_PERTURB, 0)
+        _fill_memory(0)
+    return found[0], [name for (name, left), (_, right) in zip(*found, strict=True) if not _alike(left, right)]
 
 
-def unstable(first: Named, second: Named) -> list[str]:
-    """The outputs that differ between two runs by more than rounding."""
-    return [name for (name, left), (_, right) in zip(first, second, strict=True) if not _alike(left, right)]
+def _fill_memory(byte: int) -> None:
+    """Let memory that is allocated from now on have this byte everywhere; 0 ends it."""
+    with suppress(OSError, AttributeError, TypeError):  # another C library
+        ctypes.CDLL(None).mallopt(_M_PERTURB, byte)
 
 
 def _alike(left: Any, right: Any) -> bool:
@@ -128,30 +115,18 @@ def culprit(model: Any, feeds: Mapping[str, Any], shows: str = UNSTABLE) -> str:
     `model` is a path, bytes, or a ModelProto. Empty if no node can be named, for example because the weights are in
     other files.
     """
-    proto = _loaded(model)
-    outputs = {entry.name for entry in proto.graph.output}
-    inner = [name for node in proto.graph.node for name in node.output if name and name not in outputs]
-    proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in inner)
+    proto = with_all_outputs(proto_of(model))
     try:
-        runtime = OnnxRuntime(proto, arena=False)
-        is_unstable = shows == UNSTABLE
-        wrong = set(unstable(*_twice(runtime, feeds)) if is_unstable else misshapen(proto, feeds, runtime.run(feeds)))
+        found, unstable = run_twice(OnnxRuntime(proto, arena=False), feeds)
+        wrong = set(unstable if shows == UNSTABLE else misshapen(proto, feeds, found))
     except Exception:  # the errors of ONNX Runtime and of onnx share no base class; the name is a help, no result
         return ""
-    for node in proto.graph.node:
-        if wrong.intersection(node.output):
-            return _described(node, shows)
-    return ""
-
-
-def _described(node: Any, shows: str) -> str:
-    row = error_of(node.op_type, shows)
-    if node.op_type in RANDOM_OPERATORS:
-        why = "it draws random numbers"
-    elif row is not None:
-        why = row.sentence
-    else:
-        why = "its values depend on uninitialised memory" if shows == UNSTABLE else "its shape is not that of ONNX"
+    node = next((each for each in proto.graph.node if wrong.intersection(each.output)), None)
+    if node is None:
+        return ""
+    why = "its values depend on uninitialised memory" if shows == UNSTABLE else "its shape is not that of ONNX"
+    known = (each.sentence for each in ORACLE_ERRORS if each.shows == shows and node.op_type in each.operators)
+    why = "it draws random numbers" if node.op_type in RANDOM_OPERATORS else next(known, why)
     return f"{node.op_type} {node.name or node.output[0]!r}: {why}"
 
 
@@ -160,56 +135,30 @@ def misshapen_by(
 ) -> str:
     """The cause of outputs whose shape is not that of ONNX, while the shapes in `other` are; empty if there are none.
     """
-    inferred = inferred_shapes(model, feeds)
-    names = [name for name in sorted(misshapen(model, feeds, found)) if _fits(other.get(name, ()), inferred[name])]
+    inferred = misshapen(model, feeds, found)
+    names = [name for name in sorted(inferred) if may_agree(other.get(name, ()), inferred[name])]
     if not names:
         return ""
     return culprit(model, feeds, SHAPE) or f"ONNX infers another shape of {names[0]!r} than ONNX Runtime gives"
 
 
-def misshapen(model: Any, feeds: Mapping[str, Any], found: Named) -> set[str]:
-    """The outputs whose shape contradicts the shape inference of ONNX from the shapes of the inputs.
+def misshapen(model: Any, feeds: Mapping[str, Any], found: Named) -> dict[str, Sequence[int | None]]:
+    """The outputs whose shape contradicts that which ONNX infers from the shapes of the inputs, with the inferred one.
 
     Raises the exceptions of the inference of onnx.
     """
-    inferred = inferred_shapes(model, feeds)
-    return {
-        name for name, value in found
-        if isinstance(value, np.ndarray) and name in inferred and not _fits(value.shape, inferred[name])
-    }  # fmt: skip
-
-
-def _fits(shape: Sequence[int], inferred: Sequence[int | None]) -> bool:
-    return len(shape) == len(inferred) and all(b in (None, a) for a, b in zip(shape, inferred, strict=True))
-
-
-def inferred_shapes(model: Any, feeds: Mapping[str, Any]) -> dict[str, tuple[int | None, ...]]:
-    """The shapes of the values of the main graph, inferred by onnx for inputs of these shapes; None: not known."""
-    proto = _loaded(model)
-    graph = proto.graph
-    for entry in graph.input:
+    proto = of_unknown_sizes(proto_of(model))  # what the model declares is for other sizes
+    for entry in proto.graph.input:
         value = feeds.get(entry.name)
         if isinstance(value, np.ndarray) and entry.type.HasField("tensor_type"):
-            entry.type.tensor_type.ClearField("shape")
-            for size in value.shape:
-                entry.type.tensor_type.shape.dim.add(dim_value=size)
-    for entry in graph.output:
-        if entry.type.HasField("tensor_type"):  # what the model declares is for other sizes
-            entry.type.tensor_type.ClearField("shape")
-    del graph.value_info[:]
-    for tensor in graph.initializer:
+            entry.type.CopyFrom(onnx.helper.make_tensor_type_proto(entry.type.tensor_type.elem_type, value.shape))
+    for tensor in proto.graph.initializer:
         if np.prod(tensor.dims) > _WEIGHTS:
             tensor.ClearField("raw_data")
             tensor.data_location = onnx.TensorProto.EXTERNAL
     inferred = onnx.shape_inference.infer_shapes(proto, data_prop=True).graph
-    shapes = {each.name: each.type.tensor_type for each in (*inferred.value_info, *inferred.output)}
+    shapes = {each.name: sizes_of(each.type) for each in (*inferred.value_info, *inferred.output)}
     return {
-        name: tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in each.shape.dim)
-        for name, each in shapes.items() if each.HasField("shape")
+        name: shape for name, value in found
+        if isinstance(value, np.ndarray) and not may_agree(value.shape, shape := shapes.get(name)) and shape is not None
     }  # fmt: skip
-
-
-def _loaded(model: Any) -> Any:
-    proto = onnx.ModelProto()
-    proto.CopyFrom(proto_of(model))
-    return proto

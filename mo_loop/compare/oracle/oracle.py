@@ -13,25 +13,24 @@ unsigned weights of signed ones (session.x64quantprecision), which it does from 
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from onnx.external_data_helper import uses_external_data
 
+from mo_loop.compare.oracle.graph_edits import bodies_in, proto_of
 from mo_loop.compare.oracle.oracle_errors import EXACT_OPERATORS
 from mo_loop.compare.results.array_comparison import Named, NamedArray
 from mo_loop.errors import NotComparableError
+from mo_loop.frontend.onnx_graphs import graph_protos
+from mo_loop.frontend.registry import qualified
+from mo_loop.graph.types import ElementType, from_numpy, from_onnx
 from mo_loop.support.packed_elements import pack, unpack
-
-_LEVELS = {
-    "none": "ORT_DISABLE_ALL",
-    "basic": "ORT_ENABLE_BASIC",
-    "extended": "ORT_ENABLE_EXTENDED",
-    "all": "ORT_ENABLE_ALL",
-}
 
 ONNX_RUNTIME, REFERENCE = "ONNX Runtime", "the reference evaluator of onnx"
 
@@ -54,9 +53,11 @@ NOT_IMPLEMENTED = (
 )
 """Texts in which ONNX Runtime reports that it lacks an operator, an element type of it, or its opset."""
 
-
 IN_PLACE = {"SparseAttention": {1: 3, 2: 4}}
 """Operators that run only if outputs have the memory of inputs: for each of these output ports, the input port."""
+
+_FOREIGN = ("bfloat16", "float8", "float4", "int4", "int2")
+"""Parts of the names that ONNX Runtime has for types that numpy lacks."""
 
 _NOT_IN_PLACE = "past_key->DataRaw() == present_key->DataRaw()"
 
@@ -68,27 +69,22 @@ def with_copies(model: Any) -> Any:
     The model itself if there is none, or if it has data in other files, which only a path can locate.
     """
     proto = proto_of(model)
-    bodies = list(_bodies(proto))
-    if not any(_returned(body) for body in bodies):
+    bodies = _bodies(proto)
+    if not any(map(_returned, bodies)):
         return model
-    if any(uses_external_data(each) for body in (proto.graph, *bodies) for each in body.initializer):
+    if any(uses_external_data(each) for graph in (proto.graph, *bodies) for each in graph.initializer):
         return model
-    copy = type(proto)()
-    copy.CopyFrom(proto)
-    for body in _bodies(copy):
+    proto = copy.deepcopy(proto)
+    for body in _bodies(proto):
         for number, port in _returned(body):
             name = f"{port.name}_{number}_copied"
             body.node.add(op_type="Identity", input=[port.name], output=[name])
             port.name = name
-    return copy
+    return proto
 
 
-def _bodies(proto: Any) -> Iterator[Any]:
-    from mo_loop.frontend.onnx_graphs import body_protos, graph_protos
-
-    for graph in graph_protos(proto):
-        for node in graph.node:
-            yield from body_protos(node)
+def _bodies(proto: Any) -> list[Any]:
+    return [body for graph in (proto.graph, *proto.functions) for _, _, body in bodies_in(graph)]
 
 
 def _returned(body: Any) -> list[tuple[int, Any]]:
@@ -121,31 +117,15 @@ def reference_for(model: Any, reason: str) -> Reference:
 
 def _unknown(model: Any) -> list[str]:
     """The operators that are neither those of onnx nor functions of the model."""
-    from onnx.defs import has
-
-    from mo_loop.frontend.onnx_graphs import graph_protos
-    from mo_loop.frontend.registry import qualified
-
     proto = proto_of(model)
     used = {(node.domain, node.op_type) for graph in graph_protos(proto) for node in graph.node}
     unknown = used - {(each.domain, each.name) for each in proto.functions}
-    return sorted(qualified(domain, op) for domain, op in unknown if not has(op, domain))
+    return sorted(qualified(domain, op) for domain, op in unknown if not onnx.defs.has(op, domain))
 
 
 def operators_of(model: Any) -> Iterator[str]:
     """The operator of every node, bodies and functions included."""
-    from mo_loop.frontend.onnx_graphs import graph_protos
-
     yield from (node.op_type for graph in graph_protos(proto_of(model)) for node in graph.node)
-
-
-def proto_of(model: Any) -> Any:
-    """The model of a path, of bytes, or the ModelProto itself; data in other files are not read."""
-    import onnx
-
-    if isinstance(model, bytes):
-        return onnx.load_from_string(model)
-    return onnx.load(str(model), load_external_data=False) if isinstance(model, (str, Path)) else model
 
 
 class OnnxRuntime:
@@ -175,47 +155,46 @@ class OnnxRuntime:
         if optimise in ("none", "basic") and INTEGER_OPERATORS.intersection(operators_of(model)):
             optimise = "extended"
             options.add_session_config_entry("session.disable_quant_qdq", "1")  # pairs around f32 stay in f32
-        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, _LEVELS[optimise])
-        source = model if isinstance(model, bytes) else str(model) if isinstance(model, (str, Path)) else _bytes(model)
+        level = "ORT_DISABLE_ALL" if optimise == "none" else f"ORT_ENABLE_{optimise.upper()}"
+        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+        source = str(model) if isinstance(model, (str, Path)) else model
+        source = source.SerializeToString() if isinstance(source, onnx.ModelProto) else source
         self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         self._model = model
-        maps = [port.name for port in self._session.get_outputs() if port.type.startswith("seq(map(")]
-        self._labels = labels_of_maps(model) if maps else {}
-
-    @property
-    def input_names(self) -> list[str]:
-        """Names of the inputs that need a value."""
-        return [port.name for port in self._session.get_inputs()]
+        self._inputs = {port.name: port.type for port in self._session.get_inputs()}
+        self._outputs = {port.name: port.type for port in self._session.get_outputs()}
+        has_maps = any(kind.startswith("seq(map(") for kind in self._outputs.values())
+        self._labels = labels_of_maps(model) if has_maps else {}
 
     def run(self, feeds: Mapping[str, Any]) -> Named:
         """One inference. Feeds that are not inputs of the model are ignored."""
-        known = {port.name: feeds[port.name] for port in self._session.get_inputs() if port.name in feeds}
-        names = [port.name for port in self._session.get_outputs()]
-        types = [port.type for port in (*self._session.get_inputs(), *self._session.get_outputs())]
-        if not any(_is_foreign(kind) for kind in types):
-            plain = {name: _ort_value(value) for name, value in known.items()}
-            return without_maps(zip(names, self._run(names, plain), strict=True), self._labels)
-        return list(zip(names, self._run_foreign(names, known), strict=True))
-
-    def _run(self, names: list[str], feeds: Mapping[str, Any]) -> Sequence[Any]:
+        known = {name: feeds[name] for name in self._inputs if name in feeds}
+        names, types = list(self._outputs), (*self._inputs.values(), *self._outputs.values())
+        if any(mark in kind for kind in types for mark in _FOREIGN):
+            return list(zip(names, self._run_foreign(names, known), strict=True))
+        plain = {name: _ort_value(value) for name, value in known.items()}
         try:
-            found: Sequence[Any] = self._session.run(names, feeds)
+            found = self._session.run(names, plain)
         except Exception as error:  # its errors share no base class
             if _NOT_IN_PLACE not in str(error):
                 raise
-            return self._run_in_place(names, feeds)
-        return found
+            found = self._run_in_place(names, plain)
+        return without_maps(zip(names, found, strict=True), self._labels)
 
     def _run_in_place(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
         """The caches of `IN_PLACE` are inputs and outputs of the model: copies of the inputs become the outputs."""
         from onnxruntime import OrtValue
 
-        copies = {name: np.array(value) for name, value in feeds.items()}
+        copies = {name: np.array(value) for name, value in feeds.items()}  # a value is a view of its array
         values = {name: OrtValue.ortvalue_from_numpy(array) for name, array in copies.items()}
         binding = self._session.io_binding()
         for name, value in values.items():
             binding.bind_ortvalue_input(name, value)
-        sources = dict(_in_place(proto_of(self._model)))
+        sources = {
+            node.output[to]: node.input[source]
+            for node in proto_of(self._model).graph.node for to, source in IN_PLACE.get(node.op_type, {}).items()
+            if to < len(node.output)
+        }  # fmt: skip
         for name in names:
             if sources.get(name) in values:
                 binding.bind_ortvalue_output(name, values[sources[name]])
@@ -226,22 +205,21 @@ class OnnxRuntime:
 
     def _run_foreign(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
         """An element type that numpy lacks is passed as raw memory together with its ONNX type."""
-        from onnx import helper
         from onnxruntime import OrtValue
 
         values = {}
         for name, array in feeds.items():
-            kind = helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype)
-            values[name] = OrtValue.ortvalue_from_numpy_with_onnx_type(_raw(np.asarray(array)), kind)
+            array = np.asarray(array)
+            values[name] = OrtValue.ortvalue_from_numpy_with_onnx_type(_raw(array), from_numpy(array.dtype).onnx)
         found = []
         for value in self._session.run_with_ort_values(names, values):
-            dtype = helper.tensor_dtype_to_np_dtype(value.element_type())
-            if not _is_ml_dtype(dtype):
+            kind = from_onnx(value.element_type())
+            if not _is_foreign(kind):
                 found.append(value.numpy())
                 continue
-            size, bits = int(np.prod(value.shape())), _bits(dtype)
-            data = ctypes.string_at(value.data_ptr(), -(-size * bits // 8))
-            found.append(unpack(data, size, bits, dtype).reshape(value.shape()))
+            size = int(np.prod(value.shape()))
+            data = ctypes.string_at(value.data_ptr(), kind.size_of(size))
+            found.append(unpack(data, size, kind.bits, kind.numpy).reshape(value.shape()))
         return found
 
 
@@ -257,11 +235,6 @@ class Reference:
         self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul])
         self._labels = labels_of_maps(model)
 
-    @property
-    def input_names(self) -> list[str]:
-        """Names of the inputs."""
-        return list(self._evaluator.input_names)
-
     def run(self, feeds: Mapping[str, Any]) -> Named:
         """One evaluation. Feeds that are not inputs of the model are ignored."""
         known = {name: feeds[name] for name in self._evaluator.input_names if name in feeds}
@@ -271,70 +244,42 @@ class Reference:
 
 def labels_of_maps(model: Any) -> dict[str, list[Any]]:
     """The output of each ZipMap of the main graph, and the labels of its maps in their order."""
-    from onnx import helper
-
     found = {}
     for node in proto_of(model).graph.node:
         if node.op_type == "ZipMap":
-            labels = [each for given in node.attribute for each in helper.get_attribute_value(given)]
+            labels = [each for given in node.attribute for each in onnx.helper.get_attribute_value(given)]
             found[node.output[0]] = [each.decode() if isinstance(each, bytes) else each for each in labels]
     return found
 
 
 def without_maps(outputs: Iterable[NamedArray], labels: Mapping[str, Sequence[Any]]) -> Named:
     """The outputs, with a tensor [N, labels] in place of a list of maps from labels to numbers."""
-    return [
-        (name, _tensor_of_maps(value, labels[name]) if name in labels else value) for name, value in outputs
-    ]
-
-
-def _tensor_of_maps(maps: Sequence[Mapping[Any, float]], labels: Sequence[Any]) -> np.ndarray:
-    rows = [[each[label] for label in labels] for each in maps]
-    return np.array(rows, np.float32).reshape(-1, len(labels))
-
-
-def _in_place(proto: Any) -> Iterator[tuple[str, str]]:
-    """Outputs of nodes, and the inputs whose memory they take."""
-    for node in proto.graph.node:
-        for to, source in IN_PLACE.get(node.op_type, {}).items():
-            if to < len(node.output):
-                yield node.output[to], node.input[source]
-
-
-def _bytes(model: Any) -> bytes:
-    data: bytes = model.SerializeToString()
-    return data
+    found = []
+    for name, value in outputs:
+        if name in labels:
+            rows = [[each[label] for label in labels[name]] for each in value]
+            value = np.array(rows, np.float32).reshape(-1, len(labels[name]))
+        found.append((name, value))
+    return found
 
 
 def _ort_value(value: Any) -> Any:
-    if not isinstance(value, np.ndarray) and not isinstance(value, np.generic):
-        return value
-    array = np.asarray(value)
-    return array.astype(object) if array.dtype.kind in "US" else array
+    array = np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else None
+    return value if array is None else array.astype(object) if array.dtype.kind in "US" else array
 
 
-def _is_foreign(ort_type: str) -> bool:
-    return any(mark in ort_type for mark in ("bfloat16", "float8", "float4", "int4", "int2"))
-
-
-def _is_ml_dtype(dtype: np.dtype) -> bool:
-    return dtype.name in ("bfloat16", "int2", "int4", "uint2", "uint4") or dtype.name.startswith(("float8", "float4"))
+def _is_foreign(kind: ElementType) -> bool:
+    """Whether numpy lacks the type."""
+    return kind.numpy_name.startswith("ml_dtypes.")
 
 
 def _raw(array: np.ndarray) -> np.ndarray:
-    # np.ascontiguousarray turns a scalar into an array of rank 1.
-    whole = np.asarray(array, order="C")
-    if _is_ml_dtype(array.dtype) and _bits(array.dtype) < 8:
-        return _packed(whole)
-    return whole.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8) if _is_ml_dtype(array.dtype) else whole
-
-
-def _bits(dtype: np.dtype) -> int:
-    """The bits of an element, of which several share a byte below 8."""
-    return int(dtype.name[-1]) if dtype.name.lstrip("u") in ("int2", "int4") else 8 * dtype.itemsize
-
-
-def _packed(array: np.ndarray) -> np.ndarray:
-    """The elements in the first bytes of an array of the same shape, the first one in the lowest bits."""
-    data = np.frombuffer(pack(array, _bits(array.dtype)), np.uint8)
+    """The elements as numbers that numpy has, in as many bytes; those that share a byte are in the first bytes."""
+    kind = from_numpy(array.dtype)
+    whole = np.asarray(array, order="C")  # np.ascontiguousarray turns a scalar into an array of rank 1
+    if not _is_foreign(kind):
+        return whole
+    if kind.bits >= 8:
+        return whole.view(np.uint16 if kind.bits == 16 else np.uint8)
+    data = np.frombuffer(pack(whole, kind.bits), np.uint8)
     return np.concatenate([data, np.zeros(array.size - len(data), np.uint8)]).reshape(array.shape)

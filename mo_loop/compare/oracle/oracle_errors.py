@@ -1,6 +1,6 @@
 """ORACLE_ERRORS: the known errors of ONNX Runtime, and how a comparison handles each.
 
-    error_of("LSTM", UNSTABLE)            # the row that explains it, or None
+    row("scan-returns-input")
     list(errors_in(nodes))                # the rows that concern a model
 
 `tools/probe_oracle.py` has a model for each that shows it, and compares an installed release with the table.
@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from mo_loop.target import version
 
 LEFT_OUT = "the set of inputs is left out"
 EXACT = "the values are computed with exact integer arithmetic"
@@ -36,10 +38,6 @@ _REDUCTIONS = (
 )  # fmt: skip
 
 
-def _always(_: Any) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class OracleError:
     """One error of ONNX Runtime: its operators, its condition, and how it is handled.
@@ -54,18 +52,14 @@ class OracleError:
     sentence: str
     treatment: str
     shows: str = ""
-    concerns: Callable[[Any], bool] = _always
+    concerns: Callable[[Any], bool] = lambda node: True
     since: str = ""
     until: str = ""
 
     def is_in(self, release: str) -> bool:
         """Whether a release of ONNX Runtime, such as "1.32.0", has it."""
-        number = _version(release)
-        return (not self.since or number >= _version(self.since)) and (not self.until or number <= _version(self.until))
-
-
-def _version(release: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in release.split(".")[:3] if part.isdigit())
+        number = tuple(int(part) for part in release.split(".")[:3] if part.isdigit())  # a nightly build has more parts
+        return version(self.since or "0") <= number <= version(self.until or "9999")
 
 
 def _attribute(node: Any, name: str, default: int) -> int:
@@ -129,12 +123,6 @@ ORACLE_ERRORS = (
 def row(id: str) -> OracleError:
     """The row of this id."""
     return next(each for each in ORACLE_ERRORS if each.id == id)
-
-
-def error_of(operator: str, shows: str) -> OracleError | None:
-    """The row for an operator whose outputs show an error in this way."""
-    rows = (each for each in ORACLE_ERRORS if each.shows == shows and operator in each.operators)
-    return next(rows, None)
 
 
 def errors_in(nodes: Iterable[Any]) -> Iterator[tuple[OracleError, Any]]:

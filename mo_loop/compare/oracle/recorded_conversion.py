@@ -1,8 +1,7 @@
 """The conversion parameters that an IR records, in the model that ONNX Runtime runs: both then take the same inputs.
 
     options = recorded(graph, ConvertOptions())                 # cuts, constants and names as the IR records them
-    proto = with_preprocessing(proto, graph)                    # mean values, scales, channel order, layouts
-    proto = with_renamed_ports(proto, options.rename)
+    proto = as_converted(model, graph, options, kept, any_sizes=False)
 
 Each input of the model keeps its name and gets the form that it has in the IR; the nodes behind it give the model what
 it had before. UsageError names a parameter that cannot be applied.
@@ -10,21 +9,43 @@ it had before. UsageError names a parameter that cannot be applied.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import onnx
+from onnx import numpy_helper
 
-from mo_loop.compare.oracle.graph_edits import rename_reads
+from mo_loop.compare.oracle.graph_edits import (
+    keep,
+    names_needed,
+    of_unknown_sizes,
+    rename,
+    replace_entries,
+    sweep,
+    tensors_in,
+)
+from mo_loop.conversion import Conversion
 from mo_loop.errors import UsageError
+from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.external_data import needs_permission, with_data
+from mo_loop.frontend.inferred_types import types_of
+from mo_loop.frontend.model import OnnxModel, opened
+from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.graph import Graph
+from mo_loop.graph.types import f16
 from mo_loop.look.ir_origins import recorded_options
-from mo_loop.ops.base import Parameter
+from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.casting import Convert
 from mo_loop.options import ConvertOptions
 from mo_loop.preprocessing.layout import Layout, permutation
 from mo_loop.transforms.preprocess.inputs import DONE, channel_axis, names_of
+
+LARGEST = float(np.finfo(np.float16).max)
+"""The largest number in f16."""
 
 REVERSE, MEAN, SCALE, LAYOUT = "reverse_input_channels", "mean_values", "scale_values", "layout"
 """The steps of preprocessing, in the order in which they follow an input."""
@@ -40,10 +61,10 @@ def recorded(ir: Graph, options: ConvertOptions) -> ConvertOptions:
 
     UsageError for an IR with preprocessing of another converter, which is not described well enough.
     """
-    parameters = ir.rt_info.get("conversion_parameters", {})
+    parameters, converter = (ir.rt_info.get(name, {}) for name in ("conversion_parameters", "converter"))
     if not isinstance(parameters, Mapping):
         return options
-    if not _is_ours(ir):
+    if not isinstance(converter, Mapping) or converter.get("name") != "mo_loop":
         for name in _FORMER:
             if str(parameters.get(name, "")) not in _NONE:
                 raise UsageError(
@@ -65,55 +86,95 @@ def recorded(ir: Graph, options: ConvertOptions) -> ConvertOptions:
     )  # fmt: skip
 
 
-def _is_ours(ir: Graph) -> bool:
-    converter = ir.rt_info.get("converter", {})
-    return isinstance(converter, Mapping) and converter.get("name") == "mo_loop"
+def as_converted(
+    model: OnnxModel, ir: Graph, options: ConvertOptions, kept: Collection[str], *, any_sizes: bool
+) -> Any:
+    """The ModelProto that takes the inputs of an IR, with the cuts, names and batch size of `options`, and the
+    preprocessing and the weights of the IR; None if that is the model itself.
+
+    Inputs in `kept` stay although no node reads them. With `any_sizes` others than the declared sizes can be given.
+    UsageError if the type of an inner tensor is not known, or a step of preprocessing is not.
+    """
+    cut, rename_to = Conversion(options).cut(model), options.rename or {}
+    is_whole = cut.inputs is None and cut.outputs is None
+    any_sizes = any_sizes or options.batch is not None
+    steps = ir.rt_info.get(DONE)
+    halves = {_content(each) for each in _compressed(ir)}
+    if is_whole and not (any_sizes or steps or halves or rename_to or needs_permission(model)):
+        return None
+    proto = with_data(model)
+    if not is_whole:
+        _cut(opened(proto), cut, kept)
+    ports = {each.name for each in (*proto.graph.input, *proto.graph.output)}
+    if not ports.isdisjoint(rename_to):
+        rename(proto.graph, {old: new for old, new in rename_to.items() if old in ports})
+    if steps:
+        _add_preprocessing(proto.graph, ir, steps)
+    if halves:
+        _halve(proto, halves)
+    return of_unknown_sizes(proto) if any_sizes else proto
 
 
-def has_preprocessing(ir: Graph) -> bool:
-    """Whether an IR does more than the model."""
-    return bool(ir.rt_info.get(DONE))
+def _cut(model: OnnxModel, cut: Cut, kept: Collection[str]) -> None:
+    """Let the model begin and end at the tensors of `cut`, and remove the declared sizes of changed inputs."""
+    graph, inputs = model.proto.graph, cut.inputs or {}
+    types = {each.name: copy.deepcopy(each.type) for each in (*graph.value_info, *graph.output, *graph.input)}
+    types |= types_of(model, [name for name in inputs if name not in types])
+    for entries in (graph.input, graph.initializer):
+        keep(entries, {each.name for each in entries} - inputs.keys())
+    for node in graph.node:
+        node.output[:] = [f"{name} (cut)" if name in inputs else name for name in node.output]
+    for name, entry in inputs.items():
+        kind = types.get(name)
+        if kind is None:
+            raise UsageError(f"the type of {name!r} is not known", hint="cut the model at another tensor")
+        if entry.value is not None:
+            array = np.asarray(entry.value).astype(onnx.helper.tensor_dtype_to_np_dtype(kind.tensor_type.elem_type))
+            graph.initializer.append(numpy_helper.from_array(array, name))
+            continue
+        for dim in kind.tensor_type.shape.dim:  # the rank stays, and the names of dimensions, which may be shared
+            dim.ClearField("dim_value")
+        graph.input.add(name=name, type=kind)
+    if cut.outputs is not None:
+        del graph.output[:]
+        graph.output.extend(onnx.ValueInfoProto(name=name) for name in cut.outputs)
+    sweep(graph)
+    keep(graph.input, names_needed(graph).union(kept))
+    del graph.value_info[:]
 
 
-def with_preprocessing(model: Any, ir: Graph) -> Any:
-    """A copy of a ModelProto with the preprocessing that an IR records, and the layouts of its outputs."""
-    steps: Mapping[str, Mapping[str, Any]] = ir.rt_info[DONE]
+def _add_preprocessing(graph: Any, ir: Graph, steps: Mapping[str, Mapping[str, Any]]) -> None:
+    """Add the preprocessing that an IR records, and the layouts of its outputs."""
     unknown = sorted(set(steps) - {REVERSE, MEAN, SCALE, LAYOUT})
     if unknown:
         raise UsageError(f"verify cannot apply {unknown[0]} to the ONNX model", why="it does not know this step")
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    inputs = {each.name: each for each in copy.graph.input}
-    outputs = {each.name: each for each in copy.graph.output}
+    inputs = {each.name: each for each in graph.input}
+    outputs = {each.name: each for each in graph.output}
     parameters = {name: each for each in ir.parameters for name in names_of(each)}
     for name in dict.fromkeys(name for each in steps.values() for name in each):
         own = {step: found[name] for step, found in steps.items() if name in found}
         if name in inputs and name in parameters:
-            _before(copy.graph, inputs[name], parameters[name], own)
+            _prepare(graph, inputs[name], parameters[name], own)
         elif name in outputs and set(own) == {LAYOUT}:
-            _after(copy.graph, outputs[name], *_layouts(own[LAYOUT]))
+            inner = f"{name} (of the model)"
+            rename(graph, {name: inner}, ports=False)
+            order = _transposed(outputs[name], own[LAYOUT])
+            graph.node.append(onnx.helper.make_node("Transpose", [inner], [name], perm=order))
         else:
             raise UsageError(
                 f"verify cannot apply {', '.join(own)} of {name!r} to the ONNX model",
                 why="the model has no input or output of this name",
             )  # fmt: skip
-    return copy
 
 
-def _before(graph: Any, port: Any, parameter: Parameter, steps: Mapping[str, Any]) -> None:
+def _prepare(graph: Any, port: Any, parameter: Parameter, steps: Mapping[str, Any]) -> None:
     """Put the steps between an input and the nodes that read it."""
-    name, kind = port.name, port.type.tensor_type
-    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-    inner = f"{name} (preprocessed)"
-    rename_reads(graph, name, inner)
-    nodes: list[Any] = []
+    name, nodes = port.name, list[Any]()
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(port.type.tensor_type.elem_type)
 
-    def add(operator: str, constant: np.ndarray | None, **attributes: Any) -> None:
-        source = nodes[-1].output[0] if nodes else name
-        inputs = [source]
-        if constant is not None:
-            inputs.append(f"{name} ({operator})")
-            graph.initializer.append(onnx.numpy_helper.from_array(constant, inputs[1]))
+    def add(operator: str, *constants: np.ndarray, **attributes: Any) -> None:
+        inputs = [nodes[-1].output[0] if nodes else name, *(f"{name} ({operator})" for _ in constants)]
+        graph.initializer.extend(numpy_helper.from_array(each, inputs[1]) for each in constants)
         nodes.append(onnx.helper.make_node(operator, inputs, [f"{name} ({operator} of input)"], **attributes))
 
     if REVERSE in steps:
@@ -121,60 +182,47 @@ def _before(graph: Any, port: Any, parameter: Parameter, steps: Mapping[str, Any
     for step, operator in ((MEAN, "Sub"), (SCALE, "Div")):
         if step in steps:
             values = np.array([float(each) for each in str(steps[step]).split(",")], np.float64).astype(dtype)
-            add(operator, _along_channels(values, parameter, step))
+            shape: tuple[int, ...] = ()
+            if values.size > 1:  # along the channels
+                shape = -1, *[1] * (len(parameter.output.type.dims) - 1 - channel_axis(parameter, values.size, step))
+            add(operator, values.reshape(shape))
     if LAYOUT in steps:
-        source, target = _layouts(steps[LAYOUT])
-        order = permutation(source, target, len(kind.shape.dim))
-        add("Transpose", None, perm=[int(each) for each in np.argsort(order)])
-        dims = [kind.shape.dim[axis] for axis in order]
-        kind.shape.CopyFrom(onnx.TensorShapeProto(dim=dims))
-    nodes[-1].output[0] = inner
-    _insert(graph, nodes)
+        add("Transpose", perm=[int(each) for each in np.argsort(_transposed(port, steps[LAYOUT]))])
+    rename(graph, {name: nodes[-1].output[0]}, ports=False)
+    replace_entries(graph.node, [*nodes, *graph.node])
 
 
-def _along_channels(values: np.ndarray, parameter: Parameter, step: str) -> np.ndarray:
-    if values.size == 1:
-        return values.reshape(())
-    axis = channel_axis(parameter, values.size, step)
-    rank = len(parameter.output.type.dims)
-    return values.reshape([values.size if each == axis else 1 for each in range(rank)])
-
-
-def _after(graph: Any, port: Any, source: Layout, target: Layout) -> None:
-    """Transpose an output; the tensor of the model gets another name."""
-    name, kind = port.name, port.type.tensor_type
-    inner = f"{name} (of the model)"
-    for node in graph.node:
-        node.output[:] = [inner if each == name else each for each in node.output]
-    rename_reads(graph, name, inner)
-    order = [int(each) for each in permutation(source, target, len(kind.shape.dim))]
-    graph.node.append(onnx.helper.make_node("Transpose", [inner], [name], perm=order))
-    kind.shape.CopyFrom(onnx.TensorShapeProto(dim=[kind.shape.dim[axis] for axis in order]))
-
-
-def _layouts(text: Any) -> tuple[Layout, Layout]:
+def _transposed(port: Any, text: Any) -> list[int]:
+    """The order of the dimensions of a port in the layout of the IR, in which it is declared then."""
     source, _, target = str(text).partition("->")
-    return Layout.parse(source), Layout.parse(target)
+    shape = port.type.tensor_type.shape
+    order = [int(each) for each in permutation(Layout.parse(source), Layout.parse(target), len(shape.dim))]
+    replace_entries(shape.dim, [shape.dim[axis] for axis in order])
+    return order
 
 
-def _insert(graph: Any, nodes: list[Any]) -> None:
-    kept = list(graph.node)
-    del graph.node[:]
-    graph.node.extend([*nodes, *kept])
+def _halve(model: Any, halves: Collection[bytes]) -> None:
+    """Give the weights that the IR has as f16 those numbers, in their former type.
+
+    They are known by their content, in any order: the IR may have transposed them.
+    """
+    for tensor in (each for graph in graph_protos(model) for each in tensors_in(graph)):
+        if tensor.data_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE) or np.prod(tensor.dims) < 2:
+            continue
+        array = numpy_helper.to_array(tensor)
+        with np.errstate(over="ignore"):
+            half = np.where(np.isfinite(array), np.clip(array, -LARGEST, LARGEST), array).astype(np.float16)
+        if _content(half) in halves:
+            tensor.CopyFrom(numpy_helper.from_array(half.astype(array.dtype), tensor.name))
 
 
-def with_renamed_ports(model: Any, rename: Mapping[str, str] | None) -> Any:
-    """A copy of a ModelProto whose inputs and outputs have the names of the IR; the model itself if none changes."""
-    ports = {each.name for each in (*model.graph.input, *model.graph.output)}
-    names = {old: new for old, new in (rename or {}).items() if old in ports}
-    if not names:
-        return model
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    for old, new in names.items():
-        for each in (*copy.graph.input, *copy.graph.output, *copy.graph.value_info, *copy.graph.initializer):
-            each.name = new if each.name == old else each.name
-        for node in copy.graph.node:
-            node.output[:] = [new if each == old else each for each in node.output]
-        rename_reads(copy.graph, old, new)
-    return copy
+def _compressed(ir: Graph) -> Iterator[np.ndarray]:
+    """The weights that an IR stores in f16, and with which it computes in another type."""
+    for node in (node for scope in ir.scopes() for node in scope.of(Convert)):
+        source = node.inputs[0] if "decompression" in node.rt_info else None
+        if source is not None and isinstance(source.node, Constant) and source.dtype is f16:
+            yield source.node.array
+
+
+def _content(array: np.ndarray) -> bytes:
+    return sha256(np.sort(array, axis=None).tobytes()).digest()

@@ -1,10 +1,9 @@
 """Delta debugging: the smallest model that still shows a condition.
 
-================  =====================================================================================
-`trial`           the condition that the model has to show; a candidate that is converted and run in a worker process
-`candidate`       a model with its inputs, its size and inner tensors; fewer outputs and nodes
-`smaller_bodies`  fewer nodes and states in bodies, a body in place of its Loop, Scan or If; shorter dimensions
-`search`          the order of these, bounded by time
-`reducing`        the function for all of it
-================  =====================================================================================
+====================  ==================================================================================
+`candidate`           a model with its inputs, and its size
+`smaller_candidates`  fewer outputs and nodes, a body in place of its Loop, Scan or If, smaller numbers
+`trial`               the condition that the model has to show; a candidate that is converted and run for it
+`reducing`            the search, and the function for all of it
+====================  ==================================================================================
 """

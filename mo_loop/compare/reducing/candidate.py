@@ -1,23 +1,29 @@
 """Candidate: a model that may be the answer, with its inputs.
 
     candidate = Candidate(proto.SerializeToString(), sets)
-    candidate.size                        # Size(nodes=12, weights=3400, iterations ...): compared in this order
+    candidate.size                        # Size(sets=1, bodies=2, nodes=12, ...): compared in this order
+    candidate_of(changed, sets)           # of a message
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.helper import make_tensor_type_proto
 
-from mo_loop.compare.oracle.graph_edits import graphs_in, replace_entries, sweep
-from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.onnx_graphs import body_protos
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.compare.input_sets.given import save
+from mo_loop.compare.oracle.checked_oracle import values_of_sets
+from mo_loop.compare.oracle.graph_edits import graphs_in, keep, names_needed, tensors_in, with_all_outputs
 from mo_loop.support.files import write_whole
 
 Feeds = Mapping[str, Any]
@@ -27,15 +33,18 @@ class Size(NamedTuple):
     """The size of a candidate; a smaller one is smaller in the first number that differs.
 
     `bodies` are graphs in nodes; `nodes` are those of all graphs without Identity, `all_nodes` with it; `content`
-    counts weights that are not filled with one number, `elements` all numbers of weights and inputs.
+    counts weights that are not filled with one number, `elements` all numbers of weights and inputs; `counts` is the
+    sum of all integers that can be trip counts.
     """
 
+    sets: int
     bodies: int
     nodes: int
     all_nodes: int
     outputs: int
     content: int
     elements: int
+    counts: int
 
 
 @dataclass(frozen=True)
@@ -48,35 +57,58 @@ class Candidate:
     @cached_property
     def proto(self) -> Any:
         """The model as a message; it is not to be changed."""
-        import onnx
-
-        return onnx.load_from_string(self.model)
+        return self.copy()
 
     def copy(self) -> Any:
         """The model as a message of its own."""
-        import onnx
-
         return onnx.load_from_string(self.model)
+
+    @property
+    def graphs(self) -> list[Any]:
+        """The main graph and all bodies, outer ones first; a body is known by its place here."""
+        return list(graphs_in(self.proto.graph))
+
+    def __reduce__(self) -> Any:
+        return Candidate, (self.model, self.sets)  # a worker needs nothing that is computed from them
+
+    @cached_property
+    def values(self) -> list[Feeds]:
+        """All tensors of the main graph for each set of inputs, as far as ONNX Runtime gives them in a worker."""
+        try:
+            return isolated(recorded, self) if self.sets else []
+        except IsolatedError:  # only inputs and constants have known values then
+            return [dict(feeds) for feeds in self.sets]
+
+    @cached_property
+    def types(self) -> list[Mapping[str, Any]]:
+        """The TypeProto of each tensor that ONNX types, for each graph."""
+        typed, found = self.proto, list[Mapping[str, Any]]()
+        with suppress(Exception), warnings.catch_warnings(action="ignore"):  # for example, an unknown domain
+            typed = onnx.shape_inference.infer_shapes(typed, data_prop=True)
+        for graph in graphs_in(typed.graph):
+            ports = (*graph.value_info, *graph.output, *graph.input)
+            weights = {each.name: make_tensor_type_proto(each.data_type, each.dims) for each in graph.initializer}
+            found.append({each.name: each.type for each in ports if each.type.WhichOneof("value")} | weights)
+        return found
 
     @cached_property
     def size(self) -> Size:
         """The size of the candidate."""
-        found = list(graphs(self.proto))
-        nodes = [node for graph in found for node in graph.node]
-        weights = [each for graph in found for each in graph.initializer]
-        weights += [each.t for node in nodes for each in node.attribute if each.HasField("t")]
-        elements = sum(int(np.prod(each.dims)) for each in weights)
+        nodes = [node for graph in self.graphs for node in graph.node]
+        weights = (numbers_of(each) for graph in self.graphs for each in tensors_in(graph))  # one copy at a time
+        rows = [(not is_plain(each), each.size, each.item() if is_count(each) else 0) for each in weights]
+        values = [each for feeds in self.sets[:1] for each in arrays_of(feeds)]
+        rows += [(False, each.size, each.item() if is_count(each) else 0) for each in values]
         return Size(
-            len(found) - 1, sum(node.op_type != "Identity" for node in nodes), len(nodes),
-            len(self.proto.graph.output), sum(not is_plain(each) for each in weights),
-            elements + sum(int(np.size(value)) for feeds in self.sets[:1] for value in feeds.values()),
+            len(self.sets), len(self.graphs) - 1, sum(node.op_type != "Identity" for node in nodes), len(nodes),
+            len(self.proto.graph.output), *(sum(row[place] for row in rows) for place in range(3)),
         )  # fmt: skip
 
     @property
     def weight_bytes(self) -> int:
         """The bytes of the initializers of all graphs."""
         return sum(len(each.raw_data) or 4 * int(np.prod(each.dims))
-                   for graph in graphs(self.proto) for each in graph.initializer)  # fmt: skip
+                   for graph in self.graphs for each in graph.initializer)  # fmt: skip
 
     def sizes(self) -> dict[str, int]:
         """The numbers that are shown."""
@@ -87,216 +119,64 @@ class Candidate:
 
     def save(self, path: Path) -> None:
         """Write the model, and its inputs next to it."""
-        from mo_loop.compare.input_sets.given import save
-
         write_whole(path, self.model)
         for number, feeds in enumerate(self.sets):
             name = path.stem if len(self.sets) == 1 else f"{path.stem}-{number}"
             save(path.with_name(f"{name}.npz"), feeds.items())
 
 
-def made(proto: Any, sets: Sequence[Feeds]) -> Candidate:
+def recorded(candidate: Candidate) -> list[Feeds]:
+    """All tensors of the main graph for each set of inputs. Runs native code: call it in a worker process."""
+    proto = with_all_outputs(candidate.proto)
+    constants = {each.name: numbers_of(each) for each in proto.graph.initializer}
+    return [
+        {**constants, **feeds, **{name: value for name, value in found if isinstance(value, np.ndarray)}}
+        for feeds, found in zip(candidate.sets, values_of_sets(proto, candidate.sets), strict=True)
+    ]
+
+
+def candidate_of(proto: Any, sets: Iterable[Feeds]) -> Candidate:
     """The candidate of a changed message: without unused weights, functions, declared types and documentation.
 
     Each set keeps the values of the inputs that are left.
     """
-    strip(proto)
-    names = {each.name for each in proto.graph.input}
-    return Candidate(
-        proto.SerializeToString(),
-        tuple({name: value for name, value in feeds.items() if name in names} for feeds in sets),
-    )
-
-
-def graphs(proto: Any) -> Iterator[Any]:
-    """The main graph and all bodies, outer ones first."""
-    return graphs_in(proto.graph)
-
-
-def is_plain(tensor: Any) -> bool:
-    """Whether all elements are the same, or there is at most one."""
-    import onnx
-
-    if int(np.prod(tensor.dims)) <= 1:
-        return True
-    try:
-        array = onnx.numpy_helper.to_array(tensor)
-    except (TypeError, ValueError):  # weights in other files
-        return False
-    return bool((array == array.reshape(-1)[:1]).all())
-
-
-def names_needed(graph: Any) -> set[str]:
-    """The names that the nodes and outputs of a graph read, bodies included."""
-    names = NamesRead()
-    return {each.name for each in graph.output}.union(*(names.of_node(node) for node in graph.node))
-
-
-def strip(proto: Any) -> None:
-    """Remove the parts that do not affect the numbers."""
-    for graph in graphs(proto):
-        needed = names_needed(graph)
-        for entries in (graph.initializer, *([graph.input] if graph is proto.graph else [])):
-            for each in [entry for entry in entries if entry.name not in needed]:
-                entries.remove(each)
+    for graph in graphs_in(proto.graph):
+        keep(graph.initializer, names_needed(graph))
+        for part in (graph, *graph.node):
+            part.doc_string = ""
+            del part.metadata_props[:]
         del graph.value_info[:]
-        graph.doc_string = ""
-        for node in graph.node:
-            node.doc_string = ""
-            if hasattr(node, "metadata_props"):
-                del node.metadata_props[:]
-    called = {(node.domain, node.op_type) for graph in graphs(proto) for node in graph.node}
-    called |= {(node.domain, node.op_type) for function in proto.functions for node in function.node}
-    for function in [each for each in proto.functions if (each.domain, each.name) not in called]:
+    keep(proto.graph.input, names_needed(proto.graph))
+    functions = list(proto.functions)
+    called = {(node.domain, node.op_type) for graph in (*graphs_in(proto.graph), *functions) for node in graph.node}
+    for function in [each for each in functions if (each.domain, each.name) not in called]:
         proto.functions.remove(function)
     proto.doc_string = ""
     del proto.metadata_props[:]
+    names = {each.name for each in proto.graph.input}
+    kept = [{name: value for name, value in feeds.items() if name in names} for feeds in sets]
+    return Candidate(proto.SerializeToString(), tuple(kept))
 
 
-Place = tuple[tuple[int, int], ...]
-"""The place of a body: for each level the number of the node and that of the body in it."""
-
-
-def recorded(candidate: Candidate) -> list[Feeds]:
-    """All tensors of the main graph for each set of inputs, as far as ONNX Runtime gives them."""
-    import onnx
-
-    from mo_loop.compare.oracle.checked_oracle import Oracle
-
-    proto = candidate.copy()
-    names = [name for node in proto.graph.node for name in node.output if name]
-    del proto.graph.output[:]
-    proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in dict.fromkeys(names))
-    constants = {each.name: onnx.numpy_helper.to_array(each) for each in proto.graph.initializer}
-    oracle = Oracle(proto.SerializeToString())
-    found: list[Feeds] = []
-    for feeds in candidate.sets:
-        inner = {name: value for name, value in oracle.run(feeds) if isinstance(value, np.ndarray)}
-        found.append({**constants, **feeds, **inner})
-    return found
-
-
-def inferred(proto: Any) -> dict[tuple[Place, str], Any]:
-    """The TypeProto of each tensor that ONNX types, by the place of its graph and its name."""
-    import onnx
-
+def numbers_of(tensor: Any) -> np.ndarray:
+    """The numbers of a TensorProto; those of one that is not valid are not known, and empty."""
     try:
-        with warnings.catch_warnings(action="ignore"):
-            typed = onnx.shape_inference.infer_shapes(proto, data_prop=True)
-    except Exception:  # an operator of another domain, or a model that contradicts itself
-        typed = proto
-    found: dict[tuple[Place, str], Any] = {}
-    pending: list[tuple[Place, Any]] = [((), typed.graph)]
-    while pending:
-        path, graph = pending.pop()
-        for each in (*graph.value_info, *graph.output, *graph.input):
-            if each.type.WhichOneof("value"):
-                found[path, each.name] = each.type
-        for each in graph.initializer:
-            found[path, each.name] = onnx.helper.make_tensor_type_proto(each.data_type, each.dims)
-        for number, node in enumerate(graph.node):
-            pending += [((*path, (number, place)), body) for place, body in enumerate(body_protos(node))]
-    return found
+        return numpy_helper.to_array(tensor)
+    except (TypeError, ValueError):
+        return np.empty(0)
 
 
-def graph_at(proto: Any, path: Place) -> Any:
-    """The graph at a place."""
-    graph = proto.graph
-    for number, place in path:
-        graph = list(body_protos(graph.node[number]))[place]
-    return graph
+def arrays_of(feeds: Feeds) -> Iterator[np.ndarray]:
+    """The arrays of a set, those of sequences one by one."""
+    for value in feeds.values():
+        yield from map(np.asarray, value if isinstance(value, list) else [value])
 
 
-def places(proto: Any) -> list[Place]:
-    """The places of all bodies, outer ones first."""
-    found: list[Place] = []
-    pending: list[Place] = [()]
-    while pending:
-        path = pending.pop(0)
-        for number, node in enumerate(graph_at(proto, path).node):
-            inner = [(*path, (number, place)) for place, _ in enumerate(body_protos(node))]
-            found += inner
-            pending += inner
-    return found
+def is_plain(array: np.ndarray) -> bool:
+    """Whether all elements are the same, or there is at most one."""
+    return array.size <= 1 or bool((array == array.reshape(-1)[:1]).all())
 
 
-def likely_shape(type_: Any) -> tuple[int, ...] | None:
-    """The shape of a TypeProto, with 1 for dimensions that are not known; None if the rank is not known."""
-    if type_ is None or type_.WhichOneof("value") != "tensor_type" or not type_.tensor_type.HasField("shape"):
-        return None
-    return tuple(each.dim_value if each.HasField("dim_value") else 1 for each in type_.tensor_type.shape.dim)
-
-
-def with_outputs(candidate: Candidate, kept: Collection[str]) -> Candidate:
-    """The candidate with these outputs, and the nodes that they need."""
-    proto = candidate.copy()
-    for each in [entry for entry in proto.graph.output if entry.name not in kept]:
-        proto.graph.output.remove(each)
-    sweep(proto.graph)
-    return made(proto, candidate.sets)
-
-
-def with_nodes(
-    candidate: Candidate, kept: Sequence[int], values: Sequence[Feeds], types: Mapping[tuple[Place, str], Any]
-) -> Candidate | None:
-    """The candidate with these nodes of its main graph; None if a value that they read is not known.
-
-    A value that no node reads any more becomes an output, so that its faults stay visible.
-    """
-    import onnx
-
-    proto = candidate.copy()
-    graph = proto.graph
-    nodes = [graph.node[number] for number in kept]
-    defined = {name for node in nodes for name in node.output if name}
-    present = defined | {each.name for each in (*graph.input, *graph.initializer)}
-    names = NamesRead()
-    read = [name for node in nodes for name in sorted(names.of_node(node))]
-    for name in dict.fromkeys(read):
-        if name in present:
-            continue
-        if not all(name in each for each in values) or not (values or _is_tensor(types.get(((), name)))):
-            return None
-        entry = graph.input.add(name=name)
-        entry.type.CopyFrom(_type(types.get(((), name)), [each[name] for each in values]))
-        present.add(name)
-    before = {each.name: each for each in graph.output}
-    outputs = [before[name] for name in before if name in defined]
-    used = set(read)
-    free = [name for node in nodes for name in node.output if name and name not in used and name not in before]
-    entries = [*outputs, *(onnx.helper.make_empty_tensor_value_info(name) for name in free)]
-    replace_entries(graph.output, [_copy(each, types.get(((), each.name))) for each in entries])
-    replace_entries(graph.node, nodes)
-    if not graph.output:
-        return None
-    sets = [{**each, **feeds} for feeds, each in zip(candidate.sets, values, strict=True)]
-    return made(proto, sets or candidate.sets)
-
-
-def _copy(entry: Any, type_: Any) -> Any:
-    import onnx
-
-    found = onnx.ValueInfoProto()
-    found.CopyFrom(entry)
-    if type_ is not None and not found.type.WhichOneof("value"):
-        found.type.CopyFrom(type_)
-    return found
-
-
-def _is_tensor(declared: Any) -> bool:
-    return declared is not None and declared.WhichOneof("value") == "tensor_type"
-
-
-def _type(declared: Any, arrays: Sequence[Any]) -> Any:
-    """The inferred type; without one the type of the arrays, whose dimensions are known where all agree."""
-    import onnx
-
-    if _is_tensor(declared):
-        return declared
-    first = np.asarray(arrays[0])
-    shapes = [np.shape(each) for each in arrays]
-    dims: list[int | None] = [
-        size if all(len(each) > place and each[place] == size for each in shapes) else None
-        for place, size in enumerate(first.shape)
-    ]
-    return onnx.helper.make_tensor_type_proto(onnx.helper.np_dtype_to_tensor_dtype(first.dtype), dims)
+def is_count(array: np.ndarray) -> bool:
+    """Whether an array can be a trip count."""
+    return array.dtype.kind in "iu" and array.size == 1

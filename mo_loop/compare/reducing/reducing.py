@@ -2,35 +2,52 @@
 
     found = reduce("model.onnx", "differs")
     found.save("small.onnx")
+
+The search begins at the nodes that the error or the piece names. Each phase removes parts of one kind; the phases
+repeat until none finds anything. Nodes are removed in halves, quarters and so on (delta debugging), several trials at a
+time. No candidate has more nodes than the model.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief
+from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import Generator
 from mo_loop.compare.input_sets.given import read_sets
 from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.packages import require_packages
-from mo_loop.compare.reducing.candidate import Candidate, graphs
-from mo_loop.compare.reducing.search import ReductionSearch
-from mo_loop.compare.reducing.trial import Condition, Trials
+from mo_loop.compare.reducing.candidate import Candidate
+from mo_loop.compare.reducing.smaller_candidates import (
+    lengths,
+    shortened,
+    unwrapped,
+    with_nodes,
+    with_outputs,
+    with_simpler_numbers,
+)
+from mo_loop.compare.reducing.trial import SHOWS, Condition, Trial
 from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, MoLoopError, NotComparableError, UsageError
-from mo_loop.frontend.external_data import needs_permission, with_data
-from mo_loop.frontend.model import load
+from mo_loop.frontend.external_data import with_data
+from mo_loop.frontend.model import OnnxModel, load
+from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import operator_of
 from mo_loop.options import ConvertOptions
 from mo_loop.support.printable import printable
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
+from mo_loop.support.workers import Pool
 
 LEAST_SECONDS = 2.0
 """The least time of a trial; a process that is replaced needs most of it for its imports."""
@@ -52,7 +69,7 @@ class Reduced(ShownResult):
 
     def text(self, style: Style = PLAIN, target: str = "reduced") -> str:
         """The text that `mo-loop reduce` prints; `target` is the name of the smallest model."""
-        counts = Counter(operator_of(node) for graph in graphs(self.best.proto) for node in graph.node)
+        counts = Counter(operator_of(node) for graph in self.best.graphs for node in graph.node)
         operators = ", ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items())
         lines = (
             f"{self.model}: {self.start}", f"{target}: {self.best}: {operators}",
@@ -115,48 +132,35 @@ def reduce(
     if wanted.runs_ir:
         require_packages()
     opened = load(str(model), options.allowed_folders)
-    _require_uncut(options)
-    data = with_data(opened).SerializeToString()
-    start = Candidate(data, _sets(opened, data if needs_permission(opened) else str(model), wanted, inputs, sets, seed))
-    trials = Trials(wanted, options, jobs=jobs, seconds=trial_seconds, rtol=rtol, atol=atol)
-    try:
-        if trials.first([start]) is None:
-            raise InputError(
-                f"{model} does not show the condition", why=f"this does not hold: {wanted}",
-                hint="give the options and the inputs with which it does", code="ML205",
-            )  # fmt: skip
-        # A smaller model can run forever, for example with a condition that became constant.
-        trials.seconds = min(trial_seconds, LEAST_SECONDS + 2 * trials.slowest)
-        search = ReductionSearch(start, trials, seconds=seconds, better=lambda found: better(found, trials.count))
-        best = search.run()
-        return Reduced(str(model), best, start, trials.count, time.monotonic() - begin)
-    finally:
-        trials.close()
-
-
-def _require_uncut(options: ConvertOptions) -> None:
-    """InputError for options that name tensors of the whole model, which a smaller one does not have."""
     if options.input or options.output or options.freeze or options.rename:
         raise UsageError(
             "the options name tensors of the model", why="a smaller model does not have all of them",
             hint="reduce without --input, --output, --freeze and --rename",
         )  # fmt: skip
     Conversion(options)  # wrong names of passes and extensions are errors here, not in every trial
+    data = with_data(opened).SerializeToString()
+    start = Candidate(data, _sets(opened, data, wanted, inputs, sets, seed))
+    with Pool(SHOWS, jobs=jobs, limit=trial_seconds) as pool:
+        search = ReductionSearch(Trial(start, wanted, options, rtol, atol), pool, better)
+        if search.tried([start]) is None:
+            raise InputError(
+                f"{model} does not show the condition", why=f"this does not hold: {wanted}",
+                hint="give the options and the inputs with which it does", code="ML205",
+            )  # fmt: skip
+        search.run(seconds)
+    return Reduced(str(model), search.best, start, search.trials, time.monotonic() - begin)
 
 
 def _sets(
-    opened: Any, model: bytes | str, wanted: Condition, inputs: Sequence[Any], count: int, seed: int
+    opened: OnnxModel, data: bytes, wanted: Condition, inputs: Sequence[Any], count: int, seed: int
 ) -> tuple[Mapping[str, Any], ...]:
     """The sets of inputs. Without given ones they are generated, if ONNX Runtime runs the model."""
     if inputs:
         return tuple(feeds for _, feeds in read_sets(inputs, opened))
     try:
-        oracle = Hosted(Oracle, model)
-        try:
+        with closing(Hosted(Oracle, data)) as oracle:
             sets = SetSearch(Generator(opened, {}, seed), sizes_in(opened))
             return tuple(feeds for _, feeds in sets.accepted(count, oracle.run).sets)
-        finally:
-            oracle.close()
     except (IsolatedError, MoLoopError) as error:
         if not wanted.runs_ir:
             return ()
@@ -165,3 +169,109 @@ def _sets(
         raise NotComparableError(
             "ONNX Runtime does not run the model", why=brief(error), hint="correct the model as the reason says"
         ) from None
+
+
+class ReductionSearch:
+    """The search for a smaller candidate. `best` is the smallest so far, `trials` the number of trials."""
+
+    def __init__(self, start: Trial, pool: Pool, better: Callable[[Candidate, int], None]) -> None:
+        """`better` is called with each smaller candidate that shows the condition, and the number of trials."""
+        self.best = replace(start.candidate)  # the values that it computes are not kept with the result
+        self.trials = 0
+        self._start = start
+        self._most = self.best.size.all_nodes
+        self._pool = pool
+        self._slowest = 0.0
+        self._end = math.inf
+        self._better = better
+
+    def run(self, seconds: float) -> None:
+        """Find the smallest candidate, for at most this time."""
+        self._end = time.monotonic() + seconds
+        # A smaller model can run forever, for example with a condition that became constant.
+        self._pool.limit = min(self._pool.limit, LEAST_SECONDS + 2 * self._slowest)
+        self._named()
+        before = None
+        while self.best is not before and not self._is_late():
+            before = self.best
+            self._first(Candidate(before.model, (feeds,)) for feeds in before.sets)
+            self._reduce([each.name for each in self.best.proto.graph.output], partial(with_outputs, self.best))
+            self._nodes(0)
+            while self._first(unwrapped(self.best, number) for number in range(1, len(self.best.graphs))) is not None:
+                pass
+            number = 1
+            while number < len(self.best.graphs):
+                self._nodes(number)
+                number += 1
+            for size in lengths(self.best):
+                self._first(shortened(self.best, size, new) for new in (1, 2) if new < size)
+            while self._first(with_simpler_numbers(self.best)) is not None:
+                pass
+
+    def tried(self, candidates: Sequence[Candidate]) -> int | None:
+        """The place of the first candidate that shows the condition; all are tried at once."""
+        trials = [replace(self._start, candidate=each) for each in candidates]
+        showing = set[int]()
+        for outcome in self._pool.map(trials):
+            self.trials += 1
+            self._slowest = max(self._slowest, outcome.seconds)
+            if self._start.is_shown(outcome):
+                showing.add(id(outcome.task))
+        return next((place for place, each in enumerate(trials) if id(each) in showing), None)
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._end
+
+    def _first(self, candidates: Iterable[Candidate | None]) -> int | None:
+        """The place of the first smaller candidate that shows the condition, which is the best then."""
+        source, best = enumerate(candidates), self.best.size
+        while not self._is_late() and (some := list(islice(source, self._pool.jobs))):
+            smaller = [(place, each) for place, each in some
+                       if each is not None and each.size < best and each.size.all_nodes <= self._most]  # fmt: skip
+            found = self.tried([each for _, each in smaller])
+            if found is not None:
+                place, self.best = smaller[found]
+                self._better(self.best, self.trials)
+                return place
+        return None
+
+    def _reduce(self, items: Sequence[Any], build: Callable[[Sequence[Any]], Candidate | None]) -> None:
+        """Delta debugging: the smallest part of `items` from which `build` makes a candidate with the condition."""
+        kept, size = list(items), len(items)
+        while len(kept) > 1 and size and not self._is_late():
+            size = min(size, (len(kept) + 1) // 2)
+            parts = [kept[:start] + kept[start + size :] for start in range(0, len(kept), size)]
+            place = self._first(map(build, parts))
+            if place is None:
+                size //= 2
+            else:
+                kept = parts[place]
+
+    def _nodes(self, number: int) -> None:
+        """Fewer nodes of the graph of this number."""
+        self._reduce(range(len(self.best.graphs[number].node)), partial(with_nodes, self.best, number))
+
+    def _named(self) -> None:
+        """The node that the error or the verdict names, with as many nodes around it as the condition needs."""
+        graph, place = self.best.proto.graph, None
+        with suppress(IsolatedError):
+            place = isolated(Trial.suspect, replace(self._start, candidate=self.best))
+        if place is not None and len(graph.node) > 1:
+            self._first(with_nodes(self.best, 0, kept) for kept in windows(graph, place))
+
+
+def windows(graph: Any, number: int) -> Iterator[list[int]]:
+    """The node alone, and the nodes within 1, 2, 4 ... steps before and after it; the last one has less than all."""
+    names, near = NamesRead(), [set[int]() for _ in graph.node]
+    makers = {name: place for place, node in enumerate(graph.node) for name in node.output if name}
+    for place, node in enumerate(graph.node):
+        for source in (makers[name] for name in names.of_node(node) if name in makers):
+            near[place].add(source)
+            near[source].add(place)
+    kept, edge, steps = {number}, {number}, 0
+    while edge and len(kept) < len(near):
+        if steps & (steps - 1) == 0:  # a power of two, or zero
+            yield sorted(kept)
+        edge = set[int]().union(*(near[each] for each in edge)) - kept
+        kept |= edge
+        steps += 1

@@ -13,11 +13,10 @@ from onnx import numpy_helper
 
 from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.oracle.oracle import OnnxRuntime
-from mo_loop.compare.reducing.candidate import Candidate, graphs, inferred, places, with_nodes
-from mo_loop.compare.reducing.reducing import Reduced, reduce
-from mo_loop.compare.reducing.search import windows
-from mo_loop.compare.reducing.smaller_bodies import unwrapped, without_body_nodes
-from mo_loop.compare.reducing.trial import Condition, _differs, _Task
+from mo_loop.compare.reducing.candidate import Candidate
+from mo_loop.compare.reducing.reducing import Reduced, reduce, windows
+from mo_loop.compare.reducing.smaller_candidates import unwrapped, with_nodes
+from mo_loop.compare.reducing.trial import Condition, Trial
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.compare.verdict.amplification import amplification
 from mo_loop.errors import InputError, NotComparableError, UsageError
@@ -66,7 +65,7 @@ def extension(folder: Path, where: str = "True") -> ConvertOptions:
 
 
 def operators(found: Reduced) -> Counter[str]:
-    return Counter(node.op_type for graph in graphs(found.best.proto) for node in graph.node)
+    return Counter(node.op_type for graph in found.best.graphs for node in graph.node)
 
 
 def test_a_fault_in_a_nested_body_is_reduced_to_its_node(tmp_path: Path) -> None:
@@ -119,12 +118,12 @@ def test_rounding_is_no_difference(tmp_path: Path) -> None:
     onnx.save(model, path)
     expected = Oracle(str(path)).run(feeds)
     moved = amplification(str(path), feeds)["y"]
-    task = _Task(Candidate(b"", ()), Condition("differs"), ConvertOptions(), None, None)
+    trial = Trial(Candidate(model.SerializeToString()), Condition("differs"), ConvertOptions())
     for factor, differs in ((1.0, False), (100.0, True)):
         found = [("y", (expected[0][1] + np.float32(factor * moved)))]
         assert not compare(expected[0][1], found[0][1])
-        assert _differs(task, path, feeds, expected, found) == differs
-    assert _differs(replace(task, rtol=1e-9, atol=1e-9), path, feeds, expected, expected) is False
+        assert trial.differs(path, feeds, expected, found) == differs
+    assert replace(trial, rtol=1e-9, atol=1e-9).differs(path, feeds, expected, expected) is False
 
 
 def test_a_model_without_the_condition_is_refused(tmp_path: Path) -> None:
@@ -165,6 +164,15 @@ LOOPS = {
 }
 
 
+def test_a_trip_count_becomes_one(tmp_path: Path) -> None:
+    model = parsed(LOOPS["Loop"].replace("Loop (n,", "Loop (m,").replace("z) {", "z) <int64 m = {6}> {", 1))
+    for each, inputs in ((parsed(LOOPS["Loop"]), {"n": np.array(5)}), (model, {"n": np.array(0)})):
+        found = reduce(saved(each, tmp_path), "grep -q Loop {}", inputs=[{"x": floats(3), **inputs}])
+        counts = [int(value) for name, value in found.best.sets[0].items() if name == "n"]
+        counts += [int(onnx.numpy_helper.to_array(each)) for each in found.best.proto.graph.initializer]
+        assert counts == [1]
+
+
 @pytest.mark.parametrize("kind", LOOPS)
 @pytest.mark.parametrize("opset", [12, 13, 18])
 def test_the_body_in_place_of_a_node_computes_its_first_iteration(kind: str, opset: int) -> None:
@@ -172,7 +180,8 @@ def test_the_body_in_place_of_a_node_computes_its_first_iteration(kind: str, ops
     feeds: dict[str, Any] = {"x": floats(3), "n": np.array(1), "v": floats(2, 3, seed=1), "b": np.array(True)}
     feeds = {each.name: feeds[each.name] for each in model.graph.input}
     start = Candidate(model.SerializeToString(), (feeds,))
-    (found,) = unwrapped(start, places(start.proto)[0])
+    found = unwrapped(start, 1)
+    assert found is not None
     assert found.size.bodies == start.size.bodies - (2 if kind == "If" else 1)
     one = {**feeds, "v": feeds["v"][:1]} if kind == "Scan" else feeds
     wanted = dict(OnnxRuntime(parsed(LOOPS[kind].replace("float[2,3] v", "float[1,3] v"), opset)).run(one))
@@ -187,7 +196,7 @@ def test_a_removed_condition_of_a_loop_becomes_false() -> None:
             limit = Constant <value = float[1] {100.0}> ()
             t = Add (s, s) less = Less (t, limit) d = Squeeze (less) }> }""")
     start = Candidate(model.SerializeToString(), ({"x": np.ones(1, np.float32)},))
-    found = without_body_nodes(start, places(start.proto)[0], [0, 2, 3], inferred(start.proto))
+    found = with_nodes(start, 1, [1])
     assert found is not None
     assert OnnxRuntime(found.proto).run(found.sets[0])[0][1] == 2
 
@@ -197,9 +206,8 @@ def test_a_sequence_is_no_input_where_nothing_has_values() -> None:
     start = Candidate(parsed("""main (float[4] x) => (int64 y, int64[3] z) {
       s = SplitToSequence (x) y = SequenceLength (s) r = Neg (x) c = Constant <value = int64[2] {2, 2}> ()
       q = Reshape (r, c) z = Shape (q) }""").SerializeToString())
-    types = inferred(start.proto)
-    assert with_nodes(start, [1], [], types) is None
-    made = with_nodes(start, [5], [], types)
+    assert with_nodes(start, 0, [1]) is None
+    made = with_nodes(start, 0, [5])
     assert made is not None
     assert [each.name for each in made.proto.graph.input] == ["q"]
 
