@@ -29,7 +29,7 @@ from mo_loop.ops.lengths import Length, as_value, ceil_divided, dimension, joine
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.triangular import inverse_of_lower
 from mo_loop.transforms.loops.lifted import Lifted, Steps, moved
-from mo_loop.transforms.loops.memory_bound import USUAL
+from mo_loop.transforms.loops.worth import USUAL
 
 SIZE, SIZE_SHORT = 32, 16
 """The steps of a chunk, powers of two. With a factor for each row, a pair of steps costs as many products as rows; with

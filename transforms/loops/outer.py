@@ -15,8 +15,7 @@ from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.lengths import Length, as_i64, as_value, dimension, scalar
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
-from mo_loop.transforms.loops.closed_forms import State
-from mo_loop.transforms.loops.delay_lines import solved_as_window
+from mo_loop.transforms.loops.closed_forms import State, solved_as_window
 from mo_loop.transforms.loops.lifted import Steps, moved, unsqueezed, with_sizes
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.linear_states import solved_in_chunks

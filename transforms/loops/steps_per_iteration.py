@@ -22,7 +22,7 @@ from mo_loop.transforms.loops.repeating import (
     repeat,
     repeat_while_active,
 )
-from mo_loop.transforms.loops.step_costs import has_known_shapes, numbers_touched, step_nodes
+from mo_loop.transforms.loops.worth import has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import cannot_fail, is_total

@@ -20,7 +20,7 @@ from mo_loop.transforms.loops.closed_forms import is_read_only_behind
 from mo_loop.transforms.loops.lifted import squeezed, unsqueezed, with_sizes
 from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.loops.outer import carried, concatenated, may_be_carried, may_end, with_known_sizes
-from mo_loop.transforms.loops.step_movements import is_count
+from mo_loop.transforms.loops.step_rules import is_count
 from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.slice_reads import Index

@@ -1,4 +1,4 @@
-"""Quantised constants in the form that the runtime decompresses where it needs them."""
+"""Quantised constants: in the bodies that read them, in the form that the runtime decompresses where it needs them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use
-from mo_loop.ops.base import Result
+from mo_loop.graph import Graph, Node, Use, Value
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.control import Control
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.low_precision.saturation import (
     PRODUCTS,
@@ -16,7 +17,31 @@ from mo_loop.transforms.low_precision.saturation import (
     saturates,
 )
 from mo_loop.transforms.low_precision.weights import StoredWeights, is_weights
+from mo_loop.transforms.port_maps import push_inputs
 from mo_loop.transforms.replace import drop_dead, insert_before, move_readers, replace_output
+
+
+class PushWeightsToSubgraph(FunctionPass):
+    """an invariant input that is Dequantize(Constant)  ->  the same nodes in the body
+
+    The runtime recognises compressed weights only in the graph that reads them; outside they would be expanded.
+    """
+
+    bodies = "last"
+
+    kinds = (Control,)
+
+    def rewrite(self, node: Control) -> bool:
+        if not push_inputs(node, is_weights, _dequantise_inside):
+            return self.refuse(node, "no invariant input is a dequantised constant")
+        return self.accept(node)
+
+
+def _dequantise_inside(parameter: Parameter, value: Value) -> None:
+    copies: dict[Value, Value] = {}
+    constants = [each.node for each in value.node.operands]
+    parameter.graph.adopt(value.graph, [*constants, value.node], copies)
+    parameter.output.replace_with(copies[value])
 
 
 @dataclass(eq=False)

@@ -17,9 +17,7 @@ from mo_loop.ops.port_map import Final
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import move_readers
-from mo_loop.transforms.runtime.barriers import iterations
-from mo_loop.transforms.runtime.reshaping import size_of
-from mo_loop.transforms.runtime.unfoldable import RunTimeNumbers
+from mo_loop.transforms.runtime.barriers import RunTimeNumbers, iterations, size_of
 
 
 class LowerBarriers(FunctionPass):

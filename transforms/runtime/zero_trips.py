@@ -17,7 +17,7 @@ from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Branched, Concatenated, Selected
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.operands import behind
-from mo_loop.transforms.runtime.reshaping import at_least, reshaped, size_of
+from mo_loop.transforms.runtime.barriers import at_least, reshaped, size_of
 
 
 class Ran:

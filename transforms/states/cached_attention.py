@@ -16,8 +16,15 @@ from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, high
 from mo_loop.graph.types import f32
-from mo_loop.transforms.states.cache_movements import Chain, chain_to, is_repeated, scalar, scalar_factor
-from mo_loop.transforms.states.caches import Cache, why_not_held
+from mo_loop.transforms.states.cache_movements import (
+    Cache,
+    Chain,
+    chain_to,
+    is_repeated,
+    scalar,
+    scalar_factor,
+    why_not_held,
+)
 
 VERY_NEGATIVE = -1e4
 """The highest number that exporters put in place of a masked score: its weight is 0 beside any other score."""

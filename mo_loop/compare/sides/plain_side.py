@@ -26,7 +26,7 @@ from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.side_run import SideRun, compiled, is_empty
 from mo_loop.graph import Graph
 from mo_loop.support.workers import Pool
-from mo_loop.transforms.low_precision.rounded_activations import rounded_products
+from mo_loop.transforms.low_precision.saturation import rounded_products
 
 if TYPE_CHECKING:
     from mo_loop.compare.layers.heat import Distance

@@ -25,9 +25,9 @@ from mo_loop.ops.control import Control
 from mo_loop.ops.port_map import Branched, Final, Invariant, Merged, Selected
 from mo_loop.ops.sequences import OnSequences
 from mo_loop.transforms.folding import fold_all_scopes
-from mo_loop.transforms.front.sequence_lowering.always_empty import NOTHING, Nothing, sequence_of
 from mo_loop.transforms.front.sequence_lowering.layouts import Joined, Layout, Packed, Stacked
 from mo_loop.transforms.front.sequence_lowering.rules import RULES, Rule
+from mo_loop.transforms.front.sequence_lowering.shapes import NOTHING, Nothing, sequence_of
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import drop_dead, replace_output
 
