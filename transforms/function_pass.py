@@ -29,6 +29,7 @@ from mo_loop.target import Gap
 from mo_loop.transforms.config import Explanation, PassConfig
 
 N = TypeVar("N", bound=Node)
+P = TypeVar("P", bound="FunctionPass")
 
 
 class FunctionPass:
@@ -197,6 +198,16 @@ def argument(default: Any, kind: type) -> Any:
     """A field of a pass that is a dataclass, which `--transform Pass[name=value]` sets to a value of type `kind`."""
     made = default if callable(default) else lambda: default
     return field(default_factory=made, metadata={"kind": kind})
+
+
+def pass_with(base: type[P], method: str, **members: Any) -> Callable[[Callable[[Any], Any]], type[P]]:
+    """A decorator: the pass of class `base` whose `method` is a function, with its name and docstring."""
+
+    def made(function: Callable[[Any], Any]) -> type[P]:
+        own = {"__doc__": function.__doc__, "__module__": function.__module__, method: staticmethod(function)}
+        return type(function.__name__, (base,), {**members, **own})
+
+    return made
 
 
 def blamed(error: Exception, each: FunctionPass) -> MoLoopError:

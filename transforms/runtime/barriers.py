@@ -16,7 +16,8 @@ from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.port_map import Branched, Invariant
-from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.target import Gap
+from mo_loop.transforms.function_pass import FunctionPass, pass_with
 from mo_loop.transforms.operands import behind
 
 HiddenPort = tuple[Use, tuple[int, ...]]
@@ -43,6 +44,13 @@ class BarrierPass(FunctionPass):
             barrier = ops.Barrier(reader.inputs[port], hides=self.hides, axes=axes)
             reader.graph.set_input(reader, port, barrier.output)
         return self.accept(node)
+
+
+def barrier_rule(
+    kinds: tuple[type[Node], ...], hides: str, instead: str, *avoids: Gap
+) -> Callable[[Callable[[Any], Any]], type[BarrierPass]]:
+    """A decorator: the BarrierPass whose `places` is a function, with the name of the function."""
+    return pass_with(BarrierPass, "places", kinds=kinds, hides=hides, instead=instead, avoids=avoids)
 
 
 def iterations(node: Loop) -> Dimension:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.dimension import Dim, Symbol, high, low, now
@@ -15,7 +13,7 @@ from mo_loop.ops.joining import symbols_in
 from mo_loop.ops.port_map import Concatenated, Final, Merged
 from mo_loop.target import ERROR, Gap
 from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort, iterations
+from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations
 from mo_loop.transforms.runtime.inference import (
     covers,
     has_bounds,
@@ -27,33 +25,28 @@ from mo_loop.transforms.runtime.inference import (
 )
 
 
-class BreakStateSymbols(BarrierPass):
+@barrier_rule(
+    (Loop,), "symbols", "`Slice` of the initial value to its own length, which has no symbol",
+    Gap(
+        "state-symbols",
+        "a state that grows has the symbols of its initial value in the body: the size of a captured tensor of the "
+        "same initial size is taken from the state",
+    ),
+    Gap(
+        "state-symbols-of-two-states",
+        "two states with the same initial value have the same symbols: the size of one is taken from the other",
+    ),
+)  # fmt: skip
+def BreakStateSymbols(node: Loop) -> list[HiddenPort] | str:
     """state of initial shape [N] that grows  ->  initial value Barrier(first, symbols)
 
     The runtime identifies sizes by symbols, and in the body a state has the symbols of its initial value.
     """
-
-    instead = "`Slice` of the initial value to its own length, which has no symbol"
-    avoids = (
-        Gap(
-            "state-symbols",
-            "a state that grows has the symbols of its initial value in the body: the size of a captured tensor of "
-            "the same initial size is taken from the state",
-        ),
-        Gap(
-            "state-symbols-of-two-states",
-            "two states with the same initial value have the same symbols: the size of one is taken from the other",
-        ),
-    )  # fmt: skip
-
-    kinds, hides = (Loop,), "symbols"
-
-    def places(self, node: Loop) -> list[HiddenPort] | str:
-        found = [
-            (Use(node, port), axes) for port, (entry, value) in enumerate(node.fed, node.first_data_port)
-            if isinstance(entry, Merged) and (axes := _changing_symbols(entry, value, node.inputs.count(value)))
-        ]  # fmt: skip
-        return found or "no state changes a size that it shares with another tensor"
+    found = [
+        (Use(node, port), axes) for port, (entry, value) in enumerate(node.fed, node.first_data_port)
+        if isinstance(entry, Merged) and (axes := _changing_symbols(entry, value, node.inputs.count(value)))
+    ]  # fmt: skip
+    return found or "no state changes a size that it shares with another tensor"
 
 
 def _changing_symbols(entry: Merged, first: Value, ports: int) -> tuple[int, ...]:
@@ -68,73 +61,51 @@ def _changing_symbols(entry: Merged, first: Value, ports: int) -> tuple[int, ...
     return tuple(axis for axis, (state, size) in enumerate(pairs) if not isinstance(size, int) and state != size)
 
 
-class MakeTripCountsDynamic(BarrierPass):
+@barrier_rule((Loop,), "value", "trip count plus `min(i, 0)` of the outer loop", Gap(
+    "inner-trip-count",
+    "an inner loop keeps the trip count that was inferred from the first shape of an outer state, and the length of "
+    "its concatenated outputs",
+))  # fmt: skip
+def MakeTripCountsDynamic(node: Loop) -> list[HiddenPort] | str:
     """Loop(len(s)) with a concatenated output, in a loop that makes s grow  ->  Loop(Barrier(len(s), value))
 
     The runtime infers the types of an outer body under the initial shapes of the states, and again under wider ones.
     """
-
-    instead = "trip count plus `min(i, 0)` of the outer loop"
-    avoids = (Gap(
-        "inner-trip-count",
-        "an inner loop keeps the trip count that was inferred from the first shape of an outer state, and the "
-        "length of its concatenated outputs",
-    ),)  # fmt: skip
-
-    kinds, hides = (Loop,), "value"
-
-    def places(self, node: Loop) -> list[HiddenPort] | str:
-        trip = node.operands[0]
-        if node.graph.owner is None:
-            return "it is not in a body"
-        if isinstance(trip.node, Constant) or trip.type.integers is not None:
-            return "its trip count is a constant"
-        if not any(isinstance(entry, Concatenated) for entry in node.output_map):
-            return "it has no concatenated output"
-        if isinstance(trip.node, ops.Barrier) and trip.node.hides == "value":
-            return "its trip count is dynamic already"
-        return [(Use(node, 0), ())]
+    trip = node.operands[0]
+    if node.graph.owner is None:
+        return "it is not in a body"
+    if isinstance(trip.node, Constant) or trip.type.integers is not None:
+        return "its trip count is a constant"
+    if not any(isinstance(entry, Concatenated) for entry in node.output_map):
+        return "it has no concatenated output"
+    if isinstance(trip.node, ops.Barrier) and trip.node.hides == "value":
+        return "its trip count is dynamic already"
+    return [(Use(node, 0), ())]
 
 
-class MakeAssignedShapesDynamic(BarrierPass):
+@barrier_rule((ops.Assign,), "bounds", "`Tile` of the value by a number known only at run time", Gap(
+    "static-value-of-dynamic-variable", "a tensor of static shape is not copied into a variable of dynamic shape",
+    severity=ERROR,
+))  # fmt: skip
+def MakeAssignedShapesDynamic(node: ops.Assign) -> list[HiddenPort] | str:
     """Assign(x), where a size of the variable is dynamic and that of x is known  ->  Assign(Barrier(x, bounds))"""
-
-    instead = "`Tile` of the value by a number known only at run time"
-    avoids = (Gap(
-        "static-value-of-dynamic-variable",
-        "a tensor of static shape is not copied into a variable of dynamic shape", severity=ERROR,
-    ),)  # fmt: skip
-
-    kinds, hides = (ops.Assign,), "bounds"
-
-    def places(self, node: ops.Assign) -> list[HiddenPort] | str:
-        (value,) = node.operands
-        if value.shape is None:
-            return "the rank of its value is not known"
-        sizes = enumerate(zip(value.shape, node.variable_shape, strict=True))
-        axes = tuple(axis for axis, (dim, stored) in sizes if now(dim) is not None and not isinstance(stored, int))
-        return [(Use(node, 0), axes)] if axes else "each size that is known is known of the variable as well"
+    (value,) = node.operands
+    if value.shape is None:
+        return "the rank of its value is not known"
+    sizes = enumerate(zip(value.shape, node.variable_shape, strict=True))
+    axes = tuple(axis for axis, (dim, stored) in sizes if now(dim) is not None and not isinstance(stored, int))
+    return [(Use(node, 0), axes)] if axes else "each size that is known is known of the variable as well"
 
 
-class InitialShapesPass(BarrierPass):
-    """initial value  ->  Barrier(initial value, bounds of its sizes)"""
-
-    kinds, hides = (Iteration,), "bounds"
-    is_read: ClassVar[bool]
-    """Whether it is for states whose final value is read, or for the others."""
-    otherwise: ClassVar[str]
-    """The reason where there is none."""
-    instead = "`Tile` of the initial value by a number known only at run time"
-
-    def places(self, node: Iteration) -> list[HiddenPort] | str:
-        ports = zip(node.output_map, node.outputs, strict=True)
-        read = {entry.result for entry, output in ports if isinstance(entry, Final) and output.is_used}
-        found = [
-            (Use(node, port), axes) for port, (entry, value) in enumerate(node.fed, node.first_data_port)
-            if isinstance(entry, Merged) and (entry.result in read) == self.is_read and value.dtype is not string
-            and (axes := _changing_axes(value, entry))
-        ]  # fmt: skip
-        return found or self.otherwise
+def _changing_states(node: Iteration, *, is_read: bool) -> list[HiddenPort]:
+    """The initial values of states that change their shape and whose final value is read, or of the others."""
+    ports = zip(node.output_map, node.outputs, strict=True)
+    read = {entry.result for entry, output in ports if isinstance(entry, Final) and output.is_used}
+    return [
+        (Use(node, port), axes) for port, (entry, value) in enumerate(node.fed, node.first_data_port)
+        if isinstance(entry, Merged) and (entry.result in read) == is_read and value.dtype is not string
+        and (axes := _changing_axes(value, entry))
+    ]  # fmt: skip
 
 
 def _changing_axes(initial: Value, entry: Merged) -> tuple[int, ...]:
@@ -145,34 +116,35 @@ def _changing_axes(initial: Value, entry: Merged) -> tuple[int, ...]:
     return tuple(axis for axis, (a, b) in enumerate(zip(shape, state, strict=True)) if a != b and is_bounded(a))
 
 
-class MakeStateShapesDynamic(InitialShapesPass):
+TILE = "`Tile` of the initial value by a number known only at run time"
+
+
+@barrier_rule((Iteration,), "bounds", TILE, Gap(
+    "unread-final-shape", "a state that changes its shape keeps its first shape if its final value is unused",
+))  # fmt: skip
+def MakeStateShapesDynamic(node: Iteration) -> list[HiddenPort] | str:
     """initial value  ->  Barrier(initial value, bounds of its sizes)
 
     The runtime infers only from the outputs of a loop that a state changes its shape. Otherwise the loop ends without a
     message when the next value does not fit. The dimensions of the initial value that change become dynamic.
     """
-
-    is_read = False
-    otherwise = "each state that changes its shape is read outside, or is dynamic already"
-    avoids = (Gap(
-        "unread-final-shape", "a state that changes its shape keeps its first shape if its final value is unused",
-    ),)  # fmt: skip
+    found = _changing_states(node, is_read=False)
+    return found or "each state that changes its shape is read outside, or is dynamic already"
 
 
-class MakeFinalShapesDynamic(InitialShapesPass):
+@barrier_rule((Iteration,), "bounds", TILE, Gap(
+    "state-of-static-initial-shape",
+    "a state whose next value has no known bounds keeps its first shape, and the memory for it, also if its final "
+    "value is read: values are lost, old ones, or the inference fails", until="2026.2.1",
+))  # fmt: skip
+def MakeFinalShapesDynamic(node: Iteration) -> list[HiddenPort] | str:
     """initial value  ->  Barrier(initial value, bounds of its sizes)
 
     The runtime does not infer from the final value that a state changes its shape if the Result of the body has no
     bounds, or bounds that include the initial size.
     """
-
-    is_read = True
-    otherwise = "no state that changes its shape is read outside, or it is dynamic already"
-    avoids = (Gap(
-        "state-of-static-initial-shape",
-        "a state whose next value has no known bounds keeps its first shape, and the memory for it, also if its "
-        "final value is read: values are lost, old ones, or the inference fails", until="2026.2.1",
-    ),)  # fmt: skip
+    found = _changing_states(node, is_read=True)
+    return found or "no state that changes its shape is read outside, or it is dynamic already"
 
 
 WRONG_BELOW_0 = (ops.Mod, ops.Abs, ops.Power, ops.ReduceProd)
@@ -272,53 +244,48 @@ def _axes(node: ops.Slice) -> tuple[int, ...]:
     return tuple(axis for axis, dim in dims.items() if not isinstance(dim, int) and high(dim) is not None)
 
 
-class RemoveResultBounds(BarrierPass):
+@barrier_rule(
+    (Loop,), "bounds", "`Tile` by a number known only at run time",
+    Gap(
+        "zero-trips-result-bounds",
+        "after zero iterations the final value keeps the bounds of the size of the body's result",
+    ),
+    Gap(
+        "zero-trips-concatenated-bounds",
+        "a concatenated output whose bounds exclude a size of 0 stops the inference or the process, or keeps its size, "
+        "after zero iterations",
+    ),
+    Gap(
+        "zero-trips-size-of-capture",
+        "the body returns a tensor as long as an outer one: after zero iterations the size of the outer tensor is "
+        "taken from the output of the loop",
+    ),
+)  # fmt: skip
+def RemoveResultBounds(node: Loop) -> list[HiddenPort] | str:
     """state' : [2..] from [1], zero iterations possible  ->  Barrier(state', bounds of its sizes) : [?]
 
     The runtime gives the final value the bounds of the body's Result. A concatenated output without iterations has
     dimensions of 0 where they are not static. A size that comes from an outer tensor has the symbol of that tensor.
     """
-
-    instead = "`Tile` by a number known only at run time"
-    avoids = (
-        Gap(
-            "zero-trips-result-bounds",
-            "after zero iterations the final value keeps the bounds of the size of the body's result",
-        ),
-        Gap(
-            "zero-trips-concatenated-bounds",
-            "a concatenated output whose bounds exclude a size of 0 stops the inference or the process, or keeps its "
-            "size, after zero iterations",
-        ),
-        Gap(
-            "zero-trips-size-of-capture",
-            "the body returns a tensor as long as an outer one: after zero iterations the size of the outer tensor is "
-            "taken from the output of the loop",
-        ),
-    )  # fmt: skip
-
-    kinds, hides = (Loop,), "bounds"
-
-    def places(self, node: Loop) -> list[HiddenPort] | str:
-        if low(iterations(node)) > 0:
-            return "it runs at least once"
-        found: dict[Result, list[int]] = {}
-        outer = {symbol for value in node.operands for symbol in symbols_in(value.type)}
-        returned = {entry.result for entry, output in zip(node.output_map, node.outputs, strict=True) if output.is_used}
-        for entry, initial in node.fed:
-            if isinstance(entry, Merged) and entry.result in returned:
-                last = entry.result.value
-                borrowed = _borrowed(last, initial.shape, outer)
-                found[entry.result] = sorted({*_excluding(last, initial), *_grown(entry, initial), *borrowed})
-        for entry in node.output_map:
+    if low(iterations(node)) > 0:
+        return "it runs at least once"
+    found: dict[Result, list[int]] = {}
+    outer = {symbol for value in node.operands for symbol in symbols_in(value.type)}
+    returned = {entry.result for entry, output in zip(node.output_map, node.outputs, strict=True) if output.is_used}
+    for entry, initial in node.fed:
+        if isinstance(entry, Merged) and entry.result in returned:
             last = entry.result.value
-            if isinstance(entry, Concatenated):
-                borrowed = _borrowed(last, None, outer)
-                found[entry.result] = sorted({*found.get(entry.result, ()), *_bounded(last), *borrowed})
-            elif entry.result not in found:  # not carried: the value after zero iterations is selected outside
-                found[entry.result] = _borrowed(last, None, outer)
-        places = [(Use(result, 0), tuple(axes)) for result, axes in found.items() if axes]
-        return places or "its Results allow what zero iterations return"
+            borrowed = _borrowed(last, initial.shape, outer)
+            found[entry.result] = sorted({*_excluding(last, initial), *_grown(entry, initial), *borrowed})
+    for entry in node.output_map:
+        last = entry.result.value
+        if isinstance(entry, Concatenated):
+            borrowed = _borrowed(last, None, outer)
+            found[entry.result] = sorted({*found.get(entry.result, ()), *_bounded(last), *borrowed})
+        elif entry.result not in found:  # not carried: the value after zero iterations is selected outside
+            found[entry.result] = _borrowed(last, None, outer)
+    places = [(Use(result, 0), tuple(axes)) for result, axes in found.items() if axes]
+    return places or "its Results allow what zero iterations return"
 
 
 def _excluding(result: Value, initial: Value) -> list[int]:
