@@ -340,6 +340,7 @@ SHARED_NAMES = {
     "pairing": "which nodes of two graphs, and which inputs and outputs of one, belong together",
     "report": "what is reported of one conversion, and of a batch of conversions",
     "runtime": "the passes that avoid errors of the runtime, and the module that runs models on it",
+    "vocabulary": "what nearly every translator imports, and nearly every pass",
 }
 """Names that several modules or packages of mo_loop and transforms have, and the reason.
 

@@ -13,18 +13,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.tensor import DeferredTensor, FileTensor, Tensor
 from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import KNOWN_LIMIT, f16, f32, f64
-from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.port_map import Branched, Merged, Selected
 from mo_loop.ops.quantization import quantised_constant
 from mo_loop.support.reached import reached
-from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Op, Parameter, Value, ops
 
 
 def deciding_constants(graph: Graph) -> frozenset[Node]:

@@ -8,14 +8,12 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor
 from mo_loop.graph.types import ElementType
-from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.front import Barrier, Failed
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import absorb, replace_output
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Op, Parameter, Result, Value
 
 
 class ConstantsReduce(FunctionPass):

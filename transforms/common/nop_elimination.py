@@ -15,17 +15,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dim
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import ElementType, TensorType, bf16, boolean, f16, f32, f64
-from mo_loop.ops.base import Constant, Identity, Parameter, Result
-from mo_loop.transforms.operands import order_of
 from mo_loop.transforms.pattern import Match, Pattern, any_input, any_of, any_order, constant, wrap_type
 from mo_loop.transforms.predicates import Predicate, has_static_rank, type_matches, value_equals
 from mo_loop.transforms.replace import replace_output_update_name
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass, passes_in
+from mo_loop.transforms.vocabulary import Constant, Identity, Parameter, Result, Value, is_static, ops, order_of
 
 X = any_input()
 

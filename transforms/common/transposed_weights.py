@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Use, Value
 from mo_loop.graph.tensor import SAMPLE, ArrayTensor, DeferredTensor, FileTensor, Tensor, same_bytes
 from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import bf16, f16, f32
-from mo_loop.ops.base import Constant
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import drop_dead
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Use, Value, ops
 
 
 class TransposeMatMul(FunctionPass):

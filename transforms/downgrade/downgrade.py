@@ -6,13 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Value
 from mo_loop.graph.types import boolean
-from mo_loop.ops.base import Constant, Op
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.predicates import Predicate, has_static_rank
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass, passes_in
+from mo_loop.transforms.vocabulary import Constant, Op, Value, ops
 
 
 class LowerOpset(MatcherPass):

@@ -6,20 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, fresh
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import SequenceType, TensorType, string
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If, Loop
 from mo_loop.ops.joining import symbols_in
 from mo_loop.ops.lengths import Length, dimension, joined
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Selected
 from mo_loop.transforms.front.sequence_lowering.shapes import joined as concatenated
 from mo_loop.transforms.front.sequence_lowering.shapes import merged
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, is_static, ops
 
 
 class AppendBehindIf(FunctionPass):

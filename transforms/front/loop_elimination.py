@@ -6,19 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import low
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import UNKNOWN
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.sequences import OptionalGetElement
-from mo_loop.target import CRASH, ERROR, Gap, ReleaseRange, without_avx512
-from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512
 from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, invariant_behind, take_branch
 from mo_loop.transforms.replace import drop_dead, replace_node, replace_output
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Parameter, Result, Value, ops
 
 
 class EliminateEmptyLoops(FunctionPass):

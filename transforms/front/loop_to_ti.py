@@ -7,18 +7,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import low
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.front import Scan
 from mo_loop.ops.port_map import Concatenated, Invariant, Sliced
-from mo_loop.target import ERROR, Gap
-from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.target import ERROR
 from mo_loop.transforms.port_maps import drop_unused_inputs, replace_by_loop, replace_iteration
 from mo_loop.transforms.slice_reads import SliceRead, ends_by_trip_count, slice_reads
+from mo_loop.transforms.vocabulary import FunctionPass, Gap, Graph, Parameter, Result, Value, ops
 
 Key = tuple[Invariant, int, bool]
 """One sliced input: a tensor, the axis along which it is read, and whether in reverse."""

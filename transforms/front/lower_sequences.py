@@ -8,21 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType
-from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.joining import of_one_element
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.sequences import Optional, OptionalGetElement, OptionalHasElement
-from mo_loop.target import ERROR, Gap
+from mo_loop.target import ERROR
 from mo_loop.transforms.front.sequence_lowering.layouts import ElementKind, Packed
 from mo_loop.transforms.front.sequence_lowering.rules import Rule, same
 from mo_loop.transforms.front.sequence_lowering.shapes import Nothing, joined, known, numbers
 from mo_loop.transforms.front.sequence_lowering.walk import SequencePass
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import replace_node
+from mo_loop.transforms.vocabulary import FunctionPass, Gap, Graph, Identity, Node, Parameter, Result, Value, ops
 
 
 class LowerOptionals(FunctionPass):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.dimension import Dimension, least, low
 from mo_loop.graph.types import TensorType, boolean, i32, i64, string
-from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.port_maps import ENDLESS, drop_unused_inputs
 from mo_loop.transforms.total_operations import is_total
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Node, Op, Parameter, Result, Use, Value, ops
 
 
 class WhileLoopToCountedLoop(FunctionPass):

@@ -21,8 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f16, f32, f64, i32, i64
 from mo_loop.ops.control import Iteration
@@ -33,6 +31,7 @@ from mo_loop.transforms.loops.lifted import Lifted, Steps, moved, unsqueezed
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.port_maps import reversed_along
 from mo_loop.transforms.total_operations import fit_beside
+from mo_loop.transforms.vocabulary import Node, Value, ops
 
 FLOATS = (f16, f32, f64)
 COUNTED = (i32, i64)

@@ -15,20 +15,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mo_loop import ops
 from mo_loop.errors import MoLoopError
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import low
 from mo_loop.graph.origin import made_for
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import TensorType, boolean, string
-from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.lengths import Length
 from mo_loop.ops.port_map import Branched, Concatenated, Invariant, Merged, Selected, Sliced
 from mo_loop.transforms.loops.lifted import Lifted, LiftedBody, Steps, again, squeezed, unsqueezed
 from mo_loop.transforms.loops.step_rules import OVER_BATCH, rule_of
 from mo_loop.transforms.total_operations import DIVISIONS, fit, is_harmless, is_total
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Result, Value, is_static, ops
 
 Made = tuple[Sequence[Lifted], str]
 """The outputs of a node for all steps, or none and why not."""
@@ -183,9 +181,7 @@ class Lifting:
         may_end: whether the loop may execute fewer steps. Then nothing is lifted that could fail on any data.
     """
 
-    def __init__(
-        self, body: Graph, draft: Graph, count: Length, *, may_not_run: bool, may_end: bool = False
-    ) -> None:  # fmt: skip
+    def __init__(self, body: Graph, draft: Graph, count: Length, *, may_not_run: bool, may_end: bool = False) -> None:
         self.body = body
         self.steps = Steps(draft, count)
         self.may_not_run, self.may_end = may_not_run or may_end, may_end

@@ -11,15 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean, i64
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.lengths import Length, as_value, dimension
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
-from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops.outer import Draft
 from mo_loop.transforms.loops.pieces import (
     SIZES,
@@ -35,6 +31,7 @@ from mo_loop.transforms.loops.worth import BLOCKS, Bound
 from mo_loop.transforms.port_maps import is_one_after_another, reads_only_sizes, replace_by_loop
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.slice_reads import ends_by_trip_count
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Parameter, Result, Value, is_static, ops
 
 
 def has_no_blocks(node: Iteration) -> str:
@@ -137,9 +134,7 @@ def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tu
     return loop, outputs, steps
 
 
-def _steps(
-    node: Iteration, graph: Graph, inputs: Sequence[Value], count: Length, first: Value | None
-) -> Iteration:  # fmt: skip
+def _steps(node: Iteration, graph: Graph, inputs: Sequence[Value], count: Length, first: Value | None) -> Iteration:
     """The same loop over `count` steps in another place; the first one has the number `first`."""
     head: list[Value] = []
     if isinstance(node, Loop):

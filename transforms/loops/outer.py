@@ -6,12 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.shape import symbols_of
 from mo_loop.graph.types import TensorType, i64
-from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.lengths import Length, as_i64, as_value, dimension, scalar
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
@@ -23,6 +20,7 @@ from mo_loop.transforms.port_maps import is_one_after_another, reversed_along
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.zero_trips import Ran, cut
 from mo_loop.transforms.slice_reads import ends_by_trip_count
+from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, ops
 
 
 def may_end(node: Iteration) -> bool:

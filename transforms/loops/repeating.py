@@ -19,12 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, i32, i64
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.slicing import FAR
@@ -40,6 +37,7 @@ from mo_loop.transforms.loops.pieces import (
 )
 from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.slice_reads import ends_by_trip_count
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Result, Value, is_static, ops
 
 Results = dict[Node, Value]
 """The values of the Results of a body, by Result."""

@@ -10,11 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import is_static
-from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import If, Iteration, Loop
 from mo_loop.ops.lengths import as_value, dimension, scalar
 from mo_loop.ops.port_map import Branched, Concatenated, Invariant, Merged, Selected, Sliced
@@ -35,6 +31,7 @@ from mo_loop.transforms.loops.outer import (
 from mo_loop.transforms.loops.pieces import FEW, number_of_steps, put_in_place
 from mo_loop.transforms.loops.worth import Bound, is_too_much, is_work, is_worth
 from mo_loop.transforms.port_maps import ENDLESS, drop_unused_ports
+from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, is_static, ops
 
 STEPS = 16
 """As many steps in chunks are as fast as one after the other: each operation of unknown sizes takes its time."""
@@ -52,9 +49,7 @@ def keep_for_few_steps(draft: Draft, outputs: Sequence[Value]) -> None:
     for value in node.outputs:
         there[value].names = there[value].origins = ()
     made = draft.place(outputs, many, inside)
-    results = [
-        Selected(Result(there[output]), Result(other)) for output, other in zip(node.outputs, made, strict=True)
-    ]
+    results = [Selected(Result(there[output]), Result(other)) for output, other in zip(node.outputs, made, strict=True)]
     chosen = If(
         ops.Less(number_of_steps(node), STEPS), *outer, then_body=few, else_body=many, name=node.name,
         input_map=tuple(entries), output_map=tuple(results),

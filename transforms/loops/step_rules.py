@@ -9,10 +9,7 @@ from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import is_static
 from mo_loop.ops import recurrent
 from mo_loop.ops.lengths import as_i64, dimension, joined
 from mo_loop.ops.linear import subscripts
@@ -31,7 +28,7 @@ from mo_loop.transforms.loops.lifted import (
     unsqueezed,
     vector,
 )
-from mo_loop.transforms.operands import behind
+from mo_loop.transforms.vocabulary import Node, Value, behind, is_static, ops
 
 
 def shape_of(node: ops.ShapeOf, xs: Sequence[Lifted], steps: Steps) -> Lifted:

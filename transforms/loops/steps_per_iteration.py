@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import high, least
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Sliced
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
-from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, loops_in
 from mo_loop.transforms.loops.repeating import (
     final_results,
@@ -27,6 +24,7 @@ from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_on
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import cannot_fail, is_total
 from mo_loop.transforms.unrolling import unrolled
+from mo_loop.transforms.vocabulary import FunctionPass, Graph, Node, Value, is_static, ops
 
 CHECKED = (ops.Convolution, ops.GroupConvolution, ops.CumSum, ops.TopK, ops.MaxPool, ops.AvgPool)
 """Operations that fail only where sizes do not fit, which inference has checked if all of them are known."""

@@ -10,13 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, high, low
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.recurrent import Recurrent
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Result, Value, is_static, ops
 
 USUAL = 128
 """The size that an unknown dimension is taken for."""

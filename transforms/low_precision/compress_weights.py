@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use, Value
-from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Control
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.low_precision.saturation import (
     PRODUCTS,
     has_quantised_activations,
@@ -19,6 +15,7 @@ from mo_loop.transforms.low_precision.saturation import (
 from mo_loop.transforms.low_precision.weights import StoredWeights, is_weights
 from mo_loop.transforms.port_maps import push_inputs
 from mo_loop.transforms.replace import drop_dead, insert_before, move_readers, replace_output
+from mo_loop.transforms.vocabulary import FunctionPass, Graph, Node, Parameter, Result, Use, Value, ops
 
 
 class PushWeightsToSubgraph(FunctionPass):

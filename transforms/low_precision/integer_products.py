@@ -13,14 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import f32, i8, i32
-from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import centred, centred_weights, extremes, quotient
 from mo_loop.ops.quantization import limits, spread
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Value, ops
 
 EXACT_FORM = 3
 """The input of a Quantize that has the exact form of its numbers."""

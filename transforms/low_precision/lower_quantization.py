@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import ElementType, f32, u8
-from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import (
     aligned,
     as_float,
@@ -30,9 +27,9 @@ from mo_loop.ops.exact import (
 from mo_loop.ops.quantization import limits, spread
 from mo_loop.support.reached import reached
 from mo_loop.transforms.folding import fold_constants
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.low_precision.weights import is_weights
 from mo_loop.transforms.replace import drop_dead, replace_node, replace_output
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Value, ops
 
 MOVING = (ops.View, ops.Transpose, ops.Slice, ops.DepthToSpace, ops.Gather, ops.MaxPool, ops.MaxPool8)
 """Operations whose first output has elements of their first input only."""

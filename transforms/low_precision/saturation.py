@@ -23,14 +23,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.errors import ConversionWarning
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import i4, i8, u4, u8
-from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import Array, FakeQuantize, pairs_exceed
-from mo_loop.transforms.operands import behind
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, behind, ops
 
 LEVELS = 256
 """The levels of a FakeQuantize that the runtime computes in 8 bits."""

@@ -20,16 +20,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.errors import UsageError
-from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.dimension import now
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Constant, Identity, Parameter
 from mo_loop.preprocessing.layout import layout_of
 from mo_loop.preprocessing.per_input import BRACKETS, PerInput
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.preprocess.inputs import (
     axes_of_size,
     channel_axis,
@@ -41,6 +37,7 @@ from mo_loop.transforms.preprocess.inputs import (
     values_by_input,
 )
 from mo_loop.transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Identity, Node, Parameter, Use, Value, ops
 
 Values = tuple[float, ...]
 

@@ -11,15 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.errors import ConversionWarning, UsageError
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import now
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.preprocessing.layout import Layouts, layouts_of, permutation, record_layout
 from mo_loop.preprocessing.per_input import PARENTHESES, PerInput
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.preprocess.inputs import (
     inputs_of,
     is_done,
@@ -30,6 +26,7 @@ from mo_loop.transforms.preprocess.inputs import (
     state_of,
 )
 from mo_loop.transforms.replace import insert_before
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, ops
 
 FLAG = "--layout"
 

@@ -9,16 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.types import i64
-from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.port_map import Branched, Invariant
-from mo_loop.target import Gap
-from mo_loop.transforms.function_pass import FunctionPass, pass_with
-from mo_loop.transforms.operands import behind
+from mo_loop.transforms.function_pass import pass_with
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Parameter, Use, Value, behind, ops
 
 HiddenPort = tuple[Use, tuple[int, ...]]
 """A port that must read a Barrier, and the axes that this hides; none if it hides no size."""

@@ -7,21 +7,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, high, low, now
 from mo_loop.graph.shape import Shape, assume_fixed, is_static, of_declared_sizes
 from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, i64, u8
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.target import CRASH, Gap
-from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.operands import integers
 from mo_loop.transforms.predicates import consumed_only_by
 from mo_loop.transforms.replace import drop_dead, insert_after, move_readers, replace_output
 from mo_loop.transforms.runtime.barriers import size_of
 from mo_loop.transforms.runtime.inference import may_be_empty
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, integers, ops
 
 
 class ConcatenateAlongFirstAxis(FunctionPass):

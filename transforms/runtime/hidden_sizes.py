@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.dimension import Dim, Symbol, high, low, now
-from mo_loop.graph.shape import Shape, is_static
+from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import string
-from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.joining import symbols_in
 from mo_loop.ops.port_map import Concatenated, Final, Merged
 from mo_loop.target import ERROR, Gap
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations
 from mo_loop.transforms.runtime.inference import (
     covers,
@@ -23,6 +19,7 @@ from mo_loop.transforms.runtime.inference import (
     is_known,
     may_be_negative,
 )
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Result, Use, Value, is_static, ops
 
 
 @barrier_rule(

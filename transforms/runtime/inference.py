@@ -7,15 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, high, low
-from mo_loop.graph.shape import is_static
-from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.port_map import Final
 from mo_loop.ops.random import RandomUniform
 from mo_loop.support.reached import reached
+from mo_loop.transforms.vocabulary import Constant, Node, Parameter, Value, is_static, ops
 
 UNKNOWN_TO_INFERENCE = (Control, ops.Barrier, ops.CumSum, ops.RandomUniform, ops.ReverseSequence)
 """Operations at which the runtime's inference of bounds stops."""

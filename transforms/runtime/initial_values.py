@@ -6,18 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use, Value
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64
-from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.support.reached import reached
-from mo_loop.target import ERROR, NEVER, Gap, Processor
+from mo_loop.target import ERROR, NEVER, Processor
 from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.operands import behind
 from mo_loop.transforms.predicates import consumed_by
 from mo_loop.transforms.replace import insert_before
 from mo_loop.transforms.runtime.memory import is_in_place
+from mo_loop.transforms.vocabulary import Constant, Gap, Graph, Node, Op, Parameter, Use, Value, behind, is_static, ops
 
 
 class ShareInitialValues(FunctionPass):

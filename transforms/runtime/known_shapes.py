@@ -6,20 +6,15 @@ from math import gcd
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, high, low
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
-from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Selected
-from mo_loop.target import Gap
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.runtime.barriers import pattern, reshaped
 from mo_loop.transforms.runtime.inference import has_constant_sizes, is_inferred
 from mo_loop.transforms.runtime.zero_trips import is_cut
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Result, Value, is_static, ops
 
 VECTORS = {
     ops.Reshape: (1,), ops.Broadcast: (1,), ops.Tile: (1,), ops.Pad: (1, 2), ops.Pad12: (1, 2), ops.Slice: (1, 2),

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean
-from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Control, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Invariant, Sliced
-from mo_loop.target import CRASH, ERROR, Gap, ReleaseRange, without_avx512
-from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512
 from mo_loop.transforms.port_maps import (
     drop_unused_inputs,
     keep_inputs,
@@ -25,6 +20,7 @@ from mo_loop.transforms.port_maps import (
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations, zero_from_outside
 from mo_loop.transforms.runtime.inference import is_computable
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Op, Parameter, Value, is_static, ops
 
 
 class PushConstantToSubgraph(FunctionPass):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import f32, i32
-from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
 from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.vocabulary import Constant, Graph, Identity, Node, Op, Parameter, Result, Value, is_static, ops
 
 IN_PLACE = frozenset({
     "Reshape", "Squeeze", "Unsqueeze", "Concat", "Split", "VariadicSplit", "Gather", "Transpose", "SoftMax", "Softmax",

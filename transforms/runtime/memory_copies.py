@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.shape import element_count, is_static, of_declared_sizes
 from mo_loop.graph.types import string
-from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
-from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor
-from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.operands import behind
+from mo_loop.target import CRASH, ERROR, NEVER, Processor
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
 from mo_loop.transforms.runtime.memory import (
@@ -25,6 +21,7 @@ from mo_loop.transforms.runtime.memory import (
     overwritten,
     views_of,
 )
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Identity, Op, Parameter, Result, behind, ops
 
 REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, ops.Reduction)
 """Operations that the runtime removes, or makes a view of, where they change nothing but the shape or the type."""

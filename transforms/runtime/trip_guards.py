@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import high, least, low
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import boolean, i64
-from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import If, Loop
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
-from mo_loop.target import Gap
-from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.operands import behind
 from mo_loop.transforms.port_maps import invariant_behind, keep_inputs
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations
 from mo_loop.transforms.runtime.zero_trips import Ran, are_equal, chosen, cut, final_value, is_selection, prefix
 from mo_loop.transforms.total_operations import is_harmless
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Parameter, Value, behind, ops
 
 
 def growing_axis(last: Value, initial: Value) -> int | None:

@@ -8,17 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use, Value
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import SAMPLE, ArrayTensor, DeferredTensor, Tensor, same_bytes
 from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import ElementType, i4, u4, u8
-from mo_loop.ops.base import Constant
 from mo_loop.target import CRASH, NEVER, Gap, Processor, ReleaseRange
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.low_precision.weights import is_weights
 from mo_loop.transforms.replace import drop_dead, move_readers
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Use, Value, is_static, ops
 
 WHOLE = 16
 """Columns that the kernels of older releases compute at once."""

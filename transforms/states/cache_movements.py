@@ -27,11 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.dimension import Dim, Dimension, Symbol
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Constant
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Use, Value, ops
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from mo_loop import ops
 from mo_loop.errors import UnsupportedError
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.recurrent import Cell, Sequence
+from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, ops
 
 
 @dataclass(frozen=True)
@@ -288,9 +286,7 @@ def _either(a: Trail, b: Trail) -> Trail:
 
 
 _RULES: tuple[tuple[Any, Rule], ...] = (
-    (
-        (ops.SameElements, ops.Barrier, ops.Transpose, ops.Gather, ops.Split, ops.VariadicSplit), _of_first(_moved)
-    ),
+    ((ops.SameElements, ops.Barrier, ops.Transpose, ops.Gather, ops.Split, ops.VariadicSplit), _of_first(_moved)),
     (ops.Convert, _of_first(_converted)),
     (ops.Concat, _concatenated),
     (

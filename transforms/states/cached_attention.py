@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, high
 from mo_loop.graph.types import f32
 from mo_loop.transforms.states.cache_movements import (
@@ -25,6 +23,7 @@ from mo_loop.transforms.states.cache_movements import (
     scalar_factor,
     why_not_held,
 )
+from mo_loop.transforms.vocabulary import Node, Value, ops
 
 VERY_NEGATIVE = -1e4
 """The highest number that exporters put in place of a masked score: its weight is 0 beside any other score."""

@@ -10,19 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim
 from mo_loop.graph.origin import Origin
-from mo_loop.graph.shape import assume_fixed, is_static
-from mo_loop.ops.base import Constant
+from mo_loop.graph.shape import assume_fixed
 from mo_loop.ops.control import If, Iteration, Loop
 from mo_loop.ops.port_map import Merged
 from mo_loop.ops.recurrent import Sequence as Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
-from mo_loop.transforms.operands import behind
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.states.recurrences import (
     Recurrence,
@@ -39,6 +35,7 @@ from mo_loop.transforms.states.step_axes import mixing_of_single
 from mo_loop.transforms.states.step_indices import index_with_zero
 from mo_loop.transforms.states.variable import GraphVariable, drop_unobserved
 from mo_loop.transforms.unrolling import unrolled
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, behind, is_static, ops
 
 
 @dataclass(eq=False)

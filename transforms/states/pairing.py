@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from mo_loop.errors import UsageError
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import has_equal_sizes_now
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Parameter, Result
 from mo_loop.transforms.states.cache_updates import Growth, Trail, growth_of, misfit, trails_of
 from mo_loop.transforms.states.port_names import is_next, is_past, variable_id
+from mo_loop.transforms.vocabulary import Graph, Parameter, Result, Value
 
 Given = Mapping[str, str] | Iterable[tuple[str, str]]
 N = TypeVar("N")

@@ -7,19 +7,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.errors import ConversionErrors, UnsupportedError
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension, Symbol, now, substituted
 from mo_loop.graph.shape import assume_fixed, normalise_axis, symbols_of
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.transforms.slice_reads import slice_reads
 from mo_loop.transforms.states.step_axes import mixing_along, stepped_axes
 from mo_loop.transforms.states.step_indices import lengths_by_index, obstacle_of_places, obstacle_of_reads
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Value, ops
 
 Array = np.ndarray[Any, Any]
 

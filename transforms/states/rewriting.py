@@ -22,18 +22,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.errors import UnsupportedError
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension, fresh
 from mo_loop.graph.origin import made_for
 from mo_loop.graph.types import ElementType, TensorType, i32
 from mo_loop.ops import recurrent
-from mo_loop.ops.base import Constant, Parameter
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.states.cache_updates import trails_of
 from mo_loop.transforms.states.pairing import Pair
 from mo_loop.transforms.states.variable import GraphVariable, drop_unobserved
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Value, ops
 
 HUGE = 2**31 - 1
 """More than any size: the quotient is 0."""

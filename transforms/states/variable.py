@@ -14,10 +14,7 @@ other branch returns it unchanged, so that it stays as it was where that branch 
 
 from __future__ import annotations
 
-from mo_loop import ops
 from mo_loop.errors import InternalError, UnsupportedError
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import (
     ElementType,
     TensorType,
@@ -35,9 +32,9 @@ from mo_loop.graph.types import (
     u32,
     u64,
 )
-from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Branched, Selected
+from mo_loop.transforms.vocabulary import Graph, Parameter, Result, Value, is_static, ops
 
 _STORED = {i64: i32, u64: i32, u32: i32, i16: i32, u16: i32, f64: f32}
 """Element types that the runtime has no variables of -> those in which it computes them."""

@@ -11,12 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Value
 from mo_loop.graph.dimension import Assumption, Dimension, low, open_symbols
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f16, f32, i32
-from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.slicing import FAR
@@ -25,6 +22,7 @@ from mo_loop.transforms.front.recurrence.columns import Columns, NotACell, batch
 from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, is_one_after_another, reversed_along
 from mo_loop.transforms.replace import copy_runtime_info, replace_output
 from mo_loop.transforms.slice_reads import ends_by_trip_count, slice_reads
+from mo_loop.transforms.vocabulary import Constant, Parameter, Value, ops
 
 
 @dataclass(frozen=True)

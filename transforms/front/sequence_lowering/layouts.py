@@ -18,12 +18,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
-from mo_loop.ops.base import Constant
 from mo_loop.transforms.front.sequence_lowering.shapes import (
     as_list,
     before_erasing,
@@ -45,6 +42,7 @@ from mo_loop.transforms.front.sequence_lowering.shapes import (
     size,
     vector,
 )
+from mo_loop.transforms.vocabulary import Constant, Graph, Value, ops
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import SequenceType
-from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.port_map import Invariant
-from mo_loop.transforms.operands import behind
+from mo_loop.transforms.vocabulary import Constant, Graph, Parameter, Value, behind, ops
 
 
 @dataclass(frozen=True)

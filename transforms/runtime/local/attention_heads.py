@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use, Value
-from mo_loop.graph.shape import is_static, of_declared_sizes
-from mo_loop.ops.base import Constant, Result
+from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.support.reached import reached
 from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor
-from mo_loop.transforms.operands import order_of
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import is_doubled, is_one_element, maximum_rule
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Result, Use, Value, is_static, ops, order_of
 
 BETWEEN = (ops.Elementwise, ops.Reshape)
 """Operations that may be between the products and the softmax."""

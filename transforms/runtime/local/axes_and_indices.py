@@ -8,21 +8,18 @@ from functools import reduce
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, may_be_one, open_symbols
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
-from mo_loop.ops.base import Constant
 from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.signs import is_not_negative
 from mo_loop.ops.slicing import END
-from mo_loop.target import CRASH, NEVER, Gap, Processor
-from mo_loop.transforms.operands import behind
+from mo_loop.target import CRASH, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import drop_dead
 from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Value, behind, ops
 
 
 @rule(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from mo_loop import ops
-from mo_loop.graph import Use, Value
 from mo_loop.graph.dimension import low, now
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.target import CRASH, NEVER, Gap, Processor
-from mo_loop.transforms.operands import order_of
+from mo_loop.target import CRASH, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import is_doubled, maximum_rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Parameter, Result, Use, Value, ops, order_of
 
 FUSED = (ops.Unary, ops.Binary, ops.View)
 """Operations that the runtime may compute as a part of the convolution before them."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.types import ElementType, boolean, i32, i64
-from mo_loop.ops.base import Constant, Identity
-from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor, ReleaseRange
-from mo_loop.transforms.operands import behind
+from mo_loop.target import CRASH, ERROR, NEVER, Processor, ReleaseRange
 from mo_loop.transforms.pattern import any_input, any_of, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import LocalRule, both_orders, is_one_element, is_weights, rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Identity, Node, Value, behind, ops
 
 
 @rule(wrap_type(Identity, any_input(type_matches(boolean))), "`LogicalOr(x, x)`", Gap(
@@ -241,11 +238,7 @@ def _is_widened(value: Value) -> bool:
     return not source.is_float and (to.is_float or source.bits < min(to.bits, 32))
 
 
-@rule(
-    wrap_type(
-        (*_EXCHANGED, ops.FloorMod, ops.Mod, ops.Power), when=lambda y: _is_widened(y.node.operands[1])
-    ),
-)  # fmt: skip
+@rule(wrap_type((*_EXCHANGED, ops.FloorMod, ops.Mod, ops.Power), when=lambda y: _is_widened(y.node.operands[1])))
 def ConvertFirst(node: ops.Binary) -> Node | None:
     """x * Convert(c)  ->  Convert(c) * x    x < Convert(c)  ->  Convert(c) > x    where c has integers or booleans
     x ** Convert(c)  ->  x ** max(Convert(c), Convert(c)), and other operations whose inputs cannot be exchanged

@@ -6,17 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import assume_fixed, is_static, normalise_axis, of_declared_sizes
+from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.types import i64, string
-from mo_loop.ops.base import Constant, Identity, Result
 from mo_loop.target import CRASH, Gap
-from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.predicates import type_matches
 from mo_loop.transforms.replace import drop_dead, move_readers
 from mo_loop.transforms.runtime.local.rule import rule
+from mo_loop.transforms.vocabulary import Constant, Identity, Node, Result, Value, behind, is_static, ops
 
 
 @rule(wrap_type(ops.Concat), "`Broadcast` of a zero to the summed shape", Gap(

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
-from mo_loop.graph.shape import element_count, is_static
+from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import f64
-from mo_loop.ops.base import Constant
 from mo_loop.target import NEVER, Gap, Processor, without_avx512
-from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import (
     OF_WEIGHTS,
@@ -21,15 +17,14 @@ from mo_loop.transforms.runtime.local.rule import (
     is_weights,
     maximum_rule,
 )
+from mo_loop.transforms.vocabulary import Constant, Node, Use, Value, behind, is_static, ops
 
 FUSED = (ops.Binary, ops.Unary, ops.PReLU, ops.Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
 """Operations that the runtime fuses into the operation before, if their other inputs are constants."""
 MOVES = ops.View, ops.Transpose, ops.Convert
 """Operations that may be between a FakeQuantize and a product."""
 
-MOVED = (
-    ops.View, ops.Broadcast, ops.DepthToSpace, ops.Gather, ops.ReverseSequence, ops.SpaceToDepth, ops.Transpose,
-)  # fmt: skip
+MOVED = (ops.View, ops.Broadcast, ops.DepthToSpace, ops.Gather, ops.ReverseSequence, ops.SpaceToDepth, ops.Transpose)
 """Operations that the runtime exchanges with a following one that has one number."""
 
 WHOLE_VECTOR = 16

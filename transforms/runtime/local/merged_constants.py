@@ -7,13 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.types import f16
-from mo_loop.ops.base import Constant
-from mo_loop.target import Gap
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import maximum_rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, ops
 
 FACTORS = (ops.Multiply, ops.Divide)
 ADDENDS = (ops.Add, ops.Subtract)

@@ -6,21 +6,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import high
-from mo_loop.graph.shape import assume_fixed, is_static, normalise_axis, of_declared_sizes
+from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import u2, u4
-from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.slicing import END, FAR
 from mo_loop.target import ERROR, NEVER, Gap, Processor
-from mo_loop.transforms.operands import integers, order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
 from mo_loop.transforms.runtime.inference import may_be_empty
 from mo_loop.transforms.runtime.local.rule import LocalRule, rule
+from mo_loop.transforms.vocabulary import Constant, Node, Parameter, Value, integers, is_static, ops, order_of
 
 
 @rule(

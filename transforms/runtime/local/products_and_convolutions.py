@@ -6,17 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.dimension import low, now
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.ops.base import Constant
 from mo_loop.ops.slicing import FAR
-from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor, ReleaseRange, without_avx512
+from mo_loop.target import CRASH, ERROR, NEVER, Processor, ReleaseRange, without_avx512
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
 from mo_loop.transforms.runtime.local.rule import is_of_rows, maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, is_static, ops
 
 
 def _is_outer_product(value: Value) -> bool:

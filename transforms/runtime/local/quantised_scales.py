@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
-from mo_loop.ops.base import Constant
 from mo_loop.support.reached import reached
-from mo_loop.target import Gap
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, ops
 
 MOVING = (ops.View, ops.Transpose, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
 SUMS = (ops.Add, ops.Subtract)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
-from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Control
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.support.reached import reached
-from mo_loop.target import ERROR, Gap
-from mo_loop.transforms.operands import order_of
+from mo_loop.target import ERROR
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import has_constant_sizes, is_computable
 from mo_loop.transforms.runtime.local.rule import rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Op, Parameter, Value, ops, order_of
 
 READS = (ops.Gather, ops.GatherElements, ops.GatherND)
 """Operations with indices of which the known sizes of the output do not depend on their numbers."""

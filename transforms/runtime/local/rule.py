@@ -14,15 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import element_count
-from mo_loop.ops.base import Constant
-from mo_loop.target import Gap
 from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.pattern import Match, Pattern
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.rewrite import MatcherPass
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, ops
 
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
