@@ -194,6 +194,18 @@ class FunctionPass:
             config.record(Explanation(self.name, node.path, outcome, reason, depth, node.origin))
 
 
+class NodePass(FunctionPass):
+    """each node of `kinds`  ->  the node after `change`"""
+
+    def change(self, node: Any) -> str:
+        """Change one candidate; returns the reason why it stays as it is, or nothing."""
+        raise NotImplementedError
+
+    def rewrite(self, node: Node) -> bool:
+        reason = self.change(node)
+        return self.refuse(node, reason) if reason else self.accept(node)
+
+
 def argument(default: Any, kind: type) -> Any:
     """A field of a pass that is a dataclass, which `--transform Pass[name=value]` sets to a value of type `kind`."""
     made = default if callable(default) else lambda: default
@@ -208,6 +220,13 @@ def pass_with(base: type[P], method: str, **members: Any) -> Callable[[Callable[
         return type(function.__name__, (base,), {**members, **own})
 
     return made
+
+
+def node_pass(
+    kinds: tuple[type[Node], ...], instead: str = "", *avoids: Gap, bodies: str = "first"
+) -> Callable[[Callable[[Any], str]], type[NodePass]]:
+    """A decorator: the NodePass whose `change` is a function, with the name of the function."""
+    return pass_with(NodePass, "change", kinds=kinds, instead=instead, avoids=avoids, bodies=bodies)
 
 
 def blamed(error: Exception, each: FunctionPass) -> MoLoopError:

@@ -10,10 +10,10 @@ from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.target import Gap
-from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass, node_pass
 from mo_loop.transforms.operands import behind, integers, order_of
 
 __all__ = (
     "Constant", "FunctionPass", "Gap", "Graph", "Identity", "Node", "Op", "Parameter", "Result", "Use", "Value",
-    "behind", "integers", "is_static", "ops", "order_of",
+    "behind", "integers", "is_static", "node_pass", "ops", "order_of",
 )  # fmt: skip

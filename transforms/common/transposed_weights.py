@@ -9,35 +9,32 @@ from mo_loop.graph.tensor import SAMPLE, ArrayTensor, DeferredTensor, FileTensor
 from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import bf16, f16, f32
 from mo_loop.transforms.replace import drop_dead
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Use, Value, ops
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Use, Value, node_pass, ops
 
 
-class TransposeMatMul(FunctionPass):
+@node_pass((ops.Transpose,))
+def TransposeMatMul(node: ops.Transpose) -> str:
     """MatMul(x, Transpose(w))  ->  MatMul(x, w) {transpose_b}, where w is constant and its last two axes change places
 
     The .bin holds the weights as the model has them, and the runtime does not transpose them while it compiles. w may
     be converted, dequantised or reshaped.
     """
-
-    kinds = (ops.Transpose,)
-
-    def rewrite(self, node: ops.Transpose) -> bool:
-        weights, order = node.inputs
-        assert weights is not None
-        if not _is_constant(weights):
-            return self.refuse(node, "its input is not constant")
-        axes = None if order is None else order.type.integers
-        rank = weights.rank
-        if axes is None or rank is None or tuple(axes) != (*range(rank - 2), rank - 1, rank - 2):
-            return self.refuse(node, "it does not exchange the last two axes")
-        products = [use.node for use in node.output.uses if use.port == 1 and isinstance(use.node, ops.MatMul)]
-        if not products:
-            return self.refuse(node, "no MatMul has it as second input")
-        for product in products:
-            product.graph.set_input(product, 1, weights)
-            product.transpose_b = not product.transpose_b
-        drop_dead([node])
-        return self.accept(node)
+    weights, order = node.inputs
+    assert weights is not None
+    if not _is_constant(weights):
+        return "its input is not constant"
+    axes = None if order is None else order.type.integers
+    rank = weights.rank
+    if axes is None or rank is None or tuple(axes) != (*range(rank - 2), rank - 1, rank - 2):
+        return "it does not exchange the last two axes"
+    products = [use.node for use in node.output.uses if use.port == 1 and isinstance(use.node, ops.MatMul)]
+    if not products:
+        return "no MatMul has it as second input"
+    for product in products:
+        product.graph.set_input(product, 1, weights)
+        product.transpose_b = not product.transpose_b
+    drop_dead([node])
+    return ""
 
 
 def _is_constant(value: Value) -> bool:

@@ -15,42 +15,40 @@ from mo_loop.ops.lengths import Length, dimension, joined
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Selected
 from mo_loop.transforms.front.sequence_lowering.shapes import joined as concatenated
 from mo_loop.transforms.front.sequence_lowering.shapes import merged
+from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import drop_dead, replace_output
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, is_static, ops
 
 
-class AppendBehindIf(FunctionPass):
+@node_pass((If,))
+def AppendBehindIf(node: If) -> str:
     """y = If(c, then: Concat(x, a), else: x)  ->  Concat(x, If(c, then: a, else: nothing))
 
     Both sides copy x once, but the If then returns small tensors, of static shapes in most cases, and needs no x.
     """
-
-    kinds = (If,)
-
-    def rewrite(self, node: If) -> bool:
-        changed = False
-        for number, entry in enumerate(node.output_map):
-            axis = _branch_axis(entry)
-            start = None if axis is None else _common_start(node, entry)
-            if axis is None or start is None:
-                continue
-            pieces = [_branch_piece(each.value, axis) for each in (entry.then, entry.else_)]
-            kind = next(piece for piece in pieces if piece is not None)
-            if not _is_known_beside(kind, axis):
-                continue
-            results = [
-                Result(_empty_piece(kind, axis, old.graph) if piece is None else piece)
-                for piece, old in zip(pieces, (entry.then, entry.else_), strict=True)
-            ]
-            maps = list(node.output_map)
-            maps[number] = Selected(*results)
-            node.output_map = tuple(maps)
-            node.graph.validate_node(node)
-            output = node.outputs[number]
-            replace_output(output, ops.Concat(start, output, axis=axis).output)
-            _remove_unused(node, entry)
-            changed = True
-        return self.accept(node) if changed else self.refuse(node, "no output is an input that a branch appends to")
+    changed = False
+    for number, entry in enumerate(node.output_map):
+        axis = _branch_axis(entry)
+        start = None if axis is None else _common_start(node, entry)
+        if axis is None or start is None:
+            continue
+        pieces = [_branch_piece(each.value, axis) for each in (entry.then, entry.else_)]
+        kind = next(piece for piece in pieces if piece is not None)
+        if not _is_known_beside(kind, axis):
+            continue
+        results = [
+            Result(_empty_piece(kind, axis, old.graph) if piece is None else piece)
+            for piece, old in zip(pieces, (entry.then, entry.else_), strict=True)
+        ]
+        maps = list(node.output_map)
+        maps[number] = Selected(*results)
+        node.output_map = tuple(maps)
+        node.graph.validate_node(node)
+        output = node.outputs[number]
+        replace_output(output, ops.Concat(start, output, axis=axis).output)
+        _remove_unused(node, entry)
+        changed = True
+    return "" if changed else "no output is an input that a branch appends to"
 
 
 def _branch_axis(entry: Selected) -> int | None:

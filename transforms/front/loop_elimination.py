@@ -15,42 +15,36 @@ from mo_loop.ops.sequences import OptionalGetElement
 from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512
 from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, invariant_behind, take_branch
 from mo_loop.transforms.replace import drop_dead, replace_node, replace_output
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Parameter, Result, Value, ops
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Parameter, Result, Value, node_pass, ops
 
 
-class EliminateEmptyLoops(FunctionPass):
+@node_pass(
+    (Iteration,), "the initial values, and empty constants",
+    Gap(
+        "trip-count-of-zero", "a constant trip count of 0 crashes the process, or returns old values", severity=CRASH,
+        on=without_avx512(ReleaseRange(until="2026.3.1")),
+    ),
+    Gap("condition-of-false", "a constant condition that is false does not compile", severity=ERROR),
+    bodies="last",
+)  # fmt: skip
+def EliminateEmptyLoops(node: Iteration) -> str:
     """a loop of 0 iterations  ->  its initial values, and empty tensors for its concatenated outputs"""
-
-    instead = "the initial values, and empty constants"
-    avoids = (
-        Gap(
-            "trip-count-of-zero", "a constant trip count of 0 crashes the process, or returns old values",
-            severity=CRASH, on=without_avx512(ReleaseRange(until="2026.3.1")),
-        ),
-        Gap("condition-of-false", "a constant condition that is false does not compile", severity=ERROR),
-    )  # fmt: skip
-
-    bodies = "last"
-
-    kinds = (Iteration,)
-
-    def rewrite(self, node: Iteration) -> bool:
-        if node.count != 0:
-            return self.refuse(node, "it may run at least once")
-        if any(output.type is UNKNOWN for output in node.outputs):
-            return self.refuse(node, "its body reads an element of an empty sequence")
-        initial: dict[object, Value] = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
-        for entry, output in zip(node.output_map, node.outputs, strict=True):
-            value = initial.get(entry.result) if isinstance(entry, Final) else None
-            if value is None:
-                declared = (entry.declared if isinstance(entry, Concatenated) else ()) or (0,) * output.type.rank
-                pairs = zip(output.type.dims, declared, strict=True)
-                shape = tuple(dim if isinstance(dim, int) else max(size, 0) for dim, size in pairs)
-                empty = ArrayTensor(np.zeros(shape, output.dtype.numpy), output.dtype)
-                value = Constant(empty, graph=node.graph).output
-            replace_output(output, value)
-        node.graph.remove(node)
-        return self.accept(node)
+    if node.count != 0:
+        return "it may run at least once"
+    if any(output.type is UNKNOWN for output in node.outputs):
+        return "its body reads an element of an empty sequence"
+    initial: dict[object, Value] = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        value = initial.get(entry.result) if isinstance(entry, Final) else None
+        if value is None:
+            declared = (entry.declared if isinstance(entry, Concatenated) else ()) or (0,) * output.type.rank
+            pairs = zip(output.type.dims, declared, strict=True)
+            shape = tuple(dim if isinstance(dim, int) else max(size, 0) for dim, size in pairs)
+            empty = ArrayTensor(np.zeros(shape, output.dtype.numpy), output.dtype)
+            value = Constant(empty, graph=node.graph).output
+        replace_output(output, value)
+    node.graph.remove(node)
+    return ""
 
 
 READING = (ops.SequenceAt, ops.ConcatFromSequence, OptionalGetElement)
@@ -162,54 +156,44 @@ class EliminateUnusedPorts(FunctionPass):
         return (graph.sweep() > 0) or changed
 
 
-class EliminateLoopInputsOutputs(FunctionPass):
+@node_pass((Iteration,))
+def EliminateLoopInputsOutputs(node: Iteration) -> str:
     """state' = state  ->  an invariant input; readers of its final value read its initial value"""
-
-    kinds = (Iteration,)
-
-    def rewrite(self, node: Iteration) -> bool:
-        constant = {
-            entry.result: value
-            for entry, value in node.fed
-            if isinstance(entry, Merged) and entry.result.value is entry.parameter.output
-        }
-        if not constant:
-            return self.refuse(node, "every state changes")
-        node.input_map = tuple(
-            Invariant(entry.parameter) if isinstance(entry, Merged) and entry.result in constant else entry
-            for entry in node.input_map
-        )
-        for entry, output in zip(node.output_map, node.outputs, strict=True):
-            if isinstance(entry, Final) and entry.result in constant:
-                replace_output(output, constant[entry.result])
-        return self.accept(node)
+    constant = {
+        entry.result: value
+        for entry, value in node.fed
+        if isinstance(entry, Merged) and entry.result.value is entry.parameter.output
+    }
+    if not constant:
+        return "every state changes"
+    node.input_map = tuple(
+        Invariant(entry.parameter) if isinstance(entry, Merged) and entry.result in constant else entry
+        for entry in node.input_map
+    )
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        if isinstance(entry, Final) and entry.result in constant:
+            replace_output(output, constant[entry.result])
+    return ""
 
 
-class EliminateInvariantOutputs(FunctionPass):
+@node_pass((Iteration,), "the tensor itself, outside", Gap(
+    "invariant-result-reversed",
+    "a final value that is a captured tensor fails if another output is concatenated in reverse", severity=ERROR,
+))  # fmt: skip
+def EliminateInvariantOutputs(node: Iteration) -> str:
     """the final value of an invariant input, at least one iteration  ->  the outer tensor itself
 
     The runtime does the same and rebuilds the loop for it. That fails if an output is concatenated in reverse.
     """
-
-    instead = "the tensor itself, outside"
-    avoids = (Gap(
-        "invariant-result-reversed",
-        "a final value that is a captured tensor fails if another output is concatenated in reverse",
-        severity=ERROR,
-    ),)  # fmt: skip
-
-    kinds = (Iteration,)
-
-    def rewrite(self, node: Iteration) -> bool:
-        if low(node.count) < 1:
-            return self.refuse(node, "it may run zero times")
-        changed = False
-        for entry, output in zip(node.output_map, node.outputs, strict=True):
-            value = invariant_behind(node, entry) if isinstance(entry, Final) and output.is_used else None
-            if value is not None:
-                replace_output(output, value)
-                changed = True
-        return self.accept(node) if changed else self.refuse(node, "no final value is an invariant input")
+    if low(node.count) < 1:
+        return "it may run zero times"
+    changed = False
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        value = invariant_behind(node, entry) if isinstance(entry, Final) and output.is_used else None
+        if value is not None:
+            replace_output(output, value)
+            changed = True
+    return "" if changed else "no final value is an invariant input"
 
 
 _INPUT_RANK = {Merged: 0, Sliced: 1, Invariant: 2}

@@ -8,10 +8,11 @@ from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
 from mo_loop.transforms.port_maps import ENDLESS, drop_unused_inputs
 from mo_loop.transforms.total_operations import is_total
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Node, Op, Parameter, Result, Use, Value, ops
+from mo_loop.transforms.vocabulary import Constant, Node, Op, Parameter, Result, Use, Value, node_pass, ops
 
 
-class WhileLoopToCountedLoop(FunctionPass):
+@node_pass((Loop,), bodies="last")
+def WhileLoopToCountedLoop(node: Loop) -> str:
     """j = a; while j < n: ...; j = j + 1  ->  for i in range(n - a): j = i + a
 
     Requires that a is a known integer, n is invariant, no other condition ends the loop, and the execution condition is
@@ -19,34 +20,28 @@ class WhileLoopToCountedLoop(FunctionPass):
     dimension, because floats are exact integers only up to 2^24. Readers of j read the iteration number instead, so
     that later passes recognise slices.
     """
-
-    bodies = "last"
-
-    kinds = (Loop,)
-
-    def rewrite(self, node: Loop) -> bool:
-        trip, go = node.inputs[0], node.inputs[1]
-        assert trip is not None and go is not None
-        if node.continues_always:
-            return self.refuse(node, "its condition is always true")
-        parts = _parts(node.condition.value)
-        limits = [_limit_of_iteration(node, each) for each in parts]
-        counted = [_counted(node, part) for part, known in zip(parts, limits, strict=True) if known is None]
-        if not counted or None in counted:
-            return self.refuse(node, "its condition is not a conjunction of counters below invariant limits")
-        (entry, start, limit), *others = [each for each in counted if each is not None]
-        ends = [(other_limit, other_start) for _, other_start, other_limit in others]
-        ends += [(each, 0) for each in limits if each is not None]  # i + 1 < n says that i < n
-        if not all(_is_same(limit, start, *each) for each in ends):
-            return self.refuse(node, "its counters are not proven to reach their limits in the same iteration")
-        if not _begins_below_limit(go, start, limit):
-            return self.refuse(node, "its execution condition is not proven to be the same comparison")
-        if not _is_endless_or(trip, _sum(limit, -start)):
-            return self.refuse(node, "its trip count may end it earlier")
-        for counter, first, _ in [(entry, start, limit), *others]:
-            _read_iteration(node, counter, first)
-        _count(node, start, limit)
-        return self.accept(node)
+    trip, go = node.inputs[0], node.inputs[1]
+    assert trip is not None and go is not None
+    if node.continues_always:
+        return "its condition is always true"
+    parts = _parts(node.condition.value)
+    limits = [_limit_of_iteration(node, each) for each in parts]
+    counted = [_counted(node, part) for part, known in zip(parts, limits, strict=True) if known is None]
+    if not counted or None in counted:
+        return "its condition is not a conjunction of counters below invariant limits"
+    (entry, start, limit), *others = [each for each in counted if each is not None]
+    ends = [(other_limit, other_start) for _, other_start, other_limit in others]
+    ends += [(each, 0) for each in limits if each is not None]  # i + 1 < n says that i < n
+    if not all(_is_same(limit, start, *each) for each in ends):
+        return "its counters are not proven to reach their limits in the same iteration"
+    if not _begins_below_limit(go, start, limit):
+        return "its execution condition is not proven to be the same comparison"
+    if not _is_endless_or(trip, _sum(limit, -start)):
+        return "its trip count may end it earlier"
+    for counter, first, _ in [(entry, start, limit), *others]:
+        _read_iteration(node, counter, first)
+    _count(node, start, limit)
+    return ""
 
 
 def _parts(condition: Value) -> list[Value]:
@@ -203,7 +198,8 @@ ENLARGE = (ops.Broadcast, ops.Tile)
 """Operations that are cheap and have large results."""
 
 
-class HoistInvariants(FunctionPass):
+@node_pass((Iteration,))
+def HoistInvariants(node: Iteration) -> str:
     """body(s, v): s + f(v), where v is invariant  ->  w = f(v) before the loop; body(s, w): s + w
 
     Nodes that depend only on invariant inputs and constants are computed before the loop; the result becomes an
@@ -217,16 +213,12 @@ class HoistInvariants(FunctionPass):
     Some nodes are not moved as the last ones before the body, because that would save nothing: Broadcast and Tile,
     arithmetic on shapes (inference uses their values in the body), and values that leave the body directly.
     """
-
-    kinds = (Iteration,)
-
-    def rewrite(self, node: Iteration) -> bool:
-        moved = _invariant_nodes(node)
-        border = _border(moved)
-        if not border:
-            return self.refuse(node, "no node that could be moved out of the body is invariant")
-        _move(node, moved, border)
-        return self.accept(node)
+    moved = _invariant_nodes(node)
+    border = _border(moved)
+    if not border:
+        return "no node that could be moved out of the body is invariant"
+    _move(node, moved, border)
+    return ""
 
 
 def _invariant_nodes(node: Iteration) -> dict[Node, bool]:

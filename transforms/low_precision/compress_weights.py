@@ -15,23 +15,18 @@ from mo_loop.transforms.low_precision.saturation import (
 from mo_loop.transforms.low_precision.weights import StoredWeights, is_weights
 from mo_loop.transforms.port_maps import push_inputs
 from mo_loop.transforms.replace import drop_dead, insert_before, move_readers, replace_output
-from mo_loop.transforms.vocabulary import FunctionPass, Graph, Node, Parameter, Result, Use, Value, ops
+from mo_loop.transforms.vocabulary import FunctionPass, Graph, Node, Parameter, Result, Use, Value, node_pass, ops
 
 
-class PushWeightsToSubgraph(FunctionPass):
+@node_pass((Control,), bodies="last")
+def PushWeightsToSubgraph(node: Control) -> str:
     """an invariant input that is Dequantize(Constant)  ->  the same nodes in the body
 
     The runtime recognises compressed weights only in the graph that reads them; outside they would be expanded.
     """
-
-    bodies = "last"
-
-    kinds = (Control,)
-
-    def rewrite(self, node: Control) -> bool:
-        if not push_inputs(node, is_weights, _dequantise_inside):
-            return self.refuse(node, "no invariant input is a dequantised constant")
-        return self.accept(node)
+    if not push_inputs(node, is_weights, _dequantise_inside):
+        return "no invariant input is a dequantised constant"
+    return ""
 
 
 def _dequantise_inside(parameter: Parameter, value: Value) -> None:

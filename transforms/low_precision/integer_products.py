@@ -17,7 +17,7 @@ from mo_loop.graph.types import f32, i8, i32
 from mo_loop.ops.exact import centred, centred_weights, extremes, quotient
 from mo_loop.ops.quantization import limits, spread
 from mo_loop.transforms.replace import drop_dead, replace_output
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Value, ops
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Value, node_pass, ops
 
 EXACT_FORM = 3
 """The input of a Quantize that has the exact form of its numbers."""
@@ -72,7 +72,8 @@ ROWS_APART = 16
 """At most one of so many rows of the weights is multiplied apart; with more, a product in f32 is as fast."""
 
 
-class IntegerMatMulToFakeQuantize(FunctionPass):
+@node_pass((ops.IntegerMatMul,))
+def IntegerMatMulToFakeQuantize(node: ops.IntegerMatMul) -> str:
     """Convert(IntegerMatMul(q, w, zero))  ->  MatMul(FakeQuantize(Round(x / scale) + zero), w) - zero * sums
 
     where q, scale and zero come from DynamicQuantize(x), and `sums` are the sums of the columns of w. The range of the
@@ -85,34 +86,30 @@ class IntegerMatMulToFakeQuantize(FunctionPass):
 
         MatMul(q, w)  ->  MatMul(q, limited w) + MatMul(Gather(q, rows), w[rows] - limited w[rows])
     """
-
-    kinds = (ops.IntegerMatMul,)
-
-    def rewrite(self, node: ops.IntegerMatMul) -> bool:
-        a, b, a_zero, b_zero = (*node.inputs, None, None)[:4]
-        assert a is not None and b is not None
-        if not isinstance(a.node, ops.DynamicQuantize) or a_zero is not a.node.outputs[2]:
-            return self.refuse(node, "its first input is not quantised dynamically in this graph")
-        if a.rank is None or a.rank < 2:
-            return self.refuse(node, "the rank of its first input is 1, or not known")
-        weights = _weights(b, b_zero)
-        if weights is None:
-            return self.refuse(node, "its weights minus their zero points are not a constant matrix of 8 bits")
-        if not is_read_as_float(node.output):
-            return self.refuse(node, "its integers are read")
-        array = weights.array
-        limited = limited_to_pairs(array)
-        rows = np.flatnonzero((limited != array).any(1))
-        if len(rows) * ROWS_APART > len(array):
-            return self.refuse(node, "sums of two products could exceed 16 bits")
-        narrow = Constant(limited, graph=node.graph, name=weights.name) if len(rows) else weights
-        result = _product(a.node, narrow, rows, array[rows] - limited[rows])
-        readers = [use.node for use in node.output.uses]
-        for each in readers:
-            kind = each.destination_type
-            replace_output(each.output, result if kind is f32 else ops.Convert(result, destination_type=kind).output)
-        drop_dead(readers)
-        return self.accept(node)
+    a, b, a_zero, b_zero = (*node.inputs, None, None)[:4]
+    assert a is not None and b is not None
+    if not isinstance(a.node, ops.DynamicQuantize) or a_zero is not a.node.outputs[2]:
+        return "its first input is not quantised dynamically in this graph"
+    if a.rank is None or a.rank < 2:
+        return "the rank of its first input is 1, or not known"
+    weights = _weights(b, b_zero)
+    if weights is None:
+        return "its weights minus their zero points are not a constant matrix of 8 bits"
+    if not is_read_as_float(node.output):
+        return "its integers are read"
+    array = weights.array
+    limited = limited_to_pairs(array)
+    rows = np.flatnonzero((limited != array).any(1))
+    if len(rows) * ROWS_APART > len(array):
+        return "sums of two products could exceed 16 bits"
+    narrow = Constant(limited, graph=node.graph, name=weights.name) if len(rows) else weights
+    result = _product(a.node, narrow, rows, array[rows] - limited[rows])
+    readers = [use.node for use in node.output.uses]
+    for each in readers:
+        kind = each.destination_type
+        replace_output(each.output, result if kind is f32 else ops.Convert(result, destination_type=kind).output)
+    drop_dead(readers)
+    return ""
 
 
 def limited_to_pairs(weights: Array) -> Array:

@@ -13,6 +13,7 @@ from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, i64, u
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.target import CRASH, Gap
+from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.predicates import consumed_only_by
 from mo_loop.transforms.replace import drop_dead, insert_after, move_readers, replace_output
 from mo_loop.transforms.runtime.barriers import size_of
@@ -227,45 +228,39 @@ CONCERNED = (f32, f16, bf16, f64, boolean, u8)
 """Element types whose tensors the runtime copies by that division; integers of other types are copied otherwise."""
 
 
-class AddLeadingDimension(FunctionPass):
+@node_pass((Iteration,), "`Unsqueeze` outside and `Squeeze` in the body", Gap(
+    "copied-zero-by-ones",
+    "a tensor of floats or booleans that a loop copies into its body, or out of it, crashes the process if its first "
+    "dimension is 0 and all others are 1", severity=CRASH, until="2025.2.0",
+))  # fmt: skip
+def AddLeadingDimension(node: Iteration) -> str:
     """x : [N]  ->  Unsqueeze(x, 0) outside, Squeeze in the body; the same for states and final values
 
     The runtime divides by the first dimension of a tensor that it copies. A slice has another first dimension if it is
     cut along the first axis, and concatenated outputs are not copied in this way.
     """
-
-    instead = "`Unsqueeze` outside and `Squeeze` in the body"
-    avoids = (Gap(
-        "copied-zero-by-ones",
-        "a tensor of floats or booleans that a loop copies into its body, or out of it, crashes the process if "
-        "its first dimension is 0 and all others are 1", severity=CRASH, until="2025.2.0",
-    ),)  # fmt: skip
-
-    kinds = (Iteration,)
-
-    def rewrite(self, node: Iteration) -> bool:
-        inputs = [number for number, entry in enumerate(node.input_map) if _is_concerned(_inner(entry))]
-        states = {entry.result for entry in node.back_edges if _is_concerned(entry.parameter.output)}
-        fed_back = {entry.result for entry in node.back_edges}
-        results = states | {
-            entry.result for entry in node.output_map
-            if isinstance(entry, Final) and entry.result not in fed_back and _is_concerned(entry.result.value)
-        }  # fmt: skip
-        if not inputs and not results:
-            return self.refuse(node, "its ports have other shapes or element types")
-        for number in inputs:
-            _add_outside(node, number)
-            _remove_inside(node.input_map[number].parameter)
-        readers = {
-            output: output.uses for entry, output in zip(node.output_map, node.outputs, strict=True)
-            if isinstance(entry, Final) and entry.result in results
-        }  # fmt: skip
-        _add_inside(node, results)
-        node.graph.validate_node(node)
-        for output, uses in readers.items():
-            if uses:
-                move_readers(output, ops.Squeeze(output, [0]).output, uses)
-        return self.accept(node)
+    inputs = [number for number, entry in enumerate(node.input_map) if _is_concerned(_inner(entry))]
+    states = {entry.result for entry in node.back_edges if _is_concerned(entry.parameter.output)}
+    fed_back = {entry.result for entry in node.back_edges}
+    results = states | {
+        entry.result for entry in node.output_map
+        if isinstance(entry, Final) and entry.result not in fed_back and _is_concerned(entry.result.value)
+    }  # fmt: skip
+    if not inputs and not results:
+        return "its ports have other shapes or element types"
+    for number in inputs:
+        _add_outside(node, number)
+        _remove_inside(node.input_map[number].parameter)
+    readers = {
+        output: output.uses for entry, output in zip(node.output_map, node.outputs, strict=True)
+        if isinstance(entry, Final) and entry.result in results
+    }  # fmt: skip
+    _add_inside(node, results)
+    node.graph.validate_node(node)
+    for output, uses in readers.items():
+        if uses:
+            move_readers(output, ops.Squeeze(output, [0]).output, uses)
+    return ""
 
 
 def _is_concerned(value: Value | None) -> bool:

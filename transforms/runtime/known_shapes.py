@@ -10,6 +10,7 @@ from mo_loop.graph.dimension import Dimension, high, low
 from mo_loop.graph.types import string
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Selected
+from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.runtime.barriers import pattern, reshaped
 from mo_loop.transforms.runtime.inference import has_constant_sizes, is_inferred
@@ -70,32 +71,26 @@ def _has_hidden_size(node: Node) -> bool:
     return any(isinstance(dim, int) for dim in shape)
 
 
-class InsertStaticShapes(FunctionPass):
+@node_pass((ops.Concat, ops.Slice), "`Reshape` to the size", Gap(
+    "differences-of-symbols",
+    "a size that follows from differences of symbols is not inferred: forms for static shapes do not help then",
+))  # fmt: skip
+def InsertStaticShapes(node: Node) -> str:
     """Concat(x[:p], x[p + 1:]) of x : [3]  ->  Reshape(Concat(...), [2])
 
     Differences of symbols prove the size of such a Concat or Slice; the runtime only knows bounds. The passes that
     search dynamic shapes would not recognise shapes that are dynamic to the runtime.
     """
-
-    instead = "`Reshape` to the size"
-    avoids = (Gap(
-        "differences-of-symbols",
-        "a size that follows from differences of symbols is not inferred: forms for static shapes do not help then",
-    ),)  # fmt: skip
-
-    kinds = (ops.Concat, ops.Slice)
-
-    def rewrite(self, node: Node) -> bool:
-        output = node.output
-        readers = [use for use in output.uses if not has_constant_sizes(use.node)]
-        if not is_static(output.shape) or output.dtype is string or not _is_open(node):
-            return self.refuse(node, "its shape is unknown, or the runtime infers it from its inputs")
-        if is_cut(node):
-            return self.refuse(node, "it has no elements if its loop did not run")
-        if not readers:
-            return self.refuse(node, "all its readers are Reshapes to constant shapes")
-        move_readers(output, ops.Reshape(output, list(output.type.dims)).output, readers)
-        return self.accept(node)
+    output = node.output
+    readers = [use for use in output.uses if not has_constant_sizes(use.node)]
+    if not is_static(output.shape) or output.dtype is string or not _is_open(node):
+        return "its shape is unknown, or the runtime infers it from its inputs"
+    if is_cut(node):
+        return "it has no elements if its loop did not run"
+    if not readers:
+        return "all its readers are Reshapes to constant shapes"
+    move_readers(output, ops.Reshape(output, list(output.type.dims)).output, readers)
+    return ""
 
 
 def _is_open(node: Node) -> bool:
@@ -110,52 +105,45 @@ PADDING = 2
 """Elements that are appended: one would be the shape [1, 1] for both branches if they return no elements."""
 
 
-class DistinguishBranchShapes(FunctionPass):
+@node_pass((If,), "`[1, size]` from one branch, `[size, 1]` from the other, reshaped outside", Gap(
+    "if-output-of-same-shape",
+    "an output of dynamic shape is not copied if the other branch has given it the same shape before", until="2026.1.0",
+))  # fmt: skip
+def DistinguishBranchShapes(node: If) -> str:
     """y = If(c, then: a : [?,3], else: b : [?,3])  ->  Reshape(If(c, then: a as [?,1], else: b), [-1,3])
 
     One branch returns a size of 1 where that of the other one is never 1. If any size may be 1, one branch returns
     [1, size + 2] and the other one [size + 2, 1]; a Slice removes the additional elements. If more than one dimension
     is unknown, the shape is an output too. A Result of static shape is always copied.
     """
-
-    instead = "`[1, size]` from one branch, `[size, 1]` from the other, reshaped outside"
-    avoids = (Gap(
-        "if-output-of-same-shape",
-        "an output of dynamic shape is not copied if the other branch has given it the same shape before",
-        until="2026.1.0",
-    ),)  # fmt: skip
-
-    kinds = (If,)
-
-    def rewrite(self, node: If) -> bool:
-        lossy = [entry for entry in node.output_map if _may_be_lost(entry)]
-        if not lossy:
-            return self.refuse(node, "no output has the same dynamic shape in both branches")
-        entries: list[Selected] = []
-        for entry, output in zip(node.output_map, node.outputs, strict=True):
-            entries += _distinguished(entry, output) if entry in lossy else [entry]
-        # Of one output, the node that restores the shape has the name.
-        new = ops.If(
-            *node.inputs, graph=node.graph, name="" if len(node.outputs) == len(lossy) == 1 else node.name,
-            then_body=node.then_body, else_body=node.else_body, input_map=node.input_map, output_map=tuple(entries),
-        )  # fmt: skip
-        new.rt_info.update(node.rt_info)
-        outputs = iter(new.outputs)
-        for entry, old in zip(node.output_map, node.outputs, strict=True):
-            value = next(outputs)
-            if entry in lossy:
-                value = _without_padding(value) if _longer_axis(entry) is None else value
-                value = reshaped(value, old.type.dims, lambda: next(outputs))
-            names = old.names
-            replace_output(old, value)
-            if names and entry in lossy and len(node.outputs) > 1:  # the name of the node means all of its outputs
-                value.node.name = names[0]
-        node.graph.remove(node)
-        kept = set(_results(entries))
-        for result in dict.fromkeys(_results(lossy)):
-            if result not in kept:
-                result.graph.remove(result)
-        return self.accept(node)
+    lossy = [entry for entry in node.output_map if _may_be_lost(entry)]
+    if not lossy:
+        return "no output has the same dynamic shape in both branches"
+    entries: list[Selected] = []
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        entries += _distinguished(entry, output) if entry in lossy else [entry]
+    # Of one output, the node that restores the shape has the name.
+    new = ops.If(
+        *node.inputs, graph=node.graph, name="" if len(node.outputs) == len(lossy) == 1 else node.name,
+        then_body=node.then_body, else_body=node.else_body, input_map=node.input_map, output_map=tuple(entries),
+    )  # fmt: skip
+    new.rt_info.update(node.rt_info)
+    outputs = iter(new.outputs)
+    for entry, old in zip(node.output_map, node.outputs, strict=True):
+        value = next(outputs)
+        if entry in lossy:
+            value = _without_padding(value) if _longer_axis(entry) is None else value
+            value = reshaped(value, old.type.dims, lambda: next(outputs))
+        names = old.names
+        replace_output(old, value)
+        if names and entry in lossy and len(node.outputs) > 1:  # the name of the node means all of its outputs
+            value.node.name = names[0]
+    node.graph.remove(node)
+    kept = set(_results(entries))
+    for result in dict.fromkeys(_results(lossy)):
+        if result not in kept:
+            result.graph.remove(result)
+    return ""
 
 
 def _may_be_lost(entry: Selected) -> bool:

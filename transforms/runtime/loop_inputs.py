@@ -9,6 +9,7 @@ from mo_loop.graph.types import boolean
 from mo_loop.ops.control import Control, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Invariant, Sliced
 from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512
+from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.port_maps import (
     drop_unused_inputs,
     keep_inputs,
@@ -23,29 +24,25 @@ from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Op, Parameter, Value, is_static, ops
 
 
-class PushConstantToSubgraph(FunctionPass):
+@node_pass(
+    (Control,), "a copy of the constant in the bodies",
+    Gap(
+        "constant-input-of-if",
+        "a constant that is an input of If, Loop or TensorIterator, and is read elsewhere, crashes the process",
+        severity=CRASH, since="2026.2.1",
+    ),
+    bodies="last",
+)  # fmt: skip
+def PushConstantToSubgraph(node: Control) -> str:
     """an invariant input that is a Constant  ->  the same Constant in the body
 
     The runtime crashes on some models that pass constants as inputs of a control-flow operation. Axes and shapes are
     also easier to see where they are used. The file holds the data once in any case. Outer graphs come first, so one
     run moves a constant through all levels.
     """
-
-    instead = "a copy of the constant in the bodies"
-    avoids = (Gap(
-        "constant-input-of-if",
-        "a constant that is an input of If, Loop or TensorIterator, and is read elsewhere, crashes the process",
-        severity=CRASH, since="2026.2.1",
-    ),)  # fmt: skip
-
-    bodies = "last"
-
-    kinds = (Control,)
-
-    def rewrite(self, node: Control) -> bool:
-        if not push_inputs(node, lambda value: isinstance(value.node, Constant), _copy_inside):
-            return self.refuse(node, "no invariant input is a Constant")
-        return self.accept(node)
+    if not push_inputs(node, lambda value: isinstance(value.node, Constant), _copy_inside):
+        return "no invariant input is a Constant"
+    return ""
 
 
 def _copy_inside(parameter: Parameter, value: Value) -> None:
@@ -216,30 +213,24 @@ def _is_static(node: Loop) -> bool:
     return all(is_static(output.shape) for each in (node, *inner) for output in each.outputs)
 
 
-class ReverseBehindLoops(FunctionPass):
+@node_pass((Loop,), "the order of the steps, and a `Slice` with a step of -1 after the loop", Gap(
+    "reversed-output-of-sizes",
+    "a `Loop` with an output in reverse order does not compile if the sizes of an input follow from those of others, "
+    "and its numbers are not read", severity=ERROR, since="2025.4.1",
+))  # fmt: skip
+def ReverseBehindLoops(node: Loop) -> str:
     """Y[n - 1 - i] = f(shape(x)) for each step i  ->  Z[i] = f(shape(x)); Y = Z[::-1]
 
     Where the same size is read in another place, x is an input that the runtime removes.
     """
-
-    instead = "the order of the steps, and a `Slice` with a step of -1 after the loop"
-    avoids = (Gap(
-        "reversed-output-of-sizes",
-        "a `Loop` with an output in reverse order does not compile if the sizes of an input follow from those of "
-        "others, and its numbers are not read", severity=ERROR, since="2025.4.1",
-    ),)  # fmt: skip
-
-    kinds = (Loop,)
-
-    def rewrite(self, node: Loop) -> bool:
-        entries = list(node.output_map)
-        turned = [entry for entry in entries if isinstance(entry, Concatenated) and entry.stride == -1]
-        if not turned or not reads_only_sizes(node):
-            return self.refuse(node, "no output is reversed, or the numbers of all inputs are read")
-        for place, (entry, output) in enumerate(zip(node.output_map, node.outputs, strict=True)):
-            if entry in turned:
-                entries[place] = replace(entry, start=0, end=-1, stride=1)
-                readers = output.uses
-                move_readers(output, reversed_along(output, entry.axis), readers)
-        node.output_map = tuple(entries)
-        return self.accept(node)
+    entries = list(node.output_map)
+    turned = [entry for entry in entries if isinstance(entry, Concatenated) and entry.stride == -1]
+    if not turned or not reads_only_sizes(node):
+        return "no output is reversed, or the numbers of all inputs are read"
+    for place, (entry, output) in enumerate(zip(node.output_map, node.outputs, strict=True)):
+        if entry in turned:
+            entries[place] = replace(entry, start=0, end=-1, stride=1)
+            readers = output.uses
+            move_readers(output, reversed_along(output, entry.axis), readers)
+    node.output_map = tuple(entries)
+    return ""

@@ -9,6 +9,7 @@ from mo_loop.graph.shape import element_count, is_static, of_declared_sizes
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.target import CRASH, ERROR, NEVER, Processor
+from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
 from mo_loop.transforms.runtime.memory import (
@@ -273,7 +274,30 @@ def _is_returned(output: Value) -> bool:
     return any(isinstance(use.node, Result) for each in (output, *views_of(output)) for use in each.uses)
 
 
-class IsolateParameters(FunctionPass):
+@node_pass(
+    (Iteration,), "`max(p, p)` after the body Parameter, `p or p` for booleans",
+    Gap(
+        "swapped-states",
+        "back edges are copied one after another: a state that becomes another state has its new value by then",
+    ),
+    Gap(
+        "view-of-state",
+        "a view of one state (Reshape, Squeeze, Gather with a constant index) becomes another state too late",
+    ),
+    Gap("previous-slice", "a state that is a slice of the iteration before is the slice of the current one"),
+    Gap("iteration-number-as-state", "a state that is the number of the iteration before is that of the current one"),
+    Gap("captured-tensor-overwritten", "a captured tensor that a scatter reads is overwritten in place"),
+    Gap(
+        "captured-scalar-overwritten",
+        "an elementwise operation of a captured scalar and a view of a slice overwrites the scalar: the results are "
+        "running sums or products",
+    ),
+    Gap(
+        "captured-tensor-as-state", "a state that becomes a captured tensor and is read elsewhere does not compile",
+        severity=ERROR,
+    ),
+)  # fmt: skip
+def IsolateParameters(node: Iteration) -> str:
     """p  ->  Barrier(p, memory)
 
     After an iteration the runtime copies the new slices, the new iteration number and then the back edges, one after
@@ -288,41 +312,10 @@ class IsolateParameters(FunctionPass):
       every iteration. An element-wise operation on two scalars counts if the other scalar is the output of an A: then
       the runtime lets it write into p.
     """
-
-    instead = "`max(p, p)` after the body Parameter, `p or p` for booleans"
-    avoids = (
-        Gap(
-            "swapped-states",
-            "back edges are copied one after another: a state that becomes another state has its new value by then",
-        ),
-        Gap(
-            "view-of-state",
-            "a view of one state (Reshape, Squeeze, Gather with a constant index) becomes another state too late",
-        ),
-        Gap("previous-slice", "a state that is a slice of the iteration before is the slice of the current one"),
-        Gap(
-            "iteration-number-as-state",
-            "a state that is the number of the iteration before is that of the current one",
-        ),
-        Gap("captured-tensor-overwritten", "a captured tensor that a scatter reads is overwritten in place"),
-        Gap(
-            "captured-scalar-overwritten",
-            "an elementwise operation of a captured scalar and a view of a slice overwrites the scalar: the results "
-            "are running sums or products",
-        ),
-        Gap(
-            "captured-tensor-as-state", "a state that becomes a captured tensor and is read elsewhere does not compile",
-            severity=ERROR,
-        ),
-    )  # fmt: skip
-
-    kinds = (Iteration,)
-
-    def rewrite(self, node: Iteration) -> bool:
-        isolated = [_isolate(parameter) for parameter in overwritten(node)]
-        if any(isolated):
-            return self.accept(node)
-        return self.refuse(node, "they are isolated already" if isolated else "nothing overwrites its Parameters")
+    isolated = [_isolate(parameter) for parameter in overwritten(node)]
+    if any(isolated):
+        return ""
+    return "they are isolated already" if isolated else "nothing overwrites its Parameters"
 
 
 def _isolate(parameter: Parameter) -> bool:

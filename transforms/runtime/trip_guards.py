@@ -9,6 +9,7 @@ from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.control import If, Loop
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.port_maps import invariant_behind, keep_inputs
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations
@@ -68,7 +69,17 @@ PREALLOCATED = 1 << 16
 """Iterations for which the runtime may reserve the buffer of a concatenated output at once."""
 
 
-class GuardTripCounts(FunctionPass):
+@node_pass(
+    (Loop,), "`max(M, 0)`",
+    Gap("negative-trip-count", "a trip count below 0 means an endless loop"),
+    Gap(
+        "huge-trip-count",
+        "the buffer of a concatenated output is allocated for all of the trip count, although the body may stop "
+        "before; if this number of bytes does not fit into 64 bits, the output is lost and memory is corrupted",
+        "trip count -1 and `i + 1 < M` in the condition",
+    ),
+)  # fmt: skip
+def GuardTripCounts(node: Loop) -> str:
     """Loop(M, none_below_zero)  ->  Loop(max(M, 0)): a negative M means 0 iterations in ONNX, and no limit in Loop-5
 
     A trip count of 2^31 - 1 or more becomes -1 (no limit) if the condition can end the loop, because the runtime counts
@@ -77,28 +88,13 @@ class GuardTripCounts(FunctionPass):
     without the attribute none_below_zero has the meaning of Loop-5 already: its trip count was omitted, or it was read
     from IR.
     """
-
-    instead = "`max(M, 0)`"
-    avoids = (
-        Gap("negative-trip-count", "a trip count below 0 means an endless loop"),
-        Gap(
-            "huge-trip-count",
-            "the buffer of a concatenated output is allocated for all of the trip count, although the body may stop "
-            "before; if this number of bytes does not fit into 64 bits, the output is lost and memory is corrupted",
-            "trip count -1 and `i + 1 < M` in the condition",
-        ),
-    )  # fmt: skip
-
-    kinds = (Loop,)
-
-    def rewrite(self, node: Loop) -> bool:
-        if not node.none_below_zero:
-            return self.refuse(node, "its trip count has the meaning of Loop-5 already")
-        trip = _given(node)
-        node.none_below_zero = False
-        if trip is not None:
-            node.graph.set_input(node, 0, trip)
-        return self.accept(node)
+    if not node.none_below_zero:
+        return "its trip count has the meaning of Loop-5 already"
+    trip = _given(node)
+    node.none_below_zero = False
+    if trip is not None:
+        node.graph.set_input(node, 0, trip)
+    return ""
 
 
 def _given(node: Loop) -> Value | None:
@@ -158,7 +154,11 @@ class FinalValue:
     """The axis along which the body only appends to the state."""
 
 
-class SelectFinalValues(FunctionPass):
+@node_pass((Loop,), "`Select`, a slice of the final value, or both joined, one of them cut to length 0", Gap(
+    "zero-trips-read-state", "after zero iterations the final value of any state is that of an earlier inference",
+    until="2026.3.1",
+))  # fmt: skip
+def SelectFinalValues(node: Loop) -> str:
     """last = Loop(M, C, initial)  ->  M != 0 and C ? last : initial
 
     For equal static shapes a Select gives the initial value. For other shapes a slice of the final and one of the
@@ -168,29 +168,19 @@ class SelectFinalValues(FunctionPass):
     chooses between equal dynamic shapes, and the initial value of a state that the body only appends to is the
     beginning of the final one.
     """
-
-    instead = "`Select`, a slice of the final value, or both joined, one of them cut to length 0"
-    avoids = (Gap(
-        "zero-trips-read-state",
-        "after zero iterations the final value of any state is that of an earlier inference", until="2026.3.1",
-    ),)  # fmt: skip
-
-    kinds = (Loop,)
-
-    def rewrite(self, node: Loop) -> bool:
-        if low(iterations(node)) > 0:
-            return self.refuse(node, "it runs at least once")
-        found = _found(node)
-        if not found:
-            return self.refuse(node, "no final value of a state is read")
-        ran = Ran(node)
-        runs_once = _may_run_once(node, found)
-        if runs_once:
-            _run_once(node, ran.condition)
-        for each in found:
-            readers = each.last.uses
-            move_readers(each.last, _selected(each, ran, runs_once), readers)
-        return self.accept(node)
+    if low(iterations(node)) > 0:
+        return "it runs at least once"
+    found = _found(node)
+    if not found:
+        return "no final value of a state is read"
+    ran = Ran(node)
+    runs_once = _may_run_once(node, found)
+    if runs_once:
+        _run_once(node, ran.condition)
+    for each in found:
+        readers = each.last.uses
+        move_readers(each.last, _selected(each, ran, runs_once), readers)
+    return ""
 
 
 def _found(node: Loop) -> list[FinalValue]:
