@@ -16,17 +16,8 @@ from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.lengths import Length, as_value, dimension
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.function_pass import argument
+from mo_loop.transforms.loops import pieces
 from mo_loop.transforms.loops.outer import Draft
-from mo_loop.transforms.loops.pieces import (
-    SIZES,
-    as_number,
-    as_steps,
-    in_order,
-    number_of_steps,
-    one_piece,
-    part_of,
-    put_in_place,
-)
 from mo_loop.transforms.loops.worth import BLOCKS, Bound
 from mo_loop.transforms.port_maps import is_one_after_another, reads_only_sizes, replace_by_loop
 from mo_loop.transforms.replace import move_readers
@@ -41,7 +32,7 @@ def has_no_blocks(node: Iteration) -> str:
     if node.body.name == BLOCKS:
         return "its steps are blocks"
     if reads_only_sizes(node):
-        return SIZES
+        return pieces.SIZES
     states = {entry.result for entry in node.back_edges}
     for entry in node.output_map:
         if isinstance(entry, Final) and entry.result not in states and not isinstance(node.count, int):
@@ -58,7 +49,8 @@ def has_no_blocks(node: Iteration) -> str:
 def in_blocks(node: Iteration, size: int) -> list[Iteration]:
     """Replace a loop; returns the loops over the steps of a block, and over those after the last block."""
     # The runtime ends the process for some tensors whose size is known to be 0: those of no blocks, or of no rest.
-    count = node.count if isinstance(node.count, int) else ops.Barrier(number_of_steps(node), hides="value").output
+    known = node.count
+    count = known if isinstance(known, int) else ops.Barrier(pieces.number_of_steps(node), hides="value").output
     rest = count % size
     whole = count - rest
     begun = {entry.result for entry in node.output_map if isinstance(entry, Final)}
@@ -68,7 +60,7 @@ def in_blocks(node: Iteration, size: int) -> list[Iteration]:
             node.graph.add_output(node, entry.result.value.type)
     loop, outputs, steps = _over_blocks(node, size, count, whole)
     if isinstance(rest, int) and rest == 0:
-        put_in_place(node, loop, outputs)
+        pieces.put_in_place(node, loop, outputs)
         return [steps]
     pairs = list(zip(node.output_map, outputs, strict=True))
     states = {entry.result: value for entry, value in pairs if isinstance(entry, Final)}
@@ -83,15 +75,15 @@ def in_blocks(node: Iteration, size: int) -> list[Iteration]:
         elif isinstance(entry, Sliced) and places is not None:
             value = ops.Gather(value, places + whole if entry.stride > 0 else places, entry.axis).output
         elif isinstance(entry, Sliced):
-            value = part_of(value, entry, whole, count, count)
+            value = pieces.part_of(value, entry, whole, count, count)
         inputs.append(value)
     behind = _steps(node, node.graph, inputs, rest, as_value(whole, node.graph) if _index(node) else None)
     values = [
-        ops.Concat(*in_order([output, more], entry), axis=entry.axis).output
+        ops.Concat(*pieces.in_order([output, more], entry), axis=entry.axis).output
         if isinstance(entry, Concatenated) else more
         for (entry, output), more in zip(pairs, behind.outputs, strict=True)
     ]  # fmt: skip
-    put_in_place(node, loop, values)
+    pieces.put_in_place(node, loop, values)
     return [steps, behind]
 
 
@@ -104,7 +96,7 @@ def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tu
         type_ = entry.parameter.output.type if isinstance(entry, Merged) else value.type
         if isinstance(entry, Sliced):
             type_ = type_.with_shape((*type_.dims[: entry.axis], size, *type_.dims[entry.axis + 1 :]))
-            value = part_of(value, entry, 0, whole, count)
+            value = pieces.part_of(value, entry, 0, whole, count)
         parameters.append(Parameter(graph=body, type=type_.without_known(), name=entry.parameter.name))
         inputs.append(value)
     first = None if index is None else ops.Multiply(index, size).output
@@ -119,7 +111,7 @@ def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tu
         for (entry, _), parameter in zip(node.fed, parameters, strict=True)
     )  # fmt: skip
     output_map = tuple(
-        one_piece(value, entry) if isinstance(entry, Concatenated) else Final(results[entry.result])
+        pieces.one_piece(value, entry) if isinstance(entry, Concatenated) else Final(results[entry.result])
         for entry, value in zip(node.output_map, steps.outputs, strict=True)
     )  # fmt: skip
     loop = Loop(
@@ -128,7 +120,7 @@ def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tu
         input_map=input_map, output_map=output_map,
     )  # fmt: skip
     outputs = [
-        as_steps(value, entry, size) if isinstance(entry, Concatenated) else value
+        pieces.as_steps(value, entry, size) if isinstance(entry, Concatenated) else value
         for entry, value in zip(node.output_map, loop.outputs, strict=True)
     ]
     return loop, outputs, steps
@@ -165,7 +157,7 @@ def _count_from(loop: Loop, iteration: Parameter, first: Value) -> None:
     """Readers of the iteration number read it plus `first`."""
     readers = iteration.output.uses
     start = Parameter(graph=loop.body, type=first.type.without_known())
-    number = ops.Add(iteration.output, as_number(start.output, iteration.output)).output
+    number = ops.Add(iteration.output, pieces.as_number(start.output, iteration.output)).output
     move_readers(iteration.output, number, readers)
     loop.input_map = (*loop.input_map, Invariant(start))
     loop.graph.set_inputs(loop, [*loop.inputs, first])

@@ -26,16 +26,7 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import TensorType
 from mo_loop.preprocessing.layout import layout_of
 from mo_loop.preprocessing.per_input import BRACKETS, PerInput
-from mo_loop.transforms.preprocess.inputs import (
-    axes_of_size,
-    channel_axis,
-    inputs_of,
-    is_done,
-    mark_done,
-    narrow,
-    put_behind,
-    values_by_input,
-)
+from mo_loop.transforms.preprocess import inputs
 from mo_loop.transforms.replace import drop_dead, replace_output
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Identity, Node, Parameter, Use, Value, ops
 
@@ -72,20 +63,20 @@ class ChannelValues(FunctionPass):
             raise UsageError(f"{self._flag} changes nothing: no output depends on {names}")
         changed = False
         for parameter, values in asked:
-            if not is_done(graph, self.step, parameter.name):
+            if not inputs.is_done(graph, self.step, parameter.name):
                 changed = self._put(parameter, values)
         return changed
 
     def wanted(self, graph: Graph) -> list[tuple[Parameter, Values]]:
         """The inputs and their values."""
         assert self._values is not None
-        return values_by_input(graph, self._values)
+        return inputs.values_by_input(graph, self._values)
 
     def _put(self, parameter: Parameter, values: Values) -> bool:
         constant = self._constant(parameter, values)
         name = f"{parameter.name}/{self.step}"
-        put_behind(parameter, lambda x: self.operation(x, constant, name=name))
-        mark_done(parameter.graph, self.step, parameter.name, ",".join(f"{value:.9g}" for value in values))
+        inputs.put_behind(parameter, lambda x: self.operation(x, constant, name=name))
+        inputs.mark_done(parameter.graph, self.step, parameter.name, ",".join(f"{value:.9g}" for value in values))
         return self.accept(parameter)
 
     def _constant(self, parameter: Parameter, values: Values) -> np.ndarray:
@@ -102,8 +93,8 @@ class ChannelValues(FunctionPass):
             raise UsageError(f"{self._flag}: {type_.dtype}, the type of {parameter.name!r}, cannot hold the values")
         if len(values) == 1:
             return found.reshape(())
-        axis = channel_axis(parameter, len(values), self._flag)
-        narrow(parameter, axis, len(values))
+        axis = inputs.channel_axis(parameter, len(values), self._flag)
+        inputs.narrow(parameter, axis, len(values))
         return found.reshape([len(values) if each == axis else 1 for each in range(len(type_.dims))])
 
 
@@ -132,7 +123,8 @@ class DivideByScale(ChannelValues):
     def wanted(self, graph: Graph) -> list[tuple[Parameter, Values]]:
         if self._scale is None:
             return super().wanted(graph)
-        floats = [each for each in inputs_of(graph) if each.output.dtype is not None and each.output.dtype.is_float]
+        found = inputs.inputs_of(graph)
+        floats = [each for each in found if each.output.dtype is not None and each.output.dtype.is_float]
         if not floats:
             raise UsageError("--scale changes nothing: no input is of floating-point numbers")
         return [(parameter, (self._scale,)) for parameter in floats]
@@ -161,11 +153,11 @@ class ReverseChannels(FunctionPass):
             )
         changed = False
         for parameter, axis in found:
-            if is_done(graph, STEP, parameter.name):
+            if inputs.is_done(graph, STEP, parameter.name):
                 continue
-            narrow(parameter, axis, CHANNELS)
-            put_behind(parameter, partial(_reversed, axis=axis, name=f"{parameter.name}/{STEP}"))
-            mark_done(graph, STEP, parameter.name, axis)
+            inputs.narrow(parameter, axis, CHANNELS)
+            inputs.put_behind(parameter, partial(_reversed, axis=axis, name=f"{parameter.name}/{STEP}"))
+            inputs.mark_done(graph, STEP, parameter.name, axis)
             changed = self.accept(parameter)
         return changed
 
@@ -183,7 +175,7 @@ def _channels(parameter: Parameter) -> list[int]:
     if layout is not None:
         axis = layout.axis("C", len(type_.shape))
         return [axis] if axis is not None and now(type_.shape[axis]) in (None, CHANNELS) else []
-    axes = axes_of_size(type_, CHANNELS) if len(type_.shape) == 4 else []
+    axes = inputs.axes_of_size(type_, CHANNELS) if len(type_.shape) == 4 else []
     if len(axes) > 1:
         raise UsageError(
             f"{FLAG}: {len(axes)} dimensions of the input {parameter.name!r} are {CHANNELS}: {type_}",

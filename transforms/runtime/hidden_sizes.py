@@ -9,16 +9,8 @@ from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.joining import symbols_in
 from mo_loop.ops.port_map import Concatenated, Final, Merged
 from mo_loop.target import ERROR, Gap
+from mo_loop.transforms.runtime import inference
 from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations
-from mo_loop.transforms.runtime.inference import (
-    covers,
-    has_bounds,
-    has_hidden_sizes,
-    is_bound_tighter,
-    is_bounded,
-    is_known,
-    may_be_negative,
-)
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Result, Use, Value, is_static, ops
 
 
@@ -110,7 +102,8 @@ def _changing_axes(initial: Value, entry: Merged) -> tuple[int, ...]:
     shape, state = initial.shape, entry.parameter.output.shape
     if shape is None or state is None:
         return ()
-    return tuple(axis for axis, (a, b) in enumerate(zip(shape, state, strict=True)) if a != b and is_bounded(a))
+    pairs = enumerate(zip(shape, state, strict=True))
+    return tuple(axis for axis, (a, b) in pairs if a != b and inference.is_bounded(a))
 
 
 TILE = "`Tile` of the initial value by a number known only at run time"
@@ -179,16 +172,16 @@ class RemoveArithmeticBounds(FunctionPass):
         for node in list(graph.ordered()):
             if isinstance(node, KINDS) and not self.leaves(node):
                 changed = self._remove_bounds(node, bounded) or changed
-            if has_bounds(node, bounded):
-                made = (each for each in node.outputs if is_static(each.shape) and not is_known(each))
-                bounded.update(dict.fromkeys(made, may_be_negative(node, bounded)))
+            if inference.has_bounds(node, bounded):
+                made = (each for each in node.outputs if is_static(each.shape) and not inference.is_known(each))
+                bounded.update(dict.fromkeys(made, inference.may_be_negative(node, bounded)))
         self.at = None
         return changed
 
     def _remove_bounds(self, node: Node, bounded: dict[Value, bool]) -> bool:
-        if not has_bounds(node, bounded):
+        if not inference.has_bounds(node, bounded):
             return self.refuse(node, "the runtime infers no bounds for its inputs")
-        if isinstance(node, WRONG_BELOW_0) and not may_be_negative(node, bounded):
+        if isinstance(node, WRONG_BELOW_0) and not inference.may_be_negative(node, bounded):
             return self.refuse(node, "its inputs are not negative")
         port = next(port for port, value in enumerate(node.inputs) if value in bounded)
         size = node.operands[port]
@@ -289,11 +282,12 @@ def _excluding(result: Value, initial: Value) -> list[int]:
     """The axes along which the bounds of `result` exclude a size that `initial` may have."""
     if result.shape is None or initial.shape is None or len(result.shape) != len(initial.shape):
         return []
-    if has_hidden_sizes(result):
+    if inference.has_hidden_sizes(result):
         return []
-    if is_bound_tighter(result):
+    if inference.is_bound_tighter(result):
         return [axis for axis, dim in enumerate(result.shape) if not isinstance(dim, int)]
-    return [axis for axis, (a, b) in enumerate(zip(result.shape, initial.shape, strict=True)) if not covers(a, b)]
+    pairs = enumerate(zip(result.shape, initial.shape, strict=True))
+    return [axis for axis, (a, b) in pairs if not inference.covers(a, b)]
 
 
 def _grown(entry: Merged, initial: Value) -> list[int]:
@@ -303,9 +297,10 @@ def _grown(entry: Merged, initial: Value) -> list[int]:
     state.
     """
     shapes = [each.shape for each in (initial, entry.parameter.output, entry.result.value)]
-    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1 or has_hidden_sizes(entry.result.value):
+    ranks = {len(shape or ()) for shape in shapes}
+    if None in shapes or len(ranks) > 1 or inference.has_hidden_sizes(entry.result.value):
         return []
-    tight = is_bound_tighter(initial)
+    tight = inference.is_bound_tighter(initial)
     sizes = zip(*(shape or () for shape in shapes), strict=True)
     return [
         axis for axis, (first, state, last) in enumerate(sizes)
@@ -326,5 +321,5 @@ def _borrowed(result: Value, initial: Shape, outer: set[Symbol]) -> list[int]:
 
 def _bounded(value: Value) -> list[int]:
     """The axes of unknown size that is known not to be 0, or to have an upper bound."""
-    dims = enumerate(() if has_hidden_sizes(value) else value.shape or ())
+    dims = enumerate(() if inference.has_hidden_sizes(value) else value.shape or ())
     return [axis for axis, dim in dims if not isinstance(dim, int) and (low(dim) > 0 or high(dim) is not None)]

@@ -9,15 +9,8 @@ from mo_loop.graph.types import boolean
 from mo_loop.ops.control import Control, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Invariant, Sliced
 from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512
+from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
-from mo_loop.transforms.port_maps import (
-    drop_unused_inputs,
-    keep_inputs,
-    push_inputs,
-    reads_only_sizes,
-    replace_by_loop,
-    reversed_along,
-)
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations, zero_from_outside
 from mo_loop.transforms.runtime.inference import is_computable
@@ -40,7 +33,7 @@ def PushConstantToSubgraph(node: Control) -> str:
     also easier to see where they are used. The file holds the data once in any case. Outer graphs come first, so one
     run moves a constant through all levels.
     """
-    if not push_inputs(node, lambda value: isinstance(value.node, Constant), _copy_inside):
+    if not port_maps.push_inputs(node, lambda value: isinstance(value.node, Constant), _copy_inside):
         return "no invariant input is a Constant"
     return ""
 
@@ -74,10 +67,11 @@ class EliminateUnreadSlices(FunctionPass):
         if all(sliced.values()):
             return self.refuse(node, "its body reads all its slices")
         if any(sliced.values()):
-            keep_inputs(node, [number for number, entry in enumerate(node.input_map) if sliced.get(entry, True)])
+            kept = [number for number, entry in enumerate(node.input_map) if sliced.get(entry, True)]
+            port_maps.keep_inputs(node, kept)
             return self.accept(node)
-        new = replace_by_loop(node)
-        drop_unused_inputs(new)
+        new = port_maps.replace_by_loop(node)
+        port_maps.drop_unused_inputs(new)
         return self.accept(new)
 
 
@@ -225,12 +219,12 @@ def ReverseBehindLoops(node: Loop) -> str:
     """
     entries = list(node.output_map)
     turned = [entry for entry in entries if isinstance(entry, Concatenated) and entry.stride == -1]
-    if not turned or not reads_only_sizes(node):
+    if not turned or not port_maps.reads_only_sizes(node):
         return "no output is reversed, or the numbers of all inputs are read"
     for place, (entry, output) in enumerate(zip(node.output_map, node.outputs, strict=True)):
         if entry in turned:
             entries[place] = replace(entry, start=0, end=-1, stride=1)
             readers = output.uses
-            move_readers(output, reversed_along(output, entry.axis), readers)
+            move_readers(output, port_maps.reversed_along(output, entry.axis), readers)
     node.output_map = tuple(entries)
     return ""
