@@ -246,16 +246,13 @@ class Traversal:
                 except Exception as error:
                     raise blamed(error, each)  # noqa: B904  # an error of another kind becomes its cause
                 if done or each.has_new_nodes:
-                    found = {new: each for new in changes if done and self._is_passed(new)}
+                    # The traversal comes to the others later.
+                    found = {new: each for new in changes if done and self._places.get(new, -1) <= self._at}
                     pending.extend(reversed((found | dict.fromkeys(each.take_new_nodes())).items()))
                 if done:
                     changed = True
                     break
         return changed
-
-    def _is_passed(self, node: Node) -> bool:
-        """Whether the traversal does not come to `node` later."""
-        return self._places.get(node, -1) <= self._at
 
 
 class Dispatch:

@@ -34,7 +34,8 @@ class ConstantsReduce(FunctionPass):
         for constant in graph.of(Constant):
             if constant.output in returned:
                 continue
-            survivor = first.setdefault(_key_of_constant(constant.tensor), constant)
+            tensor = constant.tensor
+            survivor = first.setdefault((tensor.dtype, tensor.shape, _content(tensor)), constant)
             if survivor is constant or self.leaves(constant):
                 continue
             self.accept(constant)
@@ -42,10 +43,6 @@ class ConstantsReduce(FunctionPass):
             changed = True
         self.at = None
         return changed
-
-
-def _key_of_constant(tensor: Tensor) -> Hashable:
-    return tensor.dtype, tensor.shape, _content(tensor)
 
 
 def _content(tensor: Tensor) -> Hashable:
@@ -82,7 +79,7 @@ class SharedOpOptimization(FunctionPass):
             survivor = first.setdefault(_key(node), node)
             if survivor is node or self.leaves(node):
                 continue
-            if _both_are_named(survivor, node, outputs):
+            if any(a in outputs and b in outputs for a, b in zip(survivor.outputs, node.outputs, strict=True)):
                 self.refuse(node, "both nodes have the name of a model output")
                 continue
             self.accept(node)
@@ -95,10 +92,6 @@ class SharedOpOptimization(FunctionPass):
 
 def _is_pure(node: Node) -> bool:
     return isinstance(node, Op) and bool(node.inputs) and not node.random and not isinstance(node, NEVER_MERGED)
-
-
-def _both_are_named(survivor: Op, node: Op, outputs: set[Value]) -> bool:
-    return any(a in outputs and b in outputs for a, b in zip(survivor.outputs, node.outputs, strict=True))
 
 
 def _move_outputs(node: Op, survivor: Op, outputs: set[Value]) -> None:

@@ -34,7 +34,7 @@ def AppendBehindIf(node: If) -> str:
             continue
         pieces = [_branch_piece(each.value, axis) for each in (entry.then, entry.else_)]
         kind = next(piece for piece in pieces if piece is not None)
-        if not _is_known_beside(kind, axis):
+        if kind.shape is None or not is_static((*kind.shape[:axis], *kind.shape[axis + 1 :])):
             continue
         results = [
             Result(_empty_piece(kind, axis, old.graph) if piece is None else piece)
@@ -61,13 +61,10 @@ def _branch_axis(entry: Selected) -> int | None:
 
 def _common_start(node: If, entry: Selected) -> Value | None:
     """The outer value that both branches return, or append to."""
-    starts = [_outer(node, _start(each.value)) for each in (entry.then, entry.else_)]
+    made = (entry.then.value, entry.else_.value)
+    starts = [_outer(node, each.node.inputs[0] if _appends(each) else each) for each in made]
     first = starts[0]
     return first if first is not None and starts[1] is first and first.dtype is not string else None
-
-
-def _start(value: Value) -> Value | None:
-    return value.node.inputs[0] if _appends(value) else value
 
 
 def _appends(value: Value) -> bool:
@@ -89,10 +86,6 @@ def _branch_piece(value: Value, axis: int) -> Value | None:
     _, *rest = value.node.inputs
     pieces = [each for each in rest if each is not None]
     return pieces[0] if len(pieces) == 1 else ops.Concat(*pieces, axis=axis).output
-
-
-def _is_known_beside(piece: Value, axis: int) -> bool:
-    return piece.shape is not None and is_static((*piece.shape[:axis], *piece.shape[axis + 1 :]))
 
 
 def _empty_piece(piece: Value, axis: int, graph: Graph) -> Value:

@@ -186,7 +186,8 @@ class AllStepsPass(LoopPass):
 
     Args:
         exact_order: floats are added in the order of the steps.
-        memory: the largest tensor of all steps, as a multiple of the size of the inputs and outputs of the loop.
+        memory: the largest tensor of all steps, as a multiple of the size of the inputs and outputs of the loop. Above
+            it the loop becomes one over blocks of steps.
     """
 
     exact_order: bool = False

@@ -71,11 +71,6 @@ class VectorizeLoops(AllStepsPass):
     States vanish as well if their values in all steps have a closed form (transforms/loops/closed_forms.py): sums,
     extremes, counters, values of the step before. A sum of floats of which only the last is read may be added in
     another order. Linear attention of an unknown number of steps stays a loop where there are few of them.
-
-    Args:
-        exact_order: floats are added in the order of the steps.
-        memory: the largest tensor of all steps, as a multiple of the size of the inputs and outputs of the loop. Above
-            it the loop becomes one over blocks of steps.
     """
 
     def rewrite_within(self, node: Iteration, bound: Bound, *, may_split: bool) -> bool:
@@ -109,11 +104,6 @@ class ComputeBehindLoops(AllStepsPass):
     instead. They move only where the body loses more operations and outputs than it gets outputs, or a product of
     matrices. Operations without a form for all steps (transforms/loops/step_rules.py) stay, with their inputs. A step
     may end the loop: all steps are those that it has executed.
-
-    Args:
-        exact_order: floats are added in the order of the steps.
-        memory: the largest tensor of all steps, as a multiple of the size of the inputs and outputs of the loop. Above
-            it the loop becomes one over blocks of steps.
     """
 
     def rewrite_within(self, node: Iteration, bound: Bound, *, may_split: bool) -> bool:
@@ -222,11 +212,6 @@ class ComputeBeforeLoops(AllStepsPass):
     values have a closed form (transforms/loops/closed_forms.py) becomes a slice as well. They move only where the body
     loses more operations and inputs than it gets inputs, or a product of matrices. Where a step may end the loop, only
     operations move that cannot fail and take little time compared with reading the inputs.
-
-    Args:
-        exact_order: floats are added in the order of the steps.
-        memory: the largest tensor of all steps, as a multiple of the size of the inputs and outputs of the loop. Above
-            it the loop becomes one over blocks of steps.
     """
 
     def rewrite_within(self, node: Iteration, bound: Bound, *, may_split: bool) -> bool:

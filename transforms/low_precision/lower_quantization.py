@@ -243,7 +243,7 @@ class LowerQuantization(FunctionPass):
         assert a is not None and b is not None
         largest = None if b.rank is None else largest_sum(b, b_zero, -1, [max(b.rank - 2, 0)])
         left, right = centred(a, a_zero, -1 if a.rank == 1 else -2), centred_weights(b, b_zero, -1)
-        replace_output(node.output, integer_product(left, right, _product, largest))
+        replace_output(node.output, integer_product(left, right, lambda a, b: ops.MatMul(a, b).output, largest))
         drop_dead([node])
         return self.accept(node)
 
@@ -264,10 +264,6 @@ def _quantised(node: ops.Quantize, x: Value, axis: int) -> Value:
         divided = divided if node.precision is f32 else shortened(divided, node.precision)
     zero = None if zero is None else aligned(x, zero, axis, node.block_size)
     return rounded_to(node.to, divided, zero, saturate=node.saturate, rounds_sum=node.rounds_sum)
-
-
-def _product(a: Value, b: Value) -> Value:
-    return ops.MatMul(a, b).output
 
 
 def _divided(to: ElementType, x: Value, scale: Value) -> Value:

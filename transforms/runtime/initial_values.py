@@ -12,7 +12,7 @@ from mo_loop.target import ERROR, NEVER, Processor
 from mo_loop.transforms.function_pass import FunctionPass, node_pass
 from mo_loop.transforms.predicates import consumed_by
 from mo_loop.transforms.replace import insert_before
-from mo_loop.transforms.runtime.memory import is_in_place
+from mo_loop.transforms.runtime.inference import is_in_place
 from mo_loop.transforms.vocabulary import Constant, Gap, Graph, Node, Op, Parameter, Use, Value, behind, is_static, ops
 
 

@@ -132,7 +132,8 @@ def DistinguishBranchShapes(node: If) -> str:
     for entry, old in zip(node.output_map, node.outputs, strict=True):
         value = next(outputs)
         if entry in lossy:
-            value = _without_padding(value) if _longer_axis(entry) is None else value
+            if _longer_axis(entry) is None:
+                value = ops.Slice(ops.Reshape(value, [-1]), [0], [-PADDING], [1], [0]).output
             value = reshaped(value, old.type.dims, lambda: next(outputs))
         names = old.names
         replace_output(old, value)
@@ -209,10 +210,6 @@ def _padded(value: Value, axis: int) -> Value:
     elements = ops.Reshape(value, sizes, special_zero=False)
     padding = Constant(np.zeros(more, value.dtype.numpy), graph=value.graph, dtype=value.dtype)
     return ops.Concat(elements, padding, axis=axis).output
-
-
-def _without_padding(value: Value) -> Value:
-    return ops.Slice(ops.Reshape(value, [-1]), [0], [-PADDING], [1], [0]).output
 
 
 def _results(entries: list[Selected]) -> list[Result]:

@@ -11,7 +11,7 @@ from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.target import CRASH, ERROR, NEVER, Processor
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers
-from mo_loop.transforms.runtime import memory
+from mo_loop.transforms.runtime import inference
 from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Identity, Op, Parameter, Result, behind, ops
 
@@ -46,7 +46,7 @@ class CopyAssignedInputs(BarrierPass):
     kinds, hides = (ops.Assign,), "memory"
 
     def run_on_graph(self, graph: Graph) -> bool:
-        self.constant = set(memory.computed_from_constants(graph)) if graph.of(ops.Assign) else set()
+        self.constant = set(inference.computed_from_constants(graph)) if graph.of(ops.Assign) else set()
         return super().run_on_graph(graph)
 
     def places(self, node: ops.Assign) -> list[HiddenPort] | str:
@@ -75,7 +75,7 @@ def _viewed(value: Value) -> Iterable[int]:
         return range(len(node.inputs)) if is_static(of_declared_sizes(value.shape)) else ()
     if isinstance(node, Control):  # what it returns is a copy
         return ()
-    is_view = memory.is_in_place(node) or (isinstance(node, REMOVED) and _may_have_as_many(value, node.inputs[0]))
+    is_view = inference.is_in_place(node) or (isinstance(node, REMOVED) and _may_have_as_many(value, node.inputs[0]))
     return (0,) if is_view else ()
 
 
@@ -131,10 +131,10 @@ class CopyComputedConstants(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        computed = memory.computed_from_constants(graph)
+        computed = inference.computed_from_constants(graph)
         for product in self.candidates(graph, ops.MatMul) if computed else ():
             if product in computed and self._compute_at_run_time(product):
-                changed, computed = True, memory.computed_from_constants(graph)
+                changed, computed = True, inference.computed_from_constants(graph)
         once = _computed_once(computed)
         for kind in ELEMENTWISE if once else ():
             for node in self.candidates(graph, kind):
@@ -228,11 +228,12 @@ class CopyControlOutputs(FunctionPass):
     def _copy_all(self, graph: Graph) -> bool:
         if not any(graph.of(kind) for kind in KINDS):
             return False
-        resized = memory.Resized(graph, memory.overwritten(graph.owner) if isinstance(graph.owner, Iteration) else ())
+        owner = graph.owner
+        resized = inference.Resized(graph, inference.overwritten(owner) if isinstance(owner, Iteration) else ())
         found = [self.rewrite_each(graph, kind, lambda node: self._copy(node, resized)) for kind in KINDS]
         return any(found)
 
-    def _copy(self, node: Control, resized: memory.Resized) -> bool:
+    def _copy(self, node: Control, resized: inference.Resized) -> bool:
         # Without a later node a conversion of the type at an output takes memory; then so does the copy of that output.
         exposed = [
             output for output in node.outputs
@@ -241,28 +242,28 @@ class CopyControlOutputs(FunctionPass):
         if not exposed:
             return self.refuse(node, "no output can lose its memory to a later node")
         for output in exposed:
-            memory.hide_memory(output)
+            inference.hide_memory(output)
         return self.accept(node)
 
 
 def _is_exposed(output: Value) -> bool:
     if output.rank is None or is_static(output.shape) or output.dtype is string:
         return False
-    *_, last = (output, *memory.views_of(output))
+    *_, last = (output, *inference.views_of(output))
     readers = [use.node for use in last.uses if not isinstance(use.node, ops.ShapeOf)]  # it reads no contents
-    if all(memory.has_run_time_ends(reader) for reader in readers):
+    if all(inference.has_run_time_ends(reader) for reader in readers):
         return False
     return not _is_returned(output) or (isinstance(output.node, If) and _may_be_converted(output))
 
 
 def _may_be_converted(output: Value) -> bool:
     """Whether a model output of this type is converted."""
-    return output.graph.owner is None and output.dtype not in memory.UNCONVERTED
+    return output.graph.owner is None and output.dtype not in inference.UNCONVERTED
 
 
 def _is_returned(output: Value) -> bool:
     """Whether a Result reads `output`, or a view of it: its memory is not used for other tensors then."""
-    return any(isinstance(use.node, Result) for each in (output, *memory.views_of(output)) for use in each.uses)
+    return any(isinstance(use.node, Result) for each in (output, *inference.views_of(output)) for use in each.uses)
 
 
 @node_pass(
@@ -303,7 +304,7 @@ def IsolateParameters(node: Iteration) -> str:
       every iteration. An element-wise operation on two scalars counts if the other scalar is the output of an A: then
       the runtime lets it write into p.
     """
-    isolated = [_isolate(parameter) for parameter in memory.overwritten(node)]
+    isolated = [_isolate(parameter) for parameter in inference.overwritten(node)]
     if any(isolated):
         return ""
     return "they are isolated already" if isolated else "nothing overwrites its Parameters"

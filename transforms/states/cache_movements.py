@@ -29,7 +29,7 @@ import numpy as np
 
 from mo_loop.graph.dimension import Dim, Dimension, Symbol
 from mo_loop.graph.types import TensorType
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Use, Value, ops
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, ops
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ def why_not_held(cache: Cache, readers: frozenset[Node]) -> str:
     """Why attention cannot hold a cache that besides `readers` only ShapeOf may read; empty if it can."""
     if len(cache.append.inputs) != 2 or cache.append.axis % 4 != 2:
         return "it does not append one tensor along axis 2"
-    if any(not isinstance(use.node, ops.ShapeOf) and use.node is not cache.past.node for use in _others(cache)):
+    others = [use for use in cache.read.output.uses if use.node is not cache.append]
+    if any(not isinstance(use.node, ops.ShapeOf) and use.node is not cache.past.node for use in others):
         return f"{cache.read.label} has other readers than Gather and ShapeOf"
     if cache.index is not None and cache.past.only_use is None:
         return f"{cache.past.node.label} has several readers"
@@ -83,11 +84,6 @@ def why_not_held(cache: Cache, readers: frozenset[Node]) -> str:
             return f"{use.node.label} reads {cache.append.label} as well"
     dtype = cache.whole.type.dtype if isinstance(cache.whole.type, TensorType) else None
     return "" if dtype is cache.read.variable_type else "its element type changes"
-
-
-def _others(cache: Cache) -> list[Use]:
-    """The readers of the variable besides the Concat."""
-    return [use for use in cache.read.output.uses if use.node is not cache.append]
 
 
 _LONGEST = 16

@@ -201,10 +201,6 @@ def _concatenated(node: Node, found: Found) -> dict[Value, Trails]:
 # -- updates
 
 
-def _updated(node: Node, trail: Trail) -> Trail:
-    return trail.changed(type(node).__name__)
-
-
 def _selected(node: Node, found: Found) -> dict[Value, Trails]:
     output = node.outputs[0]
     either = {**_at(node, 2, found), **_at(node, 1, found)}
@@ -292,7 +288,7 @@ _RULES: tuple[tuple[Any, Rule], ...] = (
     (
         (ops.Slice, ops.ScatterUpdate, ops.ScatterElementsUpdate, ops.ScatterElementsUpdate12, ops.ScatterNDUpdate,
          ops.ScatterNDUpdate15),
-        _of_first(_updated),
+        _of_first(lambda node, trail: trail.changed(type(node).__name__)),
     ),
     (ops.Select, _selected),
     ((Cell, Sequence), _recurrent),

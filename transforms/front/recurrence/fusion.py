@@ -53,7 +53,7 @@ def emitted(cell: RecognisedCell, leaves: Sequence[Leaf], initial: Sequence[Valu
     for leaf in leaves:
         places[leaf.value] = start
         start += width_of(leaf.value)
-    firsts = [_with_direction(each) for each in initial]
+    firsts = [ops.Unsqueeze(rows(each), [1]).output for each in initial]
     weights = [_weights(gate, places, start) for gate in cell.gates]
     arrays = [
         np.concatenate(weights),
@@ -129,10 +129,6 @@ def rows(value: Value) -> Value:
         return ops.Unsqueeze(value, [0]).output
     ones = [axis for axis in range(len(dims) - 1) if axis != batch]
     return ops.Squeeze(value, ones).output if ones else value
-
-
-def _with_direction(state: Value) -> Value:
-    return ops.Unsqueeze(rows(state), [1]).output
 
 
 def _batch_first(leaf: Leaf) -> Value:
