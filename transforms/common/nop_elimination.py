@@ -69,7 +69,6 @@ DIGITS = {f16: 11, bf16: 8, f32: 24, f64: 53}
 WITHIN = {f16: (f32, f64), bf16: (f32, f64), f32: (f64,)}
 """Float type -> the float types that hold all its values."""
 
-
 UNMARKED = Predicate("no mark as decompression", lambda value: "decompression" not in value.node.rt_info)
 
 

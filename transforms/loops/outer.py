@@ -18,7 +18,7 @@ from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.linear_states import solved_in_chunks
 from mo_loop.transforms.port_maps import is_one_after_another, reversed_along
 from mo_loop.transforms.replace import move_readers
-from mo_loop.transforms.runtime.zero_trips import Ran, cut
+from mo_loop.transforms.runtime.zero_trips import RunGuard, cut
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, ops
 
@@ -255,5 +255,5 @@ def replace_outputs(node: Iteration, places: Iterable[int], values: Iterable[Val
             dims = output.type.dims
             others = [dim for axis, dim in enumerate(dims) if axis != entry.axis]
             if not all(isinstance(dim, int) or dim == node.count for dim in others):
-                made = cut(made, entry, Ran(node), dims)
+                made = cut(made, entry, RunGuard(node), dims)
         move_readers(output, made, output.uses)

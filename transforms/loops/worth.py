@@ -21,10 +21,8 @@ USUAL = 128
 ALWAYS = 1 << 22
 """Bytes that a tensor may have in any case."""
 
-
 BLOCKS = "blocks"
 """The name of the body of a loop over blocks of steps."""
-
 
 Sizes: TypeAlias = Mapping[Dimension, int]
 """The assumed sizes of unknown dimensions that differ from the usual size."""
@@ -133,7 +131,7 @@ def _size(value: Value, axis: int) -> int:
 CHEAP = (Constant, Parameter, Result, ops.Movement, ops.Convert, ops.ShapeOf, ops.Concat, ops.Barrier)
 """Operations that only move elements."""
 
-DEAR = (ops.MatMul, ops.Einsum, ops.Filtered, Recurrent)
+EXPENSIVE = (ops.MatMul, ops.Einsum, ops.Filtered, Recurrent)
 """Operations that take longer than an iteration, and less time for all steps together."""
 
 SHARE = 0.25
@@ -145,7 +143,6 @@ PRODUCT = 2
 
 LARGE = 1 << 16
 """The bytes of operands from which on a product costs more than any port."""
-
 
 AT_ONCE = 1 << 18
 """The computation without use that is always allowed: about as much as that of an iteration."""
@@ -173,11 +170,11 @@ def is_worth(gone: Collection[Node], ports_less: int, ports_more: int) -> bool:
     """Whether a loop is faster without some nodes and ports of its body, and with some other ports."""
     work = [node for node in gone if not isinstance(node, CHEAP)]
     saved = sum(
-        PRODUCT if isinstance(node, DEAR) else SHARE if isinstance(node, ops.Elementwise) else 1 for node in work
+        PRODUCT if isinstance(node, EXPENSIVE) else SHARE if isinstance(node, ops.Elementwise) else 1 for node in work
     )
     return saved + ports_less > ports_more or any(map(_reads_large, work))
 
 
 def _reads_large(node: Node) -> bool:
     """Whether a product reads so much in each iteration that the cost of ports is negligible."""
-    return isinstance(node, DEAR) and size_of(node.operands) > LARGE
+    return isinstance(node, EXPENSIVE) and size_of(node.operands) > LARGE

@@ -13,7 +13,7 @@ from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.port_maps import invariant_behind, keep_inputs
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations
-from mo_loop.transforms.runtime.zero_trips import Ran, are_equal, chosen, cut, final_value, is_selection, prefix
+from mo_loop.transforms.runtime.zero_trips import RunGuard, are_equal, chosen, cut, final_value, is_selection, prefix
 from mo_loop.transforms.total_operations import is_harmless
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Parameter, Value, behind, ops
 
@@ -173,7 +173,7 @@ def SelectFinalValues(node: Loop) -> str:
     found = _found(node)
     if not found:
         return "no final value of a state is read"
-    ran = Ran(node)
+    ran = RunGuard(node)
     runs_once = _may_run_once(node, found)
     if runs_once:
         _run_once(node, ran.condition)
@@ -223,7 +223,7 @@ def _may_run_once(node: Loop, found: list[FinalValue]) -> bool:
     return all(each.keeps_shape or each.axis is not None for each in found) and is_harmless(node.body)
 
 
-def _selected(each: FinalValue, ran: Ran, runs_once: bool) -> Value:
+def _selected(each: FinalValue, ran: RunGuard, runs_once: bool) -> Value:
     if not runs_once:
         return final_value(each.last, each.initial, ran)
     if each.axis is None:
@@ -283,14 +283,14 @@ class GuardZeroTrips(FunctionPass):
         if low(iterations(node)) > 0:
             return self.refuse(node, "it runs at least once")
         initial = {entry.result: (entry.parameter, value) for entry, value in node.fed if isinstance(entry, Merged)}
-        ran: Ran | None = None
+        ran: RunGuard | None = None
         changed = False
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             readers = output.uses
             if not readers or all(is_selection(reader, node) for reader, _ in readers):
                 continue
             if isinstance(entry, Concatenated):
-                ran = ran or Ran(node)
+                ran = ran or RunGuard(node)
                 corrected = cut(output, entry, ran, output.shape or ())
                 _remove_trip_count_bounds(node)
             elif isinstance(entry, Final) and entry.result in initial:
@@ -301,7 +301,7 @@ class GuardZeroTrips(FunctionPass):
                 if are_equal(corrected, value):
                     corrected = value
                 else:
-                    ran = ran or Ran(node)
+                    ran = ran or RunGuard(node)
                     corrected = final_value(corrected, value, ran)
             else:
                 continue

@@ -4,7 +4,7 @@ root        MatMul(weights, values), or the Reshape after it where the heads of 
 weights     Softmax(scores), perhaps with 0 in rows that are not numbers: Select(IsNaN(w), 0, w)
 scores      the product, perhaps times a number, plus masks; Select(mask, scores, -10000) is a mask as well
 product     MatMul(queries, keys)
-keys        a cache, perhaps repeated for the heads of a group, transposed, times a number (moved.py)
+keys        a cache, perhaps repeated for the heads of a group, transposed, times a number (cache_movements.py)
 """
 
 from __future__ import annotations
