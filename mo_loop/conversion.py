@@ -318,8 +318,7 @@ class Conversion:
 
         if self._collect or not any(scope.has(MatMul, FakeQuantize) for scope in graph.scopes()):
             return
-        from mo_loop.transforms.low_precision.rounded_activations import rounding_warning
-        from mo_loop.transforms.low_precision.saturation import warning_of
+        from mo_loop.transforms.low_precision.saturation import rounding_warning, warning_of
 
         for warning in filter(None, (warning_of(graph), rounding_warning(graph))):
             warnings.warn(warning, stacklevel=2)

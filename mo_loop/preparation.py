@@ -94,16 +94,19 @@ class Preprocessing:
         return [*self._checks(), *passes[:place], *self._first(), *passes[place:], *self._last()]
 
     def _checks(self) -> list[FunctionPass]:
-        from mo_loop.transforms.preprocess.check_batch import CheckBatch
+        from mo_loop.transforms.preprocess.input_layouts import CheckBatch
 
         return [] if self.batch is None else [CheckBatch(self.batch)]
 
     def _first(self) -> list[FunctionPass]:
         """The passes. Each inserts nodes directly after the inputs, so the nodes of the last pass run first."""
-        from mo_loop.transforms.preprocess.change_layouts import ChangeLayouts
-        from mo_loop.transforms.preprocess.channel_values import DivideByScale, SubtractMean
-        from mo_loop.transforms.preprocess.merge_channel_order import MergeChannelOrder
-        from mo_loop.transforms.preprocess.reverse_channels import ReverseChannels
+        from mo_loop.transforms.preprocess.input_channels import (
+            DivideByScale,
+            MergeChannelOrder,
+            ReverseChannels,
+            SubtractMean,
+        )
+        from mo_loop.transforms.preprocess.input_layouts import ChangeLayouts
 
         passes: list[FunctionPass] = []
         if self.layouts is not None:
@@ -117,7 +120,7 @@ class Preprocessing:
         return passes
 
     def _last(self) -> list[FunctionPass]:
-        from mo_loop.transforms.preprocess.change_layouts import RecordLayouts
+        from mo_loop.transforms.preprocess.input_layouts import RecordLayouts
 
         return [] if self.layouts is None else [RecordLayouts(self.layouts)]
 
@@ -155,13 +158,11 @@ def state_passes(options: ConvertOptions) -> list[FunctionPass]:
     made: list[FunctionPass] = []
     low_latency = options.arguments_of("LowLatency2")
     if low_latency is not None:
-        from mo_loop.transforms.states.low_latency2 import LowLatency2
-        from mo_loop.transforms.states.set_sequence_length import SetSequenceLength
+        from mo_loop.transforms.states.low_latency2 import LowLatency2, SetSequenceLength
 
         made += [LowLatency2(**low_latency), SetSequenceLength(low_latency.get("sequence_length"))]
     if options.makes_states:
-        from mo_loop.transforms.states.fuse_stateful_attention import FuseStatefulAttention
-        from mo_loop.transforms.states.make_stateful import MakeStateful
+        from mo_loop.transforms.states.make_stateful import FuseStatefulAttention, MakeStateful
 
         named = (options.arguments_of("MakeStateful") or {}).get("param_res_names", {})
         pairs = {**named, **(options.stateful_pairs or {})}

@@ -9,18 +9,79 @@
     config.explanations                                            # one entry per candidate of LoopToTI
 
 A PassConfig belongs to one Manager and is shared by all passes registered in it, nested ones included. No part of it is
-global. It can be changed before and after passes are registered.
+global. It can be changed before and after passes are registered. An earlier name of a pass stays valid for one version.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from mo_loop.graph import Node
 from mo_loop.graph.origin import Origin
-from mo_loop.transforms.old_names import current_name
+
+OLD_NAMES: dict[str, str] = {
+    "AbsOfConcat": "AbsToMaximum",
+    "AvgPool14ToAvgPool1": "ConvertAvgPool14ToAvgPool1",
+    "BindConstants": "PushConstantToSubgraph",
+    "BitwiseNotToSubtract": "BitwiseNotDecomposition",
+    "BooleanCopies": "IdentityToLogicalOr",
+    "BroadcastBehind": "PreserveEmptyBroadcasts",
+    "BroadcastOfNothing": "PreserveEmptyBroadcasts",
+    "CapturedResults": "EliminateInvariantOutputs",
+    "CollectAppends": "ConcatenateAppends",
+    "CommonSubexpressions": "SharedOpOptimization",
+    "CompressConstants": "CompressFloatConstants",
+    "ConcatOfNothing": "EmptyConcatToBroadcast",
+    "ConcatenateFirst": "ConcatenateAlongFirstAxis",
+    "ConstantLoops": "PreventLoopFolding",
+    "CountWhileLoops": "WhileLoopToCountedLoop",
+    "DissolveSequences": "ReplaceSequencesByElements",
+    "EliminateNoOps": "NopElimination",
+    "EmptyLoops": "EliminateEmptyLoops",
+    "ForgetBounds": "RemoveSliceBounds",
+    "ForgetSizes": "BreakStateSymbols",
+    "GroupNormalizationToMVN": "GroupNormalizationDecomposition",
+    "HideSizes": "RemoveArithmeticBounds",
+    "HideTripCounts": "MakeTripCountsDynamic",
+    "InvariantStates": "EliminateLoopInputsOutputs",
+    "LoosenResults": "RemoveResultBounds",
+    "MaxPool14ToMaxPool8": "ConvertMaxPool14ToMaxPool8",
+    "Pad12ToPad1": "ConvertPad12ToPad1",
+    "ROIAlign9ToROIAlign3": "ConvertROIAlign9To3",
+    "ReturnedInputs": "ReshapeReturnedInputs",
+    "ScatterElementsUpdate12ToScatterElementsUpdate3": "ConvertScatterElementsUpdate12ToScatterElementsUpdate3",
+    "ScatterNDUpdate15ToScatterNDUpdate4": "ConvertScatterNDUpdate15ToScatterNDUpdate3",
+    "SettleBranches": "CopyControlOutputs",
+    "SettleLoops": "CopyControlOutputs",
+    "SharedConstants": "ConstantsReduce",
+    "SoftSignToDivide": "SoftSignDecomposition",
+    "TellSizes": "InsertStaticShapes",
+    "TopK11ToTopK3": "ConvertTopK11ToTopK3",
+    "TransposeOfOnes": "TransposeToSqueezeUnsqueeze",
+    "UnreachableBodies": "EliminateUnreachableBodies",
+    "UnreadSlices": "EliminateUnreadSlices",
+    "UnusedPorts": "EliminateUnusedPorts",
+    "WideConstants": "UnsqueezeToConstantRank",
+    "WidenStates": "MakeStateShapesDynamic",
+}
+"""Old name -> present name."""
+
+
+def current_name(name: str) -> str:
+    """The present name of a pass; for an old name, with a DeprecationWarning."""
+    present = OLD_NAMES.get(name, name)
+    if present != name:
+        warnings.warn(renamed(name), DeprecationWarning, stacklevel=3)
+    return present
+
+
+def renamed(name: str) -> str:
+    """The note for a user of the old name of a pass."""
+    return f"the pass {name} is now called {OLD_NAMES[name]}; the old name stops working in the next version"
+
 
 Veto = Callable[[Node], bool | str]
 """Called with a candidate node. If it returns True, or a text with the reason, the pass does not change the node."""

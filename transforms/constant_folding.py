@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from mo_loop.graph import Graph
 from mo_loop.transforms.folding import ConstantFolder, FoldingLimits, Skipped, fold_constants
-from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.vocabulary import FunctionPass, Graph
 
 log = logging.getLogger(__name__)
 

@@ -264,7 +264,8 @@ def _longest(node: Op) -> int:
 
 def _computed(node: Op, used: Sequence[Value]) -> list[Tensor]:
     """The results in memory."""
-    result = _evaluated(node, [_array(value) for value in node.inputs])
+    inputs: tuple[Any, ...] = node.inputs
+    result = _evaluated(node, [None if value is None else value.node.array for value in inputs])
     results = result if isinstance(result, tuple) else (result,)
     return [_tensor(results[output.index], output) for output in used]
 
@@ -277,10 +278,6 @@ def _evaluated(node: Op, arrays: Sequence[Any]) -> Any:
     if result is NotImplemented:
         raise Left("numpy cannot compute it for these inputs")
     return result
-
-
-def _array(value: Any) -> Any:
-    return None if value is None else value.node.array
 
 
 def _tensor(array: Any, output: Value) -> Tensor:

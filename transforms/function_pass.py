@@ -29,6 +29,7 @@ from mo_loop.target import Gap
 from mo_loop.transforms.config import Explanation, PassConfig
 
 N = TypeVar("N", bound=Node)
+P = TypeVar("P", bound="FunctionPass")
 
 
 class FunctionPass:
@@ -193,10 +194,39 @@ class FunctionPass:
             config.record(Explanation(self.name, node.path, outcome, reason, depth, node.origin))
 
 
+class NodePass(FunctionPass):
+    """each node of `kinds`  ->  the node after `change`"""
+
+    def change(self, node: Any) -> str:
+        """Change one candidate; returns the reason why it stays as it is, or nothing."""
+        raise NotImplementedError
+
+    def rewrite(self, node: Node) -> bool:
+        reason = self.change(node)
+        return self.refuse(node, reason) if reason else self.accept(node)
+
+
 def argument(default: Any, kind: type) -> Any:
     """A field of a pass that is a dataclass, which `--transform Pass[name=value]` sets to a value of type `kind`."""
     made = default if callable(default) else lambda: default
     return field(default_factory=made, metadata={"kind": kind})
+
+
+def pass_with(base: type[P], method: str, **members: Any) -> Callable[[Callable[[Any], Any]], type[P]]:
+    """A decorator: the pass of class `base` whose `method` is a function, with its name and docstring."""
+
+    def made(function: Callable[[Any], Any]) -> type[P]:
+        own = {"__doc__": function.__doc__, "__module__": function.__module__, method: staticmethod(function)}
+        return type(function.__name__, (base,), {**members, **own})
+
+    return made
+
+
+def node_pass(
+    kinds: tuple[type[Node], ...], instead: str = "", *avoids: Gap, bodies: str = "first"
+) -> Callable[[Callable[[Any], str]], type[NodePass]]:
+    """A decorator: the NodePass whose `change` is a function, with the name of the function."""
+    return pass_with(NodePass, "change", kinds=kinds, instead=instead, avoids=avoids, bodies=bodies)
 
 
 def blamed(error: Exception, each: FunctionPass) -> MoLoopError:

@@ -9,14 +9,12 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
-from mo_loop.graph import Graph, Node
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType, string
-from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.control import Control, If, TensorIterator
 from mo_loop.ops.front import Failed
 from mo_loop.ops.unknown_rank import SAME_RANK, advice, decision
-from mo_loop.target import CRASH, Gap
+from mo_loop.target import CRASH
+from mo_loop.transforms.vocabulary import Gap, Graph, Node, Op, Parameter, is_static
 
 AVOIDS = (
     Gap("strings", "`Slice`, `Split`, `Convert` and `Gather` of strings corrupt memory", "refused, ML303", CRASH),

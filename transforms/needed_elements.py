@@ -11,13 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension, Symbol, low, now, open_symbols, symbols_of
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Constant
-from mo_loop.transforms.operands import behind, order_of
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, behind, is_static, ops, order_of
 
 _FAMILIES = (
     "base arithmetic comparison casting activation linear normalisation movement filling random resize pooling "

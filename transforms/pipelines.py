@@ -6,86 +6,86 @@ from collections.abc import Iterator, Sequence
 
 from mo_loop.errors import InternalError
 from mo_loop.target import Gap, Target
-from mo_loop.transforms.common.constants_reduce import ConstantsReduce
+from mo_loop.transforms.common.equal_nodes import ConstantsReduce, SharedOpOptimization
 from mo_loop.transforms.common.nop_elimination import NopElimination
 from mo_loop.transforms.common.reshape_to_squeeze import ReshapeToSqueeze
-from mo_loop.transforms.common.share_transposed_constants import ShareTransposedConstants
-from mo_loop.transforms.common.shared_op_optimization import SharedOpOptimization
-from mo_loop.transforms.common.transpose_mat_mul import TransposeMatMul
-from mo_loop.transforms.common.transpose_weights import TransposeWeights
+from mo_loop.transforms.common.transposed_weights import ShareTransposedConstants, TransposeMatMul, TransposeWeights
 from mo_loop.transforms.constant_folding import ConstantFolding, ConstantFoldingAfterLoops
 from mo_loop.transforms.downgrade.downgrade import Downgrade
-from mo_loop.transforms.front.append_behind_if import AppendBehindIf
-from mo_loop.transforms.front.concatenate_appends import ConcatenateAppends
-from mo_loop.transforms.front.eliminate_empty_loops import EliminateEmptyLoops
-from mo_loop.transforms.front.eliminate_invariant_outputs import EliminateInvariantOutputs
-from mo_loop.transforms.front.eliminate_loop_inputs_outputs import EliminateLoopInputsOutputs
-from mo_loop.transforms.front.eliminate_unreachable_bodies import EliminateUnreachableBodies
-from mo_loop.transforms.front.eliminate_unused_ports import EliminateUnusedPorts
-from mo_loop.transforms.front.fuse_recurrent_cells import FuseRecurrentCells
-from mo_loop.transforms.front.hoist_invariants import HoistInvariants
-from mo_loop.transforms.front.join_appends import JoinAppends
-from mo_loop.transforms.front.loop_to_ti import LoopToTI
-from mo_loop.transforms.front.lower_optionals import LowerOptionals
-from mo_loop.transforms.front.pack_sequences import PackSequences, StackSequences
-from mo_loop.transforms.front.port_renumbering import PortRenumbering
-from mo_loop.transforms.front.replace_sequences_by_elements import ReplaceSequencesByElements
-from mo_loop.transforms.front.scan_lowering import ScanLowering
+from mo_loop.transforms.front.appends import AppendBehindIf, ConcatenateAppends, JoinAppends
+from mo_loop.transforms.front.loop_elimination import (
+    EliminateEmptyLoops,
+    EliminateInvariantOutputs,
+    EliminateLoopInputsOutputs,
+    EliminateUnreachableBodies,
+    EliminateUnusedPorts,
+    PortRenumbering,
+)
+from mo_loop.transforms.front.loop_to_ti import FuseRecurrentCells, LoopToTI, ScanLowering
+from mo_loop.transforms.front.lower_sequences import (
+    LowerOptionals,
+    PackSequences,
+    ReplaceSequencesByElements,
+    StackSequences,
+)
 from mo_loop.transforms.front.unroll_loops import UnrollLoops
-from mo_loop.transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
+from mo_loop.transforms.front.while_loop_to_counted_loop import HoistInvariants, WhileLoopToCountedLoop
 from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.loops.compute_before_loops import ComputeBeforeLoops
-from mo_loop.transforms.loops.compute_behind_loops import ComputeBehindLoops
 from mo_loop.transforms.loops.concatenate_growing_states import ConcatenateGrowingStates
 from mo_loop.transforms.loops.specialize_loops import PreferAnySizes, SpecializeLoops
+from mo_loop.transforms.loops.split_loops import ComputeBeforeLoops, ComputeBehindLoops, VectorizeLoops
 from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
-from mo_loop.transforms.loops.vectorize_loops import VectorizeLoops
 from mo_loop.transforms.loops.write_behind_loops import WriteBehindLoops
-from mo_loop.transforms.low_precision.compress_weights import CompressWeights
-from mo_loop.transforms.low_precision.dequantize_before_movement import DequantizeBeforeMovement
-from mo_loop.transforms.low_precision.integer_mat_mul_to_fake_quantize import IntegerMatMulToFakeQuantize
-from mo_loop.transforms.low_precision.integer_product_to_float import IntegerProductToFloat
+from mo_loop.transforms.low_precision.compress_weights import CompressWeights, PushWeightsToSubgraph
+from mo_loop.transforms.low_precision.integer_products import IntegerMatMulToFakeQuantize, IntegerProductToFloat
 from mo_loop.transforms.low_precision.keep_integers_precise import KeepIntegersPrecise
-from mo_loop.transforms.low_precision.lower_quantization import LowerQuantization
-from mo_loop.transforms.low_precision.push_weights_to_subgraph import PushWeightsToSubgraph
-from mo_loop.transforms.low_precision.quantize_to_fake_quantize import QuantizeToFakeQuantize
+from mo_loop.transforms.low_precision.lower_quantization import (
+    DequantizeBeforeMovement,
+    LowerQuantization,
+    QuantizeToFakeQuantize,
+)
 from mo_loop.transforms.manager import Step, StepObserver
-from mo_loop.transforms.runtime.add_leading_dimension import AddLeadingDimension
-from mo_loop.transforms.runtime.break_state_symbols import BreakStateSymbols
-from mo_loop.transforms.runtime.concatenate_along_first_axis import ConcatenateAlongFirstAxis
-from mo_loop.transforms.runtime.copy_assigned_inputs import CopyAssignedInputs
-from mo_loop.transforms.runtime.copy_computed_constants import CopyComputedConstants
-from mo_loop.transforms.runtime.copy_control_outputs import CopyControlOutputs
-from mo_loop.transforms.runtime.copy_initial_constants import CopyInitialConstants
-from mo_loop.transforms.runtime.distinguish_branch_shapes import DistinguishBranchShapes
-from mo_loop.transforms.runtime.eliminate_unread_slices import EliminateUnreadSlices
-from mo_loop.transforms.runtime.guard_trip_counts import GuardTripCounts
-from mo_loop.transforms.runtime.guard_zero_trips import GuardZeroTrips
-from mo_loop.transforms.runtime.insert_known_sizes import InsertKnownSizes
-from mo_loop.transforms.runtime.insert_static_shapes import InsertStaticShapes
-from mo_loop.transforms.runtime.isolate_parameters import IsolateParameters
+from mo_loop.transforms.runtime.empty_dimensions import (
+    AddLeadingDimension,
+    ConcatenateAlongFirstAxis,
+    PreserveEmptyBroadcasts,
+)
+from mo_loop.transforms.runtime.hidden_sizes import (
+    BreakStateSymbols,
+    MakeAssignedShapesDynamic,
+    MakeFinalShapesDynamic,
+    MakeStateShapesDynamic,
+    MakeTripCountsDynamic,
+    RemoveArithmeticBounds,
+    RemoveResultBounds,
+    RemoveSliceBounds,
+)
+from mo_loop.transforms.runtime.initial_values import CopyInitialConstants, SeparateReadValues, ShareInitialValues
+from mo_loop.transforms.runtime.known_shapes import DistinguishBranchShapes, InsertKnownSizes, InsertStaticShapes
 from mo_loop.transforms.runtime.local_rules import LocalRules
+from mo_loop.transforms.runtime.loop_inputs import (
+    EliminateUnreadSlices,
+    PreventLoopFolding,
+    PushConstantToSubgraph,
+    ReverseBehindLoops,
+)
 from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
-from mo_loop.transforms.runtime.make_assigned_shapes_dynamic import MakeAssignedShapesDynamic
-from mo_loop.transforms.runtime.make_state_shapes_dynamic import MakeFinalShapesDynamic, MakeStateShapesDynamic
-from mo_loop.transforms.runtime.make_trip_counts_dynamic import MakeTripCountsDynamic
-from mo_loop.transforms.runtime.preserve_empty_broadcasts import PreserveEmptyBroadcasts
-from mo_loop.transforms.runtime.prevent_loop_folding import PreventLoopFolding
-from mo_loop.transforms.runtime.push_constant_to_subgraph import PushConstantToSubgraph
-from mo_loop.transforms.runtime.remove_arithmetic_bounds import RemoveArithmeticBounds
-from mo_loop.transforms.runtime.remove_result_bounds import RemoveResultBounds
-from mo_loop.transforms.runtime.remove_slice_bounds import RemoveSliceBounds
-from mo_loop.transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
-from mo_loop.transforms.runtime.reverse_behind_loops import ReverseBehindLoops
-from mo_loop.transforms.runtime.select_final_values import SelectFinalValues
-from mo_loop.transforms.runtime.separate_read_values import SeparateReadValues
-from mo_loop.transforms.runtime.separate_weight_orders import SeparateWeightOrders
-from mo_loop.transforms.runtime.share_initial_values import ShareInitialValues
-from mo_loop.transforms.runtime.weights_for_old_kernels import DivideStackedWeights, SpreadScales, UnsignedWeights
-from mo_loop.transforms.states.fuse_stateful_attention import FuseStatefulAttention
-from mo_loop.transforms.states.low_latency2 import LowLatency2
-from mo_loop.transforms.states.make_stateful import MakeStateful
-from mo_loop.transforms.states.set_sequence_length import SetSequenceLength
+from mo_loop.transforms.runtime.memory_copies import (
+    CopyAssignedInputs,
+    CopyComputedConstants,
+    CopyControlOutputs,
+    IsolateParameters,
+    ReshapeReturnedInputs,
+)
+from mo_loop.transforms.runtime.trip_guards import GuardTripCounts, GuardZeroTrips, SelectFinalValues
+from mo_loop.transforms.runtime.weight_forms import (
+    DivideStackedWeights,
+    SeparateWeightOrders,
+    SpreadScales,
+    UnsignedWeights,
+)
+from mo_loop.transforms.states.low_latency2 import LowLatency2, SetSequenceLength
+from mo_loop.transforms.states.make_stateful import FuseStatefulAttention, MakeStateful
 from mo_loop.transforms.write_sizes import WriteSizes
 
 COMMON: tuple[type[FunctionPass], ...] = (

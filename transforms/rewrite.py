@@ -23,9 +23,8 @@ later; those given to `register_new_node` by all matchers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from types import ModuleType
 from typing import Any, ClassVar
 
 from mo_loop.conversion_limits import Budget, budget
@@ -191,9 +190,9 @@ class GraphRewrite(FunctionPass):
         return graph.ordered()
 
 
-def passes_in(*files: ModuleType) -> tuple[type[MatcherPass], ...]:
-    """The matchers with a pattern of some files, in their order."""
-    own = (each for file in files for each in vars(file).values() if getattr(each, "__module__", "") == file.__name__)
+def passes_in(*files: Mapping[str, Any]) -> tuple[type[MatcherPass], ...]:
+    """The matchers with a pattern of some files, given by their global names, in their order."""
+    own = (each for names in files for each in names.values() if getattr(each, "__module__", "") == names["__name__"])
     return tuple(each for each in own if isinstance(each, type) and issubclass(each, MatcherPass) and each.pattern)
 
 
@@ -247,16 +246,13 @@ class Traversal:
                 except Exception as error:
                     raise blamed(error, each)  # noqa: B904  # an error of another kind becomes its cause
                 if done or each.has_new_nodes:
-                    found = {new: each for new in changes if done and self._is_passed(new)}
+                    # The traversal comes to the others later.
+                    found = {new: each for new in changes if done and self._places.get(new, -1) <= self._at}
                     pending.extend(reversed((found | dict.fromkeys(each.take_new_nodes())).items()))
                 if done:
                     changed = True
                     break
         return changed
-
-    def _is_passed(self, node: Node) -> bool:
-        """Whether the traversal does not come to `node` later."""
-        return self._places.get(node, -1) <= self._at
 
 
 class Dispatch:

@@ -7,12 +7,10 @@ from itertools import zip_longest
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Shape, is_static, normalise_axis
+from mo_loop.graph.shape import Shape, normalise_axis
 from mo_loop.graph.types import TensorType, string
-from mo_loop.ops.base import Constant, Identity, Parameter, Result
 from mo_loop.ops.control import If
+from mo_loop.transforms.vocabulary import Constant, Graph, Identity, Node, Parameter, Result, Value, is_static, ops
 
 DIVISIONS = (ops.Divide, ops.FloorMod, ops.Mod, ops.Power)
 

@@ -8,17 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Symbol, fresh, now
 from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.graph.types import TensorType, i64, string
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If
 from mo_loop.ops.slicing import FAR
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.needed_elements import computed, needed
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, ops
 
 Place = tuple[Parameter, int]
 """An input and one of its axes."""
@@ -137,9 +134,7 @@ def _texts(parameters: Sequence[Parameter], assumed: Sequence[tuple[Place, str, 
     return {each.name: text(each) for each in parameters}
 
 
-def _conditions(
-    shape_of: Callable[[Parameter], Value], assumed: Sequence[tuple[Place, str, Any]]
-) -> Iterator[Value]:  # fmt: skip
+def _conditions(shape_of: Callable[[Parameter], Value], assumed: Sequence[tuple[Place, str, Any]]) -> Iterator[Value]:
     """Whether what is assumed of the sizes of one input holds, as vectors."""
     (parameter, _), _, _ = assumed[0]
     sizes = shape_of(parameter)

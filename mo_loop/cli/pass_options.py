@@ -106,7 +106,7 @@ def _names(text: str, flag: str) -> tuple[str, ...]:
 
 def _present_name(name: str, flag: str) -> str:
     """The present name of a pass, with a note on stderr for an old name."""
-    from mo_loop.transforms.old_names import OLD_NAMES, renamed
+    from mo_loop.transforms.config import OLD_NAMES, renamed
 
     if name in OLD_NAMES:
         click.echo(f"note: {flag}: {renamed(name)}", err=True)

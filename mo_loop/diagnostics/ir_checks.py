@@ -23,8 +23,7 @@ from mo_loop.ops.port_map import Merged
 from mo_loop.ops.quantization import quantised_constant
 from mo_loop.ops.random import RandomUniform
 from mo_loop.transforms.config import PassConfig
-from mo_loop.transforms.low_precision.rounded_activations import rounded_products, rounding_text
-from mo_loop.transforms.low_precision.saturation import integer_layers
+from mo_loop.transforms.low_precision.saturation import integer_layers, rounded_products, rounding_text
 from mo_loop.transforms.manager import Phase, Step
 
 N = TypeVar("N", bound=Node)

@@ -12,7 +12,7 @@ from mo_loop.api import convert_model
 from mo_loop.ops import Unsqueeze
 from mo_loop.text import parse, to_text
 from mo_loop.transforms.manager import Manager
-from mo_loop.transforms.runtime.add_leading_dimension import AddLeadingDimension
+from mo_loop.transforms.runtime.empty_dimensions import AddLeadingDimension
 from tests.fuzz.control_flow.generator import generate
 
 SEED = 424242

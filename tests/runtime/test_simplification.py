@@ -15,19 +15,18 @@ from mo_loop.graph.types import BY_NAME, boolean, f32, f64, i64
 from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.text import parse, to_text
-from mo_loop.transforms.common.constants_reduce import ConstantsReduce
+from mo_loop.transforms.common.equal_nodes import ConstantsReduce, SharedOpOptimization
 from mo_loop.transforms.common.nop_elimination import NopElimination
 from mo_loop.transforms.common.reshape_to_squeeze import ReshapeToSqueeze
-from mo_loop.transforms.common.shared_op_optimization import SharedOpOptimization
-from mo_loop.transforms.downgrade.decompositions import (
+from mo_loop.transforms.downgrade.downgrade import (
     BitwiseNotDecomposition,
+    Downgrade,
     GroupNormalizationDecomposition,
     SoftSignDecomposition,
 )
-from mo_loop.transforms.downgrade.downgrade import Downgrade
 from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.runtime.local.elementwise_layers import AbsToMaximum
-from mo_loop.transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
+from mo_loop.transforms.runtime.memory_copies import ReshapeReturnedInputs
 from tests.harness import check as check_model
 from tests.harness import check_graph, floats, parsed
 

@@ -23,7 +23,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.text import parse, to_text
 from mo_loop.text.dot import to_dot
 from mo_loop.transforms import visualize
-from mo_loop.transforms.common.eliminate_movement import EliminateGather
+from mo_loop.transforms.common.nop_elimination import EliminateGather
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.manager import Manager

@@ -11,12 +11,12 @@
 There are two kinds of passes in this package.
 
 - The same operation of an older opset, where nothing that is new in the newer one is used: `ConvertPad12ToPad1`, named
-  after both operations and opsets, in `lowest_opset.py`. The result is the same, so these passes are part of every
+  after both operations and opsets. The result is the same, so these passes are part of every
   conversion. They run after constants are folded (then it is known whether a pad is negative) and before the passes
   that look for forms which the runtime computes wrongly (these passes look for the older operation).
-- A composition of older operations: `SoftSignDecomposition`, named after the operation that it replaces, in
-  `decompositions.py`. It takes more nodes and may round differently, so it has `enabled_by_default = False`: a user
-  whose runtime is older calls `config.enable("SoftSignDecomposition")`.
+- A composition of older operations: `SoftSignDecomposition`, named after the operation that it replaces. It takes more
+  nodes and may round differently, so it has `enabled_by_default = False`: a user whose runtime is older calls
+  `config.enable("SoftSignDecomposition")`.
 
 `Downgrade` runs both kinds in one traversal.
 

@@ -1,12 +1,154 @@
-"""All downgrades in one traversal."""
+"""Operations at the lowest opset that expresses them, or as several older ones."""
 
 from __future__ import annotations
 
-from mo_loop.transforms.downgrade import decompositions, lowest_opset
-from mo_loop.transforms.rewrite import GraphRewrite, passes_in
+from typing import Any, ClassVar
 
-DOWNGRADES = passes_in(lowest_opset, decompositions)
-"""All passes of the files, in their order there."""
+import numpy as np
+
+from mo_loop.graph.types import boolean
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.predicates import Predicate, has_static_rank
+from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass, passes_in
+from mo_loop.transforms.vocabulary import Constant, Op, Value, ops
+
+
+class LowerOpset(MatcherPass):
+    """An operation  ->  the same operation of an older opset, with the same inputs and the attributes that it has"""
+
+    older: ClassVar[type[Op]]
+
+    def matched(self, match: Match) -> bool:
+        node: Any = match.root
+        kept = {name: value for name, value in node.attribute_values().items() if name in self.older.attributes}
+        return self.replace(match, self.older(*node.inputs, **kept))
+
+
+def _are_counts(value: Value) -> bool:
+    integers = value.type.integers
+    return integers is not None and min(integers, default=0) >= 0
+
+
+class ConvertPad12ToPad1(LowerOpset):
+    """Pad-12 with constant widths, none negative  ->  Pad-1"""
+
+    older = ops.Pad
+    counts = Predicate("known integers of at least 0", _are_counts)
+    pattern = wrap_type(ops.Pad12, any_input(), any_input(counts), any_input(counts), ...)
+
+
+class ConvertScatterElementsUpdate12ToScatterElementsUpdate3(LowerOpset):
+    """ScatterElementsUpdate-12 without a reduction  ->  ScatterElementsUpdate-3"""
+
+    older = ops.ScatterElementsUpdate
+    pattern = wrap_type(ops.ScatterElementsUpdate12, attributes={"reduction": "none"})
+
+
+class ConvertScatterNDUpdate15ToScatterNDUpdate3(LowerOpset):
+    """ScatterNDUpdate-15 without a reduction  ->  ScatterNDUpdate-4 (v3 in the C++ API of OpenVINO)"""
+
+    older = ops.ScatterNDUpdate
+    pattern = wrap_type(ops.ScatterNDUpdate15, attributes={"reduction": "none"})
+
+
+class ConvertTopK11ToTopK3(LowerOpset):
+    """TopK-11 that need not be stable  ->  TopK-3"""
+
+    older = ops.TopK
+    pattern = wrap_type(ops.TopK11, attributes={"stable": False})
+
+
+class ConvertMaxPool14ToMaxPool8(LowerOpset):
+    """MaxPool-14 without the rounding type ceil_torch  ->  MaxPool-8"""
+
+    older = ops.MaxPool8
+    pattern = wrap_type(ops.MaxPool14, attributes={"rounding_type": lambda rounding: rounding != "ceil_torch"})
+
+
+class ConvertAvgPool14ToAvgPool1(LowerOpset):
+    """AvgPool-14 without the rounding type ceil_torch  ->  AvgPool-1"""
+
+    older = ops.AvgPool
+    pattern = wrap_type(ops.AvgPool14, attributes={"rounding_type": lambda rounding: rounding != "ceil_torch"})
+
+
+class ConvertROIAlign9To3(LowerOpset):
+    """ROIAlign-9 of aligned mode asymmetric  ->  ROIAlign-3"""
+
+    older = ops.ROIAlign
+    pattern = wrap_type(ops.ROIAlign9, attributes={"aligned_mode": "asymmetric"})
+
+
+class SoftSignDecomposition(MatcherPass):
+    """SoftSign-9: softsign(x)  ->  x / (1 + |x|)"""
+
+    enabled_by_default = False
+
+    x = any_input()
+    pattern = wrap_type(ops.SoftSign, x)
+
+    def matched(self, match: Match) -> bool:
+        x = match[self.x]
+        size = ops.Abs(x)
+        divisor = ops.Add(size, 1.0)
+        return self.replace(match, ops.Divide(x, divisor), also=[size, divisor])
+
+
+class GroupNormalizationDecomposition(MatcherPass):
+    """GroupNormalization-12 of x : [N,C,...]  ->  MVN(x as [N,groups,-1]) in the shape of x, * scale + bias per channel
+
+    The runtime refuses GroupNormalization in bodies; this form runs everywhere. Dimensions of 0 are not allowed.
+    """
+
+    enabled_by_default = False
+
+    x, scale, bias = any_input(has_static_rank()), any_input(), any_input()
+    pattern = wrap_type(ops.GroupNormalization, x, scale, bias)
+
+    def matched(self, match: Match) -> bool:
+        x, node = match[self.x], match.root
+        assert isinstance(node, ops.GroupNormalization)
+        groups = ops.Reshape(x, [0, node.num_groups, -1], special_zero=True)
+        normal = ops.MVN(groups, [2], eps=node.epsilon, eps_mode="INSIDE_SQRT")
+        whole = ops.Reshape(normal, ops.ShapeOf(x))
+        scaled = ops.Multiply(whole, _along_channels(match[self.scale], x.type.rank))
+        shifted = ops.Add(scaled, _along_channels(match[self.bias], x.type.rank))
+        return self.replace(match, shifted, also=[groups, normal, whole, scaled])
+
+
+def _along_channels(vector: Value, rank: int) -> Value:
+    """A vector [C] as [C, 1, ...], which broadcasts over the rest of [N, C, ...]."""
+    return ops.Unsqueeze(vector, list(range(1, rank - 1))).output if rank > 2 else vector
+
+
+def _is_exact(value: Value) -> bool:
+    dtype = value.dtype
+    if dtype.kind == "uint":
+        return 8 <= dtype.bits < 32
+    return dtype is boolean or (dtype.kind == "int" and dtype.bits >= 8)
+
+
+class BitwiseNotDecomposition(MatcherPass):
+    """BitwiseNot-13: not x  ->  -1 - x, or for unsigned types max - x, or for booleans LogicalNot(x)
+
+    Unsigned types of 32 and 64 bits stay: the runtime reads their constants as signed numbers of 32 bits.
+    """
+
+    enabled_by_default = False
+
+    x = any_input(Predicate("booleans, or integers whose largest value the runtime can hold", _is_exact))
+    pattern = wrap_type(ops.BitwiseNot, x)
+
+    def matched(self, match: Match) -> bool:
+        x = match[self.x]
+        if x.dtype is boolean:
+            return self.replace(match, ops.LogicalNot(x))
+        all_ones = Constant(np.array(-1), graph=x.graph, dtype=x.dtype)  # of an unsigned type the largest number
+        return self.replace(match, ops.Subtract(all_ones, x))
+
+
+DOWNGRADES = passes_in(globals())
+"""All passes above, in their order."""
 
 
 class Downgrade(GraphRewrite):

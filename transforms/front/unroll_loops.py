@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mo_loop import ops
 from mo_loop.conversion_limits import budget
-from mo_loop.graph import Graph, Node
 from mo_loop.graph.dimension import Dimension, now, open_symbols
 from mo_loop.graph.shape import assume_fixed, normalise_axis
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Sliced
 from mo_loop.transforms.folding import fold_constants
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.port_maps import take_branch
 from mo_loop.transforms.unrolling import is_cut_evenly, unrolled
+from mo_loop.transforms.vocabulary import FunctionPass, Graph, Node, ops
 
 MOST_NODES = 20_000
 """The copies of one body have at most this number of nodes together."""

@@ -1,19 +1,18 @@
-"""While loops that count up to a limit."""
+"""While loops that count up to a limit, and computation that gives the same result in every iteration."""
 
 from __future__ import annotations
 
-from mo_loop import ops
-from mo_loop.graph import Value
-from mo_loop.graph.dimension import Dimension, least
-from mo_loop.graph.types import TensorType, boolean, i32, i64
-from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.control import Loop
+from mo_loop.graph.dimension import Dimension, least, low
+from mo_loop.graph.types import TensorType, boolean, i32, i64, string
+from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
-from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.port_maps import ENDLESS
+from mo_loop.transforms.port_maps import ENDLESS, drop_unused_inputs
+from mo_loop.transforms.total_operations import is_total
+from mo_loop.transforms.vocabulary import Constant, Node, Op, Parameter, Result, Use, Value, node_pass, ops
 
 
-class WhileLoopToCountedLoop(FunctionPass):
+@node_pass((Loop,), bodies="last")
+def WhileLoopToCountedLoop(node: Loop) -> str:
     """j = a; while j < n: ...; j = j + 1  ->  for i in range(n - a): j = i + a
 
     Requires that a is a known integer, n is invariant, no other condition ends the loop, and the execution condition is
@@ -21,34 +20,28 @@ class WhileLoopToCountedLoop(FunctionPass):
     dimension, because floats are exact integers only up to 2^24. Readers of j read the iteration number instead, so
     that later passes recognise slices.
     """
-
-    bodies = "last"
-
-    kinds = (Loop,)
-
-    def rewrite(self, node: Loop) -> bool:
-        trip, go = node.inputs[0], node.inputs[1]
-        assert trip is not None and go is not None
-        if node.continues_always:
-            return self.refuse(node, "its condition is always true")
-        parts = _parts(node.condition.value)
-        limits = [_limit_of_iteration(node, each) for each in parts]
-        counted = [_counted(node, part) for part, known in zip(parts, limits, strict=True) if known is None]
-        if not counted or None in counted:
-            return self.refuse(node, "its condition is not a conjunction of counters below invariant limits")
-        (entry, start, limit), *others = [each for each in counted if each is not None]
-        ends = [(other_limit, other_start) for _, other_start, other_limit in others]
-        ends += [(each, 0) for each in limits if each is not None]  # i + 1 < n says that i < n
-        if not all(_is_same(limit, start, *each) for each in ends):
-            return self.refuse(node, "its counters are not proven to reach their limits in the same iteration")
-        if not _begins_below_limit(go, start, limit):
-            return self.refuse(node, "its execution condition is not proven to be the same comparison")
-        if not _is_endless_or(trip, _sum(limit, -start)):
-            return self.refuse(node, "its trip count may end it earlier")
-        for counter, first, _ in [(entry, start, limit), *others]:
-            _read_iteration(node, counter, first)
-        _count(node, start, limit)
-        return self.accept(node)
+    trip, go = node.inputs[0], node.inputs[1]
+    assert trip is not None and go is not None
+    if node.continues_always:
+        return "its condition is always true"
+    parts = _parts(node.condition.value)
+    limits = [_limit_of_iteration(node, each) for each in parts]
+    counted = [_counted(node, part) for part, known in zip(parts, limits, strict=True) if known is None]
+    if not counted or None in counted:
+        return "its condition is not a conjunction of counters below invariant limits"
+    (entry, start, limit), *others = [each for each in counted if each is not None]
+    ends = [(other_limit, other_start) for _, other_start, other_limit in others]
+    ends += [(each, 0) for each in limits if each is not None]  # i + 1 < n says that i < n
+    if not all(_is_same(limit, start, *each) for each in ends):
+        return "its counters are not proven to reach their limits in the same iteration"
+    if not _begins_below_limit(go, start, limit):
+        return "its execution condition is not proven to be the same comparison"
+    if not _is_endless_or(trip, _sum(limit, -start)):
+        return "its trip count may end it earlier"
+    for counter, first, _ in [(entry, start, limit), *others]:
+        _read_iteration(node, counter, first)
+    _count(node, start, limit)
+    return ""
 
 
 def _parts(condition: Value) -> list[Value]:
@@ -197,3 +190,100 @@ def _read_iteration(node: Loop, entry: Merged, start: int) -> None:
         value = ops.Reshape(value, list(state.type.dims)).output
     for reader, port in readers:
         node.body.set_input(reader, port, value)
+
+
+STAY = (ops.Parameter, ops.Result, Control, ops.Barrier, ops.Failed, ops.Opaque, ops.ReadValue)
+
+ENLARGE = (ops.Broadcast, ops.Tile)
+"""Operations that are cheap and have large results."""
+
+
+@node_pass((Iteration,))
+def HoistInvariants(node: Iteration) -> str:
+    """body(s, v): s + f(v), where v is invariant  ->  w = f(v) before the loop; body(s, w): s + w
+
+    Nodes that depend only on invariant inputs and constants are computed before the loop; the result becomes an
+    invariant input. Inner bodies come first, so that a node can leave several loops. Random operations, control flow
+    and constants stay.
+
+    If a loop may run zero times, only nodes that cannot fail on any data are moved: element-wise operations (except
+    integer division), matrix products, reductions, and changes of shape, order and type, if the shapes are proven to
+    fit. Indices, and patterns or axes known only at run time, stay.
+
+    Some nodes are not moved as the last ones before the body, because that would save nothing: Broadcast and Tile,
+    arithmetic on shapes (inference uses their values in the body), and values that leave the body directly.
+    """
+    moved = _invariant_nodes(node)
+    border = _border(moved)
+    if not border:
+        return "no node that could be moved out of the body is invariant"
+    _move(node, moved, border)
+    return ""
+
+
+def _invariant_nodes(node: Iteration) -> dict[Node, bool]:
+    """The nodes that could be computed before the loop, in order; True for those that read an invariant input."""
+    entries = {entry.parameter for entry in node.input_map if isinstance(entry, Invariant)}
+    may_not_run = low(node.count) < 1
+    found: dict[Node, bool] = {}
+    for each in node.body.ordered():
+        if isinstance(each, Constant):
+            found[each] = False
+            continue
+        if not isinstance(each, Op) or isinstance(each, STAY) or each.random or each.is_kept or not each.inputs:
+            continue
+        producers = [value.node for value in each.operands]
+        if not all(producer in entries or producer in found for producer in producers):
+            continue
+        if not may_not_run or is_total(each):
+            found[each] = any(producer in entries or found.get(producer, False) for producer in producers)
+    return found
+
+
+def _border(moved: dict[Node, bool]) -> dict[Value, list[Use]]:
+    """The values that enter the body, with their readers there.
+
+    Nodes that are not worth moving are removed from `moved`, unless another moved node reads them: then they are
+    computed in both places, as constants are.
+    """
+    border: dict[Value, list[Use]] = {}
+    staying: set[Node] = set()
+    for node, depends in reversed(list(moved.items())):
+        inside = any(use.node in moved for output in node.outputs for use in output.uses)
+        left = [use for output in node.outputs for use in output.uses if use.node not in moved or use.node in staying]
+        if depends and (not left or _is_worth_an_input(node, left)):
+            readers = {output: [use for use in output.uses if use in left] for output in node.outputs}
+            border |= {output: uses for output, uses in readers.items() if uses}
+            continue
+        staying.add(node)
+        if not inside:
+            del moved[node]
+    return dict(reversed(border.items()))
+
+
+def _is_worth_an_input(node: Node, readers: list[Use]) -> bool:
+    if isinstance(node, ENLARGE) or any(isinstance(reader, Result) for reader, _ in readers):
+        return False
+    types = [output.type for output in node.outputs if output.is_used]
+    return all(
+        isinstance(each, TensorType) and each.shape is not None and each.dtype is not string and each.known is None
+        for each in types
+    )
+
+
+def _move(node: Iteration, moved: dict[Node, bool], border: dict[Value, list[Use]]) -> None:
+    outer, body = node.graph, node.body
+    values: dict[Value, Value] = {
+        entry.parameter.output: value for entry, value in node.fed if isinstance(entry, Invariant)
+    }
+    outer.adopt(body, moved, values)
+    entries = []
+    for output, readers in border.items():
+        parameter = Parameter(graph=body, type=output.type)
+        for reader, port in readers:
+            body.set_input(reader, port, parameter.output)
+        entries.append(Invariant(parameter))
+    node.input_map = (*node.input_map, *entries)
+    outer.set_inputs(node, [*node.inputs, *(values[output] for output in border)])
+    body.sweep()
+    drop_unused_inputs(node)

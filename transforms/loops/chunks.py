@@ -22,14 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.graph import Graph, Value
 from mo_loop.ops import functional as ops
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.lengths import Length, as_value, ceil_divided, dimension, joined, larger
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.triangular import inverse_of_lower
 from mo_loop.transforms.loops.lifted import Lifted, Steps, moved
-from mo_loop.transforms.loops.memory_bound import USUAL
+from mo_loop.transforms.loops.worth import USUAL
+from mo_loop.transforms.vocabulary import Constant, Graph, Parameter, Result, Value
 
 SIZE, SIZE_SHORT = 32, 16
 """The steps of a chunk, powers of two. With a factor for each row, a pair of steps costs as many products as rows; with
@@ -217,10 +216,7 @@ class Decay:
             tops = ops.Gather(since, np.minimum(lasts - width * (block % 2 == 1), size - 1), -2)
             ends = ops.Gather(since, np.minimum(lasts + width * (block % 2 == 0), size - 1), -2)
             is_odd = (block % 2 == 1)[:, None]
-            since, until = (
-                ops.Select(is_odd, since * tops, since),
-                ops.Select(is_odd, until, until * ends),
-            )
+            since, until = (ops.Select(is_odd, since * tops, since), ops.Select(is_odd, until, until * ends))
             width *= 2
         return cls(a, between, since, until, by_row)
 

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.ops.base import Result
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.lengths import dimension
 from mo_loop.ops.port_map import Concatenated, Merged
@@ -19,6 +16,7 @@ from mo_loop.transforms.loops.lifted import with_sizes
 from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.vocabulary import Result, Value, ops
 
 
 class ConcatenateGrowingStates(LoopPass):

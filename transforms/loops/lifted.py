@@ -12,12 +12,10 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.transforms.vocabulary import Graph, Node, Op, Parameter, Value, ops
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,14 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import is_static
-from mo_loop.ops.base import Result
 from mo_loop.ops.port_map import Concatenated
 from mo_loop.transforms.loops.chunks import Chunks, Decay
 from mo_loop.transforms.loops.closed_forms import FLOATS, Solved, State
 from mo_loop.transforms.loops.lifted import Lifted, Steps, squeezed, unsqueezed
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.pieces import FEW
+from mo_loop.transforms.vocabulary import Node, Result, Value, is_static, ops
 
 NUMBERS = 512
 """The least numbers of a state: smaller ones are computed faster one step after the other."""

@@ -6,24 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.shape import symbols_of
 from mo_loop.graph.types import TensorType, i64
-from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.lengths import Length, as_i64, as_value, dimension, scalar
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
-from mo_loop.transforms.loops.closed_forms import State
-from mo_loop.transforms.loops.delay_lines import solved_as_window
+from mo_loop.transforms.loops.closed_forms import State, solved_as_window
 from mo_loop.transforms.loops.lifted import Steps, moved, unsqueezed, with_sizes
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.linear_states import solved_in_chunks
 from mo_loop.transforms.port_maps import is_one_after_another, reversed_along
 from mo_loop.transforms.replace import move_readers
-from mo_loop.transforms.runtime.zero_trips import Ran, cut
+from mo_loop.transforms.runtime.zero_trips import RunGuard, cut
 from mo_loop.transforms.slice_reads import ends_by_trip_count
+from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, ops
 
 
 def may_end(node: Iteration) -> bool:
@@ -258,5 +255,5 @@ def replace_outputs(node: Iteration, places: Iterable[int], values: Iterable[Val
             dims = output.type.dims
             others = [dim for axis, dim in enumerate(dims) if axis != entry.axis]
             if not all(isinstance(dim, int) or dim == node.count for dim in others):
-                made = cut(made, entry, Ran(node), dims)
+                made = cut(made, entry, RunGuard(node), dims)
         move_readers(output, made, output.uses)

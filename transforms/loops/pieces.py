@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import least
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64
-from mo_loop.ops.base import Result
 from mo_loop.ops.control import Control, Iteration, TensorIterator
 from mo_loop.ops.lengths import Length, dimension, joined
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.transforms.replace import move_readers, replace_output
+from mo_loop.transforms.vocabulary import Graph, Result, Value, is_static, ops
 
 SIZES = "the runtime may find that it does not need an input, and refuses several slices in an iteration then"
 """Why a loop that `reads_only_sizes` keeps one step in an iteration."""

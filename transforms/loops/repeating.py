@@ -1,10 +1,14 @@
 """Loops with several steps of a body in one iteration.
 
-    for i in range(q k + r): s = f(s, X[i])
-    ->  for i in range(q): s = f(f(s, X[k i]), X[k i + 1])              `repeat`: k = 2, and r copies of f after it
-    ->  for i in range(ceil(n / k)):                                    `repeat_while_active`: n is known at run time
-            s = f(s, X[k i])
-            s = Select(k i + 1 < n, f(s, X[min(k i + 1, n - 1)]), s)    without Select if the final s is not read
+for i in range(q k + r): s = f(s, X[i])
+->  for i in range(q): s = f(f(s, X[k i]), X[k i + 1])              `repeat`: k = 2, and r copies of f after it
+->  for i in range(ceil(n / k)):                                    `repeat_while_active`: n is known at run time
+        s = f(s, X[k i])
+        s = Select(k i + 1 < n, f(s, X[min(k i + 1, n - 1)]), s)    without Select if the final s is not read
+
+copies = BodyCopies(loop, graph, {x: whole})       # invariant Parameters of the body, and their values in `graph`
+first = copies.add({s: start, piece: x0})          # a copy; returns the values of the Results, by Result
+second = copies.add({s: first[next_s], piece: x1})
 """
 
 from __future__ import annotations
@@ -15,16 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, i32, i64
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.slicing import FAR
-from mo_loop.transforms.loops.body_copies import BodyCopies, Results
 from mo_loop.transforms.loops.pieces import (
     as_number,
     as_steps,
@@ -37,6 +37,35 @@ from mo_loop.transforms.loops.pieces import (
 )
 from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.slice_reads import ends_by_trip_count
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Result, Value, is_static, ops
+
+Results = dict[Node, Value]
+"""The values of the Results of a body, by Result."""
+
+
+class BodyCopies:
+    """Copies the nodes of a body into a graph, constants once. A name means one tensor, so the copies have none."""
+
+    def __init__(self, node: Iteration, graph: Graph, fixed: Mapping[Node, Value]) -> None:
+        self._body, self._graph, self._fixed = node.body, graph, fixed
+        inner = [each for each in self._body.ordered() if not isinstance(each, Parameter | Result)]
+        self._constants: dict[Value, Value] = {}
+        graph.adopt(self._body, dict.fromkeys(each for each in inner if isinstance(each, Constant)), self._constants)
+        self._nodes = dict.fromkeys(each for each in inner if not isinstance(each, Constant))
+
+    def add(self, bindings: Mapping[Node, Value]) -> Results:
+        """One more copy; `bindings` are the values of the Parameters that are not the same in every copy."""
+        bound = {**self._fixed, **bindings}
+        values = self._constants | {parameter.output: value for parameter, value in bound.items()}
+        self._graph.adopt(self._body, self._nodes, values)
+        for each in self._nodes:
+            for output in each.outputs:
+                values[output].names = values[output].origins = ()
+        for parameter in bound:
+            for reader in [use.node for use in parameter.output.uses if use.node in self._nodes]:
+                self._graph.touch(values[reader.outputs[0]].node)
+        return {result: values[result.value] for result in self._body.results}
+
 
 Values = dict[Any, Value]
 """Values by Parameter of the former body."""

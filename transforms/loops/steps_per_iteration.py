@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import high, least
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Sliced
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
-from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.function_pass import argument
+from mo_loop.transforms.loops import repeating
 from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, loops_in
-from mo_loop.transforms.loops.repeating import (
-    final_results,
-    read_as_slices,
-    reads_of_index,
-    repeat,
-    repeat_while_active,
-)
-from mo_loop.transforms.loops.step_costs import has_known_shapes, numbers_touched, step_nodes
+from mo_loop.transforms.loops.worth import has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import cannot_fail, is_total
 from mo_loop.transforms.unrolling import unrolled
+from mo_loop.transforms.vocabulary import FunctionPass, Graph, Node, Value, is_static, ops
 
 CHECKED = (ops.Convolution, ops.GroupConvolution, ops.CumSum, ops.TopK, ops.MaxPool, ops.AvgPool)
 """Operations that fail only where sizes do not fit, which inference has checked if all of them are known."""
@@ -72,11 +64,11 @@ class StepsPerIteration(FunctionPass):
         reason = SIZES if reads_only_sizes(node) else _uncertain(node)
         if reason:
             return self.refuse(node, reason)
-        most = min(self.steps, self.nodes // (size + len(final_results(node))))
+        most = min(self.steps, self.nodes // (size + len(repeating.final_results(node))))
         # The steps after the last one are computed, but not used.
         if not _ends_always(node):
             most = min(most, self.steps // 2)
-        reads = reads_of_index(node)
+        reads = repeating.reads_of_index(node)
         # The runtime infers unknown shapes in each step, which costs more than an iteration.
         if not has_known_shapes(node.body, reads) or node.graph.name == FEW:
             most = min(most, self.steps // 4)
@@ -87,8 +79,9 @@ class StepsPerIteration(FunctionPass):
         if most < 2:
             return self.refuse(node, f"two steps have more than {self.nodes} nodes")
         steps = 1 << (most.bit_length() - 1)  # the division of a large trip count by a power of two is exact
-        read_as_slices(node, reads)
-        repeat_while_active(node, steps, has_limit=isinstance(node, TensorIterator) or not _is_endless(_trip(node)))
+        repeating.read_as_slices(node, reads)
+        has_limit = isinstance(node, TensorIterator) or not _is_endless(_trip(node))
+        repeating.repeat_while_active(node, steps, has_limit=has_limit)
         return self.accept(node, f"{steps} steps in each iteration; states keep their values after the last step")
 
     def _known_number(self, node: Iteration, count: int, most: int) -> bool:
@@ -101,7 +94,7 @@ class StepsPerIteration(FunctionPass):
             return self.accept(node, f"{count} steps are one iteration, which needs no loop")
         if reads_only_sizes(node):
             return self.refuse(node, SIZES)
-        repeat(node, steps, count)
+        repeating.repeat(node, steps, count)
         return self.accept(node, f"{steps} steps in each iteration, {count % steps} after the loop")
 
     def _is_large(self, node: Iteration, size: int) -> str:

@@ -7,12 +7,8 @@ from typing import TypeGuard
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, least, low
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i32, i64
-from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.lengths import as_value, dimension
 from mo_loop.ops.port_map import Invariant, Merged
@@ -20,10 +16,11 @@ from mo_loop.transforms.loops.closed_forms import is_read_only_behind
 from mo_loop.transforms.loops.lifted import squeezed, unsqueezed, with_sizes
 from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.loops.outer import carried, concatenated, may_be_carried, may_end, with_known_sizes
-from mo_loop.transforms.loops.step_movements import is_count
+from mo_loop.transforms.loops.step_rules import is_count
 from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.slice_reads import Index
+from mo_loop.transforms.vocabulary import Node, Parameter, Result, Value, is_static, ops
 
 MOVEMENT = (ops.SameElements, ops.Broadcast, ops.Convert)
 """Operations whose result has no other numbers than their first input."""

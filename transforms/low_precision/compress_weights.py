@@ -1,14 +1,11 @@
-"""Quantised constants in the form that the runtime decompresses where it needs them."""
+"""Quantised constants: in the bodies that read them, in the form that the runtime decompresses where it needs them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use
-from mo_loop.ops.base import Result
-from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.ops.control import Control
 from mo_loop.transforms.low_precision.saturation import (
     PRODUCTS,
     has_quantised_activations,
@@ -16,7 +13,27 @@ from mo_loop.transforms.low_precision.saturation import (
     saturates,
 )
 from mo_loop.transforms.low_precision.weights import StoredWeights, is_weights
+from mo_loop.transforms.port_maps import push_inputs
 from mo_loop.transforms.replace import drop_dead, insert_before, move_readers, replace_output
+from mo_loop.transforms.vocabulary import FunctionPass, Graph, Node, Parameter, Result, Use, Value, node_pass, ops
+
+
+@node_pass((Control,), bodies="last")
+def PushWeightsToSubgraph(node: Control) -> str:
+    """an invariant input that is Dequantize(Constant)  ->  the same nodes in the body
+
+    The runtime recognises compressed weights only in the graph that reads them; outside they would be expanded.
+    """
+    if not push_inputs(node, is_weights, _dequantise_inside):
+        return "no invariant input is a dequantised constant"
+    return ""
+
+
+def _dequantise_inside(parameter: Parameter, value: Value) -> None:
+    copies: dict[Value, Value] = {}
+    constants = [each.node for each in value.node.operands]
+    parameter.graph.adopt(value.graph, [*constants, value.node], copies)
+    parameter.output.replace_with(copies[value])
 
 
 @dataclass(eq=False)

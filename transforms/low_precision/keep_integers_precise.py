@@ -11,12 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Constant
 from mo_loop.support.reached import reached
-from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Value, ops
 
 PRECISE = "precise"
 """The name of the mark in the rt_info of a layer."""

@@ -1,15 +1,15 @@
-"""Quantised tensors as compositions of simple operations with ONNX's numbers."""
+"""Quantised tensors: operations that only move elements, activations in the form that the runtime computes with
+integers, and all others as compositions of simple operations with ONNX's numbers.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import ElementType, f32, u8
-from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import (
     aligned,
     as_float,
@@ -24,10 +24,153 @@ from mo_loop.ops.exact import (
     shortened,
     steps,
 )
+from mo_loop.ops.quantization import limits, spread
+from mo_loop.support.reached import reached
 from mo_loop.transforms.folding import fold_constants
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.low_precision.weights import is_weights
 from mo_loop.transforms.replace import drop_dead, replace_node, replace_output
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Value, ops
+
+MOVING = (ops.View, ops.Transpose, ops.Slice, ops.DepthToSpace, ops.Gather, ops.MaxPool, ops.MaxPool8)
+"""Operations whose first output has elements of their first input only."""
+
+
+class DequantizeBeforeMovement(FunctionPass):
+    """Dequantize(MaxPool(q))  ->  MaxPool(Dequantize(q)), and so for other operations that only move elements
+
+    Then a Quantize before the operation becomes a FakeQuantize. The scale must be one positive number. Other readers of
+    the moved tensor keep it.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        pending = list(self.candidates(graph, ops.Dequantize))
+        while pending:
+            node = pending.pop()
+            made = self._move(node) if node in graph else []
+            changed = bool(made) or changed
+            pending += made
+        return changed
+
+    def _move(self, node: ops.Dequantize) -> list[ops.Dequantize]:
+        value = node.operands[0]
+        mover = value.node
+        if value.index or not isinstance(mover, (*MOVING, ops.Concat)):
+            self.refuse(node, "its input is not the result of an operation that only moves elements")
+            return []
+        if not _has_one_scale(node) or not _is_quantised(value):
+            self.refuse(node, "it has several scales, or its input does not come from a Quantize")
+            return []
+        count = len(mover.inputs) if isinstance(mover, ops.Concat) else 1
+        made = [ops.Dequantize(each, *node.inputs[1:], to=node.to) for each in mover.inputs[:count]]
+        moved = type(mover)(*(each.output for each in made), *mover.inputs[count:], **mover.attribute_values())
+        replace_output(node.output, moved.outputs[0])
+        drop_dead([node])
+        self.accept(node)
+        return made
+
+
+def _has_one_scale(node: ops.Dequantize) -> bool:
+    scale = node.inputs[1]
+    if scale is None or not isinstance(scale.node, Constant) or not np.all(scale.node.array > 0):
+        return False
+    return not node.block_size and all(each is None or each.shape in ((), (1,)) for each in node.inputs[1:])
+
+
+def _is_quantised(value: Value) -> bool:
+    """Whether one of the elements comes from a Quantize."""
+    return any(isinstance(each.node, ops.Quantize) for each in reached([value], _moved))
+
+
+def _moved(value: Value) -> list[Value]:
+    """The values whose elements an operation only moves."""
+    node = value.node
+    inputs = node.inputs if isinstance(node, ops.Concat) else node.inputs[:1] if isinstance(node, MOVING) else ()
+    return [each for each in inputs if each is not None]
+
+
+Array = np.ndarray[Any, Any]
+LARGEST_BOUND = 2.0**17
+
+
+class QuantizeToFakeQuantize(FunctionPass):
+    """Dequantize(Quantize(x))  ->  FakeQuantize(x)
+
+    The low-precision transformations of the runtime recognise FakeQuantize before convolutions and matrix products and
+    compute these with integers. It rounds after adding the zero point and multiplies by the reciprocal of the scale, so
+    a result may differ by one step. Scales and zero points must be constants, one for all or one for each slice along
+    the first two axes. The runtime removes a FakeQuantize of 16 bits, and with it the limits of its range, so values of
+    more than 8 bits are rounded in f32:
+
+        Dequantize(Quantize(x))  ->  Clamp(Round(x * (1 / scale)), least - zero point, most - zero point) * scale
+
+    Those of a range beyond LARGEST_BOUND stay as they are, such as attention masks with -1e9 or the smallest f32:
+    FakeQuantize adds the lower bound last, and returns for 0 the rounding error of this sum, which is then larger than
+    the values to which the mask is added.
+    """
+
+    kinds = (ops.Dequantize,)
+
+    def rewrite(self, node: ops.Dequantize) -> bool:
+        source = node.operands[0].node
+        if not isinstance(source, ops.Quantize):
+            return self.refuse(node, "its input is not quantised in this graph")
+        x = source.operands[0]
+        if not source.to.is_integer or x.rank is None:
+            return self.refuse(node, f"values of {source.to}, or of unknown rank")
+        if source.to.bits > 8:
+            return self._round(node, source, x, x.rank)
+        ranges = _range(source, x.rank), _range(node, x.rank)
+        if None in ranges:
+            return self.refuse(node, "its scales are not constants, or one for each block")
+        if any(np.abs(each).max(initial=0) > LARGEST_BOUND for pair in ranges for each in pair or ()):
+            return self.refuse(node, f"its range is beyond {LARGEST_BOUND:g}, where FakeQuantize does not keep 0")
+        if any(size != 1 for pair in ranges for each in pair or () for size in each.shape[2:]):
+            return self.refuse(node, "its scales vary along an axis after the second, which the runtime refuses")
+        bounds = [Constant(each, graph=node.graph) for pair in ranges for each in pair or ()]
+        made = ops.FakeQuantize(as_float(x), *bounds, levels=1 << source.to.bits).output
+        return self._replace(node, made)
+
+    def _round(self, node: ops.Dequantize, source: ops.Quantize, x: Value, rank: int) -> bool:
+        """A pair of more than 8 bits whose range is the same for all elements, in f32."""
+        first, second = _parameters(source, rank), _parameters(node, rank)
+        if first is None or second is None:
+            return self.refuse(node, "its scales are not constants, or one for each block")
+        (scale, zero), (factor, other) = first, second
+        if zero.size > 1 or not np.array_equal(zero, other) or scale.min() < 1e-37:
+            return self.refuse(node, "it has several zero points, not those of its QuantizeLinear, or tiny scales")
+        least, most = (float(each - zero.item()) for each in limits(source.to))
+        rounded = ops.Round(ops.Multiply(as_float(x), (1 / scale).astype(np.float32)))
+        made = ops.Multiply(ops.Clamp(rounded, min=least, max=most), factor.astype(np.float32))
+        return self._replace(node, made.output)
+
+    def _replace(self, node: ops.Dequantize, made: Value) -> bool:
+        replace_output(node.output, made if node.to is f32 else ops.Convert(made, destination_type=node.to).output)
+        drop_dead([node])
+        return self.accept(node)
+
+
+def _range(node: ops.Quantize | ops.Dequantize, rank: int) -> tuple[Array, ...] | None:
+    """The dequantised values of the least and the largest integer; None if they are not constants."""
+    kind = node.to if isinstance(node, ops.Quantize) else node.inputs[0].type.dtype
+    found = _parameters(node, rank)
+    if found is None:
+        return None
+    scale, zero = found
+    return tuple(((bound - zero) * scale).astype(np.float32) for bound in limits(kind))
+
+
+def _parameters(node: ops.Quantize | ops.Dequantize, rank: int) -> tuple[Array, Array] | None:
+    """The scale, which is positive, and the zero point in f64; None if they are not constants."""
+    parameters = node.inputs[1:3]
+    if node.block_size or not all(each is None or isinstance(each.node, Constant) for each in parameters):
+        return None
+    scale, *zeros = [
+        spread(each.node.array.astype(np.float64), node.axis, [1] * rank) for each in parameters if each is not None
+    ]
+    if not np.all(np.isfinite(scale) & (scale > 0)):
+        return None
+    return scale, zeros[0] if zeros else np.zeros(1)
 
 
 @dataclass(eq=False)
@@ -100,7 +243,7 @@ class LowerQuantization(FunctionPass):
         assert a is not None and b is not None
         largest = None if b.rank is None else largest_sum(b, b_zero, -1, [max(b.rank - 2, 0)])
         left, right = centred(a, a_zero, -1 if a.rank == 1 else -2), centred_weights(b, b_zero, -1)
-        replace_output(node.output, integer_product(left, right, _product, largest))
+        replace_output(node.output, integer_product(left, right, lambda a, b: ops.MatMul(a, b).output, largest))
         drop_dead([node])
         return self.accept(node)
 
@@ -121,10 +264,6 @@ def _quantised(node: ops.Quantize, x: Value, axis: int) -> Value:
         divided = divided if node.precision is f32 else shortened(divided, node.precision)
     zero = None if zero is None else aligned(x, zero, axis, node.block_size)
     return rounded_to(node.to, divided, zero, saturate=node.saturate, rounds_sum=node.rounds_sum)
-
-
-def _product(a: Value, b: Value) -> Value:
-    return ops.MatMul(a, b).output
 
 
 def _divided(to: ElementType, x: Value, scale: Value) -> Value:

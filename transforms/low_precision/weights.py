@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import i8, u8
-from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import spread
+from mo_loop.transforms.vocabulary import Constant, Value, ops
 
 Array = np.ndarray[Any, Any]
 

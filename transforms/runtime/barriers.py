@@ -1,16 +1,20 @@
-"""Barriers: the base of rules that only place them, and the number of iterations that they hide."""
+"""Barriers: the base of rules that only place them, and what hides a fact: numbers of iterations, zeros that the
+runtime cannot fold, and tensors that are carried in another shape.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use
-from mo_loop.graph.dimension import Dimension
-from mo_loop.ops.control import Loop
-from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.operands import behind
+import numpy as np
+
+from mo_loop.graph.dimension import Dimension, low
+from mo_loop.graph.types import i64
+from mo_loop.ops.control import Control, If, Loop
+from mo_loop.ops.port_map import Branched, Invariant
+from mo_loop.transforms.function_pass import pass_with
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Parameter, Use, Value, behind, ops
 
 HiddenPort = tuple[Use, tuple[int, ...]]
 """A port that must read a Barrier, and the axes that this hides; none if it hides no size."""
@@ -38,7 +42,121 @@ class BarrierPass(FunctionPass):
         return self.accept(node)
 
 
+def barrier_rule(
+    kinds: tuple[type[Node], ...], hides: str, instead: str, *avoids: Gap
+) -> Callable[[Callable[[Any], Any]], type[BarrierPass]]:
+    """A decorator: the BarrierPass whose `places` is a function, with the name of the function."""
+    return pass_with(BarrierPass, "places", kinds=kinds, hides=hides, instead=instead, avoids=avoids)
+
+
 def iterations(node: Loop) -> Dimension:
     """The number of iterations, as far as it is known."""
     trip, go = node.operands[:2]
     return node.count_for(behind(trip, ops.Barrier).type, behind(go, ops.Barrier).type)
+
+
+def opaque_zero(graph: Graph) -> Value:
+    """0 of type i64[1]: no inference of shapes or bounds recognises that it is constant."""
+    return _opaque(graph, 0, 1)
+
+
+def _opaque(graph: Graph, number: int, count: int) -> Value:
+    """A vector of random integers of [number, number + 1).
+
+    The runtime does not fold random numbers, but its inference of bounds evaluates them. That inference stops at
+    ReverseSequence, which it cannot evaluate.
+    """
+    shape = Constant(np.array([1, count]), graph=graph, dtype=i64)
+    low, high = (Constant(each, graph=graph, dtype=i64) for each in (number, number + 1))
+    numbers = ops.RandomUniform(shape, low, high, output_type=i64)
+    return ops.Reshape(ops.ReverseSequence(numbers, [1]), [count]).output
+
+
+def zero_from_outside(graph: Graph) -> Value:
+    """An `opaque_zero` in the outermost graph, passed into all bodies.
+
+    The runtime evaluates loops whose inputs are all constants. If it cannot evaluate a body, it returns arbitrary
+    memory.
+    """
+    return opaque_zero(graph) if graph.owner is None else _captured(graph, zero_from_outside(graph.owner.graph))
+
+
+class RunTimeNumbers:
+    """Numbers that are known only at run time, each made once for a graph."""
+
+    def __init__(self) -> None:
+        self._zeros: dict[Graph, Value] = {}
+        self._repeats: dict[tuple[Graph, int], Value] = {}
+
+    def clear(self) -> None:
+        self._zeros.clear()
+        self._repeats.clear()
+
+    def zero(self, graph: Graph) -> Value:
+        """0 of type i64[1]: min(i, 0) with the iteration number i of the innermost Loop around it, else one from the
+        outermost graph."""
+        if graph not in self._zeros:
+            self._zeros[graph] = self._made_zero(graph)
+        return self._zeros[graph]
+
+    def repeats(self, graph: Graph, rank: int) -> Value:
+        """Ones of type i64[rank], for a Tile. They come from the outermost graph: no iteration computes them, and a
+        Tile does not overwrite them (see IsolateParameters)."""
+        if (graph, rank) not in self._repeats:
+            owner = graph.owner
+            made = _opaque(graph, 1, rank) if owner is None else _captured(graph, self.repeats(owner.graph, rank))
+            self._repeats[graph, rank] = made
+        return self._repeats[graph, rank]
+
+    def _made_zero(self, graph: Graph) -> Value:
+        owner = graph.owner
+        if owner is None:
+            return opaque_zero(graph)
+        if isinstance(owner, Loop):
+            if owner.iteration is None:
+                owner.iteration = Parameter(graph=graph, dtype=i64, shape=())
+            return ops.Reshape(ops.Minimum(owner.iteration, 0), [1]).output
+        zero = _captured(graph, self.zero(owner.graph))
+        return zero if isinstance(owner, If) else ops.Maximum(zero, zero).output  # see IsolateParameters
+
+
+def _captured(graph: Graph, value: Value) -> Value:
+    """A Parameter of a body for a value of the graph around it."""
+    owner = graph.owner
+    assert isinstance(owner, Control)
+    parameter = Parameter(graph=graph, type=value.type.without_known())
+    entry: Any = Invariant(parameter)
+    if isinstance(owner, If):
+        entry = Branched(*(parameter if body is graph else None for body in owner.bodies))
+    owner.input_map = (*owner.input_map, entry)
+    owner.graph.set_inputs(owner, [*owner.inputs, value])
+    return parameter.output
+
+
+def pattern(dims: Sequence[Dimension]) -> list[int] | None:
+    """The sizes with a -1 for the only unknown one; None if they do not follow from the number of elements."""
+    if len(dims) == 1:
+        return [-1]
+    sizes = [dim if isinstance(dim, int) else -1 for dim in dims]
+    return None if sizes.count(-1) > 1 or 0 in sizes else sizes
+
+
+def reshaped(value: Value, dims: Sequence[Dimension], shape: Callable[[], Value]) -> Value:
+    """`value` with the sizes `dims`; `shape` makes them where `pattern` does not know them."""
+    sizes = pattern(dims)
+    if len(dims) > 1 or value.rank != 1:
+        value = ops.Reshape(value, shape() if sizes is None else sizes, special_zero=False).output
+    return at_least(value, [low(dim) for dim in dims])
+
+
+def size_of(value: Value, axis: int) -> Value:
+    """The size along an axis, [1]."""
+    size = value.type.dims[axis]
+    if isinstance(size, int):
+        return Constant([size], graph=value.graph, dtype=i64).output
+    return ops.Gather(ops.ShapeOf(value), [axis], 0).output
+
+
+def at_least(value: Value, sizes: Sequence[int]) -> Value:
+    """`value`, of which inference knows that its sizes are at least `sizes`."""
+    return ops.AtLeast(value, sizes=tuple(sizes)).output if any(sizes) else value

@@ -23,7 +23,7 @@ FILES = (
     merged_constants, fused_constants,  # after those that place a maximum for other reasons
 )  # fmt: skip
 
-RULES = passes_in(*FILES)
+RULES = passes_in(*map(vars, FILES))
 """All rules, in the order of the files."""
 
 

@@ -6,20 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dimension, high, low, now
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean, i64
-from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import If, Loop
 from mo_loop.ops.port_map import Final
 from mo_loop.ops.slicing import FAR
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import move_readers
-from mo_loop.transforms.runtime.barriers import iterations
-from mo_loop.transforms.runtime.reshaping import size_of
-from mo_loop.transforms.runtime.unfoldable import RunTimeNumbers
+from mo_loop.transforms.runtime.barriers import RunTimeNumbers, iterations, size_of
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Parameter, Value, is_static, ops
 
 
 class LowerBarriers(FunctionPass):

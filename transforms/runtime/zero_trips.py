@@ -7,20 +7,16 @@ from functools import cached_property
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, fresh, low
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64, string
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Branched, Concatenated, Selected
 from mo_loop.ops.slicing import FAR
-from mo_loop.transforms.operands import behind
-from mo_loop.transforms.runtime.reshaping import at_least, reshaped, size_of
+from mo_loop.transforms.runtime.barriers import at_least, reshaped, size_of
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Result, Value, behind, is_static, ops
 
 
-class Ran:
+class RunGuard:
     """Whether a loop runs at all, and the ends of slices that depend on it."""
 
     def __init__(self, node: Loop) -> None:
@@ -29,9 +25,9 @@ class Ran:
     @cached_property
     def end(self) -> Value:
         """The end [1] of a Slice: of everything if the loop ran, else of nothing."""
-        return self.end_or(Constant([0], graph=self.condition.graph, dtype=i64).output)
+        return self.end_unless_run(Constant([0], graph=self.condition.graph, dtype=i64).output)
 
-    def end_or(self, length: Value) -> Value:
+    def end_unless_run(self, length: Value) -> Value:
         """The end [1] of a Slice: of everything if the loop ran, else after `length`.
 
         If the end had bounds, the runtime would assume that the slice is as long as the whole (see RemoveSliceBounds).
@@ -51,7 +47,7 @@ def _has_run(node: Loop) -> Value:
 
 
 def is_has_run(value: Value | None, node: Loop) -> bool:
-    """Whether `value` is the condition of a loop's `Ran`."""
+    """Whether `value` is the condition of a loop's `RunGuard`."""
     trip, go = _conditions(node)
     if value is None or behind(value, ops.Barrier) is go:
         return value is not None and trip.type.integers is not None
@@ -72,7 +68,7 @@ def _conditions(node: Loop) -> tuple[Value, Value]:
     return behind(trip, ops.Barrier), behind(go, ops.Barrier)
 
 
-def cut(output: Value, entry: Concatenated, ran: Ran, dims: Sequence[Dimension]) -> Value:
+def cut(output: Value, entry: Concatenated, ran: RunGuard, dims: Sequence[Dimension]) -> Value:
     """An output with sizes of 0 if the loop did not run, as in ONNX Runtime; `dims` are those of the loop's output."""
     unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int) and i != entry.axis]
     declared = {i: entry.declared[i] for i in unknown if entry.declared and entry.declared[i] >= 0}
@@ -101,7 +97,7 @@ def _sized(output: Value, axis: int, static: dict[int, int], declared: dict[int,
 
 
 def is_cut(node: Node) -> bool:
-    """Whether `node` is a Slice to the end of a `Ran`, or a Barrier before such Slices."""
+    """Whether `node` is a Slice to the end of a `RunGuard`, or a Barrier before such Slices."""
     if isinstance(node, ops.Barrier):
         return all(is_cut(use.node) for use in node.output.uses)
     end = node.inputs[2] if isinstance(node, ops.Slice) else None
@@ -122,7 +118,7 @@ def are_equal(last: Value, initial: Value) -> bool:
     return last is initial or (last.shape == initial.shape and _is_empty(last))
 
 
-def final_value(last: Value, initial: Value, ran: Ran) -> Value:
+def final_value(last: Value, initial: Value, ran: RunGuard) -> Value:
     """`last` if the loop ran, else `initial`.
 
     For equal static shapes this is a Select. Else one of them is cut to length 0, and they are joined. An If would copy
@@ -159,7 +155,7 @@ def final_value(last: Value, initial: Value, ran: Ran) -> Value:
     return reshaped(vector, dims, shape)
 
 
-def chosen(last: Value, initial: Value, ran: Ran) -> Value:
+def chosen(last: Value, initial: Value, ran: RunGuard) -> Value:
     """`last` if the loop ran, else `initial`; both have the same shape."""
     # The runtime does not compile a Select whose condition is also one of its values.
     if ran.condition is last:
@@ -169,10 +165,10 @@ def chosen(last: Value, initial: Value, ran: Ran) -> Value:
     return ops.Select(ran.condition, last, initial).output
 
 
-def prefix(last: Value, initial: Value, axis: int, ran: Ran) -> Value:
+def prefix(last: Value, initial: Value, axis: int, ran: RunGuard) -> Value:
     """`last` if the loop ran, else as much of it along `axis` as `initial` has."""
     least = [min(low(a), low(b)) for a, b in zip(last.type.dims, initial.type.dims, strict=True)]
-    part = ops.Slice(last, [0], ran.end_or(size_of(initial, axis)), [1], [axis]).output
+    part = ops.Slice(last, [0], ran.end_unless_run(size_of(initial, axis)), [1], [axis]).output
     return at_least(part, least)
 
 

@@ -17,14 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import i32, i64
-from mo_loop.ops.base import Constant
 from mo_loop.transforms.replace import copy_runtime_info, replace_node
-from mo_loop.transforms.states.cache_movements import scalar
+from mo_loop.transforms.states.cache_movements import Cache, scalar
 from mo_loop.transforms.states.cached_attention import Attention, AttentionScores
-from mo_loop.transforms.states.caches import Cache
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, ops
 
 LOWEST = float(np.finfo(np.float32).min)
 """Added to a score it gives itself: a row of nothing else has equal weights, as one of equal scores has."""

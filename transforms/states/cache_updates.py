@@ -1,4 +1,5 @@
-"""The values of a graph that are a model input to which something was appended, or that was updated.
+"""The values of a graph that are a model input to which something was appended, or that was updated; the axis along
+which a state grows, from the shapes before and after an inference.
 
     %past = Parameter : f32[B,2,T,8]
     %all = Concat(%past, %new) {axis: 2}          trail of %past: its axes in order, appended along axis 2
@@ -14,14 +15,71 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dim
+from mo_loop.errors import UnsupportedError
+from mo_loop.graph.dimension import Dim, Dimension
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.recurrent import Cell, Sequence
+from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, ops
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The axis that is longer after an inference; None if the shape stays."""
+
+    axis: int | None
+
+
+def growth_of(parameter: Parameter, result: Result, appended: int | None) -> Growth | str:
+    """The growth from the shape of an input to that of its next value, or the reason why it cannot be a state.
+
+    Dimensions that only may differ are equal: exporters give the batch of each input a name of its own.
+
+    Args:
+        appended: the axis along which the graph appends to the input, if that is known. No other one grows then.
+    """
+    before, after = parameter.output.type, result.value.type
+    if before.dtype is not after.dtype:
+        return f"the element types {before.dtype} and {after.dtype} differ"
+    if before.shape is None or after.shape is None:
+        return "the rank is not known"
+    if len(before.shape) != len(after.shape):
+        return f"the ranks {len(before.shape)} and {len(after.shape)} differ"
+    dims = list(zip(before.shape, after.shape, strict=True))
+    surely = [axis for axis, (old, new) in enumerate(dims) if _is_sure(old, new)]
+    if len(surely) > 1:
+        shown = " and ".join(f"{dims[axis][0]} becomes {dims[axis][1]}" for axis in surely[:2])
+        return f"more than one dimension changes: {shown}"
+    if surely:
+        axis = surely[0]
+        old, new = dims[axis]
+        if isinstance(old, int) and isinstance(new, int) and axis != appended:
+            return f"dimension {axis} is {old} before and {new} after, and nothing is appended along it"
+        return Growth(axis)
+    if appended is None or isinstance(dims[appended][0], int):  # a static size is asked for in each inference
+        return Growth(None)
+    old, new = dims[appended]
+    return Growth(None if old == new else appended)
+
+
+def _is_sure(old: Dimension, new: Dimension) -> bool:
+    """Whether a dimension surely changes: the two cannot be equal, or the new one is the old one and something more."""
+    difference = new - old
+    if isinstance(difference, int):
+        return difference != 0
+    return isinstance(old, Dim) and isinstance(new, Dim) and set(old.terms) <= set(new.terms)
+
+
+def misfit(before: str, after: str, parameter: Parameter, result: Result, reason: str) -> UnsupportedError:
+    """The error of a pair whose types do not fit."""
+    return UnsupportedError(
+        f"the output {after!r}, {result.value.type}, cannot be the next value of the input {before!r}, "
+        f"{parameter.output.type}",
+        where=result.value.origin, why=reason, code="ML327",
+        hint="pair it with an output of its type, or keep it an input (--stateful-pair "
+        f"{before}=); shapes can be given with --input",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -143,10 +201,6 @@ def _concatenated(node: Node, found: Found) -> dict[Value, Trails]:
 # -- updates
 
 
-def _updated(node: Node, trail: Trail) -> Trail:
-    return trail.changed(type(node).__name__)
-
-
 def _selected(node: Node, found: Found) -> dict[Value, Trails]:
     output = node.outputs[0]
     either = {**_at(node, 2, found), **_at(node, 1, found)}
@@ -228,15 +282,13 @@ def _either(a: Trail, b: Trail) -> Trail:
 
 
 _RULES: tuple[tuple[Any, Rule], ...] = (
-    (
-        (ops.SameElements, ops.Barrier, ops.Transpose, ops.Gather, ops.Split, ops.VariadicSplit), _of_first(_moved)
-    ),
+    ((ops.SameElements, ops.Barrier, ops.Transpose, ops.Gather, ops.Split, ops.VariadicSplit), _of_first(_moved)),
     (ops.Convert, _of_first(_converted)),
     (ops.Concat, _concatenated),
     (
         (ops.Slice, ops.ScatterUpdate, ops.ScatterElementsUpdate, ops.ScatterElementsUpdate12, ops.ScatterNDUpdate,
          ops.ScatterNDUpdate15),
-        _of_first(_updated),
+        _of_first(lambda node, trail: trail.changed(type(node).__name__)),
     ),
     (ops.Select, _selected),
     ((Cell, Sequence), _recurrent),

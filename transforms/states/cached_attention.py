@@ -4,7 +4,7 @@ root        MatMul(weights, values), or the Reshape after it where the heads of 
 weights     Softmax(scores), perhaps with 0 in rows that are not numbers: Select(IsNaN(w), 0, w)
 scores      the product, perhaps times a number, plus masks; Select(mask, scores, -10000) is a mask as well
 product     MatMul(queries, keys)
-keys        a cache, perhaps repeated for the heads of a group, transposed, times a number (moved.py)
+keys        a cache, perhaps repeated for the heads of a group, transposed, times a number (cache_movements.py)
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, high
 from mo_loop.graph.types import f32
-from mo_loop.transforms.states.cache_movements import Chain, chain_to, is_repeated, scalar, scalar_factor
-from mo_loop.transforms.states.caches import Cache, why_not_held
+from mo_loop.transforms.states import cache_movements
+from mo_loop.transforms.vocabulary import Node, Value, ops
 
 VERY_NEGATIVE = -1e4
 """The highest number that exporters put in place of a masked score: its weight is 0 beside any other score."""
@@ -35,7 +33,7 @@ class AttentionScores:
     """
 
     product: ops.MatMul
-    keys: Chain
+    keys: cache_movements.Chain
     nodes: tuple[Node, ...]
     scale: float = 1.0
     masks: tuple[Value, ...] = ()
@@ -60,8 +58,8 @@ class Attention:
     values_in: Value
     """The factor of the weights: the values of the cache, moved."""
     query: Value
-    keys: Cache
-    values: Cache
+    keys: cache_movements.Cache
+    values: cache_movements.Cache
     scale: float
     times: int
     scores: AttentionScores
@@ -73,14 +71,14 @@ class Attention:
 class AttentionSearch:
     """Looks for attentions over caches, which are given by their whole."""
 
-    def __init__(self, caches: dict[Value, Cache]) -> None:
+    def __init__(self, caches: dict[Value, cache_movements.Cache]) -> None:
         self.caches = caches
         self.sources = frozenset(caches)
 
     def find(self, product: ops.MatMul) -> Attention | str | None:
         """The attention that ends with `product`, or why there is none; None for a product that is not over a cache."""
         weights, right = product.operands
-        values = chain_to(right, self.sources)
+        values = cache_movements.chain_to(right, self.sources)
         if values is None or product.transpose_a or product.transpose_b:
             return None
         nodes, softmax, guarded = _weights(weights)
@@ -107,7 +105,7 @@ class AttentionSearch:
         node = value.node
         if isinstance(node, ops.MatMul):
             right = node.inputs[1]
-            keys = None if right is None or node.transpose_a else chain_to(right, self.sources)
+            keys = None if right is None or node.transpose_a else cache_movements.chain_to(right, self.sources)
             return None if keys is None else AttentionScores(node, keys, (node,))
         if depth == 0:
             return None
@@ -115,7 +113,7 @@ class AttentionSearch:
             return self._masked(node, depth - 1)
         if isinstance(node, ops.Select):
             return self._selected(node, depth - 1)
-        factor = scalar_factor(node)
+        factor = cache_movements.scalar_factor(node)
         if factor is not None:
             inner = self._scores(factor[0], depth - 1)
             return _with(inner, node, scale=inner.scale * factor[1]) if inner is not None and inner.is_plain else None
@@ -140,7 +138,7 @@ class AttentionSearch:
         chosen, then, otherwise = node.inputs
         assert chosen is not None and then is not None and otherwise is not None
         for value, constant, kept in ((then, otherwise, True), (otherwise, then, False)):
-            instead = scalar(constant)
+            instead = cache_movements.scalar(constant)
             inner = None if instead is None else self._scores(value, depth)
             if inner is not None and instead is not None:
                 is_mask = inner.chosen is None and instead <= VERY_NEGATIVE
@@ -150,7 +148,8 @@ class AttentionSearch:
     # -- the whole
 
     def _joined(
-        self, root: Node, product: ops.MatMul, scores: AttentionScores, values: Chain, guarded: bool, inner: list[Node]
+        self, root: Node, product: ops.MatMul, scores: AttentionScores, values: cache_movements.Chain, guarded: bool,
+        inner: list[Node],
     ) -> Attention | str:
         weights, right = product.operands
         query, scale = self._query(scores)
@@ -166,8 +165,8 @@ class AttentionSearch:
         reason = (
             _why_no_form(result, scores, values, heads)
             or _why_read(inner, root)
-            or why_not_held(keys_of, readers)
-            or why_not_held(values_of, readers)
+            or cache_movements.why_not_held(keys_of, readers)
+            or cache_movements.why_not_held(values_of, readers)
         )
         return reason or result
 
@@ -177,7 +176,7 @@ class AttentionSearch:
         value = scores.product.operands[0]
         scale, rows = scores.scale, scores.rows
         while True:
-            factor = scalar_factor(value.node)
+            factor = cache_movements.scalar_factor(value.node)
             if factor is not None:
                 value, scale = factor[0], scale * factor[1]
             elif rows and isinstance(value.node, ops.Reshape):
@@ -199,7 +198,8 @@ def _weights(value: Value) -> tuple[list[Node], ops.Softmax | None, bool]:
         if isinstance(node, ops.Select) and not guarded:
             test, zero, weights = node.inputs
             assert test is not None and zero is not None and weights is not None
-            if not isinstance(test.node, ops.IsNaN) or _input(test.node) is not weights or scalar(zero) != 0:
+            is_test = isinstance(test.node, ops.IsNaN) and _input(test.node) is weights
+            if not is_test or cache_movements.scalar(zero) != 0:
                 return nodes, None, False
             nodes += [node, test.node]
             value, guarded = weights, True
@@ -211,7 +211,7 @@ def _weights(value: Value) -> tuple[list[Node], ops.Softmax | None, bool]:
     return nodes, value.node, guarded
 
 
-def _why_no_form(found: Attention, scores: AttentionScores, values: Chain, heads: int) -> str:
+def _why_no_form(found: Attention, scores: AttentionScores, values: cache_movements.Chain, heads: int) -> str:
     """Why the operation does not compute the same; empty if it does."""
     query, product = found.query, scores.product
     every = (query, found.keys.whole, found.values.whole, found.root.outputs[0], *scores.masks)
@@ -238,10 +238,10 @@ def _why_no_form(found: Attention, scores: AttentionScores, values: Chain, heads
         return "it is not known that there are as many queries as new keys"
     times = 1 if scores.rows or found.folded else found.times
     right = product.operands[1]
-    if not is_repeated(scores.keys, right, times, not product.transpose_b):
+    if not cache_movements.is_repeated(scores.keys, right, times, not product.transpose_b):
         return "its keys are not those of the cache, repeated or transposed"
     last = found.values_in
-    if values.scale != 1 or not is_repeated(values, last, times, False):
+    if values.scale != 1 or not cache_movements.is_repeated(values, last, times, False):
         return "its values are not those of the cache, repeated"
     return "its keys and values are one cache" if found.keys.append is found.values.append else ""
 
@@ -300,7 +300,7 @@ def _may_equal(a: Dimension, b: Dimension) -> bool:
     return a == b or (1 not in (a, b) and not (isinstance(a, int) and isinstance(b, int)))
 
 
-def _heads(query: Value, keys: Cache) -> tuple[int, int]:
+def _heads(query: Value, keys: cache_movements.Cache) -> tuple[int, int]:
     """The heads of the queries, and how many of them share one of the cache: 0 if that is not known."""
     heads, own = query.type.dims[1] if query.rank == 4 else 0, keys.whole.type.dims[1]
     if not isinstance(heads, int) or not isinstance(own, int) or not own or heads % own:

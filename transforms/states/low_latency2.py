@@ -10,33 +10,51 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim
 from mo_loop.graph.origin import Origin
-from mo_loop.graph.shape import assume_fixed, is_static
-from mo_loop.ops.base import Constant
+from mo_loop.graph.shape import assume_fixed
 from mo_loop.ops.control import If, Iteration, Loop
 from mo_loop.ops.port_map import Merged
 from mo_loop.ops.recurrent import Sequence as Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
-from mo_loop.transforms.operands import behind
 from mo_loop.transforms.replace import replace_node
-from mo_loop.transforms.states.recurrences import (
-    Recurrence,
-    counts_steps,
-    has_states,
-    length_of,
-    make_single,
-    obstacle_of,
-    refusal,
-    single_step_inside,
-)
+from mo_loop.transforms.states import recurrences
+from mo_loop.transforms.states.step_axes import mixing_of_single
 from mo_loop.transforms.states.step_indices import index_with_zero
 from mo_loop.transforms.states.variable import GraphVariable, drop_unobserved
 from mo_loop.transforms.unrolling import unrolled
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, behind, is_static, ops
+
+
+@dataclass(eq=False)
+class SetSequenceLength(FunctionPass):
+    """x[N, ...], over which a loop or a recurrent layer runs  ->  x[1, ...]
+
+    LowLatency2 with a sequence_length does the same. In a pipeline this pass comes first, so that all others see the
+    known length. Without a `sequence_length` it changes nothing. Operations that mix several steps are then found as
+    well: they are refused where this pass sets the length, and a warning where the model has one step already.
+
+    Raises:
+        UnsupportedError: an operation needs several steps of a sequence; several of them are one ConversionErrors.
+    """
+
+    bodies = "never"  # the types of bodies follow from those of the inputs
+
+    sequence_length: int | None = 1
+    """1, or None for sequences that keep their lengths."""
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        steps = recurrences.single_steps(graph)
+        for each in mixing_of_single(steps) if steps else ():
+            text = (
+                f"{each.node.type} {each.node.label} {each.what}: N inferences of one step may give other results than "
+                "one inference of N steps"
+            )
+            warnings.warn(ConversionWarning(text, where=each.node.origin, code="ML526"), stacklevel=2)
+        return self.sequence_length is not None and recurrences.make_single(graph)
+
 
 _CELLS: dict[type[Recurrent], Callable[..., Any]] = {
     ops.LSTMSequence: ops.LSTMCell, ops.GRUSequence: ops.GRUCell, ops.RNNSequence: ops.RNNCell,
@@ -78,7 +96,7 @@ class LowLatency2(FunctionPass):
         self._longer: list[UnsupportedError] = []
         self.without_effect = ""
         self._ids: set[str] = {node.variable_id for node in graph.of(ops.ReadValue)}
-        if self.sequence_length == 1 and make_single(graph):
+        if self.sequence_length == 1 and recurrences.make_single(graph):
             fold_constants(graph)
         changed = self._step(graph)
         if self._errors or (self._longer and not changed and not graph.has(ops.ReadValue)):
@@ -107,7 +125,7 @@ class LowLatency2(FunctionPass):
             if not self._becomes_a_step(node):
                 continue
             known = set(_recurrences(graph))
-            carries = has_states(node)
+            carries = recurrences.has_states(node)
             if isinstance(node, Recurrent):
                 self._step_of_sequence(node)
             else:
@@ -121,31 +139,34 @@ class LowLatency2(FunctionPass):
         self.at = None
         return changed
 
-    def _becomes_a_step(self, node: Recurrence) -> bool:
-        length = length_of(node)
+    def _becomes_a_step(self, node: recurrences.Recurrence) -> bool:
+        length = recurrences.length_of(node)
         if self.leaves(node):
             return False
-        if isinstance(length, Dim) and (not isinstance(node, Iteration) or has_states(node) or _recurrences(node.body)):
+        may_stay = isinstance(node, Iteration) and not recurrences.has_states(node) and not _recurrences(node.body)
+        if isinstance(length, Dim) and not may_stay:
             assume_fixed([length])  # whether it is one step
-        if length != 1 and (inner := single_step_inside(node)) is not None:
+        if length != 1 and (inner := recurrences.single_step_inside(node)) is not None:
             why = f"is in the body of {node.type} {node.label}, which stays: each of its iterations would need a state"
-            self._errors.append(refusal(inner, why, "export the outer loop as a dimension of the inner one (a batch)"))
+            hint = "export the outer loop as a dimension of the inner one (a batch)"
+            self._errors.append(recurrences.refusal(inner, why, hint))
             return False
-        if length != 1 and not has_states(node):
+        if length != 1 and not recurrences.has_states(node):
             return False
         if isinstance(length, int) and length != 1:
-            self._longer.append(refusal(node, f"runs {length} times, not once", "give its sequence one step (--input)"))
+            why = f"runs {length} times, not once"
+            self._longer.append(recurrences.refusal(node, why, "give its sequence one step (--input)"))
             return self.refuse(node, f"it runs {length} times")
-        obstacle = obstacle_of(node, self.sequence_length)
+        obstacle = recurrences.obstacle_of(node, self.sequence_length)
         if obstacle is None:
             return True
-        self._errors.append(refusal(node, *obstacle))
+        self._errors.append(recurrences.refusal(node, *obstacle))
         return False
 
     def _step_of_loop(self, node: Iteration) -> None:
         """Replace a loop by its body."""
         index_with_zero(node)
-        counts = counts_steps(node)
+        counts = recurrences.counts_steps(node)
         inputs = enumerate(zip(node.input_map, node.data_inputs, strict=True))
         carried = [
             (number, entry, value) for number, (entry, value) in inputs

@@ -4,9 +4,9 @@
     [(pair.input, pair.output, pair.evidence) for pair in pairs.found]
     # [("h0", "hN", "given"), ("past.0.key", "present.0.key", "Concat along axis 2")]
 
-The graph decides. Strong evidence is a trail (trails.py): the output is the input with something appended or written
-into it. Weak evidence is an output of the type and shape of an input that depends on it. It counts if both have no
-other partner, and if other inputs and outputs remain, because the main output of a model is not a state; with strong
+The graph decides. Strong evidence is a trail (cache_updates.py): the output is the input with something appended or
+written into it. Weak evidence is an output of the type and shape of an input that depends on it. It counts if both have
+no other partner, and if other inputs and outputs remain, because the main output of a model is not a state; with strong
 pairs the names must fit as well. Otherwise names only decide between several partners. A pass-through is not a pair
 unless it is given.
 """
@@ -18,13 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from mo_loop.errors import UsageError
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import has_equal_sizes_now
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Parameter, Result
-from mo_loop.transforms.states.cache_updates import Trail, trails_of
-from mo_loop.transforms.states.growth import Growth, growth_of, misfit
+from mo_loop.transforms.states.cache_updates import Growth, Trail, growth_of, misfit, trails_of
 from mo_loop.transforms.states.port_names import is_next, is_past, variable_id
+from mo_loop.transforms.vocabulary import Graph, Parameter, Result, Value
 
 Given = Mapping[str, str] | Iterable[tuple[str, str]]
 N = TypeVar("N")

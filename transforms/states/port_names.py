@@ -18,7 +18,6 @@ _TIMES = _PAST | frozenset(
 """Words that show which of the two a name is, and not the carried tensor; torch begins the name of an input with `l_`.
 """
 
-
 BEAM_INDEX = "beam_idx"
 """The input that reorders caches along the batch, by the name that openvino_genai and optimum-intel expect."""
 

@@ -3,22 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from mo_loop import ops
+import numpy as np
+
 from mo_loop.errors import ConversionErrors, UnsupportedError
-from mo_loop.graph import Graph
 from mo_loop.graph.dimension import Dim, Dimension, Symbol, now, substituted
 from mo_loop.graph.shape import assume_fixed, normalise_axis, symbols_of
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.control import Control, If, Iteration, Loop
-from mo_loop.ops.port_map import Concatenated, Sliced
+from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.transforms.slice_reads import slice_reads
-from mo_loop.transforms.states.first_iteration import runs_once
 from mo_loop.transforms.states.step_axes import mixing_along, stepped_axes
 from mo_loop.transforms.states.step_indices import lengths_by_index, obstacle_of_places, obstacle_of_reads
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Value, ops
+
+Array = np.ndarray[Any, Any]
+
+_LARGEST = 64
+"""The most elements of a value that is computed."""
+
+_MOST = 100
+"""The most operations between the condition and known values."""
+
+
+def runs_once(loop: Loop) -> bool:
+    """Whether a loop begins, and its condition after the first iteration is known to be false."""
+    trip, go = loop.inputs[0], loop.inputs[1]
+    if go is None or go.type.integers != (1,) or (trip is not None and trip.type.integers == (0,)):
+        return False
+    condition = _First(loop).value_of(loop.condition.value)
+    return condition is not None and not condition.any()
+
+
+class _First:
+    """The values of the body of one loop in its first iteration."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.known: dict[Node, Array] = {}
+        for entry, value in loop.fed:
+            given = value.constant if isinstance(entry, Invariant | Merged) else None
+            if given is not None and given.dtype != object and given.size <= _LARGEST:
+                self.known[entry.parameter] = given
+
+    def value_of(self, value: Value) -> Array | None:
+        """A value of the body; None if it is not known."""
+        needed = self.loop.body.ancestors([value.node])
+        if len(needed) > _MOST:
+            return None
+        found: dict[Value, Array] = {}
+        for node in self.loop.body.ordered():
+            result = self._of(node, found) if node in needed else None
+            if result is not None and result.size <= _LARGEST:
+                found[node.outputs[0]] = result
+        return found.get(value)
+
+    def _of(self, node: Node, found: dict[Value, Array]) -> Array | None:
+        if isinstance(node, Parameter):
+            if node is self.loop.iteration:
+                return np.zeros([dim for dim in node.output.shape or () if isinstance(dim, int)], np.int64)
+            return self.known.get(node)
+        if isinstance(node, Constant):
+            return node.array if node.tensor.nbytes <= 8 * _LARGEST else None
+        if not isinstance(node, ops.Op) or len(node.outputs) != 1 or any(each not in found for each in node.inputs):
+            return None
+        result = node.evaluate(*(found[each] for each in node.operands))
+        return None if result is NotImplemented else np.asarray(result)
+
 
 Recurrence: TypeAlias = Iteration | Sequence
 

@@ -1,21 +1,226 @@
-"""Replaces the Parameter and the Result of each pair by the operations of a variable."""
+"""Replaces the Parameter and the Result of each pair by the operations of a variable, which begins with zeros.
+
+    past [B,2,T,8], growing along axis 2, and an input ids [B,L]:
+
+    variable_shape [B,2,T,8], which the file writes as ?,2,?,8
+    %batch = Gather(ShapeOf(%ids), [0], 0)
+    %none = Divide(%batch, 2147483647)                 0, which the runtime does not see
+    %initial = Broadcast(0.0, Concat(%batch, [2], %none, [8]))
+
+The CPU plugin computes the initial value inside the ReadValue, and takes its sizes for those that the variable always
+has: a variable that grows from a size that is known to be 0 does not compile (OpenVINO 2025.4 to 2026.4). The size is
+therefore computed, in a form that still has bounds. Without them the other sizes would be unknown as well.
+
+An index of sequences reorders a state along the axis that has one part for each sequence of a batch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TypeAlias
 
-from mo_loop import ops
+import numpy as np
+
 from mo_loop.errors import UnsupportedError
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dim, fresh
+from mo_loop.graph.dimension import Dim, Dimension, fresh
 from mo_loop.graph.origin import made_for
-from mo_loop.graph.types import TensorType, i32
-from mo_loop.ops.base import Parameter
+from mo_loop.graph.types import ElementType, TensorType, i32
+from mo_loop.ops import recurrent
 from mo_loop.transforms.replace import replace_node
-from mo_loop.transforms.states.initial import InitialValues, variable_shape
+from mo_loop.transforms.states.cache_updates import trails_of
 from mo_loop.transforms.states.pairing import Pair
-from mo_loop.transforms.states.sequence_axes import sequence_axes
 from mo_loop.transforms.states.variable import GraphVariable, drop_unobserved
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Value, ops
+
+HUGE = 2**31 - 1
+"""More than any size: the quotient is 0."""
+
+Size: TypeAlias = int | tuple[Parameter, int] | None
+"""A static size, or that of an axis of an input; None is that of the axis that grows, which is 0."""
+
+
+def variable_shape(pair: Pair) -> tuple[Dimension, ...]:
+    """The dimensions of a variable: those of the input, without bounds where they vary. The growing one starts at 0."""
+    dims = pair.parameter.output.type.dims
+    return tuple(dim if isinstance(dim, int) and axis != pair.growing else _free(dim) for axis, dim in enumerate(dims))
+
+
+def _free(dim: Dimension) -> Dimension:
+    """A symbol without bounds as it is. The runtime compares bounds with those of the initial value."""
+    is_free = isinstance(dim, Dim) and dim.symbol is not None and dim.lo == 0 and dim.hi is None
+    return dim if is_free else fresh()
+
+
+class InitialValues:
+    """Makes the initial values of one graph. States of one shape share the nodes that compute it."""
+
+    def __init__(self, graph: Graph, remaining: Sequence[Parameter]) -> None:
+        self.graph = graph
+        self.remaining = list(_tensors(remaining))
+        self._sizes: dict[tuple[Parameter, int], Value] = {}
+        self._shapes: dict[tuple[Size, ...], Value] = {}
+        self._zeros: dict[ElementType, Value] = {}
+
+    def require(self, pair: Pair, shape: tuple[Dimension, ...]) -> None:
+        """UnsupportedError if there are no zeros of the type, or if a dimension is not known."""
+        dtype = pair.parameter.output.dtype
+        if dtype.kind in ("string", "complex"):
+            raise _unknown(pair, f"there is no initial value of type {dtype}")
+        self._sources(pair, shape)
+
+    def of(self, pair: Pair, shape: tuple[Dimension, ...]) -> Value:
+        """Zeros of the shape of a variable."""
+        dtype = pair.parameter.output.dtype
+        sizes = self._sources(pair, shape)
+        static = [size or 0 for size in sizes if not isinstance(size, tuple)]
+        if len(static) == len(sizes):
+            return Constant(np.zeros(static, dtype.numpy), graph=self.graph, dtype=dtype).output
+        if dtype not in self._zeros:
+            self._zeros[dtype] = Constant(np.zeros((), dtype.numpy), graph=self.graph, dtype=dtype).output
+        if sizes not in self._shapes:
+            self._shapes[sizes] = self._joined(sizes)
+        return ops.Broadcast(self._zeros[dtype], self._shapes[sizes]).output
+
+    def _sources(self, pair: Pair, shape: tuple[Dimension, ...]) -> tuple[Size, ...]:
+        return tuple(
+            None if axis == pair.growing else dim if isinstance(dim, int) else self._source(pair, axis)
+            for axis, dim in enumerate(shape)
+        )
+
+    def _source(self, pair: Pair, axis: int) -> tuple[Parameter, int]:
+        """The input, and its axis, that has the size of an axis of a state.
+
+        Exporters may give it another name at the input; the next value has the name that the graph computes.
+        """
+        dims, after = pair.parameter.output.type.dims, pair.result.value.type.dims
+        for dim in dims[axis], after[axis]:
+            for parameter in self.remaining if isinstance(dim, Dim) else ():
+                if dim in parameter.output.type.dims:
+                    return parameter, parameter.output.type.dims.index(dim)
+        unknown = [at for at, each in enumerate(dims) if isinstance(each, Dim) and at != pair.growing]
+        found = self._any_size() if len(unknown) == 1 else None
+        if found is None:
+            what = f"dimension {axis} of its initial value is not known: {dims[axis]} is the size of no other input"
+            raise _unknown(pair, what)
+        return found
+
+    def _any_size(self) -> tuple[Parameter, int] | None:
+        """The first size that is only known at run time of an input; any other one, if all such sizes are the same."""
+        for parameter in self.remaining:
+            if parameter.output.shape and isinstance(parameter.output.shape[0], Dim):
+                return parameter, 0
+        sizes = [
+            (parameter, axis) for parameter in self.remaining for axis, dim in enumerate(parameter.output.type.dims)
+            if isinstance(dim, Dim)
+        ]  # fmt: skip
+        return sizes[0] if len({parameter.output.type.dims[axis] for parameter, axis in sizes}) == 1 else None
+
+    def _joined(self, sizes: Sequence[Size]) -> Value:
+        """The vector of some sizes."""
+        known = next(self.size(*size) for size in sizes if isinstance(size, tuple))
+        parts: list[Value] = []
+        for kind, group in groupby(sizes, type):
+            if kind is int:
+                parts.append(Constant(np.array(list(group), np.int64), graph=self.graph).output)
+                continue
+            for size in group:
+                parts.append(self.size(*size) if isinstance(size, tuple) else ops.Divide(known, HUGE).output)
+        return parts[0] if len(parts) == 1 else ops.Concat(*parts, axis=0).output
+
+    def size(self, parameter: Parameter, axis: int) -> Value:
+        """One dimension of an input, as a vector of one element."""
+        if (parameter, axis) not in self._sizes:
+            self._sizes[parameter, axis] = ops.Gather(ops.ShapeOf(parameter), [axis], 0).output
+        return self._sizes[parameter, axis]
+
+
+def _tensors(parameters: Sequence[Parameter]) -> Iterator[Parameter]:
+    for each in parameters:
+        if isinstance(each.output.type, TensorType) and each.output.shape is not None:
+            yield each
+
+
+def _unknown(pair: Pair, what: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"the input {pair.input!r}, {pair.parameter.output.type}, cannot be a state with the output {pair.output!r}: "
+        f"{what}",
+        where=pair.parameter.origin, why="a variable starts with zeros of a shape that the other inputs determine",
+        code="ML327", hint=f'give its sizes with --input, or keep it an input (--stateful-pair "{pair.input}=")',
+    )  # fmt: skip
+
+
+def sequence_axes(graph: Graph, pairs: Sequence[Pair], remaining: Sequence[Parameter]) -> dict[Pair, int | None]:
+    """The axis of each state; None for a state that all sequences share.
+
+    It is the axis whose size is the first dimension of another input, or the only one of unknown size (unless another
+    input has it as a later dimension), or that of the batch in an LSTM, GRU or RNN; in a cache it is axis 0 otherwise.
+    Where all sizes are known, it is the axis with the size of the sequences of other states, or of the first dimension
+    of other inputs.
+
+    Raises:
+        UnsupportedError: the number of sequences is not known, so it is not known whether a state has them.
+    """
+    shapes = [each.output.shape for each in remaining if isinstance(each.output.type, TensorType) and each.output.shape]
+    firsts = dict.fromkeys(shape[0] for shape in shapes)
+    others = {dim for shape in shapes for dim in shape[1:]}  # the width of a picture, the length of a sequence
+    by_layers = dict(_of_layers(graph))
+    found: dict[Pair, int | None] = {pair: _seen(pair, firsts, others, by_layers) for pair in pairs}
+    known = {pair.parameter.output.type.dims[axis] for pair, axis in found.items() if axis is not None}
+    for pair in pairs:
+        if found[pair] is None:
+            found[pair] = _of_size(pair, known, firsts)
+    return found
+
+
+def _seen(
+    pair: Pair, firsts: dict[Dimension, None], others: set[Dimension], by_layers: dict[Parameter, int]
+) -> int | None:
+    """The axis, as far as names of sizes and the graph show it."""
+    dims, after = pair.parameter.output.type.dims, pair.result.value.type.dims
+    unknown = [axis for axis, dim in enumerate(dims) if axis != pair.growing and isinstance(dim, Dim)]
+    for axis in unknown:
+        if dims[axis] in firsts or after[axis] in firsts:
+            return axis
+    if pair.parameter in by_layers:
+        return by_layers[pair.parameter]
+    if len(unknown) == 1 and dims[unknown[0]] not in others:
+        return unknown[0]
+    return 0 if pair.growing not in (None, 0) else None
+
+
+def _of_layers(graph: Graph) -> Iterator[tuple[Parameter, int]]:
+    """The axes of Parameters that become the batch of recurrent layers."""
+    for value, trails in trails_of(graph).items():
+        for use in value.uses:
+            first = isinstance(use.node, recurrent.Cell | recurrent.Sequence) and 1 <= use.port <= _states(use.node)
+            for parameter, trail in trails.items() if first else ():
+                if trail.axes and trail.axes[0] is not None:
+                    yield parameter, trail.axes[0]
+
+
+def _states(layer: recurrent.Cell | recurrent.Sequence) -> int:
+    return len(layer.outputs) - isinstance(layer, recurrent.Sequence)
+
+
+def _of_size(pair: Pair, known: set[Dimension], firsts: dict[Dimension, None]) -> int | None:
+    """The axis of a state whose sizes are known, by its size."""
+    dims = pair.parameter.output.type.dims
+    given = [dim for dim in known or firsts if isinstance(dim, int)]
+    sizes = [size for size in given if size != 1] or given
+    axes = [axis for axis, dim in enumerate(dims) if axis != pair.growing and dim in sizes]
+    if axes and len({dims[axis] for axis in axes}) == 1:
+        return axes[0]
+    if not axes and (known or all(dim == 1 for dim in dims)):
+        return None
+    raise UnsupportedError(
+        f"the state {pair.input!r}, {pair.parameter.output.type}, cannot be reordered by --beam-idx: which of its "
+        "dimensions counts sequences is not known",
+        where=pair.parameter.origin, why="no dimension of it has the size of the first dimension of another input, or "
+        "several have", code="ML327",
+        hint=f'give the batch of the inputs with --input, keep it an input (--stateful-pair "{pair.input}="), or omit '
+        "--beam-idx",
+    )  # fmt: skip
 
 
 def startable(graph: Graph, pairs: Sequence[Pair]) -> list[Pair]:

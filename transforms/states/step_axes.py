@@ -23,18 +23,15 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Symbol
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.slicing import FAR
 from mo_loop.support.reached import reached
-from mo_loop.transforms.operands import behind, integers
 from mo_loop.transforms.states.step_indices import indexed_data
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Result, Value, behind, integers, ops
 
 Axis: TypeAlias = tuple[Value, int]
 
@@ -247,28 +244,22 @@ def _multiplied(node: ops.MatMul, port: int, axis: int) -> str:
     return "sums over all steps" if axis == inner else ""
 
 
-def _attended(node: Node, port: int, axis: int) -> str:
-    return "reads all steps" if port in (1, 2) and axis == _rank(node, port) - 2 else ""
-
-
-def _einsum(node: ops.Einsum, port: int, axis: int) -> str:
-    return "" if "." in node.equation or axis in node.axis_map(port) else "sums over all steps"
-
-
-def _grouped(node: Node, port: int, axis: int) -> str:
-    return "normalises over all steps" if port == 0 and axis >= 1 else ""
-
-
 _RULES: tuple[tuple[Any, Callable[[Any, int, int], str]], ...] = (
     (ops.Reduction, _along("reduces all steps to one value")),
     ((ops.AlongAxis, ops.MVN, ops.NormalizeL2, ops.LRN), _along("normalises over all steps")),
     (ops.TopK, _along("chooses among all steps")),
     (ops.CumSum, _along("adds up the steps")),
-    (ops.GroupNormalization, _grouped),
+    (ops.GroupNormalization, lambda _, port, axis: "normalises over all steps" if port == 0 and axis >= 1 else ""),
     ((ops.Filtered, ops.Pooling), _in_windows),
     (ops.MatMul, _multiplied),
-    (ops.Einsum, _einsum),
-    (ops.ScaledDotProductAttention, _attended),
+    (
+        ops.Einsum,
+        lambda node, port, axis: "" if "." in node.equation or axis in node.axis_map(port) else "sums over all steps",
+    ),
+    (
+        ops.ScaledDotProductAttention,
+        lambda node, port, axis: "reads all steps" if port in (1, 2) and axis == _rank(node, port) - 2 else "",
+    ),
     (ops.Slice, _sliced),
     ((ops.Split, ops.VariadicSplit), _along("splits the sequence")),
     (ops.ReverseSequence, _along("reads the sequence backwards")),

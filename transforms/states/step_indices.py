@@ -12,14 +12,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension
-from mo_loop.graph.shape import is_static
-from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
 from mo_loop.support.reached import reached
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Value, is_static, ops
 
 _INDEXED = (
     ops.Gather, ops.GatherND, ops.GatherElements, ops.Slice, ops.ScatterUpdate, ops.ScatterNDUpdate,

@@ -14,45 +14,26 @@ other branch returns it unchanged, so that it stays as it was where that branch 
 
 from __future__ import annotations
 
-from mo_loop import ops
 from mo_loop.errors import InternalError, UnsupportedError
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import is_static
-from mo_loop.graph.types import (
-    ElementType,
-    TensorType,
-    bf16,
-    boolean,
-    f16,
-    f32,
-    f64,
-    i16,
-    i32,
-    i64,
-    string,
-    u8,
-    u16,
-    u32,
-    u64,
-)
-from mo_loop.ops.base import Parameter, Result
+from mo_loop.graph import types
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Branched, Selected
+from mo_loop.transforms.vocabulary import Graph, Parameter, Result, Value, is_static, ops
 
-_STORED = {i64: i32, u64: i32, u32: i32, i16: i32, u16: i32, f64: f32}
+_STORED = dict.fromkeys((types.i64, types.u64, types.u32, types.i16, types.u16), types.i32) | {types.f64: types.f32}
 """Element types that the runtime has no variables of -> those in which it computes them."""
 
-_STORED_IF_DYNAMIC = {f16: f32, bf16: f32, boolean: u8}
+_STORED_IF_DYNAMIC = {types.f16: types.f32, types.bf16: types.f32, types.boolean: types.u8}
 """Element types that the runtime has no variables of whose shape can change."""
 
 
 class GraphVariable:
     """One variable: `read` is called first and once, then `assign`, with values of the same graph."""
 
-    def __init__(self, name: str, type_: TensorType, label: str = "") -> None:
+    def __init__(self, name: str, type_: types.TensorType, label: str = "") -> None:
         """`type_` is that of every value that the variable has; `label` is the name of its ReadValue if not `name`."""
         dtype = type_.dtype
-        if dtype is None or dtype is string or type_.shape is None:
+        if dtype is None or dtype is types.string or type_.shape is None:
             raise UnsupportedError(f"a variable cannot be {type_}", code="ML350")
         self.name = name
         self.label = label or name
@@ -92,7 +73,7 @@ class GraphVariable:
         self.assign(owner.graph.add_output(owner, self.type))
 
     @staticmethod
-    def _converted(value: Value, dtype: ElementType) -> Value:
+    def _converted(value: Value, dtype: types.ElementType) -> Value:
         return value if value.dtype is dtype else ops.Convert(value, destination_type=dtype).output
 
     @property

@@ -15,8 +15,8 @@ from typing import Any
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dim
-from mo_loop.transforms.operands import behind, integers
 from mo_loop.transforms.states.port_names import BEAM_INDEX, variable_id
+from mo_loop.transforms.vocabulary import behind, integers
 
 Axes = tuple[int, ...] | None
 Growth = tuple[Axes, tuple[tuple[tuple[str, ...], int], ...]]

@@ -5,7 +5,7 @@ import pytest
 
 from mo_loop import convert_model, ops
 from mo_loop.ops.port_map import Concatenated
-from mo_loop.transforms.loops import loop_pass, memory_bound
+from mo_loop.transforms.loops import loop_pass, worth
 from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
 from tests.harness import check, floats, folded, parsed
 
@@ -15,7 +15,7 @@ BLOCK = 8
 
 @pytest.fixture(autouse=True)
 def small_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_bound, "ALWAYS", BLOCK * 40 * 40 * 4)
+    monkeypatch.setattr(worth, "ALWAYS", BLOCK * 40 * 40 * 4)
     monkeypatch.setattr(loop_pass, "LEAST", 2)
     monkeypatch.setattr(StepsPerIteration, "enabled_by_default", False)
 

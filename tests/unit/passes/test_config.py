@@ -8,9 +8,8 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node
 from mo_loop.text import parse
 from mo_loop.transforms.config import Explanation, PassConfig
-from mo_loop.transforms.front.eliminate_unused_ports import EliminateUnusedPorts
-from mo_loop.transforms.front.loop_to_ti import LoopToTI
-from mo_loop.transforms.front.scan_lowering import ScanLowering
+from mo_loop.transforms.front.loop_elimination import EliminateUnusedPorts
+from mo_loop.transforms.front.loop_to_ti import LoopToTI, ScanLowering
 from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import has_static_rank, rank_equals

@@ -14,8 +14,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import fresh, named
 from mo_loop.graph.types import OptionalType, SequenceType, f32, i64
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.transforms.front.pack_sequences import PackSequences, StackSequences
-from mo_loop.transforms.front.replace_sequences_by_elements import ReplaceSequencesByElements
+from mo_loop.transforms.front.lower_sequences import PackSequences, ReplaceSequencesByElements, StackSequences
 from tests.interpreter import Invalid, interpret
 
 SOURCES = ("elements", "rows", "pieces", "ragged", "empty")

@@ -10,7 +10,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import SequenceType, TensorType, f32, i64
 from mo_loop.ops.base import Identity, Parameter, Result
-from mo_loop.transforms.front.replace_sequences_by_elements import (
+from mo_loop.transforms.front.lower_sequences import (
     ListKind,
     ReplaceSequencesByElements,
     is_read_at_known_positions,

@@ -9,8 +9,8 @@ import pytest
 
 from mo_loop import convert_model, ops
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
-from mo_loop.transforms.operands import behind
 from mo_loop.transforms.states.low_latency2 import LowLatency2
+from mo_loop.transforms.vocabulary import behind
 from tests.harness import parsed
 
 SCAN = """(float[2] s, float[{length},2] x) => (z, y) {{

@@ -10,8 +10,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.text import parse
-from mo_loop.transforms.states.fuse_stateful_attention import FuseStatefulAttention
-from mo_loop.transforms.states.make_stateful import MakeStateful
+from mo_loop.transforms.states.make_stateful import FuseStatefulAttention, MakeStateful
 from mo_loop.transforms.states.pairing import find_pairs
 from mo_loop.transforms.states.port_names import is_next
 

@@ -16,7 +16,7 @@ from mo_loop.graph.types import f32
 from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Identity
 from mo_loop.text import parse
-from mo_loop.transforms.front.eliminate_unused_ports import EliminateUnusedPorts
+from mo_loop.transforms.front.loop_elimination import EliminateUnusedPorts
 from mo_loop.transforms.replace import (
     copy_runtime_info,
     drop_dead,

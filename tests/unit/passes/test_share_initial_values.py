@@ -9,8 +9,8 @@ import pytest
 from mo_loop.graph import Value
 from mo_loop.text import parse
 from mo_loop.transforms.manager import Manager
-from mo_loop.transforms.runtime import share_initial_values
-from mo_loop.transforms.runtime.share_initial_values import ShareInitialValues
+from mo_loop.transforms.runtime import initial_values
+from mo_loop.transforms.runtime.initial_values import ShareInitialValues
 
 CACHE = """
     %x = Parameter : f32[N,1]
@@ -26,6 +26,6 @@ def test_each_value_behind_a_cache_is_looked_at_once(monkeypatch: pytest.MonkeyP
     names = ["present", *(f"square{i}" for i in range(12))]
     squares = [f"%{after} = Multiply(%{before}, %{before})" for before, after in pairwise(names)]
     asked: list[Value] = []
-    monkeypatch.setattr(share_initial_values, "consumed_by", lambda *kinds: asked.append)
+    monkeypatch.setattr(initial_values, "consumed_by", lambda *kinds: asked.append)
     assert Manager([ShareInitialValues()]).run(parse("\n".join([CACHE, *squares, "Result(%square11)"])))
     assert len(asked) == len(set(asked)) == 13

@@ -9,7 +9,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.transforms.common.share_transposed_constants import ShareTransposedConstants
+from mo_loop.transforms.common.transposed_weights import ShareTransposedConstants
 
 ROWS, COLUMNS = 70, 40
 

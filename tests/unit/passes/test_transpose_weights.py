@@ -14,8 +14,8 @@ from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.text import parse
-from mo_loop.transforms.common import transpose_weights
-from mo_loop.transforms.common.transpose_weights import TransposeWeights
+from mo_loop.transforms.common import transposed_weights
+from mo_loop.transforms.common.transposed_weights import TransposeWeights
 
 ROWS, COLUMNS = 160, 120
 BRANCHES = """
@@ -80,8 +80,8 @@ def test_another_reader_in_another_scope_keeps_them(tmp_path: Path) -> None:
 
 def test_the_limit_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size = 4 * ROWS * COLUMNS
-    monkeypatch.setattr(transpose_weights, "MOST", size - 1)
+    monkeypatch.setattr(transposed_weights, "MOST", size - 1)
     graph, _ = products(2, tmp_path)
     assert not TransposeWeights().run(graph)
-    monkeypatch.setattr(transpose_weights, "MOST", size)  # both are one span, which is transposed once
+    monkeypatch.setattr(transposed_weights, "MOST", size)  # both are one span, which is transposed once
     assert TransposeWeights().run(graph)

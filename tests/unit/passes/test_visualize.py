@@ -12,7 +12,7 @@ from mo_loop.errors import FileError, UsageError
 from mo_loop.text import parse, to_text
 from mo_loop.text.dot import to_dot
 from mo_loop.transforms import visualize
-from mo_loop.transforms.common.eliminate_movement import EliminateGather
+from mo_loop.transforms.common.nop_elimination import EliminateGather
 from mo_loop.transforms.manager import Manager, Step
 from mo_loop.transforms.visualize import VisualizeTree
 from tests.unit.graphviz import use_as_graphviz

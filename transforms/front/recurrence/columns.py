@@ -17,12 +17,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, now
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.ops.base import Constant
-from mo_loop.transforms.operands import integers
+from mo_loop.transforms.vocabulary import Constant, Node, Value, integers, ops
 
 Array = np.ndarray[Any, Any]
 

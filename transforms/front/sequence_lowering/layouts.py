@@ -18,33 +18,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
-from mo_loop.ops.base import Constant
-from mo_loop.transforms.front.sequence_lowering.shapes import (
-    as_list,
-    before_erasing,
-    column,
-    cut,
-    dims_of,
-    from_front,
-    joined,
-    known,
-    merged,
-    moved,
-    numbers,
-    offsets,
-    plus,
-    product,
-    repeated,
-    reshaped,
-    rows,
-    size,
-    vector,
-)
+from mo_loop.transforms.front.sequence_lowering import shapes
+from mo_loop.transforms.vocabulary import Constant, Graph, Value, ops
 
 
 @dataclass(frozen=True)
@@ -64,7 +42,7 @@ class Stacked:
         return ops.StackedSequence(self.stack).output
 
     def length(self) -> Value:
-        return rows(self.stack)
+        return shapes.rows(self.stack)
 
     def at(self, place: Value) -> Value:
         return ops.Gather(self.stack, place, 0).output
@@ -73,24 +51,24 @@ class Stacked:
         return Stacked(ops.Concat(self.stack, other.stack, axis=0).output)
 
     def inserted(self, item: Stacked, place: Value) -> Stacked:
-        position = as_list(place)
-        if (whole := before_erasing(self.stack, place)) is not None:  # list[i] = x
+        position = shapes.as_list(place)
+        if (whole := shapes.before_erasing(self.stack, place)) is not None:  # list[i] = x
             return Stacked(ops.ScatterUpdate(whole, position, item.stack, np.int64(0)).output)
-        first, last = cut(self.stack, 0, None, position), cut(self.stack, 0, position, None)
+        first, last = shapes.cut(self.stack, 0, None, position), shapes.cut(self.stack, 0, position, None)
         return Stacked(ops.Concat(first, item.stack, last, axis=0).output)
 
     def erased(self, place: Value | None) -> Stacked:
-        if place is None or known(place) == -1:
-            return Stacked(cut(self.stack, 0, None, numbers(self.stack.graph, [-1])))
-        if known(place) == 0:
-            return Stacked(cut(self.stack, 0, numbers(self.stack.graph, [1]), None))
-        position = from_front(as_list(place), size(self.stack, 0))
-        rest = cut(self.stack, 0, plus(position, np.array([1])), None)
-        return Stacked(ops.Concat(cut(self.stack, 0, None, position), rest, axis=0).output)
+        if place is None or shapes.known(place) == -1:
+            return Stacked(shapes.cut(self.stack, 0, None, shapes.numbers(self.stack.graph, [-1])))
+        if shapes.known(place) == 0:
+            return Stacked(shapes.cut(self.stack, 0, shapes.numbers(self.stack.graph, [1]), None))
+        position = shapes.from_front(shapes.as_list(place), shapes.size(self.stack, 0))
+        rest = shapes.cut(self.stack, 0, shapes.plus(position, np.array([1])), None)
+        return Stacked(ops.Concat(shapes.cut(self.stack, 0, None, position), rest, axis=0).output)
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
-        front = moved(self.stack, 0, axis)
-        return front if new_axis else merged(front, axis)
+        front = shapes.moved(self.stack, 0, axis)
+        return front if new_axis else shapes.merged(front, axis)
 
 
 @dataclass(frozen=True)
@@ -113,19 +91,19 @@ class Joined:
         return ops.JoinedSequence(self.data, self.sizes, axis=self.axis).output
 
     def length(self) -> Value:
-        return rows(self.sizes)
+        return shapes.rows(self.sizes)
 
     def at(self, place: Value) -> Value:
-        start, stop = bounds(self.sizes, from_front(as_list(place), size(self.sizes, 0)))
-        return cut(self.data, self.axis, start, stop)
+        start, stop = bounds(self.sizes, shapes.from_front(shapes.as_list(place), shapes.size(self.sizes, 0)))
+        return shapes.cut(self.data, self.axis, start, stop)
 
     def extended(self, other: Joined) -> Joined:
         data = ops.Concat(self.data, other.data, axis=self.axis).output
         return Joined(data, ops.Concat(self.sizes, other.sizes, axis=0).output, self.axis)
 
     def inserted(self, item: Joined, place: Value) -> Joined:
-        position = from_front(as_list(place), size(self.sizes, 0))
-        start = ops.Gather(offsets(self.sizes), position, 0).output
+        position = shapes.from_front(shapes.as_list(place), shapes.size(self.sizes, 0))
+        start = ops.Gather(shapes.offsets(self.sizes), position, 0).output
         data = _spliced(self.data, self.axis, start, start, item.data)
         return Joined(data, _spliced(self.sizes, 0, position, position, item.sizes), self.axis)
 
@@ -133,7 +111,7 @@ class Joined:
         position = _position(place, self.sizes)
         start, stop = bounds(self.sizes, position)
         data = _spliced(self.data, self.axis, start, stop)
-        return Joined(data, _spliced(self.sizes, 0, position, plus(position, np.array([1]))), self.axis)
+        return Joined(data, _spliced(self.sizes, 0, position, shapes.plus(position, np.array([1]))), self.axis)
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
         if axis == self.axis and not new_axis:
@@ -165,24 +143,24 @@ class Packed:
         return ops.PackedSequence(self.data, self.table, dims=self.dims).output
 
     def length(self) -> Value:
-        return rows(self.table)
+        return shapes.rows(self.table)
 
     def at(self, place: Value) -> Value:
-        position = from_front(as_list(place), size(self.table, 0))
+        position = shapes.from_front(shapes.as_list(place), shapes.size(self.table, 0))
         start, stop = bounds(self._sizes(), position)
         # The runtime takes a 0 that it finds in a pattern for "copy this dimension".
         sizes = ops.Barrier(ops.Gather(self.table, position, 0), hides="bounds")
         row = ops.Reshape(sizes, [max(len(self.dims), 1)]).output
         dims = [dim if dim >= 0 else ops.Gather(row, [i], 0).output for i, dim in enumerate(self.dims)]
-        return reshaped(cut(self.data, 0, start, stop), dims)
+        return shapes.reshaped(shapes.cut(self.data, 0, start, stop), dims)
 
     def extended(self, other: Packed) -> Packed:
         data = ops.Concat(self.data, other.data, axis=0).output
         return Packed(data, ops.Concat(self.table, other.table, axis=0).output, self.dims)
 
     def inserted(self, item: Packed, place: Value) -> Packed:
-        position = from_front(as_list(place), size(self.table, 0))
-        start = ops.Gather(offsets(self._sizes()), position, 0).output
+        position = shapes.from_front(shapes.as_list(place), shapes.size(self.table, 0))
+        start = ops.Gather(shapes.offsets(self._sizes()), position, 0).output
         data = _spliced(self.data, 0, start, start, item.data)
         return Packed(data, _spliced(self.table, 0, position, position, item.table), self.dims)
 
@@ -190,16 +168,16 @@ class Packed:
         position = _position(place, self.table)
         start, stop = bounds(self._sizes(), position)
         data = _spliced(self.data, 0, start, stop)
-        return Packed(data, _spliced(self.table, 0, position, plus(position, np.array([1]))), self.dims)
+        return Packed(data, _spliced(self.table, 0, position, shapes.plus(position, np.array([1]))), self.dims)
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
         if new_axis:
-            return moved(reshaped(self.data, [size(self.table, 0), *self._common()]), 0, axis)
+            return shapes.moved(shapes.reshaped(self.data, [shapes.size(self.table, 0), *self._common()]), 0, axis)
         dims = self._common(but=axis)
         sizes = ops.Gather(self.table, np.array(axis), 1).output
-        total = ops.Gather(offsets(sizes), [-1], 0).output  # [1] to the runtime, even for unknown N
+        total = ops.Gather(shapes.offsets(sizes), [-1], 0).output  # [1] to the runtime, even for unknown N
         data = self.data if axis == 0 else self._interleaved(axis, dims, sizes, total)
-        return reshaped(data, [*dims[:axis], total, *dims[axis + 1 :]])
+        return shapes.reshaped(data, [*dims[:axis], total, *dims[axis + 1 :]])
 
     def _interleaved(self, axis: int, dims: Sequence[Value | int], sizes: Value, total: Value) -> Value:
         """Rows in the order of the result: row j of block p comes from the element i with O[i] <= j < O[i+1].
@@ -207,17 +185,18 @@ class Packed:
         Element i has `before` blocks of `sizes[i]` rows of `after` numbers: row before*O[i] + p*sizes[i] + j - O[i].
         """
         graph = self.data.graph
-        before, after = (product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
+        before, after = (shapes.product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
         row = ops.Range(np.int64(0), ops.Reshape(total, np.zeros(0, np.int64)), np.int64(1), output_type=i64).output
         element = _owner(row, ops.CumSum(sizes, 0).output)
-        start = ops.Gather(offsets(sizes), element, 0).output
+        start = ops.Gather(shapes.offsets(sizes), element, 0).output
         local = ops.Subtract(row, start)
         blocks = ops.Range(
-            numbers(graph, 0), ops.Reshape(before, np.zeros(0, np.int64)), numbers(graph, 1), output_type=i64
+            shapes.numbers(graph, 0), ops.Reshape(before, np.zeros(0, np.int64)), shapes.numbers(graph, 1),
+            output_type=i64,
         ).output
-        within = ops.Multiply(column(blocks), ops.Gather(sizes, element, 0))
+        within = ops.Multiply(shapes.column(blocks), ops.Gather(sizes, element, 0))
         place = ops.Add(within, ops.Add(ops.Multiply(before, start), local))
-        lines = ops.Reshape(self.data, vector(graph, [ops.Multiply(before, total).output, after])).output
+        lines = ops.Reshape(self.data, shapes.vector(graph, [ops.Multiply(before, total).output, after])).output
         return ops.Gather(lines, ops.Reshape(place, [-1]), 0).output
 
     def _sizes(self) -> Value:
@@ -230,7 +209,7 @@ class Packed:
             if dim >= 0 or axis == but:
                 found.append(max(dim, 0))
                 continue
-            none = numbers(self.table.graph, [0])
+            none = shapes.numbers(self.table.graph, [0])
             sizes = ops.Concat(ops.Gather(self.table, np.array(axis), 1), none, axis=0)
             found.append(ops.ReduceMax(sizes, [0], keep_dims=True).output)
         return found
@@ -289,19 +268,22 @@ class ElementKind:
         first, *rest = self.types()
         shape = [0 if not isinstance(dim, int) else dim for dim in first.dims]
         data = Constant(np.zeros(shape, self.dtype.numpy), graph=graph, dtype=self.dtype).output
-        return self.made([data, *(numbers(graph, np.zeros([0, *each.dims[1:]])) for each in rest)])
+        return self.made([data, *(shapes.numbers(graph, np.zeros([0, *each.dims[1:]])) for each in rest)])
 
     def of_items(self, items: Sequence[Value]) -> Layout:
         """The sequence of these elements, at least one."""
         graph = items[0].graph
         if self.way is Stacked:
-            return Stacked(joined([ops.Unsqueeze(each, [0]).output for each in items], 0))
+            return Stacked(shapes.joined([ops.Unsqueeze(each, [0]).output for each in items], 0))
         if self.way is Joined:
-            sizes = vector(graph, [dims_of(each)[self.axis] for each in items])
-            return Joined(joined(items, self.axis), sizes, self.axis)
-        flat = joined([ops.Reshape(each, [-1]).output for each in items], 0)
-        lines = [ops.Unsqueeze(ops.ShapeOf(each), [0]).output if self.dims else numbers(graph, [[1]]) for each in items]
-        return Packed(flat, joined(lines, 0), self.dims)
+            sizes = shapes.vector(graph, [shapes.dims_of(each)[self.axis] for each in items])
+            return Joined(shapes.joined(items, self.axis), sizes, self.axis)
+        flat = shapes.joined([ops.Reshape(each, [-1]).output for each in items], 0)
+        lines = [
+            ops.Unsqueeze(ops.ShapeOf(each), [0]).output if self.dims else shapes.numbers(graph, [[1]])
+            for each in items
+        ]
+        return Packed(flat, shapes.joined(lines, 0), self.dims)
 
     def of_layout(self, layout: Layout) -> Layout:
         """The same sequence in the layout of this kind."""
@@ -313,14 +295,14 @@ class ElementKind:
         if self.way is Joined:
             if isinstance(layout, Stacked):
                 data = layout.concatenated(self.axis, new_axis=False)
-                each = size(layout.stack, self.axis + 1)
-                return Joined(data, repeated(each, size(layout.stack, 0), data.graph), self.axis)
+                each = shapes.size(layout.stack, self.axis + 1)
+                return Joined(data, shapes.repeated(each, shapes.size(layout.stack, 0), data.graph), self.axis)
             loose = packed(layout)
             source = Packed(loose.data, loose.table, self.dims)
             sizes = ops.Gather(loose.table, np.array(self.axis), 1).output
             return Joined(source.concatenated(self.axis, new_axis=False), sizes, self.axis)
         loose = packed(layout)
-        return Stacked(reshaped(loose.data, [size(loose.table, 0), *self.dims]))
+        return Stacked(shapes.reshaped(loose.data, [shapes.size(loose.table, 0), *self.dims]))
 
 
 def packed(layout: Layout) -> Packed:
@@ -329,17 +311,17 @@ def packed(layout: Layout) -> Packed:
         return layout
     graph = layout.tensors[0].graph
     if isinstance(layout, Stacked):
-        dims = dims_of(layout.stack)
+        dims = shapes.dims_of(layout.stack)
         flat = ops.Reshape(layout.stack, [-1]).output
-        line = vector(graph, dims[1:] or [1])
-        table = ops.Broadcast(line, vector(graph, [dims[0], max(len(dims) - 1, 1)])).output
+        line = shapes.vector(graph, dims[1:] or [1])
+        table = ops.Broadcast(line, shapes.vector(graph, [dims[0], max(len(dims) - 1, 1)])).output
         return Packed(flat, table, _static(layout.stack.type.dims[1:]))
-    dims = dims_of(layout.data)
+    dims = shapes.dims_of(layout.data)
     if not isinstance(dims[layout.axis], int):  # the runtime may confuse the size of a Concat with another one
-        dims[layout.axis] = ops.Gather(offsets(layout.sizes), [-1], 0).output
-    count = size(layout.sizes, 0)
-    columns = [layout.sizes if i == layout.axis else repeated(dim, count, graph) for i, dim in enumerate(dims)]
-    table = joined([column(each) for each in columns], 1)
+        dims[layout.axis] = ops.Gather(shapes.offsets(layout.sizes), [-1], 0).output
+    count = shapes.size(layout.sizes, 0)
+    columns = [layout.sizes if i == layout.axis else shapes.repeated(dim, count, graph) for i, dim in enumerate(dims)]
+    table = shapes.joined([shapes.column(each) for each in columns], 1)
     flat = layout.data if layout.axis == 0 else _separated(layout, dims)
     static = _static(layout.data.type.dims)
     return Packed(ops.Reshape(flat, [-1]).output, table, (*static[: layout.axis], -1, *static[layout.axis + 1 :]))
@@ -352,43 +334,43 @@ def _separated(layout: Joined, dims: Sequence[Value | int]) -> Value:
     O[i] + k mod sizes[i] of block k div sizes[i].
     """
     graph, axis = layout.data.graph, layout.axis
-    before, after = (product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
-    total = vector(graph, [dims[axis]])
+    before, after = (shapes.product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
+    total = shapes.vector(graph, [dims[axis]])
     count = ops.Reshape(ops.Multiply(before, total), np.zeros(0, np.int64))
-    row = ops.Range(numbers(graph, 0), count, numbers(graph, 1), output_type=i64).output
+    row = ops.Range(shapes.numbers(graph, 0), count, shapes.numbers(graph, 1), output_type=i64).output
     element = _owner(row, ops.Multiply(ops.CumSum(layout.sizes, 0), before).output)
-    start = ops.Gather(offsets(layout.sizes), element, 0)
+    start = ops.Gather(shapes.offsets(layout.sizes), element, 0)
     sizes = ops.Maximum(ops.Gather(layout.sizes, element, 0), np.int64(1))
     local = ops.Subtract(row, ops.Multiply(start, before)).output
     within = ops.FloorMod(local, sizes)
     block = ops.Divide(ops.Subtract(local, within), sizes)  # divisible: the runtime may round otherwise
     place = ops.Add(ops.Multiply(block, total), ops.Add(start, within))
-    lines = ops.Reshape(layout.data, vector(graph, [ops.Multiply(before, total).output, after])).output
+    lines = ops.Reshape(layout.data, shapes.vector(graph, [ops.Multiply(before, total).output, after])).output
     return ops.Gather(lines, place, 0).output
 
 
 def _owner(row: Value, ends: Value) -> Value:
     """For each row the number of parts that end at or before it: the index of its part."""
-    over = ops.GreaterEqual(column(row), ends)
+    over = ops.GreaterEqual(shapes.column(row), ends)
     return ops.ReduceSum(ops.Convert(over, destination_type=i64), [1]).output
 
 
 def bounds(sizes: Value, position: Value) -> tuple[Value, Value]:
     """Start and end of the part at a position ([1], not negative)."""
-    starts = offsets(sizes)
-    next_ = plus(position, np.array([1]))
+    starts = shapes.offsets(sizes)
+    next_ = shapes.plus(position, np.array([1]))
     return ops.Gather(starts, position, 0).output, ops.Gather(starts, next_, 0).output
 
 
 def _position(place: Value | None, sizes: Value) -> Value:
     """A position, by default the last, as [1], counted from the front."""
-    last = numbers(sizes.graph, [-1])
-    return from_front(last if place is None else as_list(place), size(sizes, 0))
+    last = shapes.numbers(sizes.graph, [-1])
+    return shapes.from_front(last if place is None else shapes.as_list(place), shapes.size(sizes, 0))
 
 
 def _spliced(x: Value, axis: int, start: Value, stop: Value, *between: Value) -> Value:
     """x[:start], the values `between`, x[stop:], concatenated."""
-    return ops.Concat(cut(x, axis, None, start), *between, cut(x, axis, stop, None), axis=axis).output
+    return ops.Concat(shapes.cut(x, axis, None, start), *between, shapes.cut(x, axis, stop, None), axis=axis).output
 
 
 def _static(dims: Sequence[Any]) -> tuple[int, ...]:

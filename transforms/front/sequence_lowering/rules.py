@@ -13,13 +13,10 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.types import SequenceType
-from mo_loop.ops.base import Identity
-from mo_loop.transforms.front.sequence_lowering.always_empty import Nothing, sequence_of
 from mo_loop.transforms.front.sequence_lowering.layouts import ElementKind, Joined, Stacked
-from mo_loop.transforms.front.sequence_lowering.shapes import known, moved, numbers, size
+from mo_loop.transforms.front.sequence_lowering.shapes import Nothing, known, moved, numbers, sequence_of, size
+from mo_loop.transforms.vocabulary import Identity, Node, Value, ops
 
 
 class Walk(Protocol):

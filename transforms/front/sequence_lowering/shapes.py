@@ -1,20 +1,65 @@
 """Arithmetic on shapes and positions for the layouts of sequences; values that are known at conversion are folded at
-once.
+once. Numbers are i64. A position is a scalar, a size or an offset a tensor [1].
 
-Numbers are i64. A position is a scalar, a size or an offset a tensor [1].
+Sequences that are always empty have a layout without tensors: the type of such a sequence does not contain the shape of
+an element, so there is no ElementKind for it.
+
+    kind = NOTHING if type_.is_empty else ElementKind.of(type_)          # in place of an ElementKind of layouts.py
+    sequence_of(kind.made([]), graph, type_)                      # a SequenceEmpty
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
-from mo_loop.ops.base import Constant, Parameter
+from mo_loop.graph.types import SequenceType
 from mo_loop.ops.port_map import Invariant
-from mo_loop.transforms.operands import behind
+from mo_loop.transforms.vocabulary import Constant, Graph, Parameter, Value, behind, ops
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A sequence that is always empty, as a layout."""
+
+    tensors: tuple[Value, ...] = ()
+
+    def like(self, tensors: Sequence[Value]) -> Nothing:
+        return self
+
+
+class NothingKind:
+    """The kind of sequences that are always empty."""
+
+    def types(self) -> tuple[Any, ...]:
+        return ()
+
+    def made(self, tensors: Sequence[Value]) -> Nothing:
+        return Nothing()
+
+    def empty(self, graph: Graph) -> Nothing:
+        return Nothing()
+
+    def of_layout(self, layout) -> Nothing:
+        return Nothing()
+
+    def of_items(self, items) -> Nothing:
+        return Nothing()
+
+
+NOTHING = NothingKind()
+
+
+def sequence_of(layout, graph: Graph, type_: SequenceType) -> Value:
+    """The sequence that a layout holds, as a value."""
+    if isinstance(layout, Nothing):
+        return ops.SequenceEmpty(graph=graph, dtype=type_.element.dtype).output
+    made: Value = layout.sequence()
+    return made
+
 
 LARGEST = (1 << 63) - 1
 """A Slice with this constant as its end goes to the end. From any other constant the runtime infers an upper bound."""

@@ -16,20 +16,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mo_loop import ops
 from mo_loop.errors import InternalError
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import UNKNOWN, SequenceType
-from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.port_map import Branched, Final, Invariant, Merged, Selected
 from mo_loop.ops.sequences import OnSequences
 from mo_loop.transforms.folding import fold_all_scopes
-from mo_loop.transforms.front.sequence_lowering.always_empty import NOTHING, Nothing, sequence_of
 from mo_loop.transforms.front.sequence_lowering.layouts import Joined, Layout, Packed, Stacked
 from mo_loop.transforms.front.sequence_lowering.rules import RULES, Rule
-from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.front.sequence_lowering.shapes import NOTHING, Nothing, sequence_of
 from mo_loop.transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.vocabulary import FunctionPass, Graph, Identity, Node, Parameter, Result, Value, ops
 
 GIVEN = (ops.SequenceEmpty, ops.SequenceConstruct, ops.StackedSequence, ops.JoinedSequence, ops.PackedSequence)
 """The nodes that make a sequence of its tensors or elements."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use, Value
-from mo_loop.graph.shape import is_static, of_declared_sizes
-from mo_loop.ops.base import Constant, Result
+from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.support.reached import reached
 from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor
-from mo_loop.transforms.operands import order_of
 from mo_loop.transforms.pattern import wrap_type
-from mo_loop.transforms.runtime.local.rule import MaximumRule, is_doubled, is_one_element
+from mo_loop.transforms.runtime.local.rule import is_doubled, is_one_element, maximum_rule
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Result, Use, Value, is_static, ops, order_of
 
 BETWEEN = (ops.Elementwise, ops.Reshape)
 """Operations that may be between the products and the softmax."""
@@ -24,7 +21,12 @@ def has_heads(value: Value) -> bool:
     return value.rank is None or value.rank > 2
 
 
-class MaximumBetweenHeads(MaximumRule):
+@maximum_rule(wrap_type(ops.MatMul, when=has_heads), "`max(x, x)` at this `Transpose`", Gap(
+    "attention-with-as-many-queries-as-heads",
+    "static attention gives wrong values if there are as many queries as heads, a computed operand is added or "
+    "multiplied, and a `Transpose` is directly at only one of Q and the result", on={Processor.SSE41: NEVER},
+))  # fmt: skip
+def MaximumBetweenHeads(node: ops.MatMul) -> Use | None:
     """Transpose(softmax(Q K^T) V)  ->  Transpose(max(A, A)) of the attention A, if Q is not the result of a Transpose
     softmax(Q K^T) V                ->  softmax(max(Q, Q) K^T) V, if Q is a Transpose and the result is not transposed
 
@@ -32,110 +34,81 @@ class MaximumBetweenHeads(MaximumRule):
     Transposes of the heads. It splits the queries for its threads. If only one of Q and the result is transposed, it
     takes the heads of another operand of this operation for the queries. The maximum separates the Transpose.
     """
-
-    instead = "`max(x, x)` at this `Transpose`"
-    avoids = (Gap(
-        "attention-with-as-many-queries-as-heads",
-        "static attention gives wrong values if there are as many queries as heads, a computed operand is added "
-        "or multiplied, and a `Transpose` is directly at only one of Q and the result", on={Processor.SSE41: NEVER},
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.MatMul, when=has_heads)
-
-    def place(self, node: ops.MatMul) -> Use | None:
-        if not _has_as_many_queries_as_heads(node.output):
-            return None
-        softmax = _softmax_behind(node.operands[0])
-        product = softmax and _product_behind(softmax)
-        if product is None:
-            return None
-        q, uses = product.operands[0], list(node.output.uses)
-        is_transposed = len(uses) == 1 and _swaps_heads(uses[0].node)
-        if is_transposed == _swaps_heads(_unscaled(q).node):
-            return None
-        return uses[0] if is_transposed else Use(product, 0)
+    if not _has_as_many_queries_as_heads(node.output):
+        return None
+    softmax = _softmax_behind(node.operands[0])
+    product = softmax and _product_behind(softmax)
+    if product is None:
+        return None
+    q, uses = product.operands[0], list(node.output.uses)
+    is_transposed = len(uses) == 1 and _swaps_heads(uses[0].node)
+    if is_transposed == _swaps_heads(_unscaled(q).node):
+        return None
+    return uses[0] if is_transposed else Use(product, 0)
 
 
-class MaximumBehindSoftmax(MaximumRule):
+@maximum_rule(wrap_type(ops.MatMul, when=has_heads), "`max(w, w)` after the `Softmax`", Gap(
+    "attention-of-constant-heads", "attention reads the first head of constant keys or values for all heads",
+    since="2025.2.0", until="2026.0.0", on={Processor.SSE41: NEVER},
+))  # fmt: skip
+def MaximumBehindSoftmax(node: ops.MatMul) -> Use | None:
     """softmax(Q K^T) V  ->  max(w, w) V with the weights w, where K or V is constant, with a matrix for each head
 
     The runtime computes attention as one operation, and reads constants of the first head for all of them. The maximum
     separates the second product.
     """
-
-    instead = "`max(w, w)` after the `Softmax`"
-    avoids = (Gap(
-        "attention-of-constant-heads", "attention reads the first head of constant keys or values for all heads",
-        since="2025.2.0", until="2026.0.0", on={Processor.SSE41: NEVER},
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.MatMul, when=has_heads)
-
-    def place(self, node: ops.MatMul) -> Use | None:
-        weights, v = node.operands
-        softmax = None if isinstance(weights.node, ops.Maximum) else _softmax_behind(weights)
-        product = softmax and _product_behind(softmax)
-        if product is None or not any(_is_constant_of_heads(each) for each in (v, product.operands[1])):
-            return None
-        return Use(node, 0)
+    weights, v = node.operands
+    softmax = None if isinstance(weights.node, ops.Maximum) else _softmax_behind(weights)
+    product = softmax and _product_behind(softmax)
+    if product is None or not any(_is_constant_of_heads(each) for each in (v, product.operands[1])):
+        return None
+    return Use(node, 0)
 
 
-class MaximumBehindAttention(MaximumRule):
+@maximum_rule(
+    wrap_type(ops.MatMul), "`max(x, x)` of the attention",
+    Gap(
+        "compared-attention",
+        "the process ends when it compiles static attention that is compared with a computed tensor", severity=CRASH,
+        on={Processor.SSE41: NEVER},
+    ),
+    Gap(
+        "attention-of-more-dimensions", "a model does not compile if attention meets an operand of more dimensions",
+        severity=ERROR, on={Processor.SSE41: NEVER},
+    ),
+)  # fmt: skip
+def MaximumBehindAttention(node: ops.MatMul) -> Value | None:
     """softmax(Q K^T) V -> max(A, A) of the attention A, if the next operation cannot be a part of one operation with it
 
     That is a comparison with a computed tensor, and an operand of more dimensions. Elementwise operations may be
     between.
     """
-
-    instead = "`max(x, x)` of the attention"
-    avoids = (
-        Gap(
-            "compared-attention",
-            "the process ends when it compiles static attention that is compared with a computed tensor",
-            severity=CRASH, on={Processor.SSE41: NEVER},
-        ),
-        Gap(
-            "attention-of-more-dimensions",
-            "a model does not compile if attention meets an operand of more dimensions", severity=ERROR,
-            on={Processor.SSE41: NEVER},
-        ),
-    )
-
-    pattern = wrap_type(ops.MatMul)
-
-    def place(self, node: ops.MatMul) -> Value | None:
-        if not _is_attention(node):
-            return None
-        rank, is_known = node.output.rank, is_static(of_declared_sizes(node.output.shape))
-        for reader in _elementwise_readers(node.output):
-            has_more = rank is not None and reader.output.rank is not None and reader.output.rank > rank
-            is_compared = is_known and isinstance(reader, ops.Comparison) and not _reads_constant(reader)
-            if has_more or is_compared:
-                return node.output
+    if not _is_attention(node):
         return None
+    rank, is_known = node.output.rank, is_static(of_declared_sizes(node.output.shape))
+    for reader in _elementwise_readers(node.output):
+        has_more = rank is not None and reader.output.rank is not None and reader.output.rank > rank
+        is_compared = is_known and isinstance(reader, ops.Comparison) and not _reads_constant(reader)
+        if has_more or is_compared:
+            return node.output
+    return None
 
 
-class MaximumBehindOneHead(MaximumRule):
+@maximum_rule(wrap_type(ops.MatMul), MaximumBehindAttention.instead, Gap(
+    "attention-as-result", "the second inference fails if static attention with one head is a result of the model",
+    severity=ERROR, until="2026.1.0", on={Processor.SSE41: NEVER},
+))  # fmt: skip
+def MaximumBehindOneHead(node: ops.MatMul) -> Value | None:
     """softmax(Q K^T) V  ->  max(A, A) of the attention A, if it is one matrix, and a result of the model
 
     Elementwise operations may be between. The runtime splits the rows for its threads, and with them the result.
     """
-
-    instead = MaximumBehindAttention.instead
-    avoids = (Gap(
-        "attention-as-result", "the second inference fails if static attention with one head is a result of the model",
-        severity=ERROR, until="2026.1.0", on={Processor.SSE41: NEVER},
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.MatMul)
-
-    def place(self, node: ops.MatMul) -> Value | None:
-        dims = of_declared_sizes(node.output.shape)
-        if not dims or not is_static(dims) or math.prod(dims[:-2]) != 1 or not _is_attention(node):
-            return None
-        readers = [node, *_elementwise_readers(node.output)]
-        is_result = any(isinstance(use.node, Result) for reader in readers for use in reader.output.uses)
-        return node.output if is_result else None
+    dims = of_declared_sizes(node.output.shape)
+    if not dims or not is_static(dims) or math.prod(dims[:-2]) != 1 or not _is_attention(node):
+        return None
+    readers = [node, *_elementwise_readers(node.output)]
+    is_result = any(isinstance(use.node, Result) for reader in readers for use in reader.output.uses)
+    return node.output if is_result else None
 
 
 def _is_attention(node: ops.MatMul) -> bool:

@@ -8,24 +8,45 @@ from functools import reduce
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, may_be_one, open_symbols
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
-from mo_loop.ops.base import Constant
 from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.signs import is_not_negative
 from mo_loop.ops.slicing import END
-from mo_loop.target import CRASH, NEVER, Gap, Processor
-from mo_loop.transforms.operands import behind
+from mo_loop.target import CRASH, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import drop_dead
 from mo_loop.transforms.runtime.inference import is_computable
-from mo_loop.transforms.runtime.local.rule import LocalRule
+from mo_loop.transforms.runtime.local.rule import rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Value, behind, ops
 
 
-class CountAxesFromEnd(LocalRule):
+@rule(
+    wrap_type((ops.Gather, ops.Concat)), "an axis below 0, which is not recognised",
+    Gap(
+        "channel-order",
+        "a `Gather`, or a `Concat` of a `Split`, that permutes channels is moved into the weights of the following "
+        "Convolutions as the inverse permutation; so is a `Gather` that reads a channel twice, once by an index below "
+        "0",
+    ),
+    Gap("channel-order-of-slopes", "channels in reverse order are moved past a `PReLU`, whose slopes keep their order"),
+    Gap(
+        "channel-order-of-pad",
+        "channels in reverse order are moved past a `Pad` that adds or removes channels; the model may not compile",
+    ),
+    Gap(
+        "gather-of-inserted-axis",
+        "a `Gather` along the axis that an `Unsqueeze` inserts is removed with it, and the dimensions of its indices "
+        "are lost",
+    ),
+    Gap(
+        "reduced-concat",
+        "`ReduceMax` and `ReduceMin` of two joined tensors become the elementwise maximum and minimum of the tensors",
+        until="2026.0.0",
+    ),
+)  # fmt: skip
+def CountAxesFromEnd(node: ops.Gather | ops.Concat) -> Node | None:
     """Gather(x, [2, 0, 1], 1)  ->  Gather(x, [2, 0, 1], 1 - rank), and Concat of a Split in this order likewise
     Gather(Unsqueeze(x, 1), [0, 0], 1)  ->  Gather(Unsqueeze(x, 1), [0, 0], 1 - rank), and from -1 to rank - 1
     ReduceMax(Concat(x, y) along 0)  ->  ReduceMax(Concat(x, y) along -rank), and ReduceMin
@@ -33,63 +54,27 @@ class CountAxesFromEnd(LocalRule):
     An order of channels that is its own inverse, as that of reversed ones, is correct without a PReLU or a Pad after
     it, and faster. A Gather along the axis that an Unsqueeze inserts is correct for a scalar index.
     """
-
-    instead = "an axis below 0, which is not recognised"
-    avoids = (
-        Gap(
-            "channel-order",
-            "a `Gather`, or a `Concat` of a `Split`, that permutes channels is moved into the weights of the "
-            "following Convolutions as the inverse permutation; so is a `Gather` that reads a channel twice, once by "
-            "an index below 0",
-        ),
-        Gap(
-            "channel-order-of-slopes",
-            "channels in reverse order are moved past a `PReLU`, whose slopes keep their order",
-        ),
-        Gap(
-            "channel-order-of-pad",
-            "channels in reverse order are moved past a `Pad` that adds or removes channels; the model may not compile",
-        ),
-        Gap(
-            "gather-of-inserted-axis",
-            "a `Gather` along the axis that an `Unsqueeze` inserts is removed with it, and the dimensions of its "
-            "indices are lost",
-        ),
-        Gap(
-            "reduced-concat",
-            "`ReduceMax` and `ReduceMin` of two joined tensors become the elementwise maximum and minimum of the "
-            "tensors", until="2026.0.0",
-        ),
-    )  # fmt: skip
-
-    pattern = wrap_type((ops.Gather, ops.Concat))
-
-    def form(self, node: ops.Gather | ops.Concat) -> Node | None:
-        return self._gather(node) if isinstance(node, ops.Gather) else self._concat(node)
-
-    def _gather(self, node: ops.Gather) -> Node | None:
-        x, indices, axis = node.operands
-        at = axis.type.integers
-        if x.rank is None or at is None or node.batch_dims:
-            return None
-        place = normalise_axis(at[0], x.rank)
-        from_end = place - x.rank
-        if _is_repeated(x, at[0], indices):
-            counted = from_end if at[0] >= 0 else place
-        elif at[0] >= 0 and _is_permuted(node, place, x.type.dims[place], indices):
-            counted = from_end
-        else:
-            return None
-        node.graph.set_input(node, 2, Constant(np.int64(counted), graph=node.graph).output)
-        drop_dead([axis.node])
-        return node
-
-    def _concat(self, node: ops.Concat) -> Node | None:
+    if isinstance(node, ops.Concat):
         rank, axis = node.output.rank, node.axis
         if axis < 0 or rank is None or not (_is_reduced(node) or _is_inverted(node, axis, _split_places(node))):
             return None
         node.axis -= rank
         return node
+    x, indices, axis = node.operands
+    at = axis.type.integers
+    if x.rank is None or at is None or node.batch_dims:
+        return None
+    place = normalise_axis(at[0], x.rank)
+    from_end = place - x.rank
+    if _is_repeated(x, at[0], indices):
+        counted = from_end if at[0] >= 0 else place
+    elif at[0] >= 0 and _is_permuted(node, place, x.type.dims[place], indices):
+        counted = from_end
+    else:
+        return None
+    node.graph.set_input(node, 2, Constant(np.int64(counted), graph=node.graph).output)
+    drop_dead([axis.node])
+    return node
 
 
 def _is_repeated(x: Value, axis: int, indices: Value) -> bool:
@@ -141,36 +126,30 @@ def _pads(node: Node, axis: int) -> bool:
     return any(each is None or len(each) <= axis or each[axis] for each in widths)
 
 
-class CountIndicesFromStart(LocalRule):
+@rule(wrap_type((ops.GatherElements, ops.GatherND)), "the index plus the size", Gap(
+    "elements-counted-from-end", "`GatherElements` and `GatherND` read outside the tensor for an index below 0",
+    until="2025.2.0",
+))  # fmt: skip
+def CountIndicesFromStart(node: ops.GatherElements | ops.GatherND) -> Node | None:
     """GatherElements(x, i)  ->  GatherElements(x, i < 0 ? i + n : i), where n is the size of x along the axis
     GatherND(x, i)        ->  GatherND(x, i < 0 ? i + n : i), where n are the sizes of x along the indexed axes
 
     Indices that a Broadcast repeats are counted before it: the runtime would move the Broadcast past the operations
     (see PreserveEmptyBroadcasts).
     """
-
-    instead = "the index plus the size"
-    avoids = (Gap(
-        "elements-counted-from-end", "`GatherElements` and `GatherND` read outside the tensor for an index below 0",
-        until="2025.2.0",
-    ),)  # fmt: skip
-
-    pattern = wrap_type((ops.GatherElements, ops.GatherND))
-
-    def form(self, node: ops.GatherElements | ops.GatherND) -> Node | None:
-        x, indices = node.operands
-        axes = _indexed_axes(node)
-        repeated = indices.node if isinstance(indices.node, ops.Broadcast) else None
-        given = indices if repeated is None else repeated.operands[0]
-        if isinstance(axes, list) and (given.rank != indices.rank or given.type.dims[-1] != len(axes)):
-            repeated, given = None, indices
-        if axes is None or _is_from_start(given):
-            return None
-        counted = _from_start(given, x, axes)
-        if repeated is not None:
-            counted = ops.Broadcast(counted, *repeated.inputs[1:], **repeated.attribute_values()).output
-        node.graph.set_input(node, 1, counted)
-        return node
+    x, indices = node.operands
+    axes = _indexed_axes(node)
+    repeated = indices.node if isinstance(indices.node, ops.Broadcast) else None
+    given = indices if repeated is None else repeated.operands[0]
+    if isinstance(axes, list) and (given.rank != indices.rank or given.type.dims[-1] != len(axes)):
+        repeated, given = None, indices
+    if axes is None or _is_from_start(given):
+        return None
+    counted = _from_start(given, x, axes)
+    if repeated is not None:
+        counted = ops.Broadcast(counted, *repeated.inputs[1:], **repeated.attribute_values()).output
+    node.graph.set_input(node, 1, counted)
+    return node
 
 
 def _indexed_axes(node: ops.GatherElements | ops.GatherND) -> int | list[int] | None:
@@ -222,67 +201,55 @@ def _is_equal(a: Value, b: Value) -> bool:
     return a.dtype is b.dtype and np.array_equal(a.node.array, b.node.array)
 
 
-class SliceFromBelowZero(LocalRule):
+@rule(wrap_type(ops.GatherElements), "a start below all elements", Gap(
+    "slice-before-elements",
+    "a `Slice` from 0 on before `GatherElements` is removed, also along other axes, and with indices below 0",
+))  # fmt: skip
+def SliceFromBelowZero(node: ops.GatherElements) -> Node | None:
     """GatherElements(Slice(x, 0, e, 1), i)  ->  GatherElements(Slice(x, -2^31 + 1, e, 1), i)
 
     A Slice along the axis of the indices alone may go, if none of them is below 0.
     """
-
-    instead = "a start below all elements"
-    avoids = (Gap(
-        "slice-before-elements",
-        "a `Slice` from 0 on before `GatherElements` is removed, also along other axes, and with indices below 0",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.GatherElements)
-
-    def form(self, node: ops.GatherElements) -> Node | None:
-        x, indices = node.operands
-        if not isinstance(x.node, ops.Slice):
-            return None
-        _, starts, _, steps, *axes = x.node.operands
-        at = starts.type.integers
-        if at is None or any(at) or set(steps.type.integers or ()) != {1}:
-            return None
-        sliced = axes[0].type.integers if axes else tuple(range(len(at)))
-        is_along_indices = sliced is not None and x.rank is not None and {
-            normalise_axis(each, x.rank) for each in sliced
-        } == {normalise_axis(node.axis, x.rank)}  # fmt: skip
-        if is_along_indices and _is_from_start(indices):
-            return None
-        below = Constant(np.full(len(at), -END, starts.dtype.numpy), graph=node.graph)
-        node.graph.set_input(x.node, 1, below.output)
-        drop_dead([starts.node])
-        return node
+    x, indices = node.operands
+    if not isinstance(x.node, ops.Slice):
+        return None
+    _, starts, _, steps, *axes = x.node.operands
+    at = starts.type.integers
+    if at is None or any(at) or set(steps.type.integers or ()) != {1}:
+        return None
+    sliced = axes[0].type.integers if axes else tuple(range(len(at)))
+    is_along_indices = sliced is not None and x.rank is not None and {
+        normalise_axis(each, x.rank) for each in sliced
+    } == {normalise_axis(node.axis, x.rank)}  # fmt: skip
+    if is_along_indices and _is_from_start(indices):
+        return None
+    below = Constant(np.full(len(at), -END, starts.dtype.numpy), graph=node.graph)
+    node.graph.set_input(x.node, 1, below.output)
+    drop_dead([starts.node])
+    return node
 
 
-class DropBatchesOfOne(LocalRule):
+@rule(wrap_type(ops.Gather), "`Gather` without `batch_dims`", Gap(
+    "batched-gathers",
+    "`Gather` with `batch_dims` and known dimensions of 1 before the axis crashes, or gives wrong values",
+    severity=CRASH, on={Processor.SSE41: NEVER},
+))  # fmt: skip
+def DropBatchesOfOne(node: ops.Gather) -> Node | None:
     """Gather(x : [1,5,3], i : [1,4], 1, batch_dims 1)  ->  Gather(x, Squeeze(i, 0), 1)
     Gather(x : [N,5,3], i : [N,4], 1, batch_dims 1)  ->  Gather(Reshape(x, [-1, 3]), i + [[0], [5], ...], 0)
     """
-
-    instead = "`Gather` without `batch_dims`"
-    avoids = (Gap(
-        "batched-gathers",
-        "`Gather` with `batch_dims` and known dimensions of 1 before the axis crashes, or gives wrong values",
-        severity=CRASH, on={Processor.SSE41: NEVER},
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Gather)
-
-    def form(self, node: ops.Gather) -> Node | None:
-        x, indices, axis = node.operands
-        if not node.batch_dims or indices.rank is None:
-            return None
-        batch = node.batches(indices.rank)
-        ones = (1,) * batch
-        if ones in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
-            return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
-        at = None if x.rank is None or axis.type.integers is None else normalise_axis(axis.type.integers[0], x.rank)
-        before = () if at is None else x.type.dims[:at]
-        if at is None or not open_symbols(before) or not all(dim == 1 or may_be_one(dim) for dim in before):
-            return None
-        return _of_all_rows(x, indices, at, batch)
+    x, indices, axis = node.operands
+    if not node.batch_dims or indices.rank is None:
+        return None
+    batch = node.batches(indices.rank)
+    ones = (1,) * batch
+    if ones in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
+        return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
+    at = None if x.rank is None or axis.type.integers is None else normalise_axis(axis.type.integers[0], x.rank)
+    before = () if at is None else x.type.dims[:at]
+    if at is None or not open_symbols(before) or not all(dim == 1 or may_be_one(dim) for dim in before):
+        return None
+    return _of_all_rows(x, indices, at, batch)
 
 
 def _of_all_rows(x: Value, indices: Value, at: int, batch: int) -> Node:
@@ -300,33 +267,27 @@ def _of_all_rows(x: Value, indices: Value, at: int, batch: int) -> Node:
     return ops.Gather(flat, ops.Add(rows, starts), 0)
 
 
-class GatherWithOneMoreDimension(LocalRule):
+@rule(wrap_type(ops.Gather), "a `Gather` with indices of one more dimension, and a `Squeeze`", Gap(
+    "rows-in-order",
+    "a `Gather` with `batch_dims` is removed if the indices of all rows together are 0, 1, 2, ... to the end of the "
+    "axis",
+))  # fmt: skip
+def GatherWithOneMoreDimension(node: ops.Gather) -> Node | None:
     """Gather(x : [2,2], [[0], [1]], 1, batch_dims 1)  ->  Squeeze(Gather(x, [[[0]], [[1]]], 1, batch_dims 1), 2)
 
     The runtime compares the numbers of all rows with 0, 1, 2, ... up to the size of the axis. It does so only if the
     ranks of the input and the output are equal.
     """
-
-    instead = "a `Gather` with indices of one more dimension, and a `Squeeze`"
-    avoids = (Gap(
-        "rows-in-order",
-        "a `Gather` with `batch_dims` is removed if the indices of all rows together are 0, 1, 2, ... to the end of "
-        "the axis",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Gather)
-
-    def form(self, node: ops.Gather) -> Node | None:
-        x, indices, axis = node.operands
-        at = axis.type.integers
-        if not node.batch_dims or at is None or x.rank is None or node.output.rank != x.rank:
-            return None
-        place = normalise_axis(at[0], x.rank)
-        if not _may_be_in_order(indices, x.type.dims[place]):
-            return None
-        rank = len(indices.type.dims)
-        gathered = ops.Gather(x, ops.Unsqueeze(indices, [rank]), axis, batch_dims=node.batches(rank))
-        return ops.Squeeze(gathered, [place + 1])
+    x, indices, axis = node.operands
+    at = axis.type.integers
+    if not node.batch_dims or at is None or x.rank is None or node.output.rank != x.rank:
+        return None
+    place = normalise_axis(at[0], x.rank)
+    if not _may_be_in_order(indices, x.type.dims[place]):
+        return None
+    rank = len(indices.type.dims)
+    gathered = ops.Gather(x, ops.Unsqueeze(indices, [rank]), axis, batch_dims=node.batches(rank))
+    return ops.Squeeze(gathered, [place + 1])
 
 
 def _may_be_in_order(indices: Value, size: Dimension) -> bool:

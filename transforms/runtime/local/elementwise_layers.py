@@ -4,124 +4,100 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.types import ElementType, boolean, i32, i64
-from mo_loop.ops.base import Constant, Identity
-from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor, ReleaseRange
-from mo_loop.transforms.operands import behind
+from mo_loop.target import CRASH, ERROR, NEVER, Processor, ReleaseRange
 from mo_loop.transforms.pattern import any_input, any_of, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.runtime.inference import is_computable
-from mo_loop.transforms.runtime.local.rule import LocalRule, both_orders, is_one_element, is_weights
+from mo_loop.transforms.runtime.local.rule import LocalRule, both_orders, is_one_element, is_weights, rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Identity, Node, Value, behind, ops
 
 
-class IdentityToLogicalOr(LocalRule):
+@rule(wrap_type(Identity, any_input(type_matches(boolean))), "`LogicalOr(x, x)`", Gap(
+    "boolean-copy",
+    "a copy (`Convert` to the same type) of a boolean that is not the first output of its node becomes the first",
+))  # fmt: skip
+def IdentityToLogicalOr(node: Identity) -> Node | None:
     """Identity(x), where x is boolean and not the first output of its node  ->  LogicalOr(x, x)
 
     An Identity is written as a Convert to the same type, which the runtime removes.
     """
-
-    instead = "`LogicalOr(x, x)`"
-    avoids = (Gap(
-        "boolean-copy",
-        "a copy (`Convert` to the same type) of a boolean that is not the first output of its node becomes the "
-        "first",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(Identity, any_input(type_matches(boolean)))
-
-    def form(self, node: Identity) -> Node | None:
-        (x,) = node.operands
-        return ops.LogicalOr(x, x) if x.index else None
+    (x,) = node.operands
+    return ops.LogicalOr(x, x) if x.index else None
 
 
-class SelectToLogical(LocalRule):
+CONDITION = any_input()
+
+
+@rule(
+    any_of(
+        wrap_type(ops.Select, CONDITION, CONDITION, any_input(), when=type_matches(boolean)),
+        wrap_type(ops.Select, CONDITION, any_input(), CONDITION, when=type_matches(boolean)),
+    ),
+    "`LogicalOr` or `LogicalAnd`",
+    Gap(
+        "select-of-its-condition", "`Select` of booleans does not compile if the condition is also one of the values",
+        severity=ERROR,
+    ),
+)  # fmt: skip
+def SelectToLogical(node: ops.Select) -> Node:
     """Select(c, c, x)  ->  LogicalOr(c, x), and Select(c, x, c)  ->  LogicalAnd(c, x)
 
     The runtime converts the condition to another type than the values.
     """
-
-    instead = "`LogicalOr` or `LogicalAnd`"
-    avoids = (Gap(
-        "select-of-its-condition",
-        "`Select` of booleans does not compile if the condition is also one of the values", severity=ERROR,
-    ),)  # fmt: skip
-
-    condition = any_input()
-    pattern = any_of(
-        wrap_type(ops.Select, condition, condition, any_input(), when=type_matches(boolean)),
-        wrap_type(ops.Select, condition, any_input(), condition, when=type_matches(boolean)),
-    )
-
-    def form(self, node: ops.Select) -> Node:
-        condition, then, other = node.operands
-        cls, value = (ops.LogicalOr, other) if then is condition else (ops.LogicalAnd, then)
-        equal = (each.node for each in condition.uses if type(each.node) is cls and value in each.node.operands)
-        # The runtime merges equal nodes: a Select may choose by one of them and read the other.
-        return next((each for each in equal if set(each.operands) == {condition, value}), None) or cls(condition, value)
+    condition, then, other = node.operands
+    cls, value = (ops.LogicalOr, other) if then is condition else (ops.LogicalAnd, then)
+    equal = (each.node for each in condition.uses if type(each.node) is cls and value in each.node.operands)
+    # The runtime merges equal nodes: a Select may choose by one of them and read the other.
+    return next((each for each in equal if set(each.operands) == {condition, value}), None) or cls(condition, value)
 
 
-class CopySelectedConstant(LocalRule):
+CONSTANT = any_input(is_constant())
+
+
+@rule(wrap_type(ops.Select, any_input(), CONSTANT, CONSTANT), "a copy of the constant", Gap(
+    "select-of-one-constant", "`Select` of a constant of one element and itself does not compile", severity=ERROR,
+    until="2025.1.0", on={Processor.SSE41: NEVER},
+))  # fmt: skip
+def CopySelectedConstant(node: ops.Select) -> Node | None:
     """Select(x, c, c), where c is a Constant of one element  ->  Select(x, c, a copy of c)"""
-
-    instead = "a copy of the constant"
-    avoids = (Gap(
-        "select-of-one-constant", "`Select` of a constant of one element and itself does not compile",
-        severity=ERROR, until="2025.1.0", on={Processor.SSE41: NEVER},
-    ),)  # fmt: skip
-
-    constant = any_input(is_constant())
-    pattern = wrap_type(ops.Select, any_input(), constant, constant)
-
-    def form(self, node: ops.Select) -> Node | None:
-        _, c, _ = node.operands
-        if not is_one_element(c):
-            return None
-        assert isinstance(c.node, Constant)
-        node.graph.set_input(node, 2, Constant(c.node.tensor, graph=node.graph).output)
-        return node
+    _, c, _ = node.operands
+    if not is_one_element(c):
+        return None
+    assert isinstance(c.node, Constant)
+    node.graph.set_input(node, 2, Constant(c.node.tensor, graph=node.graph).output)
+    return node
 
 
 def _reads_empty_constant(value: Value) -> bool:
     return any(isinstance(each.node, Constant) and 0 in each.type.dims for each in value.node.operands)
 
 
-class EmptyConstantsToMaximum(LocalRule):
-    """x + c, where c is a Constant without elements  ->  max(x, c), and -, *, / likewise"""
-
-    instead = "`Maximum`, whose result has no elements either"
-    avoids = (Gap(
+@rule(
+    wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide), when=_reads_empty_constant),
+    "`Maximum`, whose result has no elements either",
+    Gap(
         "empty-constant-operand",
-        "a sum, difference, product or quotient with a constant without elements crashes the process",
-        severity=CRASH,
-    ),)  # fmt: skip
-
-    pattern = wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide), when=_reads_empty_constant)
-
-    def form(self, node: ops.Binary) -> Node:
-        a, b = node.operands
-        return ops.Maximum(a, b, auto_broadcast=node.auto_broadcast)
+        "a sum, difference, product or quotient with a constant without elements crashes the process", severity=CRASH,
+    ),
+)  # fmt: skip
+def EmptyConstantsToMaximum(node: ops.Binary) -> Node:
+    """x + c, where c is a Constant without elements  ->  max(x, c), and -, *, / likewise"""
+    a, b = node.operands
+    return ops.Maximum(a, b, auto_broadcast=node.auto_broadcast)
 
 
-class SoftSignToQuotient(LocalRule):
+@rule(wrap_type(ops.SoftSign), "`x / (1 + |x|)`", Gap(
+    "soft-sign-of-elementwise", "`SoftSign` of the result of an elementwise operation of dynamic shape is wrong",
+    until="2025.3.0", on={Processor.SSE41: ReleaseRange()},
+))  # fmt: skip
+def SoftSignToQuotient(node: ops.SoftSign) -> Node:
     """SoftSign(x)  ->  x / (1 + |x|)
 
     The runtime moves elementwise operations before views, so each SoftSign is replaced.
     """
-
-    instead = "`x / (1 + |x|)`"
-    avoids = (Gap(
-        "soft-sign-of-elementwise",
-        "`SoftSign` of the result of an elementwise operation of dynamic shape is wrong", until="2025.3.0",
-        on={Processor.SSE41: ReleaseRange()},
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.SoftSign)
-
-    def form(self, node: ops.SoftSign) -> Node:
-        (x,) = node.operands
-        return ops.Divide(x, ops.Add(ops.Abs(x), 1.0))  # AbsToMaximum, after this rule, takes the Abs of a Concat
+    (x,) = node.operands
+    return ops.Divide(x, ops.Add(ops.Abs(x), 1.0))  # AbsToMaximum, after this rule, takes the Abs of a Concat
 
 
 class AbsToMaximum(LocalRule):
@@ -155,29 +131,23 @@ class AbsToMaximum(LocalRule):
         return ops.Maximum(ops.Negative(x), x) if is_joined or is_large or is_computable(x, self._known) else None
 
 
-class DropBitsBeforeConvert(LocalRule):
+@rule(wrap_type(ops.Convert), "`x & 255`, or `((x + 128) & 255) - 128`", Gap(
+    "narrowing-conversion", "`Convert` of integers to 8 or 16 bits saturates instead of wrapping around",
+    until="2025.3.0",
+))  # fmt: skip
+def DropBitsBeforeConvert(node: ops.Convert) -> Node | None:
     """Convert(x, u8)  ->  Convert(x & 255, u8)    Convert(x, i8)  ->  Convert(((x + 128) & 255) - 128, i8)"""
-
-    instead = "`x & 255`, or `((x + 128) & 255) - 128`"
-    avoids = (Gap(
-        "narrowing-conversion", "`Convert` of integers to 8 or 16 bits saturates instead of wrapping around",
-        until="2025.3.0",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Convert)
-
-    def form(self, node: ops.Convert) -> Node | None:
-        (x,) = node.operands
-        to = node.destination_type
-        if not (x.dtype.is_integer and to.is_integer and to.bits in (8, 16)) or _fits(x.dtype, to):
-            return None
-        mask, half = 2**to.bits - 1, 2 ** (to.bits - 1) if to.kind == "int" else 0
-        if _has_only_bits(x, mask, half):
-            return None
-        wide = x if x.dtype.bits >= 32 else ops.Convert(x, destination_type=i32).output
-        kept = ops.BitwiseAnd(ops.Add(wide, half) if half else wide, mask)
-        node.graph.set_input(node, 0, (ops.Subtract(kept, half) if half else kept).output)
-        return node
+    (x,) = node.operands
+    to = node.destination_type
+    if not (x.dtype.is_integer and to.is_integer and to.bits in (8, 16)) or _fits(x.dtype, to):
+        return None
+    mask, half = 2**to.bits - 1, 2 ** (to.bits - 1) if to.kind == "int" else 0
+    if _has_only_bits(x, mask, half):
+        return None
+    wide = x if x.dtype.bits >= 32 else ops.Convert(x, destination_type=i32).output
+    kept = ops.BitwiseAnd(ops.Add(wide, half) if half else wide, mask)
+    node.graph.set_input(node, 0, (ops.Subtract(kept, half) if half else kept).output)
+    return node
 
 
 def _fits(source: ElementType, to: ElementType) -> bool:
@@ -200,59 +170,48 @@ def _reads_one_element(value: Value) -> bool:
     return any(each is not None and is_one_element(each) for each in value.node.inputs)
 
 
-class UnsqueezeToConstantRank(LocalRule):
+@rule(wrap_type(ops.Binary, when=_reads_one_element), "`Unsqueeze` of the other input", Gap(
+    "constant-rank",
+    "an operation after `Gather`, `Squeeze` or `Reshape` with a constant of one element and more dimensions than the "
+    "other input loses the new dimensions",
+))  # fmt: skip
+def UnsqueezeToConstantRank(node: ops.Binary) -> Node | None:
     """x : [N] + c : [1,1,1]  ->  Unsqueeze(x, [0, 1]) + c"""
-
-    instead = "`Unsqueeze` of the other input"
-    avoids = (Gap(
-        "constant-rank",
-        "an operation after `Gather`, `Squeeze` or `Reshape` with a constant of one element and more dimensions "
-        "than the other input loses the new dimensions",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Binary, when=_reads_one_element)
-
-    def form(self, node: ops.Binary) -> Node | None:
-        for port, (value, constant) in enumerate(both_orders(node)):
-            if is_one_element(constant) and not isinstance(value.node, Constant) and value.rank is not None:
-                missing = constant.type.rank - value.type.rank
-                if missing > 0:
-                    node.graph.set_input(node, port, ops.Unsqueeze(value, list(range(missing))).output)
-                    return node
-        return None
+    for port, (value, constant) in enumerate(both_orders(node)):
+        if is_one_element(constant) and not isinstance(value.node, Constant) and value.rank is not None:
+            missing = constant.type.rank - value.type.rank
+            if missing > 0:
+                node.graph.set_input(node, port, ops.Unsqueeze(value, list(range(missing))).output)
+                return node
+    return None
 
 
-class MakeConstantsScalar(LocalRule):
+@rule(
+    wrap_type((ops.Binary, ops.PReLU), when=_reads_one_element), "a scalar constant of its own",
+    Gap(
+        "shared-constant",
+        "an elementwise operation after a Reshape or Unsqueeze makes its constant of one element a scalar for all "
+        "readers, and the model does not compile", severity=ERROR, until="2026.2.1",
+    ),
+    Gap(
+        "scalar-prelu", "PReLU of a scalar with a slope of one dimension does not compile", "a scalar slope", ERROR,
+        until="2026.0.0",
+    ),
+)  # fmt: skip
+def MakeConstantsScalar(node: ops.Binary | ops.PReLU) -> Node | None:
     """x + [c]  ->  x + c, if [c] has other readers    PReLU(scalar, [c])  ->  PReLU(scalar, c)
 
     The runtime moves such an elementwise operation before a Reshape, Squeeze or Unsqueeze and makes the constant a
     scalar there: the bounds of a Slice or a part of a shape lose their dimension.
     """
-
-    instead = "a scalar constant of its own"
-    avoids = (
-        Gap(
-            "shared-constant",
-            "an elementwise operation after a Reshape or Unsqueeze makes its constant of one element a scalar for "
-            "all readers, and the model does not compile", severity=ERROR, until="2026.2.1",
-        ),
-        Gap(
-            "scalar-prelu", "PReLU of a scalar with a slope of one dimension does not compile",
-            "a scalar slope", ERROR, until="2026.0.0",
-        ),
-    )  # fmt: skip
-
-    pattern = wrap_type((ops.Binary, ops.PReLU), when=_reads_one_element)
-
-    def form(self, node: ops.Binary | ops.PReLU) -> Node | None:
-        changed = False
-        for port, (constant, other) in enumerate(both_orders(node)):
-            if is_one_element(constant) and constant.rank and _may_be_scalar(node, port, constant, other):
-                assert isinstance(constant.node, Constant)
-                array = constant.node.tensor.array().reshape(())
-                node.graph.set_input(node, port, Constant(array, graph=node.graph, dtype=constant.dtype).output)
-                changed = True
-        return node if changed else None
+    changed = False
+    for port, (constant, other) in enumerate(both_orders(node)):
+        if is_one_element(constant) and constant.rank and _may_be_scalar(node, port, constant, other):
+            assert isinstance(constant.node, Constant)
+            array = constant.node.tensor.array().reshape(())
+            node.graph.set_input(node, port, Constant(array, graph=node.graph, dtype=constant.dtype).output)
+            changed = True
+    return node if changed else None
 
 
 def _may_be_scalar(node: ops.Binary | ops.PReLU, port: int, constant: Value, other: Value) -> bool:
@@ -279,26 +238,21 @@ def _is_widened(value: Value) -> bool:
     return not source.is_float and (to.is_float or source.bits < min(to.bits, 32))
 
 
-class ConvertFirst(LocalRule):
+@rule(wrap_type((*_EXCHANGED, ops.FloorMod, ops.Mod, ops.Power), when=lambda y: _is_widened(y.node.operands[1])))
+def ConvertFirst(node: ops.Binary) -> Node | None:
     """x * Convert(c)  ->  Convert(c) * x    x < Convert(c)  ->  Convert(c) > x    where c has integers or booleans
     x ** Convert(c)  ->  x ** max(Convert(c), Convert(c)), and other operations whose inputs cannot be exchanged
 
     On ARM the runtime reads c in place of Convert(c) if one elementwise operation reads that, and gives the type of c
     to its first input, also where Convert(c) is the second: x is truncated to an integer.
     """
-
-    pattern = wrap_type(
-        (*_EXCHANGED, ops.FloorMod, ops.Mod, ops.Power), when=lambda y: _is_widened(y.node.operands[1])
-    )
-
-    def form(self, node: ops.Binary) -> Node | None:
-        x, converted = node.operands
-        if is_weights(converted):
+    x, converted = node.operands
+    if is_weights(converted):
+        return None
+    if _is_widened(x):
+        if x.node.operands[0].dtype is converted.node.operands[0].dtype:
             return None
-        if _is_widened(x):
-            if x.node.operands[0].dtype is converted.node.operands[0].dtype:
-                return None
-        elif type(node) in _EXCHANGED:
-            return _EXCHANGED[type(node)](converted, x, auto_broadcast=node.auto_broadcast)
-        node.graph.set_input(node, 1, ops.Maximum(converted, converted).output)
-        return node
+    elif type(node) in _EXCHANGED:
+        return _EXCHANGED[type(node)](converted, x, auto_broadcast=node.auto_broadcast)
+    node.graph.set_input(node, 1, ops.Maximum(converted, converted).output)
+    return node

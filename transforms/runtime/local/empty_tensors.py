@@ -6,75 +6,62 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import assume_fixed, is_static, normalise_axis, of_declared_sizes
+from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.types import i64, string
-from mo_loop.ops.base import Constant, Identity, Result
 from mo_loop.target import CRASH, Gap
-from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.predicates import type_matches
 from mo_loop.transforms.replace import drop_dead, move_readers
-from mo_loop.transforms.runtime.local.rule import LocalRule
+from mo_loop.transforms.runtime.local.rule import rule
+from mo_loop.transforms.vocabulary import Constant, Identity, Node, Result, Value, behind, is_static, ops
 
 
-class EmptyConcatToBroadcast(LocalRule):
+@rule(wrap_type(ops.Concat), "`Broadcast` of a zero to the summed shape", Gap(
+    "empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis",
+))  # fmt: skip
+def EmptyConcatToBroadcast(node: ops.Concat) -> Node | None:
     """Concat(a : [0,?], b : [0,2], axis 1)  ->  Broadcast(0, [0, n + 2]), where n is the size of a along the axis"""
-
-    instead = "`Broadcast` of a zero to the summed shape"
-    avoids = (Gap("empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis"),)
-
-    pattern = wrap_type(ops.Concat)
-
-    def form(self, node: ops.Concat) -> Node | None:
-        output = node.output
-        if output.rank is None or output.dtype is string:
-            return None
-        axis = normalise_axis(node.axis, output.rank)
-        if 0 not in (*output.type.dims[:axis], *output.type.dims[axis + 1 :]):
-            return None
-        values = node.operands
-        return _of_nothing(node, [_size(values if at == axis else values[:1], at) for at in range(output.rank)])
+    output = node.output
+    if output.rank is None or output.dtype is string:
+        return None
+    axis = normalise_axis(node.axis, output.rank)
+    if 0 not in (*output.type.dims[:axis], *output.type.dims[axis + 1 :]):
+        return None
+    values = node.operands
+    return _of_nothing(node, [_size(values if at == axis else values[:1], at) for at in range(output.rank)])
 
 
-class EmptySqueezeToBroadcast(LocalRule):
+@rule(wrap_type((ops.View, ops.Gather)), "`Broadcast` of a zero to the shape", Gap(
+    "unsqueeze-of-nothing",
+    "`Unsqueeze` and `Squeeze` of a tensor with a dimension that is 0 before run time make 0 of the dimensions that "
+    "are not known, and a `Reshape` to computed sizes and 0 fails",
+))  # fmt: skip
+def EmptySqueezeToBroadcast(node: ops.View | ops.Gather) -> Node | None:
     """Unsqueeze(x : [0,N], 0)  ->  Broadcast(0, [1, 0, n]), where n is the size of x along its axis 1; so Squeeze
     Reshape(x : [N,M,0], [n, 0])  ->  Broadcast(0, [n, 0])
     Gather(x : [0,N,4], i, 2)  ->  Broadcast(0, [0, n]): the runtime ends the process if n is known
     """
-
-    instead = "`Broadcast` of a zero to the shape"
-    avoids = (Gap(
-        "unsqueeze-of-nothing",
-        "`Unsqueeze` and `Squeeze` of a tensor with a dimension that is 0 before run time make 0 of the "
-        "dimensions that are not known, and a `Reshape` to computed sizes and 0 fails",
-    ),)  # fmt: skip
-
-    pattern = wrap_type((ops.View, ops.Gather))
-
-    def form(self, node: ops.View | ops.Gather) -> Node | None:
-        x, output = node.operands[0], node.output
-        if x.shape is None or output.dtype is string or 0 not in (output.shape or ()):
+    x, output = node.operands[0], node.output
+    if x.shape is None or output.dtype is string or 0 not in (output.shape or ()):
+        return None
+    if is_static(output.shape) or output.shape == x.shape:
+        return None
+    places: list[int | None] = []
+    start = 0
+    for dim in output.type.dims:
+        if isinstance(dim, int):
+            places.append(None)
+        elif dim in x.shape[start:]:
+            at = x.shape.index(dim, start)
+            places.append(at)
+            start = at + 1
+        else:
             return None
-        if is_static(output.shape) or output.shape == x.shape:
-            return None
-        places: list[int | None] = []
-        start = 0
-        for dim in output.type.dims:
-            if isinstance(dim, int):
-                places.append(None)
-            elif dim in x.shape[start:]:
-                at = x.shape.index(dim, start)
-                places.append(at)
-                start = at + 1
-            else:
-                return None
-        sizes = [
-            Constant([dim], graph=node.graph, dtype=i64).output if place is None else _size([x], place)
-            for dim, place in zip(output.type.dims, places, strict=True)
-        ]
-        return _of_nothing(node, sizes)
+    sizes = [
+        Constant([dim], graph=node.graph, dtype=i64).output if place is None else _size([x], place)
+        for dim, place in zip(output.type.dims, places, strict=True)
+    ]
+    return _of_nothing(node, sizes)
 
 
 def _of_nothing(node: Node, sizes: Sequence[Value]) -> Node:
@@ -95,52 +82,42 @@ def _size(values: Sequence[Value], at: int) -> Value:
     return size
 
 
-class EmptyBroadcastToConstant(LocalRule):
+@rule(wrap_type(ops.Broadcast), "a constant of the broadcast shape", Gap(
+    "broadcast-of-empty-constant",
+    "`Broadcast` of a tensor of known shape without elements to a known shape crashes the process that reads or "
+    "compiles the model", severity=CRASH,
+))  # fmt: skip
+def EmptyBroadcastToConstant(node: ops.Broadcast) -> Node | None:
     """Broadcast(x : [1,0], [3,1,0])  ->  a Constant [3,1,0]"""
-
-    instead = "a constant of the broadcast shape"
-    avoids = (Gap(
-        "broadcast-of-empty-constant",
-        "`Broadcast` of a tensor of known shape without elements to a known shape crashes the process that reads or "
-        "compiles the model",
-        severity=CRASH,
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Broadcast)
-
-    def form(self, node: ops.Broadcast) -> Node | None:
-        output = node.output
-        x = node.operands[0]
-        if not is_static(x.shape) or 0 not in x.type.dims or not is_static(of_declared_sizes(output.shape)):
-            return None
-        assume_fixed(output.type.dims)
-        return Constant(np.zeros(output.type.dims), graph=node.graph, dtype=output.dtype)
+    output = node.output
+    x = node.operands[0]
+    if not is_static(x.shape) or 0 not in x.type.dims or not is_static(of_declared_sizes(output.shape)):
+        return None
+    assume_fixed(output.type.dims)
+    return Constant(np.zeros(output.type.dims), graph=node.graph, dtype=output.dtype)
 
 
-class EmptyOutputsToBroadcast(LocalRule):
+@rule(
+    wrap_type((Constant, Identity), when=type_matches(i64)), "`Broadcast` to sizes known only at run time",
+    Gap(
+        "empty-constant-output", "a constant of i64 without elements as a model output crashes the process",
+        severity=CRASH, until="2024.6.0",
+    ),
+    bodies="never",
+)  # fmt: skip
+def EmptyOutputsToBroadcast(node: Constant | Identity) -> Node | None:
     """a model output that is an i64 Constant without elements  ->  Broadcast(0, its shape), where zeros are computed
 
     The runtime converts the constant from i32 and crashes when it compiles that.
     """
-
-    instead = "`Broadcast` to sizes known only at run time"
-    avoids = (Gap(
-        "empty-constant-output", "a constant of i64 without elements as a model output crashes the process",
-        severity=CRASH, until="2024.6.0",
-    ),)  # fmt: skip
-
-    bodies = "never"
-    pattern = wrap_type((Constant, Identity), when=type_matches(i64))
-
-    def form(self, node: Constant | Identity) -> Node | None:
-        value = node.output
-        results = [use for use in value.uses if isinstance(use.node, Result)]
-        if not results or not _is_empty_constant(value):
-            return None
-        zero, shape = (Constant(each, graph=node.graph, dtype=i64) for each in (0, value.type.dims))
-        move_readers(value, ops.Broadcast(zero, ops.Barrier(shape, hides="value")).output, results)
-        drop_dead([node])
-        return node
+    value = node.output
+    results = [use for use in value.uses if isinstance(use.node, Result)]
+    if not results or not _is_empty_constant(value):
+        return None
+    zero, shape = (Constant(each, graph=node.graph, dtype=i64) for each in (0, value.type.dims))
+    move_readers(value, ops.Broadcast(zero, ops.Barrier(shape, hides="value")).output, results)
+    drop_dead([node])
+    return node
 
 
 def _is_empty_constant(value: Value) -> bool:

@@ -5,57 +5,64 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
-from mo_loop.graph.shape import element_count, is_static
+from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import f64
-from mo_loop.ops.base import Constant
 from mo_loop.target import NEVER, Gap, Processor, without_avx512
-from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import (
     OF_WEIGHTS,
-    MaximumRule,
     both_orders,
     is_of_rows,
     is_one_element,
     is_weights,
+    maximum_rule,
 )
+from mo_loop.transforms.vocabulary import Constant, Node, Use, Value, behind, is_static, ops
 
 FUSED = (ops.Binary, ops.Unary, ops.PReLU, ops.Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
 """Operations that the runtime fuses into the operation before, if their other inputs are constants."""
 MOVES = ops.View, ops.Transpose, ops.Convert
 """Operations that may be between a FakeQuantize and a product."""
 
-MOVED = (
-    ops.View, ops.Broadcast, ops.DepthToSpace, ops.Gather, ops.ReverseSequence, ops.SpaceToDepth, ops.Transpose,
-)  # fmt: skip
+MOVED = (ops.View, ops.Broadcast, ops.DepthToSpace, ops.Gather, ops.ReverseSequence, ops.SpaceToDepth, ops.Transpose)
 """Operations that the runtime exchanges with a following one that has one number."""
 
 WHOLE_VECTOR = 16
 """Elements: the kernels of AvgPool for 8 bits, without AVX-512, fuse nothing into fewer."""
 
 
-class MaximumOfDivisor(MaximumRule):
+@maximum_rule(wrap_type((ops.Reduction, ops.MatMul)), "`max(r, r)` after the reduction or `MatMul`", Gap(
+    "constant-divided-by-sum",
+    "a constant of integers that is divided by a reduction or a product of matrices divides it instead",
+))  # fmt: skip
+def MaximumOfDivisor(node: Node) -> Value | None:
     """c / ReduceSum(x)  ->  c / max(r, r), where r is the reduction or a MatMul, and c a constant of integers."""
-
-    instead = "`max(r, r)` after the reduction or `MatMul`"
-    avoids = (Gap(
-        "constant-divided-by-sum",
-        "a constant of integers that is divided by a reduction or a product of matrices divides it instead",
-    ),)  # fmt: skip
-
-    pattern = wrap_type((ops.Reduction, ops.MatMul))
-
-    def place(self, node: Node) -> Value | None:
-        for reader, _ in _constants_behind(node.outputs[0], moves=MOVED):
-            is_integer = reader.outputs[0].type.dtype.is_integer
-            if isinstance(reader, ops.Divide) and is_integer and is_weights(reader.operands[0]):
-                return node.outputs[0]
-        return None
+    for reader, _ in _constants_behind(node.outputs[0], moves=MOVED):
+        is_integer = reader.outputs[0].type.dtype.is_integer
+        if isinstance(reader, ops.Divide) and is_integer and is_weights(reader.operands[0]):
+            return node.outputs[0]
+    return None
 
 
-class MaximumBehindReduction(MaximumRule):
+@maximum_rule(
+    wrap_type(ops.Reduction), "`max(r, r)` after the reduction",
+    Gap(
+        "channel-constant-of-reduction",
+        "a reduction of three dimensions along the last or the first reads a constant for each channel that follows at "
+        "the place of the batch, also past its end",
+    ),
+    Gap(
+        "channel-range-of-reduction",
+        "a `FakeQuantize` with a range for each channel after a reduction that does not keep the dimensions takes the "
+        "ranges of other channels",
+    ),
+    Gap(
+        "number-after-reduction",
+        "a reduction of three dimensions that keeps the first, with more than one element, reads one number that "
+        "follows in arithmetic of integers, or in a division of f64, past its end",
+    ),
+)  # fmt: skip
+def MaximumBehindReduction(node: ops.Reduction) -> Value | None:
     """ReduceMean(x : [N, C, T], 2) + c : [C, 1]  ->  max(r, r) + c, where r is the reduction, and so for axis 0
 
     and for every reduction without kept dimensions before a FakeQuantize with a range for each channel; and for every
@@ -64,44 +71,44 @@ class MaximumBehindReduction(MaximumRule):
     move elements. In f32 it keeps one number as such; else it makes a vector of the channels, which the kernel reads at
     the place of the batch.
     """
-
-    instead = "`max(r, r)` after the reduction"
-    avoids = (
-        Gap(
-            "channel-constant-of-reduction",
-            "a reduction of three dimensions along the last or the first reads a constant for each channel that "
-            "follows at the place of the batch, also past its end",
-        ),
-        Gap(
-            "channel-range-of-reduction",
-            "a `FakeQuantize` with a range for each channel after a reduction that does not keep the dimensions "
-            "takes the ranges of other channels",
-        ),
-        Gap(
-            "number-after-reduction",
-            "a reduction of three dimensions that keeps the first, with more than one element, reads one number that "
-            "follows in arithmetic of integers, or in a division of f64, past its end",
-        ),
-    )  # fmt: skip
-
-    pattern = wrap_type(ops.Reduction)
-
-    def place(self, node: ops.Reduction) -> Value | None:
-        data, gone = node.operands[0], node.along
-        if gone is None:
-            return None
-        channel = 0 if not node.keep_dims and gone == (0,) else 1
-        for reader, varying in _constants_behind(node.output):
-            if varying and isinstance(reader, ops.FakeQuantize) and not node.keep_dims:
-                return node.output
-        for reader, varying in _constants_behind(node.output, moves=MOVED) if data.rank == 3 else ():
-            is_vector = gone in ((0,), (2,)) and varying == [channel]
-            if is_vector or (0 not in gone and _reads_number(reader, varying)):
-                return node.output
+    data, gone = node.operands[0], node.along
+    if gone is None:
         return None
+    channel = 0 if not node.keep_dims and gone == (0,) else 1
+    for reader, varying in _constants_behind(node.output):
+        if varying and isinstance(reader, ops.FakeQuantize) and not node.keep_dims:
+            return node.output
+    for reader, varying in _constants_behind(node.output, moves=MOVED) if data.rank == 3 else ():
+        is_vector = gone in ((0,), (2,)) and varying == [channel]
+        if is_vector or (0 not in gone and _reads_number(reader, varying)):
+            return node.output
+    return None
 
 
-class MaximumBehindMatMul(MaximumRule):
+@maximum_rule(
+    wrap_type(ops.MatMul), "`max(p, p)` after the `MatMul`",
+    Gap(
+        "factors-of-quantised-product",
+        "factors after a `MatMul` of 8 bits are multiplied with other elements if they vary along another axis than "
+        "the columns; after one without constant weights also if they vary along the columns", since="2025.4.1",
+    ),
+    Gap(
+        "constant-of-unknown-columns",
+        "a constant of several elements after a `MatMul` of an unknown number of columns is taken for other elements, "
+        "or the model does not compile", since="2025.4.1",
+    ),
+    Gap(
+        "channel-constant-of-matmul",
+        "a constant along the second of four or more dimensions after a `MatMul` with constant weights is taken for "
+        "one along the last, or the model does not compile",
+    ),
+    Gap(
+        "channel-range-of-matmul",
+        "a `FakeQuantize` with a range for each place along the second of three or more dimensions after a `MatMul` "
+        "takes the ranges of the columns, or the model does not compile",
+    ),
+)  # fmt: skip
+def MaximumBehindMatMul(node: ops.MatMul) -> Value | None:
     """MatMul(x : [B, C, S, K], w) + c : [C, 1, 1]  ->  max(p, p) + c, where p is the product with constant weights
 
     for four and more dimensions and constants that vary along the second, and for every product of three and more
@@ -109,130 +116,84 @@ class MaximumBehindMatMul(MaximumRule):
     of the columns. The factors after a product of 8 bits join its scales: those of a product with constant weights may
     vary along the columns only, those of another one not at all.
     """
-
-    instead = "`max(p, p)` after the `MatMul`"
-    avoids = (
-        Gap(
-            "factors-of-quantised-product",
-            "factors after a `MatMul` of 8 bits are multiplied with other elements if they vary along another axis "
-            "than the columns; after one without constant weights also if they vary along the columns",
-            since="2025.4.1",
-        ),
-        Gap(
-            "constant-of-unknown-columns",
-            "a constant of several elements after a `MatMul` of an unknown number of columns is taken for other "
-            "elements, or the model does not compile", since="2025.4.1",
-        ),
-        Gap(
-            "channel-constant-of-matmul",
-            "a constant along the second of four or more dimensions after a `MatMul` with constant weights is taken "
-            "for one along the last, or the model does not compile",
-        ),
-        Gap(
-            "channel-range-of-matmul",
-            "a `FakeQuantize` with a range for each place along the second of three or more dimensions after a "
-            "`MatMul` takes the ranges of the columns, or the model does not compile",
-        ),
-    )  # fmt: skip
-
-    pattern = wrap_type(ops.MatMul)
-
-    def place(self, node: ops.MatMul) -> Value | None:
-        rank, shape = node.output.rank or 0, node.output.shape
-        if shape is None or rank < 2:
-            return None
-        is_quantised = any(map(_is_quantised, node.operands))
-        reads_constants = rank > 3 and any(map(is_weights, node.operands))
-        allowed = [[], [rank - 1]] if is_of_rows(node) else [[]]
-        has_columns = isinstance(shape[-1], int)
-        for reader, varying in _constants_behind(node.output, follows_all=is_quantised):
-            if is_quantised and isinstance(reader, ops.Multiply | ops.Divide) and varying not in allowed:
-                return node.output
-            if not has_columns and varying:
-                return node.output
-            if rank > 2 and varying == [1] and (reads_constants or isinstance(reader, ops.FakeQuantize)):
-                return node.output
+    rank, shape = node.output.rank or 0, node.output.shape
+    if shape is None or rank < 2:
         return None
+    is_quantised = any(map(_is_quantised, node.operands))
+    reads_constants = rank > 3 and any(map(is_weights, node.operands))
+    allowed = [[], [rank - 1]] if is_of_rows(node) else [[]]
+    has_columns = isinstance(shape[-1], int)
+    for reader, varying in _constants_behind(node.output, follows_all=is_quantised):
+        if is_quantised and isinstance(reader, ops.Multiply | ops.Divide) and varying not in allowed:
+            return node.output
+        if not has_columns and varying:
+            return node.output
+        if rank > 2 and varying == [1] and (reads_constants or isinstance(reader, ops.FakeQuantize)):
+            return node.output
+    return None
 
 
-class MaximumBehindAverage(MaximumRule):
+@maximum_rule(wrap_type(ops.AvgPool), "`max(p, p)` after the `AvgPool`", Gap(
+    "small-average-of-quantised",
+    "an `AvgPool` of a quantised tensor with fewer than 16 results before a `FakeQuantize` gives wrong numbers, or "
+    "does not compile", on={Processor.AVX512_CORE: NEVER},
+))  # fmt: skip
+def MaximumBehindAverage(node: ops.AvgPool) -> Value | None:
     """FakeQuantize(AvgPool(x : [1, 8, 7, 7]))  ->  FakeQuantize(max(p, p)), where p is the average of each channel
 
     if p has, or may have, fewer than 16 elements. Where x is quantised the runtime fuses the FakeQuantize into the
     AvgPool, also after elementwise operations that it merges with it.
     """
-
-    instead = "`max(p, p)` after the `AvgPool`"
-    avoids = (Gap(
-        "small-average-of-quantised",
-        "an `AvgPool` of a quantised tensor with fewer than 16 results before a `FakeQuantize` gives wrong "
-        "numbers, or does not compile", on={Processor.AVX512_CORE: NEVER},
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.AvgPool)
-
-    def place(self, node: ops.AvgPool) -> Value | None:
-        known = [each for each in node.output.shape or () if isinstance(each, int)]
-        if math.prod(known) >= WHOLE_VECTOR:
-            return None
-        use = node.output.only_use
-        while use is not None and isinstance(use.node, FUSED):
-            if isinstance(use.node, ops.FakeQuantize):
-                return node.output
-            use = use.node.outputs[0].only_use
+    known = [each for each in node.output.shape or () if isinstance(each, int)]
+    if math.prod(known) >= WHOLE_VECTOR:
         return None
+    use = node.output.only_use
+    while use is not None and isinstance(use.node, FUSED):
+        if isinstance(use.node, ops.FakeQuantize):
+            return node.output
+        use = use.node.outputs[0].only_use
+    return None
 
 
-class MaximumBeforeMatMul(MaximumRule):
+@maximum_rule(wrap_type(ops.MatMul), "`max(q, q)` after the `FakeQuantize`", Gap(
+    "scales-of-many-matrices",
+    "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads past the scales",
+    since="2026.4.1", on=without_avx512(NEVER),
+))  # fmt: skip
+def MaximumBeforeMatMul(node: ops.MatMul) -> Use | None:
     """MatMul(FakeQuantize(x), w : [B, K, N])  ->  MatMul(max(q, q), w), where q is the FakeQuantize
 
     and w are weights of 8 bits with several scales and more than one matrix. The runtime computes the product with the
     maximum in f32.
     """
-
-    instead = "`max(q, q)` after the `FakeQuantize`"
-    avoids = (Gap(
-        "scales-of-many-matrices",
-        "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads past the "
-        "scales", since="2026.4.1", on=without_avx512(NEVER),
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.MatMul)
-
-    def place(self, node: ops.MatMul) -> Use | None:
-        a, b = node.operands
-        for port, data, weights in ((0, a, b), (1, b, a)):
-            if _is_quantised(data) and _has_scales(weights) and not is_of_rows(node):
-                return Use(node, port)
-        return None
+    a, b = node.operands
+    for port, data, weights in ((0, a, b), (1, b, a)):
+        if _is_quantised(data) and _has_scales(weights) and not is_of_rows(node):
+            return Use(node, port)
+    return None
 
 
-class MaximumBeforeFakeQuantize(MaximumRule):
+@maximum_rule(
+    wrap_type(ops.FakeQuantize), "`max(p, p)` before the `FakeQuantize`",
+    Gap(
+        "fake-quantize-of-negative-factors",
+        "a `FakeQuantize` of dynamic shape after a `Multiply` by constants of both signs along the channels gives "
+        "wrong numbers",
+    ),
+    Gap(
+        "fake-quantize-of-unknown-channels",
+        "a `FakeQuantize` after an `Add` or `Multiply` of a constant for each channel takes the first one for all if "
+        "the number of channels is not known",
+    ),
+)  # fmt: skip
+def MaximumBeforeFakeQuantize(node: ops.FakeQuantize) -> Use | None:
     """FakeQuantize(x * c)  ->  FakeQuantize(max(p, p)), where p is the product with several constants, or a sum
 
     in dynamic shapes. The runtime moves the constants into the range: it takes the first one for all channels if it
     does not know their number in x, and computes other numbers where a negative one exchanges the ends.
     """
-
-    instead = "`max(p, p)` before the `FakeQuantize`"
-    avoids = (
-        Gap(
-            "fake-quantize-of-negative-factors",
-            "a `FakeQuantize` of dynamic shape after a `Multiply` by constants of both signs along the channels "
-            "gives wrong numbers",
-        ),
-        Gap(
-            "fake-quantize-of-unknown-channels",
-            "a `FakeQuantize` after an `Add` or `Multiply` of a constant for each channel takes the first one for "
-            "all if the number of channels is not known",
-        ),
-    )  # fmt: skip
-
-    pattern = wrap_type(ops.FakeQuantize)
-
-    def place(self, node: ops.FakeQuantize) -> Use | None:
-        data = node.operands[0]
-        return Use(node, 0) if not is_static(data.shape) and _joins_range(data) else None
+    data = node.operands[0]
+    return Use(node, 0) if not is_static(data.shape) and _joins_range(data) else None
 
 
 def _joins_range(value: Value) -> bool:

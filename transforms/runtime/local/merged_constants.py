@@ -7,13 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.types import f16
-from mo_loop.ops.base import Constant
-from mo_loop.target import Gap
 from mo_loop.transforms.pattern import wrap_type
-from mo_loop.transforms.runtime.local.rule import MaximumRule
+from mo_loop.transforms.runtime.local.rule import maximum_rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, ops
 
 FACTORS = (ops.Multiply, ops.Divide)
 ADDENDS = (ops.Add, ops.Subtract)
@@ -30,26 +27,20 @@ def _is_behind_constants(value: Value) -> bool:
     return isinstance(found, (*FACTORS, *ADDENDS, ops.Negative))
 
 
-class MaximumBetweenConstants(MaximumRule):
+@maximum_rule(wrap_type((*FACTORS, *ADDENDS), when=_is_behind_constants), "`max(y, y)` between the two operations", Gap(
+    "constants-merged-to-infinity",
+    "the constants of `(x + c) * s` and `(x * s) * t` are multiplied with each other, also where the product is "
+    "infinite or 0",
+))  # fmt: skip
+def MaximumBetweenConstants(node: Node) -> Use | None:
     """(x + c) * s  ->  max(x + c, x + c) * s, where c * s is beyond the largest number of the type
 
     The runtime computes x * s + c * s, x * (s * t) for (x * s) * t, and x + (c + d) for (x + c) + d. A product of
     constants may be infinite, or 0, where the result is an ordinary number: a zero point of 128 times the scale of a
     quantised attention mask, for example. No constant passes the maximum.
     """
-
-    instead = "`max(y, y)` between the two operations"
-    avoids = (Gap(
-        "constants-merged-to-infinity",
-        "the constants of `(x + c) * s` and `(x * s) * t` are multiplied with each other, also where the product "
-        "is infinite or 0",
-    ),)  # fmt: skip
-
-    pattern = wrap_type((*FACTORS, *ADDENDS), when=_is_behind_constants)
-
-    def place(self, node: Node) -> Use | None:
-        operand = _operand(node)
-        return Use(node, operand[1]) if operand is not None and _leave_the_type(node) else None
+    operand = _operand(node)
+    return Use(node, operand[1]) if operand is not None and _leave_the_type(node) else None
 
 
 class _Reach(NamedTuple):

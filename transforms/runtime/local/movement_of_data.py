@@ -6,51 +6,46 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import high
-from mo_loop.graph.shape import assume_fixed, is_static, normalise_axis, of_declared_sizes
+from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import u2, u4
-from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.slicing import END, FAR
 from mo_loop.target import ERROR, NEVER, Gap, Processor
-from mo_loop.transforms.operands import integers, order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
 from mo_loop.transforms.runtime.inference import may_be_empty
-from mo_loop.transforms.runtime.local.rule import LocalRule
+from mo_loop.transforms.runtime.local.rule import LocalRule, rule
+from mo_loop.transforms.vocabulary import Constant, Node, Parameter, Value, integers, is_static, ops, order_of
 
 
-class ReduceBeforeTranspose(LocalRule):
+@rule(
+    wrap_type(ops.Reduction, attributes={"keep_dims": False}),
+    "the reduction before the `Transpose`, along the axes that move there",
+    Gap(
+        "reduction-of-transpose",
+        "a reduction of a `Transpose` to a scalar or vector, without kept dimensions, reads and writes memory that "
+        "does not belong to the tensors", until="2025.2.0",
+    ),
+)  # fmt: skip
+def ReduceBeforeTranspose(node: ops.Reduction) -> Node | None:
     """Reduce(Transpose(x, order), axes)  ->  Transpose of what is left of Reduce(x, order[axes]), if its order changes
 
     The runtime does this itself, past a Convert too, and its own Transpose is wrong if at most one dimension is left.
     """
-
-    instead = "the reduction before the `Transpose`, along the axes that move there"
-    avoids = (Gap(
-        "reduction-of-transpose",
-        "a reduction of a `Transpose` to a scalar or vector, without kept dimensions, reads and writes memory "
-        "that does not belong to the tensors", until="2025.2.0",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Reduction, attributes={"keep_dims": False})
-
-    def form(self, node: ops.Reduction) -> Node | None:
-        data, gone = node.operands[0], node.along
-        convert = data.node if isinstance(data.node, ops.Convert) else None
-        transpose = (convert.operands[0] if convert else data).node
-        order = order_of(transpose) if isinstance(transpose, ops.Transpose) else None
-        if order is None or gone is None or transpose.operands[0].rank is None:
-            return None
-        x = transpose.operands[0]
-        left = [axis for place, axis in enumerate(order) if place not in gone]
-        if convert:
-            x = ops.Convert(x, destination_type=convert.destination_type).output
-        reduced = type(node)(x, sorted(order[place] for place in gone), keep_dims=False)
-        return reduced if left == sorted(left) else ops.Transpose(reduced, [sorted(left).index(axis) for axis in left])
+    data, gone = node.operands[0], node.along
+    convert = data.node if isinstance(data.node, ops.Convert) else None
+    transpose = (convert.operands[0] if convert else data).node
+    order = order_of(transpose) if isinstance(transpose, ops.Transpose) else None
+    if order is None or gone is None or transpose.operands[0].rank is None:
+        return None
+    x = transpose.operands[0]
+    left = [axis for place, axis in enumerate(order) if place not in gone]
+    if convert:
+        x = ops.Convert(x, destination_type=convert.destination_type).output
+    reduced = type(node)(x, sorted(order[place] for place in gone), keep_dims=False)
+    return reduced if left == sorted(left) else ops.Transpose(reduced, [sorted(left).index(axis) for axis in left])
 
 
 class ReduceBeforeUnsqueeze(LocalRule):
@@ -100,35 +95,29 @@ MOVES = (ops.View, ops.Transpose)
 """Operations that may change only the shape."""
 
 
-class SqueezeReducedDimensions(LocalRule):
+@rule(wrap_type(MOVES), "a reduction that keeps its dimensions, and `Squeeze`", Gap(
+    "reshaped-reduction",
+    "a `Reshape` to as many dimensions, or a `Transpose` that moves only dimensions of 1, after a reduction that does "
+    "not keep its dimensions, is left out",
+))  # fmt: skip
+def SqueezeReducedDimensions(node: Node) -> Node | None:
     """Reshape(Reduce(x : [2,5,3], [1]), [6,1])  ->  Reshape(Squeeze(Reduce(x, [1], keep_dims), [1]), [6,1])
 
     The runtime mistakes a Reshape to as many dimensions, or an operation that becomes one, for the one that restores
     the reduced dimensions.
     """
-
-    instead = "a reduction that keeps its dimensions, and `Squeeze`"
-    avoids = (Gap(
-        "reshaped-reduction",
-        "a `Reshape` to as many dimensions, or a `Transpose` that moves only dimensions of 1, after a reduction that "
-        "does not keep its dimensions, is left out",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(MOVES)
-
-    def form(self, node: Node) -> Node | None:
-        source = node.operands[0]
-        while _is_reshape(source.node):
-            source = source.node.operands[0]
-        reduction = source.node
-        if not isinstance(reduction, ops.Reduction) or reduction.keep_dims or not source.rank or not _is_reshape(node):
-            return None
-        data, axes = reduction.operands
-        moved = node.outputs[0]
-        if axes.type.integers is None or moved.rank not in (None, source.rank) or moved.shape == source.shape:
-            return None
-        replace_node(reduction, ops.Squeeze(type(reduction)(data, axes, keep_dims=True), axes))
-        return node
+    source = node.operands[0]
+    while _is_reshape(source.node):
+        source = source.node.operands[0]
+    reduction = source.node
+    if not isinstance(reduction, ops.Reduction) or reduction.keep_dims or not source.rank or not _is_reshape(node):
+        return None
+    data, axes = reduction.operands
+    moved = node.outputs[0]
+    if axes.type.integers is None or moved.rank not in (None, source.rank) or moved.shape == source.shape:
+        return None
+    replace_node(reduction, ops.Squeeze(type(reduction)(data, axes, keep_dims=True), axes))
+    return node
 
 
 def _is_reshape(node: Node) -> bool:
@@ -140,56 +129,50 @@ def _is_reshape(node: Node) -> bool:
     return isinstance(node, MOVES)
 
 
-class TransposeToSqueezeUnsqueeze(LocalRule):
+@rule(wrap_type(ops.Transpose), "`Squeeze` and `Unsqueeze`", Gap(
+    "transpose-of-ones",
+    "a `Transpose` that moves only dimensions of 1 becomes a `Reshape` to the current sizes, in which a size of 0 is "
+    "misread",
+))  # fmt: skip
+def TransposeToSqueezeUnsqueeze(node: ops.Transpose) -> Node | None:
     """Transpose(x : [1,N,2], [1, 2, 0])  ->  Unsqueeze(Squeeze(x, 0), 2), where N may be 0"""
-
-    instead = "`Squeeze` and `Unsqueeze`"
-    avoids = (Gap(
-        "transpose-of-ones",
-        "a `Transpose` that moves only dimensions of 1 becomes a `Reshape` to the current sizes, in which a size "
-        "of 0 is misread",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Transpose)
-
-    def form(self, node: ops.Transpose) -> Node | None:
-        x, places = node.operands[0], order_of(node)
-        if x.shape is None or places is None:
-            return None
-        for dims in (x.shape, of_declared_sizes(x.shape) or ()):
-            ones = [axis for axis, dim in enumerate(dims) if dim == 1]
-            others = [axis for axis in places if axis not in ones]
-            if ones and others == sorted(others) and any(may_be_empty(dims[axis]) for axis in others):
-                break
-        else:
-            return None
-        assume_fixed(x.shape[axis] for axis in ones)
-        return ops.Unsqueeze(ops.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
+    x, places = node.operands[0], order_of(node)
+    if x.shape is None or places is None:
+        return None
+    for dims in (x.shape, of_declared_sizes(x.shape) or ()):
+        ones = [axis for axis, dim in enumerate(dims) if dim == 1]
+        others = [axis for axis in places if axis not in ones]
+        if ones and others == sorted(others) and any(may_be_empty(dims[axis]) for axis in others):
+            break
+    else:
+        return None
+    assume_fixed(x.shape[axis] for axis in ones)
+    return ops.Unsqueeze(ops.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
 
 
-class MoveSqueezeBeforeBinary(LocalRule):
+VIEWS = (*MOVES, Parameter)  # WriteSizes places a Reshape after a Parameter
+
+
+@rule(
+    wrap_type(ops.Squeeze, wrap_type(ops.Binary, wrap_type(VIEWS), wrap_type(VIEWS)), any_input()),
+    "the `Squeeze` before the element-wise operation",
+    Gap(
+        "squeezed-binary",
+        "a `Squeeze` after an element-wise operation with an `Unsqueeze`, a `Reshape` or what becomes one removes a "
+        "dimension of its other input too, if that is another one with fewer dimensions",
+    ),
+)  # fmt: skip
+def MoveSqueezeBeforeBinary(node: ops.Squeeze) -> Node | None:
     """Squeeze(f(x : [1,M,N], y : [M,1]), 0)  ->  f(Squeeze(x, 0), y), for an element-wise f of two views
 
     The runtime does this itself, and counts the axes of the Squeeze from the front in each of the views.
     """
-
-    instead = "the `Squeeze` before the element-wise operation"
-    avoids = (Gap(
-        "squeezed-binary",
-        "a `Squeeze` after an element-wise operation with an `Unsqueeze`, a `Reshape` or what becomes one removes a "
-        "dimension of its other input too, if that is another one with fewer dimensions",
-    ),)  # fmt: skip
-
-    views = (*MOVES, Parameter)  # WriteSizes places a Reshape after a Parameter
-    pattern = wrap_type(ops.Squeeze, wrap_type(ops.Binary, wrap_type(views), wrap_type(views)), any_input())
-
-    def form(self, node: ops.Squeeze) -> Node | None:
-        data, axes = node.operands[0], node.along
-        views = data.node.operands
-        if axes is None or data.rank is None or len({each.type.rank for each in views}) == 1:
-            return None
-        operands = [_squeezed(each, [axis + each.type.rank - data.rank for axis in axes]) for each in views]
-        return type(data.node)(*operands, **data.node.attribute_values())
+    data, axes = node.operands[0], node.along
+    views = data.node.operands
+    if axes is None or data.rank is None or len({each.type.rank for each in views}) == 1:
+        return None
+    operands = [_squeezed(each, [axis + each.type.rank - data.rank for axis in axes]) for each in views]
+    return type(data.node)(*operands, **data.node.attribute_values())
 
 
 def _squeezed(value: Value, axes: Iterable[int]) -> Value:
@@ -200,82 +183,64 @@ def _squeezed(value: Value, axes: Iterable[int]) -> Value:
     return ops.Squeeze(value, gone).output if gone else value
 
 
-class EndSliceBehindBounds(LocalRule):
+@rule(wrap_type(ops.Slice), "an end of 2^31 - 1, which the runtime reads as no end", Gap(
+    "slice-within-bounds",
+    "a `Slice` of the last elements, to an end below the upper bound of the dimension, is empty: a tensor that is "
+    "reversed has an upper bound",
+))  # fmt: skip
+def EndSliceBehindBounds(node: ops.Slice) -> Node | None:
     """x[-3 : 2^30]  ->  x[-3 : 2^31 - 1], where inference allows x more than 2^30 elements along the axis"""
-
-    instead = "an end of 2^31 - 1, which the runtime reads as no end"
-    avoids = (Gap(
-        "slice-within-bounds",
-        "a `Slice` of the last elements, to an end below the upper bound of the dimension, is empty: a tensor that is "
-        "reversed has an upper bound",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Slice)
-
-    def form(self, node: ops.Slice) -> Node | None:
-        x, _, end, *_ = node.operands
-        ends, axes = integers(node, 2), integers(node, 4)
-        if ends is None or axes is None or x.rank is None or not isinstance(end.node, Constant):
-            return None
-        tops = [high(x.type.dims[normalise_axis(axis, x.rank)]) for axis in axes]
-        far = [abs(stop) == FAR and (top or 0) > FAR for stop, top in zip(ends, tops, strict=True)]
-        if not any(far):
-            return None
-        new = [(END if stop > 0 else -END) if is_far else stop for stop, is_far in zip(ends, far, strict=True)]
-        node.graph.set_input(node, 2, Constant(np.array(new), graph=node.graph, dtype=end.dtype).output)
-        return node
+    x, _, end, *_ = node.operands
+    ends, axes = integers(node, 2), integers(node, 4)
+    if ends is None or axes is None or x.rank is None or not isinstance(end.node, Constant):
+        return None
+    tops = [high(x.type.dims[normalise_axis(axis, x.rank)]) for axis in axes]
+    far = [abs(stop) == FAR and (top or 0) > FAR for stop, top in zip(ends, tops, strict=True)]
+    if not any(far):
+        return None
+    new = [(END if stop > 0 else -END) if is_far else stop for stop, is_far in zip(ends, far, strict=True)]
+    node.graph.set_input(node, 2, Constant(np.array(new), graph=node.graph, dtype=end.dtype).output)
+    return node
 
 
-class CountAxesFromFront(LocalRule):
+@rule(wrap_type(ops.Slice, wrap_type(ops.Slice, ...), ...), "axes that are counted from the front", Gap(
+    "slices-of-one-axis",
+    "two `Slice` of one axis, which one of them counts from the end, become one of an axis that is there twice",
+    severity=ERROR, until="2025.2.0",
+))  # fmt: skip
+def CountAxesFromFront(node: ops.Slice) -> Node | None:
     """x[:, 1:][:, 2:] of axes -1 and 1  ->  the same of axes 1 and 1"""
-
-    instead = "axes that are counted from the front"
-    avoids = (Gap(
-        "slices-of-one-axis",
-        "two `Slice` of one axis, which one of them counts from the end, become one of an axis that is there twice",
-        severity=ERROR, until="2025.2.0",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Slice, wrap_type(ops.Slice, ...), ...)
-
-    def form(self, node: ops.Slice) -> Node | None:
-        changed = False
-        for each in (node, node.operands[0].node):
-            rank, axes = each.operands[0].rank, integers(each, 4)
-            if rank is not None and axes and min(axes) < 0:
-                counted = np.array([normalise_axis(axis, rank) for axis in axes])
-                dtype = each.operands[4].dtype
-                each.graph.set_input(each, 4, Constant(counted, graph=each.graph, dtype=dtype).output)
-                changed = True
-        return node if changed else None
+    changed = False
+    for each in (node, node.operands[0].node):
+        rank, axes = each.operands[0].rank, integers(each, 4)
+        if rank is not None and axes and min(axes) < 0:
+            counted = np.array([normalise_axis(axis, rank) for axis in axes])
+            dtype = each.operands[4].dtype
+            each.graph.set_input(each, 4, Constant(counted, graph=each.graph, dtype=dtype).output)
+            changed = True
+    return node if changed else None
 
 
-class MoveWithSixDimensions(LocalRule):
+@rule(wrap_type(ops.Transpose), "a `Transpose` of six dimensions", Gap(
+    "dynamic-groups",
+    "a `Reshape` or `Unsqueeze` of four dimensions, of which only the first is dynamic, to four or five whose second "
+    "is dynamic, then a `Transpose` and a `Reshape`, `Squeeze` or `Unsqueeze`, is taken for a shuffle of channels, and "
+    "the model does not compile", severity=ERROR,
+))  # fmt: skip
+def MoveWithSixDimensions(node: ops.Transpose) -> Node | None:
     """Reshape(Transpose(Reshape(x : [N,1,3,2], [1, -1, 3, 1, 2]), order), shape)  ->  the same with [1, 1, -1, 3, 1, 2]
 
     The runtime reads the second of four or five dimensions as the number of groups. It merges successive operations
     that only change the shape, Squeeze and Unsqueeze too.
     """
-
-    instead = "a `Transpose` of six dimensions"
-    avoids = (Gap(
-        "dynamic-groups",
-        "a `Reshape` or `Unsqueeze` of four dimensions, of which only the first is dynamic, to four or five whose "
-        "second is dynamic, then a `Transpose` and a `Reshape`, `Squeeze` or `Unsqueeze`, is taken for a shuffle of "
-        "channels, and the model does not compile", severity=ERROR,
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Transpose)
-
-    def form(self, node: ops.Transpose) -> Node | None:
-        x, places = node.operands[0], order_of(node)
-        if places is None or x.rank not in (4, 5) or isinstance(x.type.dims[1], int):
-            return None
-        if not _has_channels(x) or not any(isinstance(use.node, ops.View) for use in node.output.uses):
-            return None
-        ones = list(range(6 - x.rank))
-        moved = ops.Transpose(ops.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)])
-        return ops.Squeeze(moved, ones)
+    x, places = node.operands[0], order_of(node)
+    if places is None or x.rank not in (4, 5) or isinstance(x.type.dims[1], int):
+        return None
+    if not _has_channels(x) or not any(isinstance(use.node, ops.View) for use in node.output.uses):
+        return None
+    ones = list(range(6 - x.rank))
+    moved = ops.Transpose(ops.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)])
+    return ops.Squeeze(moved, ones)
 
 
 def _has_channels(x: Value) -> bool:
@@ -287,59 +252,47 @@ def _has_channels(x: Value) -> bool:
     return False
 
 
-class TileWithSixDimensions(LocalRule):
+@rule(wrap_type(ops.Tile), "a `Tile` of six dimensions", Gap(
+    "tile-of-one-channel",
+    "a `Tile` by constants of a tensor of four or five dimensions, not all static, with one channel or with one "
+    "element for each channel, repeats other elements, depending on what computes the tensor", since="2026.1.0",
+))  # fmt: skip
+def TileWithSixDimensions(node: ops.Tile) -> Node | None:
     """Tile(x : [N,1,2,3], [1, 2, 2, 1])  ->  Squeeze(Tile(Unsqueeze(x, [0, 1]), [1, 1, 1, 2, 2, 1]), [0, 1])
 
     Of one channel, and of one element for each channel, channels first and channels last are the same order.
     """
-
-    instead = "a `Tile` of six dimensions"
-    avoids = (Gap(
-        "tile-of-one-channel",
-        "a `Tile` by constants of a tensor of four or five dimensions, not all static, with one channel or with one "
-        "element for each channel, repeats other elements, depending on what computes the tensor", since="2026.1.0",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Tile)
-
-    def form(self, node: ops.Tile) -> Node | None:
-        x, times = node.operands[0], node.operands[1].type.integers
-        if times is None or x.rank not in (4, 5) or len(times) != x.rank or is_static(x.shape):
-            return None
-        if max(times) < 2 or (x.type.dims[1] != 1 and any(dim != 1 for dim in x.type.dims[2:])):
-            return None
-        ones = list(range(6 - x.rank))
-        return ops.Squeeze(ops.Tile(ops.Unsqueeze(x, ones), [*(1 for _ in ones), *times]), ones)
+    x, times = node.operands[0], node.operands[1].type.integers
+    if times is None or x.rank not in (4, 5) or len(times) != x.rank or is_static(x.shape):
+        return None
+    if max(times) < 2 or (x.type.dims[1] != 1 and any(dim != 1 for dim in x.type.dims[2:])):
+        return None
+    ones = list(range(6 - x.rank))
+    return ops.Squeeze(ops.Tile(ops.Unsqueeze(x, ones), [*(1 for _ in ones), *times]), ones)
 
 
-class InterpolateWithFourDimensions(LocalRule):
+@rule(wrap_type((ops.Interpolate, ops.Interpolate11)), "an `Interpolate` of four dimensions", Gap(
+    "line-between-elements",
+    "`Interpolate` of at most three dimensions in the modes `linear` and `linear_onnx` gives wrong numbers",
+    on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
+))  # fmt: skip
+def InterpolateWithFourDimensions(node: ops.Interpolate | ops.Interpolate11) -> Node | None:
     """Interpolate(x : [N,3,W], sizes, scales, 2)  ->  Squeeze(Interpolate(Unsqueeze(x, 2), sizes, scales, 3), 2)
 
     In linear modes. Where only the last dimension is resized, a dimension of 1 before it takes the least time.
     """
-
-    instead = "an `Interpolate` of four dimensions"
-    avoids = (Gap(
-        "line-between-elements",
-        "`Interpolate` of at most three dimensions in the modes `linear` and `linear_onnx` gives wrong numbers",
-        on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
-    ),)  # fmt: skip
-
-    pattern = wrap_type((ops.Interpolate, ops.Interpolate11))
-
-    def form(self, node: ops.Interpolate | ops.Interpolate11) -> Node | None:
-        place_of_axes = 3 if isinstance(node, ops.Interpolate) else 2
-        x, *sizes = node.operands[:place_of_axes]
-        if node.mode not in ("linear", "linear_onnx") or x.rank not in (1, 2, 3):
-            return None
-        axes = integers(node, place_of_axes) if len(node.operands) > place_of_axes else tuple(range(x.rank))
-        if axes is None:
-            return None
-        ones = [*range(3 - x.rank), 2] if axes == (x.rank - 1,) else list(range(4 - x.rank))
-        kept = [axis for axis in range(4) if axis not in ones]
-        wide = type(node)(ops.Unsqueeze(x, ones), *sizes, [kept[axis] for axis in axes], **node.attribute_values())
-        wide.pads_begin, wide.pads_end = _spread(node.pads_begin, kept), _spread(node.pads_end, kept)
-        return ops.Squeeze(wide, ones)
+    place_of_axes = 3 if isinstance(node, ops.Interpolate) else 2
+    x, *sizes = node.operands[:place_of_axes]
+    if node.mode not in ("linear", "linear_onnx") or x.rank not in (1, 2, 3):
+        return None
+    axes = integers(node, place_of_axes) if len(node.operands) > place_of_axes else tuple(range(x.rank))
+    if axes is None:
+        return None
+    ones = [*range(3 - x.rank), 2] if axes == (x.rank - 1,) else list(range(4 - x.rank))
+    kept = [axis for axis in range(4) if axis not in ones]
+    wide = type(node)(ops.Unsqueeze(x, ones), *sizes, [kept[axis] for axis in axes], **node.attribute_values())
+    wide.pads_begin, wide.pads_end = _spread(node.pads_begin, kept), _spread(node.pads_end, kept)
+    return ops.Squeeze(wide, ones)
 
 
 def _spread(pads: tuple[int, ...], axes: list[int]) -> tuple[int, ...]:
@@ -348,21 +301,19 @@ def _spread(pads: tuple[int, ...], axes: list[int]) -> tuple[int, ...]:
     return tuple(by_axis.get(axis, 0) for axis in range(4))
 
 
-class WidenTwoBitConstants(LocalRule):
-    """Convert(Constant : u2)  ->  Convert(Constant : u4), and so for the constants of a Dequantize"""
-
-    instead = "a constant of four bits"
-    avoids = (Gap(
+@rule(
+    wrap_type((ops.Convert, ops.Dequantize), any_input(is_constant() & type_matches(u2)), ...),
+    "a constant of four bits",
+    Gap(
         "two-bit-constants", "the elements of a constant of two bits are read in reverse order within each byte",
         until="2025.2.0",
-    ),)  # fmt: skip
-
-    pattern = wrap_type((ops.Convert, ops.Dequantize), any_input(is_constant() & type_matches(u2)), ...)
-
-    def form(self, node: ops.Convert | ops.Dequantize) -> Node:
-        for port, each in enumerate(node.inputs):
-            if each is not None and each.dtype is u2 and isinstance(each.node, Constant):
-                wide = ArrayTensor(each.node.array.astype(u4.numpy), u4)
-                node.graph.set_input(node, port, Constant(wide, graph=node.graph).output)
-                drop_dead([each.node])
-        return node
+    ),
+)  # fmt: skip
+def WidenTwoBitConstants(node: ops.Convert | ops.Dequantize) -> Node:
+    """Convert(Constant : u2)  ->  Convert(Constant : u4), and so for the constants of a Dequantize"""
+    for port, each in enumerate(node.inputs):
+        if each is not None and each.dtype is u2 and isinstance(each.node, Constant):
+            wide = ArrayTensor(each.node.array.astype(u4.numpy), u4)
+            node.graph.set_input(node, port, Constant(wide, graph=node.graph).output)
+            drop_dead([each.node])
+    return node

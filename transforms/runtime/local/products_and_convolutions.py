@@ -6,17 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.dimension import low, now
-from mo_loop.graph.shape import is_static
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.ops.base import Constant
 from mo_loop.ops.slicing import FAR
-from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor, ReleaseRange, without_avx512
+from mo_loop.target import CRASH, ERROR, NEVER, Processor, ReleaseRange, without_avx512
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
-from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule, is_of_rows
+from mo_loop.transforms.runtime.local.rule import is_of_rows, maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, is_static, ops
 
 
 def _is_outer_product(value: Value) -> bool:
@@ -25,32 +22,30 @@ def _is_outer_product(value: Value) -> bool:
     return x.rank is not None and x.rank >= 2 and x.type.dims[-1] == 1
 
 
-class MatMulToMultiply(LocalRule):
+@rule(
+    wrap_type(
+        ops.MatMul, any_input(), any_input(is_constant() & rank_equals(2)), when=_is_outer_product,
+        attributes={"transpose_a": False},
+    ),
+    "`Multiply`",
+    Gap(
+        "inner-products-of-one",
+        "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be larger\")",
+        severity=ERROR, since="2025.3.0", on={Processor.SSE41: NEVER},
+    ),
+)  # fmt: skip
+def MatMulToMultiply(node: ops.MatMul) -> Node:
     """MatMul(x : [..., N, 1], w : [1, M])  ->  x * w, where w is a Constant
 
     The runtime merges consecutive products of this kind, also with elementwise operations between them.
     """
-
-    instead = "`Multiply`"
-    avoids = (Gap(
-        "inner-products-of-one",
-        "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be "
-        "larger\")", severity=ERROR, since="2025.3.0", on={Processor.SSE41: NEVER},
-    ),)  # fmt: skip
-
-    pattern = wrap_type(
-        ops.MatMul, any_input(), any_input(is_constant() & rank_equals(2)), when=_is_outer_product,
-        attributes={"transpose_a": False},
-    )  # fmt: skip
-
-    def form(self, node: ops.MatMul) -> Node:
-        x, weights = node.operands
-        source: Any = weights.node
-        row = weights
-        if node.transpose_b:
-            array = source.array.reshape(1, -1)
-            row = Constant(ArrayTensor(array, weights.dtype), graph=node.graph, name=source.name).output
-        return ops.Multiply(x, row)
+    x, weights = node.operands
+    source: Any = weights.node
+    row = weights
+    if node.transpose_b:
+        array = source.array.reshape(1, -1)
+        row = Constant(ArrayTensor(array, weights.dtype), graph=node.graph, name=source.name).output
+    return ops.Multiply(x, row)
 
 
 def _has_vector(value: Value) -> bool:
@@ -60,32 +55,27 @@ def _has_vector(value: Value) -> bool:
     return (ranks[1] == 1 and ranks[0] >= 2) or (ranks[0] == 1 and ranks[1] >= 3 and isinstance(first.node, Constant))
 
 
-class VectorToMatrix(LocalRule):
+@rule(
+    wrap_type(ops.MatMul, when=_has_vector), "the vector as a matrix, and `Squeeze`",
+    Gap(
+        "factor-behind-product-with-vector",
+        "a product of a stack of matrices with a constant vector, and then with a constant factor, does not compile, "
+        "or is wrong where the length of the vector is not known before run time", since="2025.2.0",
+    ),
+    Gap(
+        "factors-of-rows-behind-vector",
+        "constant factors of the rows after a product of a matrix with a vector multiply the columns",
+    ),
+)  # fmt: skip
+def VectorToMatrix(node: ops.MatMul) -> Node:
     """MatMul(x : [..., N, K], w : [K])  ->  Squeeze(MatMul(x, w : [K, 1])), and so a constant before a stack
 
     The runtime multiplies a factor after the product with the second operand, without regard to the other rank.
     """
-
-    instead = "the vector as a matrix, and `Squeeze`"
-    avoids = (
-        Gap(
-            "factor-behind-product-with-vector",
-            "a product of a stack of matrices with a constant vector, and then with a constant factor, does not "
-            "compile, or is wrong where the length of the vector is not known before run time", since="2025.2.0",
-        ),
-        Gap(
-            "factors-of-rows-behind-vector",
-            "constant factors of the rows after a product of a matrix with a vector multiply the columns",
-        ),
-    )  # fmt: skip
-
-    pattern = wrap_type(ops.MatMul, when=_has_vector)
-
-    def form(self, node: ops.MatMul) -> Node:
-        first, second = node.operands
-        if second.rank == 1:
-            return ops.Squeeze(ops.MatMul(first, _as_matrix(second, 1), transpose_a=node.transpose_a), [-1])
-        return ops.Squeeze(ops.MatMul(_as_matrix(first, 0), second, transpose_b=node.transpose_b), [-2])
+    first, second = node.operands
+    if second.rank == 1:
+        return ops.Squeeze(ops.MatMul(first, _as_matrix(second, 1), transpose_a=node.transpose_a), [-1])
+    return ops.Squeeze(ops.MatMul(_as_matrix(first, 0), second, transpose_b=node.transpose_b), [-2])
 
 
 def _as_matrix(vector: Value, axis: int) -> Value:
@@ -97,33 +87,27 @@ def _as_matrix(vector: Value, axis: int) -> Value:
     return Constant(array, graph=vector.graph, name=source.name).output
 
 
-class PadTinyProduct(LocalRule):
+@rule(wrap_type(ops.MatMul), "three zeros after the inner dimension", Gap(
+    "product-of-two-columns",
+    "a `MatMul` of at most two rows, an inner dimension of at most two and two columns gives wrong numbers in the "
+    "second column, if the columns are not constant or the row is a vector", since="2025.3.0",
+    on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
+))  # fmt: skip
+def PadTinyProduct(node: ops.MatMul) -> Node | None:
     """MatMul(a : [..., N, K], b : [..., K, 2])  ->  MatMul(Pad(a), Pad(b)), with K + 3 columns and rows
 
     where N and K are, or may be, at most 2, and b is not a constant matrix or a is a vector
     """
-
-    instead = "three zeros after the inner dimension"
-    avoids = (Gap(
-        "product-of-two-columns",
-        "a `MatMul` of at most two rows, an inner dimension of at most two and two columns gives wrong numbers in the "
-        "second column, if the columns are not constant or the row is a vector", since="2025.3.0",
-        on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.MatMul)
-
-    def form(self, node: ops.MatMul) -> Node | None:
-        a, b = node.operands
-        if not a.rank or not b.rank or b.rank < 2 or (a.rank > 1 and is_of_rows(node)):
-            return None
-        across, down = (-2 if node.transpose_a and a.rank > 1 else -1), (-1 if node.transpose_b else -2)
-        rows = a.type.dims[-3 - across] if a.rank > 1 else 1
-        inner, columns = b.type.dims[down], b.type.dims[-3 - down]
-        if any(low(each) > 2 for each in (rows, inner, a.type.dims[across], columns)) or now(columns) == 1:
-            return None
-        padded = (_padded(a, across), _padded(b, down))
-        return ops.MatMul(*padded, transpose_a=node.transpose_a, transpose_b=node.transpose_b)
+    a, b = node.operands
+    if not a.rank or not b.rank or b.rank < 2 or (a.rank > 1 and is_of_rows(node)):
+        return None
+    across, down = (-2 if node.transpose_a and a.rank > 1 else -1), (-1 if node.transpose_b else -2)
+    rows = a.type.dims[-3 - across] if a.rank > 1 else 1
+    inner, columns = b.type.dims[down], b.type.dims[-3 - down]
+    if any(low(each) > 2 for each in (rows, inner, a.type.dims[across], columns)) or now(columns) == 1:
+        return None
+    padded = (_padded(a, across), _padded(b, down))
+    return ops.MatMul(*padded, transpose_a=node.transpose_a, transpose_b=node.transpose_b)
 
 
 def _padded(x: Value, axis: int) -> Value:
@@ -133,32 +117,26 @@ def _padded(x: Value, axis: int) -> Value:
     return ops.Pad(x, np.zeros_like(ends), ends, np.zeros((), x.dtype.numpy)).output
 
 
-class SliceConvolution(LocalRule):
+@rule(wrap_type(ops.Convolution), "a stride of 1, and every so many places of the result", Gap(
+    "convolution-of-padding",
+    "a `Convolution` whose filter sees nothing but padding at every place along the last dimension crashes: a stride "
+    "skips the only elements", severity=CRASH, until="2024.6.0", on=without_avx512(NEVER),
+))  # fmt: skip
+def SliceConvolution(node: ops.Convolution) -> Node | None:
     """Convolution(x, w) of stride s along the last dimension  ->  Slice(Convolution(x, w) of stride 1, of step s)
 
     where the stride is larger than the filter, and the first place lies in the padding: then every place may. If they
     all do, the runtime crashes until 2024.6. It also does for a Pad before the Convolution, because it merges the two.
     """
-
-    instead = "a stride of 1, and every so many places of the result"
-    avoids = (Gap(
-        "convolution-of-padding",
-        "a `Convolution` whose filter sees nothing but padding at every place along the last dimension crashes: a "
-        "stride skips the only elements", severity=CRASH, until="2024.6.0", on=without_avx512(NEVER),
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Convolution)
-
-    def form(self, node: ops.Convolution) -> Node | None:
-        x, filters = node.operands
-        stride, reach = node.strides[-1], _reaches(node, filters)[-1]
-        if node.auto_pad != "explicit" or node.pads_begin[-1] <= reach or stride <= reach + 1:
-            return None
-        dense = type(node)(
-            x, filters, strides=(*node.strides[:-1], 1), dilations=node.dilations, pads_begin=node.pads_begin,
-            pads_end=node.pads_end, auto_pad="explicit",
-        )  # fmt: skip
-        return ops.Slice(dense, [0], [FAR], [stride], [-1])
+    x, filters = node.operands
+    stride, reach = node.strides[-1], _reaches(node, filters)[-1]
+    if node.auto_pad != "explicit" or node.pads_begin[-1] <= reach or stride <= reach + 1:
+        return None
+    dense = type(node)(
+        x, filters, strides=(*node.strides[:-1], 1), dilations=node.dilations, pads_begin=node.pads_begin,
+        pads_end=node.pads_end, auto_pad="explicit",
+    )  # fmt: skip
+    return ops.Slice(dense, [0], [FAR], [stride], [-1])
 
 
 def _is_beyond(node: ops.Convolution, filters: Value) -> bool:
@@ -179,67 +157,59 @@ def _reaches(node: ops.Convolution, filters: Value) -> list[int]:
     ]
 
 
-class MaximumBeforeConvolution(MaximumRule):
-    """Convolution(x * c, w : [8,4,3])  ->  Convolution(max(y, y), w), where y is x * c and c : [1,1,3] a Constant"""
-
-    instead = "`max(y, y)` before the convolution"
-    avoids = (Gap(
+@maximum_rule(
+    wrap_type(ops.Convolution, wrap_type((ops.Multiply, ops.Divide)), ...), "`max(y, y)` before the convolution",
+    Gap(
         "factors-as-many-as-filters",
         "factors that vary along the places before a `Convolution`, as many of them as its filter has, are multiplied "
         "with the weights",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Convolution, wrap_type((ops.Multiply, ops.Divide)), ...)
-
-    def place(self, node: ops.Convolution) -> Use | None:
-        product, filters = node.operands[:2]
-        if filters.rank is None:
-            return None
-        for factors in product.node.operands:  # the product itself may have an unknown rank
-            places = factors.type.dims[2 - filters.rank :] if isinstance(factors.node, Constant) else ()
-            sizes = filters.type.dims[filters.rank - len(places) :]
-            if set(places) - {1} and all(dim in (1, size) for dim, size in zip(places, sizes, strict=True)):
-                return Use(node, 0)
+    ),
+)  # fmt: skip
+def MaximumBeforeConvolution(node: ops.Convolution) -> Use | None:
+    """Convolution(x * c, w : [8,4,3])  ->  Convolution(max(y, y), w), where y is x * c and c : [1,1,3] a Constant"""
+    product, filters = node.operands[:2]
+    if filters.rank is None:
         return None
+    for factors in product.node.operands:  # the product itself may have an unknown rank
+        places = factors.type.dims[2 - filters.rank :] if isinstance(factors.node, Constant) else ()
+        sizes = filters.type.dims[filters.rank - len(places) :]
+        if set(places) - {1} and all(dim in (1, size) for dim, size in zip(places, sizes, strict=True)):
+            return Use(node, 0)
+    return None
 
 
-class MaximumBeforeSum(MaximumRule):
+@maximum_rule(
+    wrap_type(ops.Convolution), "`max(c, c)` of the convolution before the sum",
+    Gap(
+        "sum-with-convolution-of-one-channel",
+        "a tensor that is added to a `Convolution` of one input channel and dynamic shape is read at other places",
+        since="2026.3.1", on=without_avx512(NEVER),
+    ),
+    Gap(
+        "one-channel-added-to-convolution",
+        "a tensor of an unknown number of channels that is added to a `Convolution` of dynamic shape is refused if it "
+        "has one", severity=ERROR,
+    ),
+    Gap(
+        "known-size-added-to-convolution",
+        "a tensor that is added to a `Convolution` is refused if one of them is broadcast along a dimension of which "
+        "the size of one alone is known before run time", severity=ERROR,
+    ),
+)  # fmt: skip
+def MaximumBeforeSum(node: ops.Convolution) -> Use | None:
     """Convolution(x : [N, 1, ...], w) + y  ->  max(c, c) + y, where c is the Convolution and y is known at run time
 
     for dynamic shapes, if x has one channel, or another size of y is known than of the convolution, also with
     activations and constants before the sum. The runtime adds y in the convolution, and reads it at other places, or
     refuses to broadcast it.
     """
-
-    instead = "`max(c, c)` of the convolution before the sum"
-    avoids = (
-        Gap(
-            "sum-with-convolution-of-one-channel",
-            "a tensor that is added to a `Convolution` of one input channel and dynamic shape is read at other places",
-            since="2026.3.1", on=without_avx512(NEVER),
-        ),
-        Gap(
-            "one-channel-added-to-convolution",
-            "a tensor of an unknown number of channels that is added to a `Convolution` of dynamic shape is refused "
-            "if it has one", severity=ERROR,
-        ),
-        Gap(
-            "known-size-added-to-convolution",
-            "a tensor that is added to a `Convolution` is refused if one of them is broadcast along a dimension of "
-            "which the size of one alone is known before run time", severity=ERROR,
-        ),
-    )  # fmt: skip
-
-    pattern = wrap_type(ops.Convolution)
-
-    def place(self, node: ops.Convolution) -> Use | None:
-        _, filters = node.operands
-        use = node.output.only_use
-        added = None if use is None or is_static(node.output.shape) else _added(use)
-        if use is None or added is None:
-            return None
-        is_single = type(node) is ops.Convolution and filters.type.dims[1:2] == (1,)
-        return use if is_single or _known_apart(node.output, added) else None
+    _, filters = node.operands
+    use = node.output.only_use
+    added = None if use is None or is_static(node.output.shape) else _added(use)
+    if use is None or added is None:
+        return None
+    is_single = type(node) is ops.Convolution and filters.type.dims[1:2] == (1,)
+    return use if is_single or _known_apart(node.output, added) else None
 
 
 def _known_apart(one: Value, other: Value) -> bool:
@@ -263,39 +233,32 @@ def _at_run_time(node: Node) -> list[Value]:
     return [each for each in node.operands if not isinstance(each.node, Constant)]
 
 
-class AddOutputChannel(LocalRule):
+@rule(
+    wrap_type(ops.Convolution), "a second output channel, removed afterwards",
+    Gap(
+        "filter-in-padding",
+        "`Convolution` of one input and one output channel returns memory that was never written where the filter lies "
+        "completely in the padding", since="2026.3.1", on={Processor.AVX2: ReleaseRange(), Processor.SSE41: NEVER},
+    ),
+    Gap(
+        "padded-volume",
+        "a padded `Convolution` of one input and one output channel of dynamic shape in three dimensions reads memory "
+        "that was never written", since="2026.3.1", on={Processor.AVX2: ReleaseRange(), Processor.SSE41: NEVER},
+    ),
+)  # fmt: skip
+def AddOutputChannel(node: ops.Convolution) -> Node | None:
     """Convolution(x : [N, 1, H, W], w : [1, 1, ...])  ->  Slice(Convolution(x, [w, w]), the first channel)
 
     where the filter lies completely in the padding, or in three padded dimensions of dynamic shape
     """
-
-    instead = "a second output channel, removed afterwards"
-    avoids = (
-        Gap(
-            "filter-in-padding",
-            "`Convolution` of one input and one output channel returns memory that was never written where the filter "
-            "lies completely in the padding", since="2026.3.1",
-            on={Processor.AVX2: ReleaseRange(), Processor.SSE41: NEVER},
-        ),
-        Gap(
-            "padded-volume",
-            "a padded `Convolution` of one input and one output channel of dynamic shape in three dimensions reads "
-            "memory that was never written", since="2026.3.1",
-            on={Processor.AVX2: ReleaseRange(), Processor.SSE41: NEVER},
-        ),
+    x, filters = node.operands
+    if not _has_one_channel(node, filters) or not (_is_padded_volume(node, filters) or _is_beyond(node, filters)):
+        return None
+    made = ops.Convolution(
+        x, ops.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
+        pads_begin=node.pads_begin, pads_end=node.pads_end, auto_pad=node.auto_pad,
     )  # fmt: skip
-
-    pattern = wrap_type(ops.Convolution)
-
-    def form(self, node: ops.Convolution) -> Node | None:
-        x, filters = node.operands
-        if not _has_one_channel(node, filters) or not (_is_padded_volume(node, filters) or _is_beyond(node, filters)):
-            return None
-        made = ops.Convolution(
-            x, ops.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
-            pads_begin=node.pads_begin, pads_end=node.pads_end, auto_pad=node.auto_pad,
-        )  # fmt: skip
-        return ops.Slice(made, [0], [1], [1], [1])
+    return ops.Slice(made, [0], [1], [1], [1])
 
 
 def _has_one_channel(node: ops.Convolution, filters: Value) -> bool:

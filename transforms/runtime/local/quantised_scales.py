@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
-from mo_loop.ops.base import Constant
 from mo_loop.support.reached import reached
-from mo_loop.target import Gap
 from mo_loop.transforms.pattern import wrap_type
-from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule
+from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, ops
 
 MOVING = (ops.View, ops.Transpose, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
 SUMS = (ops.Add, ops.Subtract)
@@ -19,7 +16,10 @@ NEGLIGIBLE = 0.01
 """An epsilon of less than this part of a squared step changes less than the quantisation, whose variance is 1 / 12."""
 
 
-class MaximumBeforeNormalisation(LocalRule):
+@rule(wrap_type(ops.MVN), "`max(x, x)` before the `MVN`", Gap(
+    "epsilon-of-quantised", "the scale of a quantised tensor is moved after an `MVN` whose epsilon stays as it is",
+))  # fmt: skip
+def MaximumBeforeNormalisation(node: ops.MVN) -> Node | None:
     """MVN(a * scale + b)  ->  MVN(max(a * scale + b, itself)), where a * scale is a quantised tensor
 
     In a graph with a FakeQuantize the runtime moves the scale of a quantised tensor after a sum, and after MVN, whose
@@ -27,50 +27,36 @@ class MaximumBeforeNormalisation(LocalRule):
     The scale does not pass the maximum. It follows the first sum, so that all normalisations of a residual
     stream have one.
     """
-
-    instead = "`max(x, x)` before the `MVN`"
-    avoids = (Gap(
-        "epsilon-of-quantised",
-        "the scale of a quantised tensor is moved after an `MVN` whose epsilon stays as it is",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.MVN)
-
-    def form(self, node: ops.MVN) -> Node | None:
-        if not node.normalize_variance or not node.graph.of(ops.FakeQuantize):
-            return None
-        found = _scaled(Use(node, 0), node.eps)
-        for use in found:
-            value = use.node.operands[use.port]
-            node.graph.set_input(use.node, use.port, self._maximum(value))
-        return node if found else None
-
-    def _maximum(self, value: Value) -> Value:
-        for use in value.uses:
-            if isinstance(use.node, ops.Maximum) and use.node.inputs == (value, value):
-                return use.node.output
-        return ops.Maximum(value, value).output
+    if not node.normalize_variance or not node.graph.of(ops.FakeQuantize):
+        return None
+    found = _scaled(Use(node, 0), node.eps)
+    for use in found:
+        value = use.node.operands[use.port]
+        node.graph.set_input(use.node, use.port, _maximum(value))
+    return node if found else None
 
 
-class MaximumBeforeAverage(MaximumRule):
+def _maximum(value: Value) -> Value:
+    """max(value, value), which may be there already."""
+    for use in value.uses:
+        if isinstance(use.node, ops.Maximum) and use.node.inputs == (value, value):
+            return use.node.output
+    return ops.Maximum(value, value).output
+
+
+@maximum_rule(wrap_type(ops.AvgPool, attributes={"exclude_pad": False}), "`max(x, x)` before the `AvgPool`", Gap(
+    "average-of-padding",
+    "the zero point of a quantised tensor is moved after an `AvgPool` that counts the zeros of the padding",
+))  # fmt: skip
+def MaximumBeforeAverage(node: ops.AvgPool) -> Use | None:
     """AvgPool(x)  ->  AvgPool(max(x, x)), where x is a quantised tensor with a zero point and padding is counted
 
     In a graph with a FakeQuantize the padding, which is 0, would become the zero point.
     """
-
-    instead = "`max(x, x)` before the `AvgPool`"
-    avoids = (Gap(
-        "average-of-padding",
-        "the zero point of a quantised tensor is moved after an `AvgPool` that counts the zeros of the padding",
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.AvgPool, attributes={"exclude_pad": False})
-
-    def place(self, node: ops.AvgPool) -> Use | None:
-        (value,) = node.operands
-        is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
-        is_moved = is_padded and node.graph.of(ops.FakeQuantize) and _has_zero_point(value)
-        return Use(node, 0) if is_moved else None
+    (value,) = node.operands
+    is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
+    is_moved = is_padded and node.graph.of(ops.FakeQuantize) and _has_zero_point(value)
+    return Use(node, 0) if is_moved else None
 
 
 def _has_zero_point(value: Value) -> bool:

@@ -4,51 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
-from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Control
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.support.reached import reached
-from mo_loop.target import ERROR, Gap
-from mo_loop.transforms.operands import order_of
+from mo_loop.target import ERROR
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import has_constant_sizes, is_computable
-from mo_loop.transforms.runtime.local.rule import LocalRule
+from mo_loop.transforms.runtime.local.rule import rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Op, Parameter, Value, ops, order_of
 
 READS = (ops.Gather, ops.GatherElements, ops.GatherND)
 """Operations with indices of which the known sizes of the output do not depend on their numbers."""
 
 
-class ReshapeToBatchOfState(LocalRule):
+@rule(wrap_type(Recurrent), "a `Reshape` of the input to the size of the batch", Gap(
+    "batch-of-constant-state",
+    "a recurrent operation with a constant state does not compile if the runtime does not infer the batch size of its "
+    "input: after a `Pad`, `Slice` or `Tile` of computed sizes, for example", severity=ERROR,
+))  # fmt: skip
+def ReshapeToBatchOfState(node: Recurrent) -> Node | None:
     """LSTMSequence(Transpose(Pad(x, n, m), [0, 2, 1]), h : [2,1,4], ...)  ->  the same of Reshape(Pad(...), [2, 0, 0])
 
     for a constant h. The Reshape is before the Transpose: the runtime merges a Transpose into the operation.
     """
-
-    instead = "a `Reshape` of the input to the size of the batch"
-    avoids = (Gap(
-        "batch-of-constant-state",
-        "a recurrent operation with a constant state does not compile if the runtime does not infer the batch size of "
-        "its input: after a `Pad`, `Slice` or `Tile` of computed sizes, for example", severity=ERROR,
-    ),)  # fmt: skip
-
-    pattern = wrap_type(Recurrent)
-
-    def form(self, node: Recurrent) -> Node | None:
-        states = node.operands[1 : 3 if isinstance(node, ops.LSTMCell | ops.LSTMSequence) else 2]
-        known: dict[Value, bool] = {}
-        size = next((each.type.dims[0] for each in states if each.rank and is_computable(each, known)), None)
-        reader: Node = node
-        axis = 0
-        while isinstance(reader.operands[0].node, ops.Transpose) and (order := order_of(reader.operands[0].node)):
-            reader, axis = reader.operands[0].node, order[axis]
-        x = reader.operands[0]
-        if not isinstance(size, int) or x.rank is None or has_inferred_size(x, axis):
-            return None
-        shape = [size if each == axis else 0 for each in range(x.rank)]
-        node.graph.set_input(reader, 0, ops.Reshape(x, shape, special_zero=True).output)
-        return node
+    states = node.operands[1 : 3 if isinstance(node, ops.LSTMCell | ops.LSTMSequence) else 2]
+    known: dict[Value, bool] = {}
+    size = next((each.type.dims[0] for each in states if each.rank and is_computable(each, known)), None)
+    reader: Node = node
+    axis = 0
+    while isinstance(reader.operands[0].node, ops.Transpose) and (order := order_of(reader.operands[0].node)):
+        reader, axis = reader.operands[0].node, order[axis]
+    x = reader.operands[0]
+    if not isinstance(size, int) or x.rank is None or has_inferred_size(x, axis):
+        return None
+    shape = [size if each == axis else 0 for each in range(x.rank)]
+    node.graph.set_input(reader, 0, ops.Reshape(x, shape, special_zero=True).output)
+    return node
 
 
 def has_inferred_size(value: Value, axis: int) -> bool:

@@ -1,16 +1,25 @@
-"""The base classes of the rules, and their common parts."""
+"""The base classes of the rules, and their common parts.
+
+    @rule(wrap_type(ops.Abs), "`max(-x, x)`", Gap("abs-of-concat", "`Abs` overwrites a `Concat` ..", until="2025.4.1"))
+    def AbsToMaximum(node: ops.Abs) -> Node | None:
+        \"\"\"Abs(c)  ->  max(-c, c), where c is a Concat\"\"\"
+        (c,) = node.operands
+        return ops.Maximum(ops.Negative(c), c) if isinstance(c.node, ops.Concat) else None
+
+The function becomes a pass of its name: a LocalRule. A `maximum_rule` is a MaximumRule.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import element_count
-from mo_loop.ops.base import Constant
-from mo_loop.transforms.pattern import Match
+from mo_loop.transforms.function_pass import pass_with
+from mo_loop.transforms.pattern import Match, Pattern
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.rewrite import MatcherPass
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, ops
 
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
@@ -51,6 +60,19 @@ class MaximumRule(LocalRule):
         for reader, port in readers:
             node.graph.set_input(reader, port, maximum)
         return node
+
+
+Rule = Callable[[Callable[[Any], Any]], type[LocalRule]]
+
+
+def rule(pattern: Pattern, instead: str = "", *avoids: Gap, bodies: str = "first") -> Rule:
+    """A decorator: the LocalRule whose `form` is a function, with the name of the function."""
+    return pass_with(LocalRule, "form", pattern=pattern, instead=instead, avoids=avoids, bodies=bodies)
+
+
+def maximum_rule(pattern: Pattern, instead: str, *avoids: Gap) -> Rule:
+    """A decorator: the MaximumRule whose `place` is a function, with the name of the function."""
+    return pass_with(MaximumRule, "place", pattern=pattern, instead=instead, avoids=avoids)
 
 
 def both_orders(node: Node) -> tuple[tuple[Value, Value], tuple[Value, Value]]:

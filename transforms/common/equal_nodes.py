@@ -1,0 +1,148 @@
+"""Constants with equal contents, and nodes that compute the same value."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
+
+from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor
+from mo_loop.graph.types import ElementType
+from mo_loop.ops.control import Control
+from mo_loop.ops.front import Barrier, Failed
+from mo_loop.transforms.replace import absorb, replace_output
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Op, Parameter, Result, Value
+
+
+class ConstantsReduce(FunctionPass):
+    """a = Constant 1.0, b = Constant 1.0  ->  a = Constant 1.0, and the readers of b read a
+
+    Two constants of one graph are equal if type, shape and bytes are equal (-0.0 differs from 0.0). Constants of more
+    than SAMPLE bytes are not read: they are equal if they are the same tensor or the same span of a file. The .bin file
+    holds equal contents once in any case; this pass makes the inputs of equal nodes equal, for SharedOpOptimization.
+
+    The oldest constant stays and takes over tensor names and rt_info; the friendly names of the others are lost. A
+    constant that a Result returns is not merged, because it has the name of the output.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        returned = {result.value for result in graph.results}
+        first: dict[Hashable, Constant] = {}
+        changed = False
+        for constant in graph.of(Constant):
+            if constant.output in returned:
+                continue
+            tensor = constant.tensor
+            survivor = first.setdefault((tensor.dtype, tensor.shape, _content(tensor)), constant)
+            if survivor is constant or self.leaves(constant):
+                continue
+            self.accept(constant)
+            absorb(survivor, constant)
+            changed = True
+        self.at = None
+        return changed
+
+
+def _content(tensor: Tensor) -> Hashable:
+    if tensor.nbytes <= SAMPLE:
+        return tensor.sample()
+    if isinstance(tensor, FileTensor):
+        return tensor.path, tensor.offset
+    return tensor
+
+
+NEVER_MERGED = (Parameter, Result, Constant, Control, Failed, Barrier)
+"""Equal constants are one node already, after ConstantsReduce; two Barriers keep two values apart."""
+
+
+class SharedOpOptimization(FunctionPass):
+    """a = f(x), b = f(x)  ->  a = f(x), and the readers of b read a
+
+    Two nodes of one graph are equal if class, inputs and attributes are equal, they have inputs, and they draw no
+    random numbers. The first in topological order stays. It takes over the tensor names and rt_info of the other, and
+    its name if the other has the name of a model output. If both have the name of a model output, both stay.
+
+    Each graph is traversed once: a chain of equal nodes is merged from its beginning. Afterwards an input may have more
+    readers than before, so this pass runs before the passes that keep shared memory from being overwritten.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        outputs = {result.value for result in graph.results if result.output_names}
+        first: dict[Hashable, Op] = {}
+        changed = False
+        for node in list(graph.ordered()):
+            if not _is_pure(node):
+                continue
+            assert isinstance(node, Op)
+            survivor = first.setdefault(_key(node), node)
+            if survivor is node or self.leaves(node):
+                continue
+            if any(a in outputs and b in outputs for a, b in zip(survivor.outputs, node.outputs, strict=True)):
+                self.refuse(node, "both nodes have the name of a model output")
+                continue
+            self.accept(node)
+            _move_outputs(node, survivor, outputs)
+            absorb(survivor, node)
+            changed = True
+        self.at = None
+        return changed
+
+
+def _is_pure(node: Node) -> bool:
+    return isinstance(node, Op) and bool(node.inputs) and not node.random and not isinstance(node, NEVER_MERGED)
+
+
+def _move_outputs(node: Op, survivor: Op, outputs: set[Value]) -> None:
+    """A model output that is an output of `node` becomes that output of `survivor`, with the same name."""
+    for old, new in zip(node.outputs, survivor.outputs, strict=True):
+        if old in outputs:
+            replace_output(old, new)
+            outputs.add(new)
+
+
+def _key(node: Op) -> Hashable:
+    """Equal for nodes that compute the same value. Values compare by identity."""
+    cls: Any = type(node)
+    values = node.attribute_values().values()
+    attributes = tuple(values) if _are_plain(cls) else tuple(map(_frozen, values))
+    return cls, len(node.outputs), node.inputs, attributes
+
+
+_PLAIN = (str, int, bool, ElementType, tuple[int, ...], tuple[int, ...] | None, int | None)
+
+
+@cache
+def _are_plain(cls: Any) -> bool:
+    """Whether attributes of these kinds are equal only if they are the same."""
+    return all(kind in _PLAIN or _is_choice(kind) for kind in cls._kinds.values())
+
+
+def _is_choice(kind: Any) -> bool:
+    return get_origin(kind) is Literal and all(isinstance(each, str) for each in get_args(kind))
+
+
+def _frozen(value) -> Hashable:
+    """An attribute as a hashable object. It compares bits, not numbers: 0.0 differs from -0.0, and 1 from true."""
+    if isinstance(value, str | None):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return _frozen_array(np.asarray(value))
+    if isinstance(value, float):
+        return "float", value.hex()
+    if isinstance(value, tuple | list):
+        return "list", tuple(_frozen(each) for each in value)
+    if isinstance(value, dict):
+        return "dict", frozenset((key, _frozen(each)) for key, each in value.items())
+    try:
+        hash(value)
+    except TypeError:
+        return "object", id(value)
+    return type(value), value
+
+
+def _frozen_array(array: np.ndarray[Any, Any]) -> Hashable:
+    if array.dtype.hasobject:
+        return "objects", array.shape, tuple(_frozen(each) for each in array.flat)
+    return "array", array.dtype, array.shape, array.tobytes()

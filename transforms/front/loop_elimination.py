@@ -1,0 +1,265 @@
+"""Bodies that never run, and ports of loops and branches without an effect; the canonical order of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mo_loop.graph.dimension import low
+from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.graph.types import UNKNOWN
+from mo_loop.ops.control import Control, If, Iteration, Loop
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.ops.sequences import OptionalGetElement
+from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512
+from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, invariant_behind, take_branch
+from mo_loop.transforms.replace import drop_dead, replace_node, replace_output
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Parameter, Result, Value, node_pass, ops
+
+
+@node_pass(
+    (Iteration,), "the initial values, and empty constants",
+    Gap(
+        "trip-count-of-zero", "a constant trip count of 0 crashes the process, or returns old values", severity=CRASH,
+        on=without_avx512(ReleaseRange(until="2026.3.1")),
+    ),
+    Gap("condition-of-false", "a constant condition that is false does not compile", severity=ERROR),
+    bodies="last",
+)  # fmt: skip
+def EliminateEmptyLoops(node: Iteration) -> str:
+    """a loop of 0 iterations  ->  its initial values, and empty tensors for its concatenated outputs"""
+    if node.count != 0:
+        return "it may run at least once"
+    if any(output.type is UNKNOWN for output in node.outputs):
+        return "its body reads an element of an empty sequence"
+    initial: dict[object, Value] = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        value = initial.get(entry.result) if isinstance(entry, Final) else None
+        if value is None:
+            declared = (entry.declared if isinstance(entry, Concatenated) else ()) or (0,) * output.type.rank
+            pairs = zip(output.type.dims, declared, strict=True)
+            shape = tuple(dim if isinstance(dim, int) else max(size, 0) for dim, size in pairs)
+            empty = ArrayTensor(np.zeros(shape, output.dtype.numpy), output.dtype)
+            value = Constant(empty, graph=node.graph).output
+        replace_output(output, value)
+    node.graph.remove(node)
+    return ""
+
+
+READING = (ops.SequenceAt, ops.ConcatFromSequence, OptionalGetElement)
+
+
+class EliminateUnreachableBodies(FunctionPass):
+    """If(c, then: s[0], else: x) with s = []  ->  x     a loop whose body reads s[0]  ->  its initial values
+
+    No inference that succeeds executes such a body. An If with a known condition becomes its branch.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in self.candidates(graph, Control):
+            dead = _never_taken(node) or [_reads_empty_sequence(body) for body in node.bodies]
+            if not any(dead):
+                continue
+            if isinstance(node, If):
+                changed = self._take_other_branch(node, dead) or changed
+            elif isinstance(node, Loop):
+                changed = self._drop(node) or changed
+        return changed
+
+    def _take_other_branch(self, node: If, dead: list[bool]) -> bool:
+        if all(dead):
+            return self.refuse(node, "both branches read an element of an empty sequence")
+        take_branch(node, taken=not dead[0])
+        return self.accept(node)
+
+    def _drop(self, node: Loop) -> bool:
+        pairs = list(zip(node.output_map, node.outputs, strict=True))
+        collected = _lists_of([output for entry, output in pairs if not isinstance(entry, Final)])
+        if collected is None:
+            return self.refuse(node, "the shape of a concatenated output is unknown")
+        for each in collected:
+            replace_node(each, ops.SequenceEmpty(graph=node.graph, dtype=each.dtype))
+        initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
+        for entry, output in pairs:
+            if isinstance(entry, Final):
+                replace_output(output, initial[entry.result])
+        drop_dead([node])
+        return self.accept(node)
+
+
+def _lists_of(outputs: list[Value]) -> list[ops.StackedSequence] | None:
+    """The sequences that some tensors become, also after a change of shape; None if they are used otherwise."""
+    found: dict[ops.StackedSequence, None] = {}
+    pending = list(outputs)
+    while pending:
+        for use in pending.pop().uses:
+            if isinstance(use.node, ops.StackedSequence) and use.node.dtype is not None:
+                found[use.node] = None
+            elif isinstance(use.node, ops.ShapeOf | ops.Gather | ops.Multiply | ops.Concat | ops.Reshape):
+                pending.extend(use.node.outputs)
+            else:
+                return None
+    return list(found)
+
+
+def _never_taken(node: Control) -> list[bool]:
+    """For each branch of an If whether its condition excludes it; empty for other nodes and for unknown conditions.
+
+    The outputs have the types of the branch that is taken, not those of the other branch. The runtime
+    evaluates an If of constants when it compiles the model, and has no memory for its outputs.
+    """
+    if not isinstance(node, If):
+        return []
+    condition = node.operands[0]
+    known = condition.type.integers
+    return [] if known is None else [not known[0], bool(known[0])]
+
+
+def _reads_empty_sequence(body: Graph) -> bool:
+    return any(_is_empty(node.inputs[0]) for kind in READING for node in body.of(kind))
+
+
+def _is_empty(value: Value | None) -> bool:
+    type_ = None if value is None else value.type
+    return bool(getattr(type_, "is_empty", False)) or getattr(type_, "present", None) is False
+
+
+class EliminateUnusedPorts(FunctionPass):
+    """outputs and inputs without readers, and states that only they themselves read  ->  removed
+
+    The pass visits bodies itself: outputs are removed from the outermost graph inwards, inputs from the innermost
+    outwards.
+    """
+
+    bodies = "never"
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = graph.sweep() > 0
+        loops = [node for node in graph.ordered() if isinstance(node, Control)] if graph.has(Control) else []
+        for node in reversed(loops):
+            is_free = not self.leaves(node)
+            if is_free and not node.acts and not any(output.is_used for output in node.outputs):
+                graph.remove(node)  # its last reader has been removed
+                changed = self.accept(node)
+                continue
+            dropped = is_free and drop_unused_outputs(node)
+            for body in node.bodies:
+                changed = self.run_on_graph(body) or changed
+            dropped = (is_free and drop_unused_inputs(node)) or dropped
+            if dropped:
+                changed = self.accept(node)
+            elif is_free:
+                self.refuse(node, "all its ports are read")
+        self.at = None
+        return (graph.sweep() > 0) or changed
+
+
+@node_pass((Iteration,))
+def EliminateLoopInputsOutputs(node: Iteration) -> str:
+    """state' = state  ->  an invariant input; readers of its final value read its initial value"""
+    constant = {
+        entry.result: value
+        for entry, value in node.fed
+        if isinstance(entry, Merged) and entry.result.value is entry.parameter.output
+    }
+    if not constant:
+        return "every state changes"
+    node.input_map = tuple(
+        Invariant(entry.parameter) if isinstance(entry, Merged) and entry.result in constant else entry
+        for entry in node.input_map
+    )
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        if isinstance(entry, Final) and entry.result in constant:
+            replace_output(output, constant[entry.result])
+    return ""
+
+
+@node_pass((Iteration,), "the tensor itself, outside", Gap(
+    "invariant-result-reversed",
+    "a final value that is a captured tensor fails if another output is concatenated in reverse", severity=ERROR,
+))  # fmt: skip
+def EliminateInvariantOutputs(node: Iteration) -> str:
+    """the final value of an invariant input, at least one iteration  ->  the outer tensor itself
+
+    The runtime does the same and rebuilds the loop for it. That fails if an output is concatenated in reverse.
+    """
+    if low(node.count) < 1:
+        return "it may run zero times"
+    changed = False
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        value = invariant_behind(node, entry) if isinstance(entry, Final) and output.is_used else None
+        if value is not None:
+            replace_output(output, value)
+            changed = True
+    return "" if changed else "no final value is an invariant input"
+
+
+_INPUT_RANK = {Merged: 0, Sliced: 1, Invariant: 2}
+_OUTPUT_RANK = {Final: 0, Concatenated: 1}
+
+
+class PortRenumbering(FunctionPass):
+    """ports in any order  ->  inputs: merged, sliced, invariant; outputs: final, concatenated; bodies likewise
+
+    The trip count and the execution condition of a Loop come first. Ports of one kind keep their order.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in self.candidates(graph, Iteration):
+            moved = [_order_inputs(node), _order_outputs(node), _order_body(node)]
+            changed = self._report(node, any(moved)) or changed
+        for branch in self.candidates(graph, If):
+            changed = self._report(branch, _order_branches(branch)) or changed
+        return changed
+
+    def _report(self, node: Control, moved: bool) -> bool:
+        return self.accept(node) if moved else self.refuse(node, "its ports are in order already")
+
+
+def _order_inputs(node: Iteration) -> bool:
+    order = sorted(range(len(node.input_map)), key=lambda i: _INPUT_RANK[type(node.input_map[i])])
+    if order == list(range(len(order))):
+        return False
+    first = node.first_data_port
+    data = node.inputs[first:]
+    node.input_map = tuple(node.input_map[i] for i in order)
+    node.graph.set_inputs(node, [*node.inputs[:first], *(data[i] for i in order)])
+    return True
+
+
+def _order_outputs(node: Iteration) -> bool:
+    order = sorted(range(len(node.output_map)), key=lambda i: _OUTPUT_RANK[type(node.output_map[i])])
+    if order == list(range(len(order))):
+        return False
+    node.output_map = tuple(node.output_map[i] for i in order)
+    node.graph.drop_outputs(node, order)
+    return True
+
+
+def _order_body(node: Iteration) -> bool:
+    parameters: list[Parameter] = [entry.parameter for entry in node.input_map]
+    results: list[Result] = [entry.result for entry in node.back_edges]
+    results += [entry.result for entry in node.output_map]
+    if isinstance(node, Loop):
+        parameters = ([] if node.iteration is None else [node.iteration]) + parameters
+        results = [node.condition, *results]
+    return _reorder(node.body, parameters, results)
+
+
+def _order_branches(node: If) -> bool:
+    changed = False
+    for body, side in ((node.then_body, "then"), (node.else_body, "else_")):
+        parameters = [getattr(entry, side) for entry in node.input_map if getattr(entry, side) is not None]
+        changed = _reorder(body, parameters, [getattr(entry, side) for entry in node.output_map]) or changed
+    return changed
+
+
+def _reorder(body: Graph, parameters: Sequence[Parameter], results: Sequence[Result]) -> bool:
+    """Put the Parameters and Results of a body into the given order; those that no port map names come last."""
+    before = (list(body.parameters), list(body.results))
+    body.parameters[:] = dict.fromkeys([*parameters, *body.parameters])
+    body.results[:] = dict.fromkeys([*results, *body.results])
+    return before != (body.parameters, body.results)

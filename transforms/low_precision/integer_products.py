@@ -1,0 +1,204 @@
+"""Products of integers: those of dynamically quantised activations and constant weights, which the runtime computes
+with integers, and those whose results are only read in floating point.
+
+Scales that are known at run time are computed with the operations that the runtime computes fast. It multiplies by
+1 / scale, so that an integer may differ by one step from that of DynamicQuantizeLinear. The scale itself is exact: in
+the range -1 to 1, for example, the ends lie in the middle of two steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mo_loop.graph.types import f32, i8, i32
+from mo_loop.ops.exact import centred, centred_weights, extremes, quotient
+from mo_loop.ops.quantization import limits, spread
+from mo_loop.transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Value, node_pass, ops
+
+EXACT_FORM = 3
+"""The input of a Quantize that has the exact form of its numbers."""
+
+MOST = 255
+LEAST_SPAN = np.float32(1e-30)
+"""In place of the span 0 of activations that are all 0: their integers are 0 with every scale."""
+
+
+def integers_of(quantised: ops.DynamicQuantize) -> tuple[Value, Value, Value]:
+    """The integers in f32, which may exceed 0 to 255 by one step, their scale and their zero point."""
+    graph, x = quantised.graph, quantised.inputs[0]
+    assert x is not None
+    least, most = extremes(x)
+    span = ops.Maximum(ops.Subtract(most, least), LEAST_SPAN).output
+    scale = quotient(span, Constant(np.float32(MOST), graph=graph).output)
+    inverse = ops.Divide(Constant(np.float32(1), graph=graph), scale)
+    zero = ops.Round(ops.Multiply(ops.Negative(least), inverse)).output
+    return ops.Add(ops.Round(ops.Multiply(x, inverse)), zero).output, scale, zero
+
+
+def is_read_as_float(value: Value) -> bool:
+    """Whether all readers convert the integers to floating point, and a rounding error in them changes no integer.
+
+    The exact form of a Quantize is such a product times a scale. Without integers between them the runtime would
+    multiply the weights by the scale, and numbers in the middle of two steps would be rounded to the other one.
+    """
+    readers = [use.node for use in value.uses]
+    return all(isinstance(each, ops.Convert) and each.destination_type.is_float for each in readers) and not any(
+        isinstance(behind.node, ops.Quantize) and behind.port == EXACT_FORM
+        for each in readers for use in each.outputs[0].uses if use.node.outputs for behind in use.node.outputs[0].uses
+    )  # fmt: skip
+
+
+def replace_converted(value: Value, make: Callable[[], Value]) -> None:
+    """The readers of a value, which convert it to floating point, are replaced by a value in f32."""
+    readers = [use.node for use in value.uses]
+    made = make() if readers else None
+    for each in readers:
+        assert made is not None and isinstance(each, ops.Convert)
+        kind = each.destination_type
+        same = kind is made.dtype
+        replace_output(each.output, made if same else ops.Convert(made, destination_type=kind).output)
+    drop_dead([*readers, value.node])
+
+
+Array = np.ndarray[Any, Any]
+FACTOR = 128.0
+LARGEST = 64
+"""Without VNNI instructions a CPU adds two products in 16 bits: twice 255 * 64 fits."""
+ROWS_APART = 16
+"""At most one of so many rows of the weights is multiplied apart; with more, a product in f32 is as fast."""
+
+
+@node_pass((ops.IntegerMatMul,))
+def IntegerMatMulToFakeQuantize(node: ops.IntegerMatMul) -> str:
+    """Convert(IntegerMatMul(q, w, zero))  ->  MatMul(FakeQuantize(Round(x / scale) + zero), w) - zero * sums
+
+    where q, scale and zero come from DynamicQuantize(x), and `sums` are the sums of the columns of w. The range of the
+    FakeQuantize is constant, 0 to 255, so that the runtime computes the product with integers. Its result is wider by a
+    factor of 128, and the scale of the weights is 1 / 128, because the runtime takes weights without a scale for
+    numbers. The integers of x may differ by one step from those of DynamicQuantize.
+
+    On a CPU without VNNI the runtime adds two products of a column in 16 bits. Columns whose two largest numbers exceed
+    2 * LARGEST are therefore limited to LARGEST; the excess is in few rows, and these are multiplied in f32:
+
+        MatMul(q, w)  ->  MatMul(q, limited w) + MatMul(Gather(q, rows), w[rows] - limited w[rows])
+    """
+    a, b, a_zero, b_zero = (*node.inputs, None, None)[:4]
+    assert a is not None and b is not None
+    if not isinstance(a.node, ops.DynamicQuantize) or a_zero is not a.node.outputs[2]:
+        return "its first input is not quantised dynamically in this graph"
+    if a.rank is None or a.rank < 2:
+        return "the rank of its first input is 1, or not known"
+    weights = _weights(b, b_zero)
+    if weights is None:
+        return "its weights minus their zero points are not a constant matrix of 8 bits"
+    if not is_read_as_float(node.output):
+        return "its integers are read"
+    array = weights.array
+    limited = limited_to_pairs(array)
+    rows = np.flatnonzero((limited != array).any(1))
+    if len(rows) * ROWS_APART > len(array):
+        return "sums of two products could exceed 16 bits"
+    narrow = Constant(limited, graph=node.graph, name=weights.name) if len(rows) else weights
+    result = _product(a.node, narrow, rows, array[rows] - limited[rows])
+    readers = [use.node for use in node.output.uses]
+    for each in readers:
+        kind = each.destination_type
+        replace_output(each.output, result if kind is f32 else ops.Convert(result, destination_type=kind).output)
+    drop_dead(readers)
+    return ""
+
+
+def limited_to_pairs(weights: Array) -> Array:
+    """The weights [K, N]; columns whose two largest sizes exceed 2 * LARGEST are limited to LARGEST."""
+    wide = np.flatnonzero(np.maximum(weights.max(0, initial=0), -(weights.min(0, initial=0) + 1)) >= LARGEST)
+    if not len(wide) or len(weights) < 2:
+        return weights
+    sizes = np.abs(weights[:, wide].astype(np.int16))
+    wide = wide[np.partition(sizes, -2, axis=0)[-2:].sum(0) > 2 * LARGEST]
+    made = weights.copy()
+    made[:, wide] = np.clip(weights[:, wide], -LARGEST, LARGEST)
+    return made
+
+
+def _product(quantised: ops.DynamicQuantize, weights: Constant, rows: Array, rest: Array) -> Value:
+    """x / scale times the weights and the rest of some rows, where x has been rounded to integers."""
+    graph = quantised.graph
+    integers, _, zero = integers_of(quantised)
+    bounds = [Constant(np.float32(each), graph=graph) for each in (0, MOST, 0, FACTOR * MOST)]
+    limited = ops.FakeQuantize(integers, *bounds, levels=MOST + 1)
+    scale = Constant(np.float32(1 / FACTOR), graph=graph)
+    product = ops.MatMul(limited, ops.Dequantize(weights, scale, to=f32))
+    sums = weights.array.sum(0, dtype=np.int64)
+    if len(rows):
+        some = ops.Clamp(ops.Gather(integers, rows, -1), min=0.0, max=float(MOST))
+        product = ops.Add(product, ops.MatMul(some, centred_weights(Constant(rest, graph=graph).output, None, -1)))
+        sums = sums + rest.sum(0, dtype=np.int64)
+    return ops.Subtract(product, ops.Multiply(zero, sums.astype(np.float32))).output
+
+
+def _weights(b: Value, zero_point: Value | None) -> Constant | None:
+    """The weights minus their zero point in i8; None if they are not known, or do not fit."""
+    constant, zero = b.node, None if zero_point is None else zero_point.node
+    if not isinstance(constant, Constant) or b.rank != 2 or b.dtype.bits != 8:
+        return None
+    if zero is None and b.dtype is i8:
+        return constant
+    numbers = constant.array.astype(np.int64)
+    if isinstance(zero, Constant):
+        numbers = numbers - spread(zero.array.astype(np.int64), -1, numbers.shape)
+    elif zero is not None:
+        return None
+    least, most = limits(i8)
+    if numbers.size and (numbers.min() < least or numbers.max() > most):
+        return None
+    return Constant(numbers.astype(np.int8), graph=b.graph, name=constant.name)
+
+
+class IntegerProductToFloat(FunctionPass):
+    """IntegerMatMul(a, b, zero points)  ->  Convert(MatMul(a - zero point, b - zero point)), the product in f32
+    RoundedOrExact(rounded, exact)  ->  rounded
+    DynamicQuantize(x)  ->  the integers in f32, if nothing reads them as integers
+
+    A sum of more than 24 bits is rounded, once. Such a product is right on every CPU, and weights are in f32 only when
+    the runtime has compiled the model. Without the Convert to i32 the runtime would multiply the weights by a scale
+    after the product, and round them where it computes in bf16.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = self.rewrite_each(graph, ops.IntegerMatMul, self._multiply)
+        changed = self.rewrite_each(graph, ops.RoundedOrExact, self._round) or changed
+        return self.rewrite_each(graph, ops.DynamicQuantize, self._quantize) or changed
+
+    def _multiply(self, node: ops.IntegerMatMul) -> bool:
+        a, b, a_zero, b_zero = (*node.inputs, None, None)[:4]
+        assert a is not None and b is not None
+        if not is_read_as_float(node.output):
+            return self.refuse(node, "its integers are read")
+
+        left = centred(a, a_zero, -1 if a.rank == 1 else -2)
+        product = ops.MatMul(left, centred_weights(b, b_zero, -1))
+        replace_output(node.output, ops.Convert(product, destination_type=i32).output)
+        drop_dead([node])
+        return self.accept(node)
+
+    def _round(self, node: ops.RoundedOrExact) -> bool:
+        rounded = node.operands[0]
+        if rounded.dtype.is_integer and not is_read_as_float(node.output):
+            return self.refuse(node, "its integers are read")
+        replace_output(node.output, rounded)
+        drop_dead([node])
+        return self.accept(node)
+
+    def _quantize(self, node: ops.DynamicQuantize) -> bool:
+        integers, scale, zero = node.outputs
+        if not is_read_as_float(integers) or not is_read_as_float(zero):
+            return self.refuse(node, "its integers are read")
+        found, made_scale, made_zero = integers_of(node)
+        replace_output(scale, made_scale)
+        replace_converted(zero, lambda: made_zero)
+        replace_converted(integers, lambda: ops.Clamp(found, min=0.0, max=float(MOST)).output)
+        return self.accept(node)

@@ -1,0 +1,216 @@
+"""Shapes that are known at conversion and not to the runtime, and outputs of If that it does not copy."""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+
+from mo_loop.graph.dimension import Dimension, high, low
+from mo_loop.graph.types import string
+from mo_loop.ops.control import If
+from mo_loop.ops.port_map import Selected
+from mo_loop.transforms.function_pass import node_pass
+from mo_loop.transforms.replace import move_readers, replace_output
+from mo_loop.transforms.runtime.barriers import pattern, reshaped
+from mo_loop.transforms.runtime.inference import has_constant_sizes, is_inferred
+from mo_loop.transforms.runtime.zero_trips import is_cut
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Result, Value, is_static, ops
+
+VECTORS = {
+    ops.Reshape: (1,), ops.Broadcast: (1,), ops.Tile: (1,), ops.Pad: (1, 2), ops.Pad12: (1, 2), ops.Slice: (1, 2),
+}  # fmt: skip
+"""Operations whose sizes are numbers of inputs, and the ports of these inputs."""
+
+
+class InsertKnownSizes(FunctionPass):
+    """Pad(x, end: Concat(k, [0])) of x : [N,3]  ->  Reshape(Pad(...), [0,3]), where 0 keeps a size
+
+    Of a vector the runtime infers all numbers or none. The passes that search dynamic shapes would not recognise shapes
+    that are dynamic to the runtime.
+    """
+
+    instead = "`Reshape` to the size"
+    avoids = (Gap(
+        "vector-of-unknown-number",
+        "if one number of a vector of sizes is known only at run time, none is inferred: forms for static shapes do "
+        "not help then",
+        until="2026.1.0",
+    ),)  # fmt: skip
+
+    kinds = tuple(VECTORS)
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        """Does nothing without control flow, which alone depends on dynamic shapes."""
+        has_control_flow = graph.owner is not None or bool(graph.nodes_with_bodies())
+        return has_control_flow and super().run_on_graph(graph)
+
+    def rewrite(self, node: Node) -> bool:
+        output = node.output
+        if output.dtype is string or not _has_hidden_size(node):
+            return self.refuse(node, "no size is known, or the runtime infers it")
+        readers = [use for use in output.uses if not has_constant_sizes(use.node)]
+        if not readers:
+            return self.refuse(node, "all its readers are Reshapes to constant sizes")
+        dims = output.type.dims
+        sizes = [dim if isinstance(dim, int) else 0 for dim in dims]
+        move_readers(output, ops.Reshape(output, sizes, special_zero=not is_static(dims)).output, readers)
+        return self.accept(node)
+
+
+def _has_hidden_size(node: Node) -> bool:
+    """Whether a size is known that follows from a vector whose numbers the runtime does not infer."""
+    shape, data = node.output.shape, node.operands[0].shape
+    vectors = [node.inputs[port] for port in VECTORS[type(node)] if port < len(node.inputs)]
+    if shape is None or all(vector is None or is_inferred(vector) for vector in vectors):
+        return False
+    if isinstance(node, ops.Slice):  # the runtime keeps the sizes of other axes; InsertStaticShapes says static shapes
+        assert data is not None
+        sizes = zip(shape, data, strict=True)
+        return not is_static(shape) and any(isinstance(dim, int) and dim != old for dim, old in sizes)
+    return any(isinstance(dim, int) for dim in shape)
+
+
+@node_pass((ops.Concat, ops.Slice), "`Reshape` to the size", Gap(
+    "differences-of-symbols",
+    "a size that follows from differences of symbols is not inferred: forms for static shapes do not help then",
+))  # fmt: skip
+def InsertStaticShapes(node: Node) -> str:
+    """Concat(x[:p], x[p + 1:]) of x : [3]  ->  Reshape(Concat(...), [2])
+
+    Differences of symbols prove the size of such a Concat or Slice; the runtime only knows bounds. The passes that
+    search dynamic shapes would not recognise shapes that are dynamic to the runtime.
+    """
+    output = node.output
+    readers = [use for use in output.uses if not has_constant_sizes(use.node)]
+    if not is_static(output.shape) or output.dtype is string or not _is_open(node):
+        return "its shape is unknown, or the runtime infers it from its inputs"
+    if is_cut(node):
+        return "it has no elements if its loop did not run"
+    if not readers:
+        return "all its readers are Reshapes to constant shapes"
+    move_readers(output, ops.Reshape(output, list(output.type.dims)).output, readers)
+    return ""
+
+
+def _is_open(node: Node) -> bool:
+    """Whether the runtime cannot infer a size from the inputs."""
+    data = node.inputs if isinstance(node, ops.Concat) else node.inputs[:1]
+    bounds = [] if isinstance(node, ops.Concat) else node.inputs[1:]
+    open_sizes = any(value is not None and not is_static(value.shape) for value in data)
+    return open_sizes or any(value is not None and not isinstance(value.node, Constant) for value in bounds)
+
+
+PADDING = 2
+"""Elements that are appended: one would be the shape [1, 1] for both branches if they return no elements."""
+
+
+@node_pass((If,), "`[1, size]` from one branch, `[size, 1]` from the other, reshaped outside", Gap(
+    "if-output-of-same-shape",
+    "an output of dynamic shape is not copied if the other branch has given it the same shape before", until="2026.1.0",
+))  # fmt: skip
+def DistinguishBranchShapes(node: If) -> str:
+    """y = If(c, then: a : [?,3], else: b : [?,3])  ->  Reshape(If(c, then: a as [?,1], else: b), [-1,3])
+
+    One branch returns a size of 1 where that of the other one is never 1. If any size may be 1, one branch returns
+    [1, size + 2] and the other one [size + 2, 1]; a Slice removes the additional elements. If more than one dimension
+    is unknown, the shape is an output too. A Result of static shape is always copied.
+    """
+    lossy = [entry for entry in node.output_map if _may_be_lost(entry)]
+    if not lossy:
+        return "no output has the same dynamic shape in both branches"
+    entries: list[Selected] = []
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        entries += _distinguished(entry, output) if entry in lossy else [entry]
+    # Of one output, the node that restores the shape has the name.
+    new = ops.If(
+        *node.inputs, graph=node.graph, name="" if len(node.outputs) == len(lossy) == 1 else node.name,
+        then_body=node.then_body, else_body=node.else_body, input_map=node.input_map, output_map=tuple(entries),
+    )  # fmt: skip
+    new.rt_info.update(node.rt_info)
+    outputs = iter(new.outputs)
+    for entry, old in zip(node.output_map, node.outputs, strict=True):
+        value = next(outputs)
+        if entry in lossy:
+            if _longer_axis(entry) is None:
+                value = ops.Slice(ops.Reshape(value, [-1]), [0], [-PADDING], [1], [0]).output
+            value = reshaped(value, old.type.dims, lambda: next(outputs))
+        names = old.names
+        replace_output(old, value)
+        if names and entry in lossy and len(node.outputs) > 1:  # the name of the node means all of its outputs
+            value.node.name = names[0]
+    node.graph.remove(node)
+    kept = set(_results(entries))
+    for result in dict.fromkeys(_results(lossy)):
+        if result not in kept:
+            result.graph.remove(result)
+    return ""
+
+
+def _may_be_lost(entry: Selected) -> bool:
+    """Whether the Results have dynamic shapes, which may agree, and elements."""
+    a, b = entry.then.value, entry.else_.value
+    if a.shape is None or b.shape is None or a.rank != b.rank or a.dtype is string or 0 in (*a.shape, *b.shape):
+        return False
+    return not (is_static(a.shape) and is_static(b.shape)) and all(map(_may_agree, a.shape, b.shape))
+
+
+def _may_agree(one: Dimension, other: Dimension) -> bool:
+    return not (_is_below(one, other) or _is_below(other, one)) and _may_be(one, other) and _may_be(other, one)
+
+
+def _is_below(one: Dimension, other: Dimension) -> bool:
+    top = high(one)
+    return top is not None and top < low(other)
+
+
+def _may_be(dim: Dimension, number: Dimension) -> bool:
+    """False if `number` is one that the factors in `dim` exclude: 3N is never 1. Both are of different inferences, so
+    that symbols in both have different values."""
+    if isinstance(dim, int) or not isinstance(number, int):
+        return True
+    return (number - dim.const) % gcd(*(factor for _, factor in dim.terms)) == 0
+
+
+def _longer_axis(entry: Selected) -> tuple[Result, int] | None:
+    """A Result, and an axis along which its size is never 1."""
+    for result in (entry.else_, entry.then):
+        dims = result.value.type.dims
+        axes = [axis for axis, dim in enumerate(dims) if len(dims) > 1 and not _may_agree(dim, 1)]
+        if axes:
+            return result, axes[-1]
+    return None
+
+
+def _distinguished(entry: Selected, output: Value) -> list[Selected]:
+    """The values of both branches in shapes that differ, and the shape if it does not follow from the size."""
+    found = _longer_axis(entry)
+    if found is None:
+        changed = [_padded(entry.then.value, 1), _padded(entry.else_.value, 0)]
+    else:
+        longer, axis = found
+        changed = [each.value if each is longer else _with_one(each.value, axis) for each in (entry.then, entry.else_)]
+    entries = [Selected(*(Result(value) for value in changed))]
+    if pattern(output.type.dims) is None:
+        entries.append(Selected(*(Result(ops.ShapeOf(each.value)) for each in (entry.then, entry.else_))))
+    return entries
+
+
+def _with_one(value: Value, axis: int) -> Value:
+    """`value` with a size of 1 along an axis, and all elements along another one."""
+    sizes = [1] * value.type.rank
+    sizes[0 if axis else 1] = -1
+    return ops.Reshape(value, sizes, special_zero=False).output
+
+
+def _padded(value: Value, axis: int) -> Value:
+    """All elements along one of two axes, and PADDING more."""
+    sizes, more = [1, 1], [1, 1]
+    sizes[axis], more[axis] = -1, PADDING
+    elements = ops.Reshape(value, sizes, special_zero=False)
+    padding = Constant(np.zeros(more, value.dtype.numpy), graph=value.graph, dtype=value.dtype)
+    return ops.Concat(elements, padding, axis=axis).output
+
+
+def _results(entries: list[Selected]) -> list[Result]:
+    return [result for entry in entries for result in (entry.then, entry.else_)]

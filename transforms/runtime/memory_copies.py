@@ -1,0 +1,373 @@
+"""Tensors that the runtime overwrites, or whose memory it reuses or frees too early: they are copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mo_loop.graph import Graph, Node, Use, Value
+from mo_loop.graph.shape import element_count, is_static, of_declared_sizes
+from mo_loop.graph.types import string
+from mo_loop.ops.control import Control, If, Iteration, Loop
+from mo_loop.target import CRASH, ERROR, NEVER, Processor
+from mo_loop.transforms.function_pass import node_pass
+from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.runtime import inference
+from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Identity, Op, Parameter, Result, behind, ops
+
+REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, ops.Reduction)
+"""Operations that the runtime removes, or makes a view of, where they change nothing but the shape or the type."""
+
+
+class CopyAssignedInputs(BarrierPass):
+    """Assign(view(x))  ->  Assign(view(Barrier(x, memory))), where x is an input of the model, or constant
+
+    The runtime gives a variable and the value assigned to it one memory, and a view the memory of its input. An
+    operation makes a view if it works in place, or if it may do nothing. A Concat works in place if all its sizes are
+    known.
+    """
+
+    instead = "`max(x, x)` after the input, `x or x` for booleans"
+    avoids = (
+        Gap(
+            "assigned-input",
+            "a variable that becomes an input, or a view of one (Squeeze, Reshape, Concat of known sizes), has what "
+            "the caller writes into that memory later",
+        ),
+        Gap(
+            "assigned-constant",
+            "a variable that becomes a constant, or a view of one, has the contents of other memory from then on",
+            "`Tile` of the constant by a number known only at run time",
+        ),
+    )  # fmt: skip
+
+    bodies = "never"  # variables are in the main graph
+
+    kinds, hides = (ops.Assign,), "memory"
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        self.constant = set(inference.computed_from_constants(graph)) if graph.of(ops.Assign) else set()
+        return super().run_on_graph(graph)
+
+    def places(self, node: ops.Assign) -> list[HiddenPort] | str:
+        return [(use, ()) for use in _shared(node, self.constant)] or "its value is no view of an input or a constant"
+
+
+def _shared(assign: ops.Assign, constant: set[Node]) -> Iterator[Use]:
+    """The readers, and their ports, of inputs and constants whose memory the variable would have."""
+    pending: list[tuple[Node, int]] = [(assign, 0)]
+    seen: set[Node] = set()
+    while pending:
+        reader, port = pending.pop()
+        value = reader.operands[port]
+        source = value.node
+        if isinstance(source, Parameter | Constant) or source in constant:
+            yield Use(reader, port)
+        elif source not in seen:
+            seen.add(source)
+            pending += [(source, port) for port in _viewed(value)]
+
+
+def _viewed(value: Value) -> Iterable[int]:
+    """The ports of nodes that have the memory of a value."""
+    node = value.node
+    if isinstance(node, ops.Concat):
+        return range(len(node.inputs)) if is_static(of_declared_sizes(value.shape)) else ()
+    if isinstance(node, Control):  # what it returns is a copy
+        return ()
+    is_view = inference.is_in_place(node) or (isinstance(node, REMOVED) and _may_have_as_many(value, node.inputs[0]))
+    return (0,) if is_view else ()
+
+
+def _may_have_as_many(value: Value, source: Value | None) -> bool:
+    """Whether two values may have one number of elements."""
+    if source is None or not is_static(value.shape) or not is_static(source.shape):
+        return True
+    return element_count(value.shape) == element_count(source.shape)
+
+
+ELEMENTWISE = (ops.Binary, ops.Select, ops.PReLU)
+"""Operations that write into the memory of their first input. A chain of them is one operation of the runtime, so the
+first input of the chain may be any input of its nodes."""
+
+
+class CopyComputedConstants(FunctionPass):
+    """Maximum(v, x)  ->  Maximum(Barrier(v, memory), x), where v depends on constants alone and x does not
+       MatMul(c, w)  ->  MatMul(Barrier(c, memory), w), where c is constant and w compressed
+
+    The runtime computes v once, when it compiles the model. Constants that it folds are safe, because it never writes
+    into them: those operations have a numpy form here too. It folds no Gather and no MatMul of compressed weights:
+    constants that are left in one are too large to be folded here, and compressed to f16 later.
+    """
+
+    instead = "`Tile` by a number known only at run time"
+    avoids = (
+        Gap(
+            "constant-iterator-in-place",
+            "a TensorIterator of constants is computed once, and an elementwise operation after it overwrites its "
+            "result",
+        ),
+        Gap(
+            "constant-operation-in-place",
+            "other operations of constants that the runtime does not fold, such as ReverseSequence, Convolution and "
+            "LSTMSequence, are computed once, and an elementwise operation after them overwrites the result",
+        ),
+        Gap(
+            "computed-constant-overwritten",
+            "a result of constants alone that is not folded, such as that of a TensorIterator, is computed once; an "
+            "elementwise operation overwrites it, and later inferences read the new values",
+        ),
+        Gap(
+            "compressed-constant-in-place",
+            "a `MatMul` or `Gather` of constants is computed once, and an elementwise operation after it overwrites "
+            "the result, if a constant is compressed: to 8 bits or less, or to f16 in a `MatMul`",
+        ),
+        Gap(
+            "constant-times-compressed", "`MatMul` of a constant and weights of at most 8 bits does not compile",
+            "`Tile` of the constant by a number known only at run time", ERROR, since="2025.0.0",
+            on={Processor.SSE41: NEVER},
+        ),
+    )  # fmt: skip
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        computed = inference.computed_from_constants(graph)
+        for product in self.candidates(graph, ops.MatMul) if computed else ():
+            if product in computed and self._compute_at_run_time(product):
+                changed, computed = True, inference.computed_from_constants(graph)
+        once = _computed_once(computed)
+        for kind in ELEMENTWISE if once else ():
+            for node in self.candidates(graph, kind):
+                changed = self._isolate(node, once) or changed
+        return changed
+
+    def _compute_at_run_time(self, product: Op) -> bool:
+        """2024.6 packs a second factor that is hidden before it is computed: always hide the first."""
+        first = product.operands[0]
+        if not any(map(_is_compressed, product.inputs)):
+            return self.refuse(product, "no factor is compressed")
+        product.graph.set_input(product, 0, ops.Barrier(first, hides="memory").output)
+        return self.accept(product)
+
+    def _isolate(self, node: Op, once: set[Node]) -> bool:
+        values = [] if node in once else [each for each in node.inputs if each and each.node in once]
+        exposed = [each for each in values if _fits(each, node.output)]
+        if not exposed:
+            return self.refuse(node, "no input is computed once and overwritten")
+        for value in dict.fromkeys(exposed):
+            readers = [use for use in value.uses if use.node not in once]
+            move_readers(value, ops.Barrier(value, hides="memory").output, readers)
+        return self.accept(node)
+
+
+def _computed_once(computed: Iterable[Node]) -> set[Node]:
+    """The nodes of `computed` that the runtime does not fold, and all that depend on them."""
+    found: set[Node] = set()
+    for node in computed:
+        if not _is_folded(node) or any(each is not None and each.node in found for each in node.inputs):
+            found.add(node)
+    return found
+
+
+def _is_folded(node: Node) -> bool:
+    if isinstance(node, ops.Dequantize):  # its simple operations are
+        return True
+    if isinstance(node, ops.MatMul) or (isinstance(node, ops.Gather) and _is_compressed(node.inputs[0])):
+        return False
+    return isinstance(node, Op) and not isinstance(node, Control) and type(node).evaluate is not Op.evaluate
+
+
+def _is_compressed(value: Value | None) -> bool:
+    """Whether a value has at most 8 bits, with scales, in the file."""
+    while value is not None and isinstance(value.node, ops.View | ops.Transpose):
+        value = value.node.inputs[0]
+    return value is not None and isinstance(value.node, ops.Dequantize)
+
+
+def _fits(value: Value, result: Value) -> bool:
+    """Whether the runtime may write `result` into the memory of `value`."""
+    if not is_static(value.shape) or value.dtype is string:
+        return False
+    return not is_static(result.shape) or element_count(value.shape) == element_count(result.shape)
+
+
+KINDS: tuple[type[Control], ...] = (If, Loop)
+
+
+class CopyControlOutputs(FunctionPass):
+    """y = If(c), or an output of a Loop  ->  Barrier(y, memory)
+
+    The runtime divides a graph into sections; each ends at a node whose output shape depends on values. It computes the
+    shapes of all outputs of a section before it executes the first node. Memory that two sections share is kept apart,
+    except for the outputs of If and Loop: a node of dynamic shape later in the next section may get the same memory,
+    and resizing it destroys the contents before a reader has read them. A Slice whose end is known only at run time
+    ends a section, and its output is kept.
+
+    A model output has memory of its own, unless its type is converted at the output. If all nodes of dynamic shape that
+    y does not depend on are such outputs or read y themselves, nothing can take its memory.
+    """
+
+    instead = "`Slice` to its own length"
+    avoids = (
+        Gap(
+            "loop-output-memory",
+            "a final value or a concatenated output of dynamic shape is overwritten by a later node before it is read",
+        ),
+        Gap(
+            "if-output-memory", "an output of If of dynamic shape is overwritten by a later node before it is read",
+            "`Slice` with an end that depends on the condition", since="2025.1.0",
+        ),
+    )  # fmt: skip
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        while self._copy_all(graph):  # a copy takes memory as well
+            changed = True
+        return changed
+
+    def _copy_all(self, graph: Graph) -> bool:
+        if not any(graph.of(kind) for kind in KINDS):
+            return False
+        owner = graph.owner
+        resized = inference.Resized(graph, inference.overwritten(owner) if isinstance(owner, Iteration) else ())
+        found = [self.rewrite_each(graph, kind, lambda node: self._copy(node, resized)) for kind in KINDS]
+        return any(found)
+
+    def _copy(self, node: Control, resized: inference.Resized) -> bool:
+        # Without a later node a conversion of the type at an output takes memory; then so does the copy of that output.
+        exposed = [
+            output for output in node.outputs
+            if _is_exposed(output) and (_may_be_converted(output) or resized.may_overwrite(output))
+        ]  # fmt: skip
+        if not exposed:
+            return self.refuse(node, "no output can lose its memory to a later node")
+        for output in exposed:
+            inference.hide_memory(output)
+        return self.accept(node)
+
+
+def _is_exposed(output: Value) -> bool:
+    if output.rank is None or is_static(output.shape) or output.dtype is string:
+        return False
+    *_, last = (output, *inference.views_of(output))
+    readers = [use.node for use in last.uses if not isinstance(use.node, ops.ShapeOf)]  # it reads no contents
+    if all(inference.has_run_time_ends(reader) for reader in readers):
+        return False
+    return not _is_returned(output) or (isinstance(output.node, If) and _may_be_converted(output))
+
+
+def _may_be_converted(output: Value) -> bool:
+    """Whether a model output of this type is converted."""
+    return output.graph.owner is None and output.dtype not in inference.UNCONVERTED
+
+
+def _is_returned(output: Value) -> bool:
+    """Whether a Result reads `output`, or a view of it: its memory is not used for other tensors then."""
+    return any(isinstance(use.node, Result) for each in (output, *inference.views_of(output)) for use in each.uses)
+
+
+@node_pass(
+    (Iteration,), "`max(p, p)` after the body Parameter, `p or p` for booleans",
+    Gap(
+        "swapped-states",
+        "back edges are copied one after another: a state that becomes another state has its new value by then",
+    ),
+    Gap(
+        "view-of-state",
+        "a view of one state (Reshape, Squeeze, Gather with a constant index) becomes another state too late",
+    ),
+    Gap("previous-slice", "a state that is a slice of the iteration before is the slice of the current one"),
+    Gap("iteration-number-as-state", "a state that is the number of the iteration before is that of the current one"),
+    Gap("captured-tensor-overwritten", "a captured tensor that a scatter reads is overwritten in place"),
+    Gap(
+        "captured-scalar-overwritten",
+        "an elementwise operation of a captured scalar and a view of a slice overwrites the scalar: the results are "
+        "running sums or products",
+    ),
+    Gap(
+        "captured-tensor-as-state", "a state that becomes a captured tensor and is read elsewhere does not compile",
+        severity=ERROR,
+    ),
+)  # fmt: skip
+def IsolateParameters(node: Iteration) -> str:
+    """p  ->  Barrier(p, memory)
+
+    After an iteration the runtime copies the new slices, the new iteration number and then the back edges, one after
+    another. A view of one Parameter can thus be overwritten before it is copied to another. Let A be the operations of
+    IN_PLACE, control flow and Identity. A Parameter p of a Loop or TensorIterator is isolated if
+
+    - p is the Result of another state;
+    - p is a state, an A reads it, and the Result of another state depends on that A;
+    - p is sliced or the iteration number, and the Result of a state depends on it;
+    - p is invariant, and an A or the Result of a state reads it. A Gather whose index changes with the iteration does
+      not count, nor does a view that only such a Gather reads: it copies, and isolation would copy the whole of p in
+      every iteration. An element-wise operation on two scalars counts if the other scalar is the output of an A: then
+      the runtime lets it write into p.
+    """
+    isolated = [_isolate(parameter) for parameter in inference.overwritten(node)]
+    if any(isolated):
+        return ""
+    return "they are isolated already" if isolated else "nothing overwrites its Parameters"
+
+
+def _isolate(parameter: Parameter) -> bool:
+    readers = parameter.output.uses
+    if parameter.output.dtype is string or not readers or all(isinstance(node, ops.Barrier) for node, _ in readers):
+        return False
+    copy = ops.Barrier(parameter.output, hides="memory").output
+    for node, port in readers:
+        if not isinstance(node, ops.Barrier):
+            parameter.graph.set_input(node, port, copy)
+    return True
+
+
+class ReshapeReturnedInputs(FunctionPass):
+    """x -> Identity -> output  ->  x -> Reshape to its own shape -> output
+
+    An Identity is written as a Convert to the same type, which the runtime removes. It does not remove a Reshape in
+    these places, and the Reshape copies nothing.
+    """
+
+    instead = "`Reshape` that copies every dimension"
+    avoids = (
+        Gap(
+            "returned-input",
+            "an input of dynamic shape that is returned unchanged is freed memory: the values are wrong, or the "
+            "process crashes", severity=CRASH,
+        ),
+        Gap(
+            "returned-reshape",
+            "an input that is reshaped by a pattern known only at run time, and returned, keeps its largest shape, or "
+            "the process crashes", since="2025.4.1",
+        ),
+        Gap(
+            "returned-slice",
+            "after a `Convert` to the same type an output concatenated from a view may get the shape of another output",
+        ),
+    )  # fmt: skip
+
+    bodies = "never"
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for result in graph.results:
+            changed = (not self.leaves(result) and self._replace(result)) or changed
+        self.at = None
+        if changed:
+            graph.sweep()
+        return changed
+
+    def _replace(self, result: Result) -> bool:
+        old, source = result.value, behind(result.value, Identity)
+        if source is old or not (isinstance(source.node, Parameter | Control) or _is_reshaped_input(source.node)):
+            return self.refuse(result, "it does not return an input or an output of control flow through an Identity")
+        if source.rank is None or is_static(source.shape):
+            return self.refuse(result, "the shape is static, or its rank is unknown")
+        zeros = [0] * source.type.rank
+        new = ops.Reshape(source, zeros, special_zero=True).output
+        move_readers(old, new, [(result, 0)])
+        return self.accept(result)
+
+
+def _is_reshaped_input(node: Node) -> bool:
+    return isinstance(node, ops.Reshape) and isinstance(behind(node.operands[0], Identity).node, Parameter)

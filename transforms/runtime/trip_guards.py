@@ -1,0 +1,324 @@
+"""Loops that may run zero times, and trip counts that mean something else in Loop-5 than in ONNX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mo_loop.graph.dimension import high, least, low
+from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.types import boolean, i64
+from mo_loop.ops.control import If, Loop
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.transforms.function_pass import node_pass
+from mo_loop.transforms.port_maps import invariant_behind, keep_inputs
+from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.runtime.barriers import iterations
+from mo_loop.transforms.runtime.zero_trips import RunGuard, are_equal, chosen, cut, final_value, is_selection, prefix
+from mo_loop.transforms.total_operations import is_harmless
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Parameter, Value, behind, ops
+
+
+def growing_axis(last: Value, initial: Value) -> int | None:
+    """The only axis along which a final value and an initial one may differ in size."""
+    if last.shape is None or initial.shape is None or last.rank != initial.rank:
+        return None
+    pairs = zip(last.shape, initial.shape, strict=True)
+    axes = [axis for axis, (a, b) in enumerate(pairs) if a != b]
+    return axes[0] if len(axes) == 1 else None
+
+
+def begins_with(value: Value, start: Value, axis: int) -> bool:
+    """Whether `value` is `start`, or `start` and more along an axis. Both are of one graph."""
+    node = value.node
+    if value is start:
+        return True
+    if isinstance(node, ops.Concat):
+        return normalise_axis(node.axis, value.type.rank) == axis and _first_begins_with(node, start, axis)
+    if isinstance(node, ops.Barrier | ops.AtLeast):
+        return _first_begins_with(node, start, axis)
+    if isinstance(node, If):
+        entry = node.output_map[value.index]
+        given = zip(node.input_map, node.inputs[1:], strict=True)
+        fed = [each for each, source in given if source is not None and begins_with(source, start, axis)]
+        return _one_begins_with(entry.then.value, [each.then for each in fed], axis) and _one_begins_with(
+            entry.else_.value, [each.else_ for each in fed], axis
+        )
+    if isinstance(node, Loop):
+        entry = node.output_map[value.index]
+        merged = [
+            (each.parameter, source) for each, source in node.fed
+            if isinstance(each, Merged) and each.result is entry.result
+        ]  # fmt: skip
+        return isinstance(entry, Final) and any(
+            begins_with(source, start, axis) and begins_with(entry.result.value, parameter.output, axis)
+            for parameter, source in merged
+        )
+    return False
+
+
+def _first_begins_with(node: Node, start: Value, axis: int) -> bool:
+    return begins_with(node.operands[0], start, axis)
+
+
+def _one_begins_with(value: Value, starts: list[Parameter | None], axis: int) -> bool:
+    return any(start is not None and begins_with(value, start.output, axis) for start in starts)
+
+
+I32_MAX = 2**31 - 1
+PREALLOCATED = 1 << 16
+"""Iterations for which the runtime may reserve the buffer of a concatenated output at once."""
+
+
+@node_pass(
+    (Loop,), "`max(M, 0)`",
+    Gap("negative-trip-count", "a trip count below 0 means an endless loop"),
+    Gap(
+        "huge-trip-count",
+        "the buffer of a concatenated output is allocated for all of the trip count, although the body may stop "
+        "before; if this number of bytes does not fit into 64 bits, the output is lost and memory is corrupted",
+        "trip count -1 and `i + 1 < M` in the condition",
+    ),
+)  # fmt: skip
+def GuardTripCounts(node: Loop) -> str:
+    """Loop(M, none_below_zero)  ->  Loop(max(M, 0)): a negative M means 0 iterations in ONNX, and no limit in Loop-5
+
+    A trip count of 2^31 - 1 or more becomes -1 (no limit) if the condition can end the loop, because the runtime counts
+    in i32. The runtime reserves the buffer of a concatenated output for M iterations. A loop that may end early and
+    whose M may be large therefore counts in its condition: trip count -1, condition' = condition and i + 1 < M. A loop
+    without the attribute none_below_zero has the meaning of Loop-5 already: its trip count was omitted, or it was read
+    from IR.
+    """
+    if not node.none_below_zero:
+        return "its trip count has the meaning of Loop-5 already"
+    trip = _given(node)
+    node.none_below_zero = False
+    if trip is not None:
+        node.graph.set_input(node, 0, trip)
+    return ""
+
+
+def _given(node: Loop) -> Value | None:
+    """The trip count for Loop-5; None if the present one has the same meaning."""
+    trip = node.operands[0]
+    known = trip.type.integers
+    stops = not node.continues_always
+    if known is not None:
+        if known[0] < 0:
+            return _constant(node, 0)
+        if known[0] >= I32_MAX:
+            return _endless(node) if stops else _constant(node, I32_MAX)
+        if known[0] <= PREALLOCATED or not (stops and _concatenates(node)):
+            return None
+    elif trip.type.known is not None and trip.type.known.reshape(-1)[0].lo >= 0:
+        return None  # a dimension is never negative, and the data has this length
+    if stops and _concatenates(node):
+        _count_in_condition(node, trip)
+        return _endless(node)
+    return ops.Maximum(trip, 0).output
+
+
+def _concatenates(node: Loop) -> bool:
+    return any(isinstance(entry, Concatenated) for entry in node.output_map)
+
+
+def _constant(node: Loop, count: int) -> Value:
+    return Constant(count, graph=node.graph, dtype=i64).output
+
+
+def _endless(node: Loop) -> Value:
+    return _constant(node, -1)
+
+
+def _count_in_condition(node: Loop, trip: Value) -> None:
+    """The trip count becomes an invariant input, and the condition compares the iteration number with it."""
+    body, go = node.body, node.inputs[1]
+    assert go is not None
+    node.graph.set_input(node, 1, ops.LogicalAnd(go, ops.Greater(trip, 0)).output)
+    if node.iteration is None:
+        node.iteration = Parameter(graph=body, dtype=i64, shape=())
+    limit = Parameter(graph=body, type=trip.type)
+    within = ops.Less(ops.Add(node.iteration, 1), limit).output
+    body.set_input(node.condition, 0, ops.LogicalAnd(node.condition.value, within).output)
+    node.input_map = (*node.input_map, Invariant(limit))
+    node.graph.set_inputs(node, [*node.inputs, trip])
+
+
+@dataclass(frozen=True)
+class FinalValue:
+    """A final value that is wrong after zero iterations."""
+
+    last: Value
+    initial: Value
+    keeps_shape: bool
+    axis: int | None
+    """The axis along which the body only appends to the state."""
+
+
+@node_pass((Loop,), "`Select`, a slice of the final value, or both joined, one of them cut to length 0", Gap(
+    "zero-trips-read-state", "after zero iterations the final value of any state is that of an earlier inference",
+    until="2026.3.1",
+))  # fmt: skip
+def SelectFinalValues(node: Loop) -> str:
+    """last = Loop(M, C, initial)  ->  M != 0 and C ? last : initial
+
+    For equal static shapes a Select gives the initial value. For other shapes a slice of the final and one of the
+    initial value are joined; one of them is empty.
+
+    The loop runs once instead of not at all where the body can do no harm, if that makes all values available: a Select
+    chooses between equal dynamic shapes, and the initial value of a state that the body only appends to is the
+    beginning of the final one.
+    """
+    if low(iterations(node)) > 0:
+        return "it runs at least once"
+    found = _found(node)
+    if not found:
+        return "no final value of a state is read"
+    ran = RunGuard(node)
+    runs_once = _may_run_once(node, found)
+    if runs_once:
+        _run_once(node, ran.condition)
+    for each in found:
+        readers = each.last.uses
+        move_readers(each.last, _selected(each, ran, runs_once), readers)
+    return ""
+
+
+def _found(node: Loop) -> list[FinalValue]:
+    # GuardZeroTrips handles the states that the body does not read.
+    states = {
+        entry.result: (entry, value)
+        for entry, value in node.fed
+        if isinstance(entry, Merged) and entry.parameter.output.is_used
+    }
+    finals = [
+        (output, *states[entry.result])
+        for entry, output in zip(node.output_map, node.outputs, strict=True)
+        if isinstance(entry, Final) and entry.result in states
+    ]
+    return [
+        FinalValue(last, initial, _is_same_shape(last, initial), _appended_axis(last, initial, entry))
+        for last, entry, initial in finals
+        if not are_equal(last, initial) and not all(is_selection(use.node, node) for use in last.uses)
+    ]
+
+
+def _is_same_shape(last: Value, initial: Value) -> bool:
+    return last.shape is not None and last.shape == initial.shape
+
+
+def _appended_axis(last: Value, initial: Value, entry: Merged) -> int | None:
+    axis = growing_axis(last, initial)
+    appends = axis is not None and begins_with(entry.result.value, entry.parameter.output, axis)
+    return axis if appends else None
+
+
+def _may_run_once(node: Loop, found: list[FinalValue]) -> bool:
+    """Whether one more iteration is harmless, gives all outputs that are read, and saves something."""
+    if any(isinstance(entry, Sliced) for entry in node.input_map):  # there may be no slice to read
+        return False
+    if {output for output in node.outputs if output.is_used} != {each.last for each in found}:
+        return False
+    if all(each.keeps_shape and is_static(each.last.shape) for each in found):
+        return False
+    return all(each.keeps_shape or each.axis is not None for each in found) and is_harmless(node.body)
+
+
+def _selected(each: FinalValue, ran: RunGuard, runs_once: bool) -> Value:
+    if not runs_once:
+        return final_value(each.last, each.initial, ran)
+    if each.axis is None:
+        return chosen(each.last, each.initial, ran)
+    return prefix(each.last, each.initial, each.axis, ran)
+
+
+def _run_once(node: Loop, ran: Value) -> None:
+    """The loop runs once where it would not run."""
+    trip, go = node.operands[:2]
+    trip = behind(trip, ops.Barrier)
+    known = trip.type.known
+    if go.type.integers == (1,) and known is not None and least(known.reshape(-1)[0]) >= 0:
+        once = ops.Maximum(trip, 1).output
+    else:
+        once = ops.Select(ran, trip, Constant(1, graph=node.graph, dtype=trip.dtype)).output
+    node.starts = True
+    node.graph.set_input(node, 0, once)
+    if go.type.integers != (1,):
+        node.graph.set_input(node, 1, Constant(True, graph=node.graph, dtype=boolean).output)
+
+
+class GuardZeroTrips(FunctionPass):
+    """Loop that may run zero times  ->  the same Loop, with outputs corrected for zero iterations
+
+    Let ran = (M != 0) and C. A concatenated output becomes Slice(output, 0, Select(ran, end, 0)), along every dimension
+    of unknown size, as in ONNX Runtime; a Reshape gives the empty tensor the dimensions that the model declares, or
+    that the runtime may not know. If the trip count had known bounds, the runtime would assume that the slice is as
+    long as the whole (see RemoveSliceBounds), so its bounds are removed. The final value of a state that the body does
+    not read is selected outside, and the state is no longer carried.
+    """
+
+    instead = "`Slice` to length 0"
+    avoids = (
+        Gap(
+            "zero-trips-concatenated", "after zero iterations a concatenated output has values of an earlier inference",
+        ),
+        Gap(
+            "zero-trips-unread-state",
+            "after zero iterations the final value of a state that the body does not read is not the initial one",
+            "`Select` or `If` outside",
+        ),
+        Gap(
+            "zero-trips-bounded-count",
+            "after zero iterations of a loop whose trip count has bounds, a `Slice` to length 0 is taken for the whole",
+            "ends and trip counts after `ReduceSum`, where the inference of bounds stops",
+        ),
+    )  # fmt: skip
+
+    kinds = (Loop,)
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        is_swept = graph.sweep() > 0  # readers without readers do not count
+        return super().run_on_graph(graph) or is_swept
+
+    def rewrite(self, node: Loop) -> bool:
+        if low(iterations(node)) > 0:
+            return self.refuse(node, "it runs at least once")
+        initial = {entry.result: (entry.parameter, value) for entry, value in node.fed if isinstance(entry, Merged)}
+        ran: RunGuard | None = None
+        changed = False
+        for entry, output in zip(node.output_map, node.outputs, strict=True):
+            readers = output.uses
+            if not readers or all(is_selection(reader, node) for reader, _ in readers):
+                continue
+            if isinstance(entry, Concatenated):
+                ran = ran or RunGuard(node)
+                corrected = cut(output, entry, ran, output.shape or ())
+                _remove_trip_count_bounds(node)
+            elif isinstance(entry, Final) and entry.result in initial:
+                parameter, value = initial[entry.result]
+                if parameter.output.is_used:
+                    continue
+                corrected = invariant_behind(node, entry) or output
+                if are_equal(corrected, value):
+                    corrected = value
+                else:
+                    ran = ran or RunGuard(node)
+                    corrected = final_value(corrected, value, ran)
+            else:
+                continue
+            move_readers(output, corrected, readers)
+            changed = True
+        # States that are selected outside need no input, and the runtime fails on unread Parameters.
+        keep = [
+            number
+            for number, entry in enumerate(node.input_map)
+            if not isinstance(entry, Merged) or entry.parameter.output.is_used
+        ]
+        if len(keep) < len(node.input_map):
+            keep_inputs(node, keep)
+        return self.accept(node) if changed else self.refuse(node, "its outputs are right after zero iterations")
+
+
+def _remove_trip_count_bounds(node: Loop) -> None:
+    trip = node.operands[0]
+    if not isinstance(trip.node, Constant | ops.Barrier) and high(iterations(node)) is not None:
+        node.graph.set_input(node, 0, ops.Barrier(trip, hides="bounds").output)

@@ -1,0 +1,41 @@
+"""The vocabulary of passes: the names that nearly every one of them needs, and known facts about the inputs of a node.
+
+    from mo_loop.transforms.vocabulary import FunctionPass, Gap, Graph, Value, ops
+
+Patterns and their predicates are in pattern.py and predicates.py, replacement is in replace.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Use, Value
+from mo_loop.graph.shape import is_static
+from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
+from mo_loop.target import Gap
+from mo_loop.transforms.function_pass import FunctionPass, node_pass
+
+__all__ = (
+    "Constant", "FunctionPass", "Gap", "Graph", "Identity", "Node", "Op", "Parameter", "Result", "Use", "Value",
+    "behind", "integers", "is_static", "node_pass", "ops", "order_of",
+)  # fmt: skip
+
+
+def behind(value: Value, kinds: Any) -> Value:
+    """The value before a chain of operations of some kinds that ends with `value`; `value` itself if there is none."""
+    while isinstance(value.node, kinds):
+        value = value.node.operands[0]
+    return value
+
+
+def integers(node: Node, port: int) -> tuple[int, ...] | None:
+    """The numbers of an input where they are known; None also where there is no such input."""
+    value = node.inputs[port] if port < len(node.inputs) else None
+    return None if value is None else value.type.integers
+
+
+def order_of(node: Node) -> tuple[int, ...] | None:
+    """The order in which a Transpose takes the dimensions of its input, where it is known."""
+    order, rank = integers(node, 1), node.operands[0].rank
+    return tuple(reversed(range(rank))) if order == () and rank is not None else order
