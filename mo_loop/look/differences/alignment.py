@@ -1,4 +1,4 @@
-"""Alignment: pairs the items of two scopes that have equal structure.
+"""Pairs of the items of two models, and Alignment, which pairs the items of two scopes that have equal structure.
 
     alignment = Alignment(old, new, pairs)
     while alignment.unique(EXACT) or alignment.several(EXACT):
@@ -9,18 +9,100 @@ A pair makes the keys of its neighbours more certain, so each step is repeated u
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR, NodeKeys
-from mo_loop.look.differences.pairs import Pairs
-from mo_loop.look.records.structure import Item, ScopeRecord
+from mo_loop.look.records.data import changed
+from mo_loop.look.records.structure import Item, Ref, ScopeRecord
 from mo_loop.support.reached import reached
 
 Groups = dict[Any, list[Item]]
 
 ROUNDS = 100
 """The number of rounds in which single items of several alike are paired, in two scopes."""
+
+
+class Pairs:
+    """Items and scopes of two models that correspond to each other."""
+
+    def __init__(self) -> None:
+        self.items: list[tuple[Item, Item]] = []
+        self.scopes: list[tuple[ScopeRecord, ScopeRecord]] = []
+        self._other: dict[Item, Item] = {}
+        self._numbers: dict[Item, int] = {}
+
+    def add(self, old: Item, new: Item) -> None:
+        self._numbers[old] = self._numbers[new] = len(self.items)
+        self.items.append((old, new))
+        self._other[old] = new
+        self._other[new] = old
+
+    def has(self, item: Item) -> bool:
+        """Whether an item has a partner."""
+        return item in self._other
+
+    def of(self, item: Item) -> Item | None:
+        return self._other.get(item)
+
+    def number(self, item: Item) -> int | None:
+        """The number of the pair that an item belongs to."""
+        return self._numbers.get(item)
+
+    def output(self, old: Item, index: int) -> int | None:
+        """The output of the other item that is output `index` of an item of the first model: the one with the same
+        tensor name where the numbers of outputs differ, else the one at the same place."""
+        outputs = self._other[old].outputs
+        if len(outputs) == len(old.outputs):
+            return index
+        names = set(old.outputs[index].names) if index < len(old.outputs) else set()
+        found = next((place for place, each in enumerate(outputs) if names & set(each.names)), None)
+        if found is not None or index >= len(outputs):
+            return found
+        others = {name for each in old.outputs for name in each.names}
+        return None if others & set(outputs[index].names) else index
+
+    def agree(self, old: Ref | None, new: Ref | None) -> bool:
+        """Whether two values are the same output of paired items."""
+        if old is None or new is None:
+            return old is new
+        if old.item.operator == new.item.operator == "undefined":
+            return old.item.name == new.item.name
+        return self._other.get(old.item) is new.item and self.output(old.item, old.output) == new.output
+
+    def same_value(self, old: Ref | None, new: Ref | None) -> bool:
+        """Whether two values agree, or are constants with the same data: how often one is stored does not matter."""
+        if self.agree(old, new):
+            return True
+        if old is None or new is None or old.item.data is None or new.item.data is None:
+            return False
+        one, other = old.item.data, new.item.data
+        return one.key == other.key and changed(one, other) is None
+
+
+def bodies_of(old: Item, new: Item) -> Iterator[tuple[ScopeRecord, ScopeRecord]]:
+    """The bodies of two items that correspond: those of one tag, or the only two."""
+    if len(old.bodies) == len(new.bodies) == 1:
+        yield next(iter(old.bodies.values())), next(iter(new.bodies.values()))
+        return
+    yield from ((body, new.bodies[tag]) for tag, body in old.bodies.items() if tag in new.bodies)
+
+
+def grouped(items: Iterable[tuple[Any, Item]]) -> Groups:
+    """Items by their keys; None is no key."""
+    found: Groups = {}
+    for key, item in items:
+        if key is not None:
+            found.setdefault(key, []).append(item)
+    return found
+
+
+def alone(old: Groups, new: Groups) -> Iterator[tuple[Item, Item]]:
+    """The pairs of items that alone have a key in both scopes."""
+    for key, items in old.items():
+        others = new.get(key, ())
+        if len(items) == len(others) == 1:
+            yield items[0], others[0]
 
 
 class Alignment:
@@ -49,12 +131,10 @@ class Alignment:
         while again and not self.is_done:
             again = False
             for forward in (True, False):
-                left, right = (self._grouped(side, forward) for side in self._sides(level, forward, ends))
-                for key, items in left.items():
-                    others = right.get(key, ())
-                    if len(items) == len(others) == 1:
-                        self._pairs.add(items[0], others[0])
-                        again = True
+                groups = (self._grouped(side, forward) for side in self._sides(level, forward, ends))
+                for pair in alone(*groups):
+                    self._pairs.add(*pair)
+                    again = True
             found = found or again
         return found
 
@@ -62,27 +142,19 @@ class Alignment:
         """Pair items that alone have their neighbours, as far as these are paired. Whether there were any."""
         if self.is_done:
             return False
-        groups: list[Groups] = []
-        for scope in self._scopes:
-            found: Groups = {}
-            for item in scope.items:
-                key = None if self._pairs.has(item) else self.keys.near(item, level)
-                if key is not None:
-                    found.setdefault(key, []).append(item)
-            groups.append(found)
-        pairs = [(items, groups[1].get(key, ())) for key, items in groups[0].items()]
-        chosen = [(items[0], others[0]) for items, others in pairs if len(items) == len(others) == 1]
-        for a, b in chosen:
-            self._pairs.add(a, b)
+        free = ([item for item in scope.items if not self._pairs.has(item)] for scope in self._scopes)
+        groups = [grouped((self.keys.near(item, level), item) for item in items) for items in free]
+        chosen = list(alone(*groups))
+        for pair in chosen:
+            self._pairs.add(*pair)
         return bool(chosen)
 
     def _grouped(self, side: dict[Item, int], forward: bool) -> Groups:
         """Without small constants forwards: equal data do not show their purpose."""
-        found: Groups = {}
-        for item, key in side.items():
-            if not (forward and item.data is not None and not item.data.is_large):
-                found.setdefault(key, []).append(item)
-        return found
+        return grouped(
+            (key, item) for item, key in side.items()
+            if not (forward and item.data is not None and not item.data.is_large)
+        )  # fmt: skip
 
     def several(self, level: int) -> bool:
         """Pair items of which several have the same computation and use, in their order. Those whose neighbours are
@@ -116,15 +188,8 @@ class Alignment:
         Of items that are connected only one is paired at once: then the keys show which of the others belong to it.
         In scopes with very many items that are alike, all are paired at once after some rounds.
         """
-        groups: list[Groups] = []
-        for side in (left, right):
-            found: Groups = {}
-            for item, key in side:
-                found.setdefault(key, []).append(item)
-            groups.append(found)
-        alike = [
-            (items, groups[1][key]) for key, items in groups[0].items() if len(items) == len(groups[1].get(key, ()))
-        ]
+        old, new = (grouped((key, item) for item, key in side) for side in (left, right))
+        alike = [(items, new[key]) for key, items in old.items() if len(items) == len(new.get(key, ()))]
         self._rounds += bool(alike)
         if self._rounds > ROUNDS:
             chosen = [pair for items, others in alike for pair in zip(items, others, strict=True)]

@@ -26,12 +26,11 @@ the same inputs and readers are paired in their order. Structure is compared aga
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from mo_loop.look.differences.alignment import Alignment
+from mo_loop.look.differences.alignment import Alignment, Pairs, alone, bodies_of, grouped
 from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR
-from mo_loop.look.differences.pairs import Pairs, bodies_of
 from mo_loop.look.records.structure import Item, Ref, ScopeRecord, Structure
 
 STRONG, NUMBERED, GENERATED = range(3)
@@ -84,9 +83,6 @@ class _Scopes:
         while self.alignment.rest():
             self.alignment.exhaust(EXACT, DATA, OPERATOR)
 
-    def _free(self, scope: ScopeRecord) -> list[Item]:
-        return [item for item in scope.items if not self.pairs.has(item)]
-
     # -- parameters
 
     def _parameters(self) -> None:
@@ -95,12 +91,11 @@ class _Scopes:
             lambda item: None if item.feed is None else (item.feed.kind, self._outer(item.feed.source)),
         ]
         for key in keys:
-            others = self._group(self.new.parameters, key)
-            for name, items in self._group(self.old.parameters, key).items():
-                if len(items) == len(others.get(name, ())) == 1:
-                    self.pairs.add(items[0], others[name][0])
-        left = [item for item in self.old.parameters if self.pairs.of(item) is None]
-        right = [item for item in self.new.parameters if self.pairs.of(item) is None]
+            sides = [[item for item in scope.parameters if not self.pairs.has(item)] for scope in (self.old, self.new)]
+            for pair in alone(*(grouped((key(item), item) for item in side) for side in sides)):
+                self.pairs.add(*pair)
+        left = [item for item in self.old.parameters if not self.pairs.has(item)]
+        right = [item for item in self.new.parameters if not self.pairs.has(item)]
         if len(left) == len(right):
             for a, b in zip(left, right, strict=True):
                 self.pairs.add(a, b)
@@ -108,31 +103,14 @@ class _Scopes:
     def _outer(self, ref: Ref | None) -> Any:
         return None if ref is None else (self.pairs.number(ref.item), ref.output)
 
-    def _group(self, items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:
-        found: dict[Any, list[Item]] = {}
-        for item in items:
-            if self.pairs.of(item) is None and (it := key(item)) is not None:
-                found.setdefault(it, []).append(item)
-        return found
-
     # -- names and origins
 
     def _by(self, keys: Callable[[Item], list[Any]], fits: Callable[[Item, Item], bool] | None = None) -> None:
         """Pair items that alone have a key, in both scopes; of the keys of an item the first that fits."""
-        sides = []
-        for scope in (self.old, self.new):
-            found: dict[Any, list[Item]] = {}
-            for item in self._free(scope):
-                for key in keys(item):
-                    found.setdefault(key, []).append(item)
-            sides.append(found)
-        left, right = sides
-        for key, items in left.items():
-            others = right.get(key, ())
-            if len(items) != 1 or len(others) != 1:
-                continue
-            a, b = items[0], others[0]
-            if self.pairs.of(a) is None and self.pairs.of(b) is None and (fits is None or fits(a, b)):
+        free = ([item for item in scope.items if not self.pairs.has(item)] for scope in (self.old, self.new))
+        sides = [grouped((key, item) for item in items for key in keys(item)) for items in free]
+        for a, b in alone(*sides):
+            if not self.pairs.has(a) and not self.pairs.has(b) and (fits is None or fits(a, b)):
                 self.pairs.add(a, b)
 
     def _are_near(self, old: Item, new: Item) -> bool:

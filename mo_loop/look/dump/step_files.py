@@ -12,12 +12,9 @@ import warnings
 from collections.abc import Callable, Mapping
 
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.look.dump.delta_picture import delta_dot, state_dot
-from mo_loop.look.dump.delta_text import delta_text, end_of, state_text
-from mo_loop.look.dump.json_text import JsonTexts
-from mo_loop.look.dump.labels import Labels
+from mo_loop.look.dump.delta_text import Labels, delta_dot, delta_text, end_of, state_dot, state_text
 from mo_loop.look.dump.run_folder import RunFolder
-from mo_loop.look.records.node_link import delta_link
+from mo_loop.look.records.node_link import JsonTexts, delta_link
 from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.ops.base import Constant
 from mo_loop.text import to_text

@@ -7,19 +7,29 @@
           Entry         what one of its inputs or outputs is to its bodies
         FunctionCall    a call of a function of the model that has control flow
 
-`kind` of a step is "nodes", "control" or "call". Ports are those of mo_loop/look/records/tensor_ports.py.
+`kind` of a step is "nodes", "control" or "call". Ports are those of mo_loop/look/records/structure.py.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from mo_loop.look.records.sources import condition, goes_on, slicing, trip_count
-from mo_loop.look.records.structure import Feed, Item, Ref, ScopeRecord, Structure
-from mo_loop.look.records.tensor_ports import TensorPort, port_of, tensor_name, tensor_port
+from mo_loop.look.records.structure import (
+    Feed,
+    Item,
+    OutputRecord,
+    Ref,
+    ScopeRecord,
+    Structure,
+    TensorPort,
+    port_of,
+    tensor_name,
+    tensor_port,
+)
+from mo_loop.look.records.trip_counts import condition, goes_on, slicing, trip_count
 
 SCHEMA, VERSION = "mo-loop graph", 1
 """The version of the JSON; increased when a field changes its meaning or is removed, not when one is added."""
@@ -142,7 +152,7 @@ class _Reader:
 
     def outline(self, scope: ScopeRecord, tag: str) -> Outline:
         inputs = [tensor_port(Ref(each, 0)) for each in scope.parameters]
-        outputs = [_result(*each) for each in scope.results]
+        outputs = [_result(each) for each in scope.results]
         nodes, constants = len(scope.nodes), len(scope.constants)
         return Outline(scope.text, tag, nodes, constants, inputs, outputs, list(self._steps(scope)))
 
@@ -194,12 +204,11 @@ def _run(operators: Counter[str]) -> Run:
     return Run(operators.total(), dict(sorted(operators.items(), key=lambda pair: (-pair[1], pair[0]))))
 
 
-def _result(name: str, ref: Ref | None, dtype: str, shape: str) -> TensorPort:
+def _result(end: OutputRecord) -> TensorPort:
     """An output of a graph, with the type that is declared, else that of its tensor."""
-    if dtype or ref is None:
-        return port_of(name, dtype, shape)
-    port = tensor_port(ref)
-    return TensorPort(name, port.type, port.shape)
+    if end.dtype or end.ref is None:
+        return port_of(end.name, end.dtype, end.shape)
+    return replace(tensor_port(end.ref), name=end.name)
 
 
 # -- inputs and outputs of a node with bodies

@@ -19,7 +19,7 @@ from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import TensorType
-from mo_loop.look.records.constant_records import LIMIT, SHOWN, Contents, described_constant
+from mo_loop.look.records.data import LIMIT, SHOWN, Contents, described_constant
 from mo_loop.look.records.port_entries import ports_of, renamed, tags
 from mo_loop.ops.base import Constant, Op, Result
 from mo_loop.ops.control import Control

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,18 @@ from mo_loop.ir.reader.numbers import integer
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.of_graph import flat
 from mo_loop.look.records.port_entries import branch_key, connect
-from mo_loop.look.records.structure import IR, Item, Output, OutputRecord, Ref, ScopeRecord, Structure, in_order
-from mo_loop.look.records.tensor_ports import Shape, shown_dims
+from mo_loop.look.records.structure import (
+    IR,
+    Item,
+    Output,
+    OutputRecord,
+    Ref,
+    ScopeRecord,
+    Shape,
+    Structure,
+    in_order,
+    shown_dims,
+)
 
 
 def structure_of_layers(net: Net, path: Path) -> Structure:
@@ -72,82 +83,9 @@ class _Reader:
         return item
 
     def _bodies(self, layer: Layer, item: Item) -> None:
-        inner: dict[Any, Item] = {}
-        ends: dict[Any, Ref | None] = {}
         for tag, net in layer.bodies.items():
-            body = self.scope(net, ScopeRecord((*item.scope.path, item.label, tag), item, tag))
-            item.bodies[tag] = body
-            ids = {kind: [each.id for each in net.layers if each.type == kind] for kind in ("Parameter", "Result")}
-            inner |= {(tag, id_): each for id_, each in zip(ids["Parameter"], body.parameters, strict=True)}
-            ends |= {(tag, id_): each.ref for id_, each in zip(ids["Result"], body.results, strict=True)}
-        if layer.type == "If" and layer.bodies:
-            connect(item, {"inputs": list(_branched(layer, inner)), "outputs": _selected(layer, ends)}, inner, ends)
-        elif "body" in layer.bodies:
-            connect(item, _iteration(layer, inner, ends), inner, ends)
-
-
-def _iteration(layer: Layer, inner: Mapping[Any, Item], ends: Mapping[Any, Ref | None]) -> dict[str, Any]:
-    """The port map of a Loop or TensorIterator."""
-    found: dict[str, Any] = {"inputs": [], "outputs": []}
-    map_ = layer.port_maps.get("port_map", PortMap())
-    states = {("body", parameter): ("body", result) for result, parameter in layer.back_edges}
-    for port, link in _by_port(layer.inputs, map_.inputs):
-        key = "body", link.layer
-        entry: dict[str, Any] = {"port": port, "parameter": key}
-        if key in inner:
-            if link.cut is not None:
-                entry |= {"role": "Sliced"} | _cut(link)
-            elif states.get(key) in ends:
-                entry |= {"role": "Merged", "result": states[key]}
-            else:
-                entry |= {"role": "Invariant"}
-            found["inputs"].append(entry)
-    for port, link in _by_port(layer.outputs, map_.outputs):
-        if ("body", link.layer) in ends:
-            role = "Final" if link.cut is None else "Concatenated"
-            found["outputs"].append({"role": role, "port": port, "result": ("body", link.layer)} | _cut(link))
-    for link in map_.inputs:
-        if link.purpose == "current_iteration" and ("body", link.layer) in inner:
-            found["iteration"] = "body", link.layer
-    for link in map_.outputs:
-        if link.purpose == "execution_condition" and ("body", link.layer) in ends:
-            found["condition"] = "body", link.layer
-    return found
-
-
-def _branched(layer: Layer, inner: Mapping[Any, Item]) -> Iterator[dict[str, Any]]:
-    for tag in layer.bodies:
-        map_ = layer.port_maps.get(tag.replace("body", "port_map"), PortMap())
-        for port, link in _by_port(layer.inputs, map_.inputs):
-            if (tag, link.layer) in inner:
-                yield {"role": "Branched", "port": port, branch_key(tag): (tag, link.layer)}
-
-
-def _selected(layer: Layer, ends: Mapping[Any, Ref | None]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [
-        {"role": "Selected", "port": port, **{branch_key(tag): None for tag in layer.bodies}}
-        for port in range(len(layer.outputs))
-    ]
-    for tag in layer.bodies:
-        map_ = layer.port_maps.get(tag.replace("body", "port_map"), PortMap())
-        for port, link in _by_port(layer.outputs, map_.outputs):
-            if (tag, link.layer) in ends:
-                found[port][branch_key(tag)] = tag, link.layer
-    return found
-
-
-def _by_port(ports: list[LayerPort], links: list[Link]) -> list[tuple[int, Link]]:
-    """The entries that name a port of the layer, in the order of the ports."""
-    places = {port.label: place for place, port in enumerate(ports)}
-    found = [(places[link.port], link) for link in links if link.port is not None and link.port in places]
-    return sorted(found, key=lambda each: each[0])
-
-
-def _cut(link: Link) -> dict[str, Any]:
-    cut = link.cut
-    if cut is None:
-        return {}
-    return {"axis": cut.axis, "start": cut.start, "end": cut.end, "stride": cut.stride, "part_size": cut.part_size}
+            item.bodies[tag] = self.scope(net, ScopeRecord((*item.scope.path, item.label, tag), item, tag))
+        _connect(layer, item)
 
 
 def _result(layer: Layer, ref: Ref | None) -> OutputRecord:
@@ -189,3 +127,71 @@ def number(layer: Layer, key: str) -> int:
         return integer(layer.data.get(key, ""), 0)
     except ValueError:
         return 0
+
+
+# -- port maps
+
+
+def _connect(layer: Layer, item: Item) -> None:
+    """Set the port map of an item. An entry with a missing end is left out."""
+    ends: dict[tuple[str, str], Any] = {}
+    for tag, net in layer.bodies.items():
+        for kind, found in (("Parameter", item.bodies[tag].parameters), ("Result", item.bodies[tag].results)):
+            ends |= zip([(tag, each.id) for each in net.layers if each.type == kind], found, strict=True)
+    if layer.type == "If" and layer.bodies:
+        connect(item, _branch_ports(layer, ends))
+    elif "body" in layer.bodies:
+        connect(item, _iteration_ports(layer, ends))
+
+
+def _iteration_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+    """The port map of a Loop or TensorIterator."""
+    found: dict[str, Any] = {"inputs": [], "outputs": []}
+    parameters = {id_: end for (tag, id_), end in ends.items() if tag == "body" and isinstance(end, Item)}
+    results = {id_: end for (tag, id_), end in ends.items() if tag == "body" and isinstance(end, OutputRecord)}
+    states = {parameter: results.get(result) for result, parameter in layer.back_edges}
+    map_ = layer.port_maps.get("port_map", PortMap())
+    for port, link in _by_port(layer.inputs, map_.inputs):
+        if link.layer in parameters:
+            state = states.get(link.layer)
+            more = {"role": "Invariant"} if state is None else {"role": "Merged", "result": state}
+            more = {"role": "Sliced"} | asdict(link.cut) if link.cut is not None else more
+            found["inputs"].append({"port": port, "parameter": parameters[link.layer]} | more)
+    for port, link in _by_port(layer.outputs, map_.outputs):
+        if link.layer in results:
+            cut = {"role": "Final"} if link.cut is None else {"role": "Concatenated"} | asdict(link.cut)
+            found["outputs"].append({"port": port, "result": results[link.layer]} | cut)
+    for link in map_.inputs:
+        if link.purpose == "current_iteration" and link.layer in parameters:
+            found["iteration"] = parameters[link.layer]
+    for link in map_.outputs:
+        if link.purpose == "execution_condition" and link.layer in results:
+            found["condition"] = results[link.layer]
+    return found
+
+
+def _branch_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+    """The port map of an If."""
+    keys = {tag: branch_key(tag) for tag in layer.bodies}
+
+    def entries(side: str, kind: type) -> Iterator[tuple[int, str, Any]]:
+        for tag, key in keys.items():
+            map_ = layer.port_maps.get(tag.replace("body", "port_map"), PortMap())
+            for port, link in _by_port(getattr(layer, side), getattr(map_, side)):
+                if isinstance(ends.get((tag, link.layer)), kind):
+                    yield port, key, ends[tag, link.layer]
+
+    inputs = [{"role": "Branched", "port": port, key: end} for port, key, end in entries("inputs", Item)]
+    outputs: list[dict[str, Any]] = [
+        {"role": "Selected", "port": port, **dict.fromkeys(keys.values())} for port in range(len(layer.outputs))
+    ]
+    for port, key, end in entries("outputs", OutputRecord):
+        outputs[port][key] = end
+    return {"inputs": inputs, "outputs": outputs}
+
+
+def _by_port(ports: list[LayerPort], links: list[Link]) -> list[tuple[int, Link]]:
+    """The entries that name a port of the layer, in the order of the ports."""
+    places = {port.label: place for place, port in enumerate(ports)}
+    found = [(places[link.port], link) for link in links if link.port is not None and link.port in places]
+    return sorted(found, key=lambda each: each[0])
