@@ -9,7 +9,7 @@ the findings of the ONNX model alone; ir_checks.py adds those of the finished gr
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from mo_loop.conversion import Conversion
 from mo_loop.diagnostics import ir_checks
 from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, of_warnings
-from mo_loop.diagnostics.state_checks import state_diagnostics
+from mo_loop.diagnostics.ir_checks import state_diagnostics
 from mo_loop.errors import (
     ConversionErrors,
     ConversionWarning,
@@ -100,8 +100,9 @@ def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, see
         return CheckReport(file, refused=error)
     except MoLoopError as error:
         conversion.errors += error.errors if isinstance(error, ConversionErrors) else [error]
-    errors = [each for each in conversion.errors if usage.is_needed(each.origin) and not lost.explains(each)]
-    diagnostics = [*lost.diagnostics, *(Diagnostic.of_error(each) for each in _once(errors))]
+    errors = (each for each in conversion.errors if usage.is_needed(each.origin) and not lost.explains(each))
+    once = {(each.code, each.message, each.where): each for each in errors}  # a node may be translated several times
+    diagnostics = [*lost.diagnostics, *map(Diagnostic.of_error, once.values())]
     if graph is not None and not lost.inputs:
         diagnostics += ir_checks.diagnostics(graph, seen)
         diagnostics += state_diagnostics(graph) if seen.states is None else seen.states
@@ -110,11 +111,6 @@ def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, see
     if all(each.level != "error" for each in diagnostics):
         diagnostics += checked(model)
     return CheckReport(file, diagnostics, sizes={} if graph is None else graph.rt_info.get("sizes", {}))
-
-
-def _once(errors: Sequence[MoLoopError]) -> list[MoLoopError]:
-    """Errors of one code, message and place once: a node may be translated several times."""
-    return list({(each.code, each.message, each.where): each for each in errors}.values())
 
 
 # -- the ONNX model
@@ -197,7 +193,8 @@ def lost_data(model: OnnxModel, usage: Usage) -> LostData:
         except FileError as error:
             groups.setdefault((error.code, location), []).append((error, scope, tensor.name))
             found._messages.append(error.message)
-            if not scope.outer and scope.kind == "model" and _is_weight(tensor):
+            # Shapes of the model cannot depend on the values of such a tensor.
+            if not scope.outer and scope.kind == "model" and tensor.dims and from_onnx(tensor.data_type).is_float:
                 found.inputs.append(InputEntry(tensor.name, tuple(tensor.dims), from_onnx(tensor.data_type)))
         except MoLoopError:
             pass  # translation finds faults of the tensor itself
@@ -209,11 +206,6 @@ def lost_data(model: OnnxModel, usage: Usage) -> LostData:
             diagnostic = Diagnostic(diagnostic.code, text, diagnostic.place, diagnostic.why, diagnostic.help)
         found.diagnostics.append(diagnostic)
     return found
-
-
-def _is_weight(tensor: Any) -> bool:
-    """Whether shapes of the model cannot depend on the values of a tensor."""
-    return from_onnx(tensor.data_type).is_float and len(tensor.dims) > 0
 
 
 def leftovers(usage: Usage) -> Iterator[Diagnostic]:
@@ -238,7 +230,9 @@ def checked(model: OnnxModel) -> Iterator[Diagnostic]:
     for scope in all_graphs(bare):
         for tensor in (*scope.initializers, *(each.t for node in scope.nodes for each in node.attribute)):
             if tensor.data_location == _EXTERNAL:
-                _empty(tensor)
+                tensor.data_location = 0
+                del tensor.external_data[:]
+                tensor.dims[:] = [0]
     try:
         onnx.checker.check_model(copy)
     except onnx.checker.ValidationError as error:
@@ -246,10 +240,3 @@ def checked(model: OnnxModel) -> Iterator[Diagnostic]:
         yield Diagnostic.of_code("ML513", said[0].rstrip(" .:") if said else "the model is not valid")
     except (ValueError, MemoryError):  # too large to be handed over
         return
-
-
-def _empty(tensor: Any) -> None:
-    tensor.data_location = 0
-    del tensor.external_data[:]
-    del tensor.dims[:]
-    tensor.dims.append(0)

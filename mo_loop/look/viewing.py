@@ -21,7 +21,7 @@ from typing import Any
 from mo_loop.errors import FileError, UsageError
 from mo_loop.look.differences.changes import ADDED, CHANGED, REMOVED, Change, partners
 from mo_loop.look.differences.comparing import ModelComparison, compare, require_scope
-from mo_loop.look.dump.run_folder import PAGE
+from mo_loop.look.dump.step_files import PAGE
 from mo_loop.look.layer_map import LayerMap, layer_map_of
 from mo_loop.look.page.document import Document, is_page, page, step_record
 from mo_loop.look.records.data import Contents

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, operator_of
-from mo_loop.graph import Graph, Node
+from mo_loop.graph import Graph
 from mo_loop.graph.origin import Origins
 from mo_loop.graph.types import from_onnx
 from mo_loop.ops.base import Constant, Parameter, Result
@@ -132,15 +132,12 @@ class Record:
                 flow.nodes.update((each, None) for each in new if not set(flow.origins).isdisjoint(each.origins))
             if gone and not flow.nodes and not flow.fate:
                 flow.fate = FATES.get(step.name, "removed")
-                flow.count = _count(gone[0]) if flow.fate == "unrolled" else 0
+                if flow.fate == "unrolled" and isinstance(gone[0], Iteration) and isinstance(gone[0].count, int):
+                    flow.count = gone[0].count
 
 
 def _flows(graph: Graph) -> list[Any]:
     return [node for node in graph.nodes_with_bodies() if isinstance(node, Control)]
-
-
-def _count(node: Node) -> int:
-    return node.count if isinstance(node, Iteration) and isinstance(node.count, int) else 0
 
 
 def _known(graph: Graph) -> list[Any]:
@@ -175,7 +172,7 @@ class Statistics:
 
 def onnx_statistics(model: OnnxModel) -> Statistics:
     """Statistics of an ONNX model as stored in its file; a function counts once, however often it is called."""
-    found = Statistics()
+    operations = 0
     weights: Counter[str] = Counter()
     for scope in all_graphs(model):
         for tensor in _tensors(scope):
@@ -184,9 +181,8 @@ def onnx_statistics(model: OnnxModel) -> Statistics:
             except MoLoopError:  # of an initializer that nothing reads
                 continue
             weights[dtype.name] += dtype.size_of(math.prod(tensor.dims))
-        found.operations += sum(node.op_type != "Constant" for node in scope.nodes)
-    found.weights = dict(weights)
-    return found
+        operations += sum(node.op_type != "Constant" for node in scope.nodes)
+    return Statistics(operations, dict(weights))
 
 
 def _tensors(scope: OnnxGraph) -> Iterator[Any]:
@@ -204,15 +200,14 @@ def _tensors(scope: OnnxGraph) -> Iterator[Any]:
 
 def graph_statistics(graph: Graph) -> Statistics:
     """Statistics of a graph; each constant counts, although the .bin stores equal ones once."""
-    found = Statistics()
+    operations = 0
     weights: Counter[str] = Counter()
     for scope in graph.scopes():
         constants = scope.of(Constant)
         for node in constants:
             weights[node.tensor.dtype.name] += node.tensor.nbytes
-        found.operations += len(scope) - len(constants) - len(scope.of(Parameter)) - len(scope.of(Result))
-    found.weights = dict(weights)
-    return found
+        operations += len(scope) - len(constants) - len(scope.of(Parameter)) - len(scope.of(Result))
+    return Statistics(operations, dict(weights))
 
 
 def outcomes(record: Record) -> list[LoopOutcome]:

@@ -31,8 +31,7 @@ from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph, Node
 from mo_loop.ir.xml import layer_order
 from mo_loop.look.dump.around import DEPTH, Around
-from mo_loop.look.dump.run_folder import PAGE, RunFolder
-from mo_loop.look.dump.step_files import FORMATS, StepFiles
+from mo_loop.look.dump.step_files import FORMATS, PAGE, RunFolder, StepFiles
 from mo_loop.look.page.document import Document, delta, page, step_record
 from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.trip_counts import set_trip_counts
@@ -222,20 +221,18 @@ def _written(event: Phase, describer: Describer, state: GraphState) -> tuple[Rec
     the nodes of the JSON."""
     assert event.graph is not None
     places = getattr(event.subject, "places", {})
-    layers: dict[int, int] = {}
-    offsets: dict[int, int] = {}
+    more: dict[int, Record] = {}
     for scope in event.graph.scopes():
         for layer, node in enumerate(layer_order(scope)):
             number = describer.id(node)
-            if number not in state.nodes:
-                continue
-            layers[number] = layer
-            if isinstance(node, Constant) and node.tensor in places:
-                offsets[number] = places[node.tensor]
-    more: dict[int, Record] = {number: {"layer": layer} for number, layer in layers.items()}
-    for number, offset in offsets.items():
-        more[number]["offset"] = offset
-    return {"layers": layers, "offsets": offsets}, more
+            if number in state.nodes:
+                more[number] = {"layer": layer}
+                if isinstance(node, Constant) and node.tensor in places:
+                    more[number]["offset"] = places[node.tensor]
+    keys = {"layers": "layer", "offsets": "offset"}
+    return {
+        what: {number: each[key] for number, each in more.items() if key in each} for what, key in keys.items()
+    }, more
 
 
 class _Run:
@@ -293,9 +290,8 @@ class _Run:
         """Whether the passes ended before the last one: the conversion lowers what the later ones would have."""
         if event.name != "passes" or not self._passes:
             return False
-        for skipped in self._passes:
-            self.document.step(_off(skipped), None)
-        self._passes = []
+        while self._passes:
+            self.document.step(_off(self._passes.pop(0)), None)
         return True
 
     def has_other_info(self, graph: Graph) -> bool:

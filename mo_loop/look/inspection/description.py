@@ -236,7 +236,8 @@ class _Text:
         opsets = [f"{name or 'unnamed'} {version}" for name, version in inspection.opsets.items()]
         yield f"opsets     {', '.join(opsets)}"
         nodes = sum(each.nodes for each in inspection.scopes)
-        weights = _amount(inspection.elements, inspection.bytes)
+        elements = f"{counted(inspection.elements, 'element')} in constants ({sized(inspection.bytes)})"
+        weights = elements if inspection.elements else "no constants"
         yield f"contents   {counted(nodes, 'node')} in {counted(len(inspection.scopes), 'scope')}, {weights}"
         sizes = {name: f"may be [{text}]" for name, text in inspection.sizes.items() if text}
         inputs = [(each.name, str(each), sizes.get(each.name, "")) for each in inspection.inputs]
@@ -255,7 +256,12 @@ class _Text:
             yield self._style.paint("control flow", bold=True)
             for each in inspection.control:
                 yield from self._tree(each, "  ")
-        yield from self._section("states", _states(inspection), (), ("variable", "type", "initial", "read", "assigned"))
+        states = [
+            (each.id, str(TensorPort("", each.type, each.shape)), str(each.initial), _listed(each.read),
+             _listed(each.assigned))
+            for each in inspection.states
+        ]
+        yield from self._section("states", states, (), ("variable", "type", "initial", "read", "assigned"))
         functions = [
             (each.name, counted(each.nodes, "node"), counted(each.calls, "call"), f"({', '.join(each.inputs)})")
             for each in inspection.functions
@@ -301,14 +307,6 @@ class _Text:
             yield from self._tree(child, indent + "  ")
 
 
-def _states(inspection: Inspection) -> list[tuple[str, ...]]:
-    return [
-        (each.id, str(TensorPort("", each.type, each.shape)), str(each.initial),
-         *map(_listed, (each.read, each.assigned)))
-        for each in inspection.states
-    ]
-
-
 def _typed(port: TensorPort) -> str:
     return str(port) if port.is_known else ""
 
@@ -316,7 +314,3 @@ def _typed(port: TensorPort) -> str:
 def _listed(texts: list[str]) -> str:
     more = f" and {len(texts) - STATES} more" if len(texts) > STATES else ""
     return ", ".join(each.strip() for each in texts[:STATES]) + more
-
-
-def _amount(elements: int, size: int) -> str:
-    return f"{counted(elements, 'element')} in constants ({sized(size)})" if elements else "no constants"

@@ -6,7 +6,6 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from mo_loop.look.inspection.description import ExternalFile, Initial, Inspectio
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.of_graph import flat
 from mo_loop.look.records.of_layers import number, shape_of, structure_of_layers
-from mo_loop.look.records.structure import IR, Item, Ref, tensor_port
+from mo_loop.look.records.structure import IR, Item, Ref, result_port, tensor_port
 
 _LOOKED_AT = 1 << 22
 """The number of elements of a constant above which its values are not compared with each other."""
@@ -48,7 +47,7 @@ def inspect_ir(path: Path) -> Inspection:
         opsets=dict(sorted(versions.items())),
         metadata=metadata,
         inputs=[tensor_port(Ref(each, 0)) for each in structure.main.parameters],
-        outputs=[replace(tensor_port(each.ref), name=each.name) for each in structure.main.results],
+        outputs=list(map(result_port, structure.main.results)),
         operators=operators(structure),
         scopes=scope_sizes(structure),
         control=controls(structure.main, IR),

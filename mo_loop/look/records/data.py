@@ -21,17 +21,25 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from mo_loop.errors import MoLoopError
-from mo_loop.graph.tensor import BLOCK, SAMPLE, ArrayTensor, FileTensor, Tensor, unpack
+from mo_loop.graph.tensor import BLOCK, SAMPLE, ArrayTensor, FileTensor, Tensor, same_bytes, unpack
 from mo_loop.text.literals import show_array
 
 LISTED = 8
-"""The largest number of elements that are shown with their values."""
+"""The largest number of elements of which a difference shows the values."""
+
+SHOWN = 16
+"""The number of elements of a constant that are shown."""
+
+LEAST = 64
+"""Bytes of the smallest matrix that is compared with transposed ones."""
+
+LIMIT = 1000
+"""The number of characters of a preview."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,9 @@ class Data:
 
     @classmethod
     def of(cls, tensor: Tensor) -> Data:
-        return cls((tensor.dtype.name, tensor.shape, _fingerprint(tensor)), tensor, "", tensor.size, tensor.nbytes)
+        # The hash of a sample distinguishes most weights without reading them.
+        key = tensor.dtype.name, tensor.shape, hash(tensor.sample())
+        return cls(key, tensor, "", tensor.size, tensor.nbytes)
 
     @classmethod
     def written(cls, type_: str, text: str) -> Data:
@@ -88,11 +98,6 @@ class Data:
     def kind(self) -> Any:
         """The part that does not depend on the values: element type and shape."""
         return self.key[:-1]
-
-
-def _fingerprint(tensor: Tensor) -> bytes | int:
-    """A few bytes of the content; large enough to distinguish most weights without reading them."""
-    return hash(tensor.sample())
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +155,19 @@ def changed(old: Data, new: Data, tolerance: float = 0.0) -> DataChange | None:
             return None
         small = max(len(old.text), len(new.text)) <= 80
         return DataChange(0, old=old.text, new=new.text) if small else DataChange(0)
-    if _same_bytes(old.tensor, new.tensor):
+    if _are_equal(old.tensor, new.tensor):
         return None
     if old.tensor.size != new.tensor.size:
         return DataChange(new.tensor.size)
     return _measured(old.tensor, new.tensor, tolerance)
 
 
-def _same_bytes(old: Tensor, new: Tensor) -> bool:
+def _are_equal(old: Tensor, new: Tensor) -> bool:
     if old.dtype is not new.dtype or old.nbytes != new.nbytes:
         return False
     if isinstance(old, FileTensor) and isinstance(new, FileTensor) and (old.path, old.offset) == (new.path, new.offset):
         return True
-    return all(a == b for a, b in zip_longest(old.pieces(), new.pieces()))
+    return same_bytes(old, new)
 
 
 def _measured(old: Tensor, new: Tensor, tolerance: float) -> DataChange | None:
@@ -174,7 +179,7 @@ def _measured(old: Tensor, new: Tensor, tolerance: float) -> DataChange | None:
     if "O" in (old.dtype.numpy.kind, new.dtype.numpy.kind):
         return _differing_items(old, new)
     for raw in _pieces(old, new):
-        a, b = map(_wide, raw)
+        a, b = (each if each.dtype.kind == "c" else each.astype(np.float64) for each in raw)
         other = _other(*raw)
         with np.errstate(all="ignore"):
             gap = np.abs(a - b)
@@ -196,12 +201,8 @@ def _measured(old: Tensor, new: Tensor, tolerance: float) -> DataChange | None:
     if size <= LISTED:
         shown = [str(each.array().reshape(old.shape).tolist()) for each in (old, new)]
     else:
-        shown = [_shown(each) for each in values]
+        shown = [f"{each:.6g}" for each in values]
     return DataChange(size, count, largest, relative, index, *shown)
-
-
-def _shown(value: Any) -> str:
-    return f"{complex(value):.6g}" if np.iscomplexobj(value) else f"{float(value):.6g}"
 
 
 def _differing_items(old: Tensor, new: Tensor) -> DataChange | None:
@@ -240,18 +241,7 @@ def _other(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, 
     return np.asarray(a != b)
 
 
-def _wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return array if array.dtype.kind == "c" else array.astype(np.float64)
-
-
-SHOWN = 16
-"""The number of elements of a constant that are shown."""
-
-LEAST = 64
-"""Bytes of the smallest matrix that is compared with transposed ones."""
-
-LIMIT = 1000
-"""The number of characters of a preview."""
+# -- as the page shows them
 
 
 def described_constant(tensor: Tensor, contents: Contents, place: str = "") -> dict[str, Any]:
@@ -335,8 +325,8 @@ class Contents:
             return sampled  # the same in each run
         digests = self._digests.get(sampled)
         if digests is None:
-            digests = self._digests[sampled] = {_digest(first): sampled}
-        whole = _digest(tensor)
+            digests = self._digests[sampled] = {digest(first): sampled}
+        whole = digest(tensor)
         return digests.setdefault(whole, whole)
 
 
@@ -345,7 +335,8 @@ def _bytes(array: np.ndarray[Any, Any]) -> bytes:
     return np.ascontiguousarray(array).tobytes()
 
 
-def _digest(tensor: Tensor) -> str:
+def digest(tensor: Tensor) -> str:
+    """A short hexadecimal digest of the content."""
     content = blake2b(digest_size=6)
     for block in tensor.blocks():
         content.update(block)

@@ -42,7 +42,7 @@ ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
 FORM = ELSEWHERE | {"absent", "status", "layer", "offset"}
 """Fields of the form that a record does not have."""
 
-_spelled = json.JSONEncoder(separators=(",", ":")).encode
+spelled = json.JSONEncoder(separators=(",", ":")).encode
 
 SCOPE = ("tag", "name", "parameters", "results", "info")
 """Fields of a scope in the form."""
@@ -57,7 +57,7 @@ class JsonTexts:
 
     def __init__(self) -> None:
         self._nodes: dict[int, tuple[Record, str]] = {}
-        self._type = cache(_spelled)
+        self._type = cache(spelled)
 
     def whole(self, state: GraphState, more: Mapping[int, Record] | None = None) -> str:
         """A graph; `more` is added to the records of nodes, by id."""
@@ -65,7 +65,7 @@ class JsonTexts:
         for number in sorted(state.nodes):
             record = state.nodes[number]
             members[record["scope"]].append(record)
-        return f'{_spelled(HEAD)[:-1]},{self._graph(state, members, "", more or {})[1:]}\n'
+        return f'{spelled(HEAD)[:-1]},{self._graph(state, members, "", more or {})[1:]}\n'
 
     def _graph(
         self, state: GraphState, members: Mapping[str, list[Record]], scope: str, more: Mapping[int, Record]
@@ -76,7 +76,7 @@ class JsonTexts:
             text = self._node(record)
             added = more.get(record["id"])
             if added:
-                text += f",{_spelled(added)[1:-1]}"
+                text += f",{spelled(added)[1:-1]}"
             if "bodies" in record:
                 text += f',"bodies":[{",".join(self._graph(state, members, body, more) for body in record["bodies"])}]'
             nodes.append(text + "}")
@@ -86,7 +86,7 @@ class JsonTexts:
             for record in members[scope] for port, source in enumerate(record["inputs"]) if source is not None
         ]  # fmt: skip
         return (
-            f'{{"directed":true,"multigraph":true,"graph":{_spelled(about)},"nodes":[{",".join(nodes)}],'
+            f'{{"directed":true,"multigraph":true,"graph":{spelled(about)},"nodes":[{",".join(nodes)}],'
             f'"edges":[{",".join(edges)}]}}'
         )
 
@@ -95,7 +95,7 @@ class JsonTexts:
         number = record["id"]
         known = self._nodes.get(number)
         if known is None or known[0] is not record:
-            known = self._nodes[number] = record, _spelled(described_node(record))[:-1]
+            known = self._nodes[number] = record, spelled(described_node(record))[:-1]
         return known[1]
 
 
@@ -231,16 +231,14 @@ class Dump:
 
     def state(self, step: int) -> GraphState:
         """The graph after a step, by its index in `steps`; a negative one counts from the end."""
-        return self._state(self.steps[step].file)
+        file = self.steps[step].file
+        if file not in self._states:
+            self._states[file] = state_at(file, self._states)
+        return self._states[file]
 
     def graph(self, step: int) -> Record:
         """The whole graph after a step, in the node-link form of networkx."""
         return node_link(self.state(step))
-
-    def _state(self, file: Path) -> GraphState:
-        if file not in self._states:
-            self._states[file] = state_at(file, self._states)
-        return self._states[file]
 
 
 def read_dump(folder: str | os.PathLike[str]) -> Dump:

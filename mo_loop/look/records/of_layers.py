@@ -59,7 +59,9 @@ class _Reader:
         for id_, item in items.items():
             item.inputs = [refs.get((id_, port.label)) for port in layers[id_].inputs]
         for id_, item in items.items():
-            self._bodies(layers[id_], item)
+            for tag, inner in layers[id_].bodies.items():
+                item.bodies[tag] = self.scope(inner, ScopeRecord((*scope.path, item.label, tag), item, tag))
+            _connect(layers[id_], item)
         scope.items = in_order(list(items.values()))
         scope.parameters = [items[layer.id] for layer in net.layers if layer.type == "Parameter"]
         for layer in net.layers:
@@ -74,19 +76,14 @@ class _Reader:
         item = Item(layer.type, layer.name, scope, layer.version, layer.data, outputs=outputs, info=info, made_of=layer)
         if layer.type == "Parameter":
             names = outputs[0].names if outputs else ()
-            type_ = layer.data.get("element_type", ""), _dims(shape_of(layer.data.get("shape", "")))
-            item.outputs = [Output(names, *type_)]
+            dims = shape_of(layer.data.get("shape", ""))
+            shape = "[...]" if dims is None else shown_dims(dims)
+            item.outputs = [Output(names, layer.data.get("element_type", ""), shape)]
         elif layer.type == "Const":
             dims = shape_of(layer.data.get("shape", "")) or []
             elements = math.prod(dim for dim in dims if isinstance(dim, int))
             item.data = Data.unread(elements, number(layer, "size"), partial(self._weights.tensor, layer))
         return item
-
-    def _bodies(self, layer: Layer, item: Item) -> None:
-        for tag, net in layer.bodies.items():
-            item.bodies[tag] = self.scope(net, ScopeRecord((*item.scope.path, item.label, tag), item, tag))
-        _connect(layer, item)
-
 
 def _result(layer: Layer, ref: Ref | None) -> OutputRecord:
     if ref is None:
@@ -99,10 +96,6 @@ def _output(port: LayerPort) -> Output:
     known = BY_PRECISION.get(port.precision)
     dims = [dim if dim >= 0 else "?" for dim in port.dims]
     return Output(port.names, known.name if known else port.precision, shown_dims(dims))
-
-
-def _dims(shape: Shape) -> str:
-    return "[...]" if shape is None else shown_dims(shape)
 
 
 def shape_of(text: str) -> Shape:

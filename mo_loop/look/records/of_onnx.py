@@ -17,7 +17,7 @@ from mo_loop.frontend.onnx_graphs import OnnxGraph, function_graph, main_graph, 
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import BY_ONNX, string
-from mo_loop.look.records.data import Data
+from mo_loop.look.records.data import Data, digest
 from mo_loop.look.records.port_entries import connect_onnx
 from mo_loop.look.records.structure import (
     ONNX,
@@ -26,10 +26,9 @@ from mo_loop.look.records.structure import (
     OutputRecord,
     Ref,
     ScopeRecord,
-    Shape,
     Structure,
-    TensorPort,
     in_order,
+    port_of,
     shown_dims,
 )
 from mo_loop.text.literals import show_array
@@ -108,7 +107,9 @@ class _Reader:
 
     def scope(self, graph: OnnxGraph, scope: ScopeRecord, outer: Names) -> ScopeRecord:
         """Fill `scope` with the items of a graph and of its bodies; `outer` are the values that it can capture."""
-        types = self._types(graph)
+        proto = graph.proto
+        values = () if graph.kind == "function" else (*proto.value_info, *proto.output, *proto.input)
+        types = {each.name: _type(each.type) for each in values}
         names: dict[str, Ref] = dict(outer)
         items: list[Item] = []
 
@@ -120,7 +121,7 @@ class _Reader:
             return item
 
         stored = [(each.name, self._stored(each)) for each in graph.initializers]
-        for sparse in () if graph.kind == "function" else graph.proto.sparse_initializer:
+        for sparse in () if graph.kind == "function" else proto.sparse_initializer:
             stored.append((sparse.values.name, self._stored_sparse(sparse)))
         constants = [self._constant(Item("Constant", name, scope), (name,), each) for name, each in stored]
         held = {item.name for item in constants}
@@ -162,12 +163,6 @@ class _Reader:
         if not name:
             return None
         return names.get(name) or Ref(Item("undefined", name, scope, outputs=[Output((name,))]), 0)
-
-    def _types(self, graph: OnnxGraph) -> dict[str, tuple[str, str]]:
-        if graph.kind == "function":
-            return {}
-        proto = graph.proto
-        return {each.name: _shown(each) for each in (*proto.value_info, *proto.output, *proto.input)}
 
     # -- constants
 
@@ -270,21 +265,11 @@ def _tensor_text(tensor: Tensor) -> str:
     type_ = f"{tensor.dtype}{shown_dims(tensor.shape)}"
     if tensor.size <= SMALL:
         return f"{type_} {show_array(tensor)}"
-    content = blake2b(digest_size=6)
-    for block in tensor.blocks():
-        content.update(block)
-    return f"{type_} {content.hexdigest()}"
+    return f"{type_} {digest(tensor)}"
 
 
 def _output(name: str, types: Mapping[str, tuple[str, str]]) -> Output:
     return Output((name,) if name else (), *types.get(name, ("", "")))
-
-
-def _shown(proto: Any) -> tuple[str, str]:
-    """The declared element type and dimensions of a value; "" for those that are not declared."""
-    port = declared(proto.name, proto.type)
-    dtype = "" if port.type == "?" else port.type
-    return dtype, "" if port.shape is None else shown_dims(port.shape)
 
 
 def _captured(owner: Item) -> list[Ref]:
@@ -301,29 +286,22 @@ def _captured(owner: Item) -> list[Ref]:
     return list(found.values())
 
 
-def declared(name: str, proto: Any) -> TensorPort:
-    """A value of a declared type."""
-    type_, shape = _type(proto)
-    return TensorPort(name, type_, shape)
-
-
-def _type(proto: Any) -> tuple[str, Shape]:
+def _type(proto: Any) -> tuple[str, str]:
+    """A declared element type and the dimensions as text, also of a type that cannot be converted; "" if not declared.
+    """
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         tensor = proto.tensor_type
-        shape: Shape = [_dim(dim) for dim in tensor.shape.dim] if tensor.HasField("shape") else None
-        return element_type(tensor.elem_type), shape
+        dims = [dim.dim_value if dim.HasField("dim_value") else dim.dim_param or "?" for dim in tensor.shape.dim]
+        dtype = element_type(tensor.elem_type) if tensor.elem_type else ""
+        return dtype, shown_dims(dims) if tensor.HasField("shape") else ""
     if kind in ("sequence_type", "optional_type"):
-        inner = TensorPort("", *_type(getattr(proto, kind).elem_type))
-        return f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})", None
+        inner = port_of("", *_type(getattr(proto, kind).elem_type))
+        return f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})", ""
     if kind == "map_type":
-        value = TensorPort("", *_type(proto.map_type.value_type))
-        return f"map({element_type(proto.map_type.key_type)}, {value})", None
-    return "?" if kind is None else f"{kind.removesuffix('_type')}()", None
-
-
-def _dim(dim: Any) -> int | str:
-    return dim.dim_value if dim.HasField("dim_value") else dim.dim_param or "?"
+        value = port_of("", *_type(proto.map_type.value_type))
+        return f"map({element_type(proto.map_type.key_type)}, {value})", ""
+    return "" if kind is None else f"{kind.removesuffix('_type')}()", ""
 
 
 def element_type(number: int) -> str:

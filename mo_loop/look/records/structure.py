@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from mo_loop.look.records.data import Data
@@ -300,6 +300,13 @@ def tensor_port(ref: Ref | None) -> TensorPort:
     return port_of(tensor_name(ref), known.dtype, known.shape)
 
 
+def result_port(end: OutputRecord) -> TensorPort:
+    """An output of a graph, with the type that is declared, else that of its tensor."""
+    if end.dtype or end.ref is None:
+        return port_of(end.name, end.dtype, end.shape)
+    return replace(tensor_port(end.ref), name=end.name)
+
+
 def split(shown: str) -> tuple[str, str]:
     """The element type and the dimensions of a type: `f32[2,N]` -> (f32, [2,N])."""
     head, bracket, rest = shown.partition("[")
@@ -308,13 +315,8 @@ def split(shown: str) -> tuple[str, str]:
 
 def port_of(name: str, dtype: str, shape: str) -> TensorPort:
     """A value of an element type and of dimensions in brackets, both as a Structure has them; "" is not known."""
-    return TensorPort(name, dtype or "?", _dims(shape) if shape else None)
-
-
-def _dims(shape: str) -> Shape:
-    """The dimensions in a text such as `[2,"N, M",4]`; None for an unknown rank."""
-    inner = shape[1:-1]
-    return None if inner == "..." else list(map(_dim, _DIM.findall(inner)))
+    dims = None if shape in ("", "[...]") else list(map(_dim, _DIM.findall(shape[1:-1])))
+    return TensorPort(name, dtype or "?", dims)
 
 
 def _dim(text: str) -> int | str:
