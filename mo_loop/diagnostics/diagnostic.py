@@ -35,7 +35,6 @@ LEVELS: tuple[Level, ...] = ("error", "warning", "note")
 """Worst first. An error stops the conversion. With a warning the model converts, but it may give other numbers than the
 ONNX model, fail when it is compiled or run, or depend on an assumption. A note is about costs and other facts."""
 
-
 SCHEMA, VERSION = "mo-loop check", 1
 """The name of the JSON schema, and its version."""
 

@@ -23,7 +23,7 @@ from mo_loop.look.differences.changes import ADDED, CHANGED, REMOVED, Change, pa
 from mo_loop.look.differences.comparing import ModelComparison, compare, require_scope
 from mo_loop.look.dump.step_files import PAGE
 from mo_loop.look.layer_map import LayerMap, layer_map_of
-from mo_loop.look.page.document import Document, is_page, page, step_record
+from mo_loop.look.page import Document, is_page, page, step_record
 from mo_loop.look.records.data import Contents
 from mo_loop.look.records.node_link import read_dump
 from mo_loop.look.records.node_records import GraphState

@@ -1,2 +1,2 @@
-"""Reports on a conversion: times, control flow, operations and weights (record), tensors in the IR (tensor_map), its
-options and the sizes of inputs that may change (conversion_info)."""
+"""Reports on a conversion: its times, operations, weights, and the places of tensors in the IR (record); its options
+and the sizes of inputs that may change (conversion_info)."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.look.page.document import Document, page
+from mo_loop.look.page import Document, page
 from tests.browser.browsing import Shown
 
 PLANTS = {

@@ -15,8 +15,8 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError
 from mo_loop.look.dump import Dumper, read_dump
-from mo_loop.look.page.document import delta
-from mo_loop.look.page.document import page as page_of
+from mo_loop.look.page import delta
+from mo_loop.look.page import page as page_of
 from mo_loop.look.records.node_link import node_link
 from mo_loop.look.records.opening import opened
 from mo_loop.text import parse, to_text

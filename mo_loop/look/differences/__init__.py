@@ -5,7 +5,7 @@
 
 ===============  =====================================================================================================
 `comparing`      `diff`: two structures (mo_loop/look/records) of one kind, and the result, also as text
-`pairing`        which item is which: by names and by `alignment`, which uses `keys` of equal structure
+`pairing`        which item is which: by names, and by `keys` of equal structure
 `changes`        what differs between paired items
 ===============  =====================================================================================================
 """

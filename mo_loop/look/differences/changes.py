@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mo_loop.look.differences.alignment import Pairs, bodies_of
+from mo_loop.look.differences.pairing import Pairs, bodies_of
 from mo_loop.look.records.data import changed
 from mo_loop.look.records.structure import Feed, Item, Output, OutputRecord, ScopeRecord, Structure, shown
 

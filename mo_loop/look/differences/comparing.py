@@ -16,9 +16,8 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from mo_loop.errors import UsageError
-from mo_loop.look.differences.alignment import Pairs
 from mo_loop.look.differences.changes import ADDED, ASPECTS, CHANGED, NAMES, REMOVED, Change, ChangeSide, changes_of
-from mo_loop.look.differences.pairing import pair
+from mo_loop.look.differences.pairing import Pairs, pair
 from mo_loop.look.records.opening import opened, require_same_kind
 from mo_loop.look.records.structure import Structure
 from mo_loop.support.garbage_collection import paused_collector

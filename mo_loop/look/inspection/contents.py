@@ -104,7 +104,7 @@ def _control(item: Item, format_: str) -> ControlFacts:
         for parameter in body.parameters:
             feed = parameter.feed
             if feed is not None and feed.kind == "merged":
-                inner = tensor_port(Ref(parameter, 0))
+                inner = parameter.port()
                 found.states.append(StateFacts(inner.name, _typed_as(tensor_port(feed.source), inner)))
             elif feed is not None and feed.kind == "sliced":
                 found.scan_inputs.append(_sliced(tensor_port(feed.source), feed.settings))
@@ -112,7 +112,7 @@ def _control(item: Item, format_: str) -> ControlFacts:
                 captures.add(tensor_name(feed.source))
     for place, drain in enumerate(item.drains):
         if drain.kind == "concatenated":
-            value = tensor_port(Ref(item, place)) if format_ == IR else _inner(item, drain)
+            value = item.port(place) if format_ == IR else _inner(item, drain)
             found.scan_outputs.append(_sliced(value, drain.settings))
     found.captures = sorted(captures)
     return found
@@ -169,18 +169,8 @@ def node_rows(
     result = "output" if structure.kind == ONNX else "Result"
     starts = [structure.main, *structure.functions.values()]
     for start in starts if scope is None else [each for each in structure.scopes() if each.text == scope]:
-        for each in start.all():
-            if depth is None or _levels(each, start) <= depth:
-                yield from _of_scope(each, result, operator)
-
-
-def _levels(scope: ScopeRecord, start: ScopeRecord) -> int:
-    """The number of bodies from `start` down to `scope`."""
-    count = 0
-    while scope is not start and scope.owner is not None:
-        scope = scope.owner.scope
-        count += 1
-    return count
+        for each in start.all(depth):
+            yield from _of_scope(each, result, operator)
 
 
 def _of_scope(scope: ScopeRecord, result: str, operator: str | None) -> Iterator[NodeRow]:
@@ -189,7 +179,7 @@ def _of_scope(scope: ScopeRecord, result: str, operator: str | None) -> Iterator
         if item.is_constant if operator is None else item.operator != operator:
             continue
         inputs = [tensor_name(ref) for ref in item.inputs]
-        outputs = [tensor_port(Ref(item, place)) for place in range(len(item.outputs))]
+        outputs = list(map(item.port, range(len(item.outputs))))
         yield NodeRow(path, item.name, item.operator, inputs, outputs)
     if operator in (None, result):
         for each in scope.results:

@@ -16,9 +16,8 @@ from mo_loop.ir.reader.variable_layers import VariableLayers, declared, shape_te
 from mo_loop.look.inspection.contents import controls, operators, scope_sizes
 from mo_loop.look.inspection.description import ExternalFile, Initial, Inspection, VariableFacts
 from mo_loop.look.records.data import Data
-from mo_loop.look.records.of_graph import flat
-from mo_loop.look.records.of_layers import number, shape_of, structure_of_layers
-from mo_loop.look.records.structure import IR, Item, Ref, result_port, tensor_port
+from mo_loop.look.records.of_graph import flat, number, shape_of, structure_of_layers
+from mo_loop.look.records.structure import IR, Item, result_port, tensor_port
 
 _LOOKED_AT = 1 << 22
 """The number of elements of a constant above which its values are not compared with each other."""
@@ -46,7 +45,7 @@ def inspect_ir(path: Path) -> Inspection:
         producer=metadata.get("Runtime_version") or metadata.get("MO_version") or "",
         opsets=dict(sorted(versions.items())),
         metadata=metadata,
-        inputs=[tensor_port(Ref(each, 0)) for each in structure.main.parameters],
+        inputs=[each.port() for each in structure.main.parameters],
         outputs=list(map(result_port, structure.main.results)),
         operators=operators(structure),
         scopes=scope_sizes(structure),

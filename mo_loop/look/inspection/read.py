@@ -20,7 +20,7 @@ from mo_loop.look.inspection.contents import controls, operators, scope_sizes
 from mo_loop.look.inspection.description import ExternalFile, Function, Inspection
 from mo_loop.look.records.of_onnx import structure_of_onnx, tensor_size
 from mo_loop.look.records.opening import kind_of
-from mo_loop.look.records.structure import IR, ONNX, Ref, result_port, tensor_name, tensor_port
+from mo_loop.look.records.structure import IR, ONNX, result_port
 from mo_loop.support.garbage_collection import paused_collector
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
@@ -81,14 +81,14 @@ def _inspection(model: OnnxModel) -> Inspection:
         producer=f"{proto.producer_name} {proto.producer_version}".strip(),
         opsets={domain or "ai.onnx": version for domain, version in model.opsets.items()},
         metadata={entry.key: entry.value for entry in proto.metadata_props},
-        inputs=[tensor_port(Ref(each, 0)) for each in structure.main.parameters],
+        inputs=[each.port() for each in structure.main.parameters],
         outputs=list(map(result_port, structure.main.results)),
         operators=operators(structure),
         scopes=scope_sizes(structure),
         control=[each for start in (structure.main, *structure.functions.values()) for each in controls(start, ONNX)],
         functions=[
             Function(
-                name, len(scope.nodes), calls[name], [tensor_name(Ref(each, 0)) for each in scope.parameters],
+                name, len(scope.nodes), calls[name], [each.port().name for each in scope.parameters],
                 [each.name for each in scope.results],
             )
             for name, scope in structure.functions.items()

@@ -149,7 +149,7 @@ class _Reader:
         self._with_control = _with_control(structure)
 
     def outline(self, scope: ScopeRecord, tag: str) -> Outline:
-        inputs = [tensor_port(Ref(each, 0)) for each in scope.parameters]
+        inputs = [each.port() for each in scope.parameters]
         outputs = list(map(result_port, scope.results))
         nodes, constants = len(scope.nodes), len(scope.constants)
         return Outline(scope.text, tag, nodes, constants, inputs, outputs, list(self._steps(scope)))
@@ -182,7 +182,7 @@ class _Reader:
         for body in item.bodies.values():
             for each in body.parameters:
                 if each.feed is not None and each.feed.kind == "iteration number":
-                    found.iteration = tensor_name(Ref(each, 0))
+                    found.iteration = each.port().name
         return found
 
 
@@ -208,7 +208,7 @@ def _inputs(item: Item) -> Iterator[Entry]:
         yield from (Entry("input", tensor_port(ref)) for ref in item.inputs if ref is not None)
     for tag, body in item.bodies.items():
         for parameter in body.parameters:
-            feed, inner = parameter.feed, tensor_name(Ref(parameter, 0))
+            feed, inner = parameter.feed, parameter.port().name
             if item.direct is None:
                 yield Entry("parameter", TensorPort(""), {tag: inner})
             elif feed is None or feed.kind in ("iteration number", "condition"):
@@ -228,9 +228,9 @@ def _outputs(item: Item) -> Iterator[Entry]:
     if item.direct is None:
         for tag, body in item.bodies.items():
             yield from (Entry("result", TensorPort(""), {tag: tensor_name(each.ref)}) for each in body.results)
-        yield from (Entry("output", tensor_port(Ref(item, place))) for place in range(len(item.outputs)))
+        yield from (Entry("output", item.port(place)) for place in range(len(item.outputs)))
         return
     for place, drain in enumerate(item.drains):
-        value = tensor_port(Ref(item, place)) if place < len(item.outputs) else TensorPort("")
+        value = item.port(place) if place < len(item.outputs) else TensorPort("")
         inner = {tag: tensor_name(ref) for tag, ref in drain.sources.items()}
         yield Entry(drain.kind, value, inner, None, slicing(drain.settings) if drain.kind == "concatenated" else {})

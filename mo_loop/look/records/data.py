@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -118,11 +118,8 @@ class DataChange:
     new: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        found = {
-            "size": self.size, "count": self.count, "largest": _number(self.largest),
-            "relative": _number(self.relative), "index": None if self.index is None else list(self.index),
-            "old": self.old, "new": self.new,
-        }  # fmt: skip
+        index = None if self.index is None else list(self.index)
+        found = asdict(self) | {"largest": _number(self.largest), "relative": _number(self.relative), "index": index}
         return {key: value for key, value in found.items() if value is not None and value != ""}
 
     def __str__(self) -> str:

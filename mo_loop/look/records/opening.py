@@ -44,7 +44,7 @@ def opened(
     name = graph.name or ("graph" if graph is source else "model")
     if widened:  # the caller keeps the graph
         graph = graph.clone()
-        widen(graph)
+        _widen(graph)
     return structure_of(graph, name)
 
 
@@ -72,7 +72,7 @@ def _of_file(
 
         graph, layers = read_with_ids(path)
         if widened:
-            widen(graph)
+            _widen(graph)
         structure = structure_of(graph, source)
         structure.layers = layers
         return structure
@@ -119,11 +119,9 @@ def _of_onnx(
         return structure_of_onnx(model, name, unread, weights=weights)
 
 
-PARAMETER = "compress_to_fp16"
-
-
-def widen(graph: Graph) -> None:
-    """Change the graph in place, and forget that its weights were compressed."""
+def _widen(graph: Graph) -> None:
+    """Convert(Constant f16), marked as decompression  ->  Constant f32, in all bodies of a graph, which is changed in
+    place. It forgets that its weights were compressed."""
     for scope in graph.scopes():
         for node in list(scope.of(Convert)):
             source = node.inputs[0]
@@ -139,4 +137,4 @@ def widen(graph: Graph) -> None:
                 scope.remove(source.node)
     parameters = graph.rt_info.get("conversion_parameters")
     if isinstance(parameters, dict):
-        graph.rt_info["conversion_parameters"] = {key: value for key, value in parameters.items() if key != PARAMETER}
+        graph.rt_info["conversion_parameters"] = {k: v for k, v in parameters.items() if k != "compress_to_fp16"}

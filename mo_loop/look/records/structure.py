@@ -23,6 +23,16 @@ from mo_loop.text.scanner import quoted, unquoted
 
 ONNX, IR, DUMP = "ONNX", "IR", "dump"
 
+_NUMBERED = re.compile(r"_\d+$")
+
+Shape = list[int | str] | None
+"""Numbers, names of symbols and "?"; None for an unknown rank."""
+
+_MARKS = re.compile('[],"[]')
+
+_DIM = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^",])+')
+"""A dimension in a shape: a quoted symbol can hold commas."""
+
 
 class Ref(NamedTuple):
     """An output of an item, by its number."""
@@ -137,12 +147,13 @@ class Item:
     def is_loop(self) -> bool:
         return self.operator == "Loop" and self.direct is not None
 
+    def port(self, place: int = 0) -> TensorPort:
+        """An output with its type."""
+        return tensor_port(Ref(self, place))
+
     def input(self, place: int) -> Ref | None:
         """None for an absent input."""
         return self.inputs[place] if place < len(self.inputs) else None
-
-
-_NUMBERED = re.compile(r"_\d+$")
 
 
 @dataclass(eq=False, slots=True)
@@ -194,13 +205,14 @@ class ScopeRecord:
         yield from self.items
         yield from self.results
 
-    def all(self) -> Iterator[ScopeRecord]:
-        """This scope and all below, outer before inner."""
-        stack = [self]
+    def all(self, depth: int | None = None) -> Iterator[ScopeRecord]:
+        """This scope and all below, outer before inner; down to `depth` levels of bodies."""
+        stack = [(self, 0)]
         while stack:
-            scope = stack.pop()
+            scope, level = stack.pop()
             yield scope
-            stack += reversed([body for item in scope.items for body in item.bodies.values()])
+            if depth is None or level < depth:
+                stack += reversed([(body, level + 1) for item in scope.items for body in item.bodies.values()])
 
 
 @dataclass(slots=True)
@@ -248,13 +260,7 @@ def in_order(items: list[Item]) -> list[Item]:
     return order
 
 
-Shape = list[int | str] | None
-"""Numbers, names of symbols and "?"; None for an unknown rank."""
-
-_MARKS = re.compile('[],"[]')
-
-_DIM = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^",])+')
-"""A dimension in a shape: a quoted symbol can hold commas."""
+# -- values as names, types and shapes
 
 
 @dataclass
