@@ -104,7 +104,7 @@ class Explanation:
 
 
 class DecisionListener(Protocol):
-    """Receives the decisions of all passes, with the nodes themselves (mo_loop/look/dump/decisions.py)."""
+    """Receives the decisions of all passes, with the nodes themselves (mo_loop/look/dump/dumper.py)."""
 
     def wants(self, each: Any) -> bool:
         """Whether `each` determines why its pattern does not match a node; called for each node."""

@@ -122,7 +122,7 @@ def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> I
 
 
 def _formatted(form: str, reports: list[CheckReport]) -> str:
-    from mo_loop.diagnostics.formats import as_json, as_markdown, as_text
+    from mo_loop.diagnostics.diagnostic import as_json, as_markdown, as_text
 
     if form == "json":
         return json.dumps(as_json(reports), indent=1, ensure_ascii=False, default=str)

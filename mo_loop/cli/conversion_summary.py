@@ -38,7 +38,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.cli.output import painted
-from mo_loop.report.size_texts import size_rows
+from mo_loop.report.conversion_info import size_rows
 from mo_loop.support.printable import printable, sized
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def summary(
     record: Record, model: Model, source: str, target: str, sizes: tuple[int, int], compressed: bool, seconds: float
 ) -> dict[str, Any]:
     """The object above without the warnings; `sizes` are the bytes of the .xml and the .bin."""
-    from mo_loop.report.statistics import graph_statistics, onnx_statistics, outcomes
+    from mo_loop.report.record import graph_statistics, onnx_statistics, outcomes
 
     assert record.model is not None and record.graph is not None
     before, after = onnx_statistics(record.model), graph_statistics(record.graph)

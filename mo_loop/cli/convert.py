@@ -189,6 +189,6 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
 
 def _save_mapping(file: str, model: str, record: Record) -> None:
     from mo_loop.batching.places import write_content
-    from mo_loop.report.tensor_map import mapping
+    from mo_loop.report.record import mapping
 
     write_content(place_of(file), json.dumps({**mapping(record), "model": model}, indent=1) + "\n")

@@ -141,8 +141,7 @@ def _lines(heard: Sequence[Warning | str]) -> Iterator[str]:
     if not found:
         yield from map(str, heard)
         return
-    from mo_loop.diagnostics.diagnostic import grouped, of_warnings
-    from mo_loop.diagnostics.formats import places_text
+    from mo_loop.diagnostics.diagnostic import grouped, of_warnings, places_text
 
     groups = {each.first.code: each for each in grouped(of_warnings(found))}
     for each in heard:

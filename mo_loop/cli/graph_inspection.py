@@ -9,8 +9,8 @@ from dataclasses import replace
 from mo_loop.cli.graph_tree import tree
 from mo_loop.cli.node_table import node_table
 from mo_loop.cli.output import stdout_encoding, terminal_width
+from mo_loop.look.inspection.contents import SCHEMA, VERSION, node_rows
 from mo_loop.look.inspection.description import unknown
-from mo_loop.look.inspection.node_rows import SCHEMA, VERSION, node_rows
 from mo_loop.look.inspection.skeleton import ControlNode, FunctionCall, Outline, Run, Skeleton, skeleton
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import Structure

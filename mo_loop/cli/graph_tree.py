@@ -16,7 +16,7 @@ from textwrap import wrap
 
 from mo_loop.cli.output import painted
 from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Outline, Run, Skeleton
-from mo_loop.look.records.tensor_ports import TensorPort
+from mo_loop.look.records.structure import TensorPort
 from mo_loop.support.printable import counted, printable_record, shortened
 
 ENTRIES = 8

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from mo_loop.cli.output import painted
-from mo_loop.look.inspection.node_rows import NodeRow
-from mo_loop.look.records.tensor_ports import TensorPort
+from mo_loop.look.inspection.contents import NodeRow
+from mo_loop.look.records.structure import TensorPort
 from mo_loop.support.printable import printable
 from mo_loop.text.scanner import quoted
 

@@ -69,7 +69,7 @@ class Progress:
         text = f"{'starting' if phase is None else phase.name} {seconds:.0f} s"
         if phase is None or phase.name != "writing" or phase.graph is None or phase.subject is None:
             return text
-        from mo_loop.report.statistics import graph_statistics
+        from mo_loop.report.record import graph_statistics
 
         self._total = self._total or graph_statistics(phase.graph).bytes
         written = phase.subject.size

@@ -72,7 +72,7 @@ def command(
     The exit code is 0 also if the models differ.
     """
     with reported(debug), limited(Limits.parse(limit)):
-        from mo_loop.look.page.html import is_page
+        from mo_loop.look.page import is_page
         from mo_loop.look.viewing import view
 
         _require_fitting(model, other, output, opens, ignored, tolerance)

@@ -67,7 +67,7 @@ def verified(model: Any, settings: VerifyOptions) -> Report:
     if settings.python is not None:
         require_interpreter(settings.python)
     if settings.dump is not None:  # it is written at the end; an error is reported now
-        from mo_loop.look.dump.run_folder import RunFolder
+        from mo_loop.look.dump.step_files import RunFolder
 
         RunFolder(settings.dump).begin()
     with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:

@@ -1,23 +1,47 @@
-"""Diagnostic: an error, a warning or a note about a model. CheckReport: all diagnostics of one model."""
+"""Diagnostic: an error, a warning or a note about a model. CheckReport: all diagnostics of one model. Reports of
+several models as text, JSON and Markdown; sarif.py writes SARIF.
+
+The JSON is one object:
+
+    schema      "mo-loop check"
+    version     1; increased when a field changes its meaning or is removed, not when one is added
+    tool        {"name", "version"}
+    exit_code   that of the command
+    counts      {"error", "warning", "note"}: diagnostics in all models
+    models      one object each: file, checked, error (null, or {code, message, why, help}: why it was not checked),
+                counts, findings: [{code, level, message, why, help, place: {path, scope, node, operator}}],
+                sizes: input -> what its sizes may be ("?,3,?,?"), as the pass WriteSizes describes it
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 from mo_loop.diagnostics.codes import CODES
 from mo_loop.errors import ConversionWarning, MoLoopError
 from mo_loop.graph.origin import Origin
+from mo_loop.report.conversion_info import size_rows
+from mo_loop.support.printable import printable
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
+from mo_loop.version import __version__
 
 Level = Literal["error", "warning", "note"]
 
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
 """Worst first. An error stops the conversion. With a warning the model converts, but it may give other numbers than the
 ONNX model, fail when it is compiled or run, or depend on an assumption. A note is about costs and other facts."""
+
+SCHEMA, VERSION = "mo-loop check", 1
+"""The name of the JSON schema, and its version."""
+
+COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+
+SHOWN = 5
+"""The number of places of a group that are listed."""
 
 
 @dataclass(frozen=True)
@@ -117,19 +141,13 @@ class CheckReport(ShownResult):
 
     def text(self, style: Style = PLAIN) -> str:
         """The text that `mo-loop check` prints."""
-        from mo_loop.diagnostics.formats import as_text
-
         return as_text([self], style)
 
     def to_dict(self) -> dict[str, Any]:
         """The part of `mo-loop check --format json` for one model."""
-        from mo_loop.diagnostics.formats import as_json
-
         return as_json([self])
 
     def _brief(self) -> str:
-        from mo_loop.diagnostics.formats import counted
-
         return f"{self.file}: {counted(self)}"
 
     def __bool__(self) -> bool:
@@ -182,3 +200,106 @@ def grouped(diagnostics: Iterable[Diagnostic]) -> list[Group]:
         )
         for same in found.values()
     ]  # fmt: skip
+
+
+# -- reports
+
+
+def as_json(reports: Sequence[CheckReport]) -> dict[str, Any]:
+    """All reports as plain data."""
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "tool": {"name": "mo-loop", "version": __version__},
+        "exit_code": exit_code(reports),
+        "counts": {level: sum(each.counts[level] for each in reports) for level in LEVELS},
+        "models": [_model(each) for each in reports],
+    }
+
+
+def _model(report: CheckReport) -> dict[str, Any]:
+    error = report.refused
+    return {
+        "file": report.file,
+        "checked": error is None,
+        "error": None if error is None else {
+            "code": error.code, "message": error.message, "why": error.why, "help": error.hint,
+        },
+        "counts": dict(report.counts),
+        "findings": [
+            {"code": each.code, "level": each.level, "message": each.message, "why": each.why, "help": each.help,
+             "place": asdict(each.place)}
+            for each in report.shown
+        ],
+        "sizes": dict(report.sizes),
+    }  # fmt: skip
+
+
+def counted(report: CheckReport) -> str:
+    """`2 errors, 1 note`, or "nothing found"."""
+    if report.refused is not None:
+        return "not checked"
+    words = [f"{count} {level}{'s' * (count != 1)}" for level, count in report.counts.items() if count]
+    return ", ".join(words) or "nothing found"
+
+
+def places_text(places: Iterable[Any]) -> str:
+    """The first few places, and the number of the others."""
+    texts = [str(each) for each in places]
+    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more
+
+
+def as_text(reports: Sequence[CheckReport], style: Style) -> str:
+    """Each diagnostic with its place, reason and help; of several models the number of bad ones."""
+    return "\n".join(_text(reports, style))
+
+
+def _text(reports: Sequence[CheckReport], style: Style) -> Iterator[str]:
+    for report in reports:
+        yield f"{style.paint(report.file, bold=True)}: {counted(report)}"
+        yield from (f"  sizes: {printable(row)}" for row in size_rows(report.sizes))
+        for group in grouped(report.shown):
+            yield from _lines(group, style)
+    if len(reports) > 1:
+        bad = sum(report.exit_code != 0 for report in reports)
+        yield f"{len(reports)} models, {bad} with errors or warnings"
+
+
+def _lines(group: Group, style: Style) -> Iterator[str]:
+    first = group.first
+    level = style.paint(first.level, fg=COLOURS[first.level], bold=True)
+    yield f"  {level} {first.code}: {printable(group.message)}"
+    for name, text in (("where", places_text(group.places)), ("why", first.why), ("help", first.help)):
+        if text:
+            yield f"    {name + ':':6} {printable(text)}"
+
+
+def as_markdown(reports: Iterable[CheckReport]) -> str:
+    """A section for each model, a table of its diagnostics in it."""
+    lines = ["# Models checked by mo-loop", ""]
+    for report in reports:
+        lines += [f"## {_escaped(report.file)}", "", f"{counted(report)[:1].upper()}{counted(report)[1:]}.", ""]
+        if report.refused is not None:
+            lines += [f"{report.refused.code}: {_escaped(report.refused.message)}", ""]
+        if rows := size_rows(report.sizes):
+            lines += [f"Sizes: {_escaped('; '.join(rows))}.", ""]
+        if report.shown:
+            lines += ["| level | code | what | where | why and what to do |", "|---|---|---|---|---|"]
+            lines += [f"| {' | '.join(_row(each))} |" for each in grouped(report.shown)]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _row(group: Group) -> list[str]:
+    first = group.first
+    advice = "; ".join(each for each in (first.why, first.help) if each)
+    cells = [first.level, first.code, group.message, places_text(group.places), advice]
+    return [_escaped(each) for each in cells]
+
+
+def _escaped(text: str) -> str:
+    """Text with the special characters of Markdown escaped."""
+    for mark in "\\`*_<|[":
+        text = text.replace(mark, "&lt;" if mark == "<" else f"\\{mark}")
+    return " ".join(text.split())

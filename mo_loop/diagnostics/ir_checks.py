@@ -1,4 +1,4 @@
-"""Checks of the converted graph: warnings about other numbers, notes about costs."""
+"""Checks of the converted graph: warnings about other numbers, notes about costs and about states."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from mo_loop import ops
 from mo_loop.diagnostics.diagnostic import Diagnostic
-from mo_loop.diagnostics.state_checks import state_diagnostics
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import now
+from mo_loop.graph.dimension import Dim, Dimension, now
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
 from mo_loop.ops.arithmetic import Binary, Negative, Power
@@ -19,12 +19,16 @@ from mo_loop.ops.base import Constant, Parameter, SameElements
 from mo_loop.ops.casting import Convert
 from mo_loop.ops.control import If, Iteration, Loop
 from mo_loop.ops.filling import Broadcast
-from mo_loop.ops.port_map import Merged
+from mo_loop.ops.port_map import Concatenated, Merged, Sliced
 from mo_loop.ops.quantization import quantised_constant
 from mo_loop.ops.random import RandomUniform
+from mo_loop.ops.recurrent import Sequence
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.low_precision.saturation import integer_layers, rounded_products, rounding_text
 from mo_loop.transforms.manager import Phase, Step
+from mo_loop.transforms.states.pairing import find_pairs
+from mo_loop.transforms.states.port_names import is_next
+from mo_loop.transforms.states.step_axes import mixing_along
 
 N = TypeVar("N", bound=Node)
 
@@ -34,11 +38,11 @@ DEEP = 16
 _LOOKED_AT = 1 << 20
 """The number of elements of an integer constant above which its values are not checked."""
 
+_SHOWN = 3
+"""The number of pairs that a message names."""
+
 _SATURATING = frozenset(("Slice", "StridedSlice", "Minimum", "Maximum", "Clamp"))
 """Operations whose result is the same if a constant above 32 bits becomes the limit of 32 bits."""
-
-_CHANGING = frozenset(("SequenceInsert", "SequenceErase"))
-"""ONNX operators that change a list."""
 
 _LOSES_NAN = frozenset(
     (
@@ -49,10 +53,8 @@ _LOSES_NAN = frozenset(
 
 _RANDOM = frozenset(("RandomUniform", "Multinomial"))
 
-
 EXPLAINED = ("PackSequences",)
 """The passes whose explanations are read."""
-
 
 BEFORE_LOOPS = ("FuseRecurrentCells", "LowLatency2", "MakeStateful")
 """The passes after which the loops of the model have their last form."""
@@ -107,8 +109,9 @@ def _ordered(graph: Graph) -> Iterator[Node]:
 
 def _doubles(graph: Graph) -> Iterator[Diagnostic]:
     nodes = [
-        node for node in _ordered(graph) if not isinstance(node, Constant) and any(map(_is_double, node.outputs))
-    ]
+        node for node in _ordered(graph) if not isinstance(node, Constant)
+        and any(isinstance(each.type, TensorType) and each.type.dtype is f64 for each in node.outputs)
+    ]  # fmt: skip
     if nodes:
         inputs = sum(isinstance(node, Parameter) and node.graph is graph for node in nodes)
         others = len(nodes) - inputs
@@ -116,10 +119,6 @@ def _doubles(graph: Graph) -> Iterator[Diagnostic]:
             f"{n} {what}{'s' * (n != 1)}" for n, what in ((inputs, "input"), (others, "operation")) if n
         )
         yield Diagnostic.of_code("ML501", f"{text} of f64: computed in f32", nodes[0].origin)
-
-
-def _is_double(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.dtype is f64
 
 
 def _wide_integers(graph: Graph) -> Iterator[Diagnostic]:
@@ -130,32 +129,30 @@ def _wide_integers(graph: Graph) -> Iterator[Diagnostic]:
         low, high = (int(pick(node.array)) for pick in (np.min, np.max))
         if low >= -(2**31) and high < 2**31:
             continue
-        readers = [use.node for use in node.output.uses if not _saturates(use.node, use.port)]
+        readers = [
+            use.node for use in node.output.uses
+            if kind_of(use.node) not in _SATURATING and not (isinstance(use.node, Loop) and use.port == 0)
+        ]  # fmt: skip
         if readers:
             worst = high if high >= 2**31 else low
             yield Diagnostic.of_code("ML502", f"the constant {worst} exceeds 32 bits", readers[0].origin)
 
 
-def _saturates(node: Node, port: int) -> bool:
-    return kind_of(node) in _SATURATING or (isinstance(node, Loop) and port == 0)
-
-
 def _saturating(graph: Graph) -> Iterator[Diagnostic]:
     for each in integer_layers(graph):
-        if each.saturates:
-            other = "other activations" if each.weights is None else f"weights of 8 bits up to {_largest(each.weights)}"
-            text = f"{other} are multiplied by activations of 8 bits"
-            yield Diagnostic.of_code("ML508", text, each.node.origin)
+        if not each.saturates:
+            continue
+        other = "other activations"
+        if each.weights is not None:
+            other = f"weights of 8 bits up to {np.abs(each.weights.array.astype(np.int64)).max(initial=0)}"
+        text = f"{other} are multiplied by activations of 8 bits"
+        yield Diagnostic.of_code("ML508", text, each.node.origin)
 
 
 def _rounded(graph: Graph) -> Iterator[Diagnostic]:
     products = rounded_products(graph)
     if products:
         yield Diagnostic.of_code("ML500", rounding_text(len(products)), products[0].origin)
-
-
-def _largest(weights: Constant) -> int:
-    return int(np.abs(weights.array.astype(np.int64)).max(initial=0))
 
 
 def _expanded_weights(graph: Graph) -> Iterator[Diagnostic]:
@@ -195,12 +192,9 @@ def _is_truncated(node: Power) -> bool:
         and use is not None
         and isinstance(base.node, Convert)
         and _is_integer(base.node.inputs[0])
-        and _is_integer(_output(use.node))
+        and isinstance(use.node, Convert)
+        and _is_integer(use.node.output)
     )
-
-
-def _output(node: Node) -> Value | None:
-    return node.outputs[0] if isinstance(node, Convert) else None
 
 
 def _is_integer(value: Value | None) -> bool:
@@ -300,10 +294,105 @@ def clipped(graph: Graph) -> Iterator[Diagnostic]:
 
 def _packed(seen: Seen) -> Iterator[Diagnostic]:
     for origin in dict.fromkeys(seen.packed):
-        if origin.operator in _CHANGING:
+        if origin.operator in ("SequenceInsert", "SequenceErase"):  # these change a list
             yield Diagnostic.of_code("ML522", "a list that is stored as packed data is changed", origin)
 
 
 def kind_of(node: Node) -> str:
     """The type of an operation as the IR spells it."""
     return str(getattr(node, "type", type(node).__name__))
+
+
+# -- states: variables which the runtime keeps between inferences, from which a model would gain
+
+
+def state_diagnostics(graph: Graph) -> Iterator[Diagnostic]:
+    """All notes about the graph and the branches in it. A model that was converted with states has nothing left to
+    say."""
+    yield from _carried(graph)
+    yield from _stepped(graph, graph)
+
+
+def _carried(graph: Graph) -> Iterator[Diagnostic]:
+    """One note for all inputs that the caller fills with outputs.
+
+    The result of a loop is of the type of its initial value in models that are not called in turn, too: a pair counts
+    if it grows, or if its names show that the caller carries it.
+    """
+    found = find_pairs(graph).found
+    pairs = [each for each in found if each.growing is not None or is_next(each.input, each.output)]
+    if not pairs or len(pairs) == len(graph.parameters):  # a model whose every input is a state computes nothing new
+        return
+    names = [f"{each.input} -> {each.output}" for each in pairs]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    many = "1 input and output is a state" if len(pairs) == 1 else f"{len(pairs)} inputs and outputs are states"
+    origin = next((parameter.origin for parameter in graph.parameters if parameter.name == pairs[0].input), None)
+    yield Diagnostic.of_code("ML550", f"{many} that the caller carries ({', '.join(names[:_SHOWN])}{more})", origin)
+
+
+def _stepped(graph: Graph, model: Graph) -> Iterator[Diagnostic]:
+    """A note for each loop and recurrent operation that goes forward through a sequence of the model's inputs."""
+    for node in graph.ordered():
+        if isinstance(node, If):
+            condition = node.operands[0].type.integers
+            runs = node.bodies if condition is None else node.bodies[:1] if condition[0] else node.bodies[1:]
+            for body in runs:
+                yield from _stepped(body, model)
+        for value, axis in _sequences(node):
+            name = _input_of(model, value, axis)
+            if name:
+                text = f"it steps through a sequence of the input {name!r}"
+                yield Diagnostic.of_code("ML551", text, node.origin)
+                break
+
+
+def _sequences(node: Node) -> Iterator[tuple[Value, int]]:
+    """The values that a node steps through from the beginning to the end, and their axes; none if it has no state."""
+    if isinstance(node, Sequence):
+        x = node.inputs[0]
+        if node.direction == "forward" and x is not None:
+            yield x, 1
+    if not isinstance(node, Iteration) or not any(isinstance(each, Merged) for each in node.input_map):
+        return
+    slices = [each for each in (*node.input_map, *node.output_map) if isinstance(each, Sliced | Concatenated)]
+    if any(each.stride < 0 for each in slices):
+        return
+    for entry, value in zip(node.input_map, node.inputs[node.first_data_port :], strict=True):
+        if isinstance(entry, Sliced) and value is not None:
+            yield value, entry.axis
+
+
+def _input_of(graph: Graph, value: Value, axis: int) -> str:
+    """The input of the model that has the dimension `axis` of a value; empty if none has, or if it is 1.
+
+    Empty as well if something else in the model needs several steps of the sequence: LowLatency2 refuses it.
+    """
+    shape = value.shape
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return ""
+    dim: Dimension = shape[axis]
+    length = now(dim)
+    if length is not None:
+        source = _maker(value)
+        is_longer = length > 1 and isinstance(source, Parameter) and length in map(now, source.output.shape or ())
+        return source.name if is_longer else ""
+    assert isinstance(dim, Dim)
+    if any(True for _ in mixing_along(graph, frozenset(dim.symbols()))):
+        return ""
+    for parameter in graph.parameters:
+        own = [each for each in parameter.output.shape or () if isinstance(each, Dim)]
+        if any(symbol in each.symbols() for symbol in dim.symbols() for each in own):
+            return parameter.name
+    return ""
+
+
+def _maker(value: Value) -> Node:
+    """The node that makes the elements of a value, outside of the branches that the value is in."""
+    while True:
+        node, owner = value.node, value.graph.owner
+        if isinstance(node, ops.SameElements | ops.Transpose | ops.Convert) and node.inputs[0] is not None:
+            value = node.inputs[0]
+        elif isinstance(node, Parameter) and isinstance(owner, If) and (outer := owner.outer(node)) is not None:
+            value = outer
+        else:
+            return node

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mo_loop.diagnostics.codes import CODES, Code
-from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, NodePlace, exit_code
+from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, exit_code
 from mo_loop.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -76,7 +76,10 @@ def _rule(code: str) -> dict[str, Any]:
 def _result(diagnostic: Diagnostic, rules: dict[str, int], uri: str, artifact: int) -> dict[str, Any]:
     location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": uri, "index": artifact}}}
     if diagnostic.place.path:
-        location["logicalLocations"] = _logical(diagnostic.place)
+        place, kind = diagnostic.place, "element" if diagnostic.place.node else "namespace"
+        location["logicalLocations"] = [
+            {"name": place.node or place.path, "fullyQualifiedName": place.path, "kind": kind}
+        ]
     parts = (
         diagnostic.message,
         f"Why: {diagnostic.why}" if diagnostic.why else "",
@@ -91,12 +94,6 @@ def _result(diagnostic: Diagnostic, rules: dict[str, int], uri: str, artifact: i
         "partialFingerprints": {"placeAndMessage/v1": _fingerprint(diagnostic, uri)},
         "properties": {"operator": diagnostic.place.operator, "scope": diagnostic.place.scope},
     }
-
-
-def _logical(place: NodePlace) -> list[dict[str, Any]]:
-    """The node, in its scope if that is a body."""
-    name = place.node or place.path
-    return [{"name": name, "fullyQualifiedName": place.path, "kind": "element" if place.node else "namespace"}]
 
 
 def _fingerprint(diagnostic: Diagnostic, uri: str) -> str:

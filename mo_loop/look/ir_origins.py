@@ -40,20 +40,16 @@ def assign_origins(
     `options` are those of its conversion, if they are known better than from its rt_info; `observers` see the
     conversion that is made for the comparison, for example a History; `allowed` are more folders of external data.
     """
+    recorded = graph.rt_info.get("conversion_parameters", {})
+    is_compressed = isinstance(recorded, Mapping) and str(recorded.get("compress_to_fp16")) == "True"
     for each in (options, recorded_options(graph.rt_info), ConvertOptions()):
         again = None if each is None else _converted(model, replace(each, allow_external=allowed), observers)
-        if again is not None and _is_compressed(graph.rt_info):
+        if again is not None and is_compressed:  # the weights were stored as f16 when the IR was written
             CompressFloatConstants().run(again)
             again.validate()
         if again is not None and _by_layers(again, graph):
             break
     _by_names(graph, main_graph(load(model)))
-
-
-def _is_compressed(info: Mapping[str, Any]) -> bool:
-    """Whether the weights were stored as f16 when the IR was written."""
-    recorded = info.get("conversion_parameters", {})
-    return isinstance(recorded, Mapping) and str(recorded.get("compress_to_fp16")) == "True"
 
 
 def recorded_options(info: Mapping[str, Any]) -> ConvertOptions | None:

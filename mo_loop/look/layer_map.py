@@ -48,7 +48,8 @@ class LayerMap(ShownResult):
     def lines(self, style: Style = PLAIN, *, complete: bool = False) -> Iterator[str]:
         """The lines of the text: nodes with their layers, by scope, then the layers without a node."""
         nodes, layers = self._computing(self.model), self._computing(self.ir)
-        lost, made = [item for item in nodes if not self.layers.get(item)], self._without_node(layers)
+        lost = [item for item in nodes if not self.layers.get(item)]
+        made = [item for item in layers if not self.nodes.get(item)]
         title = style.paint(f"{self.model.source} -> {self.ir.source}", bold=True)
         yield f"{title}: {counted(len(nodes), 'node')}, {counted(len(layers), 'layer')}"
         yield f"{counted(len(lost), 'node')} without a layer, {counted(len(made), 'layer')} without a node"
@@ -96,9 +97,6 @@ class LayerMap(ShownResult):
         inside = f"{self.scope}/" if self.scope is not None else ""
         scopes = (scope for scope in side.scopes() if f"{scope.text}/".startswith(inside))
         return [item for scope in scopes for item in scope.nodes]
-
-    def _without_node(self, layers: Sequence[Item]) -> list[Item]:
-        return [item for item in layers if not self.nodes.get(item)]
 
     def _brief(self) -> str:
         return " ".join(self.text().split("\n", 1)[0].split())

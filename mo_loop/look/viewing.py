@@ -3,28 +3,33 @@
     view("model.onnx").save("model.html")
     view("old.xml", "new.xml", ignore="names").save("difference.html")
     view("model.onnx", "model.xml").save("layers.html")
+
+The page of two models has two states. Those of a difference share one id for nodes that correspond: the delta of the
+only step leads from the first model to the second, with all that differs; the details of the step have only the nodes
+whose change counts. Those of a model and its IR have ids of their own, and pairs of a node and its layers.
 """
 
 from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
 from mo_loop.errors import FileError, UsageError
+from mo_loop.look.differences.changes import ADDED, CHANGED, REMOVED, Change, partners
 from mo_loop.look.differences.comparing import ModelComparison, compare, require_scope
-from mo_loop.look.dump.run_folder import PAGE
-from mo_loop.look.layer_map import layer_map_of
-from mo_loop.look.page.document import Document
-from mo_loop.look.page.html import is_page, page
-from mo_loop.look.page.of_comparison import diff_document
-from mo_loop.look.page.of_layer_map import layers_document
-from mo_loop.look.records.constant_records import Contents
+from mo_loop.look.dump.step_files import PAGE
+from mo_loop.look.layer_map import LayerMap, layer_map_of
+from mo_loop.look.page import Document, is_page, page, step_record
+from mo_loop.look.records.data import Contents
+from mo_loop.look.records.node_link import read_dump
+from mo_loop.look.records.node_records import GraphState
 from mo_loop.look.records.of_structure import body_of, described, facts, written
 from mo_loop.look.records.opening import opened
-from mo_loop.look.records.reading import read_dump
+from mo_loop.look.records.port_entries import renamed
 from mo_loop.look.records.structure import IR, ONNX, Structure
 from mo_loop.support.files import write_whole
 from mo_loop.support.garbage_collection import paused_collector
@@ -97,7 +102,9 @@ def view(
                     "scope, ignore and tolerance are for two models of one kind",
                     hint="leave them out for a model and its IR",
                 )
-            document = _of_layers(models, (model, other), allow_external)
+            pairs = zip(models, (model, other), strict=True)
+            (onnx, source), (ir, _) = sorted(pairs, key=lambda each: each[0].kind != ONNX)  # they come in any order
+            document = _of_layers(layer_map_of(onnx, ir, source, allow_external))
         else:
             document = _of_both(compare(*models, ignore=ignore, scope=scope, tolerance=tolerance), scope)
         return Page(page(document.as_json()))
@@ -125,34 +132,22 @@ def _of_folder(folder: Path, other: Any, scope: str | None) -> Page:
     document.begin(before)
     for index, each in enumerate(dump.steps[1:], 1):
         after = dump.state(index)
-        step = {
-            "name": each.name, "place": each.place, "seconds": 0, "matches": 0, "matchers": [],
-            "nodes": [len(before.nodes), len(after.nodes)], "file": each.file.stem,
-        }  # fmt: skip
-        document.step(step, after)
+        document.step(step_record(each.name, each.place, _sizes(before, after), file=each.file.stem), after)
         before = after
     return Page(page(document.as_json()))
 
 
-def _of_both(found: ModelComparison, scope: str | None) -> Document:
-    contents = Contents()
-    old, new = described(found.old, contents), described(found.new, contents)
-    return diff_document(found, old, new, f"{_name(found.old)} -> {_name(found.new)}", scope)
-
-
-def _of_layers(models: list[Structure], sources: tuple[Any, Any], allowed: Sequence[str]) -> Document:
-    """An ONNX model and its IR, in either order."""
-    (onnx, source), (ir, _) = sorted(zip(models, sources, strict=True), key=lambda each: each[0].kind != ONNX)
-    found, contents = layer_map_of(onnx, ir, source, allowed), Contents()
-    return layers_document(found, described(onnx, contents), described(ir, contents), f"{_name(onnx)} -> {_name(ir)}")
+def _sizes(*states: GraphState) -> tuple[int, int]:
+    """The numbers of nodes before and after a step."""
+    before, after = states
+    return len(before.nodes), len(after.nodes)
 
 
 def _of_one(structure: Structure, scope: str | None, unread: list[FileError]) -> Document:
-    model = described(structure, Contents())
-    state = model.state
+    state = described(structure, Contents())
     if scope is not None:
         require_scope(scope, structure)
-        state = body_of(state, {each.text: name for each, name in model.scopes.items()}[scope])
+        state = body_of(state, {each.text: each.id for each in structure.scopes()}[scope])
     document = Document(_name(structure), "graph")
     document.facts = facts(structure)
     if unread:
@@ -160,9 +155,131 @@ def _of_one(structure: Structure, scope: str | None, unread: list[FileError]) ->
         document.notes.append(f"{count} no content here: {unread[0].message}")
     document.begin(state)
     if structure.layers:
-        document.written = written(model, state)
+        document.written = written(structure, state)
     return document
 
 
 def _name(structure: Structure) -> str:
     return PurePath(structure.source).name or structure.source
+
+
+# -- the difference of two models
+
+
+def _of_both(found: ModelComparison, scope: str | None) -> Document:
+    """The document of two models. With `scope` that of one body, which must be in both."""
+    contents = Contents()
+    before, new = described(found.old, contents), described(found.new, contents)
+    ids = _common_ids(found, before, new)
+    names = {right.id: left.id for left, right in found.pairs.scopes}
+    after = _renumbered(new, before, ids, names)
+    details: dict[int, list[str]] = {}  # a node that was added or removed has none
+    for change in found.changes:
+        if change.kind == CHANGED and change.subject is not None:
+            details.setdefault(ids[change.subject.id], []).extend(map(str, change.details))
+    if scope is not None:
+        name = _paired_scope(found, scope)
+        before, after = body_of(before, name), body_of(after, name)
+        details = {number: texts for number, texts in details.items() if number in before.nodes | after.nodes}
+    document = Document(f"{_name(found.old)} -> {_name(found.new)}", "diff")
+    document.facts = _differing(facts(found.old), facts(found.new))
+    document.notes = [note for change in found.changes for note in _notes(change)]
+    counts = Counter(change.kind for change in found.changes)
+    document.begin(before)
+    step = step_record(
+        "diff", 1, _sizes(before, after), matchers=[(kind, counts[kind]) for kind in (ADDED, REMOVED, CHANGED)],
+        matches=len(found.changes), doc=f"{found.old.source} -> {found.new.source}", details=details,
+    )  # fmt: skip
+    document.step(step, after)
+    return document
+
+
+def _paired_scope(found: ModelComparison, scope: str) -> str:
+    for left, right in found.pairs.scopes:
+        if scope in (left.text, right.text):
+            return left.id
+    raise UsageError(
+        f"only one of the models has the scope {scope!r}", hint="mo-loop view MODEL --scope shows that of one model"
+    )
+
+
+def _common_ids(found: ModelComparison, old: GraphState, new: GraphState) -> dict[int, int]:
+    """Id in the second model -> id of the node that corresponds in the first, or a new one."""
+    ids = {right.id: left.id for left, right in found.pairs.items}
+    for left, right in found.pairs.scopes:
+        for each, place in zip(left.results, partners(left.results, right.results), strict=True):
+            if place is not None:
+                ids[right.results[place].id] = each.id
+    start, others = max(old.nodes, default=-1) + 1, (number for number in new.nodes if number not in ids)
+    return ids | {number: place for place, number in enumerate(list(others), start)}
+
+
+def _renumbered(
+    state: GraphState, old: GraphState, ids: Mapping[int, int], names: Mapping[str, str] | None = None
+) -> GraphState:
+    """The second model in the ids of both. A constant that only has another place in its file is the same.
+
+    `names` are the scopes of the first model that correspond to scopes of the second; another body is named for its
+    owner.
+    """
+    scopes = dict(names or {})
+    for name, record in state.scopes.items():
+        owner = record["owner"]
+        scopes.setdefault(name, name if owner is None else f"{ids[owner]}/{name.rpartition('/')[2]}")
+    found = GraphState()
+    for record in state.nodes.values():
+        other = record | {
+            "id": ids[record["id"]], "scope": scopes[record["scope"]],
+            "inputs": [None if ref is None else [ids[ref[0]], ref[1]] for ref in record["inputs"]],
+        }  # fmt: skip
+        if "bodies" in record:
+            other["bodies"] = [scopes[name] for name in record["bodies"]]
+        if "port_map" in record:
+            other["port_map"] = renamed(record["port_map"], ids.__getitem__)
+        before = old.nodes.get(other["id"])
+        moved = before is not None and before | {"stored": other.get("stored")} == other
+        found.nodes[other["id"]] = before if before is not None and moved else other
+    for record in state.scopes.values():
+        owner = record["owner"]
+        other = record | {"id": scopes[record["id"]], "owner": None if owner is None else ids[owner]}
+        other |= {key: [ids[number] for number in record[key]] for key in ("parameters", "results")}
+        found.scopes[other["id"]] = other
+    return found
+
+
+def _notes(change: Change) -> list[str]:
+    """The differences of a model or scope as a whole."""
+    if change.subject is not None:
+        return []
+    where = f"{change.path}: " if change.path else ""
+    return [f"{where}{each}" for each in change.details] or [f"{change.operator} {change.node} {change.kind}"]
+
+
+def _differing(old: list[tuple[str, str]], new: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Each fact once; one that differs as `old -> new`."""
+    before, after = dict(old), dict(new)
+    pairs = [(key, before.get(key, "none"), after.get(key, "none")) for key in before | after]
+    return [(key, a if a == b else f"{a} -> {b}") for key, a, b in pairs]
+
+
+# -- an ONNX model and its IR
+
+
+def _of_layers(found: LayerMap) -> Document:
+    """The document of both. Outputs of the model correspond by name."""
+    contents = Contents()
+    model, ir = described(found.model, contents), described(found.ir, contents)
+    start = max(model.nodes, default=-1) + 1
+    ids = {number: start + number for number in ir.nodes}
+    after = _renumbered(ir, model, ids)
+    document = Document(f"{_name(found.model)} -> {_name(found.ir)}", "layers")
+    document.facts = [("format", "ONNX model and IR"), *dict.fromkeys((*facts(found.model)[1:], *facts(found.ir)[1:]))]
+    document.begin(model)
+    document.step(step_record("layers", 1, _sizes(model, after)), after)
+    places = written(found.ir, ir)
+    document.written = {what: {ids[number]: place for number, place in places[what].items()} for what in places}
+    layers = {node.id: [ids[each.id] for each in made] for node, made in found.layers.items()}
+    ends = {each.name: ids[each.id] for each in found.ir.main.results}
+    layers |= {each.id: [ends[each.name]] for each in found.model.main.results if each.name in ends}
+    document.pairs = sorted(layers.items())
+    return document

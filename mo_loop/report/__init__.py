@@ -1,2 +1,2 @@
-"""Reports on a conversion: times (record), operations and weights (statistics), tensors in the IR (tensor_map),
-sizes of inputs that may change (size_texts)."""
+"""Reports on a conversion: its times, operations, weights, and the places of tensors in the IR (record); its options
+and the sizes of inputs that may change (conversion_info)."""

@@ -32,7 +32,8 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
     for option in fields(ConvertOptions):
         value = getattr(options, option.name)
         if option.name == "config":
-            parameters |= {} if value is None else _passes(value)
+            named = {} if value is None else {"disable_pass": value.disabled, "enable_pass": value.enabled}
+            parameters |= {key: ",".join(names) for key, names in named.items() if names}
         elif option.name == "extensions":
             names = [_extension(each) for each in (value if isinstance(value, list | tuple) else [value])]
             parameters |= {"extensions": ",".join(names)} if names else {}
@@ -50,12 +51,6 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
         # The plugin quantises activations before compressed weights by default, also if it is to compute in f32.
         info["runtime_options"] = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
     return info
-
-
-def _passes(config: Any) -> dict[str, str]:
-    """The passes that a PassConfig switches on or off, under the names of the command's options."""
-    named = {"disable_pass": config.disabled, "enable_pass": config.enabled}
-    return {key: ",".join(names) for key, names in named.items() if names}
 
 
 def _extension(given: Any) -> str:
@@ -76,3 +71,27 @@ def _text(value: Any) -> str:
     if isinstance(value, str | int | float | np.generic):
         return str(value)
     return "?" if value is None else type(value).__name__
+
+
+def size_rows(sizes: Mapping[str, str]) -> list[str]:
+    """Which sizes of inputs may change, as rows of text, from the entry that the pass WriteSizes makes: a row for each
+    input with a checked size, and one for all others; none if no input has a size.
+
+    >>> size_rows({"x": "?,3,?,?", "h": "6,8", "n": "", "ids": "?,?"})
+    ['x[?,3,?,?]: ? may change, 3 is checked', 'h[6,8]: 6, 8 are checked', 'all others may change']
+    >>> size_rows({"x": "?,?"}), size_rows({"x": "2,3"})
+    (['all may change'], ['none may change'])
+    """
+    listed = {name: text.split(",") for name, text in sizes.items() if text}
+    if listed and all(each.isdecimal() for parts in listed.values() for each in parts):
+        return ["none may change"]
+    rows = []
+    for name, parts in listed.items():
+        checked = [each for each in dict.fromkeys(parts) if each not in ("?", "...")]
+        if checked:
+            free = "? may change, " if "?" in parts else ""
+            are = "is" if len(checked) == 1 else "are"
+            rows.append(f"{name}[{sizes[name]}]: {free}{', '.join(checked)} {are} checked")
+    if len(rows) < len(listed):
+        rows.append("all others may change" if rows else "all may change")
+    return rows

@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mo_loop.look.page.document import Document
-from mo_loop.look.page.html import page
+from mo_loop.look.page import Document, page
 from tests.browser.browsing import Shown
 from tests.browser.made_pages import MadePages
 from tests.browser.shown_models import HOSTILE

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.look.page.document import Document
-from mo_loop.look.page.html import page
+from mo_loop.look.page import Document, page
 from tests.browser.browsing import Shown
 
 PLANTS = {

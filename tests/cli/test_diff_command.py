@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 from mo_loop.api import Model, convert_model, save_model
-from mo_loop.look.differences.change import ASPECTS
+from mo_loop.look.differences.changes import ASPECTS
 from tests.harness import floats, parsed
 
 from .commands import NESTED, saved

@@ -15,7 +15,7 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.errors import UsageError
 from mo_loop.look.dump import Dumper
-from mo_loop.look.dump.run_folder import INDEX, PAGE
+from mo_loop.look.dump.step_files import INDEX, PAGE
 from mo_loop.text import parse, to_text
 from mo_loop.transforms.pipelines import default_pipeline
 from tests.harness import check, floats, parsed

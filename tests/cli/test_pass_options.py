@@ -20,7 +20,7 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.errors import InternalError, MoLoopError, UsageError
 from mo_loop.graph import Graph
-from mo_loop.look.dump.run_folder import INDEX, PAGE
+from mo_loop.look.dump.step_files import INDEX, PAGE
 from mo_loop.transforms import pipelines, visualize
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.front.loop_to_ti import LoopToTI

@@ -10,7 +10,7 @@ import pytest
 
 from mo_loop.graph.tensor import ArrayTensor, FileTensor
 from mo_loop.graph.types import f32, i4, i64, string
-from mo_loop.look.records.constant_records import LIMIT, Contents, described_constant, preview
+from mo_loop.look.records.data import LIMIT, Contents, described_constant, preview
 
 
 def array(*values: Any, dtype: Any = np.float32) -> ArrayTensor:

@@ -12,8 +12,8 @@ from mo_loop.conversion import phase
 from mo_loop.graph import Graph
 from mo_loop.graph.types import f32
 from mo_loop.look.dump import Dumper
-from mo_loop.look.dump.decisions import LIMIT, TRIED, Decisions
-from mo_loop.look.dump.run_folder import PAGE
+from mo_loop.look.dump.dumper import LIMIT, TRIED, Decisions
+from mo_loop.look.dump.step_files import PAGE
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.pattern import Match, any_input, wrap_type

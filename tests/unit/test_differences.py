@@ -23,8 +23,8 @@ import mo_loop
 from mo_loop import diff
 from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph
-from mo_loop.look.differences.change import Change
-from mo_loop.look.differences.difference import Difference
+from mo_loop.look.differences.changes import Change
+from mo_loop.look.differences.comparing import Difference
 from mo_loop.look.dump import Dumper
 from mo_loop.text import parse, to_text
 from tests.executed_lines import executed_lines

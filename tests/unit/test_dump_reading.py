@@ -15,8 +15,8 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError
 from mo_loop.look.dump import Dumper, read_dump
-from mo_loop.look.page import html
-from mo_loop.look.page.document import delta
+from mo_loop.look.page import delta
+from mo_loop.look.page import page as page_of
 from mo_loop.look.records.node_link import node_link
 from mo_loop.look.records.opening import opened
 from mo_loop.text import parse, to_text
@@ -199,7 +199,7 @@ class TestDamage:
 
 def test_the_text_of_a_whole_graph_is_its_json() -> None:
     """Also the second time, when unchanged nodes are taken from the first; with additions, bodies, odd names."""
-    from mo_loop.look.dump.json_text import JsonTexts
+    from mo_loop.look.records.node_link import JsonTexts
     from mo_loop.look.records.node_records import Describer, GraphState
 
     graph = parse(TEXT)
@@ -233,7 +233,7 @@ def test_the_text_of_a_whole_graph_can_be_parsed(name: str, tmp_path: Path) -> N
 
 
 def test_the_picture_of_a_node_that_read_a_dropped_output() -> None:
-    from mo_loop.look.dump.delta_picture import delta_dot
+    from mo_loop.look.dump.delta_text import delta_dot
     from mo_loop.look.records.node_records import Describer
 
     graph = parse("""
@@ -258,7 +258,7 @@ class TestSize:
         final = sorted(folder.glob("*_written.json"))[0]
         assert len(read_dump(folder).state(-1).nodes) > 1000
         page = (folder / "index.html").read_text("utf-8")
-        empty = html.page({"title": ""})
+        empty = page_of({"title": ""})
         size = sum(file.stat().st_size for file in files(folder)) + len(page.encode()) - len(empty.encode())
         assert len(files(folder)) > 4 and size < 3 * final.stat().st_size
 

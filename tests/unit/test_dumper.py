@@ -18,7 +18,7 @@ from mo_loop.conversion import phase
 from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.look.dump import FORMATS, Dumper
-from mo_loop.look.dump.run_folder import INDEX, PAGE, RunFolder
+from mo_loop.look.dump.step_files import INDEX, PAGE, RunFolder
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse, to_text
 from mo_loop.text.dot import to_dot
@@ -341,7 +341,7 @@ class TestOneRun:
             path.write_text(str(content))
 
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr("mo_loop.look.dump.run_folder.write_whole", killed)
+            patch.setattr("mo_loop.look.dump.step_files.write_whole", killed)
             folder.write({"000_loaded.txt": "text"})
         assert "000_loaded.txt" in (tmp_path / INDEX).read_text("utf-8")
         (tmp_path / "000_loaded.txt").write_text("text")  # as if the end had come a moment later

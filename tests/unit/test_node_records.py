@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mo_loop.graph import Graph
-from mo_loop.look.page.document import delta
+from mo_loop.look.page import delta
 from mo_loop.look.records.node_records import Describer, GraphState
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from mo_loop.look.page.document import Document
-from mo_loop.look.page.html import STATIC, page
+from mo_loop.look.page import STATIC, Document, page
 
 NAMES = {
     "markup": "<b onclick=alert(1)>&amp;</b>", "script": "</script><script>alert(1)</script>",

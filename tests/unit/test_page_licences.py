@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from mo_loop.look.page.html import STATIC
+from mo_loop.look.page import STATIC
 from tests import ROOT
 
 LICENCES = (STATIC / "LICENSES.txt").read_text("utf-8")

@@ -11,12 +11,12 @@ import pytest
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import MoLoopError
+from mo_loop.look.inspection.contents import node_rows
 from mo_loop.look.inspection.description import below
-from mo_loop.look.inspection.node_rows import node_rows
 from mo_loop.look.inspection.read import inspect
 from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Run, Skeleton, skeleton
 from mo_loop.look.records.opening import opened
-from mo_loop.look.records.tensor_ports import TensorPort, port_of
+from mo_loop.look.records.structure import TensorPort, port_of
 from tests import MODELS
 from tests.fuzz.control_flow.generator import generate
 from tests.harness import folded, parsed

@@ -27,8 +27,6 @@ from tests import ROOT
 
 CIRCLES = (
     {"mo_loop.compare.results.report", "mo_loop.compare.results.report_formats"},
-    {"mo_loop.diagnostics.diagnostic", "mo_loop.diagnostics.formats"},
-    {"mo_loop.look.inspection.description", "mo_loop.look.inspection.inspection_text"},
     {
         "mo_loop.graph", "mo_loop.graph.graph", "mo_loop.graph.networkx_view", "mo_loop.graph.node",
         "mo_loop.graph.node_copies", "mo_loop.graph.topological", "mo_loop.ops.base",

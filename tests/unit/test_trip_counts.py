@@ -6,9 +6,7 @@ import pytest
 
 from mo_loop.look.records.node_records import Describer
 from mo_loop.look.records.of_graph import structure_of
-from mo_loop.look.records.sources import trip_count
-from mo_loop.look.records.structure import IR
-from mo_loop.look.records.trip_counts import set_trip_counts
+from mo_loop.look.records.trip_counts import set_trip_counts, trip_count
 from mo_loop.text import parse
 
 LOOP = """
@@ -93,7 +91,7 @@ def test_iterations_of_several_steps(trips: str, expected: list[str]) -> None:
     text = LOOP.replace("}}\n  body", info).replace("%y = Loop", loop)
     graph = text.format(trips=trips, start="true", goes_on="true")
     assert trip_counts(graph) == expected[:1]
-    (found,) = (item for item in structure_of(parse(graph), IR, "").main.items if item.bodies)
+    (found,) = (item for item in structure_of(parse(graph), "").main.items if item.bodies)
     assert trip_count(found) == expected[1]
 
 

@@ -4,9 +4,8 @@
     print(diff("old.xml", "new.xml"))
 
 ===============  =====================================================================================================
-`comparing`      `diff`: two structures (mo_loop/look/records) of one kind
-`pairing`        which item is which: `pairs`, by names and by `alignment`, which uses `keys` of equal structure
-`changes`        what differs between paired items; `port_changes` in their port maps
-`difference`     the result, which has `change`s; `listing` shows it as text
+`comparing`      `diff`: two structures (mo_loop/look/records) of one kind, and the result, also as text
+`pairing`        which item is which: by names, and by `keys` of equal structure
+`changes`        what differs between paired items
 ===============  =====================================================================================================
 """

@@ -3,14 +3,100 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from mo_loop.look.differences.change import ADDED, CHANGED, METADATA, NAMES, REMOVED, SHAPES, WEIGHTS, Change, Detail
-from mo_loop.look.differences.pairs import Pairs
-from mo_loop.look.differences.port_changes import port_details
+from mo_loop.look.differences.pairing import Pairs, bodies_of
 from mo_loop.look.records.data import changed
-from mo_loop.look.records.structure import Item, Output, OutputRecord, ScopeRecord, Structure, shown
+from mo_loop.look.records.structure import Feed, Item, Output, OutputRecord, ScopeRecord, Structure, shown
+
+ADDED, REMOVED, CHANGED = "added", "removed", "changed"
+
+NAMES, SHAPES, WEIGHTS, METADATA = ASPECTS = ("names", "shapes", "weights", "metadata")
+"""The aspects that a comparison can ignore."""
+
+
+@dataclass(frozen=True)
+class Detail:
+    """One difference of a node: `what` and its `name`, with the old and the new text.
+
+    `aspect` is one of `ASPECTS`, or "". `data` has the numbers of changed weights.
+    """
+
+    what: str
+    name: str = ""
+    old: str = ""
+    new: str = ""
+    aspect: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"what": self.what}
+        if self.name:
+            found["name"] = self.name
+        return {**found, "old": self.old, "new": self.new, **({"data": self.data} if self.data else {})}
+
+    def __str__(self) -> str:
+        what = " ".join(each for each in (self.what, self.name) if each)
+        if self.data:
+            return f"{what}: {self.new}"
+        return f"{what} {self.old or 'none'} -> {self.new or 'none'}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A node that was added, removed or changed; without a node, a property of the model.
+
+    `scope` is the path of its graph, `readers` are the nodes that read a constant. `old_node` is its name in the first
+    model where it has another one, or None. With `follows` its details are shapes that follow from those of its inputs,
+    or it is a constant for nodes that were added or removed with it. `subject` is the Item or OutputRecord that it
+    describes, that of the second model if it is there.
+    """
+
+    kind: str
+    scope: str
+    node: str
+    operator: str
+    details: tuple[Detail, ...] = ()
+    readers: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    old_node: str | None = None
+    inner: int = 0
+    follows: bool = False
+    subject: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def path(self) -> str:
+        return "/".join(each for each in (self.scope, self.node) if each)
+
+    def as_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "kind": self.kind, "scope": self.scope, "node": self.node, "operator": self.operator,
+        }  # fmt: skip
+        if self.old_node is not None:
+            found["old_node"] = self.old_node
+        if self.readers:
+            found["readers"] = list(self.readers)
+        if self.inputs:
+            found["inputs"] = list(self.inputs)
+        if self.inner:
+            found["nodes_in_bodies"] = self.inner
+        if self.kind == CHANGED:
+            found["follows"] = self.follows
+            found["details"] = [each.as_json() for each in self.details]
+        return found
+
+
+@dataclass(frozen=True)
+class ChangeSide:
+    """One of the two models."""
+
+    source: str
+    kind: str
+    nodes: int
+    scopes: tuple[str, ...] = ()
+
 
 Details = list[Detail]
 
@@ -115,7 +201,7 @@ def _paired(old: Item, new: Item, pairs: Pairs, tolerance: float) -> Details:
         details.append(Detail("version", "", old.version, new.version))
     details += _texts("attribute", old.attributes, new.attributes)
     details += _inputs(old, new, pairs)
-    details += port_details(old, new, pairs)
+    details += _ports(old, new, pairs)
     details += _outputs(old, new, pairs)
     if old.data is not None and new.data is not None:
         change = changed(old.data, new.data, tolerance)
@@ -131,13 +217,10 @@ def _inputs(old: Item, new: Item, pairs: Pairs) -> Iterator[Detail]:
     """Inputs that read another value. Those of a node with bodies that its port map hands on are not compared here."""
     longest = max(len(old.inputs), len(new.inputs))
     for place in range(longest if old.direct is None else old.direct):
-        a, b = (item.inputs[place] if place < len(item.inputs) else None for item in (old, new))
+        a, b = old.input(place), new.input(place)
         if not pairs.same_value(a, b):
-            yield Detail("input", _input_name(new, place), shown(a), shown(b))
-
-
-def _input_name(item: Item, place: int) -> str:
-    return item.input_names[place] if place < len(item.input_names) else str(place)
+            name = new.input_names[place] if place < len(new.input_names) else str(place)
+            yield Detail("input", name, shown(a), shown(b))
 
 
 def _outputs(old: Item, new: Item, pairs: Pairs) -> Iterator[Detail]:
@@ -170,10 +253,11 @@ def _typed(output: Output) -> str:
     return f"{output.dtype or '?'}{output.shape}"
 
 
-def _texts(what: str, old: Mapping[str, str], new: Mapping[str, str], aspect: str = "") -> Details:
-    """Entries that differ, were added or were removed."""
+def _texts(what: str, old: Mapping[str, str], new: Mapping[str, str], aspect: str = "", *, of: str = "") -> Details:
+    """Entries that differ, were added or were removed; `of` names what has them."""
     keys = [key for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]
-    return [Detail(what, key, old.get(key, ""), new.get(key, ""), aspect) for key in keys]
+    named = f"{of}: " if of else ""
+    return [Detail(what, f"{named}{key}", old.get(key, ""), new.get(key, ""), aspect) for key in keys]
 
 
 # -- outputs and inputs of a model or function
@@ -226,7 +310,53 @@ def _names(results: Sequence[OutputRecord]) -> list[tuple[str, int]]:
 
 def _order(what: str, old: Iterable[Item], new: Iterable[Item], pairs: Pairs) -> Details:
     """The order of those that are in both models."""
-    label: Callable[[Any], str] = lambda item: item.label  # noqa: E731
-    before = [label(other) for item in old if (other := pairs.of(item)) is not None]
-    after = [label(item) for item in new if pairs.of(item) is not None]
+    before = [other.label for item in old if (other := pairs.of(item)) is not None]
+    after = [item.label for item in new if pairs.of(item) is not None]
     return [] if before == after else [Detail("order", f"of {what}", ", ".join(before), ", ".join(after))]
+
+
+# -- port maps: slices, back edges, outer values, outputs of Loop, Scan, TensorIterator and If
+
+
+def _ports(old: Item, new: Item, pairs: Pairs) -> Iterator[Detail]:
+    """The differences of the connections of two items with their bodies."""
+    for left, right in bodies_of(old, new):
+        prefix = f"{left.tag} " if len(old.bodies) > 1 else ""
+        for parameter in left.parameters:
+            other = pairs.of(parameter)
+            if other is not None:
+                yield from _feed(parameter.feed, other.feed, f"{prefix}{other.label}", pairs)
+        yield from _drains(old, new, left, right, prefix, pairs)
+        if not prefix and not pairs.same_value(old.condition, new.condition):
+            yield Detail("condition of the body", "", shown(old.condition), shown(new.condition))
+
+
+def _feed(old: Feed | None, new: Feed | None, name: str, pairs: Pairs) -> Iterator[Detail]:
+    if old is None or new is None:
+        if old is not new:
+            yield Detail("port of", name, "" if old is None else old.kind, "" if new is None else new.kind)
+        return
+    if old.kind != new.kind:
+        yield Detail("port of", name, old.kind, new.kind)
+    yield from _texts("slice of", old.settings, new.settings, of=name)
+    if not pairs.same_value(old.source, new.source):
+        yield Detail("outer value of", name, shown(old.source), shown(new.source))
+    if not pairs.same_value(old.next, new.next):
+        yield Detail("back edge of", name, shown(old.next), shown(new.next))
+
+
+def _drains(old: Item, new: Item, left: ScopeRecord, right: ScopeRecord, prefix: str, pairs: Pairs) -> Iterator[Detail]:
+    for place, drain in enumerate(old.drains):
+        partner = pairs.output(old, place)
+        if partner is None or partner >= len(new.drains):
+            continue  # reported as an output that was removed
+        other = new.drains[partner]
+        names = new.outputs[partner].names if partner < len(new.outputs) else ()
+        name = f"{prefix}output {names[0] if names else partner}"
+        if drain.kind != other.kind and not prefix:
+            yield Detail("port of", name, drain.kind, other.kind)
+        if not prefix or left.tag == next(iter(old.bodies)):
+            yield from _texts("slices of", drain.settings, other.settings, of=name)
+        a, b = drain.sources.get(left.tag), other.sources.get(right.tag)
+        if not pairs.same_value(a, b):
+            yield Detail("inner value of", name, shown(a), shown(b))

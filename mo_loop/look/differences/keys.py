@@ -147,13 +147,12 @@ class NodeKeys:
             if number is not None:
                 keys[item] = -1 - number
                 continue
-            found = []
-            for index, kind, reader, port in readers.get(item, ()):
-                if isinstance(reader, Item):
-                    found.append((index, kind, keys.get(reader, -1), port))
-                else:
-                    found.append((index, kind, 0, str(reader) if ends else ""))
-            keys[item] = self._key((self._content(item, level), tuple(sorted(found)), "readers"))
+            found = sorted(
+                (index, kind, keys.get(reader, -1), port) if isinstance(reader, Item)
+                else (index, kind, 0, str(reader) if ends else "")
+                for index, kind, reader, port in readers.get(item, ())
+            )  # fmt: skip
+            keys[item] = self._key((self._content(item, level), tuple(found), "readers"))
         return keys
 
     def _readers_in(self, scope: ScopeRecord) -> dict[Item, list[tuple[Any, ...]]]:
@@ -182,14 +181,12 @@ class NodeKeys:
                 ("result", each.name if each.name in self._results else place, each.ref)
                 for place, each in enumerate(scope.results)
             ]
-        found: list[tuple[str, Any, Ref | None]] = []
-        for place, drain in enumerate(owner.drains):
-            found.append((drain.kind, place, drain.sources.get(scope.tag)))
-        for parameter in scope.parameters:
-            if parameter.feed is not None and parameter.feed.next is not None:
-                found.append(("next", self._number(parameter), parameter.feed.next))
-        found.append(("condition", "", owner.condition))
-        return found
+        feeds = ((parameter, parameter.feed) for parameter in scope.parameters)
+        return [
+            *((drain.kind, place, drain.sources.get(scope.tag)) for place, drain in enumerate(owner.drains)),
+            *(("next", self._number(each), feed.next) for each, feed in feeds if feed is not None and feed.next),
+            ("condition", "", owner.condition),
+        ]
 
     # -- neighbours
 
@@ -212,11 +209,10 @@ class NodeKeys:
         """The content of an item, and the pairs that its inputs and readers belong to; None if none of these is paired.
         """
         inputs = self.inputs(item)
-        uses = []
-        for index, kind, reader, port in self._readers_in(item.scope).get(item, ()):
-            number = self._number(reader) if isinstance(reader, Item) else None
-            if number is not None:
-                uses.append((index, kind, number, port))
+        uses = [
+            (index, kind, number, port) for index, kind, reader, port in self._readers_in(item.scope).get(item, ())
+            if isinstance(reader, Item) and (number := self._number(reader)) is not None
+        ]  # fmt: skip
         self._left -= 1
         return (self._content(item, level), inputs, tuple(sorted(uses))) if uses or any(inputs) else None
 

@@ -21,23 +21,236 @@ the same tag. Within two scopes, items are paired in this order:
 
 An item is only paired if there is no other like it in its scope. Of several alike, as many in both scopes, those with
 the same inputs and readers are paired in their order. Structure is compared again while that finds anything.
+
+`Alignment` pairs the items of two scopes that have equal structure. A pair makes the keys of its neighbours more
+certain, so each of its steps is repeated until it finds nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from mo_loop.look.differences.alignment import Alignment
-from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR
-from mo_loop.look.differences.pairs import Pairs, bodies_of
+from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR, NodeKeys
+from mo_loop.look.records.data import changed
 from mo_loop.look.records.structure import Item, Ref, ScopeRecord, Structure
+from mo_loop.support.reached import reached
 
 STRONG, NUMBERED, GENERATED = range(3)
 """Kinds of names: any; one that ends in a number; the operator with a number."""
 
 _OUTPUT = re.compile(r"_output_\d+$")
+
+Groups = dict[Any, list[Item]]
+
+ROUNDS = 100
+"""The number of rounds in which single items of several alike are paired, in two scopes."""
+
+
+class Pairs:
+    """Items and scopes of two models that correspond to each other."""
+
+    def __init__(self) -> None:
+        self.items: list[tuple[Item, Item]] = []
+        self.scopes: list[tuple[ScopeRecord, ScopeRecord]] = []
+        self._other: dict[Item, Item] = {}
+        self._numbers: dict[Item, int] = {}
+
+    def add(self, old: Item, new: Item) -> None:
+        self._numbers[old] = self._numbers[new] = len(self.items)
+        self.items.append((old, new))
+        self._other[old] = new
+        self._other[new] = old
+
+    def has(self, item: Item) -> bool:
+        """Whether an item has a partner."""
+        return item in self._other
+
+    def of(self, item: Item) -> Item | None:
+        return self._other.get(item)
+
+    def number(self, item: Item) -> int | None:
+        """The number of the pair that an item belongs to."""
+        return self._numbers.get(item)
+
+    def output(self, old: Item, index: int) -> int | None:
+        """The output of the other item that is output `index` of an item of the first model: the one with the same
+        tensor name where the numbers of outputs differ, else the one at the same place."""
+        outputs = self._other[old].outputs
+        if len(outputs) == len(old.outputs):
+            return index
+        names = set(old.outputs[index].names) if index < len(old.outputs) else set()
+        found = next((place for place, each in enumerate(outputs) if names & set(each.names)), None)
+        if found is not None or index >= len(outputs):
+            return found
+        others = {name for each in old.outputs for name in each.names}
+        return None if others & set(outputs[index].names) else index
+
+    def agree(self, old: Ref | None, new: Ref | None) -> bool:
+        """Whether two values are the same output of paired items."""
+        if old is None or new is None:
+            return old is new
+        if old.item.operator == new.item.operator == "undefined":
+            return old.item.name == new.item.name
+        return self._other.get(old.item) is new.item and self.output(old.item, old.output) == new.output
+
+    def same_value(self, old: Ref | None, new: Ref | None) -> bool:
+        """Whether two values agree, or are constants with the same data: how often one is stored does not matter."""
+        if self.agree(old, new):
+            return True
+        if old is None or new is None or old.item.data is None or new.item.data is None:
+            return False
+        one, other = old.item.data, new.item.data
+        return one.key == other.key and changed(one, other) is None
+
+
+def bodies_of(old: Item, new: Item) -> Iterator[tuple[ScopeRecord, ScopeRecord]]:
+    """The bodies of two items that correspond: those of one tag, or the only two."""
+    if len(old.bodies) == len(new.bodies) == 1:
+        yield next(iter(old.bodies.values())), next(iter(new.bodies.values()))
+        return
+    yield from ((body, new.bodies[tag]) for tag, body in old.bodies.items() if tag in new.bodies)
+
+
+def grouped(items: Iterable[tuple[Any, Item]]) -> Groups:
+    """Items by their keys; None is no key."""
+    found: Groups = {}
+    for key, item in items:
+        if key is not None:
+            found.setdefault(key, []).append(item)
+    return found
+
+
+def alone(old: Groups, new: Groups) -> Iterator[tuple[Item, Item]]:
+    """The pairs of items that alone have a key in both scopes."""
+    for key, items in old.items():
+        others = new.get(key, ())
+        if len(items) == len(others) == 1:
+            yield items[0], others[0]
+
+
+class Alignment:
+    """Adds pairs of items of two scopes to `pairs`."""
+
+    def __init__(self, old: ScopeRecord, new: ScopeRecord, pairs: Pairs) -> None:
+        self.keys = NodeKeys(old, new, pairs.number)
+        self._scopes = (old, new)
+        self._pairs = pairs
+        self._rounds = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether a scope has no item left without a partner, or there was no success for long."""
+        return self.keys.is_spent or any(all(self._pairs.has(item) for item in scope.items) for scope in self._scopes)
+
+    def exhaust(self, *levels: int) -> None:
+        """Pair items of equal structure at any of these levels, the first level first, until there are no more."""
+        steps = (self.unique, self.near, self.several)
+        while any(step(level) for step in steps for level in levels):
+            pass
+
+    def unique(self, level: int, *, ends: bool = True) -> bool:
+        """Pair items whose computation or use is unique. Returns whether there were any."""
+        found, again = False, True
+        while again and not self.is_done:
+            again = False
+            for forward in (True, False):
+                groups = (self._grouped(side, forward) for side in self._sides(level, forward, ends))
+                for pair in alone(*groups):
+                    self._pairs.add(*pair)
+                    again = True
+            found = found or again
+        return found
+
+    def near(self, level: int) -> bool:
+        """Pair items that alone have their neighbours, as far as these are paired. Whether there were any."""
+        if self.is_done:
+            return False
+        free = ([item for item in scope.items if not self._pairs.has(item)] for scope in self._scopes)
+        groups = [grouped((self.keys.near(item, level), item) for item in items) for items in free]
+        chosen = list(alone(*groups))
+        for pair in chosen:
+            self._pairs.add(*pair)
+        return bool(chosen)
+
+    def _grouped(self, side: dict[Item, int], forward: bool) -> Groups:
+        """Without small constants forwards: equal data do not show their purpose."""
+        return grouped(
+            (key, item) for item, key in side.items()
+            if not (forward and item.data is not None and not item.data.is_large)
+        )  # fmt: skip
+
+    def several(self, level: int) -> bool:
+        """Pair items of which several have the same computation and use, in their order. Those whose neighbours are
+        also alike come first."""
+        if self.is_done:
+            return False
+        for sides in reversed(self.keys.refined(level)):
+            left, right = ([each for each in side.items() if not self._pairs.has(each[0])] for side in sides)
+            if self._in_order(left, right):
+                return True
+        return False
+
+    def rest(self) -> bool:
+        """Pair items with the same computation, or the same use, in their order."""
+        if self.is_done:
+            return False
+        for level in (EXACT, DATA, OPERATOR):
+            for forward in (True, False):
+                if self._in_order(*(side.items() for side in self._sides(level, forward, True))):
+                    return True
+        return False
+
+    def _sides(self, level: int, forward: bool, ends: bool) -> Iterator[dict[Item, int]]:
+        """For both scopes the keys of the items without a partner."""
+        for keys in self.keys.of(level, forward, ends):
+            yield {item: key for item, key in keys.items() if not self._pairs.has(item)}
+
+    def _in_order(self, left: Any, right: Any) -> bool:
+        """Pair items of groups of one size. Whether there were any.
+
+        Of items that are connected only one is paired at once: then the keys show which of the others belong to it.
+        In scopes with very many items that are alike, all are paired at once after some rounds.
+        """
+        old, new = (grouped((key, item) for item, key in side) for side in (left, right))
+        alike = [(items, new[key]) for key, items in old.items() if len(items) == len(new.get(key, ()))]
+        self._rounds += bool(alike)
+        if self._rounds > ROUNDS:
+            chosen = [pair for items, others in alike for pair in zip(items, others, strict=True)]
+        else:
+            chosen = list(self._independent(alike))
+        for a, b in chosen:
+            self._pairs.add(a, b)
+        return bool(chosen)
+
+    def _independent(self, alike: list[tuple[list[Item], list[Item]]]) -> Iterator[tuple[Item, Item]]:
+        """Pairs of items of which no two are connected by items without a partner."""
+        old, new = (self._parts(scope) for scope in self._scopes)
+        taken: set[tuple[bool, int]] = set()
+        for items, others in alike:
+            waiting = iter(others)
+            for item in items:
+                if (True, old[item]) in taken:
+                    continue
+                other = next((each for each in waiting if (False, new[each]) not in taken), None)
+                if other is None:
+                    break
+                taken |= {(True, old[item]), (False, new[other])}
+                yield item, other
+
+    def _parts(self, scope: ScopeRecord) -> dict[Item, int]:
+        """For each item without a partner the number of its part: items of a part are connected by such items."""
+
+        def connected(item: Item) -> list[Item]:
+            near = (each for each in self.keys.neighbours(item) if each.scope is scope and each not in found)
+            return [each for each in near if not self._pairs.has(each)]
+
+        found: dict[Item, int] = {}
+        for start in scope.items:
+            if start not in found and not self._pairs.has(start):
+                found |= dict.fromkeys(reached([start], connected), len(found))
+        return found
 
 
 def pair(old: Structure, new: Structure) -> Pairs:
@@ -65,7 +278,7 @@ class _Scopes:
 
     def pair(self) -> None:
         self._parameters()
-        self._by(_variable)
+        self._by(lambda item: [(item.operator, id_)] if (id_ := item.attributes.get("variable_id")) is not None else [])
         self._by(lambda item: [(item.origins, item.operator)] if item.origins else [])
         self._by(_names(STRONG))
         self.alignment.unique(EXACT, ends=False)
@@ -73,7 +286,7 @@ class _Scopes:
         self.alignment.exhaust(EXACT, DATA)
         self._by(_names(GENERATED))
         self._rest()
-        self._by(_kind_of_bodies, self._are_near)
+        self._by(lambda item: [(item.operator == "If", len(item.bodies))] if item.bodies else [], self._are_near)
         self._by(_names(STRONG, operator=False), _are_of_a_kind)
         self._by(_names(NUMBERED, operator=False), self._are_near)
         self._by(self._neighbours)
@@ -84,9 +297,6 @@ class _Scopes:
         while self.alignment.rest():
             self.alignment.exhaust(EXACT, DATA, OPERATOR)
 
-    def _free(self, scope: ScopeRecord) -> list[Item]:
-        return [item for item in scope.items if not self.pairs.has(item)]
-
     # -- parameters
 
     def _parameters(self) -> None:
@@ -95,12 +305,11 @@ class _Scopes:
             lambda item: None if item.feed is None else (item.feed.kind, self._outer(item.feed.source)),
         ]
         for key in keys:
-            others = self._group(self.new.parameters, key)
-            for name, items in self._group(self.old.parameters, key).items():
-                if len(items) == len(others.get(name, ())) == 1:
-                    self.pairs.add(items[0], others[name][0])
-        left = [item for item in self.old.parameters if self.pairs.of(item) is None]
-        right = [item for item in self.new.parameters if self.pairs.of(item) is None]
+            sides = [[item for item in scope.parameters if not self.pairs.has(item)] for scope in (self.old, self.new)]
+            for pair in alone(*(grouped((key(item), item) for item in side) for side in sides)):
+                self.pairs.add(*pair)
+        left = [item for item in self.old.parameters if not self.pairs.has(item)]
+        right = [item for item in self.new.parameters if not self.pairs.has(item)]
         if len(left) == len(right):
             for a, b in zip(left, right, strict=True):
                 self.pairs.add(a, b)
@@ -108,31 +317,14 @@ class _Scopes:
     def _outer(self, ref: Ref | None) -> Any:
         return None if ref is None else (self.pairs.number(ref.item), ref.output)
 
-    def _group(self, items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:
-        found: dict[Any, list[Item]] = {}
-        for item in items:
-            if self.pairs.of(item) is None and (it := key(item)) is not None:
-                found.setdefault(it, []).append(item)
-        return found
-
     # -- names and origins
 
     def _by(self, keys: Callable[[Item], list[Any]], fits: Callable[[Item, Item], bool] | None = None) -> None:
         """Pair items that alone have a key, in both scopes; of the keys of an item the first that fits."""
-        sides = []
-        for scope in (self.old, self.new):
-            found: dict[Any, list[Item]] = {}
-            for item in self._free(scope):
-                for key in keys(item):
-                    found.setdefault(key, []).append(item)
-            sides.append(found)
-        left, right = sides
-        for key, items in left.items():
-            others = right.get(key, ())
-            if len(items) != 1 or len(others) != 1:
-                continue
-            a, b = items[0], others[0]
-            if self.pairs.of(a) is None and self.pairs.of(b) is None and (fits is None or fits(a, b)):
+        free = ([item for item in scope.items if not self.pairs.has(item)] for scope in (self.old, self.new))
+        sides = [grouped((key, item) for item in items for key in keys(item)) for items in free]
+        for a, b in alone(*sides):
+            if not self.pairs.has(a) and not self.pairs.has(b) and (fits is None or fits(a, b)):
                 self.pairs.add(a, b)
 
     def _are_near(self, old: Item, new: Item) -> bool:
@@ -149,19 +341,9 @@ class _Scopes:
         return [(inputs, readers, len(item.outputs))] if known else []
 
 
-def _kind_of_bodies(item: Item) -> list[Any]:
-    """Whether it is a branch or a loop."""
-    return [(item.operator == "If", len(item.bodies))] if item.bodies else []
-
-
 def _are_of_a_kind(old: Item, new: Item) -> bool:
     """Whether both have bodies or neither."""
     return bool(old.bodies) == bool(new.bodies)
-
-
-def _variable(item: Item) -> list[Any]:
-    id_ = item.attributes.get("variable_id")
-    return [] if id_ is None else [(item.operator, id_)]
 
 
 def _names(kind: int, operator: bool = True) -> Callable[[Item], list[Any]]:

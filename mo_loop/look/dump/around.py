@@ -45,9 +45,10 @@ class Around:
 
     def _centre(self, state: GraphState) -> set[int]:
         if self._names is None:
-            centre = {number for number, record in state.nodes.items() if self._name in known_names(record)}
+            named = {number: list(_names(record)) for number, record in state.nodes.items()}
+            centre = {number for number, names in named.items() if self._name in names}
             if not centre:
-                names = sorted({name for record in state.nodes.values() for name in known_names(record)})
+                names = sorted({name for each in named.values() for name in each})
                 close = get_close_matches(self._name, names, 1, 0.5)
                 hint = f"did you mean {close[0]!r}?" if close else "mo-loop inspect --nodes lists the nodes"
                 raise UsageError(f"no node or tensor is called {self._name!r}", hint=hint)
@@ -61,7 +62,7 @@ class Around:
         return found or {number for number in self._last if number in state.nodes}
 
 
-def known_names(record: Record) -> Iterator[str]:
+def _names(record: Record) -> Iterator[str]:
     """The names of a node: its own, those of its tensors, and of the ONNX nodes and tensors that it was made for."""
     names = [record["name"], *record.get("names", ())]
     names += [name for output in record["outputs"] for name in output["names"]]
@@ -89,16 +90,16 @@ def _within(state: GraphState, centre: set[int], depth: int) -> set[int]:
     return found
 
 
-def _entry_ends(entry: Record) -> Iterator[int]:
-    return (entry[key] for key in ENDS if entry.get(key) is not None)
+def _entry_ends(entry: Record) -> list[int]:
+    return [entry[key] for key in ENDS if entry.get(key) is not None]
 
 
-def _ends(record: Record) -> Iterator[int]:
+def _ends(record: Record) -> list[int]:
     """The nodes of its bodies to which a control-flow node has edges."""
     ports = record.get("port_map", {})
-    for entry in (*ports.get("inputs", ()), *ports.get("outputs", ())):
-        yield from _entry_ends(entry)
-    yield from (ports[key] for key in ("iteration", "condition") if key in ports)
+    entries = (*ports.get("inputs", ()), *ports.get("outputs", ()))
+    found = [number for entry in entries for number in _entry_ends(entry)]
+    return found + [ports[key] for key in ("iteration", "condition") if key in ports]
 
 
 def _cut(state: GraphState, near: set[int]) -> GraphState:

@@ -17,8 +17,10 @@ docs/dump.md describes the files.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from copy import deepcopy
@@ -29,12 +31,8 @@ from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph, Node
 from mo_loop.ir.xml import layer_order
 from mo_loop.look.dump.around import DEPTH, Around
-from mo_loop.look.dump.decisions import Decisions
-from mo_loop.look.dump.run_folder import PAGE, RunFolder
-from mo_loop.look.dump.step_files import FORMATS, StepFiles
-from mo_loop.look.dump.steps import described, described_change, described_off
-from mo_loop.look.page.document import Document, delta
-from mo_loop.look.page.html import page
+from mo_loop.look.dump.step_files import FORMATS, PAGE, RunFolder, StepFiles
+from mo_loop.look.page import Document, delta, page, step_record
 from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.ops.base import Constant
@@ -43,6 +41,15 @@ from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.manager import Manager, Phase, Step, flattened
 
 DEFAULT_FORMATS = ("text", "json", "dot")
+
+LIMIT = 100
+"""Changes, and refusals, of one pass or matcher in one step."""
+
+TRIED = 200
+"""Nodes of which one matcher says in one step why its pattern does not match."""
+
+Reason = list[Any]
+"""[id of the node or None, its path, the pass or matcher, outcome, index of the text]"""
 
 _UNSAFE = re.compile(r"[^\w.-]+")  # in the name of a file
 
@@ -178,13 +185,13 @@ class Dumper:
         if any(change.values()):
             run.count += 1
             counts = len(before.nodes), len(run.state.nodes)
-            step = described_change(event.name, run.count, event.seconds or 0, *counts)
+            step = step_record(event.name, run.count, counts, event.seconds or 0, doc="")
             self._changed(step, run, before, change)
 
     def _step(self, step: Step, run: _Run) -> None:
         run.count += 1
         run.add_skipped(step.each)
-        found = described(step, run.count) | run.reasons()
+        found = _described(step, run.count) | run.reasons()
         if step.changed:
             before = run.state
             run.described(step.graph)
@@ -214,20 +221,18 @@ def _written(event: Phase, describer: Describer, state: GraphState) -> tuple[Rec
     the nodes of the JSON."""
     assert event.graph is not None
     places = getattr(event.subject, "places", {})
-    layers: dict[int, int] = {}
-    offsets: dict[int, int] = {}
+    more: dict[int, Record] = {}
     for scope in event.graph.scopes():
         for layer, node in enumerate(layer_order(scope)):
             number = describer.id(node)
-            if number not in state.nodes:
-                continue
-            layers[number] = layer
-            if isinstance(node, Constant) and node.tensor in places:
-                offsets[number] = places[node.tensor]
-    more: dict[int, Record] = {number: {"layer": layer} for number, layer in layers.items()}
-    for number, offset in offsets.items():
-        more[number]["offset"] = offset
-    return {"layers": layers, "offsets": offsets}, more
+            if number in state.nodes:
+                more[number] = {"layer": layer}
+                if isinstance(node, Constant) and node.tensor in places:
+                    more[number]["offset"] = places[node.tensor]
+    keys = {"layers": "layer", "offsets": "offset"}
+    return {
+        what: {number: each[key] for number, each in more.items() if key in each} for what, key in keys.items()
+    }, more
 
 
 class _Run:
@@ -279,15 +284,14 @@ class _Run:
         if each not in self._passes:
             return
         while (skipped := self._passes.pop(0)) is not each:
-            self.document.step(described_off(skipped), None)
+            self.document.step(_off(skipped), None)
 
     def was_stopped(self, event: Phase) -> bool:
         """Whether the passes ended before the last one: the conversion lowers what the later ones would have."""
         if event.name != "passes" or not self._passes:
             return False
-        for skipped in self._passes:
-            self.document.step(described_off(skipped), None)
-        self._passes = []
+        while self._passes:
+            self.document.step(_off(self._passes.pop(0)), None)
         return True
 
     def has_other_info(self, graph: Graph) -> bool:
@@ -300,3 +304,73 @@ class _Run:
         self.document.texts = list(self._decisions.texts)
         if self._config is not None:
             self._config.listener = None
+
+
+def _described(step: Step, place: int) -> Record:
+    """A pass that ran; `place` is its number in the run."""
+    nodes = step.nodes_before, step.nodes_after
+    doc = _doc(type(step.each))
+    found = step_record(step.name, place, nodes, step.seconds, step.matchers, matches=step.matches, doc=doc)
+    active = {name for name, _ in found["matchers"]}
+    rules = [step.each, *(each for each in step.each.passes if each.name in active)]
+    gaps = [
+        {"id": gap.id, "sentence": gap.sentence, "severity": gap.severity, "form": gap.form, "since": gap.since,
+         "until": gap.until}
+        for rule in rules for gap in rule.gaps()
+    ]  # fmt: skip
+    return found | ({"gaps": gaps} if gaps and step.changed else {})
+
+
+def _off(each: FunctionPass) -> Record:
+    """A pass that did not run."""
+    return step_record(each.name, 0, (0, 0), doc=_doc(type(each)), off=True)
+
+
+def _doc(cls: type[Any]) -> str:
+    """The first paragraph of the docstring: the old and the new form."""
+    return (inspect.getdoc(cls) or "").partition("\n\n")[0]
+
+
+class Decisions:
+    """The decisions of passes while a graph is dumped: for each candidate that one changed, refused or had to leave.
+
+    A Listener (transforms/config.py). `take` ends a step: at most LIMIT changes and LIMIT refusals of a pass are kept
+    in one, and a pass says why a pattern does not match of at most TRIED nodes. `texts` has every reason once.
+    """
+
+    def __init__(self) -> None:
+        self.texts: dict[str, int] = {"": 0}
+        self._heard: list[tuple[Node, str, str, str, str]] = []
+        self._tried: Counter[str] = Counter()
+        self._kept: Counter[tuple[str, bool]] = Counter()
+        self._left_out = 0
+
+    def wants(self, each: Any) -> bool:
+        """Whether the pass determines why its pattern does not match one more node."""
+        self._tried[each.name] += 1
+        return self._tried[each.name] <= TRIED
+
+    def hear(self, each: Any, node: Node, outcome: str, reason: str) -> None:
+        """Keep a decision, or count it."""
+        name = each.name
+        kind = name, outcome == "changed"
+        self._kept[kind] += 1
+        if self._kept[kind] > LIMIT:
+            self._left_out += 1
+            return
+        self._heard.append((node, node.path, name, outcome, reason))
+
+    def take(self, known: Callable[[Node], int | None]) -> tuple[list[Reason], int]:
+        """The decisions since the last call, each once, and the number of those that were left out.
+
+        A node has an id if it was in the graph before the step: nodes that are made and removed within a step have
+        none.
+        """
+        found: dict[tuple[Any, ...], None] = {}
+        for node, path, name, outcome, reason in self._heard:
+            found[known(node), path, name, outcome, self.texts.setdefault(reason, len(self.texts))] = None
+        left_out = self._left_out
+        self._heard, self._left_out = [], 0
+        self._tried.clear()
+        self._kept.clear()
+        return [list(each) for each in found], left_out

@@ -1,14 +1,37 @@
-"""The contents of a Structure in an inspection: operators with the constants that they read, scopes, control flow."""
+"""The contents of a Structure in an inspection: operators with the constants that they read, scopes, control flow; and
+its nodes with the names and types of their tensors (`mo-loop inspect --nodes`).
+
+    for row in node_rows(opened("model.onnx")):
+        row.name, row.operator, row.inputs, row.outputs
+
+The names of the main graph of an ONNX model are those at which a conversion can be cut.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from mo_loop.look.inspection.description import Branch, ControlFacts, Operator, ScopeSize, SlicedFacts, StateFacts
-from mo_loop.look.records.sources import condition, goes_on, slicing, trip_count
-from mo_loop.look.records.structure import IR, Drain, Item, Ref, ScopeRecord, Structure
-from mo_loop.look.records.tensor_ports import TensorPort, port_of, tensor_name, tensor_port
+from mo_loop.look.records.structure import (
+    IR,
+    ONNX,
+    Drain,
+    Item,
+    Ref,
+    ScopeRecord,
+    Structure,
+    TensorPort,
+    port_of,
+    tensor_name,
+    tensor_port,
+)
+from mo_loop.look.records.trip_counts import condition, goes_on, slicing, trip_count
+
+SCHEMA, VERSION = "mo-loop nodes", 1
+"""The version of the JSON of nodes; increased when a field changes its meaning or is removed, not when one is added."""
 
 
 def operators(structure: Structure) -> list[Operator]:
@@ -81,7 +104,7 @@ def _control(item: Item, format_: str) -> ControlFacts:
         for parameter in body.parameters:
             feed = parameter.feed
             if feed is not None and feed.kind == "merged":
-                inner = tensor_port(Ref(parameter, 0))
+                inner = parameter.port()
                 found.states.append(StateFacts(inner.name, _typed_as(tensor_port(feed.source), inner)))
             elif feed is not None and feed.kind == "sliced":
                 found.scan_inputs.append(_sliced(tensor_port(feed.source), feed.settings))
@@ -89,7 +112,7 @@ def _control(item: Item, format_: str) -> ControlFacts:
                 captures.add(tensor_name(feed.source))
     for place, drain in enumerate(item.drains):
         if drain.kind == "concatenated":
-            value = tensor_port(Ref(item, place)) if format_ == IR else _inner(item, drain)
+            value = item.port(place) if format_ == IR else _inner(item, drain)
             found.scan_outputs.append(_sliced(value, drain.settings))
     found.captures = sorted(captures)
     return found
@@ -110,3 +133,54 @@ def _inner(item: Item, drain: Drain) -> TensorPort:
 def _sliced(value: TensorPort, settings: Mapping[str, str]) -> SlicedFacts:
     cut = slicing(settings)
     return SlicedFacts(value.name, cut["axis"], cut["stride"] < 0, value)
+
+
+# -- nodes
+
+
+@dataclass(slots=True)
+class NodeRow:
+    """A node, an input ("input", in an IR "Parameter"), a constant, or an output ("output", in an IR "Result").
+
+    `inputs` are names of tensors, "" for an absent input. A tensor without a name has that of its node, with the number
+    of the output where there are several.
+    """
+
+    scope: str
+    name: str
+    operator: str
+    inputs: list[str]
+    outputs: list[TensorPort]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def node_rows(
+    structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
+) -> Iterator[NodeRow]:
+    """The nodes of each graph, outer before inner, and producers before consumers.
+
+    Args:
+        scope: the path of a body or function: only its nodes and those of the bodies in it.
+        depth: down to this number of levels of bodies.
+        operator: only nodes of this operator. Constants are left out unless this names them.
+    """
+    result = "output" if structure.kind == ONNX else "Result"
+    starts = [structure.main, *structure.functions.values()]
+    for start in starts if scope is None else [each for each in structure.scopes() if each.text == scope]:
+        for each in start.all(depth):
+            yield from _of_scope(each, result, operator)
+
+
+def _of_scope(scope: ScopeRecord, result: str, operator: str | None) -> Iterator[NodeRow]:
+    path = scope.text
+    for item in scope.items:
+        if item.is_constant if operator is None else item.operator != operator:
+            continue
+        inputs = [tensor_name(ref) for ref in item.inputs]
+        outputs = list(map(item.port, range(len(item.outputs))))
+        yield NodeRow(path, item.name, item.operator, inputs, outputs)
+    if operator in (None, result):
+        for each in scope.results:
+            yield NodeRow(path, each.name, result, [tensor_name(each.ref)], [])

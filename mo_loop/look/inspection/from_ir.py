@@ -8,15 +8,19 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 from mo_loop.ir.reader.layer_records import Layer, Net
 from mo_loop.ir.reader.parse import records
+from mo_loop.ir.reader.variable_layers import VariableLayers, declared, shape_text, variables
 from mo_loop.look.inspection.contents import controls, operators, scope_sizes
-from mo_loop.look.inspection.description import ExternalFile, Inspection
-from mo_loop.look.inspection.states_of_ir import states_of
-from mo_loop.look.records.of_graph import flat
-from mo_loop.look.records.of_layers import number, structure_of_layers
-from mo_loop.look.records.structure import IR, OutputRecord, Ref
-from mo_loop.look.records.tensor_ports import TensorPort, tensor_port
+from mo_loop.look.inspection.description import ExternalFile, Initial, Inspection, VariableFacts
+from mo_loop.look.records.data import Data
+from mo_loop.look.records.of_graph import flat, number, shape_of, structure_of_layers
+from mo_loop.look.records.structure import IR, Item, result_port, tensor_port
+
+_LOOKED_AT = 1 << 22
+"""The number of elements of a constant above which its values are not compared with each other."""
 
 
 def inspect_ir(path: Path) -> Inspection:
@@ -30,6 +34,7 @@ def inspect_ir(path: Path) -> Inspection:
     constants = [layer for layer in layers if layer.type == "Const"]
     needed = max((number(layer, "offset") + number(layer, "size") for layer in constants), default=0)
     external = [ExternalFile(weights.name, len(constants), needed, _file_size(weights))] if constants else []
+    items = {id(item.made_of): item for scope in structure.scopes() for item in scope.items}
     versions = Counter(layer.version for layer in layers)
     return Inspection(
         file=os.fspath(path),
@@ -40,13 +45,13 @@ def inspect_ir(path: Path) -> Inspection:
         producer=metadata.get("Runtime_version") or metadata.get("MO_version") or "",
         opsets=dict(sorted(versions.items())),
         metadata=metadata,
-        inputs=[tensor_port(Ref(each, 0)) for each in structure.main.parameters],
-        outputs=[_output(each) for each in structure.main.results],
+        inputs=[each.port() for each in structure.main.parameters],
+        outputs=list(map(result_port, structure.main.results)),
         operators=operators(structure),
         scopes=scope_sizes(structure),
         control=controls(structure.main, IR),
         external=external,
-        states=states_of(structure),
+        states=[_state(each, items) for each in variables(net).values()],
         sizes=dict(flat(given)) if isinstance(given, dict) else {},
     )
 
@@ -58,11 +63,6 @@ def _layers(net: Net) -> Iterator[Layer]:
             yield from _layers(body)
 
 
-def _output(result: OutputRecord) -> TensorPort:
-    port = tensor_port(result.ref)
-    return TensorPort(result.name, port.type, port.shape)
-
-
 def _file_size(path: Path) -> int | None:
     """The size of a regular file; None if there is none: opening a pipe would wait forever."""
     try:
@@ -70,3 +70,44 @@ def _file_size(path: Path) -> int | None:
     except OSError:
         return None
     return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+# -- variables
+
+
+def _state(found: VariableLayers, items: dict[int, Item]) -> VariableFacts:
+    read, assigned = ([layer.where for _, layer in ends] for ends in (found.reads, found.assigns))
+    if not found.reads:
+        return VariableFacts(found.id, "?", None, Initial("none"), read, assigned)
+    layer = found.reads[0][1]
+    initial = _initial(items[id(layer)])
+    return VariableFacts(found.id, declared(layer)[0], shape_of(shape_text(layer)), initial, read, assigned)
+
+
+def _initial(item: Item) -> Initial:
+    """The value of the variable before it is assigned: the input of its ReadValue."""
+    ref = item.input(0)
+    if ref is None:
+        return Initial("none")
+    port = tensor_port(ref)
+    seen: list[Item] = []
+    while ref is not None and ref.item.operator in ("Convert", "Broadcast", "Tile") and ref.item not in seen:
+        seen.append(ref.item)
+        ref = ref.item.input(0)
+    is_computed = any(each.operator != "Convert" for each in seen)
+    data = None if ref is None else ref.item.data
+    value = "" if data is None else _uniform(data)
+    return Initial("computed" if is_computed or data is None else "constant", value, port.type, port.shape)
+
+
+def _uniform(data: Data) -> str:
+    """The value of all elements of a constant: "zeros", or the number; empty if they differ or cannot be read."""
+    values = data.array(_LOOKED_AT)
+    if values is None or not values.size or values.dtype.kind == "O":
+        return ""
+    cells = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
+    if not (cells == cells[0]).all():
+        return ""
+    if not cells[0].any():
+        return "zeros"
+    return str(int(values[0]) if values.dtype.kind in "biu" else values[0])

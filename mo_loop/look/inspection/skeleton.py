@@ -7,7 +7,7 @@
           Entry         what one of its inputs or outputs is to its bodies
         FunctionCall    a call of a function of the model that has control flow
 
-`kind` of a step is "nodes", "control" or "call". Ports are those of mo_loop/look/records/tensor_ports.py.
+`kind` of a step is "nodes", "control" or "call". Ports are those of mo_loop/look/records/structure.py.
 """
 
 from __future__ import annotations
@@ -17,9 +17,17 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mo_loop.look.records.sources import condition, goes_on, slicing, trip_count
-from mo_loop.look.records.structure import Feed, Item, Ref, ScopeRecord, Structure
-from mo_loop.look.records.tensor_ports import TensorPort, port_of, tensor_name, tensor_port
+from mo_loop.look.records.structure import (
+    Item,
+    Ref,
+    ScopeRecord,
+    Structure,
+    TensorPort,
+    result_port,
+    tensor_name,
+    tensor_port,
+)
+from mo_loop.look.records.trip_counts import condition, goes_on, slicing, trip_count
 
 SCHEMA, VERSION = "mo-loop graph", 1
 """The version of the JSON; increased when a field changes its meaning or is removed, not when one is added."""
@@ -141,30 +149,29 @@ class _Reader:
         self._with_control = _with_control(structure)
 
     def outline(self, scope: ScopeRecord, tag: str) -> Outline:
-        inputs = [tensor_port(Ref(each, 0)) for each in scope.parameters]
-        outputs = [_result(*each) for each in scope.results]
+        inputs = [each.port() for each in scope.parameters]
+        outputs = list(map(result_port, scope.results))
         nodes, constants = len(scope.nodes), len(scope.constants)
         return Outline(scope.text, tag, nodes, constants, inputs, outputs, list(self._steps(scope)))
 
     def _steps(self, scope: ScopeRecord) -> Iterator[Run | ControlNode | FunctionCall]:
         plain: Counter[str] = Counter()
-        for item in scope.nodes:
-            step = self._step(item)
-            if step is None:
-                plain[item.operator] += 1
-                continue
-            if plain:
-                yield _run(plain)
-                plain = Counter()
-            yield step
-        if plain:
-            yield _run(plain)
 
-    def _step(self, item: Item) -> ControlNode | FunctionCall | None:
-        if item.bodies:
-            return self._control(item)
-        function = item.called
-        return FunctionCall(item.label, item.operator, function) if function in self._with_control else None
+        def run() -> Iterator[Run]:
+            if plain:
+                yield Run(plain.total(), dict(sorted(plain.items(), key=lambda pair: (-pair[1], pair[0]))))
+                plain.clear()
+
+        for item in scope.nodes:
+            if item.bodies:
+                yield from run()
+                yield self._control(item)
+            elif item.called in self._with_control:
+                yield from run()
+                yield FunctionCall(item.label, item.operator, item.called)
+            else:
+                plain[item.operator] += 1
+        yield from run()
 
     def _control(self, item: Item) -> ControlNode:
         found = ControlNode("/".join((*item.scope.path, item.label)), item.label, item.operator)
@@ -175,7 +182,7 @@ class _Reader:
         for body in item.bodies.values():
             for each in body.parameters:
                 if each.feed is not None and each.feed.kind == "iteration number":
-                    found.iteration = tensor_name(Ref(each, 0))
+                    found.iteration = each.port().name
         return found
 
 
@@ -190,77 +197,40 @@ def _with_control(structure: Structure) -> set[str]:
     return found
 
 
-def _run(operators: Counter[str]) -> Run:
-    return Run(operators.total(), dict(sorted(operators.items(), key=lambda pair: (-pair[1], pair[0]))))
-
-
-def _result(name: str, ref: Ref | None, dtype: str, shape: str) -> TensorPort:
-    """An output of a graph, with the type that is declared, else that of its tensor."""
-    if dtype or ref is None:
-        return port_of(name, dtype, shape)
-    port = tensor_port(ref)
-    return TensorPort(name, port.type, port.shape)
-
-
 # -- inputs and outputs of a node with bodies
 
 
 def _inputs(item: Item) -> Iterator[Entry]:
-    """The inputs of the bodies. A value that reaches both branches of an If is one entry."""
-    if item.direct is None:
-        yield from _unknown_inputs(item)
-        return
+    """The inputs of the bodies. A value that reaches both branches of an If is one entry; of an operator whose
+    connections only it defines, the inputs, and the parameters of the bodies."""
     branched: dict[Ref, Entry] = {}
+    if item.direct is None:
+        yield from (Entry("input", tensor_port(ref)) for ref in item.inputs if ref is not None)
     for tag, body in item.bodies.items():
         for parameter in body.parameters:
-            feed = parameter.feed
-            if feed is None or feed.kind in ("iteration number", "condition"):
+            feed, inner = parameter.feed, parameter.port().name
+            if item.direct is None:
+                yield Entry("parameter", TensorPort(""), {tag: inner})
+            elif feed is None or feed.kind in ("iteration number", "condition"):
                 continue
-            inner = tensor_name(Ref(parameter, 0))
-            if len(item.bodies) > 1 and feed.source is not None:
-                known = branched.setdefault(feed.source, Entry("branched", tensor_port(feed.source)))
-                known.inner[tag] = inner
-                continue
-            yield _fed(item, feed, tag, inner)
+            elif len(item.bodies) > 1 and feed.source is not None:
+                branched.setdefault(feed.source, Entry("branched", tensor_port(feed.source))).inner[tag] = inner
+            else:
+                back_edge = tensor_name(feed.next) if feed.kind == "merged" else None
+                cut = slicing(feed.settings) if feed.kind == "sliced" else {}
+                yield Entry(feed.kind, tensor_port(feed.source), {tag: inner}, back_edge, cut)
     yield from branched.values()
-    yield from _captures(item)
-
-
-def _captures(item: Item) -> Iterator[Entry]:
-    for ref in item.captures:
-        yield Entry("captured", tensor_port(ref))
-
-
-def _unknown_inputs(item: Item) -> Iterator[Entry]:
-    """The inputs, and the parameters of the bodies, of an operator whose connections only the operator defines."""
-    for ref in item.inputs:
-        if ref is not None:
-            yield Entry("input", tensor_port(ref))
-    for tag, body in item.bodies.items():
-        for parameter in body.parameters:
-            yield Entry("parameter", TensorPort(""), {tag: tensor_name(Ref(parameter, 0))})
-    yield from _captures(item)
-
-
-def _unknown_outputs(item: Item) -> Iterator[Entry]:
-    for tag, body in item.bodies.items():
-        for each in body.results:
-            yield Entry("result", TensorPort(""), {tag: tensor_name(each.ref)})
-    for place in range(len(item.outputs)):
-        yield Entry("output", tensor_port(Ref(item, place)))
-
-
-def _fed(item: Item, feed: Feed, tag: str, inner: str) -> Entry:
-    back_edge = tensor_name(feed.next) if feed.kind == "merged" else None
-    cut = slicing(feed.settings) if feed.kind == "sliced" else {}
-    return Entry(feed.kind, tensor_port(feed.source), {tag: inner}, back_edge, cut)
+    yield from (Entry("captured", tensor_port(ref)) for ref in item.captures)
 
 
 def _outputs(item: Item) -> Iterator[Entry]:
+    """The outputs; of an operator whose connections only it defines after the results of the bodies."""
     if item.direct is None:
-        yield from _unknown_outputs(item)
+        for tag, body in item.bodies.items():
+            yield from (Entry("result", TensorPort(""), {tag: tensor_name(each.ref)}) for each in body.results)
+        yield from (Entry("output", item.port(place)) for place in range(len(item.outputs)))
         return
     for place, drain in enumerate(item.drains):
-        value = tensor_port(Ref(item, place)) if place < len(item.outputs) else TensorPort("")
+        value = item.port(place) if place < len(item.outputs) else TensorPort("")
         inner = {tag: tensor_name(ref) for tag, ref in drain.sources.items()}
         yield Entry(drain.kind, value, inner, None, slicing(drain.settings) if drain.kind == "concatenated" else {})

@@ -6,12 +6,12 @@
 ==================  ===================================================================================================
 `structure`         scopes, items, what feeds the bodies of an item and what it takes from them, the same for all models
 `opening`           the files and objects that can be read
-`of_onnx`           the structure of an ONNX model; `of_graph` of a Graph, an IR or a text dump; `of_dump` of a JSON
-                    dump; `of_layers` of an .xml that is only inspected, and need not be a graph
-`port_entries`      port maps, interpreted; `sources` what decides how often a loop runs
-`tensor_ports`      names and types of values; `data` and `constant_records` constants
+`of_onnx`           the structure of an ONNX model; `of_graph` of a Graph, an IR, a dump, or an .xml that is only
+                    inspected, and need not be a graph
+`port_entries`      port maps, interpreted; `trip_counts` what decides how often a loop runs
+`data`              constants: how much two of them differ, and how the page shows them
 `node_records`      nodes and scopes of a Graph as plain data with ids that stay, for dumps and pages; `of_structure`
-                    those of other models; `trip_counts` is added to them
-`node_link`         their form in the JSON of a dump; `reading` reads it back
+                    those of other models
+`node_link`         their form in the JSON of a dump, and how its files are read back
 ==================  ===================================================================================================
 """

@@ -5,23 +5,42 @@
     changed(data, other)            # None if they are equal, else a DataChange
 
 Data are first compared as bytes, block by block up to the first difference. Only data that differ are read as numbers.
+
+    preview(tensor)                         # "[0.1, 0.2, 0.3, ...]", as the page shows it
+    contents = Contents()
+    contents.name(tensor)                   # "5d41402abc4b", the same for a tensor with the same bytes
+    described_constant(tensor, contents)    # {"value": ..., "bytes": 64, "data": ..., "stored": "model.bin:128"}
+
+The page does not read weights as a whole, but a few pages. Only tensors of equal pages at other places are compared.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import zip_longest
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from mo_loop.errors import MoLoopError
-from mo_loop.graph.tensor import BLOCK, FileTensor, Tensor
+from mo_loop.graph.tensor import BLOCK, SAMPLE, ArrayTensor, FileTensor, Tensor, same_bytes
+from mo_loop.support.packed_elements import unpack
+from mo_loop.text.literals import show_array
 
-SHOWN = 8
-"""The largest number of elements that are shown with their values."""
+LISTED = 8
+"""The largest number of elements of which a difference shows the values."""
+
+SHOWN = 16
+"""The number of elements of a constant that are shown."""
+
+LEAST = 64
+"""Bytes of the smallest matrix that is compared with transposed ones."""
+
+LIMIT = 1000
+"""The number of characters of a preview."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +56,9 @@ class Data:
 
     @classmethod
     def of(cls, tensor: Tensor) -> Data:
-        return cls((tensor.dtype.name, tensor.shape, _fingerprint(tensor)), tensor, "", tensor.size, tensor.nbytes)
+        # The hash of a sample distinguishes most weights without reading them.
+        key = tensor.dtype.name, tensor.shape, hash(tensor.sample())
+        return cls(key, tensor, "", tensor.size, tensor.nbytes)
 
     @classmethod
     def written(cls, type_: str, text: str) -> Data:
@@ -72,17 +93,12 @@ class Data:
     @property
     def is_large(self) -> bool:
         """Whether equal data of this size are hardly a coincidence."""
-        return self.tensor is not None and self.tensor.size > SHOWN and self.tensor.dtype.is_float
+        return self.tensor is not None and self.tensor.size > LISTED and self.tensor.dtype.is_float
 
     @property
     def kind(self) -> Any:
         """The part that does not depend on the values: element type and shape."""
         return self.key[:-1]
-
-
-def _fingerprint(tensor: Tensor) -> bytes | int:
-    """A few bytes of the content; large enough to distinguish most weights without reading them."""
-    return hash(tensor.sample())
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +119,14 @@ class DataChange:
     new: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        found = {
-            "size": self.size, "count": self.count, "largest": _number(self.largest),
-            "relative": _number(self.relative), "index": None if self.index is None else list(self.index),
-            "old": self.old, "new": self.new,
-        }  # fmt: skip
+        index = None if self.index is None else list(self.index)
+        found = asdict(self) | {"largest": _number(self.largest), "relative": _number(self.relative), "index": index}
         return {key: value for key, value in found.items() if value is not None and value != ""}
 
     def __str__(self) -> str:
         if self.count is None:
             return f"{self.old} -> {self.new}" if self.old else "other values"
-        if self.size <= SHOWN:
+        if self.size <= LISTED:
             return f"{self.old} -> {self.new}"
         parts = [f"{self.count} of {self.size} elements differ"]
         if self.largest is not None:
@@ -140,19 +153,19 @@ def changed(old: Data, new: Data, tolerance: float = 0.0) -> DataChange | None:
             return None
         small = max(len(old.text), len(new.text)) <= 80
         return DataChange(0, old=old.text, new=new.text) if small else DataChange(0)
-    if _same_bytes(old.tensor, new.tensor):
+    if _are_equal(old.tensor, new.tensor):
         return None
     if old.tensor.size != new.tensor.size:
         return DataChange(new.tensor.size)
     return _measured(old.tensor, new.tensor, tolerance)
 
 
-def _same_bytes(old: Tensor, new: Tensor) -> bool:
+def _are_equal(old: Tensor, new: Tensor) -> bool:
     if old.dtype is not new.dtype or old.nbytes != new.nbytes:
         return False
     if isinstance(old, FileTensor) and isinstance(new, FileTensor) and (old.path, old.offset) == (new.path, new.offset):
         return True
-    return all(a == b for a, b in zip_longest(old.pieces(), new.pieces()))
+    return same_bytes(old, new)
 
 
 def _measured(old: Tensor, new: Tensor, tolerance: float) -> DataChange | None:
@@ -164,7 +177,7 @@ def _measured(old: Tensor, new: Tensor, tolerance: float) -> DataChange | None:
     if "O" in (old.dtype.numpy.kind, new.dtype.numpy.kind):
         return _differing_items(old, new)
     for raw in _pieces(old, new):
-        a, b = map(_wide, raw)
+        a, b = (each if each.dtype.kind == "c" else each.astype(np.float64) for each in raw)
         other = _other(*raw)
         with np.errstate(all="ignore"):
             gap = np.abs(a - b)
@@ -183,15 +196,11 @@ def _measured(old: Tensor, new: Tensor, tolerance: float) -> DataChange | None:
     if not count or (tolerance and largest <= tolerance * magnitude):
         return None
     index = tuple(int(each) for each in np.unravel_index(place or 0, old.shape)) if old.shape else ()
-    if size <= SHOWN:
+    if size <= LISTED:
         shown = [str(each.array().reshape(old.shape).tolist()) for each in (old, new)]
     else:
-        shown = [_shown(each) for each in values]
+        shown = [f"{each:.6g}" for each in values]
     return DataChange(size, count, largest, relative, index, *shown)
-
-
-def _shown(value: Any) -> str:
-    return f"{complex(value):.6g}" if np.iscomplexobj(value) else f"{float(value):.6g}"
 
 
 def _differing_items(old: Tensor, new: Tensor) -> DataChange | None:
@@ -230,5 +239,103 @@ def _other(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, 
     return np.asarray(a != b)
 
 
-def _wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return array if array.dtype.kind == "c" else array.astype(np.float64)
+# -- as the page shows them
+
+
+def described_constant(tensor: Tensor, contents: Contents, place: str = "") -> dict[str, Any]:
+    """The fields of a record. `place` is where data in memory lie in the file of the model."""
+    found: dict[str, Any] = {"value": preview(tensor)}
+    with suppress(UnicodeEncodeError):  # a string that is not UTF-8, which the last check refuses
+        found |= {"bytes": tensor.nbytes, "data": contents.name(tensor)}
+        if other := contents.transposed(tensor):
+            found["transposed"] = other
+    stored = f"{tensor.file.name}:{tensor.offset}" if isinstance(tensor, FileTensor) else place
+    return found | {"stored": stored} if stored else found
+
+
+def preview(tensor: Tensor) -> str:
+    """All values of a small constant, nested like its shape; of a larger one the first in row-major order."""
+    if tensor.size <= SHOWN:
+        text = show_array(tensor)
+    else:
+        text = f"{show_array(ArrayTensor(_first(tensor), tensor.dtype))[:-1]}, ...]"
+    return text if len(text) <= LIMIT else f"{text[:LIMIT]}..."
+
+
+def _first(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The first elements. A sample begins with the first bytes of the content."""
+    if isinstance(tensor, ArrayTensor):
+        return tensor.array().reshape(-1)[:SHOWN]
+    data = tensor.sample()[: tensor.dtype.size_of(SHOWN)]
+    if tensor.dtype.bits < 8:
+        return unpack(data, SHOWN, tensor.dtype.bits, tensor.dtype.numpy)
+    return np.frombuffer(data, tensor.dtype.numpy)
+
+
+class Contents:
+    """Names contents by a digest. Equal names mean equal bytes of one element type, with any shape.
+
+    A large tensor that is only computed when it is written can get another name than an equal one of a file.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[Any, str] = {}  # by tensor, and by place in a file
+        self._first: dict[str, Tensor] = {}  # by the digest of a sample
+        self._digests: dict[str, dict[str, str]] = {}  # by the digest of a sample: digest -> name
+        self._matrices: dict[Any, dict[str, Tensor]] = {}  # by type, shape and two corners: name -> matrix
+        self._transposed: dict[tuple[str, tuple[int, ...]], str | None] = {}
+
+    def name(self, tensor: Tensor) -> str:
+        """A short hexadecimal text."""
+        place = (tensor.path, tensor.offset, tensor.nbytes) if isinstance(tensor, FileTensor) else tensor
+        found = self._names.get(place)
+        if found is None:
+            found = self._names[place] = self._new(tensor)
+        return found
+
+    def transposed(self, tensor: Tensor) -> str | None:
+        """The name of an earlier matrix whose rows are the columns of this one, None if there is none.
+
+        A model with tied weights often has both. Transposed matrices have the same first and the same last element,
+        so that few are compared. Data that are only computed when they are written are not looked at.
+        """
+        is_matrix = len(tensor.shape) == 2 and min(tensor.shape) > 1 and tensor.nbytes >= LEAST
+        if not is_matrix or tensor.dtype.bits < 8 or not isinstance(tensor, ArrayTensor | FileTensor):
+            return None
+        key = self.name(tensor), tensor.shape
+        if key not in self._transposed:
+            self._transposed[key] = self._find_transposed(tensor, key[0])
+        return self._transposed[key]
+
+    def _find_transposed(self, tensor: Tensor, name: str) -> str | None:
+        sample, size = tensor.sample(), tensor.dtype.bits // 8
+        corners = tensor.dtype, sample[:size], sample[-size:]
+        self._matrices.setdefault((corners, tensor.shape), {}).setdefault(name, tensor)
+        for other, matrix in self._matrices.get((corners, tensor.shape[::-1]), {}).items():
+            if other != name and _bytes(matrix.array().T) == _bytes(tensor.array()):
+                return other
+        return None
+
+    def _new(self, tensor: Tensor) -> str:
+        sampled = blake2b(f"{tensor.dtype} {tensor.nbytes} ".encode() + tensor.sample(), digest_size=6).hexdigest()
+        first = self._first.setdefault(sampled, tensor)
+        if first is tensor or tensor.nbytes <= SAMPLE:
+            return sampled  # the same in each run
+        digests = self._digests.get(sampled)
+        if digests is None:
+            digests = self._digests[sampled] = {digest(first): sampled}
+        whole = digest(tensor)
+        return digests.setdefault(whole, whole)
+
+
+def _bytes(array: np.ndarray[Any, Any]) -> bytes:
+    """The content in row-major order: NaNs are equal if their bits are."""
+    return np.ascontiguousarray(array).tobytes()
+
+
+def digest(tensor: Tensor) -> str:
+    """A short hexadecimal digest of the content."""
+    content = blake2b(digest_size=6)
+    for block in tensor.blocks():
+        content.update(block)
+    return content.hexdigest()

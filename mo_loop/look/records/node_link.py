@@ -1,21 +1,37 @@
 """A state of the graph as data for other tools: the node-link form of networkx, as a dictionary that JSON can hold.
 
-    data = node_link(state)
+    data = node_link(state)                             # JsonTexts().whole(state) is its text
     networkx.node_link_graph(data, edges="edges")
     state_of(data)                                      # the state again
 
 Nodes are the records of node_records.py, by id; their inputs are edges. A control-flow node holds its bodies in the
 same form. The changes of a pass are a flat graph of the nodes that it added or changed, with those that they read:
 `delta_link`. `state_of` and `applied` are the inverse. docs/dump.md describes both forms.
+
+    dump = read_dump("steps")                           # the graph at any step, from the .json files of a folder
+    [each.name for each in dump.steps]                  # "loaded", then a pass for each file
+    dump.state(3), dump.graph(3)                        # a state of records, and the whole graph in the node-link form
+
+A file names the one before it. Only the files that a step needs are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeVar
 
-from mo_loop.look.records.node_records import GraphState, Record
+from mo_loop.errors import FileError, InputError
+from mo_loop.look.records.node_records import Describer, GraphState, Record
+from mo_loop.look.records.trip_counts import set_trip_counts
+from mo_loop.support.files import refuse_device
 from mo_loop.support.producers_first import producers_first
+from mo_loop.text import parse
 
 HEAD = {"schema": "mo-loop dumped graph", "version": 1}
 """The first keys of a file."""
@@ -26,27 +42,67 @@ ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
 FORM = ELSEWHERE | {"absent", "status", "layer", "offset"}
 """Fields of the form that a record does not have."""
 
+spelled = json.JSONEncoder(separators=(",", ":")).encode
+
 SCOPE = ("tag", "name", "parameters", "results", "info")
 """Fields of a scope in the form."""
+
+Read = TypeVar("Read")
+
+_NAME = re.compile(r"(\d{3,})_([\w.-]+)\.json")
+
+
+class JsonTexts:
+    """The JSON texts of whole graphs of one run; nodes that stay the same are spelled once."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, tuple[Record, str]] = {}
+        self._type = cache(spelled)
+
+    def whole(self, state: GraphState, more: Mapping[int, Record] | None = None) -> str:
+        """A graph; `more` is added to the records of nodes, by id."""
+        members: dict[str, list[Record]] = {name: [] for name in state.scopes}
+        for number in sorted(state.nodes):
+            record = state.nodes[number]
+            members[record["scope"]].append(record)
+        return f'{spelled(HEAD)[:-1]},{self._graph(state, members, "", more or {})[1:]}\n'
+
+    def _graph(
+        self, state: GraphState, members: Mapping[str, list[Record]], scope: str, more: Mapping[int, Record]
+    ) -> str:
+        about = {"scope": scope, **{key: value for key, value in state.scopes[scope].items() if key in SCOPE}}
+        nodes = []
+        for record in members[scope]:
+            text = self._node(record)
+            added = more.get(record["id"])
+            if added:
+                text += f",{spelled(added)[1:-1]}"
+            if "bodies" in record:
+                text += f',"bodies":[{",".join(self._graph(state, members, body, more) for body in record["bodies"])}]'
+            nodes.append(text + "}")
+        edges = [
+            f'{{"source":{source[0]},"target":{record["id"]},"key":{port},"output":{source[1]},'
+            f'"type":{self._type(state.nodes[source[0]]["outputs"][source[1]]["type"])}}}'
+            for record in members[scope] for port, source in enumerate(record["inputs"]) if source is not None
+        ]  # fmt: skip
+        return (
+            f'{{"directed":true,"multigraph":true,"graph":{spelled(about)},"nodes":[{",".join(nodes)}],'
+            f'"edges":[{",".join(edges)}]}}'
+        )
+
+    def _node(self, record: Record) -> str:
+        """The text of a node without the last brace."""
+        number = record["id"]
+        known = self._nodes.get(number)
+        if known is None or known[0] is not record:
+            known = self._nodes[number] = record, spelled(described_node(record))[:-1]
+        return known[1]
 
 
 def node_link(state: GraphState) -> Record:
     """The whole graph."""
-    members: dict[str, list[Record]] = {name: [] for name in state.scopes}
-    for number in sorted(state.nodes):
-        record = state.nodes[number]
-        members[record["scope"]].append(record)
-    return HEAD | _graph(state, members, "")
-
-
-def _graph(state: GraphState, members: Mapping[str, list[Record]], scope: str) -> Record:
-    nodes = []
-    for record in members[scope]:
-        node = described_node(record)
-        if "bodies" in record:
-            node["bodies"] = [_graph(state, members, body) for body in record["bodies"]]
-        nodes.append(node)
-    return _data(described_graph(state, scope), nodes, edges(members[scope], state.nodes))
+    found: Record = json.loads(JsonTexts().whole(state))
+    return found
 
 
 def delta_link(before: GraphState, after: GraphState, change: Record, **about: Any) -> Record:
@@ -65,20 +121,18 @@ def delta_link(before: GraphState, after: GraphState, change: Record, **about: A
         "delta": True, **about, "removed": [_brief(before.nodes[number]) for number in change["removed"]],
         "scopes": change["scopes"], "removed_scopes": change["removed_scopes"],
     }  # fmt: skip
-    return HEAD | _data(graph, nodes, edges(records, after.nodes))
+    links = [
+        {
+            "source": source[0], "target": record["id"], "key": port, "output": source[1],
+            "type": after.nodes[source[0]]["outputs"][source[1]]["type"],
+        }
+        for record in records for port, source in enumerate(record["inputs"]) if source is not None
+    ]  # fmt: skip
+    return HEAD | {"directed": True, "multigraph": True, "graph": graph, "nodes": nodes, "edges": links}
 
 
 def _brief(record: Record) -> Record:
     return {key: record[key] for key in ("id", "scope", "op", "name")}
-
-
-def described_graph(state: GraphState, scope: str) -> Record:
-    """The facts about a graph itself."""
-    return {"scope": scope, **{key: value for key, value in state.scopes[scope].items() if key in SCOPE}}
-
-
-def _data(graph: Record, nodes: list[Record], links: list[Record]) -> Record:
-    return {"directed": True, "multigraph": True, "graph": graph, "nodes": nodes, "edges": links}
 
 
 def described_node(record: Record) -> Record:
@@ -87,17 +141,6 @@ def described_node(record: Record) -> Record:
     if None in record["inputs"]:
         node["absent"] = [port for port, each in enumerate(record["inputs"]) if each is None]
     return node
-
-
-def edges(records: Iterable[Record], nodes: Mapping[int, Record]) -> list[Record]:
-    """An edge for each input of the records, in the order of the ports."""
-    return [
-        {
-            "source": source[0], "target": record["id"], "key": port, "output": source[1],
-            "type": nodes[source[0]]["outputs"][source[1]]["type"],
-        }
-        for record in records for port, source in enumerate(record["inputs"]) if source is not None
-    ]  # fmt: skip
 
 
 # -- and back
@@ -164,3 +207,140 @@ def in_order(state: GraphState) -> GraphState:
     order = producers_first([[places[source[0]] for source in each if source is not None] for each in inputs])
     nodes = {numbers[place]: state.nodes[numbers[place]] for place in order}
     return GraphState(nodes, state.scopes)
+
+
+# -- the files of a dump
+
+
+@dataclass(frozen=True)
+class DumpStep:
+    """A .json file of a dump: the place of the pass in the run, its name, and the file."""
+
+    place: int
+    name: str
+    file: Path
+
+
+class Dump:
+    """The states of one run."""
+
+    def __init__(self, folder: Path, steps: list[DumpStep]) -> None:
+        self.folder = folder
+        self.steps = steps
+        self._states: dict[Path, GraphState] = {}
+
+    def state(self, step: int) -> GraphState:
+        """The graph after a step, by its index in `steps`; a negative one counts from the end."""
+        file = self.steps[step].file
+        if file not in self._states:
+            self._states[file] = state_at(file, self._states)
+        return self._states[file]
+
+    def graph(self, step: int) -> Record:
+        """The whole graph after a step, in the node-link form of networkx."""
+        return node_link(self.state(step))
+
+
+def read_dump(folder: str | os.PathLike[str]) -> Dump:
+    """The dump in a folder.
+
+    Raises:
+        FileError: it has no .json file of a dump, or a file is damaged or missing.
+    """
+    path = Path(folder)
+    found = []
+    for file in sorted(path.iterdir()) if path.is_dir() else ():
+        match = _NAME.fullmatch(file.name)
+        if match is not None and not file.name.endswith(".full.json"):
+            found.append(DumpStep(int(match[1]), match[2], file))
+    if not found:
+        raise FileError(
+            f"{path} has no .json file of a dump", code="ML214",
+            hint="write one with mo-loop convert MODEL --dump DIR, with json among the formats",
+        )  # fmt: skip
+    return Dump(path, found)
+
+
+def state_at(file: Path, known: dict[Path, GraphState] | None = None) -> GraphState:
+    """The graph that a file of a dump describes: it is applied to the files before it.
+
+    Raises:
+        FileError: the file, or one before it, is missing or damaged.
+    """
+    known = {} if known is None else known
+    later: list[dict[str, Any]] = []
+    at = file
+    seen: set[Path] = set()
+    while at not in known:
+        data = read_file(at, None if at is file else file)
+        if not is_delta(data):
+            known[at] = checked(at, partial(state_of, data))
+            break
+        seen.add(at)
+        later.append({"file": at, "data": data})
+        at = at.with_name(f"{Path(str(data['graph'].get('previous'))).name}.json")
+        if at in seen:
+            raise not_of_dump(file, "it is before itself")
+    state = known[at]
+    for each in reversed(later):
+        state = known[each["file"]] = checked(each["file"], partial(applied, state, each["data"]))
+    return state
+
+
+def state_of_text(file: Path, source: str) -> GraphState:
+    """The graph in a text file of a dump; `source` is its name for people.
+
+    Raises:
+        FileError: it is not the text of a graph, or has only the changes of a pass.
+    """
+    try:
+        text = file.read_text("utf-8")
+        if re.match(r"# what .* changed: ", text):
+            raise FileError(
+                f"{source} has only the changes of a pass", code="ML214",
+                hint="give the .json file of the same step: it is applied to the files before it",
+            )  # fmt: skip
+        state = Describer().state(parse(text))
+    except FileError:
+        raise
+    except (InputError, UnicodeDecodeError) as error:
+        raise not_of_dump(source, str(error).splitlines()[0]) from None
+    set_trip_counts(state)
+    return state
+
+
+def is_delta(data: Any) -> bool:
+    """Whether the data of a file are only the changes of a step."""
+    return isinstance(data, dict) and isinstance(data.get("graph"), dict) and data["graph"].get("delta") is True
+
+
+def read_file(file: Path, needed_by: Path | None = None) -> Any:
+    """The data of a .json file."""
+    refuse_device(file)
+    try:
+        return json.loads(file.read_bytes())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(
+            f"{file} cannot be read", why=reason if needed_by is None else f"{needed_by.name} needs it: {reason}",
+            hint="" if needed_by is None else "a file of a step has only the changes: keep the files before it",
+            code="ML212",
+        ) from None  # fmt: skip
+    except (ValueError, RecursionError) as error:
+        raise not_of_dump(file, f"it is not JSON: {error}") from None
+
+
+def not_of_dump(source: str | Path, why: str) -> FileError:
+    """The error for a file that no dump wrote."""
+    return FileError(
+        f"{source} is not a graph of --dump", why=why, code="ML214",
+        hint="give a .json or .txt file that mo-loop convert --dump wrote",
+    )  # fmt: skip
+
+
+def checked(source: str | Path, read: Callable[[], Read]) -> Read:
+    """Return the result of `read`; FileError if its data have another form."""
+    try:
+        return read()
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise not_of_dump(source, f"its JSON has another form: {type(error).__name__} {error}") from None

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mo_loop.graph import Graph, Node
-from mo_loop.graph.origin import Origin
 from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import TensorType
-from mo_loop.look.records.constant_records import LIMIT, SHOWN, Contents, described_constant
+from mo_loop.look.records.data import LIMIT, SHOWN, Contents, described_constant
 from mo_loop.look.records.port_entries import ports_of, renamed, tags
 from mo_loop.ops.base import Constant, Op, Result
 from mo_loop.ops.control import Control
@@ -157,7 +156,8 @@ class Describer:
         }  # fmt: skip
         attributes = shown_attributes(node)
         if op not in self.defaults:
-            self.defaults[op] = _defaults(type(node))
+            known = {key: value for key, value in node.attributes.items() if value is not Op.REQUIRED}
+            self.defaults[op] = {key: show_attribute(value, node._kinds[key]) for key, value in known.items()}
         if isinstance(node, Opaque):  # a layer of an IR that is kept as it is in the file
             opset = _OPSET.fullmatch(node.version)
             found |= {"op": node.kind, "opset": int(opset[1]) if opset else node.version}
@@ -172,7 +172,10 @@ class Describer:
         if getattr(node, "_rt_info", None):
             found["info"] = show_attribute(node.rt_info, Any)
         if node.origins:
-            found["origins"] = [_origin(each) for each in node.origins]
+            found["origins"] = [
+                ["/".join(map(str, each.scope)), str(each.node), str(each.operator), str(each.output)]
+                for each in node.origins
+            ]
         if isinstance(node, Control):
             found["bodies"] = [
                 self._scope(body, node, tag) for tag, body in zip(tags(node), node.bodies, strict=True)
@@ -233,14 +236,3 @@ def shown_attributes(node: Any) -> dict[str, str]:
         for key, value in node.attribute_values().items()
         if not (is_control and key in _HELD)
     }
-
-
-def _defaults(cls: type[Op]) -> dict[str, str]:
-    kinds = cls._kinds
-    return {
-        key: show_attribute(value, kinds[key]) for key, value in cls.attributes.items() if value is not Op.REQUIRED
-    }
-
-
-def _origin(origin: Origin) -> list[str]:
-    return ["/".join(map(str, origin.scope)), str(origin.node), str(origin.operator), str(origin.output)]

@@ -1,113 +1,110 @@
-"""The structure of a Graph: an IR that was read, a text dump that was parsed, or a converted model in memory."""
+"""The structure of a Graph, an IR that was read or a converted model in memory; of a dump, a state of records; and of
+an IR as in its .xml, also of one that cannot be read as a graph: nothing is inferred there, the .bin is read only where
+a constant is asked for its values, and an edge or an entry of a port map with a missing end is left out.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from mo_loop.errors import InputError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim
-from mo_loop.graph.types import TensorType
+from mo_loop.graph.shape import MOST_DIMENSIONS
+from mo_loop.graph.types import BY_PRECISION, TensorType
+from mo_loop.ir.reader.constants import WeightFile
+from mo_loop.ir.reader.layer_records import Layer, LayerPort, Link, Net, PortMap
+from mo_loop.ir.reader.numbers import integer
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.look.records.data import Data
-from mo_loop.look.records.node_records import shown_attributes
-from mo_loop.look.records.port_entries import connect, ports_of, tags
-from mo_loop.look.records.structure import Item, Output, OutputRecord, Ref, ScopeRecord, Structure, in_order
+from mo_loop.look.records.node_records import GraphState, Record, shown_attributes
+from mo_loop.look.records.port_entries import branch_key, connect, ports_of, renamed, tags
+from mo_loop.look.records.structure import (
+    DUMP,
+    IR,
+    Item,
+    Output,
+    OutputRecord,
+    Ref,
+    ScopeRecord,
+    Shape,
+    Structure,
+    in_order,
+    shown_dims,
+    split,
+)
 from mo_loop.ops import base
 from mo_loop.ops.opaque import Opaque
-from mo_loop.text.literals import show_data
+from mo_loop.text.attributes import parse_attribute
+from mo_loop.text.scanner import Scanner
 from mo_loop.text.spelling import show_type
 
-LIMIT = 16
-"""The number of elements of a constant that a JSON dump holds."""
 
-
-def structure_of(graph: Graph, kind: str, source: str, *, dumped: bool = False) -> Structure:
-    """The structure of a graph. With `dumped` names, types and data are those that a dump shows."""
-    reader = _Reader(dumped)
-    main = reader.scope(graph, ScopeRecord())
+def structure_of(graph: Graph, source: str) -> Structure:
+    """The structure of a graph, with names and types as in an IR."""
     metadata = dict(flat(graph.rt_info))
     if graph.name:
         metadata["name"] = graph.name
-    return Structure(kind, source, main, metadata=metadata, made_of=graph)
+    return Structure(IR, source, _of_graph(graph, ScopeRecord()), metadata=metadata, made_of=graph)
 
 
-class _Reader:
-    """Makes scopes. `dumped` as of `structure_of`."""
+def _of_graph(graph: Graph, scope: ScopeRecord) -> ScopeRecord:
+    """Fill `scope` with the items of a graph and those of its bodies."""
+    order = layer_order(graph)
+    names = zip(order, layer_names(order), strict=True)
+    items = {node: _of_node(node, name, scope) for node, name in names if not isinstance(node, base.Result)}
 
-    def __init__(self, dumped: bool) -> None:
-        self.dumped = dumped
+    def ref(value: Value | None) -> Ref | None:
+        return None if value is None else Ref(items[value.node], value.index)
 
-    def scope(self, graph: Graph, scope: ScopeRecord) -> ScopeRecord:
-        """Fill `scope` with the items of a graph and those of its bodies."""
-        order = layer_order(graph)
-        names = [node.name for node in order] if self.dumped else layer_names(order)
-        items: dict[Node, Item] = {}
-        for node, name in zip(order, names, strict=True):
-            if not isinstance(node, base.Result):
-                items[node] = self._item(node, name, scope)
-        for node, item in items.items():
-            item.inputs = [_ref(items, value) for value in node.inputs]
-        for node, item in items.items():
-            if node.bodies:
-                self._bodies(node, item)
-        scope.items = in_order(list(items.values()))
-        scope.parameters = [items[node] for node in graph.parameters]
-        for place, node in enumerate(graph.results):
-            known = (*node.output_names, *node.value.names, node.name)[0] or f"output {place}"
-            scope.results.append(OutputRecord(known, _ref(items, node.value)))
-        if scope.owner is not None:
-            scope.info = dict(flat(graph.rt_info))
-        return scope
-
-    def _item(self, node: Any, name: str, scope: ScopeRecord) -> Item:
-        tensor = node.tensor if isinstance(node, base.Constant) else getattr(node, "blob", None)
-        info = dict(flat(getattr(node, "_rt_info", None) or {}))
-        for (side, port), fields in getattr(node, "port_info", {}).items():
-            info |= {f"{side} {port}/{key}": value for key, value in flat(fields)}
-        return Item(
-            operator=type(node).__name__ if self.dumped else node.type,
-            name=name,
-            scope=scope,
-            version=node.version if isinstance(node, Opaque) and not self.dumped else f"opset{node.opset}",
-            attributes=self._attributes(node),
-            outputs=[self._output(value) for value in node.outputs],
-            data=None if tensor is None else self._data(tensor),
-            origins=() if self.dumped else tuple(each.path for each in node.origins),
-            info=info,
-            made_of=node,
-        )
-
-    def _attributes(self, node: Any) -> dict[str, str]:
-        if isinstance(node, Opaque) and not self.dumped:
-            return {key: str(value) for key, value in node.data.items() if key not in ("offset", "size")}
-        return shown_attributes(node)
-
-    def _data(self, tensor: Any) -> Data:
-        if not self.dumped:
-            return Data.of(tensor)
-        return Data.written(f"{tensor.dtype}[{','.join(map(str, tensor.shape))}]", show_data(tensor, LIMIT))
-
-    def _output(self, value: Value) -> Output:
-        dtype, shape = split(show_type(value.type)) if self.dumped else shown_type(value.type)
-        return Output(tuple(value.names), dtype, shape)
-
-    def _bodies(self, node: Any, item: Item) -> None:
-        inner: dict[Node, Item] = {}
-        ends: dict[Node, Ref | None] = {}
-        for tag, graph in zip(tags(node), node.bodies, strict=True):
-            body = self.scope(graph, ScopeRecord((*item.scope.path, item.label, tag), item, tag))
-            item.bodies[tag] = body
-            inner |= zip(graph.parameters, body.parameters, strict=True)
-            ends |= {result: found.ref for result, found in zip(graph.results, body.results, strict=True)}
-        connect(item, ports_of(node), inner, ends)
+    for node, item in items.items():
+        item.inputs = [ref(value) for value in node.inputs]
+    for node, item in items.items():
+        if node.bodies:
+            ends: dict[Node, Item | OutputRecord] = {}
+            for tag, inner in zip(tags(node), node.bodies, strict=True):
+                body = item.bodies[tag] = _of_graph(inner, ScopeRecord((*scope.path, item.label, tag), item, tag))
+                ends |= zip((*inner.parameters, *inner.results), (*body.parameters, *body.results), strict=True)
+            connect(item, renamed(ports_of(node), ends.__getitem__))
+    scope.items = in_order(list(items.values()))
+    scope.parameters = [items[node] for node in graph.parameters]
+    for place, node in enumerate(graph.results):
+        known = (*node.output_names, *node.value.names, node.name)[0] or f"output {place}"
+        scope.results.append(OutputRecord(known, ref(node.value), made_of=node))
+    if scope.owner is not None:
+        scope.info = dict(flat(graph.rt_info))
+    return scope
 
 
-def _ref(items: Mapping[Node, Item], value: Value | None) -> Ref | None:
-    return None if value is None else Ref(items[value.node], value.index)
+def _of_node(node: Any, name: str, scope: ScopeRecord) -> Item:
+    tensor = node.tensor if isinstance(node, base.Constant) else getattr(node, "blob", None)
+    info = dict(flat(getattr(node, "_rt_info", None) or {}))
+    for (side, port), fields in getattr(node, "port_info", {}).items():
+        info |= {f"{side} {port}/{key}": value for key, value in flat(fields)}
+    version, attributes = f"opset{node.opset}", shown_attributes(node)
+    if isinstance(node, Opaque):
+        kept = {key: str(value) for key, value in node.data.items() if key not in ("offset", "size")}
+        version, attributes = node.version, kept
+    return Item(
+        operator=node.type,
+        name=name,
+        scope=scope,
+        version=version,
+        attributes=attributes,
+        outputs=[Output(tuple(value.names), *_shown_type(value.type)) for value in node.outputs],
+        data=None if tensor is None else Data.of(tensor),
+        origins=tuple(each.path for each in node.origins),
+        info=info,
+        made_of=node,
+    )
 
 
-def shown_type(type_: Any) -> tuple[str, str]:
+def _shown_type(type_: Any) -> tuple[str, str]:
     """Element type and dimensions as in an IR: a dimension is a number, a range, or `?`."""
     if not isinstance(type_, TensorType):
         return split(show_type(type_))
@@ -123,12 +120,6 @@ def _dim(dim: Any) -> str:
     return "?" if low == 0 and dim.hi is None else f"{low}..{'' if dim.hi is None else dim.hi}"
 
 
-def split(shown: str) -> tuple[str, str]:
-    """`f32[2,N]` -> (f32, [2,N])."""
-    head, bracket, rest = shown.partition("[")
-    return (head, bracket + rest) if head.isalnum() or head == "?" else (shown, "")
-
-
 def flat(info: Mapping[str, Any], mark: str = "/", prefix: str = "") -> Iterator[tuple[str, str]]:
     """Nested dictionaries as pairs of a path and a text; `mark` separates the keys of a path."""
     for key, value in info.items():
@@ -136,3 +127,239 @@ def flat(info: Mapping[str, Any], mark: str = "/", prefix: str = "") -> Iterator
             yield from flat(value, mark, f"{prefix}{key}{mark}")
         else:
             yield f"{prefix}{key}", str(value)
+
+
+# -- of records
+
+
+def structure_of_state(state: GraphState, source: str) -> Structure:
+    """The structure of a dump. KeyError, TypeError, AttributeError or ValueError for records of another form."""
+    members: dict[str, list[Record]] = {name: [] for name in state.scopes}
+    for record in state.nodes.values():
+        members[record["scope"]].append(record)
+    about = state.scopes[""]
+    metadata = _info(about.get("info")) | ({"name": about["name"]} if about.get("name") else {})
+    return Structure(DUMP, source, _of_records(state, members, ScopeRecord()), metadata=metadata, made_of=state)
+
+
+def _of_records(state: GraphState, members: Mapping[str, list[Record]], scope: ScopeRecord) -> ScopeRecord:
+    """Fill `scope`, which has the id of the records of a graph, with their items and those of its bodies."""
+    records, about = members[scope.id], state.scopes[scope.id]
+    items = {record["id"]: _of_record(record, scope) for record in records if record["op"] != "Result"}
+
+    def refs(record: Record) -> list[Ref | None]:
+        return [None if each is None else Ref(items[each[0]], each[1]) for each in record["inputs"]]
+
+    for number, item in items.items():
+        record = state.nodes[number]
+        item.inputs = refs(record)
+        while item.inputs and item.inputs[-1] is None:
+            item.inputs.pop()
+        if "bodies" not in record:
+            continue
+        ends: dict[int, Item | OutputRecord] = {}
+        tags = ("body",) if len(record["bodies"]) == 1 else ("then_body", "else_body")
+        for tag, name in zip(tags, record["bodies"], strict=True):
+            inner = ScopeRecord((*scope.path, item.label, tag), item, tag, id=name)
+            body = item.bodies[tag] = _of_records(state, members, inner)
+            numbers = (*state.scopes[name]["parameters"], *state.scopes[name]["results"])
+            ends |= zip(numbers, (*body.parameters, *body.results), strict=True)
+        connect(item, renamed(record["port_map"], ends.__getitem__))
+    scope.items = in_order(list(items.values()))
+    scope.parameters = [items[number] for number in about["parameters"]]
+    for place, number in enumerate(about["results"]):
+        record = state.nodes[number]
+        ref = next(iter(refs(record)), None)
+        names = [*record.get("names", ()), *(() if ref is None else ref.item.outputs[ref.output].names)]
+        scope.results.append(OutputRecord((*names, record["name"])[0] or f"output {place}", ref, id=number))
+    if scope.owner is not None:
+        scope.info = _info(about.get("info"))
+    return scope
+
+
+def _of_record(record: Record, scope: ScopeRecord) -> Item:
+    outputs = [Output(tuple(each["names"]), *split(each["type"])) for each in record["outputs"]]
+    data = None
+    if "value" in record:
+        shown = record["content"] if "content" in record else record["value"]
+        data = Data.written(f"{outputs[0].dtype}{outputs[0].shape}", shown)
+    return Item(
+        operator=record["op"],
+        name=record["name"],
+        scope=scope,
+        version=f"opset{record['opset']}",
+        attributes=dict(record.get("attributes", {})),
+        outputs=outputs,
+        data=data,
+        info=_info(record.get("info")),
+        id=record["id"],
+    )
+
+
+def _info(shown: str | None) -> dict[str, str]:
+    """rt_info, which a dump holds as text."""
+    if not shown:
+        return {}
+    try:
+        return dict(flat(parse_attribute(Scanner(shown), Any)))
+    except InputError:
+        return {"": shown}
+
+
+# -- of layers
+
+
+def structure_of_layers(net: Net, path: Path) -> Structure:
+    """The structure of the records of the .xml at `path`."""
+    main = _LayerReader(WeightFile(path.with_suffix(".bin"))).scope(net, ScopeRecord())
+    return Structure(IR, str(path), main, metadata=dict(flat(net.rt_info, ".")), made_of=net)
+
+
+class _LayerReader:
+    def __init__(self, weights: WeightFile) -> None:
+        self._weights = weights
+
+    def scope(self, net: Net, scope: ScopeRecord) -> ScopeRecord:
+        """Fill `scope` with the items of a net and of its bodies."""
+        layers = {layer.id: layer for layer in net.layers}
+        items = {layer.id: self._item(layer, scope) for layer in net.layers if layer.type != "Result"}
+        refs: dict[tuple[str, str], Ref] = {}
+        for edge in net.edges:
+            made = items.get(edge.from_layer)
+            if made is not None:
+                labels = [port.label for port in layers[edge.from_layer].outputs]
+                place = labels.index(edge.from_port) if edge.from_port in labels else len(labels)
+                refs[edge.to_layer, edge.to_port] = Ref(made, place)
+        for id_, item in items.items():
+            item.inputs = [refs.get((id_, port.label)) for port in layers[id_].inputs]
+        for id_, item in items.items():
+            for tag, inner in layers[id_].bodies.items():
+                item.bodies[tag] = self.scope(inner, ScopeRecord((*scope.path, item.label, tag), item, tag))
+            _connect_layer(layers[id_], item)
+        scope.items = in_order(list(items.values()))
+        scope.parameters = [items[layer.id] for layer in net.layers if layer.type == "Parameter"]
+        for layer in net.layers:
+            if layer.type == "Result":
+                ref = refs.get((layer.id, layer.inputs[0].label)) if layer.inputs else None
+                scope.results.append(_layer_result(layer, ref))
+        return scope
+
+    def _item(self, layer: Layer, scope: ScopeRecord) -> Item:
+        outputs = [_port_output(port) for port in layer.outputs]
+        info = dict(flat(layer.rt_info))
+        item = Item(layer.type, layer.name, scope, layer.version, layer.data, outputs=outputs, info=info, made_of=layer)
+        if layer.type == "Parameter":
+            names = outputs[0].names if outputs else ()
+            dims = shape_of(layer.data.get("shape", ""))
+            shape = "[...]" if dims is None else shown_dims(dims)
+            item.outputs = [Output(names, layer.data.get("element_type", ""), shape)]
+        elif layer.type == "Const":
+            dims = shape_of(layer.data.get("shape", "")) or []
+            elements = math.prod(dim for dim in dims if isinstance(dim, int))
+            item.data = Data.unread(elements, number(layer, "size"), partial(self._weights.tensor, layer))
+        return item
+
+
+def _layer_result(layer: Layer, ref: Ref | None) -> OutputRecord:
+    if ref is None:
+        return OutputRecord(layer.name, None)
+    names = ref.item.outputs[ref.output].names if ref.output < len(ref.item.outputs) else ()
+    return OutputRecord((*layer.output_names, *names, ref.item.name)[0], ref)
+
+
+def _port_output(port: LayerPort) -> Output:
+    known = BY_PRECISION.get(port.precision)
+    dims = [dim if dim >= 0 else "?" for dim in port.dims]
+    return Output(port.names, known.name if known else port.precision, shown_dims(dims))
+
+
+def shape_of(text: str) -> Shape:
+    """A shape as an attribute spells it: `1,?,2..5`, `...` for an unknown rank."""
+    if text.strip() == "...":
+        return None
+    dims = [each.strip() for each in text.strip().strip("[]").split(",") if each.strip()]
+    return [_file_dim(each) for each in dims] if len(dims) <= MOST_DIMENSIONS else None
+
+
+def _file_dim(text: str) -> int | str:
+    try:
+        dim = integer(text, -1)
+    except ValueError:
+        return text
+    return dim if dim >= 0 else "?"
+
+
+def number(layer: Layer, key: str) -> int:
+    """An attribute of a Const; 0 for other layers."""
+    try:
+        return integer(layer.data.get(key, ""), 0)
+    except ValueError:
+        return 0
+
+
+# -- port maps
+
+
+def _connect_layer(layer: Layer, item: Item) -> None:
+    """Set the port map of an item. An entry with a missing end is left out."""
+    ends: dict[tuple[str, str], Any] = {}
+    for tag, net in layer.bodies.items():
+        for kind, found in (("Parameter", item.bodies[tag].parameters), ("Result", item.bodies[tag].results)):
+            ends |= zip([(tag, each.id) for each in net.layers if each.type == kind], found, strict=True)
+    if layer.type == "If" and layer.bodies:
+        connect(item, _branch_ports(layer, ends))
+    elif "body" in layer.bodies:
+        connect(item, _iteration_ports(layer, ends))
+
+
+def _iteration_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+    """The port map of a Loop or TensorIterator."""
+    found: dict[str, Any] = {"inputs": [], "outputs": []}
+    parameters = {id_: end for (tag, id_), end in ends.items() if tag == "body" and isinstance(end, Item)}
+    results = {id_: end for (tag, id_), end in ends.items() if tag == "body" and isinstance(end, OutputRecord)}
+    states = {parameter: results.get(result) for result, parameter in layer.back_edges}
+    map_ = layer.port_maps.get("port_map", PortMap())
+    for port, link in _by_port(layer.inputs, map_.inputs):
+        if link.layer in parameters:
+            state = states.get(link.layer)
+            more = {"role": "Invariant"} if state is None else {"role": "Merged", "result": state}
+            more = {"role": "Sliced"} | asdict(link.cut) if link.cut is not None else more
+            found["inputs"].append({"port": port, "parameter": parameters[link.layer]} | more)
+    for port, link in _by_port(layer.outputs, map_.outputs):
+        if link.layer in results:
+            cut = {"role": "Final"} if link.cut is None else {"role": "Concatenated"} | asdict(link.cut)
+            found["outputs"].append({"port": port, "result": results[link.layer]} | cut)
+    for link in map_.inputs:
+        if link.purpose == "current_iteration" and link.layer in parameters:
+            found["iteration"] = parameters[link.layer]
+    for link in map_.outputs:
+        if link.purpose == "execution_condition" and link.layer in results:
+            found["condition"] = results[link.layer]
+    return found
+
+
+def _branch_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+    """The port map of an If."""
+    keys = {tag: branch_key(tag) for tag in layer.bodies}
+
+    def entries(side: str, kind: type) -> Iterator[tuple[int, str, Any]]:
+        for tag, key in keys.items():
+            map_ = layer.port_maps.get(tag.replace("body", "port_map"), PortMap())
+            for port, link in _by_port(getattr(layer, side), getattr(map_, side)):
+                if isinstance(ends.get((tag, link.layer)), kind):
+                    yield port, key, ends[tag, link.layer]
+
+    inputs = [{"role": "Branched", "port": port, key: end} for port, key, end in entries("inputs", Item)]
+    outputs: list[dict[str, Any]] = [
+        {"role": "Selected", "port": port, **dict.fromkeys(keys.values())} for port in range(len(layer.outputs))
+    ]
+    for port, key, end in entries("outputs", OutputRecord):
+        outputs[port][key] = end
+    return {"inputs": inputs, "outputs": outputs}
+
+
+def _by_port(ports: list[LayerPort], links: list[Link]) -> list[tuple[int, Link]]:
+    """The entries that name a port of the layer, in the order of the ports."""
+    places = {port.label: place for place, port in enumerate(ports)}
+    found = [(places[link.port], link) for link in links if link.port is not None and link.port in places]
+    return sorted(found, key=lambda each: each[0])

@@ -13,17 +13,14 @@ import numpy as np
 from mo_loop.errors import FileError
 from mo_loop.frontend.inferred_types import with_inferred_types
 from mo_loop.frontend.model import OnnxModel, opened
-from mo_loop.frontend.onnx_graphs import OnnxGraph, domain_of, function_graph, main_graph, operator_of
+from mo_loop.frontend.onnx_graphs import OnnxGraph, function_graph, main_graph, operator_of
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import BY_ONNX, string
-from mo_loop.look.records.data import Data
-from mo_loop.look.records.onnx_types import declared, element_type
-from mo_loop.look.records.port_entries import branch_key, connect
+from mo_loop.look.records.data import Data, digest
+from mo_loop.look.records.port_entries import connect_onnx
 from mo_loop.look.records.structure import (
     ONNX,
-    Drain,
-    Feed,
     Item,
     Output,
     OutputRecord,
@@ -31,8 +28,9 @@ from mo_loop.look.records.structure import (
     ScopeRecord,
     Structure,
     in_order,
+    port_of,
+    shown_dims,
 )
-from mo_loop.look.records.tensor_ports import shown_dims
 from mo_loop.text.literals import show_array
 
 # AttributeProto.AttributeType
@@ -40,10 +38,6 @@ _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _GRAPHS = 1, 2
 
 SMALL = 16
 """The number of elements up to which the tensor of an attribute is shown with its values."""
-
-SCAN_ATTRIBUTES = (
-    "num_scan_inputs", "scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions",
-)  # fmt: skip
 
 Names = Mapping[str, Ref]
 
@@ -113,7 +107,9 @@ class _Reader:
 
     def scope(self, graph: OnnxGraph, scope: ScopeRecord, outer: Names) -> ScopeRecord:
         """Fill `scope` with the items of a graph and of its bodies; `outer` are the values that it can capture."""
-        types = self._types(graph)
+        proto = graph.proto
+        values = () if graph.kind == "function" else (*proto.value_info, *proto.output, *proto.input)
+        types = {each.name: _type(each.type) for each in values}
         names: dict[str, Ref] = dict(outer)
         items: list[Item] = []
 
@@ -125,7 +121,7 @@ class _Reader:
             return item
 
         stored = [(each.name, self._stored(each)) for each in graph.initializers]
-        for sparse in () if graph.kind == "function" else graph.proto.sparse_initializer:
+        for sparse in () if graph.kind == "function" else proto.sparse_initializer:
             stored.append((sparse.values.name, self._stored_sparse(sparse)))
         constants = [self._constant(Item("Constant", name, scope), (name,), each) for name, each in stored]
         held = {item.name for item in constants}
@@ -146,7 +142,7 @@ class _Reader:
                 tag = body.kind if body.kind not in item.bodies else f"{body.kind}/{len(item.bodies)}"
                 item.bodies[tag] = self.scope(body, ScopeRecord(body.scope, item, tag), names)
             if item.bodies:
-                _connect(node, item, graph.opsets.get("", 9) < 9)
+                connect_onnx(node, item, graph.opsets.get("", 9) < 9)
                 item.captures = _captured(item)
         scope.items = in_order(items)
         for name in graph.output_names:
@@ -167,12 +163,6 @@ class _Reader:
         if not name:
             return None
         return names.get(name) or Ref(Item("undefined", name, scope, outputs=[Output((name,))]), 0)
-
-    def _types(self, graph: OnnxGraph) -> dict[str, tuple[str, str]]:
-        if graph.kind == "function":
-            return {}
-        proto = graph.proto
-        return {each.name: _shown(each) for each in (*proto.value_info, *proto.output, *proto.input)}
 
     # -- constants
 
@@ -275,21 +265,11 @@ def _tensor_text(tensor: Tensor) -> str:
     type_ = f"{tensor.dtype}{shown_dims(tensor.shape)}"
     if tensor.size <= SMALL:
         return f"{type_} {show_array(tensor)}"
-    content = blake2b(digest_size=6)
-    for block in tensor.blocks():
-        content.update(block)
-    return f"{type_} {content.hexdigest()}"
+    return f"{type_} {digest(tensor)}"
 
 
 def _output(name: str, types: Mapping[str, tuple[str, str]]) -> Output:
     return Output((name,) if name else (), *types.get(name, ("", "")))
-
-
-def _shown(proto: Any) -> tuple[str, str]:
-    """The declared element type and dimensions of a value; "" for those that are not declared."""
-    port = declared(proto.name, proto.type)
-    dtype = "" if port.type == "?" else port.type
-    return dtype, "" if port.shape is None else shown_dims(port.shape)
 
 
 def _captured(owner: Item) -> list[Ref]:
@@ -306,92 +286,25 @@ def _captured(owner: Item) -> list[Ref]:
     return list(found.values())
 
 
-# -- what feeds the bodies of Loop, Scan and If
+def _type(proto: Any) -> tuple[str, str]:
+    """A declared element type and the dimensions as text, also of a type that cannot be converted; "" if not declared.
+    """
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        tensor = proto.tensor_type
+        dims = [dim.dim_value if dim.HasField("dim_value") else dim.dim_param or "?" for dim in tensor.shape.dim]
+        dtype = element_type(tensor.elem_type) if tensor.elem_type else ""
+        return dtype, shown_dims(dims) if tensor.HasField("shape") else ""
+    if kind in ("sequence_type", "optional_type"):
+        inner = port_of("", *_type(getattr(proto, kind).elem_type))
+        return f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})", ""
+    if kind == "map_type":
+        value = port_of("", *_type(proto.map_type.value_type))
+        return f"map({element_type(proto.map_type.key_type)}, {value})", ""
+    return "" if kind is None else f"{kind.removesuffix('_type')}()", ""
 
 
-def _connect(node: Any, item: Item, is_old: bool) -> None:
-    """Set the port map of an item. The Scan of operator set 8 (`is_old`) has lengths as its first input."""
-    bodies = list(item.bodies.values())
-    kind = "" if domain_of(node) else node.op_type
-    if kind == "If":
-        item.ports = _if_ports(item, bodies)
-    elif kind == "Loop" and len(bodies) == 1:
-        item.ports = _loop_ports(item, bodies[0])
-    elif kind == "Scan" and len(bodies) == 1:
-        item.mapped = {key: item.attributes.pop(key) for key in SCAN_ATTRIBUTES if key in item.attributes}
-        item.ports = _scan_ports(node, item, bodies[0], is_old)
-    else:
-        _connect_unknown(item, bodies)
-        return
-    inner = {parameter: parameter for body in bodies for parameter in body.parameters}
-    ends = {(body, place): each.ref for body in bodies for place, each in enumerate(body.results)}
-    connect(item, item.ports, inner, ends)
-    if kind == "Scan" and is_old:
-        item.input_names, item.direct = ("sequence lengths",), 1
-
-
-def _connect_unknown(item: Item, bodies: Sequence[ScopeRecord]) -> None:
-    """Only the operator defines how the outputs depend on those of the bodies: they are compared one by one."""
-    for body in bodies:
-        for place, parameter in enumerate(body.parameters):
-            parameter.feed = Feed(f"input {place}")
-    longest = max((len(body.results) for body in bodies), default=0)
-    for place in range(longest):
-        ends = {tag: body.results[place : place + 1] for tag, body in item.bodies.items()}
-        item.drains.append(Drain("body output", {tag: end[0].ref if end else None for tag, end in ends.items()}))
-
-
-def _end(body: ScopeRecord, place: int) -> tuple[ScopeRecord, int] | None:
-    """The key of an output of a body; None in a damaged model that lacks it."""
-    return (body, place) if place < len(body.results) else None
-
-
-def _if_ports(item: Item, bodies: Sequence[ScopeRecord]) -> dict[str, Any]:
-    outputs = [
-        {"role": "Selected", "port": port, **{branch_key(body.tag): _end(body, port) for body in bodies}}
-        for port in range(len(item.outputs))
-    ]
-    return {"inputs": [], "outputs": outputs}
-
-
-def _loop_ports(item: Item, body: ScopeRecord) -> dict[str, Any]:
-    """The condition is a state of the body, which input 1 begins."""
-    found: dict[str, Any] = {"inputs": [], "outputs": []}
-    for port, parameter in enumerate(body.parameters):
-        if not port:
-            found["iteration"] = parameter
-        elif port < max(len(item.inputs), 2):
-            entry = {"role": "Merged", "port": port, "parameter": parameter, "result": _end(body, port - 1)}
-            found["inputs"].append(entry)
-    found["condition"] = _end(body, 0)
-    for port in range(len(item.outputs)):
-        role = "Final" if port < len(item.inputs) - 2 else "Concatenated"
-        found["outputs"].append({"role": role, "port": port, "result": _end(body, port + 1)})
-    return found
-
-
-def _scan_ports(node: Any, item: Item, body: ScopeRecord, is_old: bool) -> dict[str, Any]:
-    given = {each.name: each for each in node.attribute}
-    count = given["num_scan_inputs"].i if "num_scan_inputs" in given else 0
-    first = int(is_old)
-    states = max(len(item.inputs) - first - max(count, 0), 0)
-
-    def sliced(side: str, place: int) -> dict[str, Any]:
-        name = "directions" if is_old and side == "input" else f"scan_{side}_directions"
-        axes, ways = (list(given[key].ints) if key in given else [] for key in (f"scan_{side}_axes", name))
-        backward = place < len(ways) and bool(ways[place])
-        axis = axes[place] if place < len(axes) else first
-        return {"axis": axis, "direction": "reverse" if backward else "forward"}
-
-    found: dict[str, Any] = {"inputs": [], "outputs": []}
-    for place, parameter in enumerate(body.parameters):
-        is_state = place < states
-        role = "Merged" if is_state else "Sliced"
-        more = {"result": _end(body, place)} if is_state else sliced("input", place - states)
-        found["inputs"].append({"role": role, "port": first + place, "parameter": parameter} | more)
-    for port in range(len(item.outputs)):
-        is_state = port < states
-        role = "Final" if is_state else "Concatenated"
-        more = {} if is_state else sliced("output", port - states)
-        found["outputs"].append({"role": role, "port": port, "result": _end(body, port)} | more)
-    return found
+def element_type(number: int) -> str:
+    if not number:
+        return "?"
+    return BY_ONNX[number].name if number in BY_ONNX else f"type {number}"

@@ -7,13 +7,11 @@ the one that inference finds. Other models are described by their Graph, as in a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from mo_loop.graph.tensor import FileTensor
-from mo_loop.look.records.constant_records import Contents, described_constant
+from mo_loop.look.records.data import Contents, described_constant
 from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.of_onnx import inferred_outputs
 from mo_loop.look.records.port_entries import Ports, renamed
@@ -22,43 +20,24 @@ from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.text.attributes import show_attribute
 
 
-@dataclass
-class Described:
-    """A model as a state, with the ids of the items and results of its structure."""
-
-    structure: Structure
-    state: GraphState
-    items: dict[Item, int]
-    results: dict[int, int]
-    """By the identity of a Result: equal ones can be in several scopes."""
-    scopes: dict[ScopeRecord, str]
-    id_of: Callable[[Any], int]
-    """The id of a Node of a graph, or of another object that an item describes."""
-
-
-def described(structure: Structure, contents: Contents) -> Described:
-    """The records of a model. `contents` names its constants, also those of another model that it is compared with."""
+def described(structure: Structure, contents: Contents) -> GraphState:
+    """The records of a model, by the ids that its items, results and scopes get. `contents` names its constants, also
+    those of another model that it is compared with."""
+    if isinstance(structure.made_of, GraphState):  # of a dump: it has the ids, and the records have their trip counts
+        return structure.made_of
     if structure.kind == ONNX:
-        found = _of_onnx(structure, contents)
-    elif isinstance(structure.made_of, GraphState):  # of a dump, whose records have their trip counts
-        return _described_by(structure, structure.made_of, int)
+        state = _OnnxRecords(structure, contents).state
     else:
         describer = Describer(contents)
         state = describer.state(structure.made_of)
-        found = _described_by(structure, state, describer.id)
-    set_trip_counts(found.state)
-    return found
-
-
-def _described_by(structure: Structure, state: GraphState, id_of: Callable[[Any], int]) -> Described:
-    """A model whose state is known; `id_of` gives the id of the object that an item describes."""
-    items = {item: id_of(item.made_of) for scope in structure.scopes() for item in scope.items}
-    found = Described(structure, state, items, {}, {structure.main: ""}, id_of)
-    for item, number in items.items():
-        found.scopes |= dict(zip(item.bodies.values(), state.nodes[number].get("bodies", ()), strict=True))
-    for scope, name in found.scopes.items():
-        found.results |= zip(map(id, scope.results), state.scopes[name]["results"], strict=True)
-    return found
+        for scope in structure.scopes():
+            for each in scope.entries:
+                each.id = describer.id(each.made_of)
+            for item in scope.items:
+                for body, name in zip(item.bodies.values(), state.nodes[item.id].get("bodies", ()), strict=True):
+                    body.id = name
+    set_trip_counts(state)
+    return state
 
 
 def facts(structure: Structure) -> list[tuple[str, str]]:
@@ -68,16 +47,16 @@ def facts(structure: Structure) -> list[tuple[str, str]]:
     return found + [(key.removeprefix("metadata/"), text) for key, text in structure.metadata.items()]
 
 
-def written(model: Described, state: GraphState) -> Record:
+def written(structure: Structure, state: GraphState) -> Record:
     """The places of the nodes of a state in the files of an IR: the ids of layers, and the offsets of constants."""
     layers, offsets = {}, {}
-    for node, layer in model.structure.layers.items():
-        number = model.id_of(node)
-        if number in state.nodes and layer.isdecimal():
-            layers[number] = int(layer)
-            tensor = getattr(node, "tensor", None)
+    for each in (each for scope in structure.scopes() for each in scope.entries):
+        layer = structure.layers.get(each.made_of, "")
+        if each.id in state.nodes and layer.isdecimal():
+            layers[each.id] = int(layer)
+            tensor = getattr(each.made_of, "tensor", None)
             if isinstance(tensor, FileTensor):
-                offsets[number] = tensor.offset
+                offsets[each.id] = tensor.offset
     return {"layers": layers, "offsets": offsets}
 
 
@@ -101,73 +80,56 @@ def body_of(state: GraphState, scope: str) -> GraphState:
     return found
 
 
-def _of_onnx(structure: Structure, contents: Contents) -> Described:
-    found = Described(structure, GraphState(), {}, {}, {}, int)
-    functions = {scope: name for name, scope in structure.functions.items()}
-    for scope in structure.scopes():
-        for item in scope.items:
-            found.items[item] = len(found.items) + len(found.results)
-        for each in scope.results:
-            found.results[id(each)] = len(found.items) + len(found.results)
-        if scope.owner is not None:
-            found.scopes[scope] = f"{found.items[scope.owner]}/{scope.tag}"
-        else:
-            found.scopes[scope] = f"function/{functions[scope]}" if scope in functions else ""
-    _OnnxRecords(found, contents).add()
-    return found
-
-
 class _OnnxRecords:
-    """Adds the records and scopes of an ONNX model whose items have ids."""
+    """Numbers the items and results of an ONNX model, and makes their records: `state`."""
 
-    def __init__(self, model: Described, contents: Contents) -> None:
-        self._model = model
+    def __init__(self, structure: Structure, contents: Contents) -> None:
+        self.state = GraphState()
+        self._structure = structure
         self._contents = contents
-        self._file = PurePath(model.structure.source).name
+        self._file = PurePath(structure.source).name
         self._undefined: dict[tuple[ScopeRecord, str], int] = {}
-        self._outputs = inferred_outputs(model.structure)
-
-    def add(self) -> None:
-        for scope in self._model.structure.scopes():
+        self._outputs = inferred_outputs(structure)
+        self._count = 0
+        for scope in structure.scopes():
+            for each in scope.entries:
+                each.id = self._next()
+            if scope.path:
+                scope.id = f"function/{scope.path[0]}" if scope.owner is None else f"{scope.owner.id}/{scope.tag}"
+        for scope in structure.scopes():
             self._scope(scope)
 
+    def _next(self) -> int:
+        self._count += 1
+        return self._count - 1
+
     def _scope(self, scope: ScopeRecord) -> None:
-        model = self._model
-        name = model.scopes[scope]
         record: Record = {
-            "id": name, "owner": None if scope.owner is None else model.items[scope.owner],
-            "tag": scope.tag or name.replace("/", " ", 1),
-            "name": scope.path[-1] if scope.path else model.structure.metadata.get("name", ""),
-            "parameters": [model.items[item] for item in scope.parameters],
-            "results": [model.results[id(each)] for each in scope.results],
+            "id": scope.id, "owner": None if scope.owner is None else scope.owner.id,
+            "tag": scope.tag or scope.id.replace("/", " ", 1),
+            "name": scope.path[-1] if scope.path else self._structure.metadata.get("name", ""),
+            "parameters": [each.id for each in scope.parameters], "results": [each.id for each in scope.results],
         }  # fmt: skip
         if scope.settings:
             record["info"] = show_attribute(scope.settings, Any)
-        model.state.scopes[name] = record
-        opsets = self._opsets(scope)
-        inputs = set(scope.parameters)
-        for item in scope.items:
-            found = self._record(item, name, opsets, item in inputs)
-            model.state.nodes[found["id"]] = found
-        for each in scope.results:
-            number = model.results[id(each)]
-            model.state.nodes[number] = {
-                "id": number, "scope": name, "op": "Result", "opset": "", "name": each.name,
-                "inputs": [self._ref(each.ref)], "outputs": [], "names": [each.name],
-            }  # fmt: skip
-
-    def _opsets(self, scope: ScopeRecord) -> dict[str, str]:
-        """The versions of the domains: a function and its bodies have their own."""
+        self.state.scopes[scope.id] = record
         at = scope
         while at.owner is not None:
             at = at.owner.scope
         own = {key.removeprefix("opset "): text for key, text in at.settings.items() if key.startswith("opset ")}
-        return self._model.structure.opsets | own
+        opsets = self._structure.opsets | own  # a function and its bodies have their own
+        for item in scope.items:
+            self.state.nodes[item.id] = self._record(item, opsets, is_input=item in scope.parameters)
+        for each in scope.results:
+            self.state.nodes[each.id] = {
+                "id": each.id, "scope": scope.id, "op": "Result", "opset": "", "name": each.name,
+                "inputs": [self._ref(each.ref)], "outputs": [], "names": [each.name],
+            }  # fmt: skip
 
-    def _record(self, item: Item, scope: str, opsets: dict[str, str], is_input: bool) -> Record:
+    def _record(self, item: Item, opsets: dict[str, str], *, is_input: bool) -> Record:
         found: Record = {
-            "id": self._model.items[item], "scope": scope,
-            "op": "Parameter" if is_input else item.operator, "opset": _version(item, opsets, is_input),
+            "id": item.id, "scope": item.scope.id,
+            "op": "Parameter" if is_input else item.operator, "opset": "" if is_input else _version(item, opsets),
             "name": item.name, "inputs": [self._ref(ref) for ref in item.inputs],
             "outputs": [{"type": _type(output), "names": list(output.names)} for output in self._outputs[item]],
         }  # fmt: skip
@@ -178,51 +140,42 @@ class _OnnxRecords:
         if item.info:
             found["info"] = show_attribute(item.info, Any)
         if item.bodies:
-            found["bodies"] = [self._model.scopes[body] for body in item.bodies.values()]
+            found["bodies"] = [body.id for body in item.bodies.values()]
             if item.ports is not None:
-                found["port_map"] = self._port_map(item, item.ports)
+                found["port_map"] = _port_map(item.ports)
         return found
 
     def _ref(self, ref: Ref | None) -> list[int] | None:
         if ref is None:
             return None
-        number = self._model.items.get(ref.item)
-        return [self._add_undefined(ref.item) if number is None else number, ref.output]
+        return [self._add_undefined(ref.item) if ref.item.id < 0 else ref.item.id, ref.output]
 
     def _add_undefined(self, item: Item) -> int:
         """The record of a name that nothing defines."""
         key = item.scope, item.name
         if key not in self._undefined:
-            number = len(self._model.items) + len(self._model.results) + len(self._undefined)
-            self._undefined[key] = number
-            self._model.state.nodes[number] = {
-                "id": number, "scope": self._model.scopes[item.scope], "op": "undefined", "opset": "",
+            number = self._undefined[key] = self._next()
+            self.state.nodes[number] = {
+                "id": number, "scope": item.scope.id, "op": "undefined", "opset": "",
                 "name": item.name, "inputs": [], "outputs": [{"type": "?", "names": [item.name]}],
             }  # fmt: skip
         return self._undefined[key]
 
-    def _port_map(self, item: Item, ports: Ports) -> Record:
-        """The port map with ids; slices are described as in an IR."""
-        ids: dict[Any, int] = {}
-        for body in item.bodies.values():
-            ids |= {parameter: self._model.items[parameter] for parameter in body.parameters}
-            ids |= {(body, place): self._model.results[id(each)] for place, each in enumerate(body.results)}
-        found = renamed(ports, ids.__getitem__)
-        for side in ("inputs", "outputs"):
-            found[side] = [
-                _slice(entry) if entry["role"] in ("Sliced", "Concatenated") else entry for entry in found[side]
-            ]
-        return found
+
+def _port_map(ports: Ports) -> Record:
+    """The port map with ids; slices are described as in an IR."""
+    found = renamed(ports, lambda end: end.id)
+    for entry in (*found["inputs"], *found["outputs"]):
+        if entry["role"] in ("Sliced", "Concatenated"):
+            backward = entry.pop("direction", "") == "reverse"
+            start, end, stride = (-1, 0, -1) if backward else (0, -1, 1)
+            entry |= {"axis": entry.get("axis", 0), "start": start, "end": end, "stride": stride, "part_size": 1}
+    return found
 
 
-def _slice(entry: Record) -> Record:
-    start, end, stride = (-1, 0, -1) if entry.pop("direction", "") == "reverse" else (0, -1, 1)
-    return entry | {"axis": entry.get("axis", 0), "start": start, "end": end, "stride": stride, "part_size": 1}
-
-
-def _version(item: Item, opsets: dict[str, str], is_input: bool) -> int | str:
+def _version(item: Item, opsets: dict[str, str]) -> int | str:
     """The version of the operator set, with its domain if that is not the default one."""
-    if is_input or item.made_of is None:
+    if item.made_of is None:
         return ""
     domain, _, _ = item.operator.rpartition("::")
     version = opsets.get(domain or "ai.onnx", "")

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mo_loop.errors import FileError, InputError, UsageError
+from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph
+from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.look.records.structure import DUMP, IR, ONNX, Structure
-from mo_loop.look.records.wide_weights import widen
+from mo_loop.ops.base import Constant
+from mo_loop.ops.casting import Convert
 from mo_loop.support.files import refuse_device
 
 _WORDS = {ONNX: "an ONNX model", IR: "an IR", DUMP: "a dump"}
@@ -33,22 +34,18 @@ def opened(
         FileError: the file cannot be read, or is of another kind.
         InputError: the model is damaged.
     """
-    if isinstance(source, Graph):
-        return _of_graph(_copied(source, widened), IR, source.name or "graph")
-    if isinstance(getattr(source, "graph", None), Graph):
-        return _of_graph(_copied(source.graph, widened), IR, source.graph.name or "model")
     if isinstance(source, str | os.PathLike):
         return _of_file(Path(source), os.fspath(source), unread, weights, allowed, widened)
-    return _of_onnx(source, "model", unread, weights, allowed)
+    graph = source if isinstance(source, Graph) else getattr(source, "graph", None)
+    if not isinstance(graph, Graph):
+        return _of_onnx(source, "model", unread, weights, allowed)
+    from mo_loop.look.records.of_graph import structure_of
 
-
-def _copied(graph: Graph, widened: bool) -> Graph:
-    """The graph of the caller, or a copy with other weights."""
-    if not widened:
-        return graph
-    copy = graph.clone()
-    widen(copy)
-    return copy
+    name = graph.name or ("graph" if graph is source else "model")
+    if widened:  # the caller keeps the graph
+        graph = graph.clone()
+        _widen(graph)
+    return structure_of(graph, name)
 
 
 def require_same_kind(old: Structure, new: Structure) -> None:
@@ -71,28 +68,20 @@ def _of_file(
     kind = kind_of(path)
     if kind == IR:
         from mo_loop.ir.reader import read_with_ids
+        from mo_loop.look.records.of_graph import structure_of
 
         graph, layers = read_with_ids(path)
         if widened:
-            widen(graph)
-        structure = _of_graph(graph, IR, source)
+            _widen(graph)
+        structure = structure_of(graph, source)
         structure.layers = layers
         return structure
-    if kind == "json":
-        from mo_loop.look.records.of_dump import structure_of_file
+    if kind in ("json", "text"):
+        from mo_loop.look.records.node_link import checked, state_at, state_of_text
+        from mo_loop.look.records.of_graph import structure_of_state
 
-        return structure_of_file(path, source)
-    if kind == "text":
-        from mo_loop.look.records.reading import not_of_dump
-        from mo_loop.text import parse
-
-        try:
-            graph = parse(_whole(path.read_text("utf-8"), source))
-        except FileError:
-            raise
-        except (InputError, UnicodeDecodeError) as error:
-            raise not_of_dump(source, str(error).splitlines()[0]) from None
-        return _of_graph(graph, DUMP, source)
+        state = state_at(path) if kind == "json" else state_of_text(path, source)
+        return checked(source, lambda: structure_of_state(state, source))
     return _of_onnx(path, source, unread, weights, allowed)
 
 
@@ -109,22 +98,6 @@ def kind_of(path: Path) -> str:
     if path.suffix.lower() == ".json" or (head.startswith(b"{") and b'"directed"' in head):
         return "json"
     return "text" if path.suffix.lower() == ".txt" else ONNX
-
-
-def _whole(text: str, source: str) -> str:
-    """The text of a graph; FileError for one that has only the changes of a pass."""
-    if re.match(r"# what .* changed: ", text):
-        raise FileError(
-            f"{source} has only the changes of a pass", code="ML214",
-            hint="give the .json file of the same step: it is applied to the files before it",
-        )  # fmt: skip
-    return text
-
-
-def _of_graph(graph: Graph, kind: str, source: str) -> Structure:
-    from mo_loop.look.records.of_graph import structure_of
-
-    return structure_of(graph, kind, source, dumped=kind == DUMP)
 
 
 def _of_onnx(
@@ -144,3 +117,24 @@ def _of_onnx(
         if weights and unread is None:
             require_external_data(model)
         return structure_of_onnx(model, name, unread, weights=weights)
+
+
+def _widen(graph: Graph) -> None:
+    """Convert(Constant f16), marked as decompression  ->  Constant f32, in all bodies of a graph, which is changed in
+    place. It forgets that its weights were compressed."""
+    for scope in graph.scopes():
+        for node in list(scope.of(Convert)):
+            source = node.inputs[0]
+            if "decompression" not in node.rt_info or source is None or not isinstance(source.node, Constant):
+                continue
+            array = source.node.array.astype(node.output.dtype.numpy)
+            wide = Constant(ArrayTensor(array), graph=scope, dtype=node.output.dtype, name=node.name)
+            wide.origins = node.origins
+            wide.output.take_names(node.output)
+            node.output.replace_with(wide.output)
+            scope.remove(node)
+            if not source.is_used:
+                scope.remove(source.node)
+    parameters = graph.rt_info.get("conversion_parameters")
+    if isinstance(parameters, dict):
+        graph.rt_info["conversion_parameters"] = {k: v for k, v in parameters.items() if k != "compress_to_fp16"}

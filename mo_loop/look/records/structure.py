@@ -13,14 +13,25 @@ value that a body captures, in an enclosing one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from mo_loop.look.records.data import Data
 from mo_loop.support.producers_first import producers_first
+from mo_loop.text.scanner import quoted, unquoted
 
 ONNX, IR, DUMP = "ONNX", "IR", "dump"
+
+_NUMBERED = re.compile(r"_\d+$")
+
+Shape = list[int | str] | None
+"""Numbers, names of symbols and "?"; None for an unknown rank."""
+
+_MARKS = re.compile('[],"[]')
+
+_DIM = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^",])+')
+"""A dimension in a shape: a quoted symbol can hold commas."""
 
 
 class Ref(NamedTuple):
@@ -78,9 +89,9 @@ class Item:
 
     `direct` is the number of inputs that are compared by their place; the others of a node with bodies are compared by
     the `feed` of the parameters that they reach. `condition` is the inner value that lets a loop continue. `mapped` has
-    attributes that the feeds and drains give. `ports` is the port map of an ONNX model, `made_of` the object that the
-    item describes: a Node, its id in a dump, a Layer, or a NodeProto; an initializer or input of an ONNX model has
-    none.
+    attributes that the feeds and drains give. `ports` is the port map, with items and results as its ends
+    (port_entries.py), `made_of` the object that the item describes: a Node, a Layer, or a NodeProto; an initializer or
+    input of an ONNX model has none. `id` is that of its record (node_records.py), once it is described.
     """
 
     operator: str
@@ -104,6 +115,7 @@ class Item:
     ports: Mapping[str, Any] | None = None
     place: int = 0
     made_of: Any = None
+    id: int = -1
 
     @property
     def is_generated(self) -> bool:
@@ -135,28 +147,32 @@ class Item:
     def is_loop(self) -> bool:
         return self.operator == "Loop" and self.direct is not None
 
+    def port(self, place: int = 0) -> TensorPort:
+        """An output with its type."""
+        return tensor_port(Ref(self, place))
+
     def input(self, place: int) -> Ref | None:
         """None for an absent input."""
         return self.inputs[place] if place < len(self.inputs) else None
 
 
-_NUMBERED = re.compile(r"_\d+$")
-
-
-class OutputRecord(NamedTuple):
-    """An output of a model or a body."""
+@dataclass(eq=False, slots=True)
+class OutputRecord:
+    """An output of a model or a body. `id` and `made_of` as of an Item."""
 
     name: str
     ref: Ref | None
     dtype: str = ""
     shape: str = ""
+    made_of: Any = None
+    id: int = -1
 
 
 @dataclass(eq=False, slots=True)
 class ScopeRecord:
     """A graph. `path` has the name of each enclosing node, followed by the tag of its body.
 
-    `info` is its rt_info, `settings` are the opsets and attributes of a function.
+    `info` is its rt_info, `settings` are the opsets and attributes of a function, `id` is that of its record.
     """
 
     path: tuple[str, ...] = ()
@@ -167,6 +183,7 @@ class ScopeRecord:
     results: list[OutputRecord] = field(default_factory=list)
     info: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    id: str = ""
 
     @property
     def text(self) -> str:
@@ -182,13 +199,20 @@ class ScopeRecord:
         parameters = set(map(id, self.parameters))
         return [item for item in self.items if not item.is_constant and id(item) not in parameters]
 
-    def all(self) -> Iterator[ScopeRecord]:
-        """This scope and all below, outer before inner."""
-        stack = [self]
+    @property
+    def entries(self) -> Iterator[Item | OutputRecord]:
+        """The items, then the results."""
+        yield from self.items
+        yield from self.results
+
+    def all(self, depth: int | None = None) -> Iterator[ScopeRecord]:
+        """This scope and all below, outer before inner; down to `depth` levels of bodies."""
+        stack = [(self, 0)]
         while stack:
-            scope = stack.pop()
+            scope, level = stack.pop()
             yield scope
-            stack += reversed([body for item in scope.items for body in item.bodies.values()])
+            if depth is None or level < depth:
+                stack += reversed([(body, level + 1) for item in scope.items for body in item.bodies.values()])
 
 
 @dataclass(slots=True)
@@ -234,3 +258,74 @@ def in_order(items: list[Item]) -> list[Item]:
     for place, item in enumerate(order):
         item.place = place
     return order
+
+
+# -- values as names, types and shapes
+
+
+@dataclass
+class TensorPort:
+    """An input or output. `type` is an element type, or text such as "seq(f32[?])" for a value that is not a tensor."""
+
+    name: str
+    type: str = "?"
+    shape: Shape = None
+
+    def __str__(self) -> str:
+        if "(" in self.type:
+            return self.type
+        return self.type + ("[...]" if self.shape is None else shown_dims(self.shape))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known of the type."""
+        return self.type != "?" or self.shape is not None
+
+
+def shown_dims(shape: Iterable[object]) -> str:
+    """Dimensions as text; a symbol is quoted if it holds the marks of a shape."""
+    texts = map(str, shape)
+    return f"[{','.join([quoted(text) if _MARKS.search(text) else text for text in texts])}]"
+
+
+def tensor_name(ref: Ref | None) -> str:
+    """The name of a tensor; of one without a name that of its node, with the number of the output where there are
+    several."""
+    if ref is None:
+        return ""
+    item, place = ref
+    names = item.outputs[place].names if place < len(item.outputs) else ()
+    return names[0] if names else f"{item.label}:{place}" if len(item.outputs) > 1 else item.label
+
+
+def tensor_port(ref: Ref | None) -> TensorPort:
+    """A tensor with its type; without a name if there is none."""
+    if ref is None:
+        return TensorPort("")
+    known = ref.item.outputs[ref.output] if ref.output < len(ref.item.outputs) else Output()
+    return port_of(tensor_name(ref), known.dtype, known.shape)
+
+
+def result_port(end: OutputRecord) -> TensorPort:
+    """An output of a graph, with the type that is declared, else that of its tensor."""
+    if end.dtype or end.ref is None:
+        return port_of(end.name, end.dtype, end.shape)
+    return replace(tensor_port(end.ref), name=end.name)
+
+
+def split(shown: str) -> tuple[str, str]:
+    """The element type and the dimensions of a type: `f32[2,N]` -> (f32, [2,N])."""
+    head, bracket, rest = shown.partition("[")
+    return (head, bracket + rest) if head.isalnum() or head == "?" else (shown, "")
+
+
+def port_of(name: str, dtype: str, shape: str) -> TensorPort:
+    """A value of an element type and of dimensions in brackets, both as a Structure has them; "" is not known."""
+    dims = None if shape in ("", "[...]") else list(map(_dim, _DIM.findall(shape[1:-1])))
+    return TensorPort(name, dtype or "?", dims)
+
+
+def _dim(text: str) -> int | str:
+    if text.isascii() and text.isdecimal() and len(text) < 20:
+        return int(text)
+    return unquoted(text) if len(text) > 1 and text[0] == text[-1] == '"' else text

@@ -1,4 +1,4 @@
-// The data of the page, as docs/dump.md describes them; mo_loop/look/page/document.py writes them.
+// The data of the page, as docs/dump.md describes them; mo_loop/look/page/__init__.py writes them.
 
 export type NodeId = number;
 export type ScopeId = string; // "" is the main graph, "17/body" a body of node 17
