@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from mo_loop.api import convert_model as convert_model
     from mo_loop.api import read_model as read_model
     from mo_loop.api import save_model as save_model
-    from mo_loop.batching.calling import batch as batch
     from mo_loop.checking import check as check
     from mo_loop.compare.reducing.reducing import reduce as reduce
     from mo_loop.compare.verifying import verify as verify
+    from mo_loop.converting_many import batch as batch
     from mo_loop.errors import MoLoopError as MoLoopError
     from mo_loop.extensions import Extensions as Extensions
     from mo_loop.graph import Graph as Graph
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "mo_loop.api": ("Model", "Port", "convert_model", "read_model", "save_model"),
-    "mo_loop.batching.calling": ("batch",),
+    "mo_loop.converting_many": ("batch",),
     "mo_loop.checking": ("check",),
     "mo_loop.compare.reducing.reducing": ("reduce",),
     "mo_loop.look.differences.comparing": ("diff",),

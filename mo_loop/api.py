@@ -10,99 +10,25 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any
 
 from mo_loop.batching.storage.locations import Location, is_url, location_of
-from mo_loop.conversion import Conversion, phase, told_of_failures
-from mo_loop.conversion_limits import Limits, writing_within
-from mo_loop.errors import InputError, UsageError
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.data_file import DataFile
-from mo_loop.graph.shape import Shape
-from mo_loop.graph.types import ElementType
-from mo_loop.ir.bin import Weights
-from mo_loop.ir.pair import draft_pair, new_pair
-from mo_loop.ir.xml import XmlWriter, in_memory
-from mo_loop.ops.base import Constant, Result
+from mo_loop.conversion import Conversion
+from mo_loop.converted_model import Model as Model
+from mo_loop.converted_model import Port as Port
+from mo_loop.converted_model import read_model as read_model
+from mo_loop.converted_model import write_pair
+from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.support.files import keep_sources
-from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.support.signatures import made_of, takes
 
 if TYPE_CHECKING:
     from mo_loop.transforms.manager import Observer
-
-
-class Port(str):
-    """An input or output of a Model: its name, a string with the type and shape of the tensor as attributes.
-
-    Attributes:
-        names: All names of the tensor.
-        type: Its element type (`mo_loop.graph.types`); None if it is not known, or the value is not a tensor.
-        shape: Its dimensions, ints and symbols; None if the rank is not known.
-        type_text: Both as text, `f32[1,3,?,?]`.
-    """
-
-    names: tuple[str, ...]
-    type: ElementType | None
-    shape: Shape
-    type_text: str
-
-    @classmethod
-    def of(cls, name: str, value: Value) -> Port:
-        """The port `name` of this value."""
-        port = cls(name)
-        port.names = tuple(value.names) or (name,)
-        port.type, port.shape, port.type_text = value.type.dtype, value.shape, str(value.type)
-        return port
-
-    @property
-    def name(self) -> str:
-        """The name as a plain string."""
-        return str(self)
-
-    def __repr__(self) -> str:
-        return f"<{self.name}: {self.type_text}>"
-
-
-class Model:
-    """A converted model, or a model read from IR. `graph` is ready to be saved or run.
-
-    It can be pickled, with all weights; `copy.deepcopy` returns a copy that shares them.
-    """
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-
-    @property
-    def inputs(self) -> list[Port]:
-        """The inputs, in the order of the ONNX model."""
-        return [Port.of(parameter.name, parameter.output) for parameter in self.graph.parameters]
-
-    @property
-    def outputs(self) -> list[Port]:
-        """The outputs, in the order of the ONNX model."""
-        return [Port.of(_output_name(result), result.value) for result in self.graph.results]
-
-    def to_openvino(self) -> Any:
-        """The model as an `openvino.Model`, made in memory. InputError if the package openvino is missing."""
-        try:
-            import openvino
-        except ImportError as error:
-            raise InputError(
-                "the package openvino cannot be imported", why=str(error), code="ML203",
-                hint="pip install openvino",
-            ) from error  # fmt: skip
-        with writing_within(self.graph.remaining, _size_of(_data_files(self.graph))):
-            xml, data = in_memory(self.graph)
-        return openvino.Core().read_model(xml, data)
-
-    def __repr__(self) -> str:
-        return f"Model({self.graph.name!r}, inputs={self.inputs}, outputs={self.outputs})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,40 +100,6 @@ class _Urls(list[str]):
     """The URLs of the files of a model, which its copies share: as long as one of them exists, the files do."""
 
 
-def read_model(
-    xml_path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, *,
-    limits: Limits | Mapping[str, Any] | None = None,
-) -> Model:  # fmt: skip
-    """Read OpenVINO IR of version 10 or 11.
-
-    Constants stay in the .bin until they are needed. Unknown operations, and operations whose types in the file differ
-    from the inferred ones, are kept unchanged.
-
-    Args:
-        xml_path: The path of the .xml.
-        weights: The path of the .bin; by default it has the name of the .xml.
-        limits: Those of `convert_model`.
-
-    Returns:
-        The model, as `convert_model` returns one.
-
-    Raises:
-        InputError: a file is missing, is not IR, or breaks a rule of the format.
-        UnsupportedError: the IR has another version, or a part of it cannot be read.
-        LimitError: the IR exceeds one of `limits`.
-    """
-    from mo_loop.ir.reader import read
-
-    with paused_collector():
-        return Model(read(Path(xml_path), None if weights is None else Path(weights), Limits.of(limits)))
-
-
-def _output_name(result: Result) -> str:
-    """The names of the outputs. Older IR names the tensor that a Result reads, not the Result."""
-    names: Sequence[str] = result.output_names or result.value.names or (result.name,)
-    return names[0]
-
-
 def save_model(
     model: Model, xml_path: str | os.PathLike[str], compress_to_fp16: bool = False, *,
     observers: Sequence[Observer] = (), durable: bool = False,
@@ -245,13 +137,7 @@ def write_model(
     """The same as `save_model`; returns the bytes of the .xml and of the .bin."""
     if is_url(xml_path):
         return _save_at_url(model, location_of(str(xml_path)), compress_to_fp16, observers)
-    path = Path(xml_path)
-    files = _data_files(model.graph)
-    sources = (*model.graph.sources, *(file.path for file in files))
-    keep_sources((path, path.with_suffix(".bin")), sources, "give the output another name")
-    with paused_collector(), told_of_failures(observers):
-        _save(model.graph, files, new_pair(path, durable=durable), compress_to_fp16, observers)
-        return path.stat().st_size, path.with_suffix(".bin").stat().st_size
+    return write_pair(model, Path(xml_path), compress_to_fp16, observers, durable=durable)
 
 
 def _save_at_url(
@@ -269,48 +155,3 @@ def _save_at_url(
         sizes = write_model(model, draft, compress_to_fp16, observers, durable=False)
         upload_pair(draft, where)
         return sizes
-
-
-def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:
-    """A copy whose weights are stored as f16, as `save_model` writes it."""
-    from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
-
-    with phase("compressing", observers, graph) as compressing:
-        graph = compressing.graph = graph.clone()
-        halving = CompressFloatConstants()
-        halving.run(graph)
-        graph.validate()
-        compressing.subject = halving.counts
-        parameters = graph.rt_info.get("conversion_parameters", {})
-        graph.rt_info["conversion_parameters"] = {**parameters, "compress_to_fp16": "True"}
-    return graph
-
-
-def save_draft(graph: Graph, path: Path, compress_to_fp16: bool) -> None:
-    """Write a pair that `mo_loop.ir.pair.move_pair` moves to its place, in a folder of this process."""
-    _save(graph, _data_files(graph), draft_pair(path), compress_to_fp16, ())
-
-
-def _save(
-    graph: Graph, files: Sequence[DataFile], pair: AbstractContextManager[tuple[BinaryIO, TextIO]],
-    compress_to_fp16: bool, observers: Sequence[Observer],
-) -> None:  # fmt: skip
-    with writing_within(graph.remaining, _size_of(files)):
-        if compress_to_fp16:
-            graph = compressed(graph, observers)
-        with phase("writing", observers, graph) as writing, pair as (data, xml):
-            writing.subject = weights = Weights(data)
-            XmlWriter(xml, weights).write(graph)
-            for file in files:
-                file.require_unchanged()
-
-
-def _data_files(graph: Graph) -> list[DataFile]:
-    """The files that hold weights of the model."""
-    tensors = (node.tensor for scope in graph.scopes() for node in scope.of(Constant))
-    return list(dict.fromkeys(file for tensor in tensors for file in tensor.files))
-
-
-def _size_of(files: Iterable[DataFile]) -> int:
-    """The bytes of all files."""
-    return sum(file.identity.size for file in files if file.identity is not None)

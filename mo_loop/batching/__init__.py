@@ -2,7 +2,7 @@
 
 ==============  ================================================================================
 `batch_options`  what a user can set, for the command and from Python
-`calling`       the function of the library, and what it shares with the command
+`prepared`      what a batch needs before its first conversion, from the command and from Python
 `finding`       paths, folders, globs, lists, and URLs of the same -> a plan
 `plan`          the models, and the .xml and .bin files of each
 `outputs`       the .xml and .bin of a batch, in a folder or at a URL, and what is up to date there
@@ -14,7 +14,6 @@
 `fingerprint`   hashes of files and options; whether the .xml and .bin files are up to date
 `declared_files`  the files that an extension names
 `task`, `job`   the task and the answer of a worker; the conversion of one model in a worker
-`comparison_options`  how its IR is compared with ONNX Runtime
 `assignment`    what an engine gets and answers, and what it does with one model
 `engine`        who does the work: worker processes of this machine; mo_loop/batching/cluster is another one
 `run`           plan, engine, results, signals

@@ -20,7 +20,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.api import save_draft
 from mo_loop.batching.entries import StateEntry, plain
 from mo_loop.batching.fingerprint import stamp, stamp_of
 from mo_loop.batching.measuring import Meter
@@ -28,6 +27,7 @@ from mo_loop.batching.result import NOT_VERIFIED, Facts, errors_of
 from mo_loop.batching.storage.locations import Location, is_url
 from mo_loop.batching.task import Done, Remote, Task
 from mo_loop.conversion import Conversion
+from mo_loop.converted_model import save_draft
 from mo_loop.errors import MoLoopError, NotComparableError, traceback_text
 from mo_loop.frontend.external_data import external_files
 from mo_loop.ir.pair import move_pair, remove_draft
@@ -115,20 +115,17 @@ def _compared(done: Done, task: Task) -> Done:
     comparing = task.work.comparing
     if comparing is None:
         return done
-    from mo_loop.compare.results.report_formats import differences
-    from mo_loop.compare.verifying import verified
-
     try:
-        report = verified(task.source, comparing.for_model(task.draft, task.work.options))
+        report, exit_code, difference = comparing.compare(task.source, task.draft, task.work.options)
     except NotComparableError as error:
         if comparing.strict:
             raise
         why = f"{error.message}: {error.why}" if error.why else error.message
         comparison = {"status": NOT_VERIFIED, "code": error.code, "why": why}
         return replace(done, warnings=(*done.warnings, f"{NOT_VERIFIED}: {why}"), comparison=comparison)
-    if report.passed:
-        return replace(done, comparison=report.to_dict())
-    return Done(exit_code=report.exit_code, difference=differences(report), comparison=report.to_dict())
+    if exit_code:
+        return Done(exit_code=exit_code, difference=difference, comparison=report)
+    return replace(done, comparison=report)
 
 
 def _pair_of(target: str) -> tuple[str, str]:

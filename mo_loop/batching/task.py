@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from mo_loop.batching.comparison_options import Comparing
 from mo_loop.batching.entries import StateEntry
 from mo_loop.batching.result import Error
 from mo_loop.options import ConvertOptions
@@ -17,13 +16,42 @@ if TYPE_CHECKING:
     from mo_loop.batching.url_records import StateRecord
 
 
+class Comparison(Protocol):
+    """Compares the IR of one model with another runtime: what a batch knows of `Comparing`.
+
+    `inputs` are files that it reads; `limit` is in seconds; with `strict` a model that cannot be compared fails. It is
+    pickled.
+    """
+
+    @property
+    def inputs(self) -> tuple[str, ...]: ...
+
+    @property
+    def limit(self) -> float: ...
+
+    @property
+    def strict(self) -> bool: ...
+
+    def require(self) -> None:
+        """InputError unless this machine can compare."""
+
+    def compare(self, source: str, ir: str, options: ConvertOptions) -> tuple[Any, int, str]:
+        """Compare the IR of one model: the report as plain data, the exit code, and a text about the difference.
+
+        NotComparableError if that is not possible.
+        """
+
+    def with_inputs(self, inputs: tuple[str, ...]) -> Self:
+        """The same with other files."""
+
+
 @dataclass(frozen=True)
 class Work:
     """The options of the conversion of a model, its comparison, and the hash of both."""
 
     options: ConvertOptions
     digest: str
-    comparing: Comparing | None = None
+    comparing: Comparison | None = None
 
 
 @dataclass(frozen=True)

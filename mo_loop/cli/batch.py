@@ -25,11 +25,12 @@ from mo_loop.cli.flag_options import GroupedCommand, flags, made, option, verbos
 from mo_loop.cli.output import is_terminal, show, write
 from mo_loop.cli.pass_options import PassOptions, pass_choice
 from mo_loop.cli.report_file import ReportFile
+from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import FILES, PASSES, REPORTS, RUN, flag
 
 if TYPE_CHECKING:
-    from mo_loop.batching.calling import PreparedBatch
+    from mo_loop.batching.prepared import PreparedBatch
     from mo_loop.batching.report import About
     from mo_loop.batching.result import Results
     from mo_loop.batching.run import Batch
@@ -124,7 +125,7 @@ def command(context: click.Context, paths: tuple[str, ...], debug: bool, **_: An
 
 def _prepared(context: click.Context, asked: BatchFlags, work: WorkByModel) -> PreparedBatch:
     """Check the arguments, and find the models. Warnings and notes are printed."""
-    from mo_loop.batching.calling import PreparedBatch
+    from mo_loop.batching.prepared import PreparedBatch
     from mo_loop.support.process_memory import NO_MEMORY_LIMIT, can_limit_memory
 
     if asked.folder == "-":
@@ -138,7 +139,7 @@ def _prepared(context: click.Context, asked: BatchFlags, work: WorkByModel) -> P
         raise UsageError("--plan prints text", hint=f"leave out --format {asked.form}")
     places = Places.of(**{each.name: getattr(asked, each.name) for each in fields(Places)})
     facts = {**plain_options(context), **comparing_values(context)}
-    ready = PreparedBatch.of(asked.paths, places, asked, work, facts, compares=facts["verify"])
+    ready = PreparedBatch.of(asked.paths, places, asked, work, facts, Comparing() if facts["verify"] else None)
     for pattern in work.without_models(ready.plan.models):
         message("warning", f"no model matches {pattern!r} in the file of --config")
     if ready.outputs.note and not asked.quiet:

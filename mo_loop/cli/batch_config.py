@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from mo_loop.batching.comparison_options import Comparing
 from mo_loop.batching.places import read_bytes
 from mo_loop.batching.storage.locations import masked, place_of
 from mo_loop.batching.task import Work
@@ -35,6 +34,7 @@ from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import require_local
 from mo_loop.cli.flag_options import flags, made, option, values_of
 from mo_loop.cli.pass_options import pass_choice
+from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import FileError, UsageError
 from mo_loop.support.flags import COMPARISON, RUN
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from mo_loop.support.printable import printable, sized
 
 if TYPE_CHECKING:
-    from mo_loop.batching.calling import PreparedBatch
     from mo_loop.batching.estimates import Earlier
     from mo_loop.batching.plan import Planned
+    from mo_loop.batching.prepared import PreparedBatch
 
 THREADS = 8
 """Models that are examined at the same time: a disk or a store takes most of the time."""

@@ -42,7 +42,7 @@ from mo_loop.report.conversion_info import size_rows
 from mo_loop.support.printable import printable, sized
 
 if TYPE_CHECKING:
-    from mo_loop.api import Model
+    from mo_loop.converted_model import Model
     from mo_loop.report.record import Record
 
 SCHEMA, VERSION = "mo-loop convert", 1

@@ -21,7 +21,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from mo_loop.api import Model, read_model, save_model
 from mo_loop.compare.input_sets.generated import new_sizes, shapes_of, sizes_text
 from mo_loop.compare.input_sets.given import input_names
 from mo_loop.compare.oracle.recorded_conversion import as_converted, recorded
@@ -35,6 +34,7 @@ from mo_loop.compare.stepping.state_variables import has_states
 from mo_loop.compare.verdict.cause import cause_of, notes_about
 from mo_loop.compare.verdict.deciding import UNKNOWN, Deciding
 from mo_loop.conversion import Conversion
+from mo_loop.converted_model import Model, read_model, write_pair
 from mo_loop.errors import NotComparableError, UsageError
 from mo_loop.frontend.external_data import require_external_data
 from mo_loop.frontend.model import OnnxModel, load
@@ -212,7 +212,7 @@ class _Verification:
     def _written(self, options: ConvertOptions, name: str) -> tuple[Path, Model]:
         """The conversion with these options, and the file to which it is written."""
         converted, target = Model(Conversion(options).run(str(self.path))), self.folder / name
-        save_model(converted, target, options.compress_to_fp16)
+        write_pair(converted, target, options.compress_to_fp16)
         return target, converted
 
 

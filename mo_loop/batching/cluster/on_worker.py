@@ -120,8 +120,10 @@ class Equipment(WorkerPlugin):
 
     def _converted(self, assignment: Assignment, drafts: str) -> Reply:
         try:
-            if assignment.task.work.comparing is not None:
-                self._require_comparison()
+            comparing = assignment.task.work.comparing
+            if comparing is not None and not self._can_compare:
+                comparing.require()
+                self._can_compare = True
             pool, places = self._ready()
         except Exception as error:
             return Unable.by(self._worker.address, error)
@@ -150,13 +152,6 @@ class Equipment(WorkerPlugin):
             error = other
         if error is not None:
             self.unable = Unable.by(self._worker.address, error)
-
-    def _require_comparison(self) -> None:
-        if not self._can_compare:
-            from mo_loop.compare.packages import require_packages
-
-            require_packages()
-            self._can_compare = True
 
     def _start_failed(self, error: Exception) -> Unable:
         """The error of a worker on which no process starts. A limit that the user gave can be the cause."""

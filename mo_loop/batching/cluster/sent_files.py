@@ -98,7 +98,7 @@ def with_places(task: Task, places: Mapping[str, str]) -> Task:
     paths = tuple(places.get(each, each) for each in ((given,) if isinstance(given, str) else given))
     comparing = work.comparing
     if comparing is not None:
-        comparing = replace(comparing, inputs=tuple(places.get(each, each) for each in comparing.inputs))
+        comparing = comparing.with_inputs(tuple(places.get(each, each) for each in comparing.inputs))
     return replace(task, work=replace(work, options=replace(work.options, extensions=paths), comparing=comparing))
 
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.api import Model
 from mo_loop.compare.input_sets.given import input_names
 from mo_loop.compare.input_sets.roles import Input, Role, possible, roles, values_of
 from mo_loop.compare.results.verify_settings import Size
+from mo_loop.converted_model import Model
 from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.declared_types import type_from

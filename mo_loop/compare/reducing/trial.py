@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import onnx
 
-from mo_loop.api import Model, save_model
 from mo_loop.compare.execution.runtime import compile_model, read_ir
 from mo_loop.compare.layers import PieceFindings, compared
 from mo_loop.compare.oracle.checked_oracle import values_of_sets
@@ -31,6 +30,7 @@ from mo_loop.compare.reducing.candidate import Candidate, Feeds
 from mo_loop.compare.results.array_comparison import Named, compare_all, is_limited, tolerance_of_ends
 from mo_loop.compare.verdict.amplification import amplification, explains
 from mo_loop.conversion import Conversion
+from mo_loop.converted_model import Model, write_pair
 from mo_loop.errors import ConversionErrors, MoLoopError, UsageError
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph
@@ -200,7 +200,7 @@ class Trial:
             report_stage("expected values")
             expected = values_of_sets(self.candidate.model, sets) if sets else []
             report_stage("convert")
-            save_model(Model(self._graph), target, self.options.compress_to_fp16)
+            write_pair(Model(self._graph), target, self.options.compress_to_fp16)
             report_stage(RUNNING)
             fault = UNREADABLE
             model = read_ir(target)

@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.api import Model
 from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
 from mo_loop.compare.execution.runtime import initial_states
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
@@ -41,6 +40,7 @@ from mo_loop.compare.results.report import InputSet, Row, shape_in, type_text
 from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions
 from mo_loop.compare.stepping.state_variables import StateVariable, state_variables
 from mo_loop.compare.stepping.step_inputs import PLANS, CacheInputs, CacheStep, SliceInputs
+from mo_loop.converted_model import Model
 from mo_loop.errors import InputError, NotComparableError, UnsupportedError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.graph.types import name_of

@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.api import Model
 from mo_loop.compare.input_sets.generated import (
     UNNAMED,
     Generator,
@@ -43,6 +42,7 @@ from mo_loop.compare.input_sets.given import read_sets
 from mo_loop.compare.input_sets.roles import CHOICE, COUNT, INDEX, LENGTH, MASK, Input, possible
 from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions
 from mo_loop.compare.stepping.state_variables import StateVariable
+from mo_loop.converted_model import Model
 from mo_loop.errors import InputError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs, operator_of

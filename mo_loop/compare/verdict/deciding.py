@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mo_loop.api import compressed, read_model
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.layers import Heat, History, LayerDifference, PieceFindings, assign_origins, compared
@@ -34,6 +33,7 @@ from mo_loop.compare.sides.ir_runs import PlainSide, worker_pool
 from mo_loop.compare.verdict.amplification import amplification, explains
 from mo_loop.compare.verdict.passes import PassDifference, changing_pass
 from mo_loop.conversion import Conversion
+from mo_loop.converted_model import compressed, read_model
 from mo_loop.graph import Graph
 from mo_loop.look.dump.dumper import Dumper
 from mo_loop.options import ConvertOptions

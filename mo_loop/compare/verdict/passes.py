@@ -18,12 +18,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mo_loop.api import Model, save_model
 from mo_loop.compare.execution.isolated import brief
 from mo_loop.compare.results.report import DIFFERS
 from mo_loop.compare.results.verify_settings import F32
 from mo_loop.compare.sides.ir_runs import PlainSide
 from mo_loop.conversion import Conversion
+from mo_loop.converted_model import Model, write_pair
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
@@ -231,7 +231,7 @@ class _Trials:
         """Whether the numbers agree; the difference, or the reason why the graph cannot be run."""
         path = self.folder / "step.xml"
         try:
-            save_model(Model(graph), path, compress)
+            write_pair(Model(graph), path, compress)
         except Exception as error:  # operations that later passes lower have no form in the IR
             return NOT_RUN, " ".join(brief(error).split()).rstrip(".")
         side = self.plain.ran(F32, path)

@@ -266,17 +266,17 @@ class TestChanges:
 
     def test_a_change_while_the_pair_is_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The file changes after its last byte was copied, and before the files are renamed."""
-        import mo_loop.api
+        import mo_loop.converted_model
 
         path = saved(tmp_path)
         data = weights(tmp_path / "w.data")
-        write = mo_loop.api.XmlWriter.write
+        write = mo_loop.converted_model.XmlWriter.write
 
         def late(*arguments: Any) -> None:
             write(*arguments)
             data.write_bytes(WEIGHT[::-1].tobytes())
 
-        monkeypatch.setattr(mo_loop.api.XmlWriter, "write", late)
+        monkeypatch.setattr(mo_loop.converted_model.XmlWriter, "write", late)
         with pytest.raises(FileError, match=r"^ML270: "):
             save_model(convert_model(path), tmp_path / "made.xml")
         assert sorted(each.name for each in tmp_path.iterdir()) == ["model.onnx", "w.data"]

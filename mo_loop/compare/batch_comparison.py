@@ -1,9 +1,11 @@
-"""Comparing: how a batch compares the IR of a model with ONNX Runtime. It is not in task.py, which loads the batch."""
+"""Comparing: compares the IR of each model of a batch with ONNX Runtime, a `mo_loop.batching.task.Comparison`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
+from mo_loop.compare.packages import require_packages
 from mo_loop.compare.results.verify_settings import VerifyOptions
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
@@ -41,12 +43,27 @@ class Comparing(VerifyOptions):
     )
     # fmt: on
 
-    def for_model(self, ir: str, options: ConvertOptions) -> VerifyOptions:
-        """The arguments of `verify` for one model."""
-        given = {each.name: getattr(self, each.name) for each in fields(VerifyOptions)}
-        return VerifyOptions(**{**given, "ir": ir, "options": options})
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ir is not None or self.save is not None or self.dump is not None:
             raise UsageError("a batch has no ir, save and dump", why="they are those of one model", hint="verify it")
+
+    def require(self) -> None:
+        """InputError unless this machine can compare."""
+        require_packages()
+
+    def compare(self, source: str, ir: str, options: ConvertOptions) -> tuple[Any, int, str]:
+        """Compare the IR of one model, converted with `options`: the report, the exit code, a text if they differ.
+
+        NotComparableError if that is not possible.
+        """
+        from mo_loop.compare.results.report_formats import differences
+        from mo_loop.compare.verifying import verified
+
+        given = {each.name: getattr(self, each.name) for each in fields(VerifyOptions)}
+        report = verified(source, VerifyOptions(**{**given, "ir": ir, "options": options}))
+        return report.to_dict(), report.exit_code, "" if report.passed else differences(report)
+
+    def with_inputs(self, inputs: tuple[str, ...]) -> Comparing:
+        """The same with other files of inputs."""
+        return replace(self, inputs=inputs)

@@ -3,88 +3,30 @@
     report = batch("models", "ir", jobs=4, verify=True)
     for each in report.failures:
         print(each.model.name, each.said)
-
-The function and the command share PreparedBatch.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
-from mo_loop.batching.baseline import earlier_report, known_failures
 from mo_loop.batching.batch_options import BatchOptions
-from mo_loop.batching.comparison_options import Comparing
-from mo_loop.batching.engine import Engine
-from mo_loop.batching.estimates import earlier_of
-from mo_loop.batching.finding import planned
 from mo_loop.batching.fingerprint import of_options
-from mo_loop.batching.outputs import Outputs
-from mo_loop.batching.plan import BatchPlan, Planned
-from mo_loop.batching.report import About, BatchReport
+from mo_loop.batching.prepared import PreparedBatch
+from mo_loop.batching.report import BatchReport
 from mo_loop.batching.report_places import Places
-from mo_loop.batching.run import Batch, BatchListener
+from mo_loop.batching.run import BatchListener
 from mo_loop.batching.task import Work
-from mo_loop.batching.weights_of_models import refuse_weights
+from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.support.signatures import made_of, takes
 
 Path = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class PreparedBatch:
-    """A batch whose models are found. `about.asked` has the number of its workers; `earlier` is the report of
-    `places.baseline`."""
-
-    about: About
-    plan: BatchPlan
-    outputs: Outputs
-    work: Callable[[Planned], Work]
-    places: Places
-    earlier: Mapping[str, Any] | None
-
-    @classmethod
-    def of(
-        cls, paths: Iterable[str], places: Places, asked: BatchOptions, work: Callable[[Planned], Work],
-        facts: Mapping[str, Any], *, compares: bool = False,
-    ) -> PreparedBatch:  # fmt: skip
-        """Find the models, and read the earlier report; `facts` are the options of the conversions for the report.
-
-        Raises:
-            UsageError: a path does not exist or has no model, or two models have the same output.
-            FileError: a file cannot be read.
-            InputError: a package for comparisons is not installed.
-        """
-        earlier = None if places.baseline is None else earlier_report(places.baseline)
-        plan = planned(paths, places.folder)
-        outputs = Outputs(places.folder, places.scratch(plan, asked.scratch))
-        refuse_weights(plan, outputs)
-        if compares:
-            from mo_loop.compare.packages import require_packages
-
-            require_packages()
-        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        asked = replace(asked, jobs=min(asked.workers, len(plan.models)))
-        about = About(started, str(plan.root), str(places.folder), asked, facts)
-        return cls(about, plan, outputs, work, places, earlier)
-
-    def batch(self, engine: Engine | None = None) -> Batch:
-        """The batch, with worker processes of this machine or an engine."""
-        earlier = earlier_of(self.earlier) if self.earlier and engine is not None else None
-        return Batch(self.plan, self.outputs, self.work, self.about.asked, engine=engine, earlier=earlier)
-
-    def run(self, batch: Batch, listener: BatchListener) -> BatchReport:
-        """Convert the models."""
-        results = batch.run(listener)
-        results.known = known_failures(self.earlier) if self.earlier else frozenset()
-        return BatchReport(replace(self.about, asked=batch.engine.options), results)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +63,10 @@ def batch(models: Path | Iterable[Path], output: Path, **arguments: Any) -> Batc
     asked = made_of(BatchArguments, {"output": output, **arguments}, "batch")
     options = ConvertOptions.of(asked.options)
     paths = [os.fspath(each) for each in ([models] if isinstance(models, str | os.PathLike) else models)]
-    work = _work(options, asked.comparing or Comparing() if asked.verify else None)
+    comparing = asked.comparing or Comparing() if asked.verify else None
+    work = _work(options, comparing)
     places = Places.of(folder=output, baseline=asked.baseline)
-    ready = PreparedBatch.of(paths, places, asked, lambda _: work, _plain(options), compares=asked.verify)
+    ready = PreparedBatch.of(paths, places, asked, lambda _: work, _plain(options), comparing)
     return ready.run(ready.batch(), BatchListener())
 
 
