@@ -19,14 +19,12 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant
 from mo_loop.transforms.operands import behind, order_of
 
-_FAMILIES = (
-    "base arithmetic comparison casting activation linear normalisation movement filling random resize pooling "
-    "reduction variables views"
-)
+_FAMILIES = "base arithmetic comparison activation movement filling reduction views"
 
 _ALSO = (
     "If FakeQuantize GatherElements ScatterUpdate ScatterElementsUpdate ScatterElementsUpdate12 ScatterNDUpdate "
-    "ScatterNDUpdate15 OneHot TopK TopK11 Loop TensorIterator"
+    "ScatterNDUpdate15 OneHot TopK TopK11 Loop TensorIterator MatMul Einsum Inverse Resizing Interpolate Interpolate11 "
+    "Pooling MaxPool MaxPool8 MaxPool14 AvgPool AvgPool14 ReadValue Assign"
 )
 
 RIGHT = frozenset({name for family in _FAMILIES.split() for name in ops.FAMILIES[family].split()} | {*_ALSO.split()})

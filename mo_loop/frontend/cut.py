@@ -18,12 +18,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mo_loop.errors import ModelError, UnsupportedError, UsageError
-from mo_loop.frontend.declared_types import type_from
-from mo_loop.frontend.inferred_types import types_of
+from mo_loop.frontend.declared_types import type_from, types_of
 from mo_loop.frontend.input_text import KEEP, InputEntry, dtype_of, parse_inputs, shape_of
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import all_graphs
-from mo_loop.frontend.onnx_tensors import tensors_of
+from mo_loop.frontend.onnx_graphs import all_graphs, tensors_of
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import Shape, is_static
 from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType

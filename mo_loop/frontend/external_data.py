@@ -9,12 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from mo_loop.errors import ConversionErrors, FileError, InputError, ModelError, MoLoopError
-from mo_loop.frontend.external_files import ExternalFiles
+from mo_loop.frontend.external_files import ExternalFiles, range_of, tensor_from
 from mo_loop.frontend.model import OnnxModel, opened
-from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs
-from mo_loop.frontend.onnx_tensors import tensor_protos
+from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.frontend.tensor_protos import range_of, tensor_from
 from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.tensor import Tensor

@@ -7,22 +7,36 @@
         except Assumption as needed:
             sizes.assume(needed)                            # in the next attempt x[0] is the number 1
 
-The pass WriteSizes writes the declared sizes into the inputs of the IR, and checks of what was assumed.
+The pass WriteSizes writes the declared sizes into the inputs of the IR, and checks of what was assumed. A BatchCut
+sets their batch sizes (--batch). Inputs and vectors whose sizes are not known get the ranks that other nodes force, or
+that the model declares:
+
+    start = with_rank(start, scope, translation)    # an input of the model, of the rank that the nodes after it force
+    inputs = with_length(node, inputs)              # Reshape(x, v): v has as many elements as the result dimensions
+
+`Ranks` (forced_ranks.py) finds the ranks. A rank that only a declaration gives is a warning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from mo_loop import ops
 from mo_loop.conversion_limits import budget
 from mo_loop.errors import ExtensionError, InternalError, LimitError, MoLoopError, UsageError
+from mo_loop.frontend.context import Context, Translation
+from mo_loop.frontend.cut import Cut, Start
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, opened
+from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, fresh, opened
 from mo_loop.graph.shape import assume_elements, assume_fixed
-from mo_loop.graph.types import TensorType
+from mo_loop.graph.types import OptionalType, TensorType
 from mo_loop.ops.front import Failed
+from mo_loop.preprocessing.layout import Layout
+from mo_loop.preprocessing.per_input import PerInput
 
 T = TypeVar("T")
 
@@ -35,7 +49,7 @@ of which the runtime does not compute tensors without elements."""
 
 OF_VECTORS = frozenset({"Pad", "Slice", "Tile"})
 """The operators whose other inputs are vectors with a number for each axis. Those whose vector decides the rank of the
-output are SHAPED in assumed_ranks.py."""
+output are in SHAPED."""
 
 
 @dataclass
@@ -154,3 +168,97 @@ def _dimensions(inputs: Iterable[Value | None]) -> Iterator[Dimension]:
         if isinstance(type_, TensorType):
             yield from type_.shape or ()
             yield from () if type_.known is None else type_.known.flat
+
+
+SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Squeeze": 1, "Unsqueeze": 1}
+"""Operator -> the input whose number of elements decides the rank of the output."""
+
+
+def with_rank(start: Start, scope: Scope, translation: Translation) -> Start:
+    """The input; if its rank is not known, with the one that the nodes after it force."""
+    if not isinstance(start.type, TensorType) or start.type.rank is not None or start.value is not None:
+        return start
+    rank = _forced_rank(start.name, scope, translation)
+    if rank is None:
+        return start
+    return start._replace(type=start.type.with_shape(tuple(fresh() for _ in range(rank))))
+
+
+def _forced_rank(name: str, scope: Scope, translation: Translation) -> int | None:
+    found = scope.ranks.of(name) if scope.ranks is not None and name else None
+    if found is not None and found.by_declaration:
+        translation.doubts.declared_rank(scope.path, name, found.rank)
+    return None if found is None else found.rank
+
+
+def with_length(context: Context, inputs: list[Value | None]) -> list[Value | None]:
+    """The inputs of a node whose output has the number of dimensions that a vector has elements: if this number is
+    not known, the one that forced ranks give."""
+    place = SHAPED[context.op_type]
+    vector = inputs[place] if place < len(inputs) and not context.domain else None
+    if vector is None or vector.rank != 1 or isinstance(vector.type.dims[0], int):
+        return inputs
+    assume_fixed(vector.type.dims)
+    count = _forced_rank(context.outputs[0], context.scope, context.translation)
+    data = inputs[0]
+    if count is not None and context.op_type in ("Squeeze", "Unsqueeze") and data is not None:
+        count = None if data.rank is None else abs(count - data.rank)
+    if count is None:
+        return inputs
+    return [*inputs[:place], ops.Reshape(vector, [count]).output, *inputs[place + 1 :]]
+
+
+@dataclass
+class BatchCut(Cut):
+    """A cut whose inputs have the batch size `batch`: in the dimension N of their layout, else in the first one.
+
+    An input whose layout has no N has no batch. Without a layout, a static first dimension other than 0 or 1 may not be
+    a batch, so it is refused.
+    """
+
+    batch: int = 1
+    layouts: PerInput[tuple[Layout | None, Layout]] | None = None
+
+    def parameters(self, model: OnnxModel) -> Iterator[Start]:
+        starts = list(super().parameters(model))
+        open_ = [start for start in starts if start.value is None]
+        said = self.layouts.among([{start.name} for start in open_]) if self.layouts else {}
+        types = {start.name: self._typed(start, said.get(place)) for place, start in enumerate(open_)}
+        if all(types[start.name] is start.type for start in open_):
+            raise UsageError(f"--batch {self.batch} changes no input: it is their batch size already")
+        for start in starts:
+            yield start._replace(type=types.get(start.name, start.type))
+
+    why_changed: ClassVar[str] = "--batch gives inputs another size"
+
+    def changed_shapes(self, model: OnnxModel) -> str:
+        before = {start.name: start.type for start in super().parameters(model)}
+        changed = [start.name for start in self.parameters(model) if start.type is not before[start.name]]
+        return ", ".join(f"{name} as {before[name]}" for name in changed)
+
+    def _typed(self, start: Start, said: tuple[Layout | None, Layout] | None) -> Any:
+        """The type with the batch size; the same object where nothing changes."""
+        type_ = start.type.element if isinstance(start.type, OptionalType) else start.type
+        if not isinstance(type_, TensorType) or type_.shape is None:
+            what = "its rank is unknown" if isinstance(type_, TensorType) else f"it is a {type_}"
+            raise self._refused(start.name, what, "give its shape with --input instead")
+        axis: int | None = 0
+        if said is not None:
+            layout = said[0] or said[1]
+            if not layout.fits(type_.rank):
+                raise UsageError(f"the layout {layout} does not fit the input {start.name!r}: {type_}")
+            axis = layout.axis("N", len(type_.shape))
+        elif not type_.shape:
+            hint = f"if only this one is a scalar, declare it: --layout '{start.name}([])'"
+            raise self._refused(start.name, "it is a scalar, without dimensions", hint)
+        elif type_.shape[0] not in (0, 1, self.batch) and isinstance(type_.shape[0], int):
+            hint = f"if it is, declare it: --layout '{start.name}(n...)'; else give the shapes with --input"
+            raise self._refused(start.name, f"its first dimension, {type_.shape[0]}, need not be a batch", hint)
+        if axis is None or type_.shape[axis] == self.batch:
+            return start.type
+        shape = (*type_.shape[:axis], self.batch, *type_.shape[axis + 1 :])
+        changed = TensorType(type_.dtype, shape)
+        return OptionalType(changed) if isinstance(start.type, OptionalType) else changed
+
+    def _refused(self, name: str, why: str, hint: str) -> UsageError:
+        return UsageError(f"--batch {self.batch} cannot be set on the input {name!r}: {why}", hint=hint)

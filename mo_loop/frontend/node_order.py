@@ -1,4 +1,15 @@
-"""Finds the nodes that the outputs of an ONNX graph need, and the order in which to translate them."""
+"""The nodes of an ONNX graph by the names that they read: those that the outputs need, the order in which they are
+translated, and those that wait.
+
+    names = NamesRead()
+    names.of_node(node)                      # the inputs of a node and the outer names that its bodies read
+    names.captured_by(body)                  # the outer names that a body (a GraphProto) reads
+
+    waiting = WaitingNodes(nodes, NamesRead())
+    waiting.done(3)                          # it is translated
+    waiting.readers({"y"})                   # the places of the nodes that read y, in order
+    waiting.behind({"y"}, last=9)            # those that depend on y, up to the place 9
+"""
 
 from __future__ import annotations
 
@@ -7,6 +18,7 @@ from itertools import chain
 from typing import Any
 
 from mo_loop.errors import ModelError
+from mo_loop.frontend.onnx_graphs import body_protos
 from mo_loop.graph.origin import Origin
 from mo_loop.support.producers_first import producers_first
 from mo_loop.support.reached import reached
@@ -47,3 +59,90 @@ def listed_order(nodes: Sequence[Any], reads: Sequence[Collection[str]], path: t
         names = ", ".join(nodes[i].name or next(iter(nodes[i].output), nodes[i].op_type) for i in left[:6])
         raise ModelError(f"nodes depend on each other in a cycle: {names}", code="ML224", where=Origin(path))
     return order
+
+
+class NamesRead:
+    """The names that nodes and bodies read. Those of a body are cached: it may be translated more than once."""
+
+    def __init__(self) -> None:
+        # By id, together with the message: Python gives the id of a released wrapper to another object.
+        self._captured: dict[int, tuple[Any, frozenset[str]]] = {}
+
+    def of_node(self, node: Any) -> set[str]:
+        """The names in its graph that a node and its bodies read."""
+        found = set(node.input)
+        found.discard("")
+        for body in body_protos(node) if node.attribute else ():
+            found |= self.captured_by(body)
+        return found
+
+    def listed(self, node: Any) -> Collection[str]:
+        """The same names, and maybe an empty one: a tuple for most nodes, with a third of the memory."""
+        return self.of_node(node) if node.attribute else tuple(node.input)
+
+    def captured_by(self, body: Any) -> frozenset[str]:
+        """The names that a body reads and does not define."""
+        if id(body) not in self._captured:
+            used = {entry.name for entry in body.output}.union(*map(self.of_node, body.node))
+            self._captured[id(body)] = body, frozenset(used - names_defined_in(body))
+        return self._captured[id(body)][1]
+
+
+def names_defined_in(graph: Any) -> set[str]:
+    """The names of the inputs, initializers and node outputs of a graph."""
+    found = {entry.name for entry in (*graph.input, *graph.initializer)}
+    found.update(each.values.name for each in graph.sparse_initializer)
+    found.update(name for node in graph.node for name in node.output)
+    return found
+
+
+def all_names_in(graph: Any) -> set[str]:
+    """All names that a graph or a body in it defines or reads."""
+    found = names_defined_in(graph) | {entry.name for entry in graph.output}
+    for node in graph.node:
+        found.update(node.input)
+        for body in body_protos(node):
+            found |= all_names_in(body)
+    return found
+
+
+class WaitingNodes:
+    """Places in a list of nodes, producers first; a query takes time in proportion to the nodes that it finds."""
+
+    def __init__(self, nodes: Sequence[Any | None], names_read: NamesRead) -> None:
+        """`None` is a node that is translated."""
+        self.nodes = {place: node for place, node in enumerate(nodes) if node is not None}
+        self.reads = {place: names_read.of_node(node) for place, node in self.nodes.items()}
+        self.makes = {place: frozenset(filter(None, node.output)) for place, node in self.nodes.items()}
+        self._readers: dict[str, list[int]] = {}
+        for place, names in self.reads.items():
+            for name in names:
+                self._readers.setdefault(name, []).append(place)
+        self._makers = {name: place for place, names in self.makes.items() for name in names}
+
+    def __contains__(self, place: int) -> bool:
+        return place in self.nodes
+
+    def done(self, place: int) -> None:
+        self.nodes.pop(place, None)
+
+    def readers(self, names: Iterable[str]) -> list[int]:
+        """The places of the nodes that read one of the names, in order."""
+        return sorted({each for name in names for each in self._readers.get(name, ()) if each in self.nodes})
+
+    def makers(self, place: int) -> set[int]:
+        """The places of the nodes that make the inputs of a node."""
+        found = {self._makers.get(name, -1) for name in self.reads[place]}
+        return {each for each in found if each in self.nodes}
+
+    def behind(self, names: Iterable[str], last: int) -> set[int]:
+        """The places of the nodes that depend on one of the names, up to the place `last`."""
+
+        def readers(names: Iterable[str]) -> list[int]:
+            return [place for place in self.readers(names) if place <= last]
+
+        return set(reached(readers(names), lambda place: readers(self.makes[place])))
+
+    def before(self, places: Iterable[int], among: set[int] | None = None) -> set[int]:
+        """The places of the nodes that nodes depend on, and these nodes; only those in `among`."""
+        return set(reached(places, lambda each: self.makers(each) if among is None else self.makers(each) & among))

@@ -1,15 +1,39 @@
 """REASONS: why an operator is not supported, for the operator table and for the error, which `unsupported` makes.
 
 An operator that is neither listed here nor translated is unknown, or is expanded into the function body of its schema.
+
+A node that cannot be translated becomes a Failed node, with the known facts about its outputs:
+
+    values = failed(node, inputs, error)     # outputs of unknown type
+    values = as_declared(node, values)       # of the types that the model declares, so that later nodes are translated
+
+Translation skips nodes that depend on a failure. `unsupported_operators` checks every node without translating it, so
+that one run reports all missing operators.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from typing import Any
 
-from mo_loop.errors import UnsupportedError
+from mo_loop.errors import MoLoopError, UnsupportedError
+from mo_loop.frontend import registry
+from mo_loop.frontend.context import Context
 from mo_loop.frontend.custom_translators import CustomTranslators
+from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.declared_types import type_from
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.node_order import needed
+from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, main_graph
 from mo_loop.frontend.registry import FAMILIES, qualified
+from mo_loop.frontend.schemas import onnx_schema
+from mo_loop.frontend.scope import Scope
+from mo_loop.frontend.tolerated_nodes import version_read
+from mo_loop.graph import Value
+from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType
+from mo_loop.ops.front import Failed
+from mo_loop.ops.unknown_rank import advice
 
 _CHARACTERS = "the IR has string tensors, but no operation that reads or makes characters"
 _MAPS = "the IR has only tensors, and no maps from keys to values"
@@ -125,3 +149,101 @@ def _hint_for_unknown(domain: str, op: str) -> str:
         return question
     start = f"{question} Else give" if question else "give"
     return f"{start} the model a function of that name, or a translator by --extension (docs/passes.md)"
+
+
+def failed(context: Context, inputs: Sequence[Value | None], error: MoLoopError | None) -> list[Value]:
+    """The outputs of a Failed node in place of a node; without an error it depends on another Failed node."""
+    count = max(len(context.outputs), 1)
+    node = Failed(*inputs, graph=context.graph, error=error, count=count, name=context.path)
+    return list(node.outputs)
+
+
+def as_declared(context: Context, values: Sequence[Value | None]) -> Sequence[Value | None]:
+    """The values with outputs of a Failed node replaced by outputs of the types that the model declares."""
+    node = values[0].node if values and values[0] is not None else None
+    if not isinstance(node, Failed) or list(values) != list(node.outputs) or any(each.is_used for each in node.outputs):
+        return values
+    types = [_declared(context.scope, name) for name in context.outputs]
+    if len(types) != len(values) or all(each is UNKNOWN for each in types):
+        return values
+    context.graph.remove(node)
+    made = Failed(*node.inputs, graph=context.graph, error=node.error, count=len(types), name=node.name, assumed=types)
+    return list(made.outputs)
+
+
+def _declared(scope: Scope, name: str) -> TensorType:
+    """The type that the model declares for a tensor, if it has an element type and a rank."""
+    proto = scope.declared.get(name)
+    if proto is None or not proto.HasField("tensor_type") or proto.tensor_type.elem_type not in BY_ONNX:
+        return UNKNOWN
+    type_: TensorType = type_from(proto, symbolic=not scope.depth)
+    return UNKNOWN if type_.shape is None else type_
+
+
+def with_advice(error: MoLoopError, inputs: Iterable[Value | None], scope: Scope) -> MoLoopError:
+    """An error about an unknown rank, with the inputs of the model to declare."""
+    unknown = [each for each in inputs if each is not None and isinstance(each.type, TensorType) and each.rank is None]
+    return error.at(hint=advice(unknown[0], scope.all_captured())) if error.code == "ML314" and unknown else error
+
+
+def unsupported_operators(model: OnnxModel, custom: CustomTranslators) -> list[UnsupportedError]:
+    """One error for each unsupported node, also in bodies and called functions. `custom` translators are considered."""
+    return list(_errors(model, custom, main_graph(model), frozenset()))
+
+
+def certain_refusal(model: OnnxModel, cut: Cut, custom: CustomTranslators) -> UnsupportedError | None:
+    """The error of an unsupported node of the main graph that an output depends on, whichever branches are taken."""
+    graph = main_graph(model)
+    kinds: dict[tuple[str, str], bool] = {}
+    for node in graph.nodes:
+        key = domain_of(node), node.op_type
+        if key not in kinds:
+            kinds[key] = _is_unsupported(model, custom, graph, node)
+    if not any(kinds.values()):
+        return None
+    made = [node.output for node in graph.nodes]
+    live = needed(made, cut.outputs or graph.output_names, cut.inputs or (), [node.input for node in graph.nodes])
+    refused = (node for node in (graph.nodes[place] for place in live) if kinds[domain_of(node), node.op_type])
+    first = next(refused, None)
+    return None if first is None else _error(graph, first, custom)
+
+
+def _errors(
+    model: OnnxModel, custom: CustomTranslators, graph: OnnxGraph, calls: frozenset[int]
+) -> Iterator[UnsupportedError]:
+    """The errors of a graph, its bodies and the functions it calls; `calls` are the ids of the functions around it."""
+    for node in graph.nodes:
+        function = None if _is_custom(custom, graph, node) else called(model, node)
+        if function is not None and id(function) not in calls:
+            inner = function_graph(model, function, graph.origin_of(node).inner_scope)
+            yield from _errors(model, custom, inner, calls | {id(function)})
+        elif _is_unsupported(model, custom, graph, node):
+            yield _error(graph, node, custom)
+        for body in graph.bodies(node):
+            yield from _errors(model, custom, body, calls)
+
+
+def _is_custom(custom: CustomTranslators, graph: OnnxGraph, node: Any) -> bool:
+    domain = domain_of(node)
+    return custom.find(domain, node.op_type, graph.opsets.get(domain, 0)) is not None
+
+
+def _is_unsupported(model: OnnxModel, custom: CustomTranslators, graph: OnnxGraph, node: Any) -> bool:
+    if _is_custom(custom, graph, node) or called(model, node) is not None:
+        return False
+    domain = domain_of(node)
+    return not _is_translated(domain, node.op_type, graph.opsets.get(domain, 0))
+
+
+def _error(graph: OnnxGraph, node: Any, custom: CustomTranslators) -> UnsupportedError:
+    domain = domain_of(node)
+    return unsupported(domain, node.op_type, graph.opsets.get(domain, 0), custom).at(graph.origin_of(node))
+
+
+def _is_translated(domain: str, op: str, opset: int) -> bool:
+    if registry.find(op, opset, domain) is not None or version_read(op, opset, domain) is not None:
+        return True
+    schema = onnx_schema(op, opset, domain)
+    if schema is None:
+        return False
+    return not schema.deprecated and (schema.has_function or schema.has_context_dependent_function)

@@ -48,7 +48,7 @@ class Scope:
         self.ranks: Ranks | None = None
         # Returns the ranks that the enclosing graph declares for the inputs and outputs of this one.
         self.outer_ranks: Callable[[], Mapping[str, int]] = dict
-        # The least ranks of the values whose rank differs between iterations or branches (leading_ones.py).
+        # The least ranks of the values whose rank differs between iterations or branches (rank_variants.py).
         self.least_ranks: dict[Value, int] = outer.least_ranks if outer is not None else {}
         # Bodies inherit the attributes of the function call and the opsets of the function.
         self.attributes: dict[str, Any] = outer.attributes if outer is not None else {}

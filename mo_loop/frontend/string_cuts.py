@@ -16,9 +16,9 @@ from typing import Any
 
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.inferred_types import is_valid, with_inferred_types
+from mo_loop.frontend.declared_types import is_valid, with_inferred_types
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.names_read import NamesRead
+from mo_loop.frontend.node_order import NamesRead
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.preprocessing.per_input import split
 

@@ -23,33 +23,32 @@ from mo_loop.errors import (
     error_of_numbers,
 )
 from mo_loop.frontend import functions, refusals, registry
-from mo_loop.frontend.assumed_ranks import SHAPED, with_length, with_rank
 from mo_loop.frontend.boundary import made_start, make_result
 from mo_loop.frontend.consumers_into_branches import sink_consumers, split_outputs
 from mo_loop.frontend.context import Context, Translation, as_values
-from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
+from mo_loop.frontend.custom_translators import CustomTranslators, TranslatorTable, called, defined_at
 from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.declared_ranks import of_declared_ranks, output_of_one_rank
 from mo_loop.frontend.declared_types import contradictions
 from mo_loop.frontend.doubts import Doubts
-from mo_loop.frontend.external_files import ExternalFiles
-from mo_loop.frontend.failed_nodes import as_declared, failed, with_advice
+from mo_loop.frontend.external_files import ExternalFiles, dense_from_sparse, tensor_from
 from mo_loop.frontend.forced_ranks import Ranks
-from mo_loop.frontend.input_sizes import InputSizes, require_sizes_of, require_sizes_of_failures
-from mo_loop.frontend.leading_ones import least_after
+from mo_loop.frontend.input_sizes import (
+    SHAPED,
+    InputSizes,
+    require_sizes_of,
+    require_sizes_of_failures,
+    with_length,
+    with_rank,
+)
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.node_attributes import AttributeReader
-from mo_loop.frontend.node_checks import arguments, require_tensors
-from mo_loop.frontend.node_order import in_order, listed_order, needed
+from mo_loop.frontend.node_arguments import AttributeReader, arguments, require_tensors
+from mo_loop.frontend.node_order import NamesRead, WaitingNodes, in_order, listed_order, needed
+from mo_loop.frontend.rank_variants import least_after, of_declared_ranks, output_of_one_rank
+from mo_loop.frontend.refusals import as_declared, certain_refusal, failed, with_advice
 from mo_loop.frontend.repeated_names import described, repeated_names, require_new_names, without_repeated
 from mo_loop.frontend.schemas import has_outputs
 from mo_loop.frontend.scope import Scope
-from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.frontend.tolerated_nodes import Reading, attribute_names, has_form
-from mo_loop.frontend.translator_table import TranslatorTable
-from mo_loop.frontend.unsupported_operators import certain_refusal
-from mo_loop.frontend.waiting_nodes import WaitingNodes
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Assumption
 from mo_loop.graph.origin import Origin, current, made_for

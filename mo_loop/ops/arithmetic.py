@@ -1,4 +1,4 @@
-"""Elementwise arithmetic, and cumulative sums."""
+"""Arithmetic on elements, and changes of element type."""
 
 import math
 from typing import Literal
@@ -6,10 +6,12 @@ from typing import Literal
 import numpy as np
 
 from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import ElementType, TensorType, boolean
 from mo_loop.ops import values
 from mo_loop.ops.base import Elementwise, Op
-from mo_loop.ops.element_kinds import NUMBERS
 from mo_loop.ops.infer import elementwise, wide
+from mo_loop.ops.ranges import NUMBERS
+from mo_loop.ops.values import each, fitting, truth
 
 _NUMBERS = {"a": NUMBERS, "b": NUMBERS}
 
@@ -227,3 +229,20 @@ class CumSum(Op, opset=3, index=("axis",), along="axis", keeps_axes=True):
             sums = np.roll(sums, 1, axis)
             sums[(slice(None),) * (axis % x.ndim) + (slice(0, 1),)] = 0
         return (np.flip(sums, axis) if self.reverse else sums).astype(inputs[0].dtype)
+
+
+class Convert(Elementwise, opset=1):
+    """The same values in another element type. Spec: Convert-1."""
+
+    destination_type: ElementType
+
+    def infer(self, x):
+        to = self.destination_type
+        if x.known is None or not (to.is_integer or to is boolean):
+            return TensorType(to, x.shape)
+        known = each(truth)(x.known) if to is boolean else x.known
+        return TensorType(to, x.shape, fitting(known, to))
+
+    def evaluate(self, *inputs):
+        with np.errstate(all="ignore"):
+            return inputs[0].astype(self.destination_type.numpy)

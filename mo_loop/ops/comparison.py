@@ -7,8 +7,8 @@ from mo_loop.graph.types import TensorType, boolean
 from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Elementwise
-from mo_loop.ops.element_kinds import FLOATS, INTEGERS
 from mo_loop.ops.infer import elementwise, same_dtype
+from mo_loop.ops.ranges import FLOATS, INTEGERS
 
 
 class Comparison(Binary, abstract=True):

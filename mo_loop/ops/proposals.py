@@ -8,8 +8,8 @@ from mo_loop.graph.dimension import Dimension, fresh, high
 from mo_loop.graph.shape import merge, merge_dim
 from mo_loop.graph.types import ElementType, TensorType, f32, i32, i64
 from mo_loop.ops.base import Op
-from mo_loop.ops.element_kinds import FLOATS
 from mo_loop.ops.infer import same_dtype
+from mo_loop.ops.ranges import FLOATS
 
 _SIZES = {"output_size": 1, "image_size": 1}
 

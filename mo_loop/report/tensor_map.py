@@ -26,8 +26,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import all_graphs, called, function_graph, main_graph
-from mo_loop.frontend.onnx_tensors import OnnxTensor, tensors_of
+from mo_loop.frontend.onnx_graphs import OnnxTensor, all_graphs, called, function_graph, main_graph, tensors_of
 from mo_loop.graph import Graph
 from mo_loop.ir.xml import layer_names, layer_order, output_port
 from mo_loop.ops.base import Constant

@@ -26,8 +26,8 @@ from mo_loop.graph import Graph, Value
 from mo_loop.ops import functional as ops
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.lengths import Length, as_value, ceil_divided, dimension, joined, larger
+from mo_loop.ops.linear import inverse_of_lower
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
-from mo_loop.ops.triangular import inverse_of_lower
 from mo_loop.transforms.loops.lifted import Lifted, Steps, moved
 from mo_loop.transforms.loops.memory_bound import USUAL
 

@@ -11,7 +11,7 @@ from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import is_static, merge_dim, of_declared_sizes
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.variables import ReadValue
+from mo_loop.ops.recurrent import ReadValue
 from mo_loop.preprocessing.layout import layout_of
 from mo_loop.preprocessing.per_input import PerInput
 

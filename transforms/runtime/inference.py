@@ -13,8 +13,8 @@ from mo_loop.graph.dimension import Dimension, high, low
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, If, Loop
+from mo_loop.ops.filling import RandomUniform
 from mo_loop.ops.port_map import Final
-from mo_loop.ops.random import RandomUniform
 from mo_loop.support.reached import reached
 
 UNKNOWN_TO_INFERENCE = (Control, ops.Barrier, ops.CumSum, ops.RandomUniform, ops.ReverseSequence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop.graph import Graph
 from mo_loop.ops.linear import MatMul
-from mo_loop.ops.variables import ReadValue
+from mo_loop.ops.recurrent import ReadValue
 from mo_loop.transforms.function_pass import FunctionPass
 
 

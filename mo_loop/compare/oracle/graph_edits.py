@@ -17,14 +17,14 @@ from onnx import numpy_helper
 
 from mo_loop.errors import UsageError
 from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.inferred_types import types_of
+from mo_loop.frontend.declared_types import types_of
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.names_read import NamesRead, names_defined_in
+from mo_loop.frontend.node_order import NamesRead, names_defined_in
 from mo_loop.frontend.onnx_graphs import body_protos, graph_protos
 from mo_loop.graph import Graph
 from mo_loop.graph.types import f16
+from mo_loop.ops.arithmetic import Convert
 from mo_loop.ops.base import Constant
-from mo_loop.ops.casting import Convert
 
 LARGEST = float(np.finfo(np.float16).max)
 """The largest number in f16."""

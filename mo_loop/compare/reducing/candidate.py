@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mo_loop.compare.oracle.graph_edits import graphs_in, replace_entries, sweep
-from mo_loop.frontend.names_read import NamesRead
+from mo_loop.frontend.node_order import NamesRead
 from mo_loop.frontend.onnx_graphs import body_protos
 from mo_loop.support.files import write_whole
 

@@ -34,7 +34,7 @@ from mo_loop.compare.reducing.smaller_bodies import (
     without_body_nodes,
 )
 from mo_loop.compare.reducing.trial import Trials
-from mo_loop.frontend.names_read import NamesRead
+from mo_loop.frontend.node_order import NamesRead
 
 T = TypeVar("T")
 

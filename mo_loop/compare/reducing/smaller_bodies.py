@@ -22,7 +22,7 @@ from mo_loop.compare.reducing.candidate import (
     made,
     names_needed,
 )
-from mo_loop.frontend.names_read import names_defined_in
+from mo_loop.frontend.node_order import names_defined_in
 from mo_loop.frontend.onnx_graphs import body_protos, operator_of
 
 _BOOL = 9  # TensorProto.BOOL

@@ -17,7 +17,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Symbol
 from mo_loop.graph.shape import Shape
-from mo_loop.ops.opaque import Opaque
+from mo_loop.ops.front import Opaque
 from mo_loop.transforms.states.port_names import BEAM_INDEX, variable_id
 
 _KINDS = ("ReadValue", "Assign")

@@ -7,9 +7,9 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.errors import ConversionErrors, MoLoopError
-from mo_loop.frontend.carried_types import least_of, lower_of, require_one_kind
 from mo_loop.frontend.context import TranslatedBody
-from mo_loop.frontend.leading_ones import with_equal_ranks, with_rank
+from mo_loop.frontend.loop_bodies import least_of, lower_of, require_one_kind
+from mo_loop.frontend.rank_variants import with_equal_ranks, with_rank
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, Value, ops, translates
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import TensorType, boolean

@@ -10,8 +10,8 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.arrays import ones
-from mo_loop.frontend.carried_types import least_of, require_one_rank, set_final_ranks, settled, with_ranks_of
 from mo_loop.frontend.context import TranslatedBody
+from mo_loop.frontend.loop_bodies import least_of, require_one_rank, set_final_ranks, settled, with_ranks_of
 from mo_loop.frontend.ops.conditional import as_condition, cannot_run, failed_outputs, one_element, set_value
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates

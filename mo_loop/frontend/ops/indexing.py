@@ -9,9 +9,9 @@ from mo_loop.frontend.ops.unique import unique_elements, unique_slices
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import assume_least, normalise_axis
+from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.lengths import as_i64, dimension, joined, scalar, vector
 from mo_loop.ops.ranges import AtLeast1, Vector
-from mo_loop.ops.signs import is_not_negative
 from mo_loop.target import CRASH, Gap
 
 AVOIDS = {

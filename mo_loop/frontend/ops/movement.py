@@ -3,8 +3,8 @@
 import numpy as np
 
 from mo_loop.frontend.arrays import ones, zeros
-from mo_loop.frontend.leading_ones import SQUEEZED, decided
 from mo_loop.frontend.ops.shared import FAR, integers, near
+from mo_loop.frontend.rank_variants import SQUEEZED, decided
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import may_be_one
 from mo_loop.graph.shape import assume_fixed, assume_ones, element_count, normalise_axis

@@ -14,7 +14,7 @@ from mo_loop.look.records.node_records import shown_attributes
 from mo_loop.look.records.port_entries import connect, ports_of, tags
 from mo_loop.look.records.structure import Item, Output, OutputRecord, Ref, ScopeRecord, Structure, in_order
 from mo_loop.ops import base
-from mo_loop.ops.opaque import Opaque
+from mo_loop.ops.front import Opaque
 from mo_loop.text.literals import show_data
 from mo_loop.text.spelling import show_type
 

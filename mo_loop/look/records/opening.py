@@ -131,13 +131,13 @@ def _of_onnx(
     source: Any, name: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str]
 ) -> Structure:
     from mo_loop.frontend.external_data import require_external_data
+    from mo_loop.frontend.model import check_names_on_error
     from mo_loop.frontend.model import opened as opened_onnx
-    from mo_loop.frontend.utf8 import check_names_on_error
     from mo_loop.look.records.of_onnx import structure_of_onnx
 
     model = opened_onnx(source, allowed)
     if not weights:
-        from mo_loop.frontend.inferred_types import with_inferred_types
+        from mo_loop.frontend.declared_types import with_inferred_types
 
         model = with_inferred_types(model)
     with check_names_on_error(model.proto):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from mo_loop.graph import Graph
 from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.ops.arithmetic import Convert
 from mo_loop.ops.base import Constant
-from mo_loop.ops.casting import Convert
 
 PARAMETER = "compress_to_fp16"
 

@@ -14,7 +14,7 @@ from mo_loop import convert_model
 from mo_loop.conversion_limits import Limits, budget, limited
 from mo_loop.errors import LimitError, MoLoopError, TypeError_
 from mo_loop.frontend import arrays
-from mo_loop.frontend.tensor_protos import dense_from_sparse
+from mo_loop.frontend.external_files import dense_from_sparse
 from tests import ROOT
 from tests.harness import parsed
 

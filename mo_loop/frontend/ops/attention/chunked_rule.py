@@ -21,8 +21,8 @@ from mo_loop.frontend.vocabulary import Graph, Value, ops
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.linear import inverse_of_lower
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
-from mo_loop.ops.triangular import inverse_of_lower
 
 CHUNK = 16
 """The number of tokens of a chunk; all tokens if there are fewer."""

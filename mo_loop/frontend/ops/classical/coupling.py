@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mo_loop.frontend.arrays import unit_matrix, zeros
-from mo_loop.frontend.built_body import BuiltBody
+from mo_loop.frontend.loop_bodies import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.scope import Scope

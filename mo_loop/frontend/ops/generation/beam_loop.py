@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.built_body import BuiltBody
+from mo_loop.frontend.loop_bodies import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.generation.beams import Beams, Search
 from mo_loop.frontend.ops.generation.generation_inputs import all_true, filled, not_translated, repeated

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.built_body import BuiltBody
+from mo_loop.frontend.loop_bodies import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.generation.decoders import Gpt, scores_of
 from mo_loop.frontend.ops.generation.generation_inputs import Given, all_true, as_i32, filled, not_translated, padded

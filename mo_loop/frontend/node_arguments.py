@@ -1,31 +1,36 @@
-"""Reads the attributes of nodes as keyword arguments of their translators.
+"""The arguments of translators: the attributes of nodes as keywords, and the inputs, whose number and kind are checked.
 
     reader = AttributeReader(model.files)
     reader.keywords(node, translator, ignored=(), is_adapted=True)    # {"axis": 1, "body": Body}
 
 A tensor becomes a Tensor, a graph a Body, text a string. The translator declares the attributes, their kinds
 and in which range. A reference to an attribute of the enclosing function has the value of its call.
+    given = arguments(translator, inputs, node)    # ModelError if there are too few or too many
+    require_tensors(given, node)                   # ModelError for a sequence, TypeError_ for strings
+
+mo_loop/ops/ranges.py checks the declarations of a translator about its inputs and attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.errors import ModelError, TypeError_, UnsupportedError
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.declared_types import type_from
-from mo_loop.frontend.external_files import ExternalFiles
+from mo_loop.frontend.external_files import ExternalFiles, dense_from_sparse, tensor_from
 from mo_loop.frontend.onnx_graphs import body_name
 from mo_loop.frontend.registry import IGNORED_ATTRIBUTES, Translator
+from mo_loop.frontend.schemas import schema_of
 from mo_loop.frontend.strip_weights import FLOATS, INTS, STRINGS, Texts, listed
-from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.frontend.tolerated_nodes import as_kind, kind_of
+from mo_loop.graph import Value
 from mo_loop.graph.origin import Origin
-from mo_loop.graph.types import TensorType
+from mo_loop.graph.types import TensorType, string
 from mo_loop.ops.ranges import text_of_kinds
 
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
@@ -142,3 +147,50 @@ def _size(proto: Any, kind: int) -> int:
     if kind == _STRING:
         return len(proto.s)
     return sum(map(len, proto.strings)) if kind == _STRINGS else 8 * (len(proto.ints) + len(proto.floats))
+
+
+def arguments(translator: Translator, inputs: list[Value | None], context: Context) -> list[Value | None]:
+    """The inputs as arguments of the translator. ModelError if there are too few or too many."""
+    limit = len(translator.inputs)
+    present = inputs
+    if translator.variadic:
+        if (not translator.inputs and not present) or (None in present[limit:] and not translator.takes_absent):
+            raise ModelError(f"{context.op_type} of opset {context.opset} lacks an input", code="ML227")
+    else:
+        while present and present[-1] is None:
+            present = present[:-1]
+        if len(present) > limit:
+            raise ModelError(
+                f"{context.op_type} of opset {context.opset} takes at most {limit} inputs, not {len(present)}",
+                code="ML227",
+            )
+    if len(present) < translator.required or None in present[: translator.required]:
+        # An optional input has a default. None for a required input is an error of the model.
+        wanted = ", ".join(translator.inputs[: translator.required])
+        raise ModelError(f"{context.op_type} needs the inputs {wanted}", code="ML227")
+    return present
+
+
+def require_tensors(inputs: Iterable[Value | None], context: Context) -> None:
+    """Raise ModelError for an input that is not a tensor, and TypeError_ for strings that the schema does not allow."""
+    for value in inputs:
+        if value is not None and not isinstance(value.type, TensorType):
+            raise ModelError(f"{context.op_type} takes tensors, and an input is {value.type}", code="ML227")
+        if value is not None and value.type.dtype is string:
+            _require_texts(inputs, context)
+            return
+
+
+def _require_texts(inputs: Iterable[Value | None], context: Context) -> None:
+    """Raise TypeError_ for an input of strings where the schema of the operator has none."""
+    domain = "" if context.domain == "ai.onnx" else context.domain
+    schema = schema_of(context.op_type, context.opset, domain)
+    if schema is None and domain != "":
+        return  # an operator of another domain: its translator checks its inputs
+    ports = [] if schema is None else schema.inputs
+    for place, value in enumerate(inputs):
+        if value is not None and value.type.dtype is string:
+            port = ports[min(place, len(ports) - 1)] if ports else None
+            if port is None or "tensor(string)" not in port.types:
+                name = str(place) if port is None else repr(port.name)
+                raise TypeError_(f"the input {name} is {value.type}, and must not be strings", code="ML240")
