@@ -33,9 +33,7 @@ MOST = 4
 WHOLE = frozenset(name for name in FAMILIES["reduction"].split() if name.startswith("Reduce"))
 """Reductions, of all axes unless they are given."""
 
-ONE_NUMBER = {
-    "SequenceAt": (1,), "SequenceInsert": (2,), "SequenceErase": (1,), "Range": (0, 1, 2),
-}  # fmt: skip
+ONE_NUMBER = {"SequenceAt": (1,), "SequenceInsert": (2,), "SequenceErase": (1,), "Range": (0, 1, 2)}
 """Inputs of one element, which may have any rank."""
 
 VECTORS = {

@@ -30,7 +30,7 @@ own front end takes."""
 SHOWN = 20
 """The number of unknown attributes of a node that a warning lists."""
 
-EXPERIMENTAL = frozenset(f"{registry.FAMILIES['legacy']} {registry.FAMILIES['aten']}".split())
+EXPERIMENTAL = frozenset(registry.FAMILIES["legacy"].split())
 """Operators that ONNX, or the exporters of its first years, had for a time."""
 
 

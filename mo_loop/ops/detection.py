@@ -25,9 +25,7 @@ class NonMaxSuppression(
     sort_result_descending: bool = True
     output_type: ElementType = i64
 
-    def infer(
-        self, boxes, scores, max_boxes=None, iou=None, least=None, sigma=None
-    ):
+    def infer(self, boxes, scores, max_boxes=None, iou=None, least=None, sigma=None):
         most = None
         if boxes.shape is not None:
             merge_dim(boxes.shape[2], 4)

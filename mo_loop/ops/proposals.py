@@ -149,10 +149,7 @@ class GenerateProposals(Op, opset=9, ranks={"images": 2, "anchors": 4, "deltas":
         merge((batch, count * 4, *sizes), deltas.shape)
         most = high(batch)
         number = fresh(0, None if most is None else most * self.post_nms_count)
-        return (
-            TensorType(dtype, (number, 4)), TensorType(dtype, (number,)),
-            TensorType(self.roi_num_type, (batch,)),
-        )  # fmt: skip
+        return (TensorType(dtype, (number, 4)), TensorType(dtype, (number,)), TensorType(self.roi_num_type, (batch,)))
 
 
 class ExperimentalDetectronDetectionOutput(Op, opset=6, types={"regions": FLOATS}):

@@ -247,11 +247,7 @@ def slice_10(data, starts, ends, axes=None, steps=None):
 @translates("DepthToSpace", since=11)
 def depth_to_space(input, *, blocksize: Positive, mode: str = "DCR"):
     """Depth, column, row; or column, row, depth."""
-    return _depth_to_space(input, blocksize, mode)
-
-
-def _depth_to_space(x: Value, block: int, mode: str):
-    return ops.DepthToSpace(x, mode=_block_mode(mode), block_size=block)
+    return ops.DepthToSpace(input, mode=_block_mode(mode), block_size=blocksize)
 
 
 @translates("SpaceToDepth", since=1, without="mode")

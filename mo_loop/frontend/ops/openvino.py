@@ -3,7 +3,7 @@
 The form of each operator is the one that OpenVINO's own front end gives it.
 """
 
-from mo_loop.frontend.ops.images.windows import WindowAttributes
+from mo_loop.frontend.ops.images.convolution import WindowAttributes
 from mo_loop.frontend.ops.normalisation import group_normalization_21, ranked
 from mo_loop.frontend.ops.shared import integers
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates

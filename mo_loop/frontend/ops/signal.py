@@ -12,9 +12,9 @@ import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.elementwise.arithmetic import number
+from mo_loop.frontend.ops.linear import array_of
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, counted, one_integer
-from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.shape import assume_fixed, assume_least, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
@@ -46,9 +46,7 @@ def dft_17(x: AtLeast2, dft_length: One | Integers = None, *, axis: int = 1, inv
 
 
 @translates("DFT", since=20)
-def dft_20(
-    x: AtLeast2, dft_length: One | Integers = None, axis: One = None, *, inverse: int = 0, onesided: int = 0
-):  # fmt: skip
+def dft_20(x: AtLeast2, dft_length: One | Integers = None, axis: One = None, *, inverse: int = 0, onesided: int = 0):
     """The axis is an input, -2 if it is absent; one known only at run time is transposed to the front and back."""
     known = -2 if axis is None else one_integer(axis)
     if known is not None:
@@ -248,7 +246,7 @@ def _mel_composed(given: Sequence[Value], to: ElementType):
     hertz = (ops.Exp(mels / _MEL) - 1) * 700
     size = converted(length + 1, f32)
     places = ops.Floor(hertz * size / converted(rate, f32))
-    left, centre, right = (_piece(places, i) for i in range(3))
+    left, centre, right = (ops.Slice(places, [i], [i - 2 or 2**30], [1], [0]) for i in range(3))
     rows = ops.Unsqueeze(_floats(converted(length, i64) // 2 + 1), 1)
     one, zero = (np.float32(each) for each in (1, 0))
     rise, fall = (ops.Maximum(b - a, one) for a, b in ((left, centre), (centre, right)))
@@ -261,8 +259,3 @@ def _mel_composed(given: Sequence[Value], to: ElementType):
 
 def _floats(count: Value) -> Value:
     return ops.Convert(_numbers(count, count), destination_type=f32)
-
-
-def _piece(places: Value, start: int) -> Value:
-    """The places from `start` on, without the last 2 - start."""
-    return ops.Slice(places, [start], [start - 2 or 2**30], [1], [0])

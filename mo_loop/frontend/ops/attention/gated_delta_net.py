@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.attention.delta_rule import recurrence, shared
 from mo_loop.frontend.ops.attention.heads import real, scaled
-from mo_loop.frontend.ops.attention.linear_attention import divided, read_by
+from mo_loop.frontend.ops.attention.linear_attention import divided, read_by, recurrence, shared
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import FAR, counted

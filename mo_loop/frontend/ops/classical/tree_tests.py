@@ -76,9 +76,7 @@ def numbers_of(x: Value) -> ElementType:
     return x.dtype
 
 
-def tests_of(
-    width: int | None, numbers: ElementType, features, thresholds, modes, missing, is_leaf
-) -> Tests:
+def tests_of(width: int | None, numbers: ElementType, features, thresholds, modes, missing, is_leaf) -> Tests:
     """The tests x[:, feature] <= threshold, or another of `modes`; `missing` marks those that NaN meets. `width` is the
     number of features, if it is known, and `numbers` the type of x before it is converted to f32."""
     columns, inner = features.astype(np.int32), ~is_leaf

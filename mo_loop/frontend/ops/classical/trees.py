@@ -8,8 +8,14 @@ import numpy as np
 from mo_loop.frontend.arrays import first_numbers, zeros
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
 from mo_loop.frontend.ops.classical.forest import LEAF, Forest, Votes
-from mo_loop.frontend.ops.classical.predictors import labelled, rows_of
-from mo_loop.frontend.ops.classical.scores import TRANSFORMS, both_sides, transformed, transformed_alone
+from mo_loop.frontend.ops.classical.predictors import (
+    TRANSFORMS,
+    both_sides,
+    labelled,
+    rows_of,
+    transformed,
+    transformed_alone,
+)
 from mo_loop.frontend.ops.classical.tree_forms import Leaves
 from mo_loop.frontend.ops.classical.tree_tests import MODES, numbers_of
 from mo_loop.frontend.ops.elementwise.arithmetic import number
@@ -225,9 +231,7 @@ def _by_ids(
     return _forest(table, is_leaf, np.flatnonzero(~is_below)), places
 
 
-def _votes(
-    places: _Places, count: int, treeids: Any, nodeids: Any, ids: Any, weights: Any, how: str = "SUM"
-) -> Votes:
+def _votes(places: _Places, count: int, treeids: Any, nodeids: Any, ids: Any, weights: Any, how: str = "SUM") -> Votes:
     trees, nodes, ids = _listed(treeids), _listed(nodeids), _listed(ids)
     voting = min(len(trees), len(nodes))
     found = places.of(trees[:voting], nodes[:voting])

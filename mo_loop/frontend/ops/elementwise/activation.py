@@ -1,14 +1,17 @@
-"""Activations: functions of one element, and those normalised along an axis."""
+"""Activations: functions of one element, those normalised along an axis, GELU and its approximations, with and without
+a bias, and the activations that fused operators apply, by their ONNX names.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.ranking import first, first_of_any_length, is_row_of_any_length
-from mo_loop.frontend.vocabulary import ModelError, Value, one_to_one, ops, translates
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, one_to_one, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_equal, assume_fixed, element_count, normalise_axis
 from mo_loop.graph.types import f32, i64
@@ -216,3 +219,95 @@ def _both_forms(op: str, make: Callable[[Value, int], Any]) -> None:
 
 for _op, _make in {"Softmax": softmax, "LogSoftmax": log_softmax, "Hardmax": hardmax}.items():
     _both_forms(_op, _make)
+
+
+@dataclass(frozen=True)
+class Activation:
+    """The name of a function and its parameters; those that are None have ONNX's defaults."""
+
+    name: str | None
+    alpha: float | None = None
+    beta: float | None = None
+    gamma: float | None = None
+    axis: int | None = None
+
+    def of(self, x: Value) -> Any:
+        """The function of `x`; `x` if there is no name."""
+        if not self.name:
+            return x
+        if self.name in _PLAIN:
+            return _PLAIN[self.name](x)
+        if self.name not in DEFAULTS:
+            known = ", ".join(sorted(DEFAULTS))
+            raise ModelError(f"the activation {self.name!r} is not one of {known}", code="ML227")
+        make, defaults = _WITH[self.name]
+        given = {name: getattr(self, name) for name in defaults}
+        return make(x, *(defaults[name] if value is None else value for name, value in given.items()))
+
+
+def _scaled_tanh(x: Value, alpha: float, beta: float) -> Any:
+    return ops.Tanh(x * number(x, beta)) * number(x, alpha)
+
+
+def _parametric_softplus(x: Value, alpha: float, beta: float) -> Any:
+    return ops.SoftPlus(x * number(x, beta)) * number(x, alpha)
+
+
+def _affine(x: Value, alpha: float, beta: float) -> Any:
+    return x * number(x, alpha) + number(x, beta)
+
+
+def _selu(x: Value, alpha: float, gamma: float) -> Any:
+    return selu(x, alpha=alpha, gamma=gamma)
+
+
+_PLAIN: Mapping[str, Callable[[Value], Any]] = {
+    "Relu": ops.ReLU, "Tanh": ops.Tanh, "Sigmoid": ops.Sigmoid, "HardSwish": ops.HSwish, "Softplus": ops.SoftPlus,
+    "Softsign": ops.SoftSign, "Gelu": lambda x: gelu(x), "Mish": ops.Mish,
+}  # fmt: skip
+_WITH: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
+    "LeakyRelu": (lambda x, alpha: leaky_relu(x, alpha=alpha), {"alpha": 0.01}),
+    "Elu": (lambda x, alpha: elu(x, alpha=alpha), {"alpha": 1.0}),
+    "Celu": (lambda x, alpha: celu(x, alpha=alpha), {"alpha": 1.0}),
+    "ThresholdedRelu": (lambda x, alpha: thresholded_relu(x, alpha=alpha), {"alpha": 1.0}),
+    "HardSigmoid": (
+        lambda x, alpha, beta: hard_sigmoid(x, alpha=alpha, beta=beta), {"alpha": 0.2, "beta": 0.5}
+    ),
+    "Selu": (_selu, {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}),
+    "Clip": (clipped, {"alpha": None, "beta": None}),
+    "ScaledTanh": (_scaled_tanh, {"alpha": 1.0, "beta": 1.0}),
+    "ParametricSoftplus": (_parametric_softplus, {"alpha": 1.0, "beta": 1.0}),
+    "Affine": (_affine, {"alpha": 1.0, "beta": 0.0}),
+    "Softmax": (softmax, {"axis": -1}),
+    "LogSoftmax": (log_softmax, {"axis": -1}),
+}  # fmt: skip
+"""Name -> the function, and the defaults of its parameters in their order. Clip has the bounds as alpha and beta."""
+
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    **{name: {} for name in _PLAIN}, **{name: defaults for name, (_, defaults) in _WITH.items()},
+}  # fmt: skip
+"""Name -> the defaults of its parameters in their order."""
+
+
+@translates("Gelu", since=1, domain=MICROSOFT)
+def contrib_gelu(x):
+    """x * (1 + erf(x / sqrt(2))) / 2."""
+    return ops.Gelu(x, approximation_mode="ERF")
+
+
+@translates("BiasGelu", since=1, domain=MICROSOFT)
+def bias_gelu(a, b):
+    """Gelu of a + b."""
+    return ops.Gelu(a + b, approximation_mode="ERF")
+
+
+@translates("FastGelu", since=1, domain=MICROSOFT)
+def fast_gelu(x, bias=None):
+    """The approximation by tanh, of x + bias."""
+    return ops.Gelu(x if bias is None else x + bias, approximation_mode="TANH")
+
+
+@translates("QuickGelu", since=1, domain=MICROSOFT)
+def quick_gelu(x, *, alpha: float = 1.702):
+    """x * sigmoid(alpha * x)."""
+    return ops.Swish(x) if alpha == 1 else ops.Swish(x, alpha)

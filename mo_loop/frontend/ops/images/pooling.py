@@ -10,8 +10,7 @@ import numpy as np
 
 from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.ops.elementwise.arithmetic import number
-from mo_loop.frontend.ops.images.convolution import convolved
-from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
+from mo_loop.frontend.ops.images.convolution import Window, WindowAttributes, convolved
 from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import Dimension, low, now
@@ -242,9 +241,7 @@ def _window_sum(x: Value, kernel: Ints, at: Window) -> Value:
 
 
 @translates("LpPool", since=1, without="dilations")
-def lp_pool_1(
-    x: AtLeast3, *, kernel_shape: Positives | None = None, p: AboveZero = 2.0, given: WindowAttributes
-):
+def lp_pool_1(x: AtLeast3, *, kernel_shape: Positives | None = None, p: AboveZero = 2.0, given: WindowAttributes):
     """The p-norm of each window."""
     if kernel_shape is None:
         raise ModelError("LpPool needs the attribute kernel_shape", code="ML227")

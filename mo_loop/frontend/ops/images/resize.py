@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.ops.images.sampling import Axis, Sampling, sampled
-from mo_loop.frontend.ops.weight_layout import array_of
+from mo_loop.frontend.ops.linear import array_of
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
@@ -108,7 +108,7 @@ def _resized(
     if how.coordinates == "tf_crop_and_resize" and roi is not None:
         plan = [_with_region(x, each, roi, i, len(plan)) for i, each in enumerate(plan)]
     else:
-        plan = [each for each in plan if not _is_identity(each)]
+        plan = [each for each in plan if isinstance(each.scale, Value) or each.scale != 1]
     if not plan:
         return x
     if not x.dtype.is_float and how.mode != "nearest":
@@ -118,10 +118,6 @@ def _resized(
     if is_stretched and _is_native(x, plan, how, by_sizes=given is not None):
         return _interpolate(x, plan, how, by_sizes=given is not None)
     return sampled(x, plan, how)
-
-
-def _is_identity(axis: Axis) -> bool:
-    return not isinstance(axis.scale, Value) and bool(axis.scale == 1)
 
 
 # -- sizes and scales

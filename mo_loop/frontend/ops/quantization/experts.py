@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.quantization.packed_integers import middle, require_bits, unpacked
-from mo_loop.frontend.ops.weight_layout import rearranged, reshaped
+from mo_loop.frontend.ops.linear import rearranged, reshaped
+from mo_loop.frontend.ops.quantization.packed_weights import middle, require_bits, unpacked
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.ranges import Matrix, Needed, Positive, Rank3
 

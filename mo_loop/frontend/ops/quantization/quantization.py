@@ -11,9 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, convolved
-from mo_loop.frontend.ops.images.windows import Window
-from mo_loop.frontend.ops.weight_layout import array_of
+from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, Window, convolved
+from mo_loop.frontend.ops.linear import array_of
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed
@@ -193,14 +192,7 @@ def _require_integers_of_quark(value: Value | None, *bits: int) -> None:
 
 
 @translates("ConvInteger", since=10)
-def conv_integer(
-    x: AtLeast2,
-    w: AtLeast2,
-    x_zero_point=None,
-    w_zero_point=None,
-    *,
-    given: ConvolutionAttributes,
-):
+def conv_integer(x: AtLeast2, w: AtLeast2, x_zero_point=None, w_zero_point=None, *, given: ConvolutionAttributes):
     """In i32."""
     return integer_convolution(x, w, x_zero_point, w_zero_point, given.group, given.at(x, w))
 

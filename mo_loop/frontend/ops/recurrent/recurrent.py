@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mo_loop.errors import TypeError_
-from mo_loop.frontend.ops.elementwise.activation_names import Activation
+from mo_loop.frontend.ops.elementwise.activation import Activation
+from mo_loop.frontend.ops.linear import array_of
 from mo_loop.frontend.ops.recurrent.recurrent_sequences import sequence
 from mo_loop.frontend.ops.recurrent.recurrent_steps import GATES, Recurrence, activations_of, scanned
-from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.vocabulary import Attributes, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.ranges import Integers, Matrix, Positive, Rank3, Vector
 from mo_loop.target import Gap

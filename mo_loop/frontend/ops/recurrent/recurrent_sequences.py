@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import full, zeros
+from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.ops.recurrent.recurrent_steps import GATES, Recurrence
 from mo_loop.frontend.ops.shared import converted
-from mo_loop.frontend.ops.weight_layout import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.vocabulary import Context, Value, ops
 from mo_loop.graph.types import i32
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import zeros
-from mo_loop.frontend.ops.elementwise.activation_names import DEFAULTS, Activation
-from mo_loop.frontend.ops.weight_layout import array_of, rearranged, rows_rearranged
+from mo_loop.frontend.ops.elementwise.activation import DEFAULTS, Activation
+from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.vocabulary import Context, Graph, ModelError, Value, ops
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import TensorType, i32
