@@ -76,7 +76,9 @@ def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
     if x.rank is None:
         raise UnsupportedError("Unique along an axis of a tensor of unknown rank", code="ML314")
     at = normalise_axis(axis, x.rank)
-    rows = _rows(x, at)
+    others = [i for i in range(x.rank or 0) if i != at]
+    moved = ops.Transpose(converted(x, i32) if x.dtype is boolean else x, [at, *others])
+    rows = ops.Reshape(moved, joined([dimension(moved, 0), -1], moved))
     count = dimension(rows, 0)
     lower, differs = _compared(rows)
     are_equal = ~ops.ReduceLogicalOr(differs, [2])
@@ -86,20 +88,16 @@ def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
     places = ops.Reshape(ops.NonZero(is_first), [-1])
     times = ops.ReduceSum(ops.Convert(are_equal, destination_type=i64), [1])
     if in_order:
-        before = _precedes(lower, differs) & ops.Unsqueeze(is_first, 1)
+        # Row i is before row j in lexicographic order: the first column that differs decides.
+        seen = ops.CumSum(ops.Convert(differs, destination_type=i32), 2, exclusive=True)
+        decides = differs & ops.Equal(seen, 0)
+        before = ops.ReduceLogicalOr(decides & lower, [2]) & ops.Unsqueeze(is_first, 1)
         rank = ops.ReduceSum(ops.Convert(before, destination_type=i64), [0])
         order = ops.ScatterUpdate(_zeros(places), ops.Gather(rank, places, 0), places, 0)
     else:
         before = ops.CumSum(ops.Convert(is_first, destination_type=i64), 0, exclusive=True)
         rank, order = ops.Gather(before, first, 0), places
     return [ops.Gather(x, order, at), order, rank, ops.Gather(times, order, 0)]
-
-
-def _rows(x: Value, axis: int) -> Value:
-    """The slices along `axis` as rows of a matrix."""
-    others = [i for i in range(x.rank or 0) if i != axis]
-    moved = ops.Transpose(converted(x, i32) if x.dtype is boolean else x, [axis, *others])
-    return ops.Reshape(moved, joined([dimension(moved, 0), -1], moved))
 
 
 def _compared(rows: Value) -> tuple[Value, Value]:
@@ -110,13 +108,6 @@ def _compared(rows: Value) -> tuple[Value, Value]:
     # The runtime compares integers as f32; the sign of their difference is exact.
     difference = ops.Subtract(*(converted(each, i64) for each in (left, right)))
     return difference < 0, ops.NotEqual(difference, 0)
-
-
-def _precedes(lower: Value, differs: Value) -> Value:
-    """Whether row i is before row j in lexicographic order: the first column that differs decides."""
-    seen = ops.CumSum(ops.Convert(differs, destination_type=i32), 2, exclusive=True)
-    decides = differs & ops.Equal(seen, 0)
-    return ops.ReduceLogicalOr(decides & lower, [2])
 
 
 AVOIDS = {

@@ -82,17 +82,13 @@ def _extra_outputs(node: Context) -> bool:
 
 def _batch_inference(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float, spatial: bool):
     if not spatial:
-        return _batch_composed(x, scale, bias, mean, variance, epsilon)
+        deviation = ops.Sqrt(variance + epsilon)
+        return (x - mean) / deviation * scale + bias
     scale, bias, mean, variance = (as_type(each, x.dtype) for each in (scale, bias, mean, variance))
     if x.rank == 1:  # a batch of one channel
         column = ops.BatchNormInference(ops.Unsqueeze(x, 1), scale, bias, mean, variance, epsilon=epsilon)
         return ops.Squeeze(column, 1)
     return ops.BatchNormInference(x, scale, bias, mean, variance, epsilon=epsilon)
-
-
-def _batch_composed(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float):
-    deviation = ops.Sqrt(variance + epsilon)
-    return (x - mean) / deviation * scale + bias
 
 
 def _batch_training(

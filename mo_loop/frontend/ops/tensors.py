@@ -134,15 +134,11 @@ def _cast(x: Value, to: ElementType, saturate: bool = False):
         # Convert truncates first, so that 0.5 becomes false, and does not compile after a VariadicSplit.
         return ops.NotEqual(x, 0)
     if to in (i4, u4) and x.dtype.is_integer:
-        x = _low_bits(x, to)
+        # The lowest four bits in i32: the runtime computes 4-bit types in 8 bits.
+        offset = 8 if to is i4 else 0
+        bits = ops.BitwiseAnd(ops.Convert(x, destination_type=i32) + offset, 15)
+        x = bits - offset
     return ops.Convert(x, destination_type=to)
-
-
-def _low_bits(x: Value, to: ElementType) -> Value:
-    """The lowest four bits as a number of i4 or u4, but in i32: the runtime computes 4-bit types in 8 bits."""
-    offset = 8 if to is i4 else 0
-    bits = ops.BitwiseAnd(ops.Convert(x, destination_type=i32) + offset, 15)
-    return bits - offset
 
 
 @translates("Shape", since=1, without="start end")

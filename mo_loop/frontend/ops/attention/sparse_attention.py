@@ -142,19 +142,15 @@ def longformer_attention(
     """`mask` is added to the scores of a key; the result of a token whose mask is below 0 is 0."""
     added = as_type(mask, f32)
     flags = ops.NotEqual(global_flags, 0)
-    at, is_used = _places_of(flags)
+    # The places [batch, G] of the flags that hold, and whether they are used: sequences may have fewer than G.
+    numbers = ops.Convert(flags, destination_type=i32)
+    most = ops.ReduceMax(ops.ReduceSum(numbers, [1]), [0])
+    found = ops.TopK(numbers, ops.Maximum(most, 1), axis=1, mode="max", sort="value")
+    at, is_used = as_i64(found[1]), found[0] > 0
     y = _local(x, weight, bias, (flags, at, is_used), added, num_heads, window)
     rows = _global(x, global_weight, global_bias, at, added, num_heads)
     y = _replaced(y, at, ops.Select(ops.Unsqueeze(is_used, [2]), rows, _rows(y, at)))
     return ops.Select(ops.Unsqueeze(added < 0, [2]), np.zeros((), y.dtype.numpy), y)
-
-
-def _places_of(flags: Value) -> tuple[Value, Value]:
-    """The places [batch, G] of the flags that hold, and whether they are used: sequences may have fewer than G."""
-    numbers = ops.Convert(flags, destination_type=i32)
-    most = ops.ReduceMax(ops.ReduceSum(numbers, [1]), [0])
-    found = ops.TopK(numbers, ops.Maximum(most, 1), axis=1, mode="max", sort="value")
-    return as_i64(found[1]), found[0] > 0
 
 
 def _rows(x: Value, at: Value) -> Value:

@@ -314,7 +314,9 @@ def tf_idf_vectorizer(
         if length in counted:
             found.append(reduce(ops.Add, [_counted(x, pool, gap) for gap in counted[length]]))
         elif len(pool):
-            found.append(_none(x, len(pool)))
+            count = len(pool)
+            rows = ops.Slice(ops.ShapeOf(x), [0], [-1], [1], [0])
+            found.append(ops.Broadcast(np.float32(0), ops.Concat(rows, np.array([count]), axis=0)))
     return _weighed(ops.Concat(*found, axis=rank - 1), ngram_indexes, mode, weights)
 
 
@@ -341,12 +343,6 @@ def _counted(x: Value, pool, gap: int) -> Value:
         here = ops.Equal(gone, number(x, 0))
         hits = here if hits is None else hits & here
     return ops.ReduceSum(ops.Convert(hits, destination_type=f32), [-2], keep_dims=False)
-
-
-def _none(x: Value, count: int) -> Value:
-    """Zeros for n-grams whose length is not selected."""
-    rows = ops.Slice(ops.ShapeOf(x), [0], [-1], [1], [0])
-    return ops.Broadcast(np.float32(0), ops.Concat(rows, np.array([count]), axis=0))
 
 
 def _weighed(counts: Value, places: Sequence[int], mode: str, weights: Floats | None):

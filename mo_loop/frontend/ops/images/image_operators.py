@@ -289,7 +289,8 @@ def max_pool_with_mask(
     at = given.over(len(kernel_shape))
     kept = ops.NotEqual(_of_channels(mask, x), 0)
     if rank > 3:  # the kernel of ONNX Runtime ignores the mask of the first element
-        kept = kept | ops.Equal(_places(x), 0)
+        spatial = ops.Slice(ops.ShapeOf(x), [2], [FAR], [1], [0])
+        kept = kept | ops.Equal(ops.Reshape(_range(_count(x, 2, FAR)), spatial), 0)
     numbers = ops.Select(ops.Less(_LOWEST, x), x, _LOWEST)
     row = _largest_of_rows(numbers, kept, kernel_shape[-1], at)
     if rank == 3:
@@ -307,12 +308,6 @@ def _count(x: Value, first: int, end: int) -> Value:
 
 def _range(count: Value) -> Value:
     return ops.Range(0, count, 1, output_type=i64)
-
-
-def _places(x: Value) -> Value:
-    """The position of each element in its channel."""
-    spatial = ops.Slice(ops.ShapeOf(x), [2], [FAR], [1], [0])
-    return ops.Reshape(_range(_count(x, 2, FAR)), spatial)
 
 
 def _of_channels(mask: Value, x: Value) -> Value:
