@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.errors import UsageError
+from mo_loop.frontend.boundary import BatchCut
 from mo_loop.frontend.cut import Cut, tensor_of_node
-from mo_loop.frontend.input_sizes import BatchCut
 from mo_loop.preprocessing.layout import Layouts, layouts_of
 from mo_loop.preprocessing.per_input import BRACKETS, PARENTHESES, PerInput
 

@@ -19,7 +19,7 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant
 from mo_loop.transforms.operands import behind, order_of
 
-_FAMILIES = "base arithmetic comparison activation movement filling reduction views"
+_FAMILIES = "base arithmetic activation movement filling reduction views"
 
 _ALSO = (
     "If FakeQuantize GatherElements ScatterUpdate ScatterElementsUpdate ScatterElementsUpdate12 ScatterNDUpdate "

@@ -8,11 +8,10 @@ from typing import Any
 
 from mo_loop.errors import ConversionErrors, FileError, InputError, ModelError, MoLoopError
 from mo_loop.frontend.declared_types import type_from
-from mo_loop.frontend.doubts import Doubts
 from mo_loop.frontend.node_order import NamesRead
 from mo_loop.frontend.onnx_graphs import domain_of, label, operator_of
 from mo_loop.frontend.rank_variants import SQUEEZED, of_declared_rank
-from mo_loop.frontend.scope import Scope
+from mo_loop.frontend.scope import Doubts, Scope
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.types import TensorType

@@ -20,9 +20,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.doubts import Doubts
 from mo_loop.frontend.registry import FAMILIES, is_elementwise
-from mo_loop.frontend.scope import Scope
+from mo_loop.frontend.scope import Doubts, Scope
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dimension, may_be_one
 from mo_loop.graph.types import TensorType

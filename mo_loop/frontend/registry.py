@@ -40,12 +40,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 FAMILIES: dict[str, str] = {
     "control": "Loop Scan SequenceMap",
     "conditional": "If",
-    "tensors": "Constant ConstantOfShape Identity Cast CastLike Shape Size",
-    "elementwise.arithmetic": "Add Sub Mul Div Abs Ceil Floor Neg Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh "
-    "Cosh Tanh Asinh Acosh Atanh Erf Round Reciprocal Pow Mod Max Min Sum Mean CumSum CumProd",
-    "elementwise.logic": "Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Not Where IsNaN IsInf BitwiseAnd "
-    "BitwiseOr BitwiseXor BitwiseNot BitShift BitCast",
-    "elementwise.activation": "Relu LeakyRelu PRelu Elu Celu Selu ThresholdedRelu Sigmoid HardSigmoid HardSwish "
+    "tensors": "Constant ConstantOfShape Identity Cast CastLike Shape Size RandomUniform RandomUniformLike "
+    "RandomNormal RandomNormalLike Bernoulli Multinomial",
+    "arithmetic": "Add Sub Mul Div Abs Ceil Floor Neg Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh "
+    "Cosh Tanh Asinh Acosh Atanh Erf Round Reciprocal Pow Mod Max Min Sum Mean CumSum CumProd Equal Greater "
+    "GreaterOrEqual Less LessOrEqual And Or Xor Not Where IsNaN IsInf BitwiseAnd BitwiseOr BitwiseXor BitwiseNot "
+    "BitShift BitCast",
+    "activation": "Relu LeakyRelu PRelu Elu Celu Selu ThresholdedRelu Sigmoid HardSigmoid HardSwish "
     "Softplus Softsign Mish Gelu Swish Shrink Clip Softmax LogSoftmax Hardmax",
     "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum "
     "ReduceLogSumExp ArgMax ArgMin",
@@ -55,7 +56,7 @@ FAMILIES: dict[str, str] = {
     "SimplifiedLayerNormalization LpNormalization LRN MeanVarianceNormalization Dropout",
     "images.convolution": "Conv ConvTranspose",
     "images.pooling": "MaxPool MaxUnpool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
-    "recurrent.recurrent": "LSTM GRU RNN",
+    "recurrent": "LSTM GRU RNN",
     "images.resize": "Resize Upsample",
     "images.detection": "NonMaxSuppression RoiAlign MaxRoiPool GridSample AffineGrid DeformConv Col2Im",
     "quantization.quantization": "QuantizeLinear DynamicQuantizeLinear DequantizeLinear ConvInteger MatMulInteger "
@@ -65,7 +66,6 @@ FAMILIES: dict[str, str] = {
     "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",
     "indexing": "Gather GatherElements GatherND Scatter ScatterElements ScatterND NonZero Compress OneHot TopK Unique "
     "TensorScatter",
-    "random": "RandomUniform RandomUniformLike RandomNormal RandomNormalLike Bernoulli Multinomial",
     "signal": "DFT STFT MelWeightMatrix",
     "classical.features": "TfIdfVectorizer ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::Binarizer "
     "ai.onnx.ml::FeatureVectorizer ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder ai.onnx.ml::Normalizer "
@@ -73,13 +73,13 @@ FAMILIES: dict[str, str] = {
     "classical.predictors": "ai.onnx.ml::LinearRegressor ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMRegressor "
     "ai.onnx.ml::SVMClassifier",
     "classical.trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor ai.onnx.ml::TreeEnsembleClassifier",
-    "optimizers": "ai.onnx.preview.training::Adagrad ai.onnx.preview.training::Adam "
-    "ai.onnx.preview.training::Momentum",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength "
     "SplitToSequence ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
     "attention.causal_convolution": "CausalConvWithState",
     "legacy": "Affine ConstantFill Crop DynamicSlice GivenTensorFill ImageScaler ParametricSoftplus Scale ScaledTanh "
     "ATen org.pytorch.aten::ATen",
+    "other_domains": "ai.onnx.preview.training::Adagrad ai.onnx.preview.training::Adam "
+    "ai.onnx.preview.training::Momentum",
 }
 CONTRIB: dict[str, str] = {
     "attention.multi_head_attention": "Attention MultiHeadAttention QAttention PackedAttention "
@@ -96,7 +96,7 @@ CONTRIB: dict[str, str] = {
     "attention.linear_attention": "LinearAttention LinearAttentionGate",
     "attention.gated_delta_net": "GatedDeltaNet",
     "attention.heads": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",
-    "elementwise.activation": "Gelu BiasGelu FastGelu QuickGelu",
+    "activation": "Gelu BiasGelu FastGelu QuickGelu",
     "skip_normalisation": "EngramGate HyperConnectionPreMix HyperConnectionPostMix HyperConnectionLowRankMix "
     "SkipLayerNormalization SkipSimplifiedLayerNormalization EmbedLayerNormalization QEmbedLayerNormalization "
     "GroupNorm SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
@@ -119,7 +119,7 @@ OPENVINO = (
 )
 """The operators of the domain org.openvinotoolkit."""
 
-FAMILIES["openvino"] = " ".join(f"org.openvinotoolkit::{name}" for name in OPENVINO.split())
+FAMILIES["other_domains"] += "".join(f" org.openvinotoolkit::{name}" for name in OPENVINO.split())
 for _module, _names in CONTRIB.items():
     _contrib = [f"com.microsoft::{name}" for name in _names.split()]
     FAMILIES[_module] = " ".join([FAMILIES[_module], *_contrib] if _module in FAMILIES else _contrib)
@@ -235,14 +235,11 @@ def _variant(
     gone = without | fixed.keys()
     kept = [name for name in inputs if name not in gone]
     return replace(
-        translator,
-        inputs=tuple(kept),
-        forms={name: form for name, form in translator.forms.items() if name in kept},
+        translator, inputs=tuple(kept), forms={name: form for name, form in translator.forms.items() if name in kept},
         required=max([translator.required, *(inputs.index(name) + 1 for name in required)]),
         attributes={name: each for name, each in {**attributes, **defaults}.items() if name not in gone},
-        kinds={name: kind for name, kind in translator.kinds.items() if name not in gone},
-        given={**defaults, **fixed},
-    )
+        kinds={name: kind for name, kind in translator.kinds.items() if name not in gone}, given={**defaults, **fixed},
+    )  # fmt: skip
 
 
 def add(translator: Translator) -> None:
@@ -267,13 +264,9 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
     ranges = {p.name: range_of(p.annotation) for p in keywords}
     forms = {p.name: form_of(p.annotation) for p in positional}
     return Translator(
-        op,
-        since,
-        function,
-        inputs=tuple(p.name for p in positional),
+        op, since, function, inputs=tuple(p.name for p in positional),
         required=sum(p.default is p.empty for p in positional),
-        variadic=any(p.kind is p.VAR_POSITIONAL for p in parameters),
-        attributes={p.name: p.default for p in keywords},
+        variadic=any(p.kind is p.VAR_POSITIONAL for p in parameters), attributes={p.name: p.default for p in keywords},
         kinds={p.name: kinds_of(p.annotation) for p in keywords},
         ranges={name: each for name, each in ranges.items() if each is not None},
         arrays=frozenset(p.name for p in keywords if is_array(p.annotation)),
@@ -281,7 +274,7 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
         wants_node=any(p.name == "node" for p in parameters),
         takes_absent=any(p.kind is p.VAR_POSITIONAL and NoneType in kinds_of(p.annotation) for p in parameters),
         groups=groups,
-    )
+    )  # fmt: skip
 
 
 def _is_group(annotation: Any) -> bool:

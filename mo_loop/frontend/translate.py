@@ -23,31 +23,40 @@ from mo_loop.errors import (
     error_of_numbers,
 )
 from mo_loop.frontend import functions, refusals, registry
-from mo_loop.frontend.boundary import made_start, make_result
-from mo_loop.frontend.consumers_into_branches import sink_consumers, split_outputs
-from mo_loop.frontend.context import Context, Translation, as_values
-from mo_loop.frontend.custom_translators import CustomTranslators, TranslatorTable, called, defined_at
-from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.declared_types import contradictions
-from mo_loop.frontend.doubts import Doubts
-from mo_loop.frontend.external_files import ExternalFiles, dense_from_sparse, tensor_from
-from mo_loop.frontend.forced_ranks import Ranks
-from mo_loop.frontend.input_sizes import (
+from mo_loop.frontend.boundary import (
     SHAPED,
     InputSizes,
+    made_start,
+    make_result,
     require_sizes_of,
     require_sizes_of_failures,
     with_length,
     with_rank,
 )
+from mo_loop.frontend.consumers_into_branches import sink_consumers, split_outputs
+from mo_loop.frontend.context import Context, Translation, as_values
+from mo_loop.frontend.custom_translators import CustomTranslators, TranslatorTable, called, defined_at
+from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.declared_types import contradictions
+from mo_loop.frontend.external_files import ExternalFiles, dense_from_sparse, tensor_from
+from mo_loop.frontend.forced_ranks import Ranks
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.node_arguments import AttributeReader, arguments, require_tensors
-from mo_loop.frontend.node_order import NamesRead, WaitingNodes, in_order, listed_order, needed
+from mo_loop.frontend.node_order import (
+    NamesRead,
+    WaitingNodes,
+    described,
+    in_order,
+    listed_order,
+    needed,
+    repeated_names,
+    require_new_names,
+    without_repeated,
+)
 from mo_loop.frontend.rank_variants import least_after, of_declared_ranks, output_of_one_rank
 from mo_loop.frontend.refusals import as_declared, certain_refusal, failed, with_advice
-from mo_loop.frontend.repeated_names import described, repeated_names, require_new_names, without_repeated
 from mo_loop.frontend.schemas import has_outputs
-from mo_loop.frontend.scope import Scope
+from mo_loop.frontend.scope import Doubts, Scope
 from mo_loop.frontend.tolerated_nodes import Reading, attribute_names, has_form
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Assumption

@@ -18,8 +18,7 @@ FAMILIES: dict[str, str] = {
     "Optional OptionalHasElement OptionalGetElement",
     "arithmetic": "Unary Binary Add Subtract Multiply Divide FloorMod Mod Power Maximum Minimum SquaredDifference Abs "
     "Ceiling Floor Negative Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf Round "
-    "CumSum Convert",
-    "comparison": "Comparison Classification Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr "
+    "CumSum Convert Comparison Classification Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr "
     "LogicalXor LogicalNot BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift BitwiseRightShift Select IsNaN "
     "IsInf IsFinite",
     "quantization": "FakeQuantize Quantize Dequantize DynamicQuantize IntegerMatMul RoundedOrExact",

@@ -13,7 +13,7 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import BY_PRECISION, UNKNOWN, ElementType, TensorType, foreign
 from mo_loop.ops.base import Op, SameElements
 from mo_loop.ops.control import Iteration, iteration_count
-from mo_loop.ops.joining import exported
+from mo_loop.ops.infer import exported
 from mo_loop.ops.port_map import Concatenated, Sliced
 
 

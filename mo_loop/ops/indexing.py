@@ -335,11 +335,9 @@ class Unique(Op, opset=10, index=("axis",), single=("axis",)):
         index, times = self.index_element_type, self.count_element_type
         whole = fresh() if total is None else total
         return (
-            TensorType(x.dtype, shape),
-            TensorType(index, (count,)),
-            TensorType(index, (whole,)),
+            TensorType(x.dtype, shape), TensorType(index, (count,)), TensorType(index, (whole,)),
             TensorType(times, (count,)),
-        )
+        )  # fmt: skip
 
 
 def _distinct(total: Dimension | None) -> tuple[int, int | None]:

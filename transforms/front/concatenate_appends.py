@@ -10,7 +10,7 @@ from mo_loop.graph.dimension import Dim
 from mo_loop.graph.types import SequenceType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Loop
-from mo_loop.ops.joining import symbols_in
+from mo_loop.ops.infer import symbols_in
 from mo_loop.ops.port_map import Concatenated, Final, Merged
 from mo_loop.transforms.front.sequence_lowering.shapes import joined, merged
 from mo_loop.transforms.function_pass import FunctionPass

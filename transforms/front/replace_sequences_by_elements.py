@@ -11,7 +11,7 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.types import SequenceType
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control
-from mo_loop.ops.joining import of_one_element
+from mo_loop.ops.infer import of_one_element
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.transforms.front.sequence_lowering.always_empty import Nothing
 from mo_loop.transforms.front.sequence_lowering.rules import Rule, same

@@ -7,7 +7,7 @@ from mo_loop.graph.dimension import Dim, Symbol, high, low
 from mo_loop.graph.shape import Shape
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import Loop
-from mo_loop.ops.joining import symbols_in
+from mo_loop.ops.infer import symbols_in
 from mo_loop.ops.port_map import Concatenated, Merged
 from mo_loop.target import Gap
 from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort, iterations

@@ -23,8 +23,18 @@ import numpy as np
 from mo_loop import ops as operations
 from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.context import TranslatedBody
-from mo_loop.frontend.loop_bodies import least_of, require_one_rank, set_final_ranks, settled, with_ranks_of
-from mo_loop.frontend.ops.conditional import as_condition, cannot_run, failed_outputs, one_element, set_value
+from mo_loop.frontend.ops.conditional import (
+    as_condition,
+    cannot_run,
+    failed_outputs,
+    least_of,
+    one_element,
+    require_one_rank,
+    set_final_ranks,
+    set_value,
+    settled,
+    with_ranks_of,
+)
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import now
@@ -100,15 +110,10 @@ def _translated_loop(
 
 @translates("Scan", since=9)
 def scan(
-    *inputs,
-    body: Body,
-    num_scan_inputs: int,
-    scan_input_axes: tuple[int, ...] = (),
-    scan_input_directions: tuple[int, ...] = (),
-    scan_output_axes: tuple[int, ...] = (),
-    scan_output_directions: tuple[int, ...] = (),
-    node: Context,
-):
+    *inputs, body: Body, num_scan_inputs: int, scan_input_axes: tuple[int, ...] = (),
+    scan_input_directions: tuple[int, ...] = (), scan_output_axes: tuple[int, ...] = (),
+    scan_output_directions: tuple[int, ...] = (), node: Context,
+):  # fmt: skip
     """A front operation, because its lowering depends on types that later passes refine."""
     values = _present(inputs, "input of Scan")
     _check_split(num_scan_inputs, len(values))
@@ -119,13 +124,8 @@ def scan(
 
 @translates("Scan", since=8)
 def scan_8(
-    sequence_lens=None,
-    *inputs,
-    body: Body,
-    num_scan_inputs: int,
-    directions: tuple[int, ...] = (),
-    node: Context,
-):
+    sequence_lens=None, *inputs, body: Body, num_scan_inputs: int, directions: tuple[int, ...] = (), node: Context,
+):  # fmt: skip
     """A Scan over the batch (axis 0) whose body is a Scan over the sequence, cut and padded to each length."""
     values = _present(inputs, "input of Scan")
     _check_split(num_scan_inputs, len(values))
@@ -179,15 +179,9 @@ def _padded(value: Value, length: Value, longest: Value) -> Value:
 
 
 def _scan(
-    node: Context,
-    body: Body,
-    values: list[Value],
-    axes: Sequence[int],
-    directions: Sequence[int],
-    output_axes: Sequence[int],
-    output_directions: Sequence[int],
-    graph: Graph | None = None,
-):
+    node: Context, body: Body, values: list[Value], axes: Sequence[int], directions: Sequence[int],
+    output_axes: Sequence[int], output_directions: Sequence[int], graph: Graph | None = None,
+):  # fmt: skip
     """The Scan of `values` (states, then as many scan inputs as `axes`), in `graph`, the node's own by default."""
     graph = graph or node.graph
     count = len(values) - len(axes)

@@ -20,7 +20,7 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.ranking import Mode, same, top
-from mo_loop.frontend.ops.shared import FAR, converted, counted
+from mo_loop.frontend.ops.shared import FAR, as_type, counted
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import assume_least, element_count, normalise_axis
@@ -50,7 +50,7 @@ def unique_elements(x: Value, in_order: bool, *, values_only: bool = False) -> S
 def _found(x: Value, in_order: bool) -> Sequence[Value]:
     """Unique of a vector that is not empty."""
     count = dimension(x, 0)
-    keys = converted(x, i32) if x.dtype is boolean else x
+    keys = as_type(x, i32) if x.dtype is boolean else x
     ordered, order = top(keys, count, 0, "min", places=False)
     differs = ~same(ops.Slice(ordered, [1], [FAR], [1], [0]), ops.Slice(ordered, [0], [-1], [1], [0]))
     group = ops.Concat(np.array([0]), ops.CumSum(ops.Convert(differs, destination_type=i64), 0), axis=0)
@@ -77,7 +77,7 @@ def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
         raise UnsupportedError("Unique along an axis of a tensor of unknown rank", code="ML314")
     at = normalise_axis(axis, x.rank)
     others = [i for i in range(x.rank or 0) if i != at]
-    moved = ops.Transpose(converted(x, i32) if x.dtype is boolean else x, [at, *others])
+    moved = ops.Transpose(as_type(x, i32) if x.dtype is boolean else x, [at, *others])
     rows = ops.Reshape(moved, joined([dimension(moved, 0), -1], moved))
     count = dimension(rows, 0)
     lower, differs = _compared(rows)
@@ -106,7 +106,7 @@ def _compared(rows: Value) -> tuple[Value, Value]:
     if rows.dtype.is_float:
         return left < right, ops.NotEqual(left, right)
     # The runtime compares integers as f32; the sign of their difference is exact.
-    difference = ops.Subtract(*(converted(each, i64) for each in (left, right)))
+    difference = ops.Subtract(*(as_type(each, i64) for each in (left, right)))
     return difference < 0, ops.NotEqual(difference, 0)
 
 

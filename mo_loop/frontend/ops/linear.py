@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.ops.shared import as_type, counted, number
 from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import assume_fixed, element_count, is_static

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
-from mo_loop.frontend.ops.random import dropped
+from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.tensors import dropped
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import bf16, boolean, f32

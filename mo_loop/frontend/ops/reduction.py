@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type, divided, number
+from mo_loop.frontend.ops.arithmetic import divided
 from mo_loop.frontend.ops.ranking import Mode, first
+from mo_loop.frontend.ops.shared import as_type, number
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import element_count, normalise_axis

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, ranked, rms_normal
 from mo_loop.frontend.ops.quantization.quantization import real
 from mo_loop.frontend.ops.quantization.quantized_operators import one
-from mo_loop.frontend.ops.shared import divided
+from mo_loop.frontend.ops.shared import as_type, divided
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.lengths import dimension, joined, quotient

@@ -22,8 +22,7 @@ from mo_loop.frontend.ops.attention import dot_product_attention as groups
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.attention.heads import rotated
 from mo_loop.frontend.ops.attention.multi_head_attention import projections
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type
-from mo_loop.frontend.ops.shared import counted, integers
+from mo_loop.frontend.ops.shared import as_type, counted, integers
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.lengths import as_i64, dimension, joined, length_in, scalar, vector
 from mo_loop.ops.ranges import Integers, Matrix, Needed, One, Positive, Rank3, Rank4, Rank5, Vector

@@ -21,9 +21,8 @@ import numpy as np
 
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.attention import heads as parts
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.ops.shared import as_type, counted
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_equal, assume_fixed

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.ops.shared import as_type, counted
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f16, f32
 from mo_loop.ops.lengths import as_i64, dimension, joined, scalar

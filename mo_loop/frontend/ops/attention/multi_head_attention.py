@@ -23,10 +23,9 @@ import numpy as np
 from mo_loop.frontend.arrays import counted_up
 from mo_loop.frontend.context import as_values
 from mo_loop.frontend.ops.attention import heads as parts
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.quantization.quantization import mat_mul_integer
-from mo_loop.frontend.ops.shared import converted, counted
+from mo_loop.frontend.ops.shared import as_type, counted
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i64
 from mo_loop.ops.lengths import as_i64, dimension, joined, length_in, vector
@@ -234,7 +233,7 @@ def remove_padding(x: Rank3, sequence_token_count: Vector | Integers):
     offsets = ops.Reshape(ops.Concat(tokens, padding, axis=0), joined([dimension(x, 0), dimension(x, 1)], x))
     lengths = ops.Concat(np.zeros(1, np.int64), ops.CumSum(counts, 0), axis=0)
     numbers = [offsets, lengths, ops.ReduceMax(counts, [0], keep_dims=True)]
-    return [ops.Gather(rows, tokens, 0), *(converted(each, sequence_token_count.dtype) for each in numbers)]
+    return [ops.Gather(rows, tokens, 0), *(as_type(each, sequence_token_count.dtype) for each in numbers)]
 
 
 def _where(flags: Value) -> Value:

@@ -15,9 +15,8 @@ import numpy as np
 
 from mo_loop.errors import ConversionWarning
 from mo_loop.frontend.arrays import full, ones, zeros
-from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.ops.shared import as_type, number
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64, string
 from mo_loop.ops.front import Failed
@@ -76,7 +75,7 @@ def binarizer(x, *, threshold: float = 0.0):
 @translates("Scaler", since=1, domain=DOMAIN)
 def scaler(x, *, offset: Floats | None = None, scale: Floats | None = None):
     """(x - offset) * scale, one number for all features or one for each."""
-    y = converted(x, f32)
+    y = as_type(x, f32)
     if offset:
         y = y - _row(offset)
     return y * _row(scale) if scale else y
@@ -99,7 +98,7 @@ def normalizer(x, *, norm: str = "MAX"):
         raise ModelError(f"norm {norm!r}: ONNX defines MAX, L1 and L2", code="ML227")
     if ranked(x, "Normalizer") not in (1, 2):
         raise ModelError(f"Normalizer of a tensor of rank {x.rank}, not [N, C] or [C]", code="ML227")
-    y = converted(x, f32)
+    y = as_type(x, f32)
     size = rows[norm](y)
     return y / ops.Select(ops.Equal(size, 0), number(y, 1), size)
 
@@ -118,7 +117,7 @@ def _features(x: Value, width: int | None) -> Value:
     rank = ranked(x, "FeatureVectorizer")
     if rank not in (1, 2):
         raise ModelError(f"an input of rank {rank}, not [N, C] or [C]", code="ML227")
-    row = converted(x, f32) if rank == 2 else ops.Unsqueeze(converted(x, f32), 0)
+    row = as_type(x, f32) if rank == 2 else ops.Unsqueeze(as_type(x, f32), 0)
     have = dimension(row, 1)
     if width is None or have == width:
         return row
@@ -161,7 +160,7 @@ def one_hot_encoder(x, *, cats_int64s: Ints | None = None, cats_strings: Strings
     _require_numbers(x)
     if not cats_int64s:
         raise no_strings("categories of strings") if cats_strings else ModelError("no categories", code="ML227")
-    places = ops.Unsqueeze(converted(x, i64), -1)
+    places = ops.Unsqueeze(as_type(x, i64), -1)
     _require_narrow(np.array(cats_int64s))
     return ops.Convert(_is_integer(places, cats_int64s), destination_type=f32)
 
@@ -244,7 +243,7 @@ def _from_table(x: Value, keys, values, default, is_last: bool):
     table = full((high - low + 1,), default, default.dtype)
     order = slice(None) if is_last else slice(None, None, -1)
     table[keys[order] - low] = values[order]
-    place = ops.Maximum(ops.Minimum(converted(x, i64), np.int64(high)), np.int64(low))
+    place = ops.Maximum(ops.Minimum(as_type(x, i64), np.int64(high)), np.int64(low))
     return ops.Gather(table, place - np.int64(low), 0)
 
 

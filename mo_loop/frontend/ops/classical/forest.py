@@ -9,7 +9,7 @@ import numpy as np
 from mo_loop.frontend.arrays import first_numbers, full, zeros
 from mo_loop.frontend.ops.classical.tree_forms import Leaves, Trees, found_leaves
 from mo_loop.frontend.ops.classical.tree_tests import EQ, GTE, LEQ, LT, NEQ, OPPOSITE, ORDERED, tests_of
-from mo_loop.frontend.ops.elementwise.arithmetic import number
+from mo_loop.frontend.ops.shared import number
 from mo_loop.frontend.vocabulary import ModelError, Value, ops
 from mo_loop.graph.types import ElementType
 from mo_loop.ops.lengths import dimension, joined

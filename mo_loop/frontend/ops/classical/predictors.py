@@ -24,12 +24,11 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import repeated_numbers, require_room, unit_matrix, zeros
-from mo_loop.frontend.loop_bodies import BuiltBody
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
+from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
-from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.ops.shared import as_type, number
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
@@ -146,7 +145,7 @@ def rows_of(x: Value, what: str) -> Value:
     rank = ranked(x, what)
     if rank not in (1, 2):
         raise ModelError(f"{what} of a tensor of rank {rank}, not [N, F]", code="ML227")
-    y = converted(x, f32)
+    y = as_type(x, f32)
     return y if rank == 2 else ops.Unsqueeze(y, 0)
 
 

@@ -18,8 +18,7 @@ from mo_loop.frontend.ops.classical.predictors import (
 )
 from mo_loop.frontend.ops.classical.tree_forms import Leaves
 from mo_loop.frontend.ops.classical.tree_tests import MODES, numbers_of
-from mo_loop.frontend.ops.elementwise.arithmetic import number
-from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.ops.shared import as_type, number
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.ranges import FloatArray, IntArray
 
@@ -133,7 +132,7 @@ def tree_ensemble(
     count = n_targets or max(leaf_targetids, default=0) + 1
     votes = Votes.collected(len(is_leaf), count, places, leaf_targetids, leaf_weights.array().reshape(-1))
     made = _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, TRANSFORMS[post_transform])
-    return converted(made, x.dtype)
+    return as_type(made, x.dtype)
 
 
 def _spell_out_members(table: list[list[Any]], members) -> None:

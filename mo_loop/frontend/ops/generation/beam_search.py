@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mo_loop.frontend.loop_bodies import BuiltBody
+from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.generation.decoders import (
     LOWEST,
@@ -42,9 +42,9 @@ from mo_loop.frontend.ops.generation.decoders import (
     repeated,
     scores_of,
 )
-from mo_loop.frontend.ops.generation.token_scores import Rules, Timestamps
+from mo_loop.frontend.ops.generation.greedy_search import Rules, Timestamps
 from mo_loop.frontend.ops.ranking import top
-from mo_loop.frontend.ops.shared import converted, counted, one_integer
+from mo_loop.frontend.ops.shared import as_type, counted, one_integer
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import MICROSOFT, Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
@@ -85,7 +85,7 @@ class Search:
 
     def start(self, sequences: Value, prompts: Any, beams: Any, limit: Any) -> Beams:
         """Beams that hold `sequences` [N * M, L]; all but the first of a prompt are too bad to be chosen."""
-        is_other = converted(counted(beams, sequences) > np.int64(0), f32)
+        is_other = as_type(counted(beams, sequences) > np.int64(0), f32)
         others = is_other * np.float32(-1e9)
         sums = ops.Broadcast(others, joined([prompts, beams], sequences))
         return Beams(
@@ -121,9 +121,9 @@ class Search:
         new = best_ends & ~finished
         scores = ops.Select(new, self._score(scope, best_sums, beams.sequences), NONE)
         kept = self._with(beams, scores, beams.sequences, ops.Reshape(best_source, [-1]))
-        added = ops.ReduceSum(converted(new, i32), [1], keep_dims=True)
-        number = ops.Minimum(beams.number + added, converted(as_value(width, logits.graph), i32))
-        is_done = ops.Equal(number, converted(as_value(width, logits.graph), i32))
+        added = ops.ReduceSum(as_type(new, i32), [1], keep_dims=True)
+        number = ops.Minimum(beams.number + added, as_type(as_value(width, logits.graph), i32))
+        is_done = ops.Equal(number, as_type(as_value(width, logits.graph), i32))
         if not self.is_early:
             bound = self._score(scope, _compared(best, beams.sums), beams.sequences)
             worst = ops.Gather(kept[0], [-1], 1)
@@ -170,9 +170,9 @@ class Search:
     def _score(self, scope: Scope, sums: Value, sequences: Value) -> Value:
         """The sums of sequences [N * M, L], divided by L ** length_penalty."""
         penalty = self.given.find(scope, "length_penalty")
-        length = converted(as_value(dimension(sequences, 1), sums.graph), f32)
+        length = as_type(as_value(dimension(sequences, 1), sums.graph), f32)
         if penalty is not None:
-            length = ops.Power(length, scalar(converted(penalty, f32)))
+            length = ops.Power(length, scalar(as_type(penalty, f32)))
         # Of forbidden tokens the sum can be -infinity, and such a sequence counts more than none.
         return ops.Maximum(sums / length, LOWEST)
 
@@ -187,7 +187,7 @@ def _starts(sums: Value) -> Value:
     """The number of the first beam of each prompt, [N, 1] of i32."""
     prompts, width = dimension(sums, 0), dimension(sums, 1)
     firsts = counted(prompts, sums) * as_value(width, sums.graph)
-    return converted(ops.Unsqueeze(firsts, 1), i32)
+    return as_type(ops.Unsqueeze(firsts, 1), i32)
 
 
 def _compared(best: Value, sums: Value) -> Value:
@@ -196,16 +196,16 @@ def _compared(best: Value, sums: Value) -> Value:
     As in ONNX Runtime, prompt n is compared with the best of the 2 M candidates from number n * M on in the list of
     all prompts, which are 2 M for each prompt: for the first prompt with its own, for others with those before it.
     """
-    window = converted(counted(dimension(best, 1), best), i32)
+    window = as_type(counted(dimension(best, 1), best), i32)
     places = _starts(sums) + window
     return ops.ReduceMax(ops.Gather(ops.Reshape(best, [-1]), places, 0), [1], keep_dims=True)
 
 
 def _continuing(ends: Value, width: Any) -> Value:
     """The places of the first `width` False of each row, in their order. The runtime sorts integers as f32."""
-    places = converted(counted(dimension(ends, 1), ends), f32)
-    behind = converted(as_value(dimension(ends, 1), ends.graph), f32)
-    order = places + converted(ends, f32) * behind
+    places = as_type(counted(dimension(ends, 1), ends), f32)
+    behind = as_type(as_value(dimension(ends, 1), ends.graph), f32)
+    order = places + as_type(ends, f32) * behind
     _, found = ops.TopK11(order, width, axis=1, mode="min", stable=True, index_element_type=i32)
     return found
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import full, repeated_numbers
-from mo_loop.frontend.ops.shared import converted, counted
+from mo_loop.frontend.ops.shared import as_type, counted
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Body, Context, ModelError, UnsupportedError, Value, ops
 from mo_loop.graph.types import ElementType, TensorType, f32, i32
@@ -178,11 +178,11 @@ def _check_gpt(body: Body) -> None:
 
 def outputs_of(body: Body, scope: Scope, values: list[Value]) -> list[Value]:
     """The outputs of a decoder; of the logits the last ones of each sequence, as f32 [N, V]."""
-    fed = [converted(value, _type(body, place) or value.dtype) for place, value in enumerate(values)]
+    fed = [as_type(value, _type(body, place) or value.dtype) for place, value in enumerate(values)]
     logits, *others = body.within(scope).inline(fed)
     if logits.rank is None:
         return [logits, *others]
-    return [converted(ops.Gather(logits, -1, 1), f32), *others]
+    return [as_type(ops.Gather(logits, -1, 1), f32), *others]
 
 
 def _type(body: Body, place: int) -> ElementType | None:

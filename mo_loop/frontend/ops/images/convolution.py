@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mo_loop.errors import TypeError_
-from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.linear import reshaped
+from mo_loop.frontend.ops.shared import number
 from mo_loop.frontend.vocabulary import Attributes, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.lengths import dimension, joined
@@ -212,14 +212,9 @@ def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) 
 
 @translates("ConvTranspose", since=1)
 def conv_transpose(
-    x: AtLeast2,
-    w: AtLeast2,
-    b: Vector = None,
-    *,
-    output_padding: NotNegatives | None = None,
-    output_shape: tuple[int, ...] | None = None,
-    given: ConvolutionAttributes,
-):
+    x: AtLeast2, w: AtLeast2, b: Vector = None, *, output_padding: NotNegatives | None = None,
+    output_shape: tuple[int, ...] | None = None, given: ConvolutionAttributes,
+):  # fmt: skip
     """All padding becomes explicit. An `output_shape` with dimensions known only at run time is sliced afterwards."""
     group, kernel_shape, outputs = given.group, given.kernel_shape, _length(b)
     w = sized(w, (_channels(x, 1), outputs and outputs // group, *(kernel_shape or ())))

@@ -24,7 +24,7 @@ from mo_loop.frontend.ops.images.convolution import (
 )
 from mo_loop.frontend.ops.images.sampling import affine, sampled_at
 from mo_loop.frontend.ops.linear import array_of
-from mo_loop.frontend.ops.shared import converted, counted
+from mo_loop.frontend.ops.shared import as_type, counted
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.exact import quotient
@@ -82,7 +82,7 @@ def largest_corners(
 ) -> Value:
     """[R, C, h, w] from x [N, C, H, W], regions [R, 4] and images [R], with samples * samples in each cell. In f32."""
     dtype = x.dtype
-    x, rois = converted(x, f32), converted(rois, f32)
+    x, rois = as_type(x, f32), as_type(rois, f32)
     shape = ops.ShapeOf(x)
     sizes = [ops.Gather(shape, axis, 0) for axis in (2, 3)]
     pixels = ops.Reshape(ops.Transpose(x, [0, 2, 3, 1]), ops.Concat(_ints(x, [-1]), ops.Gather(shape, [1], 0), axis=0))
@@ -104,7 +104,7 @@ def largest_corners(
     pattern = ops.Concat(_ints(x, [0, cells[0], samples, cells[1], samples]), ops.Gather(shape, [1], 0), axis=0)
     grouped = ops.Reshape(best, pattern, special_zero=True)
     found = ops.Transpose(ops.ReduceMax(grouped, [2, 4], keep_dims=False), [0, 3, 1, 2])
-    return converted(found, dtype)
+    return as_type(found, dtype)
 
 
 def _ints(x: Value, numbers: list[int]) -> Value:
@@ -151,14 +151,9 @@ Ints = tuple[int, ...]
 
 @translates("NonMaxSuppression", since=10)
 def non_max_suppression(
-    boxes: Rank3,
-    scores: Rank3,
-    max_output_boxes_per_class: One | Integers = None,
-    iou_threshold: One = None,
-    score_threshold: One = None,
-    *,
-    center_point_box: int = 0,
-):
+    boxes: Rank3, scores: Rank3, max_output_boxes_per_class: One | Integers = None, iou_threshold: One = None,
+    score_threshold: One = None, *, center_point_box: int = 0,
+):  # fmt: skip
     """An absent limit means 0 boxes; without a score threshold all boxes are considered."""
     limit = ops.Constant(np.int64(0), graph=boxes.graph)
     if max_output_boxes_per_class is not None:
@@ -189,17 +184,10 @@ def _just_above(boxes: Value, threshold: Value | None) -> Value:
 @translates("RoiAlign", since=10, fixed={"coordinate_transformation_mode": "output_half_pixel"})
 @translates("RoiAlign", since=16)
 def roi_align(
-    x: Rank4,
-    rois: Matrix,
-    batch_indices: Vector,
-    *,
-    coordinate_transformation_mode: str = "half_pixel",
-    mode: str = "avg",
-    output_height: Positive = 1,
-    output_width: Positive = 1,
-    sampling_ratio: NotNegative = 0,
+    x: Rank4, rois: Matrix, batch_indices: Vector, *, coordinate_transformation_mode: str = "half_pixel",
+    mode: str = "avg", output_height: Positive = 1, output_width: Positive = 1, sampling_ratio: NotNegative = 0,
     spatial_scale: float = 1.0,
-):
+):  # fmt: skip
     """`half_pixel` shifts the corners by half a pixel."""
     shifted = coordinate_transformation_mode == "half_pixel"
     cells = (output_height, output_width)
@@ -282,15 +270,9 @@ def affine_grid(theta: Rank3, size: Vector | Integers, *, align_corners: int = 0
 
 @translates("DeformConv", since=19, without="auto_pad")
 def deform_conv(
-    x: AtLeast3,
-    w: AtLeast3,
-    offset: AtLeast3,
-    b: Vector = None,
-    mask=None,
-    *,
-    offset_group: Positive = 1,
+    x: AtLeast3, w: AtLeast3, offset: AtLeast3, b: Vector = None, mask=None, *, offset_group: Positive = 1,
     given: ConvolutionAttributes,
-):
+):  # fmt: skip
     """Samples near the border are interpolated with the zeros outside."""
     if spatial_rank(x, w, given.kernel_shape) != 2:
         raise UnsupportedError("DeformConv of other tensors than images", code="ML316")

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.elementwise.activation import Activation
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
+from mo_loop.frontend.ops.activation import Activation
 from mo_loop.frontend.ops.images.convolution import (
     ConvolutionAttributes,
     Window,
@@ -28,7 +27,7 @@ from mo_loop.frontend.ops.images.convolution import (
 from mo_loop.frontend.ops.images.pooling import max_pool
 from mo_loop.frontend.ops.linear import general_product, matmul, scaled
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import FAR, counted
+from mo_loop.frontend.ops.shared import FAR, as_type, counted, number
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import f32, i64

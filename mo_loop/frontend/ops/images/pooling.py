@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import ones
-from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.images.convolution import Window, WindowAttributes, convolved
-from mo_loop.frontend.ops.shared import FAR
+from mo_loop.frontend.ops.shared import FAR, number
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import Dimension, low, now
 from mo_loop.graph.shape import assume_least
@@ -48,14 +47,9 @@ def max_pool_1(x: AtLeast3, *, kernel_shape: Positives, given: WindowAttributes)
 @translates("MaxPool", since=8, without="ceil_mode dilations")
 @translates("MaxPool", since=10)
 def max_pool(
-    x: AtLeast3,
-    *,
-    ceil_mode: int = 0,
-    kernel_shape: Positives,
-    storage_order: int = 0,
-    given: WindowAttributes,
+    x: AtLeast3, *, ceil_mode: int = 0, kernel_shape: Positives, storage_order: int = 0, given: WindowAttributes,
     node: Context,
-):
+):  # fmt: skip
     """From opset 8 on, the second output has the indices."""
     at = _rounded(given.over(len(kernel_shape)), kernel_shape, ceil_mode)
     return _max_pool(x, kernel_shape, at, storage_order, node)
@@ -184,13 +178,8 @@ def _rounded(at: Window, kernel: Ints, ceil_mode: int) -> Window:
 @translates("AveragePool", since=10, without="dilations")
 @translates("AveragePool", since=19)
 def average_pool(
-    x: AtLeast3,
-    *,
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
-    kernel_shape: Positives,
-    given: WindowAttributes,
-):
+    x: AtLeast3, *, ceil_mode: int = 0, count_include_pad: int = 0, kernel_shape: Positives, given: WindowAttributes,
+):  # fmt: skip
     """The mean of each window. Before opset 7 the mean includes the padding, as in ONNX's version converter."""
     return averaged(x, kernel_shape, given.over(len(kernel_shape)), count_include_pad, ceil_mode)
 

@@ -59,21 +59,11 @@ def _by_scales(x: Value, scales, mode: str) -> Value:
 @translates("Resize", since=13, without="antialias axes keep_aspect_ratio_policy")
 @translates("Resize", since=18)
 def resize(
-    x,
-    roi: Vector = None,
-    scales: Vector = None,
-    sizes: Vector = None,
-    *,
-    antialias: int = 0,
-    axes: tuple[int, ...] | None = None,
-    coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float = -0.75,
-    exclude_outside: int = 0,
-    extrapolation_value: float = 0.0,
-    keep_aspect_ratio_policy: str = "stretch",
-    mode: str = "nearest",
-    nearest_mode: str = "round_prefer_floor",
-):
+    x, roi: Vector = None, scales: Vector = None, sizes: Vector = None, *, antialias: int = 0,
+    axes: tuple[int, ...] | None = None, coordinate_transformation_mode: str = "half_pixel",
+    cubic_coeff_a: float = -0.75, exclude_outside: int = 0, extrapolation_value: float = 0.0,
+    keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest", nearest_mode: str = "round_prefer_floor",
+):  # fmt: skip
     """One of `scales` and `sizes` is absent or empty."""
     if coordinate_transformation_mode not in _COORDINATES:
         message = f"Resize has the coordinate_transformation_mode {coordinate_transformation_mode!r}"
@@ -88,14 +78,8 @@ def resize(
 
 
 def _resized(
-    x: Value,
-    roi: Value | None,
-    scales,
-    sizes: Value | None,
-    axes: Sequence[int] | None,
-    policy: str,
-    how: Sampling,
-) -> Value:
+    x: Value, roi: Value | None, scales, sizes: Value | None, axes: Sequence[int] | None, policy: str, how: Sampling,
+) -> Value:  # fmt: skip
     if how.mode not in ("nearest", "linear", "cubic"):
         raise ModelError(f"Resize has the mode {how.mode!r}", code="ML227")
     if x.rank is None:

@@ -70,15 +70,9 @@ Ints = tuple[int, ...]
 @translates("QuantizeLinear", since=19, without="block_size output_dtype")
 @translates("QuantizeLinear", since=21)
 def quantize(
-    x,
-    y_scale,
-    y_zero_point=None,
-    *,
-    axis: int = 1,
-    block_size: NotNegative = 0,
-    output_dtype: int = 0,
+    x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
     saturate: int = 1,
-):
+):  # fmt: skip
     """One scale for all, one for each slice along an axis, or one for each block of elements along it.
 
     Only float8 uses `saturate`. ONNX does not define the type of the quotient; it is f32, as in ONNX Runtime.
@@ -88,16 +82,9 @@ def quantize(
 
 @translates("QuantizeLinear", since=23)
 def quantize_23(
-    x,
-    y_scale,
-    y_zero_point=None,
-    *,
-    axis: int = 1,
-    block_size: NotNegative = 0,
-    output_dtype: int = 0,
-    precision: int = 0,
-    saturate: int = 1,
-):
+    x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
+    precision: int = 0, saturate: int = 1,
+):  # fmt: skip
     """The quotient has the type `precision`, or that of the scale."""
     kind = from_onnx(precision) if precision else y_scale.dtype
     return quantized_to(x, y_scale, y_zero_point, kind, output_dtype, axis, block_size, saturate)
@@ -214,18 +201,9 @@ def mat_mul_integer(a, b, a_zero_point=None, b_zero_point=None):
 
 @translates("QLinearConv", since=10)
 def qlinear_conv(
-    x: AtLeast2,
-    x_scale: One,
-    x_zero_point: One,
-    w: AtLeast2,
-    w_scale,
-    w_zero_point,
-    y_scale: One,
-    y_zero_point: One,
-    b: Vector = None,
-    *,
-    given: ConvolutionAttributes,
-):
+    x: AtLeast2, x_scale: One, x_zero_point: One, w: AtLeast2, w_scale, w_zero_point, y_scale: One, y_zero_point: One,
+    b: Vector = None, *, given: ConvolutionAttributes,
+):  # fmt: skip
     """The bias is of type i32; its scale is x_scale * w_scale."""
     at, group = given.at(x, w), given.group
     numbers = convolved(real(x, x_scale, x_zero_point, 1), real(w, w_scale, w_zero_point, 0), group, at)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import TypeError_
-from mo_loop.frontend.ops.elementwise.activation import flattened, leaky_relu, softmax
+from mo_loop.frontend.ops.activation import flattened, leaky_relu, softmax
 from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, WindowAttributes, channels_first
 from mo_loop.frontend.ops.images.convolution import channels_last as to_channels_last
 from mo_loop.frontend.ops.images.pooling import averaged, global_average_pool, spatial_axes
@@ -28,7 +28,7 @@ from mo_loop.frontend.ops.quantization.quantization import (
     requantized,
     unless_zero,
 )
-from mo_loop.frontend.ops.recurrent.recurrent import RecurrentAttributes, recurrent_outputs
+from mo_loop.frontend.ops.recurrent import RecurrentAttributes, recurrent_outputs
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed, element_count

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.ranking import first, first_of_any_length, is_row_of_any_length
+from mo_loop.frontend.ops.shared import as_type, number
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, one_to_one, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_equal, assume_fixed, element_count, normalise_axis

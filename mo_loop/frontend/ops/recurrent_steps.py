@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import zeros
-from mo_loop.frontend.ops.elementwise.activation import DEFAULTS, Activation
+from mo_loop.frontend.ops.activation import DEFAULTS, Activation
 from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.vocabulary import Context, Graph, ModelError, Value, ops
 from mo_loop.graph.dimension import fresh
@@ -32,13 +32,9 @@ _NAMES = {name.lower(): name for name in ACTIVATIONS.split()}
 
 
 def activations_of(
-    names: Sequence[str],
-    alphas: Sequence[float] | None,
-    betas: Sequence[float] | None,
-    count: int,
-    directions: int,
+    names: Sequence[str], alphas: Sequence[float] | None, betas: Sequence[float] | None, count: int, directions: int,
     kind: str,
-) -> list[list[Activation]]:
+) -> list[list[Activation]]:  # fmt: skip
     """The functions of each direction; alphas and betas are assigned in order to the functions that have one."""
     if len(names) < count * directions:
         raise ModelError(f"{kind} has {len(names)} activations, not {count * directions}", code="ML227")
@@ -95,16 +91,9 @@ class Recurrence:
 
 
 def scanned(
-    node: Context,
-    task: Recurrence,
-    x: Value,
-    w: Value,
-    r: Value,
-    b: Value | None,
-    lengths: Value | None,
-    states: Sequence[Value | None],
-    peepholes: Value | None,
-) -> list[Value | None]:
+    node: Context, task: Recurrence, x: Value, w: Value, r: Value, b: Value | None, lengths: Value | None,
+    states: Sequence[Value | None], peepholes: Value | None,
+) -> list[Value | None]:  # fmt: skip
     """The outputs Y, Y_h and, of an LSTM, Y_c: one Scan for each direction."""
     if task.layout:
         x = ops.Transpose(x, [1, 0, 2])
@@ -160,14 +149,9 @@ def _unless_empty(first: Value, lengths: Value) -> Value:
 
 
 def _one_direction(
-    task: Recurrence,
-    functions: list[Activation],
-    x: Value,
-    parts: Sequence[Value | None],
-    lengths: Value | None,
-    firsts: Sequence[Value],
-    backward: bool,
-) -> list[Value]:
+    task: Recurrence, functions: list[Activation], x: Value, parts: Sequence[Value | None], lengths: Value | None,
+    firsts: Sequence[Value], backward: bool,
+) -> list[Value]:  # fmt: skip
     """Y [time, batch, hidden] and the last states [batch, hidden]."""
     w, r, b, peepholes = parts
     assert w is not None and r is not None
