@@ -58,9 +58,8 @@ from mo_loop.frontend.boundary import InputSizes, attempted, boundary_errors
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, check_names_on_error, has_utf8_names, load, require_utf8_names
 from mo_loop.frontend.onnx_graphs import has_tensor
-from mo_loop.frontend.refusals import unsupported_operators
+from mo_loop.frontend.refusals import unsupported_operators, with_cut
 from mo_loop.frontend.scope import Doubts
-from mo_loop.frontend.string_cuts import with_cut
 from mo_loop.frontend.translate import translate
 from mo_loop.graph import Graph
 from mo_loop.graph.inference_cache import forget

@@ -16,7 +16,7 @@ from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.graph.types import TensorType, i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If
-from mo_loop.ops.slicing import FAR
+from mo_loop.ops.movement import FAR
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.needed_elements import computed, needed
 

@@ -45,8 +45,8 @@ from mo_loop.compare.verdict.deciding import Deciding
 from mo_loop.compare.verdict.explaining import UNKNOWN, VANISHES, Pieces, passes_of, pieces_of
 from mo_loop.conversion import Conversion
 from mo_loop.errors import NotComparableError, UsageError
-from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
 from mo_loop.frontend.model import OnnxModel, load, opened
+from mo_loop.frontend.onnx_graphs import needs_permission, require_external_data, with_data
 from mo_loop.options import ConvertOptions
 from mo_loop.support.signatures import made_of, takes
 from mo_loop.support.workers import Pool

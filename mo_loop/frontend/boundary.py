@@ -45,8 +45,8 @@ from mo_loop.graph.types import OptionalType, SequenceType, TensorType, i64, str
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.front import Failed
 from mo_loop.ops.sequences import Optional
+from mo_loop.preprocessing import PerInput
 from mo_loop.preprocessing.layout import Layout
-from mo_loop.preprocessing.per_input import PerInput
 
 T = TypeVar("T")
 

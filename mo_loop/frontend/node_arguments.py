@@ -27,7 +27,7 @@ from mo_loop.frontend.onnx_graphs import body_name
 from mo_loop.frontend.registry import IGNORED_ATTRIBUTES, Translator
 from mo_loop.frontend.schemas import schema_of
 from mo_loop.frontend.strip_weights import FLOATS, INTS, STRINGS, Texts, listed
-from mo_loop.frontend.tolerated_nodes import as_kind, kind_of
+from mo_loop.frontend.translators import as_kind, kind_of
 from mo_loop.graph import Value
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType, string

@@ -101,12 +101,12 @@ CONTRIB: dict[str, str] = {
     "SkipLayerNormalization SkipSimplifiedLayerNormalization EmbedLayerNormalization QEmbedLayerNormalization "
     "GroupNorm SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
     "quantization.packed_weights": "MatMulNBits GatherBlockQuantized MatMulBnb4",
-    "generation.greedy_search": "GreedySearch Sampling",
+    "greedy_search": "GreedySearch Sampling",
     "quantization.quantized_operators": "QuantizeLinear DequantizeLinear QLinearAdd QLinearMul QLinearConcat "
     "QLinearWhere QLinearSigmoid QLinearLeakyRelu QLinearSoftmax QLinearAveragePool QLinearGlobalAveragePool "
     "QLinearReduceMean DynamicQuantizeMatMul MatMulIntegerToFloat QGemm MatMulInteger16 MulInteger ReduceSumInteger "
     "QLinearConv DynamicQuantizeLSTM",
-    "generation.beam_search": "BeamSearch WhisperBeamSearch",
+    "beam_search": "BeamSearch WhisperBeamSearch",
     "quantization.experts": "MoE QMoE",
 }
 """Module of mo_loop.frontend.ops -> the operators of com.microsoft that it translates."""
@@ -126,7 +126,7 @@ for _module, _names in CONTRIB.items():
 """Family (module of mo_loop.frontend.ops) -> the operators that it translates, with a domain that is not the default
 one. A family is imported on first use."""
 
-GENERATION = " ".join(names for family, names in FAMILIES.items() if family.startswith("generation."))
+GENERATION = " ".join(names for family, names in FAMILIES.items() if family.endswith("_search"))
 """The operators that generate text: they hold decoders, and become loops."""
 
 TAKING_SEQUENCES = frozenset(("Identity", "Loop", "If", "Scan", "SequenceMap", *FAMILIES["sequences"].split()))

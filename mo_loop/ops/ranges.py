@@ -126,6 +126,9 @@ class AsArray:
     """The mark of an attribute whose numbers are read as an array of 64 bits: long lists do not become tuples."""
 
 
+Ints: TypeAlias = tuple[int, ...]
+Floats: TypeAlias = tuple[float, ...]
+Strings: TypeAlias = tuple[str, ...]
 IntArray: TypeAlias = Annotated[tuple[int, ...], AsArray()]
 FloatArray: TypeAlias = Annotated[tuple[float, ...], AsArray()]
 

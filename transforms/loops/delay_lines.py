@@ -13,7 +13,7 @@ from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
 from mo_loop.ops.lengths import as_value
-from mo_loop.ops.slicing import FAR
+from mo_loop.ops.movement import FAR
 from mo_loop.transforms.loops.closed_forms import Solved, State
 from mo_loop.transforms.loops.lifted import moved, unsqueezed
 from mo_loop.transforms.port_maps import reversed_along

@@ -11,7 +11,7 @@ from mo_loop.graph import Value
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.lengths import as_i64, joined
-from mo_loop.ops.slicing import FAR
+from mo_loop.ops.movement import FAR
 from mo_loop.transforms.loops.lifted import (
     Lifted,
     Rule,

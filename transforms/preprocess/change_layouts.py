@@ -12,8 +12,8 @@ from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
+from mo_loop.preprocessing import PARENTHESES, PerInput
 from mo_loop.preprocessing.layout import Layouts, layouts_of, permutation, record_layout
-from mo_loop.preprocessing.per_input import PARENTHESES, PerInput
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.preprocess.inputs import (
     inputs_of,

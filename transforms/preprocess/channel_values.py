@@ -12,7 +12,7 @@ from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter
-from mo_loop.preprocessing.per_input import BRACKETS, PerInput
+from mo_loop.preprocessing import BRACKETS, PerInput
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.preprocess.inputs import (
     channel_axis,

@@ -12,8 +12,8 @@ from mo_loop.graph.shape import is_static, merge_dim, of_declared_sizes
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.recurrent import ReadValue
+from mo_loop.preprocessing import PerInput
 from mo_loop.preprocessing.layout import layout_of
-from mo_loop.preprocessing.per_input import PerInput
 
 T = TypeVar("T")
 

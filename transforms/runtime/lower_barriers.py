@@ -13,8 +13,8 @@ from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import If, Loop
+from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Final
-from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations

@@ -14,8 +14,8 @@ from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Loop
+from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Branched, Concatenated, Selected
-from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.operands import behind
 from mo_loop.transforms.runtime.reshaping import at_least, reshaped, size_of
 

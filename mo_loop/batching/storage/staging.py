@@ -4,7 +4,7 @@
         convert(here.path)                        # here.files: size, tag and SHA-256 of what was read
 
 Of external data only the ranges that the model names are fetched, into a sparse file of the same size. Its names follow
-the rules of `mo_loop.frontend.external_data`: below the folder of the model, never absolute, never through `..`, and
+the rules of `mo_loop.frontend.onnx_graphs`: below the folder of the model, never absolute, never through `..`, and
 where the URL is a path of this machine (file://) not through a link.
 """
 
@@ -172,7 +172,7 @@ class _Staging:
         """The bytes of external data that the model reads."""
         if self.known.size <= BLOCK and b"location" not in self.path.read_bytes():
             return 0  # most models: they need not be parsed for that
-        from mo_loop.frontend.external_data import external_ranges
+        from mo_loop.frontend.onnx_graphs import external_ranges
 
         folder = local_path(self.where.parent)
         for name, ranges in external_ranges(self.path):

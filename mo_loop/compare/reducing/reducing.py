@@ -25,9 +25,8 @@ from mo_loop.compare.reducing.search import ReductionSearch
 from mo_loop.compare.reducing.trial import Condition, Trials
 from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, MoLoopError, NotComparableError, UsageError
-from mo_loop.frontend.external_data import needs_permission, with_data
 from mo_loop.frontend.model import load
-from mo_loop.frontend.onnx_graphs import operator_of
+from mo_loop.frontend.onnx_graphs import needs_permission, operator_of, with_data
 from mo_loop.options import ConvertOptions
 from mo_loop.support.printable import printable
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style

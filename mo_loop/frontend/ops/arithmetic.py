@@ -23,38 +23,30 @@ from mo_loop.ops.port_map import Final, Merged, Sliced
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import NEVER, Gap, Processor
 
-AVOIDS = {
-    "Div": (
-        Gap(
-            "integer-divide", "integer `Divide` after a reduction or `MatMul` rounds instead of truncating",
-            "`(a - Mod(a, b)) / b`",
-        ),
-        Gap(
-            "divide-8-bits", "`Divide` of 8-bit integers rounds instead of truncating",
-            "`(a - Mod(a, b)) / b`, through i32",
-        ),
+AVOIDS = (
+    Gap(
+        "integer-divide", "integer `Divide` after a reduction or `MatMul` rounds instead of truncating",
+        "`(a - Mod(a, b)) / b`", rule="translator of Div",
     ),
-    "Add": (
-        Gap(
-            "saturating-8-bits", "8-bit `Add`, `Subtract` and `Multiply` saturate instead of wrapping around",
-            "through i32",
-        ),
-        Gap(
-            "saturating-16-bits", "16-bit `Add`, `Subtract` and `Multiply` saturate instead of wrapping around",
-            "through i32", until="2025.3.0",
-        ),
+    Gap(
+        "divide-8-bits", "`Divide` of 8-bit integers rounds instead of truncating",
+        "`(a - Mod(a, b)) / b`, through i32", rule="translator of Div",
     ),
-    "Greater": (
-        Gap(
-            "greater-of-nan", "`Greater` and `GreaterEqual` are true for NaN",
-            "`Less` and `LessEqual` with swapped inputs", on={Processor.AVX2: NEVER},
-        ),
+    Gap(
+        "saturating-8-bits", "8-bit `Add`, `Subtract` and `Multiply` saturate instead of wrapping around",
+        "through i32", rule="translator of Add",
     ),
-    "BitwiseNot": (
-        Gap("not-of-16-bits", "`BitwiseNot` of u16 is 0", "`65535 - x`", until="2025.3.0"),
+    Gap(
+        "saturating-16-bits", "16-bit `Add`, `Subtract` and `Multiply` saturate instead of wrapping around",
+        "through i32", until="2025.3.0", rule="translator of Add",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+    Gap(
+        "greater-of-nan", "`Greater` and `GreaterEqual` are true for NaN", "`Less` and `LessEqual` with swapped inputs",
+        on={Processor.AVX2: NEVER}, rule="translator of Greater",
+    ),
+    Gap("not-of-16-bits", "`BitwiseNot` of u16 is 0", "`65535 - x`", until="2025.3.0", rule="translator of BitwiseNot"),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 def aligned(a: Value, b: Value, axis: int | None) -> Value:
@@ -62,9 +54,7 @@ def aligned(a: Value, b: Value, axis: int | None) -> Value:
     if axis is None or a.rank is None or b.rank is None or b.rank == 0:
         return b
     missing = a.type.known_rank - b.type.known_rank - normalise_axis(axis, a.rank)
-    if missing <= 0:
-        return b
-    return ops.Unsqueeze(b, list(range(b.rank, b.rank + missing)))
+    return b if missing <= 0 else ops.Unsqueeze(b, list(range(b.rank, b.rank + missing)))
 
 
 def legacy_binary(op: str, make: Callable[[Value, Value], Any]) -> None:

@@ -16,21 +16,21 @@ from mo_loop.ops.lengths import dimension, joined, scalar
 from mo_loop.ops.ranges import AtLeast2, Indices, Integers, One, Vector
 from mo_loop.target import Gap
 
-AVOIDS = {
-    "Tile": (
-        Gap(
-            "tile-of-two-axes", "`Tile` with several repeats known at run time gives wrong values",
-            "one `Tile` per axis",
-        ),
+AVOIDS = (
+    Gap(
+        "tile-of-two-axes", "`Tile` with several repeats known at run time gives wrong values", "one `Tile` per axis",
+        rule="translator of Tile",
     ),
-    "Pad": (
-        Gap("computed-pad-value", "`Pad` ignores a pad value that is computed", "pad with 0, then `Select`"),
+    Gap(
+        "computed-pad-value", "`Pad` ignores a pad value that is computed", "pad with 0, then `Select`",
+        rule="translator of Pad",
     ),
-    "Range": (
-        Gap("backward-range", "`Range` whose limit is on the wrong side does not stop", "the limit is clamped first"),
+    Gap(
+        "backward-range", "`Range` whose limit is on the wrong side does not stop", "the limit is clamped first",
+        rule="translator of Range",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("Expand", since=8)
@@ -58,9 +58,7 @@ def tile_1(input, tiles, axis):
 def tile_6(input, repeats):
     """Repeats of all dimensions."""
     known = integers(repeats)
-    if known is not None:
-        return ops.Tile(input, list(known))
-    return _tiled(input, repeats)
+    return ops.Tile(input, list(known)) if known is not None else _tiled(input, repeats)
 
 
 def _tiled(x: Value, repeats: Value):

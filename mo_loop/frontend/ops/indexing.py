@@ -110,15 +110,13 @@ def _compared(rows: Value) -> tuple[Value, Value]:
     return difference < 0, ops.NotEqual(difference, 0)
 
 
-AVOIDS = {
-    "TopK": (
-        Gap(
-            "top-none", "`TopK` with a k of 0 at run time corrupts memory",
-            "one element more, removed afterwards", CRASH,
-        ),
+AVOIDS = (
+    Gap(
+        "top-none", "`TopK` with a k of 0 at run time corrupts memory", "one element more, removed afterwards", CRASH,
+        rule="translator of TopK",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("Gather", since=1)

@@ -1,7 +1,7 @@
 """Operators that ONNX had as experiments or that Caffe2 and early PyTorch exported, as they were documented last.
 
 ATen is the form in which PyTorch exports its own operators: embedding and embedding_bag. Each operator is read with a
-warning (mo_loop/frontend/tolerated_nodes.py).
+warning (mo_loop/frontend/translators.py).
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,7 @@ from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, V
 from mo_loop.graph.shape import require_sizes
 from mo_loop.graph.types import from_onnx, i64
 from mo_loop.ops.lengths import vector
-
-Ints = tuple[int, ...]
+from mo_loop.ops.ranges import Ints
 
 
 @translates("Affine", since=1)

@@ -24,42 +24,39 @@ from mo_loop.ops.linear import subscripts
 from mo_loop.ops.port_map import Final, Invariant, Merged, Sliced
 from mo_loop.target import ERROR, Gap
 
-AVOIDS = {
-    "MatMul": (
-        Gap(
-            "matmul-of-three-dimensions",
-            "`MatMul` of an input of unknown sizes of rank 2 with a constant of three dimensions does not compile",
-            "four dimensions", ERROR, since="2025.4.1",
-        ),
-        Gap(
-            "matmul-of-batch-one",
-            "`MatMul` of a batch of 1 of unknown sizes with a constant of three dimensions has a size of 0",
-            "four dimensions", since="2025.4.1",
-        ),
-        Gap(
-            "matmul-over-nothing", "`MatMul` with a constant of no rows does not write its result, which is zeros",
-            "zeros",
-        ),
+AVOIDS = (
+    Gap(
+        "matmul-of-three-dimensions",
+        "`MatMul` of an input of unknown sizes of rank 2 with a constant of three dimensions does not compile",
+        "four dimensions", ERROR, since="2025.4.1", rule="translator of MatMul",
     ),
-    "Gemm": (
-        Gap(
-            "matmul-of-no-columns", "a transposed `MatMul` with a dimension of 0 does not compile",
-            "the result itself", ERROR,
-        ),
+    Gap(
+        "matmul-of-batch-one",
+        "`MatMul` of a batch of 1 of unknown sizes with a constant of three dimensions has a size of 0",
+        "four dimensions", since="2025.4.1", rule="translator of MatMul",
     ),
-    "Einsum": (
-        Gap("einsum-of-scalars", "`Einsum` of scalars alone does not compile", "`Multiply`", ERROR, until="2025.1.0"),
-        Gap(
-            "einsum-of-diagonal", "`Einsum` of a subscript that is twice in one input does not compile",
-            "`GatherND` of the diagonal", ERROR, until="2025.0.0",
-        ),
-        Gap(
-            "einsum-with-ellipsis", "`Einsum` with an ellipsis does not compile, or the model cannot be read",
-            "letters for the dimensions, if their number is known", ERROR, until="2025.0.0",
-        ),
+    Gap(
+        "matmul-over-nothing", "`MatMul` with a constant of no rows does not write its result, which is zeros", "zeros",
+        rule="translator of MatMul",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+    Gap(
+        "matmul-of-no-columns", "a transposed `MatMul` with a dimension of 0 does not compile", "the result itself",
+        ERROR, rule="translator of Gemm",
+    ),
+    Gap(
+        "einsum-of-scalars", "`Einsum` of scalars alone does not compile", "`Multiply`", ERROR, until="2025.1.0",
+        rule="translator of Einsum",
+    ),
+    Gap(
+        "einsum-of-diagonal", "`Einsum` of a subscript that is twice in one input does not compile",
+        "`GatherND` of the diagonal", ERROR, until="2025.0.0", rule="translator of Einsum",
+    ),
+    Gap(
+        "einsum-with-ellipsis", "`Einsum` with an ellipsis does not compile, or the model cannot be read",
+        "letters for the dimensions, if their number is known", ERROR, until="2025.0.0", rule="translator of Einsum",
+    ),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("MatMul", since=1)

@@ -13,16 +13,14 @@ from mo_loop.ops.lengths import as_i64, dimension, joined
 from mo_loop.ops.ranges import Outputs, Positive
 from mo_loop.target import CRASH, Gap
 
-AVOIDS = {
-    "Slice": (
-        Gap(
-            "slice-of-computed-axes",
-            "`Slice` of a tensor of known shape with constant bounds and axes known only at run time crashes",
-            "steps that cannot be folded", CRASH,
-        ),
+AVOIDS = (
+    Gap(
+        "slice-of-computed-axes",
+        "`Slice` of a tensor of known shape with constant bounds and axes known only at run time crashes",
+        "steps that cannot be folded", CRASH, rule="translator of Slice",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("Reshape", since=1)

@@ -17,12 +17,10 @@ from mo_loop.graph.types import bf16, boolean, f32
 from mo_loop.ops.ranges import AtLeast2, Few, Positive, Vector
 from mo_loop.target import Gap
 
-AVOIDS = {
-    "LRN": (
-        Gap("lrn-bias", "`LRN` truncates its bias to an integer", "composed"),
-    ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+AVOIDS = (
+    Gap("lrn-bias", "`LRN` truncates its bias to an integer", "composed", rule="translator of LRN"),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 def ranked(x: Value, what: str) -> int:
@@ -34,9 +32,7 @@ def ranked(x: Value, what: str) -> int:
 
 def along_channels(values: Value, rank: int) -> Value:
     """A vector of one number for each channel, reshaped to broadcast along dimension 1 of a tensor of `rank`."""
-    if rank <= 2:
-        return values
-    return ops.Unsqueeze(values, list(range(1, rank - 1)))
+    return values if rank <= 2 else ops.Unsqueeze(values, list(range(1, rank - 1)))
 
 
 # -- BatchNormalization

@@ -21,12 +21,9 @@ from mo_loop.frontend.ops.shared import as_type, integers
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType
 from mo_loop.ops.lengths import dimension, joined, scalar
-from mo_loop.ops.ranges import Matrix, NotNegative, Positive, Positives, Rank4
+from mo_loop.ops.ranges import Floats, Matrix, NotNegative, Positive, Positives, Rank4
 
 OPENVINO = "org.openvinotoolkit"
-Ints = tuple[int, ...]
-Floats = tuple[float, ...]
-
 
 @translates("FakeQuantize", since=1, domain=OPENVINO)
 def fake_quantize(x, input_low, input_high, output_low, output_high, *, levels: int):

@@ -21,7 +21,7 @@ from mo_loop.frontend.ops.recurrent_steps import GATES, Recurrence, activations_
 from mo_loop.frontend.ops.shared import as_type
 from mo_loop.frontend.vocabulary import Attributes, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32
-from mo_loop.ops.ranges import Integers, Matrix, Positive, Rank3, Vector
+from mo_loop.ops.ranges import Floats, Integers, Matrix, Positive, Rank3, Strings, Vector
 from mo_loop.target import Gap
 
 _SWITCH = 1e4
@@ -208,18 +208,14 @@ def _summed_bias(task: Recurrence, x: Value, b: Value | None) -> Value:
     return _regated(summed, task.kind) if task.kind == "LSTM" else summed
 
 
-AVOIDS = {
-    "LSTM": (
-        Gap(
-            "sequence-of-length-zero", "recurrent sequence operations of length 0 do not write their last state",
-            "`Select` of zeros",
-        ),
+AVOIDS = (
+    Gap(
+        "sequence-of-length-zero", "recurrent sequence operations of length 0 do not write their last state",
+        "`Select` of zeros", rule="translator of LSTM",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
-Floats = tuple[float, ...]
-Strings = tuple[str, ...]
 
 TANH = {"activations": ("Tanh", "Tanh")}
 """The default that ONNX gives to RNN alone."""

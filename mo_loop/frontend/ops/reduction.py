@@ -19,16 +19,17 @@ from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import boolean, f32, i32, i64
 from mo_loop.target import Gap
 
-AVOIDS = {
-    "ReduceMax": (
-        Gap(
-            "reduced-infinities", "`ReduceMax` and `ReduceMin` of infinities give the largest finite number",
-            "of halves, doubled",
-        ),
-        Gap("reduce-max-i32", "`ReduceMax` of i32 confuses the largest with the smallest number", "composed"),
+AVOIDS = (
+    Gap(
+        "reduced-infinities", "`ReduceMax` and `ReduceMin` of infinities give the largest finite number",
+        "of halves, doubled", rule="translator of ReduceMax",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+    Gap(
+        "reduce-max-i32", "`ReduceMax` of i32 confuses the largest with the smallest number", "composed",
+        rule="translator of ReduceMax",
+    ),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 Rule = Callable[[Value, Sequence[int], bool], Any]
 """A reduction of a value over axes; without axes, only its elementwise function."""

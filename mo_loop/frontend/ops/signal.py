@@ -21,21 +21,22 @@ from mo_loop.ops.lengths import as_value, dimension, joined, scalar
 from mo_loop.ops.ranges import AtLeast2, Integers, One, Vector
 from mo_loop.target import ERROR, Gap
 
-AVOIDS = {
-    "DFT": (
-        Gap(
-            "long-dft", "`DFT` and `IDFT` of lengths that are not powers of two lose digits (3e-3 at 16,000)",
-            "composed of `RDFT`, which does not lose any",
-        ),
-        Gap(
-            "long-rdft", "`RDFT` of a length above that of its input is refused, or reads outside the input",
-            "padded first",
-        ),
-        Gap("long-irdft", "`IRDFT` of a length above that of its input reads outside the input", "padded first"),
-        Gap("rdft-f64", "`RDFT` and `IRDFT` refuse f64", "computed in f32", ERROR),
+AVOIDS = (
+    Gap(
+        "long-dft", "`DFT` and `IDFT` of lengths that are not powers of two lose digits (3e-3 at 16,000)",
+        "composed of `RDFT`, which does not lose any", rule="translator of DFT",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+    Gap(
+        "long-rdft", "`RDFT` of a length above that of its input is refused, or reads outside the input",
+        "padded first", rule="translator of DFT",
+    ),
+    Gap(
+        "long-irdft", "`IRDFT` of a length above that of its input reads outside the input", "padded first",
+        rule="translator of DFT",
+    ),
+    Gap("rdft-f64", "`RDFT` and `IRDFT` refuse f64", "computed in f32", ERROR, rule="translator of DFT"),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("DFT", since=17)
@@ -135,9 +136,7 @@ def _complex(x: Value) -> Value:
         return x
     rank = len(x.type.dims)
     padded = ops.Pad(x, [0] * rank, [0] * (rank - 1) + [1], np.zeros((), x.dtype.numpy))
-    if last == 1:
-        return padded
-    return ops.Gather(padded, [0, 1], rank - 1)
+    return padded if last == 1 else ops.Gather(padded, [0, 1], rank - 1)
 
 
 def _of_length(x: Value, at: int, size) -> Value:

@@ -36,29 +36,28 @@ from mo_loop.graph.types import (
     u4,
 )
 from mo_loop.ops.lengths import scalar
-from mo_loop.ops.ranges import Positive
+from mo_loop.ops.ranges import Ints, Positive
 from mo_loop.target import ERROR, Gap
 
-AVOIDS = {
-    "Cast": (
-        Gap(
-            "boolean-of-split", "`Convert` to boolean of an output of `VariadicSplit` does not compile",
-            "`NotEqual` to 0", ERROR,
-        ),
-        Gap("float8-overflow", "`Convert` to float8 does not saturate", "values are limited first, NaN is kept"),
-        Gap(
-            "four-bits", "i4 and u4 are stored in 8 bits inside a graph, and do not wrap around",
-            "the lowest four bits, computed in i32",
-        ),
+AVOIDS = (
+    Gap(
+        "boolean-of-split", "`Convert` to boolean of an output of `VariadicSplit` does not compile", "`NotEqual` to 0",
+        ERROR, rule="translator of Cast",
     ),
-    "RandomUniform": (
-        Gap(
-            "random-times-zero", "a fusion refuses `RandomUniform` times 0",
-            "the factor is hidden from the fusion", ERROR,
-        ),
+    Gap(
+        "float8-overflow", "`Convert` to float8 does not saturate", "values are limited first, NaN is kept",
+        rule="translator of Cast",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+    Gap(
+        "four-bits", "i4 and u4 are stored in 8 bits inside a graph, and do not wrap around",
+        "the lowest four bits, computed in i32", rule="translator of Cast",
+    ),
+    Gap(
+        "random-times-zero", "a fusion refuses `RandomUniform` times 0", "the factor is hidden from the fusion", ERROR,
+        rule="translator of RandomUniform",
+    ),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("Constant", since=1)
@@ -171,9 +170,6 @@ def shape(x, *, start: int = 0, end: int | None = None):
 def size(x):
     """The number of elements, a scalar."""
     return ops.ReduceProd(ops.ShapeOf(x), [0], keep_dims=False)
-
-
-Ints = tuple[int, ...]
 
 
 def uniform(shape: Value, seed: float | int | None) -> Value:

@@ -130,9 +130,9 @@ def _of_graph(graph: Graph, kind: str, source: str) -> Structure:
 def _of_onnx(
     source: Any, name: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str]
 ) -> Structure:
-    from mo_loop.frontend.external_data import require_external_data
     from mo_loop.frontend.model import check_names_on_error
     from mo_loop.frontend.model import opened as opened_onnx
+    from mo_loop.frontend.onnx_graphs import require_external_data
     from mo_loop.look.records.of_onnx import structure_of_onnx
 
     model = opened_onnx(source, allowed)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mo_loop.frontend import schemas
 from mo_loop.frontend.registry import qualified
-from mo_loop.frontend.tolerated_nodes import EXPERIMENTAL
+from mo_loop.frontend.translators import EXPERIMENTAL
 
 Constraints = dict[str, tuple[str, ...]]
 NEWEST = 26

@@ -16,7 +16,7 @@ from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.types import i32
 from mo_loop.ops.base import Constant
-from mo_loop.ops.slicing import FAR
+from mo_loop.ops.movement import FAR
 from mo_loop.transforms.front.recurrence.cells import Gate, RecognisedCell
 from mo_loop.transforms.front.recurrence.columns import width_of
 

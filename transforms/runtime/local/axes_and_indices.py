@@ -16,7 +16,7 @@ from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.lengths import dimension, joined
-from mo_loop.ops.slicing import END
+from mo_loop.ops.movement import END
 from mo_loop.target import CRASH, NEVER, Gap, Processor
 from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import wrap_type

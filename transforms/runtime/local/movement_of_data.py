@@ -13,7 +13,7 @@ from mo_loop.graph.shape import assume_fixed, is_static, normalise_axis, of_decl
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import u2, u4
 from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.slicing import END, FAR
+from mo_loop.ops.movement import END, FAR
 from mo_loop.target import ERROR, NEVER, Gap, Processor
 from mo_loop.transforms.operands import integers, order_of
 from mo_loop.transforms.pattern import any_input, wrap_type

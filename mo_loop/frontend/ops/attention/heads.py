@@ -140,9 +140,7 @@ def within(ends: Value, starts: Value | None, total: Any, q: Value) -> Value:
     """[batch, 1, 1, T]: whether a key lies before the end, and not before the start, of its sequence."""
     keys = counted(total, q)
     inside = keys < ops.Unsqueeze(as_i64(ends), [1, 2, 3])
-    if starts is None:
-        return inside
-    return inside & (keys >= ops.Unsqueeze(as_i64(starts), [1, 2, 3]))
+    return inside if starts is None else inside & (keys >= ops.Unsqueeze(as_i64(starts), [1, 2, 3]))
 
 
 def positive(mask: Value, axes: list[int]) -> Value:

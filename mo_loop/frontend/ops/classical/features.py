@@ -21,13 +21,9 @@ from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, V
 from mo_loop.graph.types import f32, i64, string
 from mo_loop.ops.front import Failed
 from mo_loop.ops.lengths import dimension, vector
-from mo_loop.ops.ranges import FewOrNone, require_parts
+from mo_loop.ops.ranges import FewOrNone, Floats, Ints, Strings, require_parts
 
 DOMAIN = "ai.onnx.ml"
-
-Ints = tuple[int, ...]
-Floats = tuple[float, ...]
-Strings = tuple[str, ...]
 
 
 def no_strings(what: str) -> UnsupportedError:

@@ -32,7 +32,7 @@ from mo_loop.frontend.ops.shared import as_type, number
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
-from mo_loop.ops.ranges import NotNegatives, Positive
+from mo_loop.ops.ranges import Floats, Ints, NotNegatives, Positive, Strings
 
 _TOLERANCE = 0.005
 _STEPS = 100
@@ -133,11 +133,6 @@ def _probit(x: Value) -> Value:
     root = ops.Sqrt(v * v - log * (1 / 0.147))
     size = ops.Sqrt(root - v) * math.sqrt(2)
     return ops.Select(y < 0, -size, size)
-
-
-Ints = tuple[int, ...]
-Floats = tuple[float, ...]
-Strings = tuple[str, ...]
 
 
 def rows_of(x: Value, what: str) -> Value:

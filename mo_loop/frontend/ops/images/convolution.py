@@ -98,16 +98,15 @@ def _listed(given: Sequence[int] | None, count: int, default: int, name: str) ->
     return tuple(given)
 
 
-AVOIDS = {
-    "Conv": (
-        Gap(
-            "convolution-of-one-place",
-            "`Convolution` of one channel with a single place along the last dimension, a stride above 1 there and of "
-            "1 before it is wrong", "one position more, removed afterwards", on=without_avx512(NEVER),
-        ),
+AVOIDS = (
+    Gap(
+        "convolution-of-one-place",
+        "`Convolution` of one channel with a single place along the last dimension, a stride above 1 there and of "
+        "1 before it is wrong", "one position more, removed afterwards", on=without_avx512(NEVER),
+        rule="translator of Conv",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @dataclass(frozen=True)

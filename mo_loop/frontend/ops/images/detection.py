@@ -30,7 +30,18 @@ from mo_loop.graph.types import f32, i32
 from mo_loop.ops.exact import quotient
 from mo_loop.ops.infer import vector_length
 from mo_loop.ops.lengths import as_i64, scalar
-from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, One, Positive, Positives, Rank3, Rank4, Vector
+from mo_loop.ops.ranges import (
+    AtLeast3,
+    Integers,
+    Matrix,
+    NotNegative,
+    One,
+    Positive,
+    Positives,
+    Rank3,
+    Rank4,
+    Vector,
+)
 from mo_loop.target import CRASH, Gap
 
 
@@ -136,17 +147,13 @@ def _corners(at: Value, size: Value) -> list[tuple[Any, Any]]:
     return [(ops.Convert(before, destination_type=i32), near), (ops.Convert(after, destination_type=i32), far)]
 
 
-AVOIDS = {
-    "Col2Im": (
-        Gap(
-            "col2im-of-computed-shapes", "`Col2Im` to a shape known only at run time crashes the process",
-            "added up place by place", CRASH, until="2025.4.1",
-        ),
+AVOIDS = (
+    Gap(
+        "col2im-of-computed-shapes", "`Col2Im` to a shape known only at run time crashes the process",
+        "added up place by place", CRASH, until="2025.4.1", rule="translator of Col2Im",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
-
-Ints = tuple[int, ...]
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("NonMaxSuppression", since=10)

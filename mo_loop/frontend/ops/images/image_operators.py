@@ -37,6 +37,7 @@ from mo_loop.ops.ranges import (
     AtLeast2,
     AtLeast3,
     Fews,
+    Floats,
     Integers,
     Matrix,
     NotNegatives,
@@ -45,9 +46,6 @@ from mo_loop.ops.ranges import (
     Rank4,
     Vector,
 )
-
-Ints = tuple[int, ...]
-
 
 # -- regions
 
@@ -154,9 +152,6 @@ def nhwc_max_pool(x, *, ceil_mode: int = 0, kernel_shape: Positives, given: Wind
     """MaxPool of integers of 8 bits."""
     y, _ = max_pool(channels_first(x), ceil_mode=ceil_mode, kernel_shape=kernel_shape, given=given, node=node)
     return channels_last(y)
-
-
-Floats = tuple[float, ...]
 
 
 # -- convolutions

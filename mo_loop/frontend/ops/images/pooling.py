@@ -15,21 +15,18 @@ from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, V
 from mo_loop.graph.dimension import Dimension, low, now
 from mo_loop.graph.shape import assume_least
 from mo_loop.graph.types import f32, i64
-from mo_loop.ops.ranges import AboveZero, AtLeast3, NotNegative, Positive, Positives
+from mo_loop.ops.ranges import AboveZero, AtLeast3, Ints, NotNegative, Positive, Positives
 from mo_loop.target import NEVER, Gap, Processor
 
-AVOIDS = {
-    "GlobalAveragePool": (
-        Gap(
-            "mean-of-channels", "`ReduceMean` adds equal channels in different orders",
-            "`AvgPool` over a known size, else the mean of rows",
-            on={Processor.SSE41: NEVER},
-        ),
+AVOIDS = (
+    Gap(
+        "mean-of-channels", "`ReduceMean` adds equal channels in different orders",
+        "`AvgPool` over a known size, else the mean of rows", on={Processor.SSE41: NEVER},
+        rule="translator of GlobalAveragePool",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
-Ints = tuple[int, ...]
 
 _BLOCK = 16
 """The most channels that the runtime computes together."""

@@ -23,44 +23,41 @@ from mo_loop.ops.ranges import AtLeast2, NotNegative, One, Vector
 from mo_loop.target import ERROR, NEVER, Gap, Processor
 
 NEGATED = "the numbers and the scales are negated"
-AVOIDS = {
-    "QuantizeLinear": (
-        Gap(
-            "reciprocal-divide",
-            "f32 `Divide` multiplies by the reciprocal: quotients can be one unit off before a rounding", "exact steps",
-        ),
-        Gap(
-            "fake-quantize-of-16-bits",
-            "a `FakeQuantize` of 65,536 levels is removed, and with it the limits of its range",
-            "`Round`, `Clamp` and `Convert`", since="2026.1.0",
-        ),
+AVOIDS = (
+    Gap(
+        "reciprocal-divide",
+        "f32 `Divide` multiplies by the reciprocal: quotients can be one unit off before a rounding", "exact steps",
+        rule="translator of QuantizeLinear",
     ),
-    "DequantizeLinear": (
-        Gap(
-            "weights-scaled-by-row",
-            "`MatMul` with 4- or 8-bit weights whose scales or zero points vary along the axis that is summed gives "
-            "wrong numbers, or ends the process", NEGATED, since="2025.0.0", on={Processor.SSE41: NEVER},
-        ),
-        Gap(
-            "weights-in-blocks-of-columns",
-            "`MatMul` with 4- or 8-bit weights in blocks along the axis that is not summed does not compile",
-            NEGATED, ERROR, since="2025.2.0",
-        ),
-        Gap(
-            "table-scaled-by-column",
-            "`Gather` of rows of a 4- or 8-bit table whose scales or zero points vary along the columns gives wrong "
-            "numbers, or ends the process", NEGATED,
-        ),
-        Gap(
-            "transposed-filters-with-zero-points",
-            "`ConvolutionBackpropData` of 8-bit activations limits filters to i8 after it subtracts their zero points",
-            "i8 without zero points if the numbers fit, else the numbers and the scales are negated",
-        ),
+    Gap(
+        "fake-quantize-of-16-bits", "a `FakeQuantize` of 65,536 levels is removed, and with it the limits of its range",
+        "`Round`, `Clamp` and `Convert`", since="2026.1.0", rule="translator of QuantizeLinear",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+    Gap(
+        "weights-scaled-by-row",
+        "`MatMul` with 4- or 8-bit weights whose scales or zero points vary along the axis that is summed gives "
+        "wrong numbers, or ends the process", NEGATED, since="2025.0.0", on={Processor.SSE41: NEVER},
+        rule="translator of DequantizeLinear",
+    ),
+    Gap(
+        "weights-in-blocks-of-columns",
+        "`MatMul` with 4- or 8-bit weights in blocks along the axis that is not summed does not compile", NEGATED,
+        ERROR, since="2025.2.0", rule="translator of DequantizeLinear",
+    ),
+    Gap(
+        "table-scaled-by-column",
+        "`Gather` of rows of a 4- or 8-bit table whose scales or zero points vary along the columns gives wrong "
+        "numbers, or ends the process", NEGATED, rule="translator of DequantizeLinear",
+    ),
+    Gap(
+        "transposed-filters-with-zero-points",
+        "`ConvolutionBackpropData` of 8-bit activations limits filters to i8 after it subtracts their zero points",
+        "i8 without zero points if the numbers fit, else the numbers and the scales are negated",
+        rule="translator of DequantizeLinear",
+    ),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
-Ints = tuple[int, ...]
 
 # -- QuantizeLinear
 

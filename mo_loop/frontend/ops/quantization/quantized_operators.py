@@ -36,9 +36,18 @@ from mo_loop.graph.types import ElementType, f32, i16, i32, u32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import aligned, as_float, centred, integer_product
 from mo_loop.ops.lengths import scalar
-from mo_loop.ops.ranges import AtLeast1, AtLeast2, AtLeast3, Matrix, Needed, One, Positives, Rank3, Vector
-
-Ints = tuple[int, ...]
+from mo_loop.ops.ranges import (
+    AtLeast1,
+    AtLeast2,
+    AtLeast3,
+    Ints,
+    Matrix,
+    Needed,
+    One,
+    Positives,
+    Rank3,
+    Vector,
+)
 
 
 @translates("QuantizeLinear", since=1, domain=MICROSOFT)
@@ -207,10 +216,6 @@ def qlinear_global_average_pool(
     scale: Any = one(y_scale)
     y = requantized(numbers, total, factor, scale, one(y_zero_point), 0, x.dtype)
     return to_channels_last(y) if channels_last else y
-
-
-Floats = tuple[float, ...]
-Strings = tuple[str, ...]
 
 
 # -- matrix products

@@ -50,21 +50,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers
+from mo_loop.frontend.ops import decoders
 from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
-from mo_loop.frontend.ops.generation.decoders import (
-    LOWEST,
-    Given,
-    Gpt,
-    all_true,
-    as_i32,
-    filled,
-    marked,
-    not_translated,
-    padded,
-    scores_of,
-    vocabulary_of,
-)
 from mo_loop.frontend.ops.ranking import Mode, first, top
 from mo_loop.frontend.ops.shared import as_type, counted, integers
 from mo_loop.frontend.ops.tensors import uniform
@@ -136,7 +124,7 @@ def _preferring_timestamps(scores: Value, first: int, size: int) -> Value:
     texts = ops.Slice(scores, [0], [first], [1], [1])
     times = ops.Slice(scores, [first], [size], [1], [1])
     top = ops.ReduceMax(times, [1], keep_dims=True)
-    chances = ops.Select(times > LOWEST, ops.Exp(times - top), np.float32(0))
+    chances = ops.Select(times > decoders.LOWEST, ops.Exp(times - top), np.float32(0))
     # Without any timestamp this is -infinity.
     together = ops.Log(ops.ReduceSum(chances, [1], keep_dims=True)) + top
     is_time = together > ops.ReduceMax(texts, [1], keep_dims=True)
@@ -149,14 +137,14 @@ def _are(tokens: Any, some: tuple[int | None, ...]) -> Any:
 
 
 def _without(scores: Value, forbidden: Value) -> Value:
-    return ops.Select(forbidden, LOWEST, scores)
+    return ops.Select(forbidden, decoders.LOWEST, scores)
 
 
 @dataclass(frozen=True)
 class Rules:
     """The rules that change the scores, with the inputs `given` by name."""
 
-    given: Given
+    given: decoders.Given
     end: int
     ngram: int
     vocabulary: int
@@ -167,7 +155,7 @@ class Rules:
 
     def of(self, logits: Value) -> "Rules":
         """The same for logits of a known size."""
-        return replace(self, vocabulary=vocabulary_of(logits, self.vocabulary))
+        return replace(self, vocabulary=decoders.vocabulary_of(logits, self.vocabulary))
 
     def applied(self, scope: Scope, scores: Value, sequences: Value, is_first: bool = False) -> Value:
         """The scores of the next token after `sequences`, in the graph of `scope`."""
@@ -202,13 +190,13 @@ class Rules:
 
     def _penalised(self, scores: Value, sequences: Value, penalty: Value) -> Value:
         less = ops.Select(scores < np.float32(0), scores * penalty, scores / penalty)
-        return ops.Select(marked(sequences, self.vocabulary), less, scores)
+        return ops.Select(decoders.marked(sequences, self.vocabulary), less, scores)
 
     def _repeating(self, sequences: Value) -> Value:
         """[N, vocabulary]: the tokens that would repeat an n-gram."""
         rest = self.ngram - 1
         if not rest:
-            return marked(sequences, self.vocabulary)
+            return decoders.marked(sequences, self.vocabulary)
         # -1 before the sequences makes as many n-grams as tokens; an n-gram with -1 is never the end of a sequence.
         wide = ops.Pad(sequences, np.array([0, rest]), np.zeros(2, np.int64), np.int32(-1), pad_mode="constant")
         same: Any = None
@@ -217,7 +205,7 @@ class Rules:
             ending = ops.Slice(wide, [place - rest], [place - rest + 1 or 2**30], [1], [1])
             equal = ops.Equal(pieces, ending)
             same = equal if same is None else same & equal
-        return marked(ops.Select(same, sequences, np.int32(self.vocabulary)), self.vocabulary)
+        return decoders.marked(ops.Select(same, sequences, np.int32(self.vocabulary)), self.vocabulary)
 
     def _masked(self, scope: Scope, scores: Value, name: str) -> Value:
         mask = self.given.find(scope, name)
@@ -252,12 +240,12 @@ def greedy_search(
 ):  # fmt: skip
     """The sequences [N, max_length]. ONNX Runtime has decoders of the GPT-2 kind (model_type 0) only."""
     check_type(model_type)
-    given = Given(node, {
+    given = decoders.Given(node, {
         "min_length": min_length, "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask,
         "prefix_vocab_mask": prefix_vocab_mask,
     })  # fmt: skip
-    gpt = Gpt(decoder, init_decoder)
-    begun = gpt.start(given.scope, as_i32(input_ids), attention_mask, pad_token_id)
+    gpt = decoders.Gpt(decoder, init_decoder)
+    begun = gpt.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size)
     return generated(node, gpt, begun, rules, length_in(max_length), pad_token_id, _best)
 
@@ -277,41 +265,41 @@ def _best(scores: Value) -> Value:
 
 
 def generated(
-    node: Context, gpt: Gpt, begun: tuple[Value, Value, list[Value]], rules: Rules, limit: Any, padding: int,
+    node: Context, gpt: decoders.Gpt, begun: tuple[Value, Value, list[Value]], rules: Rules, limit: Any, padding: int,
     choose: Choose,
 ) -> Value:  # fmt: skip
     """The sequences [N, limit] that follow from a first step, of tokens that `choose` takes."""
     prompts, logits, states = begun
-    failed = not_translated([logits, *states])
+    failed = decoders.not_translated([logits, *states])
     if failed is not None:
         return failed
     rules = rules.of(logits)
 
     def chosen(scope: Scope, logits: Value, sequences: Value, ended: Value, is_first: bool = False) -> list[Value]:
         """The next tokens [N, 1], the sequences with them, and which sequences have ended."""
-        best = choose(rules.applied(scope, scores_of(logits, rules.vocabulary), sequences, is_first))
+        best = choose(rules.applied(scope, decoders.scores_of(logits, rules.vocabulary), sequences, is_first))
         ended = ended | ops.Equal(best, np.int32(rules.end))
         tokens = ops.Select(ended, np.int32(padding), best)
         return [tokens, ops.Concat(sequences, tokens, axis=1), ended]
 
-    running = filled(np.zeros((), np.bool_), prompts, dimension(prompts, 0), 1)
+    running = decoders.filled(np.zeros((), np.bool_), prompts, dimension(prompts, 0), 1)
     first = chosen(rules.given.scope, logits, prompts, running, is_first=True)
 
     def make(scope: Scope, iteration: Value, states: list[Value]) -> list[Value]:
         tokens, sequences, ended, *states = states
         logits, states = gpt.step(scope, tokens, sequences, states)
-        failed = not_translated([logits, *states])
+        failed = decoders.not_translated([logits, *states])
         if failed is not None:
             return [failed] * (4 + len(states))
         following = chosen(scope, logits, sequences, ended)
-        return [~all_true(following[-1]), *following, *states]
+        return [~decoders.all_true(following[-1]), *following, *states]
 
     others = limit + (dimension(prompts, 1) + 1) * -1
-    go = ~all_true(first[-1])
+    go = ~decoders.all_true(first[-1])
     body = BuiltBody(gpt.decoder, rules.given.scope, len(first) + len(states), 0, make)
     made: Any = loop(as_value(others, node.graph), go, *first, *states, body=body, node=node)
-    failed = not_translated(made.outputs)
-    return padded(made.outputs[1], limit, padding) if failed is None else failed
+    failed = decoders.not_translated(made.outputs)
+    return decoders.padded(made.outputs[1], limit, padding) if failed is None else failed
 
 
 @translates("Sampling", since=1, domain=MICROSOFT, ignored="decoder_start_token_id encoder")
@@ -332,12 +320,12 @@ def sampling(
             "a presence penalty: ONNX Runtime does not subtract it from the scores that its documentation names",
             code="ML316", hint="set presence_penalty to 0 and use repetition_penalty",
         )  # fmt: skip
-    given = Given(node, {
+    given = decoders.Given(node, {
         "min_length": min_length, "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask,
         "prefix_vocab_mask": prefix_vocab_mask,
     })  # fmt: skip
-    gpt = Gpt(decoder, init_decoder)
-    begun = gpt.start(given.scope, as_i32(input_ids), attention_mask, pad_token_id)
+    gpt = decoders.Gpt(decoder, init_decoder)
+    begun = gpt.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size, temperature)
     numbers = integers(seed)
     draw = Draw(top_p, filter_value, min_tokens_to_keep, bool(custom), numbers[0] if numbers else None)

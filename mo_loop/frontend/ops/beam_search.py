@@ -26,23 +26,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mo_loop.frontend.ops import decoders
 from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
-from mo_loop.frontend.ops.generation.decoders import (
-    LOWEST,
-    EncoderDecoder,
-    Given,
-    Gpt,
-    Whisper,
-    all_true,
-    as_i32,
-    filled,
-    not_translated,
-    padded,
-    repeated,
-    scores_of,
-)
-from mo_loop.frontend.ops.generation.greedy_search import Rules, Timestamps
+from mo_loop.frontend.ops.greedy_search import Rules, Timestamps
 from mo_loop.frontend.ops.ranking import top
 from mo_loop.frontend.ops.shared import as_type, counted, one_integer
 from mo_loop.frontend.scope import Scope
@@ -78,7 +65,7 @@ class Beams(NamedTuple):
 class Search:
     """One step of the search, in the graph of a scope."""
 
-    given: Given
+    given: decoders.Given
     rules: Rules
     padding: int
     is_early: bool
@@ -89,16 +76,17 @@ class Search:
         others = is_other * np.float32(-1e9)
         sums = ops.Broadcast(others, joined([prompts, beams], sequences))
         return Beams(
-            filled(np.int32(0), sequences, prompts * beams, 1), sequences, sums,
-            filled(np.zeros((), np.bool_), sequences, prompts, 1), filled(NONE, sequences, prompts, beams),
-            filled(np.int32(self.padding), sequences, prompts, beams, limit),
-            filled(np.int32(0), sequences, prompts, 1),
+            decoders.filled(np.int32(0), sequences, prompts * beams, 1), sequences, sums,
+            decoders.filled(np.zeros((), np.bool_), sequences, prompts, 1),
+            decoders.filled(NONE, sequences, prompts, beams),
+            decoders.filled(np.int32(self.padding), sequences, prompts, beams, limit),
+            decoders.filled(np.int32(0), sequences, prompts, 1),
         )  # fmt: skip
 
     def step(self, scope: Scope, logits: Value, beams: Beams, is_first: bool = False) -> tuple[Beams, Value, Value]:
         """The beams after logits [N * M, V], the beams that they continue [N * M], and all scores [N, M, V]."""
         size, width = self.rules.vocabulary, dimension(beams.sums, 1)
-        chances = ops.LogSoftmax(scores_of(logits, size), axis=1)
+        chances = ops.LogSoftmax(decoders.scores_of(logits, size), axis=1)
         chances = self.rules.applied(scope, chances, beams.sequences, is_first)
         chances = chances + ops.Reshape(beams.sums, [-1, 1])
         table = ops.Reshape(chances, joined([-1, width * size], logits), special_zero=False)
@@ -152,11 +140,11 @@ class Search:
         """The scores [N, M] and the sequences [N, M, max_length] with the beams of the prompts that are not done."""
         scores = ops.Select(beams.finished, NONE, self._score(scope, beams.sums, beams.sequences))
         best, texts = self._with(beams, scores, beams.sequences, None)
-        return ops.Select(best <= LOWEST, NONE, best), texts
+        return ops.Select(best <= decoders.LOWEST, NONE, best), texts
 
     def _with(self, beams: Beams, scores: Value, sequences: Value, rows: Value | None) -> tuple[Value, Value]:
         """The best of the ended sequences and others: `rows` of `sequences`, in their order by default."""
-        longer = padded(sequences, dimension(beams.ended, 2), self.padding)
+        longer = decoders.padded(sequences, dimension(beams.ended, 2), self.padding)
         texts = longer if rows is None else ops.Gather(longer, rows, 0)
         width, limit = dimension(beams.ended, 1), dimension(beams.ended, 2)
         texts = ops.Reshape(texts, joined([-1, width, limit], texts), special_zero=False)
@@ -174,7 +162,7 @@ class Search:
         if penalty is not None:
             length = ops.Power(length, scalar(as_type(penalty, f32)))
         # Of forbidden tokens the sum can be -infinity, and such a sequence counts more than none.
-        return ops.Maximum(sums / length, LOWEST)
+        return ops.Maximum(sums / length, decoders.LOWEST)
 
 
 def _top(x: Value, count: Any) -> tuple[Value, Value]:
@@ -230,15 +218,15 @@ def searched(
     """
     given, decoder, limit = rules.given, model.decoder, length_in(max_length)
     prompts, logits, states = begun
-    failed = not_translated([logits, *states])
+    failed = decoders.not_translated([logits, *states])
     if failed is not None:
         return [failed] * len(node.outputs)
     if prefix_vocab_mask is not None:
-        given.add("prefix_vocab_mask", repeated(prefix_vocab_mask, beams))
+        given.add("prefix_vocab_mask", decoders.repeated(prefix_vocab_mask, beams))
     rules = rules.of(logits)
     search = Search(given, rules, padding, is_early)
-    start = search.start(repeated(prompts, beams), dimension(prompts, 0), beams, limit)
-    first, picked, step_scores = search.step(given.scope, repeated(logits, beams), start, is_first=True)
+    start = search.start(decoders.repeated(prompts, beams), dimension(prompts, 0), beams, limit)
+    first, picked, step_scores = search.step(given.scope, decoders.repeated(logits, beams), start, is_first=True)
     states = model.for_beams(states, beams)
     states = states if beams == 1 else model.picked(states, picked)
     wants_scores = node.wants(2)
@@ -246,18 +234,18 @@ def searched(
     def make(scope: Scope, iteration: Value, values: list[Value]) -> list[Value]:
         before, states = Beams(*values[:STATES]), values[STATES:]
         logits, states = model.step(scope, before.tokens, before.sequences, states)
-        failed = not_translated([logits, *states])
+        failed = decoders.not_translated([logits, *states])
         if failed is not None:
             return [failed] * (1 + len(values) + wants_scores)
         after, picked, scores = search.step(scope, logits, before)
         states = states if beams == 1 else model.picked(states, picked)
-        return [~all_true(after.finished), *after, *states, *[scores] * wants_scores]
+        return [~decoders.all_true(after.finished), *after, *states, *[scores] * wants_scores]
 
     others = limit + (dimension(prompts, 1) + 1) * -1
-    go = ~all_true(first.finished)
+    go = ~decoders.all_true(first.finished)
     body = BuiltBody(decoder, given.scope, STATES + len(states), int(wants_scores), make)
     made: Any = loop(as_value(others, node.graph), go, *first, *states, body=body, node=node)
-    if not_translated(made.outputs):
+    if decoders.not_translated(made.outputs):
         return [made.outputs[0]] * len(node.outputs)
     scores, sequences = search.final(given.scope, Beams(*made.outputs[:STATES]))
     kept = joined([length_in(num_return_sequences)], sequences)
@@ -274,7 +262,7 @@ def _all_scores(first: Value, others: Value, steps: Any) -> Value:
     shape = [steps, *(dimension(first, axis) for axis in range(3))]
     total = reduce(mul, shape)
     missing = total + dimension(found, 0) * -1
-    longer = ops.Concat(found, filled(np.float32(0), first, missing), axis=0)
+    longer = ops.Concat(found, decoders.filled(np.float32(0), first, missing), axis=0)
     return ops.Reshape(longer, joined(shape, first), special_zero=False)
 
 
@@ -309,7 +297,7 @@ def whisper_beam_search(
             hint="append them to decoder_input_ids",
         )  # fmt: skip
     beams = number_of_beams(num_beams, num_return_sequences)
-    given = Given(node, {
+    given = decoders.Given(node, {
         "min_length": min_length, "length_penalty": length_penalty, "repetition_penalty": repetition_penalty,
         "vocab_mask": vocab_mask, "temperature": temperature,
     })  # fmt: skip
@@ -320,14 +308,14 @@ def whisper_beam_search(
             beginning_timestamp_token_id, eos_token_id, (no_timestamps_token_id, start_of_lm_token_id),
             (decoder_start_token_id, translate_token_id, transcribe_token_id),
         )  # fmt: skip
-    model = Whisper(encoder, decoder, given, beams, decoder_start_token_id)
+    model = decoders.Whisper(encoder, decoder, given, beams, decoder_start_token_id)
     begun = model.begin(given.scope, input_ids, decoder_input_ids)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size, timestamps=timestamps)
     results = searched(
         node, model, begun, rules, max_length, beams, num_return_sequences, prefix_vocab_mask, pad_token_id,
         bool(early_stopping),
     )  # fmt: skip
-    if not node.wants(4) or not_translated(results):
+    if not node.wants(4) or decoders.not_translated(results):
         return results
     no_results = [None] * (4 - len(results))
     return [*results, *no_results, _without_speech(begun[1], no_speech_token_id)]
@@ -366,7 +354,7 @@ def beam_search(
             code="ML316", hint="export the encoder and the decoder as two models",
         )  # fmt: skip
     beams = number_of_beams(num_beams, num_return_sequences)
-    given = Given(node, {
+    given = decoders.Given(node, {
         "min_length": min_length, "length_penalty": length_penalty, "repetition_penalty": repetition_penalty,
         "vocab_mask": vocab_mask,
     })  # fmt: skip
@@ -377,14 +365,14 @@ def beam_search(
                 "BeamSearch with a logits_processor that may be 1: it does not have the tokens of timestamps",
                 code="ML316", hint="export a WhisperBeamSearch, or make logits_processor a constant 0",
             )  # fmt: skip
-        model = Whisper(encoder, decoder, given, beams, decoder_start_token_id)
+        model = decoders.Whisper(encoder, decoder, given, beams, decoder_start_token_id)
         begun = model.begin(given.scope, input_ids, decoder_input_ids)
     elif model_type == T5:
-        model = EncoderDecoder(encoder, decoder, given, beams, decoder_start_token_id)
-        begun = model.start(given.scope, as_i32(input_ids), attention_mask, pad_token_id)
+        model = decoders.EncoderDecoder(encoder, decoder, given, beams, decoder_start_token_id)
+        begun = model.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
     else:
-        model = Gpt(decoder, init_decoder)
-        begun = model.start(given.scope, as_i32(input_ids), attention_mask, pad_token_id)
+        model = decoders.Gpt(decoder, init_decoder)
+        begun = model.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size)
     return searched(
         node, model, begun, rules, max_length, beams, num_return_sequences, prefix_vocab_mask, pad_token_id,
