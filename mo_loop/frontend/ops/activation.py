@@ -164,9 +164,6 @@ def _scalar(bound: Value) -> Value:
     return bound if bound.rank == 0 else ops.Reshape(bound, np.zeros(0, np.int64))
 
 
-# -- along an axis
-
-
 def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]):
     """Apply `make` to all dimensions from `axis` on, flattened to one (opsets before 13)."""
     if x.rank is not None and x.rank > 0:

@@ -35,6 +35,7 @@ from mo_loop.frontend.ops.conditional import (
     settled,
     with_ranks_of,
 )
+from mo_loop.frontend.ops.shared import as_type
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import now
@@ -49,8 +50,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, node: Context):
     """Loop-5. The condition that the body receives is true whenever the body runs, so it is a constant there."""
     trip = one_element(trip_count) if trip_count is not None else node.constant(-1, i64)
-    if trip.dtype is not i64:
-        trip = ops.Convert(trip, destination_type=i64)
+    trip = as_type(trip, i64)
     go = as_condition(condition) if condition is not None else node.constant(True, boolean)
     states = _present(initial, "initial value of a state")
     if len(body.outputs) < 1 + len(states):

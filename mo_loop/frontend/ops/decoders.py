@@ -110,7 +110,7 @@ def not_translated(values: Sequence[Value]) -> Value | None:
 
 
 def as_i32(value: Value) -> Value:
-    return value if value.dtype is i32 else ops.Convert(value, destination_type=i32)
+    return as_type(value, i32)
 
 
 PAST = 3

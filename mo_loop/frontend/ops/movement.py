@@ -3,7 +3,7 @@
 import numpy as np
 
 from mo_loop.frontend.arrays import ones, zeros
-from mo_loop.frontend.ops.shared import FAR, integers, near
+from mo_loop.frontend.ops.shared import FAR, constant_like, integers, near
 from mo_loop.frontend.rank_variants import SQUEEZED, decided
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import may_be_one
@@ -147,7 +147,7 @@ def _ranks(data: Value, axes: Value) -> tuple[int, int]:
 
 def _others(axes: Value, rank: int, count: int) -> Value:
     """The positions of `rank` that are not among `count` axes, in order."""
-    places = axes % ops.Constant(np.array(rank), graph=axes.graph, dtype=axes.dtype)
+    places = axes % constant_like(axes, rank)
     mask = ops.ScatterUpdate(ones([rank], np.int32), places, zeros([count], np.int32), 0)
     return ops.Reshape(ops.NonZero(mask), [rank - count])
 

@@ -35,9 +35,6 @@ def along_channels(values: Value, rank: int) -> Value:
     return values if rank <= 2 else ops.Unsqueeze(values, list(range(1, rank - 1)))
 
 
-# -- BatchNormalization
-
-
 @translates("BatchNormalization", since=1)
 def batch_normalization_1(
     x, scale, bias, mean, variance,
@@ -116,9 +113,6 @@ def _batch_training(
 
 def _squared(x: Value) -> Value:
     return x * x
-
-
-# -- over parts of one sample
 
 
 @translates("InstanceNormalization", since=1)
@@ -255,9 +249,6 @@ def mean_variance_normalization(x, *, axes: tuple[int, ...] = (0, 2, 3)):
 
 def _sorted_axes(x: Value, axes: Sequence[int]) -> list[int]:
     return sorted(axes) if x.rank is None else sorted(normalise_axis(axis, x.rank) for axis in axes)
-
-
-# -- Dropout
 
 
 @translates("Dropout", since=1, elementwise=True)

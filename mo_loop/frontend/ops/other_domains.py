@@ -13,11 +13,9 @@ the accumulated values; G' = norm_coefficient * X + G and r is the learning rate
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from mo_loop.frontend.ops.images.convolution import WindowAttributes
 from mo_loop.frontend.ops.normalisation import group_normalization_21, ranked
-from mo_loop.frontend.ops.shared import as_type, integers
+from mo_loop.frontend.ops.shared import as_type, constant_like, integers
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType
 from mo_loop.ops.lengths import dimension, joined, scalar
@@ -71,9 +69,6 @@ def deformable_conv(
     )
 
 
-# -- prior boxes
-
-
 @translates("PriorBox", since=1, domain=OPENVINO)
 def prior_box(
     x, image, *, aspect_ratio: Floats = (), clip: int = 0, density: Floats = (), fixed_ratio: Floats = (),
@@ -122,9 +117,6 @@ def prior_grid(
     return ops.ExperimentalDetectronPriorGridGenerator(
         priors, features, image, flatten=flatten, h=h, w=w, stride_x=stride_x, stride_y=stride_y
     )
-
-
-# -- proposals and detections
 
 
 @translates("GenerateProposals", since=1, domain=OPENVINO)
@@ -235,8 +227,8 @@ def adam(
     made: list[list[Any]] = []
     for x, g, v, h in _tuples("Adam", inputs, 4):
         rate, count = _scalars(x.dtype, r, t)
-        one = _number(x, 1)
-        fading = [one - ops.Power(_number(x, each), count) for each in (alpha, beta)]
+        one = constant_like(x, 1)
+        fading = [one - ops.Power(constant_like(x, each), count) for each in (alpha, beta)]
         adjusted = rate * ops.Sqrt(fading[1]) / fading[0]
         rate = ops.Select(count > 0, adjusted, rate)
         gradient = _regularized(x, g, norm_coefficient)
@@ -255,7 +247,7 @@ def momentum(r, t, *inputs, alpha: float, beta: float, mode: str, norm_coefficie
     made: list[list[Any]] = []
     for x, g, v in _tuples("Momentum", inputs, 3):
         rate, count = _scalars(x.dtype, r, t)
-        share = ops.Select(count > 0, _number(x, beta), _number(x, 1))
+        share = ops.Select(count > 0, constant_like(x, beta), constant_like(x, 1))
         gradient = _regularized(x, g, norm_coefficient)
         new = v * alpha + gradient * share
         step: Any = new
@@ -280,10 +272,6 @@ def _in_turn(made: Sequence[Sequence[Any]]) -> list[Any]:
 
 def _scalars(dtype: ElementType, *values: Value) -> list[Value]:
     return [scalar(as_type(each, dtype)) for each in values]
-
-
-def _number(like: Value, number: float) -> Value:
-    return ops.Constant(np.array(number, like.dtype.numpy), graph=like.graph)
 
 
 def _regularized(x: Value, gradient: Value, coefficient: float) -> Value:

@@ -18,7 +18,7 @@ from mo_loop.frontend.arrays import full, zeros
 from mo_loop.frontend.ops.activation import Activation
 from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.ops.recurrent_steps import GATES, Recurrence, activations_of, scanned
-from mo_loop.frontend.ops.shared import as_type
+from mo_loop.frontend.ops.shared import as_type, constant_like
 from mo_loop.frontend.vocabulary import Attributes, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32
 from mo_loop.ops.ranges import Floats, Integers, Matrix, Positive, Rank3, Strings, Vector
@@ -75,7 +75,7 @@ def _to_their_ends(
     is 0. The last cell state is right only if the steps past the end keep it."""
     inside = _inside(x, lengths)
     if keeps:
-        x = ops.Select(inside, x, _zero(x))
+        x = ops.Select(inside, x, constant_like(x, 0))
     found: list[list[Value]] = []
     for number in range(task.directions):
         backward = task.direction == "reverse" or number == 1
@@ -93,8 +93,8 @@ def _to_their_ends(
     known = array_of(lengths)
     if known is None or not (known > 0).all():
         runs = ops.Unsqueeze(lengths > np.int32(0), [1, 2])
-        last = [ops.Select(runs, each, _zero(x)) for each in last]
-    return [ops.Select(ops.Unsqueeze(inside, [1]), every, _zero(x)), *last]
+        last = [ops.Select(runs, each, constant_like(x, 0)) for each in last]
+    return [ops.Select(ops.Unsqueeze(inside, [1]), every, constant_like(x, 0)), *last]
 
 
 def _inside(x: Value, lengths: Value) -> Value:
@@ -103,10 +103,6 @@ def _inside(x: Value, lengths: Value) -> Value:
     time = ops.Convert(ops.Gather(ops.ShapeOf(x), 1, 0), destination_type=i32)
     steps = ops.Range(zero, time, one, output_type=i32)
     return ops.Unsqueeze(steps, [0, 2]) < ops.Unsqueeze(lengths, [1, 2])
-
-
-def _zero(like: Value) -> Value:
-    return ops.Constant(np.zeros((), like.dtype.numpy), graph=like.graph, dtype=like.dtype)
 
 
 def _row(value: Value, number: int, axis: int) -> Value:
@@ -130,7 +126,7 @@ def _unless_no_steps(last: Value, time) -> Value:
     if isinstance(time, int) and time > 0:
         return last
     steps = ops.Constant(np.full(1, time), graph=last.graph) if isinstance(time, int) else time
-    return ops.Select(steps > 0, last, _zero(last))
+    return ops.Select(steps > 0, last, constant_like(last, 0))
 
 
 def _known_batch(tensors: Sequence[Value | None], axes: Sequence[int]) -> int | None:
@@ -173,7 +169,7 @@ def _state(task: Recurrence, x: Value, batch, given: Value | None) -> Value:
         none = zeros((batch, task.directions, task.hidden), x.dtype.numpy)
         return ops.Constant(none, graph=x.graph, dtype=x.dtype)
     rest = ops.Constant(np.array([task.directions, task.hidden]), graph=x.graph)
-    return ops.Broadcast(_zero(x), ops.Concat(batch, rest, axis=0))
+    return ops.Broadcast(constant_like(x, 0), ops.Concat(batch, rest, axis=0))
 
 
 def _regated(value: Value, kind: str) -> Value:

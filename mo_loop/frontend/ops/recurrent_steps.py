@@ -17,6 +17,7 @@ import numpy as np
 from mo_loop.frontend.arrays import zeros
 from mo_loop.frontend.ops.activation import DEFAULTS, Activation
 from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
+from mo_loop.frontend.ops.shared import as_type, constant_like
 from mo_loop.frontend.vocabulary import Context, Graph, ModelError, Value, ops
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import TensorType, i32
@@ -56,7 +57,7 @@ def activations_of(
 def activated(x, function: Activation):
     """One of the activations that ONNX allows in recurrent operators."""
     if function.name == "ThresholdedRelu":
-        return ops.Select(x > function.alpha, x, _number(x, 0))
+        return ops.Select(x > function.alpha, x, constant_like(x, 0))
     return x / (ops.Abs(x) + 1) if function.name == "Softsign" else function.of(x)
 
 
@@ -135,7 +136,7 @@ def _first(task: Recurrence, x: Value, given: Value | None, number: int, lengths
         return first if lengths is None else _unless_empty(first, lengths)
     if x.shape is not None and isinstance(x.shape[1], int):
         return ops.Constant(zeros((x.shape[1], task.hidden), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
-    zero = ops.Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    zero = constant_like(x, 0)
     batch = ops.Gather(ops.ShapeOf(x), [1], 0)
     return ops.Broadcast(zero, ops.Concat(batch, ops.Constant([task.hidden], graph=x.graph), axis=0))
 
@@ -144,8 +145,8 @@ def _unless_empty(first: Value, lengths: Value) -> Value:
     known = array_of(lengths)
     if known is not None and (known > 0).all():
         return first
-    runs = ops.Unsqueeze(ops.Greater(lengths, _number(lengths, 0)), [1])
-    return ops.Select(runs, first, _number(first, 0))
+    runs = ops.Unsqueeze(ops.Greater(lengths, constant_like(lengths, 0)), [1])
+    return ops.Select(runs, first, constant_like(first, 0))
 
 
 def _one_direction(
@@ -175,16 +176,16 @@ def _one_direction(
     slices: list[Any] = [(gates, now)]
     if lengths is not None and task.is_quantised:
         # ONNX Runtime sets the state to zeros one step after the end of a sequence; the scale is that of the batch.
-        began = _mask(x, lengths + _number(lengths, 1))
+        began = _mask(x, lengths + constant_like(lengths, 1))
         slices.append((began, _parameter(body, began, sliced=True)))
-        before[0] = ops.Select(slices[-1][1], before[0], _number(before[0], 0))
+        before[0] = ops.Select(slices[-1][1], before[0], constant_like(before[0], 0))
     step = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN": _rnn_step}[task.kind]
     nexts = step(task, functions, now.output, before, *inner)
     y = nexts[0]
     if mask is not None:
         live = _parameter(body, mask, sliced=True)
         slices.append((mask, live))
-        y = ops.Select(live, y, _number(y, 0))
+        y = ops.Select(live, y, constant_like(y, 0))
         nexts = [ops.Select(live, new, old) for new, old in zip(nexts, states, strict=True)]
     results = [Result(each) for each in nexts]
     every = Result(y)
@@ -232,8 +233,7 @@ def _with_bias(task: Recurrence, gates: Value, b: Value) -> tuple[Value, Value |
 def _mask(x: Value, lengths: Value) -> Value:
     """[time, batch, 1]: whether step t is inside sequence b."""
     time = ops.Convert(ops.Gather(ops.ShapeOf(x), 0, 0), destination_type=i32)
-    if lengths.dtype is not i32:
-        lengths = ops.Convert(lengths, destination_type=i32)
+    lengths = as_type(lengths, i32)
     steps = ops.Range(
         ops.Constant(np.int32(0), graph=x.graph), time, ops.Constant(np.int32(1), graph=x.graph), output_type=i32
     )
@@ -242,7 +242,7 @@ def _mask(x: Value, lengths: Value) -> Value:
 
 def _until_longest(x: Value, mask: Value) -> Value:
     """x with zeros in the steps in which no sequence is."""
-    return ops.Select(ops.ReduceLogicalOr(mask, [1], keep_dims=True), x, _number(x, 0))
+    return ops.Select(ops.ReduceLogicalOr(mask, [1], keep_dims=True), x, constant_like(x, 0))
 
 
 def _parameter(body: Graph, outer: Value, sliced: bool = False) -> Parameter:
@@ -274,7 +274,7 @@ def _lstm_step(
         return activated(task.clipped(value if look is None else value + seen * look), f)
 
     enter = gate(i, looks[0], cell)
-    keep = _number(now, 1) - enter if task.input_forget else gate(forget, looks[2], cell)
+    keep = constant_like(now, 1) - enter if task.input_forget else gate(forget, looks[2], cell)
     new = keep * cell + enter * activated(task.clipped(c), g)
     leave = gate(o, looks[1], new)
     # ONNX clips the input of each activation, but ONNX Runtime clips only those of the gates, and so does this.
@@ -298,13 +298,9 @@ def _gru_step(task: Recurrence, functions: list[Activation], now: Value, states:
     else:
         inner = product(reset * hidden, rh)
     new = activated(task.clipped(xh + inner), g)
-    return [(_number(now, 1) - update) * new + update * hidden]
+    return [(constant_like(now, 1) - update) * new + update * hidden]
 
 
 def _rnn_step(task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, *_) -> list[Any]:
     (hidden,) = states
     return [activated(task.clipped(now + ops.MatMul(hidden, r, transpose_b=True)), functions[0])]
-
-
-def _number(like: Value, number: int) -> Value:
-    return ops.Constant(np.array(number, like.dtype.numpy), graph=like.graph, dtype=like.dtype)

@@ -243,9 +243,6 @@ for _op, _rule in {
     _both_forms(_op, _rule)
 
 
-# -- ArgMax and ArgMin
-
-
 def _places(op: str, mode: Mode) -> None:
     @translates(op, since=1, without="select_last_index")
     @translates(op, since=12)

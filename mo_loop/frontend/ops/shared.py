@@ -62,3 +62,8 @@ def as_type(value: Value | None, to: ElementType):
 def number(like: Value, value: float):
     """A scalar of the element type of `like`."""
     return np.asarray(value).astype(like.dtype.numpy)
+
+
+def constant_like(like: Value, number: float) -> Value:
+    """A scalar of the element type of `like`, as a value in its graph."""
+    return ops.Constant(np.array(number, like.dtype.numpy), graph=like.graph, dtype=like.dtype)

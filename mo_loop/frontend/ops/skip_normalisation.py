@@ -61,12 +61,8 @@ def embed_layer_normalization(
 
     Without position_ids, positions count from 0. A mask has 1 for each word, and one per sample counts them;
     With `mask_index_type` 0 nothing reads this number. Required inputs follow optional ones in the schema."""
-    words = ops.Gather(word_embedding, input_ids, 0)
-    if position_ids is None:
-        positions = _first_rows(position_embedding, input_ids)
-    else:
-        positions = ops.Gather(position_embedding, position_ids, 0)
-    total = words + positions
+    words, table = ops.Gather(word_embedding, input_ids, 0), position_embedding
+    total = words + (_first_rows(table, input_ids) if position_ids is None else ops.Gather(table, position_ids, 0))
     if segment_ids is not None and segment_embedding is not None:
         total = total + ops.Gather(segment_embedding, segment_ids, 0)
     normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT")
@@ -113,9 +109,6 @@ def _words(input_ids: Value, mask: Value | None):
     return ops.ReduceSum(as_type(ops.Equal(mask, 1), i32), [1], keep_dims=False)
 
 
-# -- groups of channels
-
-
 @translates("GroupNorm", since=1, domain=MICROSOFT)
 def group_norm(
     x: Rank4, gamma: Vector, beta: Vector, *, activation: int, channels_last: int = 1, epsilon: float = 1e-5,
@@ -151,9 +144,6 @@ def _group_norm(
     y = affine(normal, along_channels(gamma, rank), along_channels(beta, rank))
     y = ops.Swish(y) if activation else y
     return ops.Transpose(y, [0, *range(2, rank), 1]) if channels_last else y
-
-
-# -- RMS normalisation of parts of the last dimension
 
 
 @translates("BranchwiseRMSNorm", since=1, domain=MICROSOFT)

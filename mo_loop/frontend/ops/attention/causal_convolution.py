@@ -21,8 +21,6 @@ from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Unsuppor
 from mo_loop.ops.lengths import Length, as_i64, dimension, joined
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, Positive, Rank3, Vector
 
-# -- sequences of one length
-
 
 @translates("CausalConvWithState", since=1, domain=MICROSOFT)
 def causal_convolution(
@@ -116,9 +114,6 @@ def _channels(weight: Value) -> int:
             code="ML314",
         )
     return channels
-
-
-# -- packed sequences of different lengths
 
 
 @translates("VarlenCausalConvWithState", since=1, domain=MICROSOFT, ignored="delta_offset group_size")

@@ -14,6 +14,7 @@ With beams, the cache indirection [batch, beams, length] names the beam of the b
 the value of a place; the buffer itself stays as it is.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -186,7 +187,7 @@ def decoder_masked_attention(
     elif is_cross and key.rank != 4:
         key, value = (parts.split_heads(each, num_heads) for each in (key, value))
     q, k, v = projections(query, key, value, bias, num_heads)
-    presents: list[Any] = [k, v]
+    presents: Sequence[Value] = [k, v]
     if not is_cross:
         pasts = past_key, past_value
         presents, (k, v) = _with_past(pasts, (k, v), past_sequence_length, bool(past_present_share_buffer))
@@ -224,21 +225,16 @@ def _mask(mask_index: Value | None, filter_value: float | None, bias: Value | No
 
 
 def _with_past(
-    pasts: tuple[Value | None, Value | None], new: tuple[Value, Value], length: Value | None, is_shared: bool
-) -> tuple[list[Any], list[Value]]:
-    """The keys and values that become the past, and those that are read: of a buffer the part in use."""
-    if not is_shared:
-        every = [parts.appended(past, each) for past, each in zip(pasts, new, strict=True)]
-        return [*every], every
-    if length is None or None in pasts:
+    pasts: Sequence[Value | None], new: Sequence[Value], length: Value | None, is_shared: bool
+) -> tuple[Sequence[Value], Sequence[Value]]:
+    if is_shared and (length is None or None in pasts):
         raise ModelError(
             "past_present_share_buffer needs a past and past_sequence_length: one of them is missing", code="ML227"
         )
-    both = [parts.written(past, each, length) for past, each in zip(pasts, new, strict=True) if past is not None]
-    return [buffer for buffer, _ in both], [used for _, used in both]
+    return parts.with_past(pasts, new, length if is_shared else None)
 
 
-def _of_beams(caches: list[Value], width: Value | None, indirection: Value | None) -> list[Value]:
+def _of_beams(caches: Sequence[Value], width: Value | None, indirection: Value | None) -> Sequence[Value]:
     """Keys and values [batch * beams, heads, T, size], each of all places but the last from the beam that has it."""
     known = integers(width)
     if width is None or indirection is None or known == (1,):
@@ -263,9 +259,6 @@ def _gathered(cache: Value, place: Value) -> Value:
     rows = ops.Transpose(cache, [0, 2, 1, 3])
     flat = ops.Reshape(rows, joined([-1, dimension(cache, 1), dimension(cache, 3)], cache))
     return ops.Transpose(ops.Gather(flat, place, 0), [0, 2, 1, 3])
-
-
-# -- buffers of DecoderMaskedSelfAttention
 
 
 def _block(keys: Value) -> int:

@@ -132,9 +132,6 @@ def _or_zero(x: Value, sees: Value | None) -> Value:
     return x if sees is None else ops.Select(sees, x, np.zeros((1, 1, 1, 1), x.dtype.numpy))
 
 
-# -- the bias
-
-
 def _bias(
     keys: Keys, q: Value, k: Value, mask: Value | None, is_square: bool, may_pad: bool
 ) -> tuple[Value | None, Value | None]:
@@ -199,9 +196,6 @@ def _excess(total: Any, length: Any) -> Any:
     return ops.Maximum(total - length, 0)
 
 
-# -- which keys are seen
-
-
 def _seen(keys: Keys, q: Value, k: Value) -> Value | None:
     """[S, T] or [batch, 1, S, T], or None: whether a query sees a key by its place, without the mask."""
     columns = counted(dimension(k, 2), q)
@@ -251,9 +245,6 @@ def separate(query: Value, key: Value | None, value: Value | None, heads: int, k
     return parts.pieces(every, 1, [heads, kv_heads, kv_heads])
 
 
-# -- caches
-
-
 def chosen(rows: Value, at: Value) -> Value:
     """The rows `at` [batch, R] of rows [batch, kv heads, T, size]."""
     return ops.Gather(rows, at, 2, batch_dims=1)
@@ -264,9 +255,6 @@ def beginning(cache: Value, total: Any) -> Value:
     if cache.type.dims[2] == total:
         return cache
     return ops.Slice(cache, [0], joined([total], cache), [1], [2])
-
-
-# -- masks
 
 
 def earlier(keys: Value, places: Value, ends: Value) -> Value:
@@ -284,9 +272,6 @@ def _masked(scores: Value, mask: Value, task: Scores) -> Value:
     apart = ops.Reshape(scores, joined([batch, task.heads // count, count, rows, -1], scores))
     added = apart + ops.Unsqueeze(mask, [1])
     return ops.Reshape(added, joined([batch, task.heads, rows, -1], scores))
-
-
-# -- products
 
 
 def attended(

@@ -121,9 +121,6 @@ def _state(given: Value | None, order: "_Order", q: Value, v: Value) -> Value:
     return ops.Broadcast(np.float32(0), shape)
 
 
-# -- the order of the tokens
-
-
 @dataclass
 class _Order:
     """Sequences of one length: their number, None if the tensors have an axis for them."""
@@ -197,9 +194,6 @@ def _order(query: Value, cumulative: Value | None, state: Value | None) -> "_Ord
     if state is None:
         raise ModelError("GatedDeltaNet has neither cu_seqlens nor initial_state", code="ML227")
     return _Order(dimension(state, 0), False)
-
-
-# -- the first changes of the state
 
 
 def _limited(count: Value | None, active: Value | None) -> Value | None:

@@ -13,6 +13,7 @@ The pairs are the halves of the turned part, or neighbours (`interleaved`). Halv
 plugin makes one RoPE node of this form.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import as_type, counted
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f16, f32
-from mo_loop.ops.lengths import as_i64, dimension, joined, scalar
+from mo_loop.ops.lengths import as_i64, dimension, joined, length_in, scalar
 from mo_loop.ops.ranges import Fews, Integers, Matrix, NotNegative, Rank3, Rank4, Scalar, Vector
 
 LOWEST = float(np.finfo(np.float32).min)
@@ -122,9 +123,6 @@ def grouped_product(a: Value, b: Value, heads: Any, kv_heads: Any, *, transpose_
     return ops.Reshape(product, shape)
 
 
-# -- masks
-
-
 def filled(keeps: Value, filter_value: float | None, then: Value | None = None) -> Value:
     """`then`, which is 0 if absent, where a key is kept, else `filter_value`."""
     out = FILTERED if filter_value is None else filter_value
@@ -171,12 +169,27 @@ def with_bias(mask: Value | None, bias: Value | None) -> Value | None:
     return added if mask is None else added + mask
 
 
-# -- caches
-
-
 def appended(past: Value | None, new: Value) -> Value:
     """The keys or values of the past and the new ones, along T."""
     return new if past is None else ops.Concat(past, new, axis=2)
+
+
+Pair = Sequence[Value]
+
+
+def with_past(pasts: Sequence[Value | None], new: Pair, length: Value | None) -> tuple[Pair, Pair]:
+    """The keys and values that become the past, and those that are read. With a `length` the past is a buffer, of which
+    the part in use is read."""
+    if length is None:
+        every = [appended(past, each) for past, each in zip(pasts, new, strict=True)]
+        return every, every
+    both = [written(past, each, length) for past, each in zip(pasts, new, strict=True) if past is not None]
+    return [buffer for buffer, _ in both], [used for _, used in both]
+
+
+def count_before(past: Value | None, length: Value | None) -> Any:
+    """The number of keys in the past."""
+    return 0 if past is None else dimension(past, 2) if length is None else length_in(length)
 
 
 def stacked(k: Value, v: Value) -> Value:

@@ -108,9 +108,6 @@ def _of_each_head(beta: Value, keys: Value) -> Value:
     return ops.Broadcast(beta, joined([1, 1, dimension(keys, 2), 1], keys), mode="bidirectional")
 
 
-# -- the loop
-
-
 def _scanned_chunks(tensors: list[Value | None], state: Value, count: Any, has_retrieval: bool) -> tuple[Value, Value]:
     """The values that the readers read before each chunk, [heads, chunks, .., V], and the last state [heads, K, V]."""
     given = [each for each in tensors if each is not None]
@@ -152,9 +149,6 @@ def _step(tensors: list[Value], state: Value, has_retrieval: bool) -> tuple[Valu
         added = added - ops.Slice(read, [0], size, [1], [-2])
     kept = state * factor[0] if factor else state
     return read, kept + ops.MatMul(ends, added, transpose_a=True)
-
-
-# -- chunks
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,6 @@ from mo_loop.graph.types import i64
 from mo_loop.ops.lengths import as_i64, dimension, joined, length_in, vector
 from mo_loop.ops.ranges import Integers, Matrix, Needed, NotNegative, One, Positive, Rank3, Rank4, Rank5, Vector
 
-# -- MultiHeadAttention
-
 
 @translates("MultiHeadAttention", since=1, domain=MICROSOFT)
 def multi_head_attention(
@@ -46,16 +44,9 @@ def multi_head_attention(
         raise UnsupportedError("cache_indirection is an input of DecoderMaskedMultiHeadAttention only", code="ML316")
     q, k, v = projections(query, key, value, bias, num_heads)
     new, same = dimension(k, 2), q.type.dims[2] == k.type.dims[2]
-    past: Any = 0
-    if past_key is None:
-        present_k, present_v = k, v
-    elif past_sequence_length is None:
-        past = dimension(past_key, 2)
-        present_k, present_v = k, v = parts.appended(past_key, k), parts.appended(past_value, v)
-    else:
-        past = length_in(past_sequence_length)
-        present_k, k = parts.written(past_key, k, past_sequence_length)
-        present_v, v = parts.written(past_value, v, past_sequence_length)
+    length = None if past_key is None else past_sequence_length
+    past = parts.count_before(past_key, length)
+    presents, (k, v) = parts.with_past((past_key, past_value), (k, v), length)
     total = past + new
     mask = None
     if key_padding_mask is not None:
@@ -64,7 +55,7 @@ def multi_head_attention(
     if unidirectional:
         mask = _and_causal(mask, q, past, total, same)
     y, scores = parts.attend(q, k, v, scale, parts.with_bias(mask, attention_bias))
-    return [parts.merge_heads(y), present_k, present_v, scores]
+    return [parts.merge_heads(y), *presents, scores]
 
 
 def projections(query: Value, key: Value | None, value: Value | None, bias: Value | None, heads: int) -> list[Value]:
@@ -83,9 +74,6 @@ def projections(query: Value, key: Value | None, value: Value | None, bias: Valu
     if key.rank == 4:  # keys and values of the past, as cross attention has them, include their bias
         return [*parts.all_split([query], bias, heads), key, value]
     return parts.all_split([query, key, value], bias, heads)
-
-
-# -- Attention
 
 
 @translates("Attention", since=1, domain=MICROSOFT, ignored="rotary_embedding_dim")
@@ -137,21 +125,13 @@ def _attention_of(
     mask_input, past, bias, length = inputs
     q, k, v = (parts.split_heads(each, heads) for each in parts.thirds(product, sizes))
     new = dimension(k, 2)
-    before: Any = 0
-    present = None
-    if past is None:
-        present = parts.stacked(k, v)
-    else:
-        past_k, past_v = (ops.Squeeze(each, [0]) for each in ops.Split(past, 0, num_splits=2))
-        if length is not None:
-            before = length_in(length)
-            whole_k, k = parts.written(past_k, k, length)
-            whole_v, v = parts.written(past_v, v, length)
-            present = parts.stacked(whole_k, whole_v)
-        else:
-            before = dimension(past_k, 2)
-            k, v = parts.appended(past_k, k), parts.appended(past_v, v)
-            present = parts.stacked(k, v)
+    pasts: Sequence[Value | None] = (None, None)
+    if past is not None:
+        pasts = [ops.Squeeze(each, [0]) for each in ops.Split(past, 0, num_splits=2)]
+    length = None if past is None else length
+    before = parts.count_before(pasts[0], length)
+    presents, (k, v) = parts.with_past(pasts, (k, v), length)
+    present = parts.stacked(*presents)
     total = before + new
     mask = None
     # One number for each sequence is the same for all of its keys.
@@ -161,9 +141,6 @@ def _attention_of(
         mask = _and_causal(mask, q, before, total, True)
     y, _ = parts.attend(q, k, v, scale, parts.with_bias(mask, bias))
     return [parts.merge_heads(y), present]
-
-
-# -- masks
 
 
 def _padding(mask: Value, q: Value, total: Any, *, with_starts: bool) -> Value:

@@ -80,9 +80,6 @@ def with_rows(past: Value, new: Value, places: Value) -> Value:
     return ops.ScatterNDUpdate(past, at, new)
 
 
-# -- layouts
-
-
 def _layouts(rows: Value, columns: Value) -> Value:
     """[layouts, blocks, blocks]: whether the queries of a block read the keys of a block."""
     starts, numbers = rows.constant, columns.constant

@@ -161,9 +161,6 @@ def one_hot_encoder(x, *, cats_int64s: Ints | None = None, cats_strings: Strings
     return ops.Convert(_is_integer(places, cats_int64s), destination_type=f32)
 
 
-# -- LabelEncoder
-
-
 @translates("LabelEncoder", since=1, domain=DOMAIN, ignored="x classes_strings default_int64 default_string")
 def label_encoder_1(
     x, *, classes_strings: Strings | None = None, default_int64: int = -1, default_string: str = "_Unused"

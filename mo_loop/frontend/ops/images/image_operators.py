@@ -47,8 +47,6 @@ from mo_loop.ops.ranges import (
     Vector,
 )
 
-# -- regions
-
 
 @translates("CropAndResize", since=1, domain=MICROSOFT)
 def crop_and_resize(
@@ -117,9 +115,6 @@ def _between(a: Any, b: Any, share: Value) -> Any:
     return a + (b - a) * share
 
 
-# -- pads
-
-
 @translates("ConvTransposeWithDynamicPads", since=1, domain=MICROSOFT)
 def conv_transpose_with_dynamic_pads(
     x: AtLeast3, w: AtLeast3, pads: Vector = None, b: Vector = None,
@@ -144,17 +139,11 @@ def conv_transpose_with_dynamic_pads(
     return biased(cut, b, count)
 
 
-# -- windows of images whose channels are last
-
-
 @translates("NhwcMaxPool", since=1, domain=MICROSOFT)
 def nhwc_max_pool(x, *, ceil_mode: int = 0, kernel_shape: Positives, given: WindowAttributes, node: Context):
     """MaxPool of integers of 8 bits."""
     y, _ = max_pool(channels_first(x), ceil_mode=ceil_mode, kernel_shape=kernel_shape, given=given, node=node)
     return channels_last(y)
-
-
-# -- convolutions
 
 
 @translates("FusedConv", since=1, domain=MICROSOFT)
@@ -198,9 +187,6 @@ def _channels_first(x: Value) -> Value:
 
 def _channels_last(y: Value) -> Value:
     return ops.Transpose(y, [0, *range(2, ranked(y, "a convolution")), 1])
-
-
-# -- matrix products
 
 
 @translates("FusedGemm", since=1, domain=MICROSOFT)

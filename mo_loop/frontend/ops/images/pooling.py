@@ -10,7 +10,7 @@ import numpy as np
 
 from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.ops.images.convolution import Window, WindowAttributes, convolved
-from mo_loop.frontend.ops.shared import FAR, number
+from mo_loop.frontend.ops.shared import FAR, as_type, constant_like, number
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import Dimension, low, now
 from mo_loop.graph.shape import assume_least
@@ -66,8 +66,7 @@ def _max_pool(x: Value, kernel: Ints, at: Window, storage_order: int, node: Cont
     else:
         axis = 2 if storage_order else 0
         values, indices = ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, axis=axis, **at.attributes())
-    if values.dtype is not dtype:
-        values = ops.Convert(values, destination_type=dtype)
+    values = as_type(values, dtype)
     return values, _column_major(x, indices, len(kernel)) if storage_order else indices
 
 
@@ -199,7 +198,7 @@ def _average_by_sums(x: Value, kernel: Ints, at: Window, wide: Window, count_pad
     if count_padding and wide == at:
         return total / math.prod(kernel)
     shape = ops.ShapeOf(x)
-    one = ops.Constant(np.ones((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    one = constant_like(x, 1)
     alike = ops.Concat(ops.Constant([1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
     ones = ops.Broadcast(one, alike)
     if count_padding:
@@ -320,7 +319,7 @@ def max_unpool(x: AtLeast3, i, output_shape=None, *, kernel_shape: Positives, gi
     more = [k - s - b - e for k, s, b, e in zip(kernel_shape, at.strides, at.begin, at.end, strict=True)]
     spatial = sizes * list(at.strides) + more
     shape = ops.Concat(ops.Slice(ops.ShapeOf(x), [0], [2], [1], [0]), spatial, axis=0)
-    zero = ops.Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    zero = constant_like(x, 0)
     empty = ops.Broadcast(zero, ops.ReduceProd(shape, [0], keep_dims=True))
     filled = ops.ScatterElementsUpdate(empty, ops.Reshape(i, [-1]), ops.Reshape(x, [-1]), 0)
     y = ops.Reshape(filled, shape)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.images.sampling import Axis, Sampling, sampled
+from mo_loop.frontend.ops.images.sampling import Axis, Sampling, float_of, sampled
 from mo_loop.frontend.ops.linear import array_of
+from mo_loop.frontend.ops.shared import as_type
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
@@ -104,9 +105,6 @@ def _resized(
     return sampled(x, plan, how)
 
 
-# -- sizes and scales
-
-
 def _by_factors(x: Value, scales, numbers: Sequence[int]) -> list[Axis]:
     """new = floor(size * scale)"""
     constant = scales if isinstance(scales, np.ndarray) else array_of(scales)
@@ -150,7 +148,7 @@ def _by_sizes(x: Value, sizes: Value, numbers: Sequence[int], policy: str) -> li
         elif isinstance(size, int) and isinstance(new, int):
             made.append(Axis(number, size, new, np.float32(new) / np.float32(size)))
         else:
-            made.append(Axis(number, size, new, quotient(_as_float(x, new), _as_float(x, size))))
+            made.append(Axis(number, size, new, quotient(float_of(x.graph, new), float_of(x.graph, size))))
     return made if policy == "stretch" else _one_ratio(x, made, policy)
 
 
@@ -162,20 +160,14 @@ def _one_ratio(x: Value, axes: Sequence[Axis], policy: str) -> list[Axis]:
         rounded = [int(np.floor(np.float32(each.size) * scale + np.float32(0.5))) for each in axes]
         return [replace(each, scale=scale, new=new) for each, new in zip(axes, rounded, strict=True)]
     extreme = ops.Minimum if policy == "not_larger" else ops.Maximum
-    common = _as_float(x, axes[0].scale)
+    common = float_of(x.graph, axes[0].scale)
     for each in axes[1:]:
-        common = extreme(common, _as_float(x, each.scale))
+        common = extreme(common, float_of(x.graph, each.scale))
     return [replace(each, scale=common, new=_nearest(x, each.size, common)) for each in axes]
 
 
 def _nearest(x: Value, size, scale: Value) -> Value:
-    return ops.Convert(ops.Floor(_as_float(x, size) * scale + 0.5), destination_type=i64)
-
-
-def _as_float(x: Value, number) -> Value:
-    if not isinstance(number, Value):
-        return ops.Constant(np.float32(number), graph=x.graph)
-    return number if number.dtype is f32 else ops.Convert(number, destination_type=f32)
+    return ops.Convert(ops.Floor(float_of(x.graph, size) * scale + 0.5), destination_type=i64)
 
 
 def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
@@ -185,12 +177,8 @@ def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
         raise ModelError(f"the region of {count} axes is {roi.type}", code="ML235")
     if constant is not None:
         return replace(axis, start=float(constant[i]), end=float(constant[count + i]))
-    if roi.dtype is not f32:
-        roi = ops.Convert(roi, destination_type=f32)
+    roi = as_type(roi, f32)
     return replace(axis, start=ops.Gather(roi, i, 0), end=ops.Gather(roi, count + i, 0))
-
-
-# -- Interpolate
 
 
 def _is_native(x: Value, axes: Sequence[Axis], how: Sampling, *, by_sizes: bool) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.shared import MOST_COUNTED, counted
+from mo_loop.frontend.ops.shared import MOST_COUNTED, as_type, constant_like, counted
 from mo_loop.frontend.vocabulary import Graph, ModelError, UnsupportedError, Value, ops
 from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import f32, i32, i64
@@ -61,7 +61,7 @@ def sampled(x: Value, axes: Sequence[Axis], how: Sampling) -> Value:
         at = _coordinates(x.graph, axis, how)
         y = _along(y, axis, at, how)
         if how.coordinates == "tf_crop_and_resize":
-            last = _float(x.graph, axis.size - 1)
+            last = float_of(x.graph, axis.size - 1)
             beyond = (at < 0.0) | (at > last)
             beyond = _placed(beyond, axis.number, x.rank)
             outside = beyond if outside is None else outside | beyond
@@ -71,11 +71,11 @@ def sampled(x: Value, axes: Sequence[Axis], how: Sampling) -> Value:
     return ops.Select(outside, filler, y)
 
 
-def _float(graph: Graph, number) -> Value:
+def float_of(graph: Graph, number) -> Value:
     """A number or scalar tensor as a scalar of f32."""
     if not isinstance(number, Value):
         return ops.Constant(np.array(number, np.float32), graph=graph)
-    return number if number.dtype is f32 else ops.Convert(number, destination_type=f32)
+    return as_type(number, f32)
 
 
 def _numbers(graph: Graph, count) -> Value:
@@ -93,7 +93,7 @@ def _placed(vector: Value, axis: int, rank: int) -> Value:
 
 def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:
     """[new]: the coordinate in the input of each element of the output."""
-    size, new, scale = (_float(graph, each) for each in (axis.size, axis.new, axis.scale))
+    size, new, scale = (float_of(graph, each) for each in (axis.size, axis.new, axis.scale))
     zero = ops.Constant(np.float32(0), graph=graph)
     x = _numbers(graph, axis.new)
     mode = how.coordinates
@@ -104,7 +104,7 @@ def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:
     if mode == "tf_half_pixel_for_nn":
         return ops.Select(ops.Equal(scale, 1.0), x, quotient(x + 0.5, scale))
     if mode == "tf_crop_and_resize":
-        start, end, last = _float(graph, axis.start), _float(graph, axis.end), size - 1.0
+        start, end, last = float_of(graph, axis.start), float_of(graph, axis.end), size - 1.0
         step = x * (end - start) * last
         many = start * last + quotient(step, ops.Maximum(new - 1.0, 1.0))
         single = (start + end) * 0.5 * last
@@ -127,25 +127,21 @@ def _along(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     total: Any = None
     for position, weight in _taps(at, axis, how):
         piece = ops.Gather(y, _index(position, axis), axis.number)
-        piece = piece * _cast(_placed(weight, axis.number, y.rank), y)
+        piece = piece * as_type(_placed(weight, axis.number, y.rank), y.dtype)
         total = piece if total is None else total + piece
     result: Value = total
     return result
 
 
-def _cast(weight: Value, like: Value) -> Value:
-    return weight if like.dtype is f32 else ops.Convert(weight, destination_type=like.dtype)
-
-
 def _index(position, axis: Axis) -> Value:
     """Integer coordinates as indices, clamped to the border."""
-    last = _float(position.graph, axis.size - 1)
+    last = float_of(position.graph, axis.size - 1)
     return ops.Convert(ops.Minimum(ops.Maximum(position, 0.0), last), destination_type=i32)
 
 
 def _rounded(at: Value, axis: Axis, how: Sampling):
     if how.nearest == "simple":
-        down = _float(at.graph, axis.scale) < 1.0
+        down = float_of(at.graph, axis.scale) < 1.0
         return ops.Select(down, ops.Ceiling(at), ops.Floor(at))
     if how.nearest == "round_prefer_floor":
         return ops.Ceiling(at - 0.5)
@@ -161,7 +157,7 @@ def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
     positions = [base + float(offset) for offset in offsets]
     weights = [_filter(magnitude(each - at), how) for each in positions]
     if how.mode == "cubic" and how.exclude_outside:
-        last = _float(at.graph, axis.size - 1)
+        last = float_of(at.graph, axis.size - 1)
         weights = [weight * _inside(each, last) for each, weight in zip(positions, weights, strict=True)]
         total: Any = weights[0]
         for each in weights[1:]:
@@ -177,7 +173,7 @@ def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     """
     graph, rank = y.graph, y.rank
     assert rank is not None
-    shrink = ops.Minimum(_float(graph, axis.scale), 1.0)
+    shrink = ops.Minimum(float_of(graph, axis.scale), 1.0)
     elements: Any = _numbers(graph, axis.size)
     if not how.exclude_outside:
         radius = ops.Constant(np.float32(1 if how.mode == "linear" else 2), graph=graph)
@@ -187,7 +183,7 @@ def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
         y = ops.Gather(y, _index(elements, axis), axis.number)
     distances = magnitude(elements - ops.Unsqueeze(at, [1]))
     weights = _filter(distances * shrink, how)
-    weights = _cast(weights / ops.ReduceSum(weights, [1], keep_dims=True), y)
+    weights = as_type(weights / ops.ReduceSum(weights, [1], keep_dims=True), y.dtype)
     if axis.number == rank - 1:
         return ops.MatMul(y, weights, transpose_b=True)
     order = list(range(rank))
@@ -228,8 +224,7 @@ def sampled_at(x: Value, grid: Value, align_corners: bool, nearest: bool, paddin
     flat = ops.Reshape(x, ops.Concat(ops.Slice(shape, [0], [2], [1], [0]), _ints(x, [-1]), axis=0))
     places = ops.Reshape(grid, [0, -1, count], special_zero=True)
     columns = [ops.Gather(places, count - 1 - i, 2) for i in range(count)]  # [N, P] each
-    if grid.dtype is not f32:
-        columns = [ops.Convert(each, destination_type=f32) for each in columns]
+    columns = [as_type(each, f32) for each in columns]
     whole = [ops.Convert(size, destination_type=f32) for size in sizes]
     at = [_pixel(g, size, align_corners, padding_mode) for g, size in zip(columns, whole, strict=True)]
     y = _nearest(flat, at, sizes, whole) if nearest else _linear(flat, at, sizes, whole)
@@ -274,9 +269,7 @@ def _linear(flat: Value, at: list[Value], sizes: list[Value], whole: list[Value]
             share = part if side else ops.Subtract(1.0, part, graph=flat.graph)
             weight = share if weight is None else weight * share
         positions = [floor + float(side) for floor, side in zip(floors, corner, strict=True)]
-        weight = ops.Unsqueeze(weight, [1])
-        if flat.dtype is not f32:
-            weight = ops.Convert(weight, destination_type=flat.dtype)
+        weight = as_type(ops.Unsqueeze(weight, [1]), flat.dtype)
         piece = _picked(flat, positions, sizes, whole) * weight
         total = piece if total is None else total + piece
     result: Value = total
@@ -296,8 +289,7 @@ def _picked(flat: Value, positions: list[Value], sizes: list[Value], whole: list
             index = number
         else:
             index = index * ops.Convert(size, destination_type=i32) + number
-    values = ops.Gather(flat, index, 2, batch_dims=1)
-    zero = ops.Constant(np.zeros((), flat.dtype.numpy), graph=flat.graph, dtype=flat.dtype)
+    values, zero = ops.Gather(flat, index, 2, batch_dims=1), constant_like(flat, 0)
     return ops.Select(ops.Unsqueeze(inside, [1]), values, zero)
 
 
@@ -320,9 +312,7 @@ def affine(theta: Value, size: Value, align_corners: bool) -> Value:
     one = ops.Constant(np.float32(1), graph=theta.graph)
     columns = [*reversed(columns), ops.Broadcast(one, ops.Concat(shape, _ints(theta, [1]), axis=0))]
     points = ops.Reshape(ops.Concat(*columns, axis=-1), [1, -1, count + 1])
-    if theta.dtype is not f32:
-        points = ops.Convert(points, destination_type=theta.dtype)
-    moved = ops.MatMul(points, theta, transpose_b=True)  # [N, places, count]
+    moved = ops.MatMul(as_type(points, theta.dtype), theta, transpose_b=True)  # [N, places, count]
     new = ops.Concat(ops.Slice(size, [0], [1], [1], [0]), shape, _ints(theta, [count]), axis=0)
     return ops.Reshape(moved, new)
 

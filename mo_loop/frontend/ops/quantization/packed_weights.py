@@ -11,7 +11,7 @@ import numpy as np
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.arrays import counted_up, first_numbers, zeros
 from mo_loop.frontend.ops.linear import array_of, reshaped
-from mo_loop.frontend.ops.shared import number
+from mo_loop.frontend.ops.shared import constant_like, number
 from mo_loop.frontend.vocabulary import MICROSOFT, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import viewed
@@ -78,8 +78,7 @@ def _cut(x: Value, length: int) -> Value:
 
 def middle(like: Value, bits: int) -> Value:
     """2 ^ (bits - 1), the zero point of symmetric weights, of the type of `like`."""
-    number = np.array(1 << (bits - 1)).astype(like.dtype.numpy)
-    return ops.Constant(number, graph=like.graph, dtype=like.dtype)
+    return constant_like(like, 1 << (bits - 1))
 
 
 def is_empty(value: Value) -> bool:
@@ -108,7 +107,7 @@ def mat_mul_n_bits(
 
 def _nothing(a: Value, columns: int) -> Value:
     """Zeros: the weights of the product are absent."""
-    zero = ops.Constant(np.zeros((), a.dtype.numpy), graph=a.graph, dtype=a.dtype)
+    zero = constant_like(a, 0)
     shape = joined([*(dimension(a, axis) for axis in range(a.type.known_rank - 1)), columns], a)
     return ops.Broadcast(zero, shape)
 

@@ -59,9 +59,6 @@ AVOIDS = (
 """The errors of the runtime that these translators avoid."""
 
 
-# -- QuantizeLinear
-
-
 @translates("QuantizeLinear", since=10, without="axis block_size output_dtype saturate")
 @translates("QuantizeLinear", since=13, without="block_size output_dtype saturate")
 @translates("QuantizeLinear", since=19, without="block_size output_dtype")
@@ -124,9 +121,6 @@ def dynamic_quantize(x):
     return ops.DynamicQuantize(x)
 
 
-# -- DequantizeLinear
-
-
 @translates("DequantizeLinear", since=10, without="axis block_size output_dtype")
 @translates("DequantizeLinear", since=13, without="block_size output_dtype")
 @translates("DequantizeLinear", since=21, without="output_dtype")
@@ -170,9 +164,6 @@ def _require_integers_of_quark(value: Value | None, *bits: int) -> None:
             f"quantisation to {kind}: f32, in which the runtime computes, has not all of these integers", code="ML317",
             hint="quantise the model to integers of 8 or 16 bits",
         )  # fmt: skip
-
-
-# -- products of integers
 
 
 @translates("ConvInteger", since=10)

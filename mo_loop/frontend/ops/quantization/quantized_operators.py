@@ -29,6 +29,7 @@ from mo_loop.frontend.ops.quantization.quantization import (
     unless_zero,
 )
 from mo_loop.frontend.ops.recurrent import RecurrentAttributes, recurrent_outputs
+from mo_loop.frontend.ops.shared import as_type
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed, element_count
@@ -79,9 +80,6 @@ def _quantized(
     """`exact` is x / scale as the kernel computes it, where that differs from the quotient."""
     parameter: Any = one(scale)
     return ops.Quantize(x, parameter, unless_zero(one(zero_point)), exact, to=to, axis=0, rounds_sum=rounds_sum)
-
-
-# -- element by element
 
 
 @translates("QLinearAdd", since=1, domain=MICROSOFT)
@@ -150,9 +148,6 @@ def qlinear_concat(y_scale: One, y_zero_point: One, *inputs, axis: int):
     return _quantized(ops.Concat(*parts, axis=axis), y_scale, y_zero_point, y_zero_point.dtype)
 
 
-# -- along axes
-
-
 @translates("QLinearSoftmax", since=1, domain=MICROSOFT)
 def qlinear_softmax(
     x, x_scale: One, x_zero_point: One = None, y_scale: Needed | One = None, y_zero_point: One = None, *,
@@ -218,9 +213,6 @@ def qlinear_global_average_pool(
     return to_channels_last(y) if channels_last else y
 
 
-# -- matrix products
-
-
 @translates("MatMulIntegerToFloat", since=1, domain=MICROSOFT)
 def mat_mul_integer_to_float(
     a: AtLeast1, b: AtLeast1, a_scale, b_scale, a_zero_point=None, b_zero_point=None, bias=None,
@@ -230,7 +222,7 @@ def mat_mul_integer_to_float(
         y = ops.MatMul(real(a, a_scale, a_zero_point, -1), real(b, b_scale, b_zero_point, -1))
     else:
         y = _scaled(a, b, a_scale, b_scale, a_zero_point, b_zero_point)
-    y = y if y.dtype is a_scale.dtype else ops.Convert(y, destination_type=a_scale.dtype)
+    y = as_type(y, a_scale.dtype)
     return y if bias is None else y + bias
 
 
@@ -301,9 +293,6 @@ def _products(a: Value, parts: tuple[Value, Value]) -> Value:
     return high * 256 + low
 
 
-# -- elements and sums
-
-
 @translates("MulInteger", since=1, domain=MICROSOFT)
 def mul_integer(a, a_zero_point: One = None, b: Needed = None, b_zero_point: One = None):
     """Products of single integers, in i32."""
@@ -316,9 +305,6 @@ def reduce_sum_integer(data, *, axes: Ints, keepdims: int):
     """Sums of integers of 8 bits, in 32 bits of the same kind."""
     total = ops.ReduceSum(ops.Convert(data, destination_type=i32), list(axes), keep_dims=bool(keepdims))
     return total if data.dtype.kind == "int" else ops.Convert(total, destination_type=u32)
-
-
-# -- convolutions and recurrent layers
 
 
 @translates("QLinearConv", since=1, domain=MICROSOFT)
