@@ -186,14 +186,8 @@ def kind_of(attribute: Any) -> int:
     import onnx
 
     kinds = {
-        "f": "FLOAT",
-        "i": "INT",
-        "s": "STRING",
-        "t": "TENSOR",
-        "floats": "FLOATS",
-        "ints": "INTS",
-        "strings": "STRINGS",
-    }
+        "f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "floats": "FLOATS", "ints": "INTS", "strings": "STRINGS",
+    }  # fmt: skip
     given = [descriptor.name for descriptor, _ in attribute.ListFields()]
     return next((onnx.AttributeProto.AttributeType.Value(kinds[name]) for name in given if name in kinds), 0)
 
