@@ -177,16 +177,13 @@ def _has_default(proto: Any, name: str, versions: Sequence[Translator]) -> bool:
     return any(each.attributes.get(name, REQUIRED) == plain for each in versions)
 
 
-_LISTS = ("floats", "ints", "strings")
-"""Fields of AttributeProto that hold several values."""
-
-
 def kind_of(attribute: Any) -> int:
     """The AttributeType of an attribute that does not state it, as in files of IR version 1."""
     import onnx
 
     kinds = {
-        "f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "floats": "FLOATS", "ints": "INTS", "strings": "STRINGS",
+        "f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "floats": "FLOATS", "ints": "INTS",
+        "strings": "STRINGS",
     }  # fmt: skip
     given = [descriptor.name for descriptor, _ in attribute.ListFields()]
     return next((onnx.AttributeProto.AttributeType.Value(kinds[name]) for name in given if name in kinds), 0)
