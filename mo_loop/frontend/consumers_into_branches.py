@@ -179,7 +179,7 @@ class _Sinking:
 
     def _closed(self, moved: set[int]) -> frozenset[int]:
         """`moved` and every node on a path from the If to one of them."""
-        between = self.waiting.behind(self.own, max(moved, default=-1))
+        between = self.waiting.after(self.own, max(moved, default=-1))
         return frozenset(self.waiting.before(moved, between))
 
     def _differing(self, split: set[str], near: frozenset[int], differing: set[str]) -> frozenset[int] | None:

@@ -79,7 +79,7 @@ class Context:
 
     def located(self, error: MoLoopError) -> MoLoopError:
         """The error at this node, with its operator and opset. An error that a node in a body raised stays as it is."""
-        if self.is_above(error):
+        if self.contains(error):
             return error
         # A fault of a file is not one of the operator: the nodes that read the file are one error.
         if isinstance(error, FileError) or (self.op_type in error.message and "opset" in error.message):
@@ -87,7 +87,7 @@ class Context:
         operator = f"{self.proto.domain}::{self.op_type}" if self.proto.domain else self.op_type
         return error.at(self.origin, message=f"{operator} (opset {self.opset}): {error.message}")
 
-    def is_above(self, error: BaseException) -> bool:
+    def contains(self, error: BaseException) -> bool:
         """Whether the error belongs to a node in a body of this node, or in a function that it calls."""
         return isinstance(error, MoLoopError) and error.origin is not None and error.origin.is_below(self.origin)
 
@@ -104,7 +104,7 @@ class Context:
         """Whether the node's first output is an output of the model."""
         return self.scope is self.translation.top and self.outputs[0] in self.translation.output_names
 
-    def only_leaves_the_model(self) -> bool:
+    def is_unread_model_output(self) -> bool:
         """Whether the node's first output is an output of the model, and no node reads it."""
         return self.makes_model_output() and not self.translation.is_read(self.outputs[0])
 

@@ -8,7 +8,7 @@ translated, and those that wait.
     waiting = WaitingNodes(nodes, NamesRead())
     waiting.done(3)                          # it is translated
     waiting.readers({"y"})                   # the places of the nodes that read y, in order
-    waiting.behind({"y"}, last=9)            # those that depend on y, up to the place 9
+    waiting.after({"y"}, last=9)             # those that depend on y, up to the place 9
 
 Of two nodes that make the same name, one is left out if nothing can show which is meant:
 
@@ -144,7 +144,7 @@ class WaitingNodes:
         found = {self._makers.get(name, -1) for name in self.reads[place]}
         return {each for each in found if each in self.nodes}
 
-    def behind(self, names: Iterable[str], last: int) -> set[int]:
+    def after(self, names: Iterable[str], last: int) -> set[int]:
         """The places of the nodes that depend on one of the names, up to the place `last`."""
 
         def readers(names: Iterable[str]) -> list[int]:

@@ -29,16 +29,17 @@ from mo_loop.graph.types import TensorType
 MOST = 4
 """The most axes that a state gets: a body that adds one in every iteration is refused."""
 
-WHOLE = frozenset(name for name in FAMILIES["reduction"].split() if name.startswith("Reduce"))
+REDUCTIONS = frozenset(name for name in FAMILIES["reduction"].split() if name.startswith("Reduce"))
 """Reductions, of all axes unless they are given."""
 
-ONE_NUMBER = {"SequenceAt": (1,), "SequenceInsert": (2,), "SequenceErase": (1,), "Range": (0, 1, 2)}
+ONE_ELEMENT = {"SequenceAt": (1,), "SequenceInsert": (2,), "SequenceErase": (1,), "Range": (0, 1, 2)}
 """Inputs of one element, which may have any rank."""
 
 VECTORS = {
     "ConstantOfShape": (0,), "Expand": (1,), "Gather": (0,), "Hardmax": (0,), "LogSoftmax": (0,),
     "LpNormalization": (0,), "MatMul": (0, 1), "Reshape": (1,), "Slice": (0, 1, 2, 3, 4), "Softmax": (0,),
-    "Split": (0, 1), "Squeeze": (0, 1), "Tile": (1,), "TopK": (0, 1), "Unsqueeze": (1,), **dict.fromkeys(WHOLE, (1,)),
+    "Split": (0, 1), "Squeeze": (0, 1), "Tile": (1,), "TopK": (0, 1), "Unsqueeze": (1,),
+    **dict.fromkeys(REDUCTIONS, (1,)),
 }  # fmt: skip
 """Inputs that cannot be scalars: one of rank 1 has this rank in every run that succeeds."""
 
@@ -54,7 +55,7 @@ ALONG_AN_AXIS = {
 SQUEEZED = -1
 """In place of a least rank: ONNX has all sizes of the value but those of 1, which may be anywhere."""
 
-EXACT = -2
+FIXED_RANK = -2
 
 
 def with_equal_ranks(a: Any, b: Any, *, by_ones: bool = False) -> tuple[Any, Any]:
@@ -125,7 +126,7 @@ def least_after(
     inputs = inputs[:1] if op == "CastLike" else inputs  # the second input gives the type alone
     read = {port: value for port, value in enumerate(inputs) if value is not None and value in least}
     given = [value for value in inputs if value is not None]
-    if all(port in ONE_NUMBER.get(op, ()) for port in read):
+    if all(port in ONE_ELEMENT.get(op, ()) for port in read):
         return None
     if _needs_widest(op, read, given, attributes, least):
         return None
@@ -138,7 +139,7 @@ def least_after(
     if list(read) == [0]:
         found = _after_data(op, given, attributes, least[given[0]], opset)
         if found is not None:
-            return None if found == EXACT else found
+            return None if found == FIXED_RANK else found
     if op == "Gather" and list(read) == [1] and attributes.get("axis", 0) == 0 and given[0].rank is not None:
         return given[0].rank - 1 + least[given[1]]
     port, value = next(iter(read.items()))
@@ -160,26 +161,26 @@ def _needs_widest(
 
 
 def _after_data(op: str, given: Sequence[Value], attributes: Mapping[str, Any], lowest: int, opset: int) -> int | None:
-    """The least rank of the result if the first input has this one, EXACT if its rank is always the same; None if the
-    result depends on the rank."""
+    """The least rank of the result if the first input has this one, FIXED_RANK if its rank is always the same; None if
+    the result depends on the rank."""
     data, *rest = given
     is_one = all(dim == 1 for dim in data.type.dims)
     has_axes = bool(rest) or "axes" in attributes
     if op == "Size" or (op == "Flatten" and is_one) or (op == "Squeeze" and not has_axes):
-        return EXACT  # the translator of Squeeze finds the rank
+        return FIXED_RANK  # the translator of Squeeze finds the rank
     if op in ("Compress", "Unique") and attributes.get("axis") is None:
-        return EXACT
+        return FIXED_RANK
     if op == "Clip":
         return lowest
     if op == "Reshape":
         pattern = attributes["shape"] if "shape" in attributes else rest[0].constant
-        return EXACT if pattern is not None and 0 not in list(pattern) else None
+        return FIXED_RANK if pattern is not None and 0 not in list(pattern) else None
     keeps = attributes.get("keepdims", 1)
-    if lowest == SQUEEZED and (op not in WHOLE or has_axes or keeps):
+    if lowest == SQUEEZED and (op not in REDUCTIONS or has_axes or keeps):
         return None
-    if op in WHOLE and not has_axes:
-        return lowest if keeps or attributes.get("noop_with_empty_axes", 0) else EXACT
-    if op in WHOLE or op == "Unsqueeze":
+    if op in REDUCTIONS and not has_axes:
+        return lowest if keeps or attributes.get("noop_with_empty_axes", 0) else FIXED_RANK
+    if op in REDUCTIONS or op == "Unsqueeze":
         axes = attributes["axes"] if "axes" in attributes else rest[0].constant
         return None if axes is None else _after_axes(op, [int(each) for each in axes], lowest, is_one, keeps)
     if op in ALONG_AN_AXIS:

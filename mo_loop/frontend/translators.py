@@ -299,7 +299,7 @@ def called(
     try:
         values = as_values(translator(*given, **keywords))
     except Exception as error:
-        if context.is_above(error) or (isinstance(error, MoLoopError) and not isinstance(error, InternalError)):
+        if context.contains(error) or (isinstance(error, MoLoopError) and not isinstance(error, InternalError)):
             raise
         raise extension_failed(what, translator.origin, error, "ML266") from error
     problem = _wrong(values, context)

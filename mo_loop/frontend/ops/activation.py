@@ -239,23 +239,7 @@ class Activation:
             raise ModelError(f"the activation {self.name!r} is not one of {known}", code="ML227")
         make, defaults = _WITH[self.name]
         given = {name: getattr(self, name) for name in defaults}
-        return make(x, *(defaults[name] if value is None else value for name, value in given.items()))
-
-
-def _scaled_tanh(x: Value, alpha: float, beta: float) -> Any:
-    return ops.Tanh(x * number(x, beta)) * number(x, alpha)
-
-
-def _parametric_softplus(x: Value, alpha: float, beta: float) -> Any:
-    return ops.SoftPlus(x * number(x, beta)) * number(x, alpha)
-
-
-def _affine(x: Value, alpha: float, beta: float) -> Any:
-    return x * number(x, alpha) + number(x, beta)
-
-
-def _selu(x: Value, alpha: float, gamma: float) -> Any:
-    return selu(x, alpha=alpha, gamma=gamma)
+        return make(x, **{name: defaults[name] if value is None else value for name, value in given.items()})
 
 
 _PLAIN: Mapping[str, Callable[[Value], Any]] = {
@@ -263,20 +247,18 @@ _PLAIN: Mapping[str, Callable[[Value], Any]] = {
     "Softsign": ops.SoftSign, "Gelu": lambda x: gelu(x), "Mish": ops.Mish,
 }  # fmt: skip
 _WITH: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
-    "LeakyRelu": (lambda x, alpha: leaky_relu(x, alpha=alpha), {"alpha": 0.01}),
-    "Elu": (lambda x, alpha: elu(x, alpha=alpha), {"alpha": 1.0}),
-    "Celu": (lambda x, alpha: celu(x, alpha=alpha), {"alpha": 1.0}),
-    "ThresholdedRelu": (lambda x, alpha: thresholded_relu(x, alpha=alpha), {"alpha": 1.0}),
-    "HardSigmoid": (
-        lambda x, alpha, beta: hard_sigmoid(x, alpha=alpha, beta=beta), {"alpha": 0.2, "beta": 0.5}
+    "LeakyRelu": (leaky_relu, {"alpha": 0.01}), "Elu": (elu, {"alpha": 1.0}), "Celu": (celu, {"alpha": 1.0}),
+    "ThresholdedRelu": (thresholded_relu, {"alpha": 1.0}), "HardSigmoid": (hard_sigmoid, {"alpha": 0.2, "beta": 0.5}),
+    "Selu": (selu, {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}),
+    "Clip": (lambda x, alpha, beta: clipped(x, alpha, beta), {"alpha": None, "beta": None}),
+    "ScaledTanh": (
+        lambda x, alpha, beta: ops.Tanh(x * number(x, beta)) * number(x, alpha), {"alpha": 1.0, "beta": 1.0}
     ),
-    "Selu": (_selu, {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}),
-    "Clip": (clipped, {"alpha": None, "beta": None}),
-    "ScaledTanh": (_scaled_tanh, {"alpha": 1.0, "beta": 1.0}),
-    "ParametricSoftplus": (_parametric_softplus, {"alpha": 1.0, "beta": 1.0}),
-    "Affine": (_affine, {"alpha": 1.0, "beta": 0.0}),
-    "Softmax": (softmax, {"axis": -1}),
-    "LogSoftmax": (log_softmax, {"axis": -1}),
+    "ParametricSoftplus": (
+        lambda x, alpha, beta: ops.SoftPlus(x * number(x, beta)) * number(x, alpha), {"alpha": 1.0, "beta": 1.0}
+    ),
+    "Affine": (lambda x, alpha, beta: x * number(x, alpha) + number(x, beta), {"alpha": 1.0, "beta": 0.0}),
+    "Softmax": (softmax, {"axis": -1}), "LogSoftmax": (log_softmax, {"axis": -1}),
 }  # fmt: skip
 """Name -> the function, and the defaults of its parameters in their order. Clip has the bounds as alpha and beta."""
 

@@ -15,7 +15,7 @@ from mo_loop.frontend.ops.shared import FAR, as_type, number, one_integer
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, one_to_one, ops, translates
 from mo_loop.graph import Graph
 from mo_loop.graph.shape import element_count, normalise_axis
-from mo_loop.graph.types import ElementType, TensorType, boolean, f32, from_onnx, i32, i64, u16
+from mo_loop.graph.types import TensorType, boolean, f32, from_onnx, i32, i64, u16
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.lengths import Length, dimension, joined
@@ -344,9 +344,9 @@ def bit_cast(input, *, to: int):
         return input
     if target.bits != input.dtype.bits or not target.bits:
         raise ModelError(f"a BitCast from {input.dtype} to {target}, which has another width", code="ML227")
-    constant = _of_constant(input, target)
-    if constant is not None:
-        return constant
+    array = input.constant if target.bits >= 8 and boolean not in (input.dtype, target) else None
+    if array is not None:
+        return ops.Constant(np.ascontiguousarray(array).view(target.numpy), graph=input.graph, dtype=target)
     if input.dtype is boolean and target.is_integer:
         return ops.Convert(input, destination_type=target)
     if target is boolean and input.dtype.is_integer:
@@ -356,25 +356,11 @@ def bit_cast(input, *, to: int):
             f"a BitCast from {input.dtype} to {target}: no operation of the IR reads the bits of one as the other, and "
             "arithmetic loses those of NaN", code="ML316",
         )  # fmt: skip
-    return _wrapped(input, target)
-
-
-def _of_constant(x: Value, target: ElementType) -> Value | None:
-    if target.bits < 8 or x.dtype is boolean or target is boolean:
-        return None
-    array = x.constant
-    if array is None:
-        return None
-    return ops.Constant(np.ascontiguousarray(array).view(target.numpy), graph=x.graph, dtype=target)
-
-
-def _wrapped(x: Value, target: ElementType):
-    """Integers outside the range change by 2^bits. The runtime stores 32-bit and 64-bit integers in 32 bits, so those
-    do not change."""
+    # The runtime stores 32-bit and 64-bit integers in 32 bits, so those do not change.
     if target.bits > 16:
-        return ops.Convert(x, destination_type=target)
-    wide = ops.Convert(x, destination_type=i32)
-    span = 1 << target.bits
+        return ops.Convert(input, destination_type=target)
+    wide = ops.Convert(input, destination_type=i32)
+    span = 1 << target.bits  # integers outside the range change by this number
     if target.kind == "uint":
         moved = ops.Select(wide < 0, wide + span, wide)
     else:

@@ -33,14 +33,8 @@ def reshape_1(data, *, shape: tuple[int, ...] = ()):
 @translates("Reshape", since=14)
 def reshape(data, shape, *, allowzero: int = 0):
     """With `allowzero` 0 is a dimension of no elements."""
-    return _reshape(data, shape, copies=not allowzero)
-
-
-def _reshape(data: Value, shape: Value, *, copies: bool):
     pattern = integers(shape)
-    if pattern is None:
-        return ops.Reshape(data, shape, special_zero=copies)
-    return ops.Reshape(data, list(pattern), special_zero=copies)
+    return ops.Reshape(data, shape if pattern is None else list(pattern), special_zero=not allowzero)
 
 
 @translates("Flatten", since=1)

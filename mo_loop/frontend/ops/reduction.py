@@ -142,14 +142,6 @@ def _mean(x: Value, axes: Sequence[int], keep: bool):
     return divided(_sum(x, axes, keep), count)
 
 
-def _sum_square(x: Value, axes: Sequence[int], keep: bool):
-    return _sum(x * x, axes, keep)
-
-
-def _l1(x: Value, axes: Sequence[int], keep: bool):
-    return ops.ReduceL1(x, axes, keep_dims=keep) if axes else ops.Abs(x)
-
-
 def _l2(x: Value, axes: Sequence[int], keep: bool):
     y = as_type(x, x.dtype if x.dtype.is_float else f32)
     return as_type(ops.ReduceL2(y, axes, keep_dims=keep) if axes else ops.Abs(y), x.dtype)
@@ -237,8 +229,10 @@ _both_forms("ReduceSum", _plain(ops.ReduceSum), axes_input_since=13)
 for _op, _rule in {
     "ReduceMax": _extreme(ops.ReduceMax, ops.ReduceLogicalOr, largest=True),
     "ReduceMin": _extreme(ops.ReduceMin, ops.ReduceLogicalAnd, largest=False),
-    "ReduceProd": _plain(ops.ReduceProd), "ReduceMean": _mean, "ReduceL1": _l1, "ReduceL2": _l2,
-    "ReduceSumSquare": _sum_square, "ReduceLogSum": _log_sum, "ReduceLogSumExp": _log_sum_exp,
+    "ReduceProd": _plain(ops.ReduceProd), "ReduceMean": _mean, "ReduceL2": _l2,
+    "ReduceL1": lambda x, axes, keep: ops.ReduceL1(x, axes, keep_dims=keep) if axes else ops.Abs(x),
+    "ReduceSumSquare": lambda x, axes, keep: _sum(x * x, axes, keep),
+    "ReduceLogSum": _log_sum, "ReduceLogSumExp": _log_sum_exp,
 }.items():  # fmt: skip
     _both_forms(_op, _rule)
 

@@ -57,12 +57,19 @@ def attention(
     softcap: float = 0.0, softmax_precision: int | None = None, node: Context,
 ):  # fmt: skip
     """Q, K and V are [batch, heads, S, size], or [batch, S, heads * size] with the numbers of heads as attributes."""
-    _require_one_cache(past_key, past_value, nonpad_kv_seqlen)
-    rank, precision = ranked(q, "Attention"), _precision(softmax_precision, q)
+    if (past_key is None) != (past_value is None):
+        raise ModelError("Attention has one of past_key and past_value, not both", code="ML227")
+    if past_key is not None and nonpad_kv_seqlen is not None:
+        raise ModelError("Attention has both a past and nonpad_kv_seqlen: a node may have one of them", code="ML227")
+    rank, precision = ranked(q, "Attention"), q.dtype if softmax_precision is None else from_onnx(softmax_precision)
+    if softmax_precision is not None and precision not in (f32, f16, f64, bf16):
+        raise TypeError_(f"the softmax_precision is {precision}, which is not a type of floats", code="ML236")
     if qk_matmul_output_mode not in range(4):
         raise TypeError_(f"qk_matmul_output_mode is {qk_matmul_output_mode}, and its range is 0 to 3", code="ML236")
     if rank == 3:
-        q, k, v = _split([q, k, v], q_num_heads, kv_num_heads)
+        if q_num_heads is None or kv_num_heads is None:
+            raise ModelError("Attention of 3 dimensions lacks q_num_heads or kv_num_heads", code="ML227")
+        q, k, v = separate(q, k, v, q_num_heads, kv_num_heads)
     is_square = q.type.dims[2] == k.type.dims[2]
     present_k, present_v = k, v = parts.appended(past_key, k), parts.appended(past_value, v)
     assume_equal(k.type.dims[2:3], v.type.dims[2:3])
@@ -77,31 +84,6 @@ def attention(
     y = _or_zero(parts.grouped_product(weights, as_type(v, q.dtype), heads, kv_heads), sees)
     shown = _or_zero(weights, sees) if qk_matmul_output_mode == 3 else (raw, capped, scores)[qk_matmul_output_mode]
     return [parts.merge_heads(y) if rank == 3 else y, present_k, present_v, shown]
-
-
-def _require_one_cache(past_key: Value | None, past_value: Value | None, ends: Value | None) -> None:
-    """A cache lies in both inputs of the past, or in K and V."""
-    if (past_key is None) != (past_value is None):
-        raise ModelError("Attention has one of past_key and past_value, not both", code="ML227")
-    if past_key is not None and ends is not None:
-        raise ModelError("Attention has both a past and nonpad_kv_seqlen: a node may have one of them", code="ML227")
-
-
-def _precision(number: int | None, q: Value) -> ElementType:
-    """The element type of the softmax."""
-    if number is None:
-        return q.dtype
-    kind = from_onnx(number)
-    if kind not in (f32, f16, f64, bf16):
-        raise TypeError_(f"the softmax_precision is {kind}, which is not a type of floats", code="ML236")
-    return kind
-
-
-def _split(tensors: list[Value], heads: int | None, kv_heads: int | None) -> list[Value]:
-    """[batch, S, heads * size] as [batch, heads, S, size]."""
-    if heads is None or kv_heads is None:
-        raise ModelError("Attention of 3 dimensions lacks q_num_heads or kv_num_heads", code="ML227")
-    return [parts.split_heads(x, count) for x, count in zip(tensors, (heads, kv_heads, kv_heads), strict=True)]
 
 
 def _counts(q: Value, k: Value) -> tuple[Any, Any]:

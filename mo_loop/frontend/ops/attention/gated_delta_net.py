@@ -48,7 +48,10 @@ def gated_delta_net(
     if decay is not None:
         decay = order.zeroed(_decay(order, decay, query, (gate_activation, a_log, dt_bias, gate_lower_bound)))
     if beta is not None:
-        beta = ops.Unsqueeze(order.apart(_rate(as_type(beta, f32), beta_activation)), [3])
+        if beta_activation not in ("none", "sigmoid"):
+            raise ModelError(f"GatedDeltaNet has the beta_activation {beta_activation!r}", code="ML227")
+        rate = as_type(beta, f32)
+        beta = ops.Unsqueeze(order.apart(rate if beta_activation == "none" else ops.Sigmoid(rate)), [3])
     states = _state(initial_state, order, q, v)
     y, last, added = recurrence(
         ops.Unsqueeze(shared(scaled(q, scale), heads), [3]), shared(k, heads), v, decay, beta, states
@@ -105,12 +108,6 @@ def _decay(order: "_Order", decay: Value, query: Value, gate: tuple[str, Value |
     if kind in ("softplus", "qwen"):
         return -rate * ops.SoftPlus(moved)
     return ops.Sigmoid(rate * moved) * bound
-
-
-def _rate(beta: Value, activation: str) -> Value:
-    if activation not in ("none", "sigmoid"):
-        raise ModelError(f"GatedDeltaNet has the beta_activation {activation!r}", code="ML227")
-    return beta if activation == "none" else ops.Sigmoid(beta)
 
 
 def _state(given: Value | None, order: "_Order", q: Value, v: Value) -> Value:

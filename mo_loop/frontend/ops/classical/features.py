@@ -261,7 +261,7 @@ def _require_narrow(keys) -> None:
 def zip_map(x, *, classlabels_int64s: Ints | None = None, classlabels_strings: Strings | None = None, node: Context):
     """A map from labels to probabilities for each row. At an output of the model it stays the tensor [N, labels]."""
     labels = classlabels_int64s or classlabels_strings or ()
-    if not node.only_leaves_the_model():
+    if not node.is_unread_model_output():
         raise UnsupportedError(
             "ZipMap whose maps are read in the model: the IR has only tensors, and no maps from keys to values",
             code="ML311", hint="cut the model at the input of ZipMap (--output), which has the same numbers",

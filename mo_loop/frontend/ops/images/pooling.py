@@ -48,11 +48,8 @@ def max_pool(
     node: Context,
 ):  # fmt: skip
     """From opset 8 on, the second output has the indices."""
-    at = _rounded(given.over(len(kernel_shape)), kernel_shape, ceil_mode)
-    return _max_pool(x, kernel_shape, at, storage_order, node)
-
-
-def _max_pool(x: Value, kernel: Ints, at: Window, storage_order: int, node: Context):
+    kernel = kernel_shape
+    at = _rounded(given.over(len(kernel)), kernel, ceil_mode)
     if not node.wants(1):
         return _largest(x, kernel, at), None
     at = _padded_by_number(x, kernel, at)
