@@ -32,15 +32,6 @@ import numpy as np
 from mo_loop.errors import ExtensionError, InternalError, MoLoopError, extension_failed
 from mo_loop.frontend import registry
 from mo_loop.frontend.context import Body, Context, as_values
-from mo_loop.frontend.registry import (
-    IGNORED_ATTRIBUTES,
-    REQUIRED,
-    Translator,
-    describe,
-    evaluated_parameters,
-    newest,
-    with_one,
-)
 from mo_loop.graph import Value
 from mo_loop.ops.ranges import kinds_of, text_of_kinds
 
@@ -91,16 +82,16 @@ def assumed_version(op: str, opset: int, domain: str, version: int) -> str:
 class Reading:
     """The reading of a node: its translator, its inputs, and the attributes to ignore."""
 
-    translator: Translator
+    translator: registry.Translator
     inputs: list[Value | None]
     ignored: Collection[str] = ()
     doubts: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, node: Context, translator: Translator, inputs: list[Value | None]) -> Reading:
+    def of(cls, node: Context, translator: registry.Translator, inputs: list[Value | None]) -> Reading:
         """The reading of a node that has not the form of `translator`, the one of its opset."""
         reading = cls(translator, inputs)
-        reading._adapt(node, set(attribute_names(node.proto)) - IGNORED_ATTRIBUTES)
+        reading._adapt(node, set(attribute_names(node.proto)) - registry.IGNORED_ATTRIBUTES)
         return reading
 
     def _adapt(self, node: Context, names: set[str]) -> None:
@@ -115,7 +106,7 @@ class Reading:
             shown = ", ".join(map(repr, extra[:SHOWN])) + more
             self.doubts.append(f"{node.op_type} of opset {node.opset} has no attribute {shown}: it is ignored")
 
-    def _choose(self, node: Context, versions: Sequence[Translator], known: Collection[str]) -> None:
+    def _choose(self, node: Context, versions: Sequence[registry.Translator], known: Collection[str]) -> None:
         """Take the nearest version whose inputs and attributes are those of the node."""
         if has_form(self.translator, self.inputs, known):
             return
@@ -146,7 +137,7 @@ def attribute_names(proto: Any) -> Sequence[str]:
     return [each.name for each in attributes] if attributes else ()
 
 
-def has_form(translator: Translator, inputs: Sequence[Value | None], names: Collection[str]) -> bool:
+def has_form(translator: registry.Translator, inputs: Sequence[Value | None], names: Collection[str]) -> bool:
     """Whether a version has these inputs and attributes."""
     count, required = len(inputs), translator.required
     while count and inputs[count - 1] is None:
@@ -156,15 +147,15 @@ def has_form(translator: Translator, inputs: Sequence[Value | None], names: Coll
     if count < required or None in inputs[:required]:
         return False
     known = translator.attributes
-    return all(name in known or name in IGNORED_ATTRIBUTES for name in names) if names else True
+    return all(name in known or name in registry.IGNORED_ATTRIBUTES for name in names) if names else True
 
 
-def _fits(translator: Translator, inputs: Sequence[Value | None], names: Collection[str]) -> bool:
+def _fits(translator: registry.Translator, inputs: Sequence[Value | None], names: Collection[str]) -> bool:
     """Whether a version has these inputs and attributes, and requires no other attributes."""
     return set(translator.needed) <= set(names) and has_form(translator, inputs, names)
 
 
-def _has_default(proto: Any, name: str, versions: Sequence[Translator]) -> bool:
+def _has_default(proto: Any, name: str, versions: Sequence[registry.Translator]) -> bool:
     """Whether the attribute has the default value of the versions that have it, so that it changes nothing."""
     import onnx
 
@@ -174,7 +165,7 @@ def _has_default(proto: Any, name: str, versions: Sequence[Translator]) -> bool:
     value = onnx.helper.get_attribute_value(attribute)
     plain = tuple(value) if isinstance(value, list) else value
     plain = plain.decode("utf-8", "replace") if isinstance(plain, bytes) else plain
-    return any(each.attributes.get(name, REQUIRED) == plain for each in versions)
+    return any(each.attributes.get(name, registry.REQUIRED) == plain for each in versions)
 
 
 def kind_of(attribute: Any) -> int:
@@ -214,12 +205,12 @@ class CustomTranslators:
     """The custom translators of one conversion. They precede functions of the model and the table of registry.py."""
 
     def __init__(self) -> None:
-        self._of: dict[tuple[str, str], list[Translator]] = {}
+        self._of: dict[tuple[str, str], list[registry.Translator]] = {}
 
-    def add(self, domain: str, translator: Translator) -> None:
+    def add(self, domain: str, translator: registry.Translator) -> None:
         """Add a translator; it replaces one of the same operator and version."""
         key = ("" if domain == "ai.onnx" else domain, translator.op)
-        self._of[key] = with_one(self._of.get(key, ()), translator)
+        self._of[key] = registry.with_one(self._of.get(key, ()), translator)
 
     def update(self, other: CustomTranslators) -> None:
         """Add all translators of `other`."""
@@ -227,9 +218,9 @@ class CustomTranslators:
             for each in listed:
                 self.add(domain, each)
 
-    def find(self, domain: str, op: str, opset: int) -> Translator | None:
+    def find(self, domain: str, op: str, opset: int) -> registry.Translator | None:
         """The newest translator whose version is at most `opset`, or None."""
-        return newest(self._of.get((domain, op), ()), opset)
+        return registry.newest(self._of.get((domain, op), ()), opset)
 
     def oldest(self, domain: str, op: str) -> int | None:
         """The first version with a translator; None if there is none."""
@@ -248,18 +239,18 @@ def require_operator(op: Any, domain: Any, since: Any) -> None:
         raise ExtensionError(f"the translator of {op} has since={since!r}, which is not a version", code="ML263")
 
 
-def described(op: str, since: int, function: Callable[..., Any], origin: str) -> Translator:
+def described(op: str, since: int, function: Callable[..., Any], origin: str) -> registry.Translator:
     """A Translator from the signature of an extension's function. ExtensionError if the signature is not valid."""
     if not callable(function):
         raise ExtensionError(f"the translator of {op} is {function!r}, not a function", code="ML263")
-    for parameter in evaluated_parameters(function):
+    for parameter in registry.evaluated_parameters(function):
         problem = _problem(parameter)
         if problem:
             raise ExtensionError(
                 f"the translator of {op}: {problem}", where=defined_at(function), code="ML263",
                 hint="positional parameters are inputs (None as default: optional), keyword-only ones are attributes",
             )  # fmt: skip
-    said = describe(op, since, function)
+    said = registry.describe(op, since, function)
     # Without an annotation, or with Any, an attribute may be of any kind.
     compared = {name: kinds if set(kinds) <= {*KINDS[:-1], NoneType} else () for name, kinds in said.kinds.items()}
     return replace(said, kinds=compared, origin=origin, takes_absent=bool(said.inputs))
@@ -288,7 +279,7 @@ def defined_at(function: Any) -> str:
 
 
 def called(
-    translator: Translator, given: Sequence[Value | None], keywords: Mapping[str, Any], context: Context
+    translator: registry.Translator, given: Sequence[Value | None], keywords: Mapping[str, Any], context: Context
 ) -> list[Value | None]:
     """Call the translator of an extension for a node and return one value for each named output.
 

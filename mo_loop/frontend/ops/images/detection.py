@@ -30,18 +30,7 @@ from mo_loop.graph.types import f32, i32
 from mo_loop.ops.exact import quotient
 from mo_loop.ops.infer import vector_length
 from mo_loop.ops.lengths import as_i64, scalar
-from mo_loop.ops.ranges import (
-    AtLeast3,
-    Integers,
-    Matrix,
-    NotNegative,
-    One,
-    Positive,
-    Positives,
-    Rank3,
-    Rank4,
-    Vector,
-)
+from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, One, Positive, Positives, Rank3, Rank4, Vector
 from mo_loop.target import CRASH, Gap
 
 

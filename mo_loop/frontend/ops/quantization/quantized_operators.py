@@ -37,18 +37,7 @@ from mo_loop.graph.types import ElementType, f32, i16, i32, u32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import aligned, as_float, centred, integer_product
 from mo_loop.ops.lengths import scalar
-from mo_loop.ops.ranges import (
-    AtLeast1,
-    AtLeast2,
-    AtLeast3,
-    Ints,
-    Matrix,
-    Needed,
-    One,
-    Positives,
-    Rank3,
-    Vector,
-)
+from mo_loop.ops.ranges import AtLeast1, AtLeast2, AtLeast3, Ints, Matrix, Needed, One, Positives, Rank3, Vector
 
 
 @translates("QuantizeLinear", since=1, domain=MICROSOFT)
