@@ -259,7 +259,8 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
     parameters = evaluated_parameters(function)
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "node"]
-    groups = {p.name: p.annotation for p in named if _is_group(p.annotation)}
+    groups = {p.name: p.annotation for p in named if isinstance(p.annotation, type)}
+    groups = {name: kind for name, kind in groups.items() if issubclass(kind, Attributes)}
     keywords = [each for p in named for each in (_members(p.annotation) if p.name in groups else [p])]
     ranges = {p.name: range_of(p.annotation) for p in keywords}
     forms = {p.name: form_of(p.annotation) for p in positional}
@@ -275,10 +276,6 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
         takes_absent=any(p.kind is p.VAR_POSITIONAL and NoneType in kinds_of(p.annotation) for p in parameters),
         groups=groups,
     )  # fmt: skip
-
-
-def _is_group(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, Attributes)
 
 
 def _members(group: type[Attributes]) -> list[inspect.Parameter]:

@@ -2,11 +2,10 @@
 and interpolation to another size.
 """
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from mo_loop.graph.dimension import Dimension, fresh, high
-from mo_loop.graph.shape import merge, merge_dim
+from mo_loop.graph.shape import is_static, merge, merge_dim
 from mo_loop.graph.types import ElementType, TensorType, f32, i64
 from mo_loop.ops.base import Op
 from mo_loop.ops.convolution import Windowed, places, span
@@ -138,13 +137,9 @@ class DeformableConvolution(
         places = self.windows(sizes, kernel, self.dilations)
         for each, parts in ((offsets, 2), (mask, 1)):
             if each is not None and each.shape is not None:
-                count = kernel[0] * kernel[1] * (parts * self.deformable_group) if _is_static(kernel) else fresh()
+                count = kernel[0] * kernel[1] * (parts * self.deformable_group) if is_static(kernel) else fresh()
                 merge((batch, count, *places), each.shape)
         return TensorType(x.dtype, (batch, outputs, *places))
-
-
-def _is_static(dims: Sequence[Dimension]) -> bool:
-    return all(isinstance(dim, int) for dim in dims)
 
 
 class Col2Im(

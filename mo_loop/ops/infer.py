@@ -112,7 +112,8 @@ def join_types(a, b):
         return b if a is UNKNOWN else a
     _require_alike(a, b)
     if isinstance(a, SequenceType):
-        return SequenceType(join_elements(a, b), _joined_length(a.length, b.length))
+        length = None if a.length is None or b.length is None else join(a.length, b.length)
+        return SequenceType(join_elements(a, b), length)
     if isinstance(a, OptionalType):
         return OptionalType(_joined_optional(a, b), a.present if a.present is b.present else None)
     return TensorType(a.dtype, join_shapes(a.shape, b.shape))
@@ -221,10 +222,6 @@ def _joined_optional(a: OptionalType, b: OptionalType):
     if a.present is False or b.present is False:
         return b.element if a.present is False else a.element
     return join_types(a.element, b.element)
-
-
-def _joined_length(a: Dimension | None, b: Dimension | None) -> Dimension | None:
-    return None if a is None or b is None else join(a, b)
 
 
 def _widened_element(old: SequenceType, new: SequenceType, outer: Collection[Symbol]) -> TensorType:

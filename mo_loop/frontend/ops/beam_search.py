@@ -317,16 +317,12 @@ def whisper_beam_search(
     )  # fmt: skip
     if not node.wants(4) or decoders.not_translated(results):
         return results
-    no_results = [None] * (4 - len(results))
-    return [*results, *no_results, _without_speech(begun[1], no_speech_token_id)]
-
-
-def _without_speech(logits: Value, token: int | None) -> Value:
-    """The probability of a token, [N]. ONNX Runtime's CPU kernel leaves it undefined."""
-    size = logits.type.dims[-1]
-    if token is None or not 0 <= token < size:
-        raise ModelError(f"no_speech_token_id is {token}, but the decoder has {size} logits", code="ML227")
-    return ops.Gather(ops.Softmax(logits, axis=1), np.int64(token), 1)
+    size = begun[1].type.dims[-1]
+    if no_speech_token_id is None or not 0 <= no_speech_token_id < size:
+        raise ModelError(f"no_speech_token_id is {no_speech_token_id}, but the decoder has {size} logits", code="ML227")
+    # ONNX Runtime's CPU kernel leaves it undefined.
+    without_speech = ops.Gather(ops.Softmax(begun[1], axis=1), np.int64(no_speech_token_id), 1)
+    return [*results, *[None] * (4 - len(results)), without_speech]
 
 
 def _processor(logits_processor: Value | None) -> int | None:

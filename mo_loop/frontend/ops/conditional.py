@@ -63,7 +63,8 @@ def settled(
         translated = body.translate([*first, *assumed, *last], lowest)
         # A node that reads an element fails while the sequence is empty: it may have elements in the next iteration.
         # So may a state have more rows, and a branch that needs them runs only then.
-        may_fit = translated.is_ill_typed_inside or any(_is_empty(type_) for type_ in assumed)
+        is_empty = any(isinstance(type_, SequenceType) and type_.is_empty for type_ in assumed)
+        may_fit = translated.is_ill_typed_inside or is_empty
         if translated.has_failed and not may_fit:
             return translated
         results = translated.results[skip : skip + len(assumed)]
@@ -172,10 +173,6 @@ def require_one_kind(a: Any, b: Any) -> None:
 def _are_alike(a: Any, b: Any) -> bool:
     """Whether one state can have both types."""
     return type(a) is type(b) and a.dtype is b.dtype
-
-
-def _is_empty(type_: Any) -> bool:
-    return isinstance(type_, SequenceType) and type_.is_empty
 
 
 Make = Callable[[Scope, Value, list[Value]], Sequence[Value]]

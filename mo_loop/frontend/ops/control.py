@@ -194,7 +194,9 @@ def _scan(
             raise UnsupportedError("Scan over a tensor of unknown rank", code="ML314")
         position = normalise_axis(axis, value.rank, "scan input axis")
         slices.append((position, value.type.dims[position]))
-    _check_lengths(slices)
+    static = {size for _, length in slices if (size := now(length)) is not None}
+    if len(static) > 1:
+        raise ModelError(f"the scan inputs have different lengths: {sorted(static)}", code="ML226")
     elements = [_element_type(v.type, axis) for v, (axis, _) in zip(values[count:], slices, strict=True)]
     carried = [value.type.without_known() for value in values[:count]]
     if len(body.outputs) < count:
@@ -207,7 +209,7 @@ def _scan(
     values = [*with_ranks_of(translated.parameters[:count], starts, results), *values[count:]]
     input_map: list[Any] = [Merged(p, r) for p, r in zip(translated.parameters[:count], results[:count], strict=True)]
     for parameter, (axis, _), backward in zip(translated.parameters[count:], slices, directions, strict=True):
-        input_map.append(_sliced(parameter, axis, bool(backward)))
+        input_map.append(Sliced(parameter, axis, -1, 0, -1) if backward else Sliced(parameter, axis))
     _add_captures(translated.captures, input_map, values)
     outputs = results[count:]
     out_axes = _per_input(output_axes, len(outputs), "scan_output_axes")
@@ -304,18 +306,8 @@ def _check_split(scanned: int, inputs: int) -> None:
         raise ModelError(f"num_scan_inputs is {scanned} with {inputs} inputs", code="ML226")
 
 
-def _check_lengths(slices: Sequence[tuple[int, Any]]) -> None:
-    static = {size for _, length in slices if (size := now(length)) is not None}
-    if len(static) > 1:
-        raise ModelError(f"the scan inputs have different lengths: {sorted(static)}", code="ML226")
-
-
 def _element_type(type_: TensorType, axis: int) -> TensorType:
     return TensorType(type_.dtype, (*type_.dims[:axis], *type_.dims[axis + 1 :]))
-
-
-def _sliced(parameter, axis: int, backward: bool) -> Sliced:
-    return Sliced(parameter, axis, -1, 0, -1) if backward else Sliced(parameter, axis)
 
 
 COPIES = 32

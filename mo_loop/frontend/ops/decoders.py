@@ -234,7 +234,9 @@ class EncoderDecoder:
 
     def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
         """The sequences [N, 1] to continue, the logits [N, V] of the first new token, and the states after it."""
-        mask = _left_padding(prompts, padding) if mask is None else mask
+        if mask is None:  # 1 from the first token on that is not padding, else 0
+            kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32)
+            mask = ops.Minimum(ops.CumSum(kept, 1), np.int32(1))
         begun = self.first_tokens(prompts)
         if self._makes_first_step():
             return self.first_step(scope, [prompts, mask, begun])
@@ -290,12 +292,6 @@ class EncoderDecoder:
         self._kept = len(values)
         for place, value in enumerate(values):
             self.given.add(f"encoded {place}", value if value.rank is None else repeated(value, self.beams))
-
-
-def _left_padding(prompts: Value, padding: int) -> Value:
-    """1 from the first token on that is not padding, else 0."""
-    kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32)
-    return ops.Minimum(ops.CumSum(kept, 1), np.int32(1))
 
 
 class Whisper(EncoderDecoder):

@@ -173,15 +173,11 @@ def det(x):
     if size == 0:
         made: Any = ops.Broadcast(number(wide, 1), ops.Slice(ops.ShapeOf(x), [0], [-2], [1], [0]))
     elif size == 2:
-        (a, b), (c, d) = ([_element(wide, i, k) for k in range(2)] for i in range(2))
+        (a, b), (c, d) = ([ops.Gather(ops.Gather(wide, i, -2), k, -1) for k in range(2)] for i in range(2))
         made = a * d - b * c
     else:
         made = _eliminated(wide)
     return made if wide is x else ops.Convert(made, destination_type=x.dtype)
-
-
-def _element(x: Value, row: int, column: int):
-    return ops.Gather(ops.Gather(x, row, -2), column, -1)
 
 
 def _eliminated(x: Value) -> Value:

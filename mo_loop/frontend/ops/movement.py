@@ -57,15 +57,11 @@ def flatten(x, *, axis: int = 1):
     elif isinstance(columns, int) and columns > 0 and not isinstance(rows, int):
         rows = -1
     sides = [
-        size if isinstance(size, int) else _product(x, first, end)
+        size if isinstance(size, int)
+        else ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0], keep_dims=True)
         for size, first, end in ((rows, 0, at), (columns, at, x.rank))
     ]
     return ops.Reshape(x, joined(sides, x))
-
-
-def _product(x: Value, first: int, end: int) -> Value:
-    """The product of the dimensions from `first` to before `end`."""
-    return ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0], keep_dims=True)
 
 
 @translates("Squeeze", since=1)

@@ -244,11 +244,8 @@ def mean_variance_normalization_1(x, *, across_channels: int = 0, normalize_vari
 @translates("MeanVarianceNormalization", since=9)
 def mean_variance_normalization(x, *, axes: tuple[int, ...] = (0, 2, 3)):
     """(x - mean) / (deviation + 1e-9)."""
-    return ops.MVN(x, _sorted_axes(x, axes), eps=1e-9, eps_mode="OUTSIDE_SQRT")
-
-
-def _sorted_axes(x: Value, axes: Sequence[int]) -> list[int]:
-    return sorted(axes) if x.rank is None else sorted(normalise_axis(axis, x.rank) for axis in axes)
+    places = axes if x.rank is None else [normalise_axis(axis, x.rank) for axis in axes]
+    return ops.MVN(x, sorted(places), eps=1e-9, eps_mode="OUTSIDE_SQRT")
 
 
 @translates("Dropout", since=1, elementwise=True)

@@ -174,7 +174,9 @@ def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, V
     before = ops.Concat(ops.Slice(values, [0], [1], [1], [axis]), ops.Slice(values, [0], [-1], [1], [axis]), axis=axis)
     group = ops.CumSum(ops.Convert(~same(values, before), destination_type=i32), axis)
     count = _number(x.graph, k)
-    base, digits = _digits(most)
+    base, digits = FAR // max(most, 1), 1  # of the group, such that digit * k + place fits into 31 bits
+    while base**digits < most:
+        digits += 1
     for digit in range(digits):  # the lowest digit of the group first
         rest = None if digit == digits - 1 else group % np.int32(base)
         key = (group if rest is None else rest) * count + order
@@ -195,14 +197,6 @@ def _selected(x: Value, values: Value, axis: int, mode: Mode, search: Any) -> Va
     keys = search(ops.Select(_precedes(x, last, mode), steps, keys), "min")[0]
     places = ops.Select(keys < np.int32(_EQUAL), keys, keys // np.int32(_APART) - np.int32(_EQUAL // _APART))
     return ops.Minimum(places, length - np.int32(1))
-
-
-def _digits(most: int) -> tuple[int, int]:
-    """The base and the number of digits of the group such that digit * k + place fits into 31 bits."""
-    base, digits = FAR // max(most, 1), 1
-    while base**digits < most:
-        digits += 1
-    return base, digits
 
 
 def _precedes(x: Value, other: Value, mode: Mode) -> Value:

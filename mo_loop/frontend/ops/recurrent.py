@@ -15,7 +15,6 @@ import numpy as np
 
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.arrays import full, zeros
-from mo_loop.frontend.ops.activation import Activation
 from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.ops.recurrent_steps import GATES, Recurrence, activations_of, scanned
 from mo_loop.frontend.ops.shared import as_type, constant_like
@@ -73,7 +72,10 @@ def _to_their_ends(
 ) -> list[Value]:  # fmt: skip
     """All outputs [batch, directions, time, hidden] of sequences of such lengths and the last states, zeros if a length
     is 0. The last cell state is right only if the steps past the end keep it."""
-    inside = _inside(x, lengths)
+    zero, one = (ops.Constant(np.int32(each), graph=x.graph) for each in (0, 1))
+    time = ops.Convert(ops.Gather(ops.ShapeOf(x), 1, 0), destination_type=i32)
+    places = ops.Range(zero, time, one, output_type=i32)
+    inside = ops.Unsqueeze(places, [0, 2]) < ops.Unsqueeze(lengths, [1, 2])  # [batch, time, 1]
     if keeps:
         x = ops.Select(inside, x, constant_like(x, 0))
     found: list[list[Value]] = []
@@ -95,14 +97,6 @@ def _to_their_ends(
         runs = ops.Unsqueeze(lengths > np.int32(0), [1, 2])
         last = [ops.Select(runs, each, constant_like(x, 0)) for each in last]
     return [ops.Select(ops.Unsqueeze(inside, [1]), every, constant_like(x, 0)), *last]
-
-
-def _inside(x: Value, lengths: Value) -> Value:
-    """[batch, time, 1]: whether a step is before the end of its sequence."""
-    zero, one = (ops.Constant(np.int32(each), graph=x.graph) for each in (0, 1))
-    time = ops.Convert(ops.Gather(ops.ShapeOf(x), 1, 0), destination_type=i32)
-    steps = ops.Range(zero, time, one, output_type=i32)
-    return ops.Unsqueeze(steps, [0, 2]) < ops.Unsqueeze(lengths, [1, 2])
 
 
 def _row(value: Value, number: int, axis: int) -> Value:
@@ -264,11 +258,13 @@ def recurrent_outputs(
         kind=kind, direction=direction, hidden=hidden, layout=layout, functions=functions, clip=given.clip or 0.0,
         linear_before_reset=bool(linear_before_reset), input_forget=bool(input_forget), is_quantised=is_quantised,
     )  # fmt: skip
-    if lengths is not None and _all_equal(lengths, x, layout):
+    time, known = None if x.shape is None else x.shape[1 if layout else 0], array_of(lengths)
+    if known is not None and isinstance(time, int) and (known == time).all():
         lengths = None
-    native = _native_activations(functions, kind)
+    native = tuple(str(each.name).lower() for each in functions[0])
+    are_same = all([each.name for each in others] == [each.name for each in functions[0]] for others in functions)
     is_plain = not task.clip and not task.input_forget and peepholes is None
-    if native is None or not is_plain or is_quantised:
+    if not are_same or native not in _NATIVE[kind] or not is_plain or is_quantised:
         return scanned(node, task, x, w, r, b, lengths, states, peepholes)
     return sequence(node, task, native, x, w, r, b, lengths, states)
 
@@ -288,20 +284,6 @@ def _of_sizes(value: Value, sizes: Sequence[int | None]) -> Value:
     """The same weights with the sizes that they have to have: without them the runtime does not compile the layer."""
     is_known = all(isinstance(dim, int) or size is None for dim, size in zip(value.type.dims, sizes, strict=True))
     return value if is_known else ops.Reshape(value, [-1 if size is None else size for size in sizes])
-
-
-def _native_activations(functions: Sequence[Sequence[Activation]], kind: str) -> Strings | None:
-    """The names, if both directions have the same ones and the runtime's kernels support them."""
-    names = tuple(str(each.name).lower() for each in functions[0])
-    same = all([each.name for each in others] == [each.name for each in functions[0]] for others in functions)
-    return names if same and names in _NATIVE[kind] else None
-
-
-def _all_equal(lengths: Value, x: Value, layout: int) -> bool:
-    """Whether every sequence is known to have the full length of the input."""
-    time = None if x.shape is None else x.shape[1 if layout else 0]
-    given = array_of(lengths)
-    return given is not None and isinstance(time, int) and bool((given == time).all())
 
 
 @translates("LSTM", since=1, without="layout")

@@ -161,8 +161,9 @@ def _one_direction(
     # ReverseSequence reverses sequences of different lengths: each begins with its own last element.
     flips = backward and lengths is None
     mask = None if lengths is None else _mask(x, lengths)
-    # ONNX Runtime reads x up to the longest sequence.
-    read = x if mask is None or not task.is_quantised else _until_longest(x, mask)
+    read = x
+    if mask is not None and task.is_quantised:  # ONNX Runtime reads x up to the longest sequence
+        read = ops.Select(ops.ReduceLogicalOr(mask, [1], keep_dims=True), x, constant_like(x, 0))
     gates = ops.MatMul(task.factor(read), w, transpose_b=True)
     recurrent_bias = None
     if b is not None:
@@ -238,11 +239,6 @@ def _mask(x: Value, lengths: Value) -> Value:
         ops.Constant(np.int32(0), graph=x.graph), time, ops.Constant(np.int32(1), graph=x.graph), output_type=i32
     )
     return ops.Unsqueeze(steps, [1, 2]) < ops.Unsqueeze(lengths, [0, 2])
-
-
-def _until_longest(x: Value, mask: Value) -> Value:
-    """x with zeros in the steps in which no sequence is."""
-    return ops.Select(ops.ReduceLogicalOr(mask, [1], keep_dims=True), x, constant_like(x, 0))
 
 
 def _parameter(body: Graph, outer: Value, sliced: bool = False) -> Parameter:

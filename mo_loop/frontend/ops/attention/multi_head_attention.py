@@ -156,7 +156,9 @@ def _padding(mask: Value, q: Value, total: Any, *, with_starts: bool) -> Value:
         return _or_of_one_column(kept, mask) if with_starts else kept
     if rank == 3:
         return parts.positive(mask, [1])
-    return parts.positive(_last_rows(mask, q, total), [])
+    end = joined([total], mask)
+    rows = ops.Slice(mask, end - joined([dimension(q, 2)], mask), end, [1], [2])  # of the queries
+    return parts.positive(ops.Slice(rows, [0], end, [1], [3]), [])
 
 
 def _or_of_one_column(kept: Value, mask: Value) -> Value:
@@ -184,14 +186,6 @@ def _ends_and_starts(mask: Value, q: Value, total: Any, with_starts: bool) -> Va
     none = ends * np.zeros((), mask.dtype.numpy)
     read = ops.Slice(ops.Concat(mask, none, axis=0), count, twice, [1], [0])
     return parts.within(ends, ops.Select(has, read, none), total, q)
-
-
-def _last_rows(mask: Value, q: Value, total: Any) -> Value:
-    """The rows of the queries and the columns of the keys in a mask [batch, 1, M, M]."""
-    end = joined([total], mask)
-    first = end - joined([dimension(q, 2)], mask)
-    rows = ops.Slice(mask, first, end, [1], [2])
-    return ops.Slice(rows, [0], end, [1], [3])
 
 
 def _and_causal(mask: Value | None, q: Value, past: Any, total: Any, same: bool) -> Value:

@@ -37,7 +37,7 @@ from mo_loop.target import CRASH, Gap
 def scattered_images(columns: Value, image_shape: Value, block_shape: Value, at: Window) -> Value:
     """[N, C, image...] of columns [N, C * block elements, windows]."""
     count = at.count
-    sizes, blocks = (_items(each, count) for each in (image_shape, block_shape))
+    sizes, blocks = ([ops.Gather(as_i64(each), i, 0) for i in range(count)] for each in (image_shape, block_shape))
     padded = [size + (low + high) for size, low, high in zip(sizes, at.begin, at.end, strict=True)]
     place: Any = None
     for axis in range(count):
@@ -62,10 +62,6 @@ def scattered_images(columns: Value, image_shape: Value, block_shape: Value, at:
     first = np.array(at.begin, np.int64)
     last = as_i64(image_shape) + first
     return ops.Slice(whole, first, last, [1] * count, list(range(2, 2 + count)))
-
-
-def _items(shape: Value, count: int) -> list[Value]:
-    return [ops.Gather(as_i64(shape), axis, 0) for axis in range(count)]
 
 
 def _vector(scalar: Value) -> Value:

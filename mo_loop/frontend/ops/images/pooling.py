@@ -87,14 +87,12 @@ def _largest_and_places(x: Value, kernel: Ints, at: Window) -> tuple[Value, Valu
         starts = [i * step for i, step in zip(place, at.dilations, strict=True)]
         ends = [start + 1 - reach or FAR for start, reach in zip(starts, at.reach(kernel), strict=True)]
         value, index = (ops.Slice(each, starts, ends, at.strides, axes) for each in (x, places))
-        best = (value, index) if best is None else _larger(best, (value, index))
+        if best is None:
+            best = value, index
+        else:  # of equal ones the first
+            best = ops.Maximum(best[0], value), ops.Select(best[0] < value, index, best[1])
     assert best is not None
     return best[0], ops.Broadcast(best[1], ops.ShapeOf(best[0])) if math.prod(kernel) == 1 else best[1]
-
-
-def _larger(first: tuple[Value, Value], second: tuple[Value, Value]) -> tuple[Value, Value]:
-    """The larger of two values with its index; of equal ones the first."""
-    return ops.Maximum(first[0], second[0]), ops.Select(first[0] < second[0], second[1], first[1])
 
 
 def _padded_by_number(x: Value, kernel: Ints, at: Window) -> Window:

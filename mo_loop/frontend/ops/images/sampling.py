@@ -158,7 +158,10 @@ def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
     weights = [_filter(magnitude(each - at), how) for each in positions]
     if how.mode == "cubic" and how.exclude_outside:
         last = float_of(at.graph, axis.size - 1)
-        weights = [weight * _inside(each, last) for each, weight in zip(positions, weights, strict=True)]
+        weights = [
+            weight * ops.Convert((each >= 0.0) & (each <= last), destination_type=f32)
+            for each, weight in zip(positions, weights, strict=True)
+        ]
         total: Any = weights[0]
         for each in weights[1:]:
             total = total + each
@@ -189,11 +192,6 @@ def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     order = list(range(rank))
     order[axis.number], order[-1] = order[-1], order[axis.number]
     return ops.Transpose(ops.MatMul(ops.Transpose(y, order), weights, transpose_b=True), order)
-
-
-def _inside(position, last: Value):
-    inside = (position >= 0.0) & (position <= last)
-    return ops.Convert(inside, destination_type=f32)
 
 
 def _filter(distance, how: Sampling):
@@ -227,7 +225,7 @@ def sampled_at(x: Value, grid: Value, align_corners: bool, nearest: bool, paddin
     columns = [as_type(each, f32) for each in columns]
     whole = [ops.Convert(size, destination_type=f32) for size in sizes]
     at = [_pixel(g, size, align_corners, padding_mode) for g, size in zip(columns, whole, strict=True)]
-    y = _nearest(flat, at, sizes, whole) if nearest else _linear(flat, at, sizes, whole)
+    y = _picked(flat, [ops.Round(each) for each in at], sizes, whole) if nearest else _linear(flat, at, sizes, whole)
     new = ops.Slice(ops.ShapeOf(grid), [1], [1 + count], [1], [0])
     return ops.Reshape(y, ops.Concat(ops.Slice(shape, [0], [2], [1], [0]), new, axis=0))
 
@@ -253,10 +251,6 @@ def _pixel(g: Value, size: Value, align_corners: bool, padding_mode: str) -> Val
     if padding_mode != "zeros":
         at = ops.Minimum(ops.Maximum(at, 0.0), last)
     return at
-
-
-def _nearest(flat: Value, at: list[Value], sizes: list[Value], whole: list[Value]) -> Value:
-    return _picked(flat, [ops.Round(each) for each in at], sizes, whole)
 
 
 def _linear(flat: Value, at: list[Value], sizes: list[Value], whole: list[Value]) -> Value:

@@ -101,15 +101,12 @@ def mat_mul_n_bits(
             "MatMulNBits with weights in the layout of one GPU", code="ML316",
             hint="export the model with weight_prepacked 0",
         )  # fmt: skip
-    y = _nothing(a, N) if is_empty(b) else _product(a, b, scales, zero_points, g_idx, (N, K), bits, block_size)
+    if is_empty(b):
+        zero = constant_like(a, 0)
+        y = ops.Broadcast(zero, joined([*(dimension(a, axis) for axis in range(a.type.known_rank - 1)), N], a))
+    else:
+        y = _product(a, b, scales, zero_points, g_idx, (N, K), bits, block_size)
     return y if bias is None else y + bias
-
-
-def _nothing(a: Value, columns: int) -> Value:
-    """Zeros: the weights of the product are absent."""
-    zero = constant_like(a, 0)
-    shape = joined([*(dimension(a, axis) for axis in range(a.type.known_rank - 1)), columns], a)
-    return ops.Broadcast(zero, shape)
 
 
 def _product(
