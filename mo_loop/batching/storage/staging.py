@@ -4,7 +4,7 @@
         convert(here.path)                        # here.files: size, tag and SHA-256 of what was read
 
 Of external data only the ranges that the model names are fetched, into a sparse file of the same size. Its names follow
-the rules of `mo_loop.frontend.onnx_graphs`: below the folder of the model, never absolute, never through `..`, and
+the rules of `mo_loop.frontend.external_files`: below the folder of the model, never absolute, never through `..`, and
 where the URL is a path of this machine (file://) not through a link.
 """
 
