@@ -38,7 +38,7 @@ FAMILIES = (
 )  # fmt: skip
 """The modules with descriptions."""
 
-UNDESCRIBED = ("control", "conditional", "sequences", "signal", "classical.", "generation.")
+UNDESCRIBED = ("control", "conditional", "sequences", "signal", "classical.", "beam_search", "greedy_search")
 """Families of the registry, or their folders, without descriptions: control flow and lists have fuzzers."""
 
 
