@@ -54,16 +54,13 @@ from mo_loop.errors import (
     UsageError,
 )
 from mo_loop.extensions import collect_extensions
-from mo_loop.frontend.boundary import boundary_errors
+from mo_loop.frontend.boundary import InputSizes, attempted, boundary_errors
 from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.doubts import Doubts
-from mo_loop.frontend.input_sizes import InputSizes, attempted
-from mo_loop.frontend.model import OnnxModel, load
-from mo_loop.frontend.onnx_tensors import has_tensor
-from mo_loop.frontend.string_cuts import with_cut
+from mo_loop.frontend.model import OnnxModel, check_names_on_error, has_utf8_names, load, require_utf8_names
+from mo_loop.frontend.onnx_graphs import has_tensor
+from mo_loop.frontend.refusals import unsupported_operators, with_cut
+from mo_loop.frontend.scope import Doubts
 from mo_loop.frontend.translate import translate
-from mo_loop.frontend.unsupported_operators import unsupported_operators
-from mo_loop.frontend.utf8 import check_names_on_error, has_utf8_names, require_utf8_names
 from mo_loop.graph import Graph
 from mo_loop.graph.inference_cache import forget
 from mo_loop.graph.renaming import rename_tensors

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mo_loop.errors import ExtensionError, extension_failed, line_of
 from mo_loop.frontend.context import Body as Body
 from mo_loop.frontend.context import Context as Context
-from mo_loop.frontend.custom_translators import CustomTranslators, described, require_operator
+from mo_loop.frontend.translators import CustomTranslators, described, require_operator
 
 if TYPE_CHECKING:
     from mo_loop.transforms.extension_places import Placed

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.errors import UsageError
-from mo_loop.frontend.batch_size import BatchCut
+from mo_loop.frontend.boundary import BatchCut
 from mo_loop.frontend.cut import Cut, tensor_of_node
+from mo_loop.preprocessing import BRACKETS, PARENTHESES, PerInput
 from mo_loop.preprocessing.layout import Layouts, layouts_of
-from mo_loop.preprocessing.per_input import BRACKETS, PARENTHESES, PerInput
 
 if TYPE_CHECKING:
     from mo_loop.frontend.model import OnnxModel

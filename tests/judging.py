@@ -24,8 +24,7 @@ from mo_loop.compare.execution.runtime import compile_model
 from mo_loop.compare.layers import LayerDifference, first_difference
 from mo_loop.compare.results.array_comparison import compare, compare_all
 from mo_loop.frontend.model import load
-from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.node_order import listed_order
+from mo_loop.frontend.node_order import NamesRead, listed_order
 from mo_loop.frontend.onnx_graphs import OnnxGraph, label, main_graph
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import Origin

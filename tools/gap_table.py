@@ -19,8 +19,7 @@ from mo_loop.transforms.runtime.not_avoided import NOT_AVOIDED
 def _collected() -> Iterator[Gap]:
     yield from avoided_gaps()
     for family in FAMILIES:
-        for op, gaps in getattr(import_module(f"mo_loop.frontend.ops.{family}"), "AVOIDS", {}).items():
-            yield from (replace(gap, rule=f"translator of {op}") for gap in gaps)
+        yield from getattr(import_module(f"mo_loop.frontend.ops.{family}"), "AVOIDS", ())
     yield from (replace(gap, rule="last check") for gap in last_check.AVOIDS)
     yield from NOT_AVOIDED
 

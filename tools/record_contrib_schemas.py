@@ -15,7 +15,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.frontend.contrib_schemas import MICROSOFT, TABLE
+from mo_loop.frontend.schemas import MICROSOFT, TABLE
 
 LEFT_OUT = ("MemcpyFromHost", "MemcpyToHost")
 """Operators that ONNX Runtime inserts when it loads a model, and that no file has."""

@@ -34,9 +34,9 @@ from mo_loop.errors import ConversionWarning
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.dimension import Dim, Dimension
 from mo_loop.graph.types import TensorType
-from mo_loop.ops import Reshape, Squeeze, Unsqueeze
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control
+from mo_loop.ops.views import Reshape, Squeeze, Unsqueeze
 from mo_loop.support.workers import Pool
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import RULES

@@ -30,10 +30,8 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import assume_fixed, element_count, is_static
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import ElementType, TensorType, string
-from mo_loop.ops.arithmetic import Binary, Unary
+from mo_loop.ops.arithmetic import Binary, Classification, Convert, Unary
 from mo_loop.ops.base import Constant, Op, Parameter, Result, SameElements
-from mo_loop.ops.casting import Convert
-from mo_loop.ops.comparison import Classification
 from mo_loop.ops.control import Control
 from mo_loop.transforms.needed_elements import is_right_without_elements
 

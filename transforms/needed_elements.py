@@ -16,14 +16,12 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import TensorType
 from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, behind, is_static, ops, order_of
 
-_FAMILIES = (
-    "base arithmetic comparison casting activation linear normalisation movement filling random resize pooling "
-    "reduction variables views"
-)
+_FAMILIES = "base arithmetic activation movement filling reduction views"
 
 _ALSO = (
     "If FakeQuantize GatherElements ScatterUpdate ScatterElementsUpdate ScatterElementsUpdate12 ScatterNDUpdate "
-    "ScatterNDUpdate15 OneHot TopK TopK11 Loop TensorIterator"
+    "ScatterNDUpdate15 OneHot TopK TopK11 Loop TensorIterator MatMul Einsum Inverse Resizing Interpolate Interpolate11 "
+    "Pooling MaxPool MaxPool8 MaxPool14 AvgPool AvgPool14 ReadValue Assign"
 )
 
 RIGHT = frozenset({name for family in _FAMILIES.split() for name in ops.FAMILIES[family].split()} | {*_ALSO.split()})

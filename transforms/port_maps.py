@@ -11,8 +11,8 @@ from mo_loop.graph.dimension import low
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
+from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
-from mo_loop.ops.slicing import FAR
 from mo_loop.support.reached import reached
 from mo_loop.transforms.replace import replace_output
 

@@ -17,8 +17,8 @@ from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.control import Loop
+from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Invariant
-from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.vocabulary import Node, Value, ops
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.control import Iteration, Loop
+from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
-from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.replace import replace_output
 from mo_loop.transforms.vocabulary import Constant, Node, Value, is_static, ops

@@ -29,7 +29,7 @@ from mo_loop.batching.task import Done, Remote, Task
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import save_draft
 from mo_loop.errors import MoLoopError, NotComparableError, traceback_text
-from mo_loop.frontend.external_data import external_files
+from mo_loop.frontend.onnx_graphs import external_files
 from mo_loop.ir.pair import move_pair, remove_draft
 from mo_loop.support.files import keep_sources, refuse_device
 from mo_loop.support.garbage_collection import paused_collector

@@ -132,6 +132,6 @@ def layout_of(layout: str | None, sides: BothLayouts) -> Any:
 
 def _entries(text: str | None, flag: str) -> tuple[tuple[str, str], ...]:
     """The names and the layouts; without names those of the inputs in their order."""
-    from mo_loop.preprocessing.per_input import PARENTHESES, PerInput
+    from mo_loop.preprocessing import PARENTHESES, PerInput
 
     return () if text is None else PerInput.of(text, PARENTHESES, str, flag).entries

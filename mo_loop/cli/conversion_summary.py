@@ -87,7 +87,7 @@ def summary(
 
 def _states(record: Record) -> list[dict[str, Any]]:
     """The variables of the model, in the order of its inputs."""
-    from mo_loop.ops.variables import ReadValue
+    from mo_loop.ops.recurrent import ReadValue
 
     assert record.graph is not None
     found = []

@@ -135,7 +135,7 @@ class _Rewriting:
         self._made.append(self.value(written, value))
 
     def freeze(self, written: str, value: str | None) -> None:
-        from mo_loop.preprocessing.per_input import split
+        from mo_loop.preprocessing import split
 
         for entry in split(self.value(written, value)):
             name, arrow, frozen = entry.partition("->")
@@ -312,7 +312,7 @@ def with_shapes(inputs: str | None, shapes: str | None) -> str | None:
     """
     if shapes is None:
         return inputs
-    from mo_loop.preprocessing.per_input import split
+    from mo_loop.preprocessing import split
 
     listed = list(split(shapes))
     if any(not each.startswith(("[", "(")) for each in listed):

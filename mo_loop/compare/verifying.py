@@ -36,8 +36,8 @@ from mo_loop.compare.verdict.deciding import UNKNOWN, Deciding
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model, read_model, write_pair
 from mo_loop.errors import NotComparableError, UsageError
-from mo_loop.frontend.external_data import require_external_data
 from mo_loop.frontend.model import OnnxModel, load
+from mo_loop.frontend.onnx_graphs import require_external_data
 from mo_loop.options import ConvertOptions
 from mo_loop.support.signatures import made_of, takes
 

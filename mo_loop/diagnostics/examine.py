@@ -28,14 +28,12 @@ from mo_loop.errors import (
     traceback_text,
 )
 from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.external_data import location_of
+from mo_loop.frontend.external_files import IN_MEMORY, tensor_from
 from mo_loop.frontend.input_text import InputEntry
 from mo_loop.frontend.model import OnnxModel, opened, require_opset
-from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.node_order import needed
-from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, function_graph, main_graph
+from mo_loop.frontend.node_order import NamesRead, needed
+from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, function_graph, location_of, main_graph
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.frontend.tensor_protos import IN_MEMORY, tensor_from
 from mo_loop.graph import Graph
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import from_onnx

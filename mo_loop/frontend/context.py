@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mo_loop.errors import ConversionErrors, FileError, InputError, ModelError, MoLoopError
-from mo_loop.frontend.declared_ranks import of_declared_rank
 from mo_loop.frontend.declared_types import type_from
-from mo_loop.frontend.doubts import Doubts
-from mo_loop.frontend.leading_ones import SQUEEZED
-from mo_loop.frontend.names_read import NamesRead
+from mo_loop.frontend.node_order import NamesRead
 from mo_loop.frontend.onnx_graphs import domain_of, label, operator_of
-from mo_loop.frontend.scope import Scope
+from mo_loop.frontend.rank_variants import SQUEEZED, of_declared_rank
+from mo_loop.frontend.scope import Doubts, Scope
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.types import TensorType
@@ -81,7 +79,7 @@ class Context:
 
     def located(self, error: MoLoopError) -> MoLoopError:
         """The error at this node, with its operator and opset. An error that a node in a body raised stays as it is."""
-        if self.is_above(error):
+        if self.contains(error):
             return error
         # A fault of a file is not one of the operator: the nodes that read the file are one error.
         if isinstance(error, FileError) or (self.op_type in error.message and "opset" in error.message):
@@ -89,7 +87,7 @@ class Context:
         operator = f"{self.proto.domain}::{self.op_type}" if self.proto.domain else self.op_type
         return error.at(self.origin, message=f"{operator} (opset {self.opset}): {error.message}")
 
-    def is_above(self, error: BaseException) -> bool:
+    def contains(self, error: BaseException) -> bool:
         """Whether the error belongs to a node in a body of this node, or in a function that it calls."""
         return isinstance(error, MoLoopError) and error.origin is not None and error.origin.is_below(self.origin)
 
@@ -106,7 +104,7 @@ class Context:
         """Whether the node's first output is an output of the model."""
         return self.scope is self.translation.top and self.outputs[0] in self.translation.output_names
 
-    def only_leaves_the_model(self) -> bool:
+    def is_unread_model_output(self) -> bool:
         """Whether the node's first output is an output of the model, and no node reads it."""
         return self.makes_model_output() and not self.translation.is_read(self.outputs[0])
 

@@ -18,12 +18,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mo_loop.errors import ModelError, UnsupportedError, UsageError
-from mo_loop.frontend.declared_types import type_from
-from mo_loop.frontend.inferred_types import types_of
+from mo_loop.frontend.declared_types import type_from, types_of
 from mo_loop.frontend.input_text import KEEP, InputEntry, dtype_of, parse_inputs, shape_of
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import all_graphs
-from mo_loop.frontend.onnx_tensors import tensors_of
+from mo_loop.frontend.onnx_graphs import all_graphs, tensors_of
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import Shape, is_static
 from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
@@ -70,7 +68,10 @@ class Cut:
                     raise UsageError(f"{name!r} is named twice among the inputs", code="ML202")
                 inputs[name] = replace(entry, name=name)
         for text, value in (freeze or {}).items():
-            frozen = replace(_one_entry(text, names), value=value)
+            found = parse_inputs(text, names)
+            if len(found) != 1 or not found[0].name or found[0].value is not None:
+                raise UsageError(f"{text!r} names no tensor to freeze", hint="write name=value", code="ML202")
+            frozen = replace(found[0], value=value)
             name = names.resolved(frozen.name)
             inputs = inputs or {}
             inputs[name] = _joined(inputs.get(name, InputEntry(name)), replace(frozen, name=name))
@@ -183,14 +184,6 @@ def _frozen(name: str, type_: TensorType, dtype: ElementType, value: Any) -> Any
     elif cast.size == 1:
         return cast.reshape([1] * len(shape))
     raise UsageError(f"a value of shape {list(cast.shape)} does not fit the input {name!r}: {type_}", code="ML202")
-
-
-def _one_entry(text: str, names: _Names) -> InputEntry:
-    """The entry of `text`: a name, possibly with a shape and a type."""
-    found = parse_inputs(text, names)
-    if len(found) != 1 or not found[0].name or found[0].value is not None:
-        raise UsageError(f"{text!r} names no tensor to freeze", hint="write name=value", code="ML202")
-    return found[0]
 
 
 def _joined(entry: InputEntry, frozen: InputEntry) -> InputEntry:

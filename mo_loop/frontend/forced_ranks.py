@@ -30,9 +30,7 @@ _ALL = {"Concat": slice(None), "GatherElements": slice(2), "ScatterElements": sl
 """Operators of which several inputs, and all outputs, have one rank."""
 
 _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "QLinearConv": 3}
-_FIXED = {
-    "DepthToSpace": 4, "SpaceToDepth": 4, "RoiAlign": 4, "MaxRoiPool": 4, "LSTM": 3, "GRU": 3, "RNN": 3,
-}  # fmt: skip
+_FIXED = {"DepthToSpace": 4, "SpaceToDepth": 4, "RoiAlign": 4, "MaxRoiPool": 4, "LSTM": 3, "GRU": 3, "RNN": 3}
 """The rank of the first input."""
 
 _LENGTHS = {"Pad": ("pads", 1, 2), "Tile": ("", 1, 1), "Upsample": ("scales", 1, 1), "Resize": ("", 2, 1)}

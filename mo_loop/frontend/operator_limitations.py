@@ -31,52 +31,44 @@ LIMITS: dict[str, Limit] = {
     # -- all operators
     "strings": Limit("*", "strings", "the runtime's operations on strings corrupt memory, or do not exist"),
     "infinite doubles": Limit(
-        "*", "f64 with infinities", "the runtime computes f64 in f32 and replaces infinities by its largest number"
+        "*", "f64 with infinities", "the runtime computes f64 in f32 and replaces infinities by its largest number",
     ),
     "wide integers": Limit(
-        "*",
-        "64-bit integers, or unsigned 32-bit integers, above 2^24",
+        "*", "64-bit integers, or unsigned 32-bit integers, above 2^24",
         "the runtime stores integers as signed 32-bit numbers, and compares, divides and sums in f32",
     ),
     "unknown lengths": Limit("*", "axes, a shape or repeats whose number of elements is known only at run time", _RANK),
     # -- operators that ONNX does not have
     "operators of PyTorch": Limit(
-        "ATen org.pytorch.aten::ATen",
-        "other operators than embedding and embedding_bag",
+        "ATen org.pytorch.aten::ATen", "other operators than embedding and embedding_bag",
         "refused; they have no translation",
     ),
     "order of prior boxes": Limit(
-        "org.openvinotoolkit::PriorBox",
-        "min_max_aspect_ratios_order of 0, and sizes known only at run time",
+        "org.openvinotoolkit::PriorBox", "min_max_aspect_ratios_order of 0, and sizes known only at run time",
         "refused; the runtime does not compile it",
     ),
     # -- single operators
     "small floats": Limit(
-        "Cast CastLike",
-        "to 8-bit floats",
+        "Cast CastLike", "to 8-bit floats",
         "the runtime rounds to 16 bits first: a number close to the middle of two others may become the other one",
     ),
     "integer division": Limit("Div Mod", "32-bit integers above 2^24", "the runtime divides in f32"),
     "reducing no integers": Limit(
-        "ReduceMax ReduceMin",
-        "64-bit integers without any elements",
+        "ReduceMax ReduceMin", "64-bit integers without any elements",
         "the limit of the type does not fit into the 32 bits of the runtime",
     ),
     "empty products": Limit(
-        "Gemm",
-        "a common dimension of 0",
-        "the runtime returns uninitialised memory if a bias is added",
+        "Gemm", "a common dimension of 0", "the runtime returns uninitialised memory if a bias is added",
     ),
     "transposed products of nothing": Limit(
-        "com.microsoft::FusedMatMul com.microsoft::TransposeMatMul",
-        "a factor without elements",
+        "com.microsoft::FusedMatMul com.microsoft::TransposeMatMul", "a factor without elements",
         "the runtime loses sizes of the result, or does not compile the product",
     ),
     "no regions": Limit(
-        "com.microsoft::CropAndResize", "no regions", "the runtime loses the sizes of a result without elements"
+        "com.microsoft::CropAndResize", "no regions", "the runtime loses the sizes of a result without elements",
     ),
     "unknown depth": Limit(
-        "GatherND com.microsoft::GatherND", "indices whose last dimension is known only at run time", _RANK
+        "GatherND com.microsoft::GatherND", "indices whose last dimension is known only at run time", _RANK,
     ),
     "squeezing unknown sizes": Limit(
         "Squeeze", "no axes, and a dimension that is known only at run time",
@@ -84,14 +76,12 @@ LIMITS: dict[str, Limit] = {
         "results depend on the rank, if it does not",
     ),
     "samples by region": Limit(
-        "RoiAlign",
-        "mode max without a number of samples",
+        "RoiAlign", "mode max without a number of samples",
         "the number of samples depends on the size of each region; the runtime computes another maximum",
     ),
     "NaN beside bounds": Limit("Clip Relu Max Min", "NaN", "the runtime's Clamp, Maximum and Minimum lose NaN"),
     "absent bounds": Limit(
-        "Clip",
-        "infinities, and an absent bound",
+        "Clip", "infinities, and an absent bound",
         "an absent bound does not limit infinities; ONNX uses the largest finite number",
     ),
     "unknown filters": Limit(
@@ -101,11 +91,10 @@ LIMITS: dict[str, Limit] = {
         "convolution",
     ),
     "far slices": Limit(
-        "Slice", "bounds above 32 bits that are known only at run time", "the runtime truncates inputs to 32 bits"
+        "Slice", "bounds above 32 bits that are known only at run time", "the runtime truncates inputs to 32 bits",
     ),
     "searches of millions": Limit(
-        "TopK",
-        "more than 2^23 elements along the axis, a number that is known only at run time",
+        "TopK", "more than 2^23 elements along the axis, a number that is known only at run time",
         "equal elements may come in another order; the runtime computes with places in f32",
     ),
     "empty batches": Limit(
@@ -113,25 +102,22 @@ LIMITS: dict[str, Limit] = {
         "a batch size of 0 that is known only at run time", "the runtime refuses it",
     ),
     "no steps": Limit(
-        "LSTM GRU RNN com.microsoft::DynamicQuantizeLSTM",
-        "a length of 0",
+        "LSTM GRU RNN com.microsoft::DynamicQuantizeLSTM", "a length of 0",
         "the last states are zeros; ONNX Runtime does not support it for LSTM and GRU. All states of "
         "DynamicQuantizeLSTM in exact mode have no batch then",
     ),
     "no channels": Limit("BatchNormalization", "no channels", "the runtime needs at least one"),
     "places without padding": Limit(
-        "MaxPool",
-        "indices, and automatic padding that depends on a size known only at run time",
+        "MaxPool", "indices, and automatic padding that depends on a size known only at run time",
         "the runtime computes the indices without this padding",
     ),
     "one hidden unit": Limit(
-        "LSTM GRU RNN com.microsoft::DynamicQuantizeLSTM",
-        "a hidden size of 1",
+        "LSTM GRU RNN com.microsoft::DynamicQuantizeLSTM", "a hidden size of 1",
         "the runtime does not compile two consecutive matrix products with inner dimensions of 1",
     ),
     "mean of nothing": Limit("ReduceMean", "no elements", "the runtime returns 0 as the mean of no elements"),
     "training on nothing": Limit(
-        "BatchNormalization", "training mode with no elements", "the runtime returns 0 as the mean of no elements"
+        "BatchNormalization", "training mode with no elements", "the runtime returns 0 as the mean of no elements",
     ),
     "types of casts": Limit("Cast CastLike", "f8e4m3fnuz, f8e5m2fnuz, i2 and complex numbers", _NO_TYPE),
     "rounding of casts": Limit("Cast CastLike", "to f4e2m1 and f8e8m0", "refused; the runtime rounds differently"),
@@ -143,21 +129,18 @@ LIMITS: dict[str, Limit] = {
         "ONNX Runtime rounds them to 8 bits; the IR does not",
     ),
     "bits of floats": Limit(
-        "BitCast", "between floats and integers known only at run time", "refused; arithmetic loses the bits of NaN"
+        "BitCast", "between floats and integers known only at run time", "refused; arithmetic loses the bits of NaN",
     ),
     "strings of words": Limit(
         "Equal TfIdfVectorizer ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::LabelEncoder ai.onnx.ml::OneHotEncoder",
-        "strings",
-        _STRINGS,
+        "strings", _STRINGS,
     ),
     "wide keys": Limit(
-        "ai.onnx.ml::LabelEncoder ai.onnx.ml::OneHotEncoder",
-        "keys above 32 bits",
+        "ai.onnx.ml::LabelEncoder ai.onnx.ml::OneHotEncoder", "keys above 32 bits",
         "refused; the runtime stores integers in 32 bits",
     ),
     "seeds": Limit(
-        "RandomUniform RandomUniformLike RandomNormal RandomNormalLike Bernoulli Multinomial",
-        "a seed",
+        "RandomUniform RandomUniformLike RandomNormal RandomNormalLike Bernoulli Multinomial", "a seed",
         "the numbers are the same each time the model is loaded, but not those of other runtimes",
     ),
     "double thresholds": Limit(
@@ -173,22 +156,16 @@ LIMITS: dict[str, Limit] = {
     "maps": Limit("ai.onnx.ml::ZipMap", "maps that the model reads", "refused; the IR has no maps from keys to values"),
     "labels": Limit(
         "ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMClassifier ai.onnx.ml::TreeEnsembleClassifier",
-        "labels of strings at an output",
-        "refused; the scores alone are converted (--output)",
+        "labels of strings at an output", "refused; the scores alone are converted (--output)",
     ),
     "support vectors": Limit(
-        "ai.onnx.ml::SVMClassifier",
-        "no support vectors",
-        "refused; runtimes contradict the specification",
+        "ai.onnx.ml::SVMClassifier", "no support vectors", "refused; runtimes contradict the specification",
     ),
     "deformed volumes": Limit("DeformConv", "tensors that are not images", "refused; the runtime supports only images"),
     "cubic volumes": Limit("GridSample", "cubic interpolation of volumes", "refused; linear and nearest are composed"),
-    "unknown axes": Limit(
-        "Squeeze Unsqueeze Tile", "axes or repeats whose number is known only at run time", _RANK
-    ),
+    "unknown axes": Limit("Squeeze Unsqueeze Tile", "axes or repeats whose number is known only at run time", _RANK),
     "rotation in attention": Limit(
-        "com.microsoft::Attention com.microsoft::DecoderMaskedSelfAttention",
-        "do_rotary",
+        "com.microsoft::Attention com.microsoft::DecoderMaskedSelfAttention", "do_rotary",
         "refused; export RotaryEmbedding and MultiHeadAttention",
     ),
     "switches of decoders": Limit(
@@ -197,23 +174,19 @@ LIMITS: dict[str, Limit] = {
         "refused; set them with --input",
     ),
     "flat packed heads": Limit(
-        "com.microsoft::MultiHeadAttention",
-        "queries, keys and values packed in 3 dimensions",
+        "com.microsoft::MultiHeadAttention", "queries, keys and values packed in 3 dimensions",
         "refused, as by ONNX Runtime; pack them in 5 dimensions",
     ),
     "caches of a window": Limit(
-        "com.microsoft::GroupQueryAttention",
-        "sliding_window_cache, or a quantised cache",
+        "com.microsoft::GroupQueryAttention", "sliding_window_cache, or a quantised cache",
         "refused; export with a cache of floats of the whole length",
     ),
     "NaN of one token": Limit(
-        "com.microsoft::LinearAttention com.microsoft::GatedDeltaNet",
-        "NaN and infinities in queries, keys or values",
+        "com.microsoft::LinearAttention com.microsoft::GatedDeltaNet", "NaN and infinities in queries, keys or values",
         "they affect all tokens of a chunk of 16, also earlier ones",
     ),
     "windows of states": Limit(
-        "com.microsoft::LinearAttention com.microsoft::CausalConvWithState",
-        "state_window",
+        "com.microsoft::LinearAttention com.microsoft::CausalConvWithState", "state_window",
         "refused, as by the CPU kernel of ONNX Runtime",
     ),
     "selected channels": Limit(
@@ -222,21 +195,18 @@ LIMITS: dict[str, Limit] = {
         "refused, as by the CPU kernel of ONNX Runtime",
     ),
     "no positions": Limit(
-        "com.microsoft::CausalConvWithState",
-        "a length of 0 that is known only at run time",
+        "com.microsoft::CausalConvWithState", "a length of 0 that is known only at run time",
         "OpenVINO 2025.1.0 and older ones report an error",
     ),
     "weights of each token": Limit(
-        "com.microsoft::VarlenCausalConvWithState", "kernel_delta", "refused, as by the CPU kernel of ONNX Runtime"
+        "com.microsoft::VarlenCausalConvWithState", "kernel_delta", "refused, as by the CPU kernel of ONNX Runtime",
     ),
     "biases of beams": Limit(
-        "com.microsoft::DecoderMaskedMultiHeadAttention",
-        "cache_indirection, and an attention_bias of each sequence",
+        "com.microsoft::DecoderMaskedMultiHeadAttention", "cache_indirection, and an attention_bias of each sequence",
         "each sequence has its own bias; ONNX Runtime reads that of another",
     ),
     "far trips": Limit(
-        "Loop",
-        "a trip count above 2^31 - 1 that is known only at run time",
+        "Loop", "a trip count above 2^31 - 1 that is known only at run time",
         "the runtime cannot distinguish it from a negative one",
     ),
     "padded vocabulary": Limit(
@@ -245,40 +215,35 @@ LIMITS: dict[str, Limit] = {
         "later logits are left out; ONNX Runtime reads those of all rows but the first at wrong places",
     ),
     "greedy encoders": Limit(
-        "com.microsoft::GreedySearch com.microsoft::Sampling",
-        "model_type 1",
+        "com.microsoft::GreedySearch com.microsoft::Sampling", "model_type 1",
         "refused, as ONNX Runtime does: use BeamSearch with num_beams 1",
     ),
     "draws": Limit(
-        "com.microsoft::Sampling", "more than one token is left", "drawn by other random numbers than ONNX Runtime's"
+        "com.microsoft::Sampling", "more than one token is left", "drawn by other random numbers than ONNX Runtime's",
     ),
     "presence": Limit(
-        "com.microsoft::Sampling",
-        "presence_penalty with presence_mask, the output filtered_logits",
+        "com.microsoft::Sampling", "presence_penalty with presence_mask, the output filtered_logits",
         "refused; ONNX Runtime does not compute the penalty as documented, and the output on GPUs only",
     ),
     "sparse mixers": Limit(
-        "com.microsoft::MoE com.microsoft::QMoE", "use_sparse_mixer", "refused; ONNX Runtime ignores it on CPUs"
+        "com.microsoft::MoE com.microsoft::QMoE", "use_sparse_mixer", "refused; ONNX Runtime ignores it on CPUs",
     ),
     "rounded tokens": Limit(
-        "com.microsoft::QMoE",
-        "blocks of 2-bit or 8-bit weights",
+        "com.microsoft::QMoE", "blocks of 2-bit or 8-bit weights",
         "activations are not rounded; ONNX Runtime rounds them to 8 bits",
     ),
     "experts of devices": Limit(
-        "com.microsoft::QMoE", "quant_type other than int, weights_prepacked 1, weights of 3 bits", "refused"
+        "com.microsoft::QMoE", "quant_type other than int, weights_prepacked 1, weights of 3 bits", "refused",
     ),
     "Whisper": Limit(
-        "com.microsoft::WhisperBeamSearch",
-        "the output cross_qk, extra_decoding_ids",
+        "com.microsoft::WhisperBeamSearch", "the output cross_qk, extra_decoding_ids",
         "refused; ONNX Runtime has them on GPUs only",
     ),
     "older Whisper": Limit(
-        "com.microsoft::BeamSearch",
-        "model_type 2 with logits_processor 1",
+        "com.microsoft::BeamSearch", "model_type 2 with logits_processor 1",
         "refused, as ONNX Runtime does: use WhisperBeamSearch",
     ),
-}
+}  # fmt: skip
 """Name -> limit. Those of all operators come first."""
 
 

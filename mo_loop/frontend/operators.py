@@ -22,8 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mo_loop.frontend import contrib_schemas, registry
 from mo_loop.frontend import operator_limitations as limits
+from mo_loop.frontend import registry, schemas
 from mo_loop.frontend.refusals import reason
 
 DIRECT, COMPOSED, LOWERED, FUNCTION, REFUSED = "direct", "composed", "lowered", "function", "refused"
@@ -73,14 +73,14 @@ def handled(operator: str | None = None, domain: str | None = None) -> list[Hand
     """
     import onnx
 
-    schemas = [
+    listed = [
         schema
-        for schema in (*onnx.defs.get_all_schemas_with_history(), *contrib_schemas.schemas())
+        for schema in (*onnx.defs.get_all_schemas_with_history(), *schemas.contrib_schemas())
         if operator in (None, schema.name) and domain in (None, schema.domain)
     ]
-    schemas.sort(key=lambda schema: (schema.domain, schema.name, schema.since_version))
+    listed.sort(key=lambda schema: (schema.domain, schema.name, schema.since_version))
     found = []
-    for schema, after in zip(schemas, [*schemas[1:], None], strict=True):
+    for schema, after in zip(listed, [*listed[1:], None], strict=True):
         if schema.deprecated:
             continue
         follows = after is not None and (after.domain, after.name) == (schema.domain, schema.name)

@@ -1,15 +1,49 @@
 """REASONS: why an operator is not supported, for the operator table and for the error, which `unsupported` makes.
 
 An operator that is neither listed here nor translated is unknown, or is expanded into the function body of its schema.
+
+A node that cannot be translated becomes a Failed node, with the known facts about its outputs:
+
+    values = failed(node, inputs, error)     # outputs of unknown type
+    values = as_declared(node, values)       # of the types that the model declares, so that later nodes are translated
+
+Translation skips nodes that depend on a failure. `unsupported_operators` checks every node without translating it, so
+that one run reports all missing operators.
+
+`with_cut` names the tensors at which a cut removes the strings of a model, as an option that can be pasted:
+
+    with_cut(errors, model, cut)       # help: convert the part after the strings: --input 'ids[?,16],length[?]'
+
+The first tensors of numbers that nodes with strings make, and that the outputs depend on, become inputs. What the user
+gave for inputs of numbers stays in the option.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from typing import Any
 
-from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.custom_translators import CustomTranslators
+from mo_loop.errors import MoLoopError, UnsupportedError
+from mo_loop.frontend import registry
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.declared_types import is_valid, type_from, with_inferred_types
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.node_order import NamesRead, needed
+from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, label, main_graph
 from mo_loop.frontend.registry import FAMILIES, qualified
+from mo_loop.frontend.schemas import onnx_schema
+from mo_loop.frontend.scope import Scope
+from mo_loop.frontend.translators import CustomTranslators, version_read
+from mo_loop.graph import Value
+from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType
+from mo_loop.ops.front import Failed
+from mo_loop.ops.unknown_rank import advice
+from mo_loop.preprocessing import split
 
 _CHARACTERS = "the IR has string tensors, but no operation that reads or makes characters"
 _MAPS = "the IR has only tensors, and no maps from keys to values"
@@ -125,3 +159,216 @@ def _hint_for_unknown(domain: str, op: str) -> str:
         return question
     start = f"{question} Else give" if question else "give"
     return f"{start} the model a function of that name, or a translator by --extension (docs/passes.md)"
+
+
+def failed(context: Context, inputs: Sequence[Value | None], error: MoLoopError | None) -> list[Value]:
+    """The outputs of a Failed node in place of a node; without an error it depends on another Failed node."""
+    count = max(len(context.outputs), 1)
+    node = Failed(*inputs, graph=context.graph, error=error, count=count, name=context.path)
+    return list(node.outputs)
+
+
+def as_declared(context: Context, values: Sequence[Value | None]) -> Sequence[Value | None]:
+    """The values with outputs of a Failed node replaced by outputs of the types that the model declares."""
+    node = values[0].node if values and values[0] is not None else None
+    if not isinstance(node, Failed) or list(values) != list(node.outputs) or any(each.is_used for each in node.outputs):
+        return values
+    types = [_declared(context.scope, name) for name in context.outputs]
+    if len(types) != len(values) or all(each is UNKNOWN for each in types):
+        return values
+    context.graph.remove(node)
+    made = Failed(*node.inputs, graph=context.graph, error=node.error, count=len(types), name=node.name, assumed=types)
+    return list(made.outputs)
+
+
+def _declared(scope: Scope, name: str) -> TensorType:
+    """The type that the model declares for a tensor, if it has an element type and a rank."""
+    proto = scope.declared.get(name)
+    if proto is None or not proto.HasField("tensor_type") or proto.tensor_type.elem_type not in BY_ONNX:
+        return UNKNOWN
+    type_: TensorType = type_from(proto, symbolic=not scope.depth)
+    return UNKNOWN if type_.shape is None else type_
+
+
+def with_advice(error: MoLoopError, inputs: Iterable[Value | None], scope: Scope) -> MoLoopError:
+    """An error about an unknown rank, with the inputs of the model to declare."""
+    unknown = [each for each in inputs if each is not None and isinstance(each.type, TensorType) and each.rank is None]
+    return error.at(hint=advice(unknown[0], scope.all_captured())) if error.code == "ML314" and unknown else error
+
+
+def unsupported_operators(model: OnnxModel, custom: CustomTranslators) -> list[UnsupportedError]:
+    """One error for each unsupported node, also in bodies and called functions. `custom` translators are considered."""
+    return list(_errors(model, custom, main_graph(model), frozenset()))
+
+
+def certain_refusal(model: OnnxModel, cut: Cut, custom: CustomTranslators) -> UnsupportedError | None:
+    """The error of an unsupported node of the main graph that an output depends on, whichever branches are taken."""
+    graph = main_graph(model)
+    kinds: dict[tuple[str, str], bool] = {}
+    for node in graph.nodes:
+        key = domain_of(node), node.op_type
+        if key not in kinds:
+            kinds[key] = _is_unsupported(model, custom, graph, node)
+    if not any(kinds.values()):
+        return None
+    made = [node.output for node in graph.nodes]
+    live = needed(made, cut.outputs or graph.output_names, cut.inputs or (), [node.input for node in graph.nodes])
+    refused = (node for node in (graph.nodes[place] for place in live) if kinds[domain_of(node), node.op_type])
+    first = next(refused, None)
+    return None if first is None else _error(graph, first, custom)
+
+
+def _errors(
+    model: OnnxModel, custom: CustomTranslators, graph: OnnxGraph, calls: frozenset[int]
+) -> Iterator[UnsupportedError]:
+    """The errors of a graph, its bodies and the functions it calls; `calls` are the ids of the functions around it."""
+    for node in graph.nodes:
+        function = None if _is_custom(custom, graph, node) else called(model, node)
+        if function is not None and id(function) not in calls:
+            inner = function_graph(model, function, graph.origin_of(node).inner_scope)
+            yield from _errors(model, custom, inner, calls | {id(function)})
+        elif _is_unsupported(model, custom, graph, node):
+            yield _error(graph, node, custom)
+        for body in graph.bodies(node):
+            yield from _errors(model, custom, body, calls)
+
+
+def _is_custom(custom: CustomTranslators, graph: OnnxGraph, node: Any) -> bool:
+    domain = domain_of(node)
+    return custom.find(domain, node.op_type, graph.opsets.get(domain, 0)) is not None
+
+
+def _is_unsupported(model: OnnxModel, custom: CustomTranslators, graph: OnnxGraph, node: Any) -> bool:
+    if _is_custom(custom, graph, node) or called(model, node) is not None:
+        return False
+    domain = domain_of(node)
+    return not _is_translated(domain, node.op_type, graph.opsets.get(domain, 0))
+
+
+def _error(graph: OnnxGraph, node: Any, custom: CustomTranslators) -> UnsupportedError:
+    domain = domain_of(node)
+    return unsupported(domain, node.op_type, graph.opsets.get(domain, 0), custom).at(graph.origin_of(node))
+
+
+def _is_translated(domain: str, op: str, opset: int) -> bool:
+    if registry.find(op, opset, domain) is not None or version_read(op, opset, domain) is not None:
+        return True
+    schema = onnx_schema(op, opset, domain)
+    if schema is None:
+        return False
+    return not schema.deprecated and (schema.has_function or schema.has_context_dependent_function)
+
+
+_STRING = 8  # TensorProto.STRING
+
+
+def with_cut(errors: Sequence[MoLoopError], model: OnnxModel, cut: Cut) -> list[MoLoopError]:
+    """The errors; those of nodes with strings name the cut that removes the strings, if there is one."""
+    refused = [_node_of(each) for each in errors]
+    if not any(refused) or not is_valid(model):
+        return [*errors]
+    places, option = _Strings(model, cut).cut_after(set(refused))
+    is_text = cut.given is None or isinstance(cut.given, str)
+    way = f"--input {shlex.quote(option)}" if is_text else f"add {option} to the inputs"
+    way = f"convert the part after the strings: {way}"
+    found = zip(errors, refused, strict=True)
+    return [each.at(hint=way) if option and name in places else each for each, name in found]
+
+
+def _node_of(error: MoLoopError) -> str:
+    """The name of the node of the main graph that an error is about, if it is about an operator or strings."""
+    if error.origin is None or error.code not in ("ML302", "ML303"):
+        return ""
+    return error.origin.scope[0] if error.origin.scope else error.origin.node
+
+
+class _Strings:
+    """The nodes and types of the main graph."""
+
+    def __init__(self, model: OnnxModel, cut: Cut) -> None:
+        self._inputs: Collection[str] = cut.inputs or ()
+        self._given = list(split(cut.given)) if isinstance(cut.given, str) else []
+        self._model = model
+        self._outputs = cut.outputs or [each.name for each in model.proto.graph.output]
+
+    def cut_after(self, refused: Collection[str]) -> tuple[Collection[str], str]:
+        """The names of those nodes that have strings, and the entries of --input that make them unnecessary; empty if
+        strings reach an output, or no node is left."""
+        graph, names = self._model.proto.graph, NamesRead()
+        typed = with_inferred_types(self._model).proto.graph
+        self._kinds = {each.name: _kind(each.type) for each in (*typed.input, *typed.value_info, *typed.output)}
+        self._kinds |= {each.name: each.data_type for each in graph.initializer}
+        reads = [names.of_node(node) for node in graph.node]
+        start = [
+            place for place, node in enumerate(graph.node)
+            if label(node) in refused and any(map(self._is_string, (*reads[place], *node.output)))
+        ]  # fmt: skip
+        cuts, without = self._first_numbers(start, graph.node, reads) if start else (set(), set())
+        used = self._needed(cuts, without, graph.node, reads)
+        shapes = {each.name: each.type.tensor_type for each in (*typed.value_info, *typed.output)}
+        new = [name for node in graph.node for name in node.output if name in used and name not in self._inputs]
+        entries = [_entry(name, shapes[name]) for name in new]
+        kept = [
+            f"{_quoted(name)}{text}" if text.startswith(("[", "(")) else text
+            for text, name in zip(self._given, self._inputs, strict=False) if not self._is_string(name)
+        ]  # fmt: skip
+        return {label(graph.node[place]) for place in start}, ",".join(kept + entries if entries else ())
+
+    def _is_string(self, name: str) -> bool:
+        return self._kinds.get(name) == _STRING
+
+    def _first_numbers(
+        self, start: Iterable[int], nodes: Sequence[Any], reads: Sequence[set[str]]
+    ) -> tuple[set[str], set[int]]:
+        """The tensors of numbers that follow these nodes without others between, and the nodes before them."""
+        readers: dict[str, list[int]] = defaultdict(list)
+        for place, each in enumerate(reads):
+            for name in each:
+                readers[name].append(place)
+        cuts, pending = set[str](), list(start)
+        without = set(pending)
+        while pending:
+            for name in nodes[pending.pop()].output:
+                if self._kinds.get(name, _STRING) != _STRING:
+                    cuts.add(name)
+                    continue
+                new = [place for place in readers[name] if place not in without]
+                without.update(new)
+                pending += new
+        return cuts, without
+
+    def _needed(
+        self, cuts: set[str], without: Collection[int], nodes: Sequence[Any], reads: Sequence[set[str]]
+    ) -> Collection[str]:
+        """Those of the cuts on which the outputs depend; none if they depend on strings too, or on no node."""
+        makers = {name: place for place, node in enumerate(nodes) for name in node.output}
+        used, kept, pending = set[str](), set[int](), list(self._outputs)
+        while pending:
+            name = pending.pop()
+            if name in cuts:
+                used.add(name)
+            elif self._is_string(name) or makers.get(name) in without:
+                return ()
+            elif name in makers and makers[name] not in kept and name not in self._inputs:
+                kept.add(makers[name])
+                pending += reads[makers[name]]
+        return used if kept else ()
+
+
+def _kind(type_: Any) -> int:
+    """The number of the element type, also of a sequence; -1 where it is not known."""
+    while type_.WhichOneof("value") in ("sequence_type", "optional_type"):
+        type_ = getattr(type_, type_.WhichOneof("value")).elem_type
+    return type_.tensor_type.elem_type or _STRING if type_.HasField("tensor_type") else -1
+
+
+def _entry(name: str, type_: Any) -> str:
+    """A tensor with its shape as --input spells it."""
+    if not type_.HasField("shape"):
+        return _quoted(name)
+    dims = [str(each.dim_value) if each.HasField("dim_value") else "?" for each in type_.shape.dim]
+    return f"{_quoted(name)}[{','.join(dims)}]"
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[\w./-]+", name) else f"'{name}'" if '"' in name else f'"{name}"'

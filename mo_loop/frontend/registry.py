@@ -38,24 +38,25 @@ from mo_loop.ops.ranges import Form, Range, form_of, is_array, kinds_of, range_o
 F = TypeVar("F", bound=Callable[..., Any])
 
 FAMILIES: dict[str, str] = {
-    "control": "Loop Scan",
+    "control": "Loop Scan SequenceMap",
     "conditional": "If",
-    "tensors": "Constant ConstantOfShape Identity Cast CastLike Shape Size",
-    "elementwise.arithmetic": "Add Sub Mul Div Abs Ceil Floor Neg Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh "
-    "Cosh Tanh Asinh Acosh Atanh Erf Round Reciprocal Pow Mod Max Min Sum Mean CumSum CumProd",
-    "elementwise.logic": "Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Not Where IsNaN IsInf BitwiseAnd "
-    "BitwiseOr BitwiseXor BitwiseNot BitShift",
-    "elementwise.activation": "Relu LeakyRelu PRelu Elu Celu Selu ThresholdedRelu Sigmoid HardSigmoid HardSwish "
+    "tensors": "Constant ConstantOfShape Identity Cast CastLike Shape Size RandomUniform RandomUniformLike "
+    "RandomNormal RandomNormalLike Bernoulli Multinomial",
+    "arithmetic": "Add Sub Mul Div Abs Ceil Floor Neg Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh "
+    "Cosh Tanh Asinh Acosh Atanh Erf Round Reciprocal Pow Mod Max Min Sum Mean CumSum CumProd Equal Greater "
+    "GreaterOrEqual Less LessOrEqual And Or Xor Not Where IsNaN IsInf BitwiseAnd BitwiseOr BitwiseXor BitwiseNot "
+    "BitShift BitCast",
+    "activation": "Relu LeakyRelu PRelu Elu Celu Selu ThresholdedRelu Sigmoid HardSigmoid HardSwish "
     "Softplus Softsign Mish Gelu Swish Shrink Clip Softmax LogSoftmax Hardmax",
-    "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare "
-    "ReduceLogSum ReduceLogSumExp ArgMax ArgMin",
-    "linear": "MatMul Gemm Einsum",
+    "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum "
+    "ReduceLogSumExp ArgMax ArgMin",
+    "linear": "MatMul Gemm Einsum Det",
     "attention.dot_product_attention": "Attention",
-    "normalisation": "BatchNormalization InstanceNormalization LayerNormalization GroupNormalization "
-    "RMSNormalization SimplifiedLayerNormalization LpNormalization LRN MeanVarianceNormalization Dropout",
+    "normalisation": "BatchNormalization InstanceNormalization LayerNormalization GroupNormalization RMSNormalization "
+    "SimplifiedLayerNormalization LpNormalization LRN MeanVarianceNormalization Dropout",
     "images.convolution": "Conv ConvTranspose",
     "images.pooling": "MaxPool MaxUnpool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
-    "recurrent.recurrent": "LSTM GRU RNN",
+    "recurrent": "LSTM GRU RNN",
     "images.resize": "Resize Upsample",
     "images.detection": "NonMaxSuppression RoiAlign MaxRoiPool GridSample AffineGrid DeformConv Col2Im",
     "quantization.quantization": "QuantizeLinear DynamicQuantizeLinear DequantizeLinear ConvInteger MatMulInteger "
@@ -63,68 +64,49 @@ FAMILIES: dict[str, str] = {
     "movement": "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice DepthToSpace SpaceToDepth "
     "ReverseSequence",
     "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",
-    "indexing": "Gather GatherElements GatherND Scatter ScatterElements ScatterND NonZero Compress OneHot TopK "
-    "Unique TensorScatter",
-    "random": "RandomUniform RandomUniformLike RandomNormal RandomNormalLike Bernoulli Multinomial",
+    "indexing": "Gather GatherElements GatherND Scatter ScatterElements ScatterND NonZero Compress OneHot TopK Unique "
+    "TensorScatter",
     "signal": "DFT STFT MelWeightMatrix",
-    "matrices": "Det",
-    "elementwise.bits": "BitCast",
-    "classical.ngrams": "TfIdfVectorizer",
-    "classical.features": "ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::Binarizer ai.onnx.ml::FeatureVectorizer "
-    "ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder ai.onnx.ml::Normalizer ai.onnx.ml::OneHotEncoder "
-    "ai.onnx.ml::Scaler ai.onnx.ml::ZipMap",
+    "classical.features": "TfIdfVectorizer ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::Binarizer "
+    "ai.onnx.ml::FeatureVectorizer ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder ai.onnx.ml::Normalizer "
+    "ai.onnx.ml::OneHotEncoder ai.onnx.ml::Scaler ai.onnx.ml::ZipMap",
     "classical.predictors": "ai.onnx.ml::LinearRegressor ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMRegressor "
     "ai.onnx.ml::SVMClassifier",
-    "classical.trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor "
-    "ai.onnx.ml::TreeEnsembleClassifier",
-    "optimizers": "ai.onnx.preview.training::Adagrad ai.onnx.preview.training::Adam "
-    "ai.onnx.preview.training::Momentum",
+    "classical.trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor ai.onnx.ml::TreeEnsembleClassifier",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength "
     "SplitToSequence ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
-    "images.streaming": "CausalConvWithState",
-    "sequence_map": "SequenceMap",
-    "legacy": "Affine ConstantFill Crop DynamicSlice GivenTensorFill ImageScaler ParametricSoftplus Scale "
-    "ScaledTanh",
-    "aten": "ATen org.pytorch.aten::ATen",
+    "attention.causal_convolution": "CausalConvWithState",
+    "legacy": "Affine ConstantFill Crop DynamicSlice GivenTensorFill ImageScaler ParametricSoftplus Scale ScaledTanh "
+    "ATen org.pytorch.aten::ATen",
+    "other_domains": "ai.onnx.preview.training::Adagrad ai.onnx.preview.training::Adam "
+    "ai.onnx.preview.training::Momentum",
 }
 CONTRIB: dict[str, str] = {
-    "attention.multi_head_attention": "Attention MultiHeadAttention QAttention",
-    "attention.packed_attention": "PackedAttention PackedMultiHeadAttention RemovePadding RestorePadding",
-    "attention.encoder_decoder_attention": "DecoderAttention",
-    "attention.grouped_query_attention": "GroupQueryAttention",
-    "attention.masked_decoder_attention": "DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention",
-    "attention.sparse_attention": "SparseAttention",
-    "attention.selected_keys": "DynamicSparseAttention",
-    "images.masked_pooling": "MaxpoolWithMask",
-    "attention.longformer_attention": "LongformerAttention",
-    "attention.position_bias": "RelativePositionBias GatedRelativePositionBias",
-    "repeated_tokens": "NGramRepeatBlock",
+    "attention.multi_head_attention": "Attention MultiHeadAttention QAttention PackedAttention "
+    "PackedMultiHeadAttention RemovePadding RestorePadding RelativePositionBias GatedRelativePositionBias",
+    "attention.decoder_attention": "DecoderAttention GroupQueryAttention DecoderMaskedMultiHeadAttention "
+    "DecoderMaskedSelfAttention",
+    "attention.sparse_attention": "SparseAttention DynamicSparseAttention LongformerAttention",
+    "images.image_operators": "MaxpoolWithMask FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul "
+    "FusedMatMulActivation GemmFastGelu CropAndResize ConvTransposeWithDynamicPads NhwcMaxPool",
+    "tensor_operators": "NGramRepeatBlock BiasAdd BiasSplitGelu BiasSoftmax BiasDropout SwiGLU ScaledSiLU GatedAdd "
+    "Trilu GatherND GridSample Pad Range Unique ExpandDims UnfoldTensor TorchEmbedding IsAllFinite SampleOp Inverse "
+    "CDist ComplexMul ComplexMulConj Rfft Irfft",
     "attention.causal_convolution": "CausalConvWithState VarlenCausalConvWithState",
     "attention.linear_attention": "LinearAttention LinearAttentionGate",
     "attention.gated_delta_net": "GatedDeltaNet",
-    "attention.rotary_embedding": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",
-    "elementwise.gelu": "Gelu BiasGelu FastGelu QuickGelu",
-    "images.fused_products": "FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul "
-    "FusedMatMulActivation GemmFastGelu",
-    "elementwise.biased": "BiasAdd BiasSplitGelu BiasSoftmax BiasDropout SwiGLU ScaledSiLU GatedAdd",
-    "tensor_operators": "Trilu GatherND GridSample Pad Range Unique ExpandDims UnfoldTensor TorchEmbedding "
-    "IsAllFinite SampleOp",
-    "elementwise.mathematics": "Inverse CDist ComplexMul ComplexMulConj Rfft Irfft",
-    "images.image_operators": "CropAndResize ConvTransposeWithDynamicPads NhwcMaxPool",
-    "residual_streams": "EngramGate HyperConnectionPreMix HyperConnectionPostMix HyperConnectionLowRankMix",
-    "skip_normalisation": "SkipLayerNormalization SkipSimplifiedLayerNormalization EmbedLayerNormalization "
-    "QEmbedLayerNormalization GroupNorm SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
-    "quantization.packed_weights": "MatMulNBits",
-    "generation.greedy_search": "GreedySearch",
+    "attention.heads": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",
+    "activation": "Gelu BiasGelu FastGelu QuickGelu",
+    "skip_normalisation": "EngramGate HyperConnectionPreMix HyperConnectionPostMix HyperConnectionLowRankMix "
+    "SkipLayerNormalization SkipSimplifiedLayerNormalization EmbedLayerNormalization QEmbedLayerNormalization "
+    "GroupNorm SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
+    "quantization.packed_weights": "MatMulNBits GatherBlockQuantized MatMulBnb4",
+    "greedy_search": "GreedySearch Sampling",
     "quantization.quantized_operators": "QuantizeLinear DequantizeLinear QLinearAdd QLinearMul QLinearConcat "
     "QLinearWhere QLinearSigmoid QLinearLeakyRelu QLinearSoftmax QLinearAveragePool QLinearGlobalAveragePool "
-    "QLinearReduceMean",
-    "generation.beam_search": "BeamSearch",
-    "generation.whisper": "WhisperBeamSearch",
-    "generation.sampled_search": "Sampling",
-    "quantization.quantized_products": "DynamicQuantizeMatMul MatMulIntegerToFloat QGemm MatMulInteger16 MulInteger "
-    "ReduceSumInteger QLinearConv DynamicQuantizeLSTM",
-    "quantization.packed_tables": "GatherBlockQuantized MatMulBnb4",
+    "QLinearReduceMean DynamicQuantizeMatMul MatMulIntegerToFloat QGemm MatMulInteger16 MulInteger ReduceSumInteger "
+    "QLinearConv DynamicQuantizeLSTM",
+    "beam_search": "BeamSearch WhisperBeamSearch",
     "quantization.experts": "MoE QMoE",
 }
 """Module of mo_loop.frontend.ops -> the operators of com.microsoft that it translates."""
@@ -137,15 +119,14 @@ OPENVINO = (
 )
 """The operators of the domain org.openvinotoolkit."""
 
-FAMILIES["openvino"] = " ".join(f"org.openvinotoolkit::{name}" for name in OPENVINO.split())
-FAMILIES |= {
-    module: " ".join(f"com.microsoft::{name}" for name in names.split())
-    for module, names in CONTRIB.items()
-}
+FAMILIES["other_domains"] += "".join(f" org.openvinotoolkit::{name}" for name in OPENVINO.split())
+for _module, _names in CONTRIB.items():
+    _contrib = [f"com.microsoft::{name}" for name in _names.split()]
+    FAMILIES[_module] = " ".join([FAMILIES[_module], *_contrib] if _module in FAMILIES else _contrib)
 """Family (module of mo_loop.frontend.ops) -> the operators that it translates, with a domain that is not the default
 one. A family is imported on first use."""
 
-GENERATION = " ".join(names for family, names in FAMILIES.items() if family.startswith("generation."))
+GENERATION = " ".join(names for family, names in FAMILIES.items() if family.endswith("_search"))
 """The operators that generate text: they hold decoders, and become loops."""
 
 TAKING_SEQUENCES = frozenset(("Identity", "Loop", "If", "Scan", "SequenceMap", *FAMILIES["sequences"].split()))
@@ -254,14 +235,11 @@ def _variant(
     gone = without | fixed.keys()
     kept = [name for name in inputs if name not in gone]
     return replace(
-        translator,
-        inputs=tuple(kept),
-        forms={name: form for name, form in translator.forms.items() if name in kept},
+        translator, inputs=tuple(kept), forms={name: form for name, form in translator.forms.items() if name in kept},
         required=max([translator.required, *(inputs.index(name) + 1 for name in required)]),
         attributes={name: each for name, each in {**attributes, **defaults}.items() if name not in gone},
-        kinds={name: kind for name, kind in translator.kinds.items() if name not in gone},
-        given={**defaults, **fixed},
-    )
+        kinds={name: kind for name, kind in translator.kinds.items() if name not in gone}, given={**defaults, **fixed},
+    )  # fmt: skip
 
 
 def add(translator: Translator) -> None:
@@ -281,18 +259,15 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
     parameters = evaluated_parameters(function)
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "node"]
-    groups = {p.name: p.annotation for p in named if _is_group(p.annotation)}
+    groups = {p.name: p.annotation for p in named if isinstance(p.annotation, type)}
+    groups = {name: kind for name, kind in groups.items() if issubclass(kind, Attributes)}
     keywords = [each for p in named for each in (_members(p.annotation) if p.name in groups else [p])]
     ranges = {p.name: range_of(p.annotation) for p in keywords}
     forms = {p.name: form_of(p.annotation) for p in positional}
     return Translator(
-        op,
-        since,
-        function,
-        inputs=tuple(p.name for p in positional),
+        op, since, function, inputs=tuple(p.name for p in positional),
         required=sum(p.default is p.empty for p in positional),
-        variadic=any(p.kind is p.VAR_POSITIONAL for p in parameters),
-        attributes={p.name: p.default for p in keywords},
+        variadic=any(p.kind is p.VAR_POSITIONAL for p in parameters), attributes={p.name: p.default for p in keywords},
         kinds={p.name: kinds_of(p.annotation) for p in keywords},
         ranges={name: each for name, each in ranges.items() if each is not None},
         arrays=frozenset(p.name for p in keywords if is_array(p.annotation)),
@@ -300,11 +275,7 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
         wants_node=any(p.name == "node" for p in parameters),
         takes_absent=any(p.kind is p.VAR_POSITIONAL and NoneType in kinds_of(p.annotation) for p in parameters),
         groups=groups,
-    )
-
-
-def _is_group(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, Attributes)
+    )  # fmt: skip
 
 
 def _members(group: type[Attributes]) -> list[inspect.Parameter]:

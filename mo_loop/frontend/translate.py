@@ -22,34 +22,19 @@ from mo_loop.errors import (
     UnsupportedError,
     error_of_numbers,
 )
-from mo_loop.frontend import functions, refusals, registry
-from mo_loop.frontend.assumed_ranks import SHAPED, with_length, with_rank
-from mo_loop.frontend.boundary import made_start, make_result
+from mo_loop.frontend import boundary, functions, node_order, refusals, registry, translators
 from mo_loop.frontend.consumers_into_branches import sink_consumers, split_outputs
 from mo_loop.frontend.context import Context, Translation, as_values
-from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.declared_ranks import of_declared_ranks, output_of_one_rank
 from mo_loop.frontend.declared_types import contradictions
-from mo_loop.frontend.doubts import Doubts
-from mo_loop.frontend.external_files import ExternalFiles
-from mo_loop.frontend.failed_nodes import as_declared, failed, with_advice
+from mo_loop.frontend.external_files import ExternalFiles, dense_from_sparse, tensor_from
 from mo_loop.frontend.forced_ranks import Ranks
-from mo_loop.frontend.input_sizes import InputSizes, require_sizes_of, require_sizes_of_failures
-from mo_loop.frontend.leading_ones import least_after
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.node_attributes import AttributeReader
-from mo_loop.frontend.node_checks import arguments, require_tensors
-from mo_loop.frontend.node_order import in_order, listed_order, needed
-from mo_loop.frontend.repeated_names import described, repeated_names, require_new_names, without_repeated
+from mo_loop.frontend.node_arguments import AttributeReader, arguments, require_tensors
+from mo_loop.frontend.rank_variants import least_after, of_declared_ranks, output_of_one_rank
+from mo_loop.frontend.refusals import as_declared, certain_refusal, failed, with_advice
 from mo_loop.frontend.schemas import has_outputs
-from mo_loop.frontend.scope import Scope
-from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
-from mo_loop.frontend.tolerated_nodes import Reading, attribute_names, has_form
-from mo_loop.frontend.translator_table import TranslatorTable
-from mo_loop.frontend.unsupported_operators import certain_refusal
-from mo_loop.frontend.waiting_nodes import WaitingNodes
+from mo_loop.frontend.scope import Doubts, Scope
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Assumption
 from mo_loop.graph.origin import Origin, current, made_for
@@ -62,9 +47,9 @@ SLOW = frozenset({"TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegress
 
 
 def translate(
-    model: OnnxModel, cut: Cut | None = None, custom: CustomTranslators | None = None, *,
+    model: OnnxModel, cut: Cut | None = None, custom: translators.CustomTranslators | None = None, *,
     doubts: Doubts | None = None, packed: bool = False, continue_after_failures: bool = False,
-    sizes: InputSizes | None = None,
+    sizes: boundary.InputSizes | None = None,
 ) -> Graph:  # fmt: skip
     """The whole model as a Graph, `Failed` nodes included; `cut` has the tensors at which it starts and ends.
 
@@ -88,22 +73,22 @@ def translate(
     translation.continues_after_failures = continue_after_failures
     if not continue_after_failures and any(node.op_type in SLOW for node in proto.node):
         translation.refusal = certain_refusal(model, cut, translation.custom)
-    sizes = sizes or InputSizes(all_fixed=True)
+    sizes = sizes or boundary.InputSizes(all_fixed=True)
     starts = list(cut.parameters(model))
     scope.ranks = Ranks(proto, {each.name: getattr(each.type, "rank", None) for each in starts})
     for start in starts:
         translation.budget.name(start.name)
-        start = with_rank(start, scope, translation)
+        start = boundary.with_rank(start, scope, translation)
         if start.if_needed:
-            scope.lazy[start.name] = partial(made_start, graph, packed, sizes), start
+            scope.lazy[start.name] = partial(boundary.made_start, graph, packed, sizes), start
         else:
-            scope.values[start.name] = made_start(graph, packed, sizes, start.name, start)
+            scope.values[start.name] = boundary.made_start(graph, packed, sizes, start.name, start)
     translation.top = scope
     translation.statements(proto, scope, outputs)
-    require_sizes_of_failures(graph)
+    boundary.require_sizes_of_failures(graph)
     translation.doubts.complete()
     for name in outputs:
-        make_result(output_of_one_rank(name, scope, translation.doubts), name, packed)
+        boundary.make_result(output_of_one_rank(name, scope, translation.doubts), name, packed)
     if doubts is None:
         translation.doubts.warn()
     metadata = {entry.key: entry.value for entry in model.proto.metadata_props}
@@ -116,7 +101,7 @@ class ModelTranslation(Translation):
     """The translation of one model."""
 
     def __init__(
-        self, model: OnnxModel, outputs: Iterable[str], custom: CustomTranslators | None = None, *,
+        self, model: OnnxModel, outputs: Iterable[str], custom: translators.CustomTranslators | None = None, *,
         trusts_declarations: bool = True, doubts: Doubts | None = None,
     ) -> None:  # fmt: skip
         """With `trusts_declarations` False, the inputs have other types than the model declares."""
@@ -126,10 +111,11 @@ class ModelTranslation(Translation):
         self.refusal: MoLoopError | None = None
         self.model = model
         self._attributes = AttributeReader(model.files)
-        self.custom = custom or CustomTranslators()
-        self._translators = TranslatorTable(self.custom, {(domain, name) for domain, name, _ in model.functions})
+        self.custom = custom or translators.CustomTranslators()
+        own = {(domain, name) for domain, name, _ in model.functions}
+        self._translators = translators.TranslatorTable(self.custom, own)
         # By id. Each entry keeps its message alive, because protobuf makes a new wrapper for a released message.
-        self.names_read = NamesRead()
+        self.names_read = node_order.NamesRead()
         self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
         self._calls = functions.Calls(model.opsets)
         self.trusts_declarations = trusts_declarations
@@ -151,7 +137,8 @@ class ModelTranslation(Translation):
                 lazy[each.values.name] = sparse, each
         if self.continues_after_failures:
             scope.declared.update((entry.name, entry.type) for entry in (*proto.value_info, *proto.output))
-        require_new_names(proto.node, {each.name for each in (*proto.input, *proto.initializer)} - {""}, scope.path)
+        given = {each.name for each in (*proto.input, *proto.initializer)} - {""}
+        node_order.require_new_names(proto.node, given, scope.path)
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
         if self.trusts_declarations:
@@ -162,7 +149,7 @@ class ModelTranslation(Translation):
         """Translate the nodes that `outputs` need, producers first. Names that the scope has already need no node."""
         outputs = list(outputs)
         kept, made = self._needed(nodes, outputs, scope)
-        waiting: WaitingNodes | None = None
+        waiting: node_order.WaitingNodes | None = None
         for place, proto in enumerate(kept):
             if waiting is not None:
                 if place not in waiting:
@@ -171,7 +158,7 @@ class ModelTranslation(Translation):
             self._statement(Context(self, proto, scope, made[place]))
             kept[place] = None  # its memory is used again for the nodes of the graph
             if proto.op_type == "If" and not proto.domain and split_outputs(proto, scope):
-                waiting = waiting or WaitingNodes(kept, self.names_read)
+                waiting = waiting or node_order.WaitingNodes(kept, self.names_read)
                 sink_consumers(self, proto, waiting, outputs, scope)
 
     def is_read(self, name: str) -> bool:
@@ -185,17 +172,17 @@ class ModelTranslation(Translation):
         nodes, outputs = list(nodes), list(outputs)
         reads = [self.names_read.listed(node) for node in nodes]
         made = [tuple(node.output) for node in nodes]
-        repeated = repeated_names(made)
+        repeated = node_order.repeated_names(made)
         if repeated:
-            texts = [described(name, nodes, places) for name, places in repeated.items()]
-            nodes = without_repeated(nodes, reads, repeated, outputs, scope.path)
+            texts = [node_order.described(name, nodes, places) for name, places in repeated.items()]
+            nodes = node_order.without_repeated(nodes, reads, repeated, outputs, scope.path)
             reads = [self.names_read.listed(node) for node in nodes]
             made = [tuple(node.output) for node in nodes]
             self._doubt_names(texts, scope)
-        if not in_order(made, reads):
-            order = listed_order(nodes, reads, scope.path)
+        if not node_order.in_order(made, reads):
+            order = node_order.listed_order(nodes, reads, scope.path)
             nodes, reads, made = [nodes[i] for i in order], [reads[i] for i in order], [made[i] for i in order]
-        places = needed(made, outputs, scope.values, reads)
+        places = node_order.needed(made, outputs, scope.values, reads)
         return [nodes[i] for i in places], [made[i] for i in places]
 
     def _doubt_names(self, texts: Iterable[str], scope: Scope) -> None:
@@ -234,9 +221,9 @@ class ModelTranslation(Translation):
             if self.refusal is not None and context.op_type in SLOW:
                 self._define(context, failed(context, inputs, self.refusal))
                 return
-            require_sizes_of(registry.qualified(context.domain, context.op_type), inputs)
-            if context.op_type in SHAPED:
-                inputs = with_length(context, inputs)
+            boundary.require_sizes_of(registry.qualified(context.domain, context.op_type), inputs)
+            if context.op_type in boundary.SHAPED:
+                inputs = boundary.with_length(context, inputs)
             try:
                 values = self._translated(context, inputs)
             except UnsupportedError as error:
@@ -294,8 +281,8 @@ class ModelTranslation(Translation):
         is_plain = translator.required <= len(inputs) <= len(translator.inputs) and not translator.variadic
         is_plain = is_plain and None not in inputs
         is_usual = custom is not None or (is_plain and not attributes)
-        if not is_usual and not has_form(translator, inputs, attribute_names(proto)):
-            reading = Reading.of(context, translator, inputs)
+        if not is_usual and not translators.has_form(translator, inputs, translators.attribute_names(proto)):
+            reading = translators.Reading.of(context, translator, inputs)
             for text in reading.doubts:
                 self.doubts.add(f"{context.path}: {text}", where=context.origin, code="ML517")
             translator, inputs, ignored = reading.translator, reading.inputs, reading.ignored
@@ -311,7 +298,7 @@ class ModelTranslation(Translation):
         except ModelError as error:
             if custom is None:
                 raise
-            hint = f"the signature of its translator requires it: {defined_at(custom.function)}"
+            hint = f"the signature of its translator requires it: {translators.defined_at(custom.function)}"
             raise error.at(hint=hint) from error.__cause__
         if translator.wants_node:
             keywords["node"] = context
@@ -325,7 +312,7 @@ class ModelTranslation(Translation):
         youngest = context.graph._next_id
         outputs: Sequence[Value | None]
         if custom is not None:
-            outputs = called(custom, given, keywords, context)
+            outputs = translators.called(custom, given, keywords, context)
         else:
             outputs = as_values(translator(*given, **keywords))
         _name_nodes(context, outputs, youngest)

@@ -7,8 +7,8 @@ The ranges of attributes and the forms of inputs are in mo_loop/ops/ranges.py.
 
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Body, Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.registry import Attributes, one_to_one, translates
+from mo_loop.frontend.schemas import MICROSOFT
 from mo_loop.graph import Graph, Value
 from mo_loop.ops import functional as ops
 

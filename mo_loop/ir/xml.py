@@ -24,7 +24,7 @@ from mo_loop.graph.types import ElementType
 from mo_loop.ir.bin import Weights
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If, Loop
-from mo_loop.ops.opaque import Opaque
+from mo_loop.ops.front import Opaque
 from mo_loop.ops.port_map import Concatenated, Sliced
 
 _ESCAPES = str.maketrans({

@@ -12,44 +12,34 @@ FAMILIES: dict[str, str] = {
     "base": "Op Elementwise Movement SameElements View Parameter Result Constant Identity",
     "control": "Loop TensorIterator If Control Iteration",
     "port_map": "Invariant Merged Sliced Final Concatenated Branched Selected",
-    "front": "AtLeast Barrier Failed Scan",
+    "front": "AtLeast Barrier Failed Scan Opaque OpaqueSink",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceErase SequenceAt SequenceLength "
     "SplitToSequence ConcatFromSequence SequenceExtend StackedSequence JoinedSequence PackedSequence PackSequence "
     "Optional OptionalHasElement OptionalGetElement",
-    "opaque": "Opaque OpaqueSink",
-    "arithmetic": "Unary Binary Add Subtract Multiply Divide FloorMod Mod Power Maximum Minimum SquaredDifference "
-    "Abs Ceiling Floor Negative Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf "
-    "Round CumSum",
-    "comparison": "Comparison Classification Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr "
+    "arithmetic": "Unary Binary Add Subtract Multiply Divide FloorMod Mod Power Maximum Minimum SquaredDifference Abs "
+    "Ceiling Floor Negative Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf Round "
+    "CumSum Convert Comparison Classification Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr "
     "LogicalXor LogicalNot BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift BitwiseRightShift Select IsNaN "
     "IsInf IsFinite",
-    "casting": "Convert",
     "quantization": "FakeQuantize Quantize Dequantize DynamicQuantize IntegerMatMul RoundedOrExact",
     "reduction": "Reduction ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogicalAnd "
-    "ReduceLogicalOr",
+    "ReduceLogicalOr MVN BatchNormInference LRN NormalizeL2 GroupNormalization",
     "activation": "AlongAxis Scaled ReLU PReLU Sigmoid Elu Selu HardSigmoid Clamp HSigmoid HSwish Swish Mish SoftPlus "
     "SoftSign Gelu Softmax LogSoftmax",
-    "linear": "MatMul Einsum Inverse",
-    "dot_product_attention": "ScaledDotProductAttention",
-    "normalisation": "MVN BatchNormInference LRN NormalizeL2 GroupNormalization",
+    "linear": "MatMul Einsum Inverse ScaledDotProductAttention Fourier DFT IDFT RDFT IRDFT",
     "views": "ShapeOf Reshape Squeeze Unsqueeze",
     "movement": "Transpose Concat Split VariadicSplit Slice ReverseSequence SpaceToDepth DepthToSpace",
-    "filling": "Broadcast Tile Pad Pad12 Range Eye",
+    "filling": "Broadcast Tile Pad Pad12 Range Eye RandomUniform",
     "indexing": "Gather GatherElements GatherND ScatterUpdate ScatterElementsUpdate ScatterElementsUpdate12 "
-    "ScatterNDUpdate ScatterNDUpdate15 NonZero OneHot TopK TopK11 Unique",
-    "embedding": "EmbeddingBagOffsetsSum EmbeddingBagPackedSum",
-    "convolution": "Filtered Convolution GroupConvolution ConvolutionBackpropData GroupConvolutionBackpropData",
-    "pooling": "Pooling MaxPool MaxPool8 MaxPool14 AvgPool AvgPool14",
-    "resize": "Resizing Interpolate Interpolate11",
+    "ScatterNDUpdate ScatterNDUpdate15 NonZero OneHot TopK TopK11 Unique EmbeddingBagOffsetsSum EmbeddingBagPackedSum",
+    "convolution": "Filtered Convolution GroupConvolution ConvolutionBackpropData GroupConvolutionBackpropData Pooling "
+    "MaxPool MaxPool8 MaxPool14 AvgPool AvgPool14",
     "detection": "NonMaxSuppression NonMaxSuppression9 ROIAlign ROIAlign9 ROIPooling GridSample DeformableConvolution "
-    "Col2Im",
+    "Col2Im Resizing Interpolate Interpolate11",
     "proposals": "PriorBox PriorBoxClustered DetectionOutput GenerateProposals ExperimentalDetectronDetectionOutput "
     "ExperimentalDetectronGenerateProposalsSingleImage ExperimentalDetectronPriorGridGenerator "
     "ExperimentalDetectronROIFeatureExtractor ExperimentalDetectronTopKROIs",
-    "fourier": "Fourier DFT IDFT RDFT IRDFT",
-    "random": "RandomUniform",
-    "variables": "ReadValue Assign",
-    "recurrent": "LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence",
+    "recurrent": "LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence ReadValue Assign",
 }
 """Family (module) -> the classes it defines."""
 

@@ -10,8 +10,8 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Unary
 from mo_loop.ops.base import Elementwise, Op
-from mo_loop.ops.element_kinds import FLOATS, NUMBERS
 from mo_loop.ops.infer import elementwise, wide
+from mo_loop.ops.ranges import FLOATS, NUMBERS
 
 
 class ReLU(Unary, opset=1, rule=lambda x: values.maximum(x, 0), numpy=lambda x: np.maximum(x, 0)):

@@ -28,8 +28,7 @@ from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import Shape, normalise_axis, require_sizes
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
-from mo_loop.ops.element_kinds import Kind
-from mo_loop.ops.ranges import Range, kinds_of, range_of
+from mo_loop.ops.ranges import Kind, Range, kinds_of, range_of
 
 _MISSING = object()
 

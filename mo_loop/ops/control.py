@@ -10,7 +10,7 @@ from mo_loop.graph.dimension import Dimension, Symbol, fresh, high, least, low
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType, boolean, i32, i64
 from mo_loop.ops.base import Constant, Op, Parameter
-from mo_loop.ops.joining import covers_type, exported, join_types, symbols_in, widen_types
+from mo_loop.ops.infer import covers_type, exported, join_types, symbols_in, widen_types
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
 
 STEPS = "steps_per_iteration"
@@ -33,13 +33,9 @@ def slice_count(dim: Dimension, start: int, end: int, stride: int, part_size: in
 
 
 def iteration_count(
-    trip: TensorType | None,
-    sliced: Sequence[Dimension],
-    *,
-    starts: bool = True,
-    goes_on: bool = True,
+    trip: TensorType | None, sliced: Sequence[Dimension], *, starts: bool = True, goes_on: bool = True,
     stops: bool = False,
-) -> Dimension:
+) -> Dimension:  # fmt: skip
     """The number of iterations, as exactly as it is known.
 
     Args:
@@ -282,12 +278,9 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
         if self.none_below_zero and trip_count.integers is not None and trip_count.integers[0] < 0:
             return 0
         count = iteration_count(
-            trip_count,
-            (),
-            starts=condition.integers == (1,),
-            goes_on=self.continues_always,
+            trip_count, (), starts=condition.integers == (1,), goes_on=self.continues_always,
             stops=self.condition.value.type.integers == (0,),
-        )
+        )  # fmt: skip
         return fresh(1, high(count)) if self.starts and low(count) == 0 else count
 
     @property

@@ -1,13 +1,88 @@
-"""Convolutions and transposed convolutions, with and without groups."""
+"""Operations with a sliding window: convolutions and transposed convolutions, with and without groups, and pooling, the
+maximum or the mean of each window.
 
-from typing import ClassVar
+    span   = (kernel - 1) * dilation + 1                                     elements that a window covers
+    places = floor((size + begin + end - span) / stride) + 1                 or ceil, by an attribute
+"""
 
-from mo_loop.graph.dimension import Dimension, fresh
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from mo_loop.graph.dimension import Dimension, fresh, high, low
 from mo_loop.graph.shape import merge_dim
-from mo_loop.graph.types import TensorType
-from mo_loop.ops.element_kinds import NUMBERS
+from mo_loop.graph.types import ElementType, TensorType, i64
+from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype
-from mo_loop.ops.window import Windowed, span
+from mo_loop.ops.ranges import NUMBERS
+
+AutoPad = Literal["explicit", "same_upper", "same_lower", "valid"]
+"""The padding of a window: the given pads, pads so that places = ceil(size / stride), or none."""
+
+
+def span(kernel: Dimension, dilation: int) -> Dimension:
+    """The number of elements that a window covers."""
+    return (kernel - 1) * dilation + 1
+
+
+def places(size: Dimension, reach: Dimension, stride: int, begin: int, end: int, rounding: str = "floor") -> Dimension:
+    """The number of positions of a window of `reach` elements; `ceil_torch` drops a last one in the padding."""
+    extent = size + (begin + end) - reach
+    if rounding == "floor":
+        return _at_least(_floor(extent, stride) + 1, 0)
+    count = _floor(extent + (stride - 1), stride) + 1
+    if rounding == "ceil_torch" and isinstance(count, int) and isinstance(size, int):
+        return count - 1 if (count - 1) * stride >= size + begin else count
+    if rounding == "ceil_torch" and not isinstance(count, int):
+        return fresh(max(low(count) - 1, 0), high(count))
+    return _at_least(count, 0)
+
+
+def _floor(dim: Dimension, stride: int) -> Dimension:
+    return dim // stride
+
+
+def _at_least(dim: Dimension, least: int) -> Dimension:
+    return max(dim, least) if isinstance(dim, int) else dim
+
+
+class Windowed(Op, abstract=True):
+    """An operation whose window slides over the dimensions after batch and channel."""
+
+    strides: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    auto_pad: AutoPad = "explicit"
+
+    def windows(
+        self, sizes: Sequence[Dimension], kernel: Sequence[Dimension], dilations: Sequence[int], rounding: str = "floor"
+    ) -> tuple[Dimension, ...]:
+        """The spatial dimensions of the result."""
+        count = len(kernel)
+        lists = (self.strides, self.pads_begin, self.pads_end, dilations)
+        self.require(len(sizes) == count, f"{len(sizes)} spatial dimensions, but a window of {count}")
+        self.require(all(len(each) == count for each in lists), f"not one stride, pad and dilation for each of {count}")
+        self.require(min((*self.strides, *dilations), default=1) > 0, "strides and dilations are positive")
+        result = []
+        for size, length, stride, begin, end, dilation in zip(
+            sizes, kernel, self.strides, self.pads_begin, self.pads_end, dilations, strict=True
+        ):
+            if self.auto_pad in ("same_upper", "same_lower"):
+                result.append(_floor(size + (stride - 1), stride))
+                continue
+            if self.auto_pad == "valid":
+                begin = end = 0
+            made = places(size, span(length, dilation), stride, begin, end, rounding)
+            self.require(not isinstance(made, int) or made > 0 or size == 0, f"a window of {length} exceeds {size}")
+            result.append(made)
+        return tuple(result)
+
+    def spatial(self, x, count: int) -> tuple[Dimension, ...]:
+        """The dimensions of x that the window slides over; unknown ones for an unknown rank."""
+        if x.shape is None:
+            return tuple(fresh() for _ in range(count))
+        self.require(len(x.shape) == count + 2, f"a tensor of rank {len(x.shape)} for a window of {count} dimensions")
+        dims: tuple[Dimension, ...] = x.shape[2:]
+        return dims
 
 
 class Filtered(Windowed, abstract=True, keeps_axes=True):
@@ -99,3 +174,66 @@ class GroupConvolutionBackpropData(ConvolutionBackpropData, opset=1, index=("out
     """The transpose of a group convolution: filters [G, C/G, O/G, K...]. Spec: GroupConvolutionBackpropData-1."""
 
     _in_groups = True
+
+
+Rounding = Literal["floor", "ceil", "ceil_torch"]
+"""`ceil_torch`, of opset 14, drops a last window that starts in the padding."""
+
+
+class Pooling(Windowed, abstract=True, keeps_axes=True):
+    """A window over each channel of x [N, C, D...]."""
+
+    kernel: tuple[int, ...]
+
+    def pooled(self, x, rounding: str, dilations: tuple[int, ...] = ()) -> TensorType:
+        """The type of the result."""
+        sizes = self.spatial(x, len(self.kernel))
+        made = self.windows(sizes, self.kernel, dilations or (1,) * len(self.kernel), rounding)
+        return TensorType(x.dtype, (*((fresh(), fresh()) if x.shape is None else x.shape[:2]), *made))
+
+
+class MaxPool(Pooling, opset=1):
+    """The largest element of each window. Spec: MaxPool-1."""
+
+    rounding_type: Rounding = "floor"
+
+    def infer(self, x):
+        return self.pooled(x, self.rounding_type)
+
+
+class MaxPool8(Pooling, opset=8, type="MaxPool"):
+    """The largest elements, and their positions in x flattened from dimension `axis` on. Spec: MaxPool-8."""
+
+    dilations: tuple[int, ...]
+    rounding_type: Rounding = "floor"
+    index_element_type: ElementType = i64
+    axis: int = 0
+
+    def infer(self, x):
+        made = self.pooled(x, self.rounding_type, self.dilations)
+        return made, made.with_dtype(self.index_element_type)
+
+
+class MaxPool14(MaxPool8, opset=14, type="MaxPool"):
+    """MaxPool with a rounding mode that drops a last window in the padding. Spec: MaxPool-14."""
+
+
+class AvgPool(Pooling, opset=1):
+    """The mean of each window, with or without its padding. Spec: AvgPool-1."""
+
+    exclude_pad: bool
+    rounding_type: Rounding = "floor"
+
+    def infer(self, x):
+        return self.pooled(x, self.rounding_type)
+
+    def xml_attributes(self) -> dict[str, Any]:
+        return {key.replace("exclude_pad", "exclude-pad"): value for key, value in self.attribute_values().items()}
+
+    @classmethod
+    def from_xml(cls, data: dict[str, str]) -> dict[str, str]:
+        return {key.replace("exclude-pad", "exclude_pad"): text for key, text in data.items()}
+
+
+class AvgPool14(AvgPool, opset=14, type="AvgPool"):
+    """AvgPool with a rounding mode that drops a last window in the padding. Spec: AvgPool-14."""

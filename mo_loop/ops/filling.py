@@ -1,4 +1,4 @@
-"""Operations that enlarge or create tensors: Broadcast, Tile, Pad, Range, Eye."""
+"""Operations that enlarge or create tensors: Broadcast, Tile, Pad, Range, Eye, random numbers."""
 
 import math
 from typing import Any, Literal
@@ -9,8 +9,8 @@ from mo_loop.graph.dimension import Dimension, fresh, least, low, most
 from mo_loop.graph.shape import broadcast, is_static, merge_dim
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, known_array, tensor_of_known
 from mo_loop.ops.base import Movement, Op
-from mo_loop.ops.element_kinds import NUMBERS
 from mo_loop.ops.infer import dims_of, same_dtype, vector_length
+from mo_loop.ops.ranges import NUMBERS
 
 
 class Broadcast(
@@ -192,3 +192,18 @@ class Eye(
     def evaluate(self, *inputs):
         rows, columns, diagonal = (int(np.asarray(each).item()) for each in inputs)
         return np.eye(rows, columns, diagonal).astype(self.output_type.numpy)
+
+
+class RandomUniform(Op, opset=8, index=("shape",), ranks={"shape": 1}, single=("low", "high"), random=True):
+    """Uniformly distributed in [low, high); if both seeds are 0, new in every inference. Spec: RandomUniform-8."""
+
+    output_type: ElementType
+    global_seed: int = 0
+    op_seed: int = 0
+
+    def infer(self, shape, low, high):
+        self.require(same_dtype(low, high) is self.output_type, f"bounds of {low.dtype} for {self.output_type}")
+        if shape.known is not None:
+            return TensorType(self.output_type, dims_of(shape.known))
+        length = vector_length(shape)
+        return TensorType(self.output_type, None if length is None else tuple(fresh() for _ in range(length)))

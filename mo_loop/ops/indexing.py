@@ -1,15 +1,16 @@
-"""Operations that read, write and find elements by index."""
+"""Operations that read, write and find elements by index, and sums of rows of a table: bags of embeddings."""
 
 from typing import Any, Literal
 
 import numpy as np
 
+from mo_loop.errors import TypeError_
 from mo_loop.graph.dimension import Dimension, fresh, high, low
 from mo_loop.graph.shape import element_count, merge, merge_dim, normalise_axis
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, i64, known_array
 from mo_loop.ops.base import Movement, Op
-from mo_loop.ops.element_kinds import WIDE_INTEGERS
 from mo_loop.ops.infer import capped, dims_of, same_dtype
+from mo_loop.ops.ranges import WIDE_INTEGERS
 
 Reduction = Literal["none", "sum", "prod", "min", "max", "mean"]
 
@@ -334,13 +335,46 @@ class Unique(Op, opset=10, index=("axis",), single=("axis",)):
         index, times = self.index_element_type, self.count_element_type
         whole = fresh() if total is None else total
         return (
-            TensorType(x.dtype, shape),
-            TensorType(index, (count,)),
-            TensorType(index, (whole,)),
+            TensorType(x.dtype, shape), TensorType(index, (count,)), TensorType(index, (whole,)),
             TensorType(times, (count,)),
-        )
+        )  # fmt: skip
 
 
 def _distinct(total: Dimension | None) -> tuple[int, int | None]:
     """The least and the largest number of distinct values among `total`."""
     return (0, None) if total is None else (min(low(total), 1), high(total))
+
+
+class EmbeddingBagOffsetsSum(
+    Op, opset=3, ranks={"indices": 1, "offsets": 1, "default": 0, "weights": 1}, types={"indices": WIDE_INTEGERS}
+):
+    """Sums of the rows of table [N, ...] at indices [K], one for each bag; bag i begins at offsets[i] [B]. An empty
+    bag has the row `default`, zeros for -1. The rows are multiplied by weights [K]. Spec: EmbeddingBagOffsetsSum-3."""
+
+    def infer(self, table, indices, offsets, default=None, weights=None):
+        same_dtype(*(each for each in (indices, offsets, default) if each is not None))
+        _require_rows(table, indices, weights)
+        return _rows(table, offsets)
+
+
+class EmbeddingBagPackedSum(Op, opset=3, ranks={"indices": 2, "weights": 2}, types={"indices": WIDE_INTEGERS}):
+    """Sums of the rows of table [N, ...] at indices [B, K], multiplied by weights [B, K]; one for each of B bags.
+    Spec: EmbeddingBagPackedSum-3."""
+
+    def infer(self, table, indices, weights=None):
+        _require_rows(table, indices, weights)
+        return _rows(table, indices)
+
+
+def _require_rows(table, indices, weights) -> None:
+    if table.shape == ():
+        raise TypeError_("a table of one number has no rows", code="ML235")
+    if weights is not None:
+        same_dtype(table, weights)
+        merge(indices.shape, weights.shape)  # raises if the shapes do not fit
+
+
+def _rows(table, bags):
+    if table.shape is None or bags.shape is None:
+        return TensorType(table.dtype, None)
+    return TensorType(table.dtype, (bags.shape[0], *table.shape[1:]))

@@ -1,14 +1,23 @@
-"""MatMul, Einsum and Inverse: products, sums of products, and inverses of matrices."""
+"""Products of matrices, sums of products, inverses, attention, and discrete Fourier transforms.
 
+A complex tensor has its real and imaginary parts in a last dimension of 2.
+
+DFT    X[k] = sum of x[t] e^(-2 pi i k t / n)
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from mo_loop.graph.dimension import Dimension
-from mo_loop.graph.shape import Shape, broadcast, broadcast_dim, merge_dim
-from mo_loop.graph.types import TensorType
+from mo_loop.graph import Value
+from mo_loop.graph.dimension import Dimension, fresh, low
+from mo_loop.graph.shape import Shape, broadcast, broadcast_dim, merge_dim, normalise_axis
+from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32
 from mo_loop.ops.base import Op
-from mo_loop.ops.element_kinds import FLOATS, NUMBERS
 from mo_loop.ops.infer import same_dtype, wide
+from mo_loop.ops.ranges import FLOATS, NUMBERS
 
 
 class MatMul(Op, opset=1):
@@ -126,3 +135,154 @@ def subscripts(equation: str) -> tuple[list[str], str]:
         once = sorted(letter for letter in set(letters) if letters.count(letter) == 1)
         result = ("..." if "..." in left else "") + "".join(once)
     return terms, result
+
+
+class ScaledDotProductAttention(Op, opset=13, single=("scale",), types={"query": FLOATS}, keeps_axes=True):
+    """softmax(scale * Q K^T + mask) V over the last two dimensions.
+
+    The other dimensions broadcast. Q is [.., L, size], K is [.., S, size] and V is [.., S, width]; the result is
+    [.., L, width]. A mask is boolean (true where a key is read) or of the type of Q, and broadcast to [.., L, S]; a
+    scalar masks nothing. Without `scale` the scale is 1 / sqrt(size). With `causal` a query reads only the keys up to
+    its own position, and a mask is ignored. Spec: ScaledDotProductAttention-13.
+    """
+
+    causal: bool = False
+
+    def infer(self, query, key, value, attention_mask=None, scale=None):
+        dtype = same_dtype(query, key, value)
+        masked = attention_mask is not None and attention_mask.dtype is not boolean
+        same_dtype(query, *([attention_mask] if masked else []), *([scale] if scale is not None else []))
+        if query.shape is None or key.shape is None or value.shape is None:
+            return TensorType(dtype, None)
+        for each, what in ((query, "queries"), (key, "keys"), (value, "values")):
+            self.require(len(each.shape) >= 3, f"{what} of rank {len(each.shape)}")
+        merge_dim(query.shape[-1], key.shape[-1])
+        keys = merge_dim(key.shape[-2], value.shape[-2])
+        batch = broadcast(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+        assert batch is not None
+        if attention_mask is not None and attention_mask.shape:
+            seen = broadcast((*batch, query.shape[-2], keys), attention_mask.shape)
+            assert seen is not None
+            batch = seen[:-2]
+        return TensorType(dtype, (*batch, query.shape[-2], value.shape[-1]))
+
+    def evaluate(self, *inputs):
+        query, key, value = (wide(each) for each in inputs[:3])
+        mask, scale = (None if each is None else wide(each) for each in (*inputs[3:], None, None)[:2])
+        scores = (1 / np.sqrt(query.shape[-1]) if scale is None else scale) * np.matmul(query, np.swapaxes(key, -1, -2))
+        if self.causal:
+            mask = np.tri(*scores.shape[-2:], dtype=bool)
+        if mask is not None and mask.dtype == bool:
+            scores = np.where(mask, scores, -np.inf)
+        elif mask is not None:
+            scores = scores + mask
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-np.inf))
+        weights = weights / weights.sum(axis=-1, keepdims=True)
+        return np.asarray(np.matmul(weights, value)).astype(inputs[0].dtype)
+
+
+_VECTORS = {"axes": 1, "signal_size": 1}
+
+
+class Fourier(Op, abstract=True, along="axes"):
+    """Base of the transforms. `signal_size` has for each axis the length to which the signal is sliced or padded with
+    zeros; -1 keeps the length."""
+
+    def _require_floats(self, x) -> None:
+        self.require(x.dtype in (f32, f16, bf16), f"{x.dtype}, not one of f32, f16, bf16")
+
+    def _places(self, axes, rank: int, signal_size) -> list[int] | None:
+        """The axes of a tensor of that rank without the complex dimension; None if they are not known."""
+        given = [each.shape[0] for each in (axes, signal_size) if each is not None and each.shape is not None]
+        count = functools.reduce(merge_dim, given) if given else fresh()
+        self.require(low(count) <= rank, f"{count} axes of rank {rank}")
+        if axes.integers is None:
+            return None
+        places = [normalise_axis(axis, rank) for axis in axes.integers]
+        self.require(len(set(places)) == len(places), f"axes {axes.integers} repeat")
+        return places
+
+    def _require_complex(self, x, least: int) -> None:
+        self.require(len(x.shape) >= least, f"rank {len(x.shape)}, not {least} or more")
+        last = x.shape[-1]
+        self.require(not isinstance(last, int) or last == 2, f"a last dimension of {last}, not of 2")
+
+    def _resized(self, dims: Sequence[Dimension], places: Sequence[int] | None, signal_size) -> list[Dimension]:
+        """The dimensions, those of the axes replaced by the signal sizes."""
+        if places is None:
+            return [fresh() for _ in dims]
+        result = list(dims)
+        if signal_size is None:
+            return result
+        sizes = [fresh() for _ in places] if signal_size.known is None else list(signal_size.known.reshape(-1))
+        self.require(len(sizes) == len(places), f"{len(sizes)} signal sizes for {len(places)} axes")
+        for place, size in zip(places, sizes, strict=True):
+            if not isinstance(size, int) or size != -1:
+                result[place] = size
+        return result
+
+
+class DFT(Fourier, opset=7, index=("axes", "signal_size"), ranks=_VECTORS, keeps_axes=True):
+    """Complex to complex. Spec: DFT-7."""
+
+    def infer(self, x, axes, signal_size=None):
+        self._require_floats(x)
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        self._require_complex(x, 2)
+        places = self._places(axes, len(x.shape) - 1, signal_size)
+        return TensorType(x.dtype, (*self._resized(x.shape[:-1], places, signal_size), x.shape[-1]))
+
+
+class IDFT(DFT, opset=7, index=("axes", "signal_size")):
+    """The inverse of DFT. Spec: IDFT-7."""
+
+
+class RDFT(Fourier, opset=9, index=("axes", "signal_size"), ranks=_VECTORS):
+    """Real to complex; the last axis has only the first half, which determines the other half. Spec: RDFT-9."""
+
+    def infer(self, x, axes, signal_size=None):
+        self._require_floats(x)
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        places = self._places(axes, len(x.shape), signal_size)
+        dims = self._resized(x.shape, places, signal_size)
+        if places is not None:
+            dims[places[-1]] = dims[places[-1]] // 2 + 1
+        return TensorType(x.dtype, (*dims, 2))
+
+
+class IRDFT(Fourier, opset=9, index=("axes", "signal_size"), ranks=_VECTORS):
+    """Complex to real: the inverse of RDFT. Spec: IRDFT-9."""
+
+    def infer(self, x, axes, signal_size=None):
+        self._require_floats(x)
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        self._require_complex(x, 2)
+        places = self._places(axes, len(x.shape) - 1, signal_size)
+        dims = self._resized(x.shape[:-1], places, signal_size)
+        if places is None:
+            return TensorType(x.dtype, tuple(dims))
+        last = places[-1]
+        given = signal_size is not None and signal_size.known is not None
+        if signal_size is None or (given and signal_size.known.reshape(-1)[-1] == -1):
+            half = x.shape[last]
+            dims[last] = (half - 1) * 2 if isinstance(half, int) or half.lo >= 1 else fresh()
+        return TensorType(x.dtype, tuple(dims))
+
+
+def inverse_of_lower(square: Value, size: int, constant: Callable[[np.ndarray[Any, Any]], Value]) -> Value:
+    """The inverse of I + L, where L is the part of `square` [.., N, N] below the diagonal and N is at most `size`.
+
+    Blocks [[A, 0], [M, B]] have the inverse [[A', 0], [-B' M A', B']]; each step doubles their size. `constant` makes a
+    tensor of the type and size of `square` of an array [size, size].
+    """
+    inverse, width = constant(np.eye(size)), 1
+    while width < size:
+        block = np.arange(size) // width
+        below = (block[:, None] % 2 == 1) & (block[None] == block[:, None] - 1)
+        part = square * constant(below)
+        inverse = inverse - (part if width == 1 else inverse @ part @ inverse)
+        width *= 2
+    return inverse

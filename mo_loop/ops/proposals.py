@@ -8,8 +8,8 @@ from mo_loop.graph.dimension import Dimension, fresh, high
 from mo_loop.graph.shape import merge, merge_dim
 from mo_loop.graph.types import ElementType, TensorType, f32, i32, i64
 from mo_loop.ops.base import Op
-from mo_loop.ops.element_kinds import FLOATS
 from mo_loop.ops.infer import same_dtype
+from mo_loop.ops.ranges import FLOATS
 
 _SIZES = {"output_size": 1, "image_size": 1}
 
@@ -149,10 +149,7 @@ class GenerateProposals(Op, opset=9, ranks={"images": 2, "anchors": 4, "deltas":
         merge((batch, count * 4, *sizes), deltas.shape)
         most = high(batch)
         number = fresh(0, None if most is None else most * self.post_nms_count)
-        return (
-            TensorType(dtype, (number, 4)), TensorType(dtype, (number,)),
-            TensorType(self.roi_num_type, (batch,)),
-        )  # fmt: skip
+        return (TensorType(dtype, (number, 4)), TensorType(dtype, (number,)), TensorType(self.roi_num_type, (batch,)))
 
 
 class ExperimentalDetectronDetectionOutput(Op, opset=6, types={"regions": FLOATS}):

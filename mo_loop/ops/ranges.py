@@ -1,4 +1,5 @@
-"""The ranges of attributes that are numbers and the forms of inputs, as annotations:
+"""The ranges of attributes that are numbers and the forms of inputs, as annotations, and the element types of inputs
+(the class keyword `types` of operations):
 
     class Split(Op, opset=1): num_splits: Outputs
     def conv(x: AtLeast3, w, b=None, *, group: Positive = 1, kernel_shape: Positives | None = None): ...
@@ -14,10 +15,11 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin
 
 from mo_loop.errors import ModelError, TypeError_
 from mo_loop.graph.shape import Shape, is_static
+from mo_loop.graph.types import ALL, ElementType, bf16, f16, f32, f64, i8, i32, i64, u8
 
 MOST = 2**31 - 1
 MOST_PARTS = 2**12
@@ -124,6 +126,9 @@ class AsArray:
     """The mark of an attribute whose numbers are read as an array of 64 bits: long lists do not become tuples."""
 
 
+Ints: TypeAlias = tuple[int, ...]
+Floats: TypeAlias = tuple[float, ...]
+Strings: TypeAlias = tuple[str, ...]
 IntArray: TypeAlias = Annotated[tuple[int, ...], AsArray()]
 FloatArray: TypeAlias = Annotated[tuple[float, ...], AsArray()]
 
@@ -166,3 +171,18 @@ def _declared(annotation: Any) -> list[Any]:
 
 def _parts(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+
+
+class Kind(NamedTuple):
+    """Element types, and their name in a message."""
+
+    text: str
+    types: frozenset[ElementType]
+
+
+FLOATS = Kind("of floating point", frozenset(each for each in ALL if each.is_float))
+INTEGERS = Kind("integers", frozenset(each for each in ALL if each.is_integer))
+NUMBERS = Kind("numbers", FLOATS.types | INTEGERS.types)
+SMALL_FLOATS = Kind("f32, f16 or bf16", frozenset((f32, f16, bf16)))
+WIDE_INTEGERS = Kind("i64 or i32", frozenset((i64, i32)))
+RESIZED = Kind("f64, f32, f16, bf16, i64, i32, i8 or u8", frozenset((f64, f32, f16, bf16, i64, i32, i8, u8)))

@@ -1,14 +1,14 @@
 """LSTM, GRU and RNN: one step (cells) and whole sequences.
 
 The order of the gates is f, i, c, o in LSTM weights and z, r, h in GRU weights; the biases of input and recurrence are
-summed.
+summed. Variables keep their value from one inference to the next.
 """
 
 from typing import Any, ClassVar, Literal
 
 from mo_loop.graph.dimension import Dimension, fresh
 from mo_loop.graph.shape import merge
-from mo_loop.graph.types import TensorType
+from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype
 
@@ -141,3 +141,28 @@ class LSTMSequence(Sequence, opset=5):
     def infer(self, x, hidden, cell, lengths, weights, recurrence, bias):
         every, last = self.run(x, hidden, cell, lengths=lengths, weights=(weights, recurrence, bias))
         return every, last, last
+
+
+class Variable(Op, abstract=True):
+    """The base of both operations: the name of the variable, and its type."""
+
+    variable_id: str
+    variable_type: ElementType
+    variable_shape: tuple  # of ints and Dims
+
+
+class ReadValue(Variable, opset=6):
+    """The value of a variable; `initial` before it is assigned. Spec: ReadValue-6."""
+
+    def infer(self, initial=None):
+        return TensorType(self.variable_type, self.variable_shape)
+
+
+class Assign(Variable, opset=6, kept=True):
+    """Sets the variable, and returns the value. A sink. Spec: Assign-6."""
+
+    def infer(self, value):
+        return value
+
+    def xml_attributes(self):
+        return {"variable_id": self.variable_id}  # the file has the type at the ReadValue alone

@@ -14,7 +14,7 @@ from mo_loop.graph.dimension import Dimension, fresh
 from mo_loop.graph.shape import Shape, element_count, join, normalise_axis
 from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType, boolean, f32, i32, i64
 from mo_loop.ops.base import Op
-from mo_loop.ops.joining import is_some_size, join_elements, of_one_element
+from mo_loop.ops.infer import is_some_size, join_elements, of_one_element
 
 
 class OnSequences(Op, abstract=True):

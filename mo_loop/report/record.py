@@ -43,8 +43,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, function_graph, main_graph, operator_of
-from mo_loop.frontend.onnx_tensors import OnnxTensor, tensors_of
+from mo_loop.frontend.onnx_graphs import (
+    OnnxGraph,
+    OnnxTensor,
+    all_graphs,
+    called,
+    function_graph,
+    main_graph,
+    operator_of,
+    tensors_of,
+)
 from mo_loop.graph import Graph
 from mo_loop.graph.origin import Origins
 from mo_loop.graph.types import from_onnx

@@ -19,9 +19,8 @@ from mo_loop.frontend.operators import ITERATIONS, LOWERED_OPERATORS, operations
 from mo_loop.frontend.registry import Translator
 from mo_loop.frontend.translate import translate
 from mo_loop.graph import Graph
-from mo_loop.ops import Scan
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.front import Failed
+from mo_loop.ops.front import Failed, Scan
 from mo_loop.transforms.low_precision.compress_weights import CompressWeights
 from mo_loop.transforms.low_precision.lower_quantization import LowerQuantization
 

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from mo_loop.api import convert_model
-from mo_loop.ops import Unsqueeze
+from mo_loop.ops.views import Unsqueeze
 from mo_loop.text import parse, to_text
 from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.runtime.empty_dimensions import AddLeadingDimension

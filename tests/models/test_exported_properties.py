@@ -14,8 +14,7 @@ from mo_loop.api import Model, convert_model, save_model
 from mo_loop.diagnostics.examine import examine
 from mo_loop.errors import ConversionWarning
 from mo_loop.frontend.model import load
-from mo_loop.frontend.onnx_graphs import all_graphs
-from mo_loop.frontend.onnx_tensors import tensors_of
+from mo_loop.frontend.onnx_graphs import all_graphs, tensors_of
 from mo_loop.look.inspection.description import below
 from mo_loop.look.inspection.read import inspect
 from mo_loop.options import ConvertOptions

@@ -13,7 +13,7 @@ from mo_loop import read_model
 from mo_loop.cli import main
 from mo_loop.cli.model_options import frozen, names, renamed, state_pairs
 from mo_loop.frontend.input_text import parse_inputs
-from mo_loop.preprocessing.per_input import BRACKETS, PARENTHESES, PerInput
+from mo_loop.preprocessing import BRACKETS, PARENTHESES, PerInput
 
 ODD = ["a,b", "c[0,1]", "d=(e)", "it's", "f{g}", 'h"i']
 

@@ -10,7 +10,7 @@ from mo_loop.graph.dimension import Dim, fresh
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import SequenceType, TensorType, string
 from mo_loop.ops.control import If, Loop
-from mo_loop.ops.joining import symbols_in
+from mo_loop.ops.infer import symbols_in
 from mo_loop.ops.lengths import Length, dimension, joined
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Selected
 from mo_loop.transforms.front.sequence_lowering.shapes import joined as concatenated

@@ -10,7 +10,7 @@ import numpy as np
 
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType
 from mo_loop.ops.control import Control
-from mo_loop.ops.joining import of_one_element
+from mo_loop.ops.infer import of_one_element
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.sequences import Optional, OptionalGetElement, OptionalHasElement
 from mo_loop.target import ERROR

@@ -24,8 +24,8 @@ import numpy as np
 
 from mo_loop.ops import functional as ops
 from mo_loop.ops.lengths import Length, as_value, ceil_divided, dimension, joined, larger
+from mo_loop.ops.linear import inverse_of_lower
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
-from mo_loop.ops.triangular import inverse_of_lower
 from mo_loop.transforms.loops.lifted import Lifted, Steps, moved
 from mo_loop.transforms.loops.worth import USUAL
 from mo_loop.transforms.vocabulary import Constant, Graph, Parameter, Result, Value

@@ -25,8 +25,8 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f16, f32, f64, i32, i64
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.lengths import as_value, dimension, joined
+from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Final, Merged
-from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.loops.lifted import Lifted, Steps, moved, unsqueezed
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.port_maps import reversed_along

@@ -23,8 +23,8 @@ from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, i32, i64
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
+from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
-from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.loops.pieces import (
     as_number,
     as_steps,

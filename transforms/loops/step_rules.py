@@ -13,7 +13,7 @@ from mo_loop.graph.dimension import low
 from mo_loop.ops import recurrent
 from mo_loop.ops.lengths import as_i64, dimension, joined
 from mo_loop.ops.linear import subscripts
-from mo_loop.ops.slicing import FAR
+from mo_loop.ops.movement import FAR
 from mo_loop.transforms.loops.lifted import (
     Lifted,
     Rule,

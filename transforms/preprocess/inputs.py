@@ -9,9 +9,9 @@ from mo_loop.errors import UsageError
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import merge_dim, of_declared_sizes
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.variables import ReadValue
+from mo_loop.ops.recurrent import ReadValue
+from mo_loop.preprocessing import PerInput
 from mo_loop.preprocessing.layout import layout_of
-from mo_loop.preprocessing.per_input import PerInput
 from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, is_static
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from mo_loop.graph.dimension import Dim, Symbol, high, low, now
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Iteration, Loop
-from mo_loop.ops.joining import symbols_in
+from mo_loop.ops.infer import symbols_in
 from mo_loop.ops.port_map import Concatenated, Final, Merged
 from mo_loop.target import ERROR, Gap
 from mo_loop.transforms.runtime import inference

@@ -11,8 +11,8 @@ import numpy as np
 from mo_loop.graph.dimension import Dimension, high, low
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.control import Control, If, Iteration, Loop
+from mo_loop.ops.filling import RandomUniform
 from mo_loop.ops.port_map import Final, Invariant, Merged
-from mo_loop.ops.random import RandomUniform
 from mo_loop.support.reached import reached
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.vocabulary import Constant, Graph, Identity, Node, Op, Parameter, Result, Value, is_static, ops

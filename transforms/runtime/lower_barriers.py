@@ -9,8 +9,8 @@ import numpy as np
 from mo_loop.graph.dimension import Dimension, high, low, now
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.control import If, Loop
+from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Final
-from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import RunTimeNumbers, iterations, size_of
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Parameter, Value, is_static, ops

@@ -10,8 +10,8 @@ import numpy as np
 from mo_loop.graph.dimension import Dimension, fresh, low
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.control import Loop
+from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Branched, Concatenated, Selected
-from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.runtime.barriers import at_least, reshaped, size_of
 from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Result, Value, behind, is_static, ops
 

@@ -26,9 +26,9 @@ from typing import Any, TypeAlias
 from mo_loop.graph.dimension import Dim, Symbol
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.control import If, Iteration
+from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Sequence
-from mo_loop.ops.slicing import FAR
 from mo_loop.support.reached import reached
 from mo_loop.transforms.states.step_indices import indexed_data
 from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Result, Value, behind, integers, ops

@@ -172,7 +172,7 @@ class _Staging:
         """The bytes of external data that the model reads."""
         if self.known.size <= BLOCK and b"location" not in self.path.read_bytes():
             return 0  # most models: they need not be parsed for that
-        from mo_loop.frontend.external_data import external_ranges
+        from mo_loop.frontend.onnx_graphs import external_ranges
 
         folder = local_path(self.where.parent)
         for name, ranges in external_ranges(self.path):

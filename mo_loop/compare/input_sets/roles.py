@@ -23,7 +23,7 @@ from onnx import numpy_helper
 
 from mo_loop.errors import InputError, error_of_numbers
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.names_read import names_defined_in
+from mo_loop.frontend.node_order import names_defined_in
 from mo_loop.frontend.onnx_graphs import body_protos, graph_protos, operator_of
 from mo_loop.graph.types import ElementType
 

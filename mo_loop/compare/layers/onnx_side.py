@@ -18,12 +18,11 @@ from functools import cached_property
 from typing import Any
 
 from mo_loop.compare.layers.onnx_pieces import OF_LISTS, Piece, all_nodes, evaluated
+from mo_loop.frontend.external_files import dense_from_sparse, tensor_from
 from mo_loop.frontend.functions import bound_attributes, without_absent
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.node_order import in_order, listed_order, needed
+from mo_loop.frontend.node_order import NamesRead, in_order, listed_order, needed
 from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph
-from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.origin import Origin
 
 DRIVEN = ("Loop", "Scan", "If", "SequenceMap")

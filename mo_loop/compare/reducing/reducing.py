@@ -40,10 +40,9 @@ from mo_loop.compare.reducing.smaller_candidates import (
 from mo_loop.compare.reducing.trial import SHOWS, Condition, Trial
 from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, MoLoopError, NotComparableError, UsageError
-from mo_loop.frontend.external_data import with_data
 from mo_loop.frontend.model import OnnxModel, load
-from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.onnx_graphs import operator_of
+from mo_loop.frontend.node_order import NamesRead
+from mo_loop.frontend.onnx_graphs import operator_of, with_data
 from mo_loop.options import ConvertOptions
 from mo_loop.support.printable import printable
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style

@@ -29,7 +29,7 @@ from mo_loop.compare.oracle.graph_edits import (
     tensors_in,
 )
 from mo_loop.compare.reducing.candidate import Candidate, arrays_of, candidate_of, is_count, is_plain, numbers_of
-from mo_loop.frontend.names_read import NamesRead, names_defined_in
+from mo_loop.frontend.node_order import NamesRead, names_defined_in
 from mo_loop.frontend.onnx_graphs import label, operator_of
 
 

@@ -1,6 +1,18 @@
 """Loop and Scan.
 
 Roles of body inputs and outputs follow from POSITION, never from names: exporters reuse outer names inside bodies.
+
+SequenceMap is a Loop over the elements of a sequence:
+
+    u = SequenceMap (s, x) <body = (e, f) => (r)>
+
+    u = Loop (SequenceLength (s), "", SequenceEmpty ()) <body = (i, go, list) => (go, longer) {
+        e = SequenceAt (s, i)    f = Identity (x)    ... r    longer = SequenceInsert (list, r)
+    }>
+
+    SequenceMap (SequenceConstruct (a, b), x)    ->    SequenceConstruct (body (a, x), body (b, x))
+
+ONNX's own expansion requires declared types of the body's outputs, and loses the outer values that the body captures.
 """
 
 from collections.abc import Sequence
@@ -10,14 +22,25 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.arrays import ones
-from mo_loop.frontend.carried_types import least_of, require_one_rank, set_final_ranks, settled, with_ranks_of
 from mo_loop.frontend.context import TranslatedBody
-from mo_loop.frontend.ops.conditional import as_condition, cannot_run, failed_outputs, one_element, set_value
+from mo_loop.frontend.ops.conditional import (
+    as_condition,
+    cannot_run,
+    failed_outputs,
+    least_of,
+    one_element,
+    require_one_rank,
+    set_final_ranks,
+    set_value,
+    settled,
+    with_ranks_of,
+)
+from mo_loop.frontend.ops.shared import as_type
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed, normalise_axis
-from mo_loop.graph.types import UNKNOWN, TensorType, boolean, i64, tensor_of_known
+from mo_loop.graph.types import UNKNOWN, ElementType, SequenceType, TensorType, boolean, f32, i64, tensor_of_known
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.front import Failed
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
@@ -27,8 +50,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, node: Context):
     """Loop-5. The condition that the body receives is true whenever the body runs, so it is a constant there."""
     trip = one_element(trip_count) if trip_count is not None else node.constant(-1, i64)
-    if trip.dtype is not i64:
-        trip = ops.Convert(trip, destination_type=i64)
+    trip = as_type(trip, i64)
     go = as_condition(condition) if condition is not None else node.constant(True, boolean)
     states = _present(initial, "initial value of a state")
     if len(body.outputs) < 1 + len(states):
@@ -88,15 +110,10 @@ def _translated_loop(
 
 @translates("Scan", since=9)
 def scan(
-    *inputs,
-    body: Body,
-    num_scan_inputs: int,
-    scan_input_axes: tuple[int, ...] = (),
-    scan_input_directions: tuple[int, ...] = (),
-    scan_output_axes: tuple[int, ...] = (),
-    scan_output_directions: tuple[int, ...] = (),
-    node: Context,
-):
+    *inputs, body: Body, num_scan_inputs: int, scan_input_axes: tuple[int, ...] = (),
+    scan_input_directions: tuple[int, ...] = (), scan_output_axes: tuple[int, ...] = (),
+    scan_output_directions: tuple[int, ...] = (), node: Context,
+):  # fmt: skip
     """A front operation, because its lowering depends on types that later passes refine."""
     values = _present(inputs, "input of Scan")
     _check_split(num_scan_inputs, len(values))
@@ -107,13 +124,8 @@ def scan(
 
 @translates("Scan", since=8)
 def scan_8(
-    sequence_lens=None,
-    *inputs,
-    body: Body,
-    num_scan_inputs: int,
-    directions: tuple[int, ...] = (),
-    node: Context,
-):
+    sequence_lens=None, *inputs, body: Body, num_scan_inputs: int, directions: tuple[int, ...] = (), node: Context,
+):  # fmt: skip
     """A Scan over the batch (axis 0) whose body is a Scan over the sequence, cut and padded to each length."""
     values = _present(inputs, "input of Scan")
     _check_split(num_scan_inputs, len(values))
@@ -167,15 +179,9 @@ def _padded(value: Value, length: Value, longest: Value) -> Value:
 
 
 def _scan(
-    node: Context,
-    body: Body,
-    values: list[Value],
-    axes: Sequence[int],
-    directions: Sequence[int],
-    output_axes: Sequence[int],
-    output_directions: Sequence[int],
-    graph: Graph | None = None,
-):
+    node: Context, body: Body, values: list[Value], axes: Sequence[int], directions: Sequence[int],
+    output_axes: Sequence[int], output_directions: Sequence[int], graph: Graph | None = None,
+):  # fmt: skip
     """The Scan of `values` (states, then as many scan inputs as `axes`), in `graph`, the node's own by default."""
     graph = graph or node.graph
     count = len(values) - len(axes)
@@ -188,7 +194,9 @@ def _scan(
             raise UnsupportedError("Scan over a tensor of unknown rank", code="ML314")
         position = normalise_axis(axis, value.rank, "scan input axis")
         slices.append((position, value.type.dims[position]))
-    _check_lengths(slices)
+    static = {size for _, length in slices if (size := now(length)) is not None}
+    if len(static) > 1:
+        raise ModelError(f"the scan inputs have different lengths: {sorted(static)}", code="ML226")
     elements = [_element_type(v.type, axis) for v, (axis, _) in zip(values[count:], slices, strict=True)]
     carried = [value.type.without_known() for value in values[:count]]
     if len(body.outputs) < count:
@@ -201,7 +209,7 @@ def _scan(
     values = [*with_ranks_of(translated.parameters[:count], starts, results), *values[count:]]
     input_map: list[Any] = [Merged(p, r) for p, r in zip(translated.parameters[:count], results[:count], strict=True)]
     for parameter, (axis, _), backward in zip(translated.parameters[count:], slices, directions, strict=True):
-        input_map.append(_sliced(parameter, axis, bool(backward)))
+        input_map.append(Sliced(parameter, axis, -1, 0, -1) if backward else Sliced(parameter, axis))
     _add_captures(translated.captures, input_map, values)
     outputs = results[count:]
     out_axes = _per_input(output_axes, len(outputs), "scan_output_axes")
@@ -298,15 +306,62 @@ def _check_split(scanned: int, inputs: int) -> None:
         raise ModelError(f"num_scan_inputs is {scanned} with {inputs} inputs", code="ML226")
 
 
-def _check_lengths(slices: Sequence[tuple[int, Any]]) -> None:
-    static = {size for _, length in slices if (size := now(length)) is not None}
-    if len(static) > 1:
-        raise ModelError(f"the scan inputs have different lengths: {sorted(static)}", code="ML226")
-
-
 def _element_type(type_: TensorType, axis: int) -> TensorType:
     return TensorType(type_.dtype, (*type_.dims[:axis], *type_.dims[axis + 1 :]))
 
 
-def _sliced(parameter, axis: int, backward: bool) -> Sliced:
-    return Sliced(parameter, axis, -1, 0, -1) if backward else Sliced(parameter, axis)
+COPIES = 32
+"""The largest number of known elements for which the body is unrolled."""
+
+
+@translates("SequenceMap", since=17)
+def sequence_map(input_sequence, *additional_inputs, body: Body, node: Context):
+    values = [input_sequence, *additional_inputs]
+    rows = _known_elements(values)
+    if rows and len(body.inputs) == len(values):
+        return [ops.SequenceConstruct(*each) for each in zip(*map(body.inline, rows), strict=True)]
+    names = [f"{node.path}:{place}" for place in range(len(values))]  # the body may define the outer names itself
+    node.scope.values.update(zip(names, values, strict=True))
+    empty = [ops.SequenceEmpty(graph=node.graph, dtype=dtype) for dtype in _returned(body, values)]
+    count = ops.SequenceLength(input_sequence)
+    return loop(count, None, *empty, body=_body_of_loop(body, names, values), node=node)
+
+
+def _known_elements(values: Sequence[Value]) -> list[list[Value]]:
+    """The inputs of the body for each element, if the elements of all sequences are known; else an empty list."""
+    lists = [value for value in values if isinstance(value.type, SequenceType)]
+    if values[0] not in lists or not all(isinstance(value.node, operations.SequenceConstruct) for value in lists):
+        return []
+    count = len(values[0].node.inputs)
+    columns = [value.node.inputs if value in lists else [value] * count for value in values]
+    return [list(row) for row in zip(*columns, strict=False)] if count <= COPIES else []
+
+
+def _returned(body: Body, values: Sequence[Any]) -> list[ElementType]:
+    """The element types of the body's outputs; if one is unknown, the declared one or f32: the Loop reports errors."""
+    types = [each.type.element if isinstance(each.type, SequenceType) else each.type for each in values]
+    results = body.translate(types).results
+    return [each.value.dtype or body.declared_output(place).dtype or f32 for place, each in enumerate(results)]
+
+
+def _body_of_loop(body: Body, names: Sequence[str], values: Sequence[Any]) -> Body:
+    """The body of the Loop: reads the elements, computes the body of the SequenceMap, and appends the results."""
+    from onnx import GraphProto, NodeProto, TensorProto, helper
+
+    place, go, *lists = (f"{names[0]}:{what}" for what in ("place", "go", *range(len(body.outputs))))
+    longer = [f"{each}:longer" for each in lists]
+    graph = GraphProto()
+    graph.CopyFrom(body.proto)
+    del graph.input[:], graph.node[:], graph.output[:]
+    graph.input.append(helper.make_tensor_value_info(place, TensorProto.INT64, []))
+    graph.input.append(helper.make_tensor_value_info(go, TensorProto.BOOL, []))
+    graph.input.extend(helper.make_empty_tensor_value_info(each) for each in lists)
+    for name, outer, value in zip(body.inputs, names, values, strict=True):
+        is_list = isinstance(value.type, SequenceType)
+        graph.node.append(NodeProto(op_type="SequenceAt" if is_list else "Identity", input=[outer], output=[name]))
+        graph.node[-1].input.extend([place] if is_list else [])
+    graph.node.extend(body.proto.node)
+    for each, returned, after in zip(lists, body.outputs, longer, strict=True):
+        graph.node.append(NodeProto(op_type="SequenceInsert", input=[each, returned], output=[after]))
+    graph.output.extend(helper.make_empty_tensor_value_info(each) for each in (go, *longer))
+    return body.replaced(graph)

@@ -7,7 +7,7 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.arrays import counted_up
-from mo_loop.frontend.ops.shared import converted, integers, near, one_integer
+from mo_loop.frontend.ops.shared import as_type, integers, near, one_integer
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, from_onnx, i64
@@ -16,21 +16,21 @@ from mo_loop.ops.lengths import dimension, joined, scalar
 from mo_loop.ops.ranges import AtLeast2, Indices, Integers, One, Vector
 from mo_loop.target import Gap
 
-AVOIDS = {
-    "Tile": (
-        Gap(
-            "tile-of-two-axes", "`Tile` with several repeats known at run time gives wrong values",
-            "one `Tile` per axis",
-        ),
+AVOIDS = (
+    Gap(
+        "tile-of-two-axes", "`Tile` with several repeats known at run time gives wrong values", "one `Tile` per axis",
+        rule="translator of Tile",
     ),
-    "Pad": (
-        Gap("computed-pad-value", "`Pad` ignores a pad value that is computed", "pad with 0, then `Select`"),
+    Gap(
+        "computed-pad-value", "`Pad` ignores a pad value that is computed", "pad with 0, then `Select`",
+        rule="translator of Pad",
     ),
-    "Range": (
-        Gap("backward-range", "`Range` whose limit is on the wrong side does not stop", "the limit is clamped first"),
+    Gap(
+        "backward-range", "`Range` whose limit is on the wrong side does not stop", "the limit is clamped first",
+        rule="translator of Range",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("Expand", since=8)
@@ -49,8 +49,8 @@ def tile_1(input, tiles, axis):
     """One axis; its number and the repeats are given in the type of the data."""
     if input.rank is None:
         raise UnsupportedError("Tile along one axis of a tensor of unknown rank", code="ML314")
-    places = ops.Reshape(converted(axis, i64), [1])
-    times = ops.Reshape(converted(tiles, i64), [1])
+    places = ops.Reshape(as_type(axis, i64), [1])
+    times = ops.Reshape(as_type(tiles, i64), [1])
     return ops.Tile(input, ops.ScatterUpdate(np.ones(input.rank, np.int64), places, times, 0))
 
 
@@ -58,9 +58,7 @@ def tile_1(input, tiles, axis):
 def tile_6(input, repeats):
     """Repeats of all dimensions."""
     known = integers(repeats)
-    if known is not None:
-        return ops.Tile(input, list(known))
-    return _tiled(input, repeats)
+    return ops.Tile(input, list(known)) if known is not None else _tiled(input, repeats)
 
 
 def _tiled(x: Value, repeats: Value):
@@ -108,7 +106,7 @@ def pad_18(data, pads, constant_value=None, axes=None, *, mode: str = "constant"
     if known is not None and places is not None:
         begin, end = (_spread(half, places, data.rank) for half in _halves(known))
         return _pad(data, begin, end, mode, constant_value)
-    position = converted(axes, i64) % data.rank
+    position = as_type(axes, i64) % data.rank
     zeros = np.zeros(data.rank, np.int64)
     halves = ops.Split(pads, 0, num_splits=2)
     before, after = (ops.ScatterUpdate(zeros, position, half, 0) for half in halves)
@@ -186,7 +184,7 @@ def center_crop_pad(input_data, shape: Vector | Integers, *, axes: tuple[int, ..
     lengths = [dimension(input_data, axis) for axis in places]
     if known is not None and all(isinstance(length, int) for length in lengths):
         return _cropped_and_padded(input_data, places, lengths, known)
-    wanted = converted(shape, i64) if known is None else np.array(known, np.int64)
+    wanted = as_type(shape, i64) if known is None else np.array(known, np.int64)
     have = joined(lengths, input_data)
     surplus = have - wanted
     start = ops.Maximum(surplus, 0) // 2
@@ -222,8 +220,8 @@ def range_27(start, limit, delta, *, stash_type: int = 1):
     """16-bit floats are computed in `stash_type`."""
     if not start.dtype.is_float or start.dtype.bits > 16:
         return range_11(start, limit, delta)
-    bounds = [scalar(converted(each, from_onnx(stash_type))) for each in (start, limit, delta)]
-    return converted(_range(*bounds), start.dtype)
+    bounds = [scalar(as_type(each, from_onnx(stash_type))) for each in (start, limit, delta)]
+    return as_type(_range(*bounds), start.dtype)
 
 
 def _range(start: Value, limit: Value, delta: Value):

@@ -1,54 +1,62 @@
-"""Matrix products: MatMul, Gemm and Einsum."""
+"""Matrix products (MatMul, Gemm and Einsum), determinants (Det), and weights in another layout: constants are
+rearranged at conversion, everything else by operations at run time.
+"""
 
+import math
+from collections.abc import Callable, Sequence
 from functools import reduce
 from string import ascii_letters
+from typing import Any
 
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
-from mo_loop.frontend.ops.shared import counted
-from mo_loop.frontend.vocabulary import Value, ops, translates
+import numpy as np
+
+from mo_loop import ops as operations
+from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ops.shared import as_type, counted, number
+from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import Dimension
-from mo_loop.graph.shape import element_count, is_static
-from mo_loop.graph.types import f32
+from mo_loop.graph.shape import assume_fixed, element_count, is_static
+from mo_loop.graph.tensor import BLOCK, ArrayTensor, DeferredTensor, Tensor
+from mo_loop.graph.types import TensorType, f16, f32, i64
+from mo_loop.ops.base import Constant, Identity, Parameter, Result
 from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.linear import subscripts
+from mo_loop.ops.port_map import Final, Invariant, Merged, Sliced
 from mo_loop.target import ERROR, Gap
 
-AVOIDS = {
-    "MatMul": (
-        Gap(
-            "matmul-of-three-dimensions",
-            "`MatMul` of an input of unknown sizes of rank 2 with a constant of three dimensions does not compile",
-            "four dimensions", ERROR, since="2025.4.1",
-        ),
-        Gap(
-            "matmul-of-batch-one",
-            "`MatMul` of a batch of 1 of unknown sizes with a constant of three dimensions has a size of 0",
-            "four dimensions", since="2025.4.1",
-        ),
-        Gap(
-            "matmul-over-nothing", "`MatMul` with a constant of no rows does not write its result, which is zeros",
-            "zeros",
-        ),
+AVOIDS = (
+    Gap(
+        "matmul-of-three-dimensions",
+        "`MatMul` of an input of unknown sizes of rank 2 with a constant of three dimensions does not compile",
+        "four dimensions", ERROR, since="2025.4.1", rule="translator of MatMul",
     ),
-    "Gemm": (
-        Gap(
-            "matmul-of-no-columns", "a transposed `MatMul` with a dimension of 0 does not compile",
-            "the result itself", ERROR,
-        ),
+    Gap(
+        "matmul-of-batch-one",
+        "`MatMul` of a batch of 1 of unknown sizes with a constant of three dimensions has a size of 0",
+        "four dimensions", since="2025.4.1", rule="translator of MatMul",
     ),
-    "Einsum": (
-        Gap("einsum-of-scalars", "`Einsum` of scalars alone does not compile", "`Multiply`", ERROR, until="2025.1.0"),
-        Gap(
-            "einsum-of-diagonal", "`Einsum` of a subscript that is twice in one input does not compile",
-            "`GatherND` of the diagonal", ERROR, until="2025.0.0",
-        ),
-        Gap(
-            "einsum-with-ellipsis", "`Einsum` with an ellipsis does not compile, or the model cannot be read",
-            "letters for the dimensions, if their number is known", ERROR, until="2025.0.0",
-        ),
+    Gap(
+        "matmul-over-nothing", "`MatMul` with a constant of no rows does not write its result, which is zeros", "zeros",
+        rule="translator of MatMul",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+    Gap(
+        "matmul-of-no-columns", "a transposed `MatMul` with a dimension of 0 does not compile", "the result itself",
+        ERROR, rule="translator of Gemm",
+    ),
+    Gap(
+        "einsum-of-scalars", "`Einsum` of scalars alone does not compile", "`Multiply`", ERROR, until="2025.1.0",
+        rule="translator of Einsum",
+    ),
+    Gap(
+        "einsum-of-diagonal", "`Einsum` of a subscript that is twice in one input does not compile",
+        "`GatherND` of the diagonal", ERROR, until="2025.0.0", rule="translator of Einsum",
+    ),
+    Gap(
+        "einsum-with-ellipsis", "`Einsum` with an ellipsis does not compile, or the model cannot be read",
+        "letters for the dimensions, if their number is known", ERROR, until="2025.0.0", rule="translator of Einsum",
+    ),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("MatMul", since=1)
@@ -148,3 +156,122 @@ def _of_diagonals(x: Value, term: str) -> tuple[Value, str]:
         x = ops.GatherND(ops.Transpose(x, axes + others), ops.Concat(*[places] * len(axes), axis=1))
         term = letter + "".join(term[axis] for axis in others)
     return x, term
+
+
+@translates("Det", since=11)
+def det(x):
+    """The determinants of the last two dimensions."""
+    rank = ranked(x, "Det")
+    if rank < 2:
+        raise ModelError(f"the determinant of a tensor of rank {rank}", code="ML227")
+    assume_fixed(x.type.dims[-2:])
+    rows, columns = x.type.dims[-2:]
+    if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
+        raise ModelError(f"the determinant of a matrix of {rows} rows and {columns} columns", code="ML227")
+    size = rows if isinstance(rows, int) else columns
+    wide = ops.Convert(x, destination_type=f32) if x.dtype.bits < 32 else x
+    if size == 0:
+        made: Any = ops.Broadcast(number(wide, 1), ops.Slice(ops.ShapeOf(x), [0], [-2], [1], [0]))
+    elif size == 2:
+        (a, b), (c, d) = ([ops.Gather(ops.Gather(wide, i, -2), k, -1) for k in range(2)] for i in range(2))
+        made = a * d - b * c
+    else:
+        made = _eliminated(wide)
+    return made if wide is x else ops.Convert(made, destination_type=x.dtype)
+
+
+def _eliminated(x: Value) -> Value:
+    """Gaussian elimination, one step for each row: the pivot is the element of the largest magnitude in column k, on or
+    below the diagonal. Its row is swapped with row k, and multiples of it are subtracted from the rows below. The
+    determinant is the product of the pivots, negated for each swap."""
+    shape = ops.ShapeOf(x)
+    batch, side = (ops.Slice(shape, *bounds, [1], [0]) for bounds in (([0], [-2]), ([-2], [2**30])))
+    whole = ops.Concat(ops.ReduceProd(batch, [0], keep_dims=True), side, axis=0)
+    matrices = ops.Reshape(x, whole)
+    rows = ops.Range(0, ops.Gather(side, 0, 0), 1, graph=x.graph, output_type=i64)
+    ones = ops.Broadcast(np.ones((), x.dtype.numpy), ops.Slice(whole, [0], [1], [1], [0]))
+    body = Graph("elimination")
+    now, places = (Parameter(graph=body, type=each) for each in (TensorType(i64, ()), TensorType(i64, rows.shape)))
+    states = [Parameter(graph=body, type=TensorType(x.dtype, each.shape)) for each in (matrices, ones)]
+    results = [Result(each) for each in _step(now.output, places.output, *(each.output for each in states))]
+    scan = ops.Scan(
+        matrices, ones, rows, rows, graph=x.graph, body=body,
+        input_map=(*(Merged(p, r) for p, r in zip(states, results, strict=True)), Sliced(now, 0), Invariant(places)),
+        output_map=(Final(results[1]),),
+    )  # fmt: skip
+    return ops.Reshape(scan[0], batch)
+
+
+def _step(k: Value, rows: Value, a: Value, product: Value) -> list[Value]:
+    """The matrices [batch, n, n] and products [batch] after column k."""
+    column = ops.Gather(a, k, 2)
+    sizes = ops.Select(rows >= k, ops.Abs(column), number(a, -1))
+    _, best = ops.TopK(sizes, 1, axis=1, mode="max", index_element_type=i64)  # [batch, 1]
+    order = ops.Select(ops.Equal(rows, k), best, ops.Select(ops.Equal(rows, best), k, rows))
+    # Not Gather with batch_dims: for a batch of 1 the runtime mistakes the Gathers after it, or crashes.
+    a = ops.GatherElements(a, ops.Broadcast(ops.Unsqueeze(order, 2), ops.ShapeOf(a)), axis=1)
+    row = ops.Gather(a, k, 1)
+    pivot = ops.Gather(row, ops.Unsqueeze(k, 0), 1)  # [batch, 1]
+    sign = ops.Select(ops.Equal(best, k), number(a, 1), number(a, -1))
+    divisor = ops.Select(ops.Equal(pivot, 0), number(a, 1), pivot)
+    factor = ops.Select(k < rows, ops.Gather(a, k, 2) / divisor, number(a, 0))
+    rest = a - ops.Unsqueeze(factor, 2) * ops.Unsqueeze(row, 1)
+    return [rest, product * ops.Squeeze(pivot * sign, 1)]
+
+
+def array_of(value: Value | None) -> np.ndarray[Any, Any] | None:
+    """The values of a constant, also of one in f16 that is converted to f32; None for anything else."""
+    while value is not None and isinstance(value.node, Identity):
+        value = value.node.inputs[0]
+    if value is not None and value.dtype is f32 and isinstance(value.node, operations.Convert):
+        source = value.node.inputs[0]
+        narrow = array_of(source) if source is not None and source.dtype is f16 else None
+        return None if narrow is None else narrow.astype(np.float32)
+    return value.node.array if value is not None and isinstance(value.node, Constant) else None
+
+
+def reshaped(value: Value, shape: Sequence[int]) -> Value:
+    """`value` in another shape (one item may be -1); a constant shares its data."""
+    if not isinstance(value.node, Constant):
+        return ops.Reshape(value, list(shape))
+    tensor: Tensor = value.node.tensor
+    rest = math.prod(dim for dim in shape if dim >= 0)
+    full = tuple(dim if dim >= 0 else tensor.size // max(rest, 1) for dim in shape)
+    if full == tensor.shape:
+        return value
+    return ops.Constant(tensor.reshaped(full), graph=value.graph, name=value.node.name)
+
+
+def rows_rearranged(value: Value, function: Callable[[Any], Any]) -> Value | None:
+    """As `rearranged`, also of a Dequantize of constants, for a function that only moves or selects whole rows.
+
+    The scale of such a Dequantize has all axes of the weights; only the last one may have the length 1, or that of
+    the number of blocks.
+    """
+    node = value.node
+    if not isinstance(node, operations.Dequantize):
+        return rearranged(value, function)
+    given = [each for each in node.inputs if each is not None]
+    if any(each.type.dims[:-1] != value.type.dims[:-1] for each in given):
+        return None
+    made = [rearranged(each, function) for each in given]
+    if any(each is None for each in made):
+        return None
+    in_rows = node.axis in (-1, len(value.type.dims) - 1)
+    block_size = node.block_size if in_rows else min(node.block_size, 1)  # blocks of rows have one row each
+    return ops.Dequantize(*made, to=node.to, axis=-1, block_size=block_size, expanded=node.expanded)
+
+
+def rearranged(value: Value, function: Callable[[Any], Any]) -> Value | None:
+    """`function` of the array of a constant, deferred until writing if it is large; None if it is not a constant."""
+    if not isinstance(value.node, Constant):
+        return None
+    tensor: Tensor = value.node.tensor
+    if tensor.nbytes <= BLOCK:
+        made: Tensor = ArrayTensor(np.ascontiguousarray(function(tensor.array())), tensor.dtype)
+    else:
+        # The shape is computed with an array that has no memory.
+        probe = function(np.broadcast_to(np.zeros((), tensor.dtype.numpy), tensor.shape))
+        make = lambda: ArrayTensor(function(tensor.array()), tensor.dtype).blocks()  # noqa: E731
+        made = DeferredTensor(tensor.dtype, tuple(probe.shape), make, tensor.files)
+    return ops.Constant(made, graph=value.graph, name=value.node.name)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from mo_loop.frontend.arrays import ones, zeros
-from mo_loop.frontend.leading_ones import SQUEEZED, decided
-from mo_loop.frontend.ops.shared import FAR, integers, near
+from mo_loop.frontend.ops.shared import FAR, constant_like, integers, near
+from mo_loop.frontend.rank_variants import SQUEEZED, decided
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import may_be_one
 from mo_loop.graph.shape import assume_fixed, assume_ones, element_count, normalise_axis
@@ -13,16 +13,14 @@ from mo_loop.ops.lengths import as_i64, dimension, joined
 from mo_loop.ops.ranges import Outputs, Positive
 from mo_loop.target import CRASH, Gap
 
-AVOIDS = {
-    "Slice": (
-        Gap(
-            "slice-of-computed-axes",
-            "`Slice` of a tensor of known shape with constant bounds and axes known only at run time crashes",
-            "steps that cannot be folded", CRASH,
-        ),
+AVOIDS = (
+    Gap(
+        "slice-of-computed-axes",
+        "`Slice` of a tensor of known shape with constant bounds and axes known only at run time crashes",
+        "steps that cannot be folded", CRASH, rule="translator of Slice",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("Reshape", since=1)
@@ -35,14 +33,8 @@ def reshape_1(data, *, shape: tuple[int, ...] = ()):
 @translates("Reshape", since=14)
 def reshape(data, shape, *, allowzero: int = 0):
     """With `allowzero` 0 is a dimension of no elements."""
-    return _reshape(data, shape, copies=not allowzero)
-
-
-def _reshape(data: Value, shape: Value, *, copies: bool):
     pattern = integers(shape)
-    if pattern is None:
-        return ops.Reshape(data, shape, special_zero=copies)
-    return ops.Reshape(data, list(pattern), special_zero=copies)
+    return ops.Reshape(data, shape if pattern is None else list(pattern), special_zero=not allowzero)
 
 
 @translates("Flatten", since=1)
@@ -65,15 +57,11 @@ def flatten(x, *, axis: int = 1):
     elif isinstance(columns, int) and columns > 0 and not isinstance(rows, int):
         rows = -1
     sides = [
-        size if isinstance(size, int) else _product(x, first, end)
+        size if isinstance(size, int)
+        else ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0], keep_dims=True)
         for size, first, end in ((rows, 0, at), (columns, at, x.rank))
     ]
     return ops.Reshape(x, joined(sides, x))
-
-
-def _product(x: Value, first: int, end: int) -> Value:
-    """The product of the dimensions from `first` to before `end`."""
-    return ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0], keep_dims=True)
 
 
 @translates("Squeeze", since=1)
@@ -149,7 +137,7 @@ def _ranks(data: Value, axes: Value) -> tuple[int, int]:
 
 def _others(axes: Value, rank: int, count: int) -> Value:
     """The positions of `rank` that are not among `count` axes, in order."""
-    places = axes % ops.Constant(np.array(rank), graph=axes.graph, dtype=axes.dtype)
+    places = axes % constant_like(axes, rank)
     mask = ops.ScatterUpdate(ones([rank], np.int32), places, zeros([count], np.int32), 0)
     return ops.Reshape(ops.NonZero(mask), [rank - count])
 
@@ -247,11 +235,7 @@ def slice_10(data, starts, ends, axes=None, steps=None):
 @translates("DepthToSpace", since=11)
 def depth_to_space(input, *, blocksize: Positive, mode: str = "DCR"):
     """Depth, column, row; or column, row, depth."""
-    return _depth_to_space(input, blocksize, mode)
-
-
-def _depth_to_space(x: Value, block: int, mode: str):
-    return ops.DepthToSpace(x, mode=_block_mode(mode), block_size=block)
+    return ops.DepthToSpace(input, mode=_block_mode(mode), block_size=blocksize)
 
 
 @translates("SpaceToDepth", since=1, without="mode")

@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
-from mo_loop.frontend.ops.random import dropped
+from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.tensors import dropped
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import bf16, boolean, f32
 from mo_loop.ops.ranges import AtLeast2, Few, Positive, Vector
 from mo_loop.target import Gap
 
-AVOIDS = {
-    "LRN": (
-        Gap("lrn-bias", "`LRN` truncates its bias to an integer", "composed"),
-    ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+AVOIDS = (
+    Gap("lrn-bias", "`LRN` truncates its bias to an integer", "composed", rule="translator of LRN"),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 def ranked(x: Value, what: str) -> int:
@@ -34,12 +32,7 @@ def ranked(x: Value, what: str) -> int:
 
 def along_channels(values: Value, rank: int) -> Value:
     """A vector of one number for each channel, reshaped to broadcast along dimension 1 of a tensor of `rank`."""
-    if rank <= 2:
-        return values
-    return ops.Unsqueeze(values, list(range(1, rank - 1)))
-
-
-# -- BatchNormalization
+    return values if rank <= 2 else ops.Unsqueeze(values, list(range(1, rank - 1)))
 
 
 @translates("BatchNormalization", since=1)
@@ -82,17 +75,13 @@ def _extra_outputs(node: Context) -> bool:
 
 def _batch_inference(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float, spatial: bool):
     if not spatial:
-        return _batch_composed(x, scale, bias, mean, variance, epsilon)
+        deviation = ops.Sqrt(variance + epsilon)
+        return (x - mean) / deviation * scale + bias
     scale, bias, mean, variance = (as_type(each, x.dtype) for each in (scale, bias, mean, variance))
     if x.rank == 1:  # a batch of one channel
         column = ops.BatchNormInference(ops.Unsqueeze(x, 1), scale, bias, mean, variance, epsilon=epsilon)
         return ops.Squeeze(column, 1)
     return ops.BatchNormInference(x, scale, bias, mean, variance, epsilon=epsilon)
-
-
-def _batch_composed(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float):
-    deviation = ops.Sqrt(variance + epsilon)
-    return (x - mean) / deviation * scale + bias
 
 
 def _batch_training(
@@ -124,9 +113,6 @@ def _batch_training(
 
 def _squared(x: Value) -> Value:
     return x * x
-
-
-# -- over parts of one sample
 
 
 @translates("InstanceNormalization", since=1)
@@ -258,14 +244,8 @@ def mean_variance_normalization_1(x, *, across_channels: int = 0, normalize_vari
 @translates("MeanVarianceNormalization", since=9)
 def mean_variance_normalization(x, *, axes: tuple[int, ...] = (0, 2, 3)):
     """(x - mean) / (deviation + 1e-9)."""
-    return ops.MVN(x, _sorted_axes(x, axes), eps=1e-9, eps_mode="OUTSIDE_SQRT")
-
-
-def _sorted_axes(x: Value, axes: Sequence[int]) -> list[int]:
-    return sorted(axes) if x.rank is None else sorted(normalise_axis(axis, x.rank) for axis in axes)
-
-
-# -- Dropout
+    places = axes if x.rank is None else [normalise_axis(axis, x.rank) for axis in axes]
+    return ops.MVN(x, sorted(places), eps=1e-9, eps_mode="OUTSIDE_SQRT")
 
 
 @translates("Dropout", since=1, elementwise=True)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import FAR, converted, integers
+from mo_loop.frontend.ops.shared import FAR, as_type, integers
 from mo_loop.frontend.vocabulary import Graph, Value, ops
 from mo_loop.graph.dimension import high, now
 from mo_loop.graph.shape import assume_fixed, element_count, normalise_axis
@@ -89,15 +89,15 @@ def first(x: Value, axis: int, mode: Mode, index: ElementType = i64, *, last: bo
         length = x.type.dims[axis]
         is_row = axis == x.rank - 1 and isinstance(length, int) and _ROW <= length <= 2**24
         if is_row and x.dtype not in _WIDE:
-            return converted(_place(x, axis, length, mode, last), index)
+            return as_type(_place(x, axis, length, mode, last), index)
         if is_row_of_any_length(x, axis) and (now(x.type.dims[axis]) or _ROW) >= _ROW:
             upper, lower, _ = first_of_any_length(x, mode, last=last)
-            return converted(ops.BitwiseAnd(upper, np.int32(_BEHIND - 1)) + lower, index)
+            return as_type(ops.BitwiseAnd(upper, np.int32(_BEHIND - 1)) + lower, index)
     if not last:
         return ops.TopK11(x, 1, axis=axis, mode=mode, stable=True, index_element_type=index)[1]
     backwards = ops.Slice(x, [-1], [-FAR], [-1], [axis])
     place = first(backwards, axis, mode)
-    return converted(ops.Gather(ops.ShapeOf(x), [axis], 0) - 1 - place, index)
+    return as_type(ops.Gather(ops.ShapeOf(x), [axis], 0) - 1 - place, index)
 
 
 def _place(x: Value, axis: int, length: int, mode: Mode, last: bool) -> Value:
@@ -151,7 +151,7 @@ def _by_values(x: Value, k: Any, axis: int, mode: Mode, index: ElementType, most
     if axis != rank - 1:
         x = ops.Transpose(x, last)
     values, found = _found(x, k, rank - 1, mode, most)
-    results = [values, converted(found, index)]
+    results = [values, as_type(found, index)]
     return results if axis == rank - 1 else [ops.Transpose(each, np.argsort(last)) for each in results]
 
 
@@ -174,7 +174,9 @@ def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, V
     before = ops.Concat(ops.Slice(values, [0], [1], [1], [axis]), ops.Slice(values, [0], [-1], [1], [axis]), axis=axis)
     group = ops.CumSum(ops.Convert(~same(values, before), destination_type=i32), axis)
     count = _number(x.graph, k)
-    base, digits = _digits(most)
+    base, digits = FAR // max(most, 1), 1  # of the group, such that digit * k + place fits into 31 bits
+    while base**digits < most:
+        digits += 1
     for digit in range(digits):  # the lowest digit of the group first
         rest = None if digit == digits - 1 else group % np.int32(base)
         key = (group if rest is None else rest) * count + order
@@ -197,14 +199,6 @@ def _selected(x: Value, values: Value, axis: int, mode: Mode, search: Any) -> Va
     return ops.Minimum(places, length - np.int32(1))
 
 
-def _digits(most: int) -> tuple[int, int]:
-    """The base and the number of digits of the group such that digit * k + place fits into 31 bits."""
-    base, digits = FAR // max(most, 1), 1
-    while base**digits < most:
-        digits += 1
-    return base, digits
-
-
 def _precedes(x: Value, other: Value, mode: Mode) -> Value:
     if x.dtype in _WIDE:
         nearer = (ops.Maximum if mode == "max" else ops.Minimum)(x, other)
@@ -220,7 +214,7 @@ def same(x: Value, other: Value) -> Value:
 
 
 def _number(graph: Graph, number: Any) -> Value:
-    return ops.Constant(np.int32(number), graph=graph) if isinstance(number, int) else converted(number, i32)
+    return ops.Constant(np.int32(number), graph=graph) if isinstance(number, int) else as_type(number, i32)
 
 
 def _steps(graph: Graph, count: Value) -> Value:

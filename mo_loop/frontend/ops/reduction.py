@@ -10,24 +10,26 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type, divided, number
+from mo_loop.frontend.ops.arithmetic import divided
 from mo_loop.frontend.ops.ranking import Mode, first
+from mo_loop.frontend.ops.shared import as_type, number
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import boolean, f32, i32, i64
 from mo_loop.target import Gap
 
-AVOIDS = {
-    "ReduceMax": (
-        Gap(
-            "reduced-infinities", "`ReduceMax` and `ReduceMin` of infinities give the largest finite number",
-            "of halves, doubled",
-        ),
-        Gap("reduce-max-i32", "`ReduceMax` of i32 confuses the largest with the smallest number", "composed"),
+AVOIDS = (
+    Gap(
+        "reduced-infinities", "`ReduceMax` and `ReduceMin` of infinities give the largest finite number",
+        "of halves, doubled", rule="translator of ReduceMax",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+    Gap(
+        "reduce-max-i32", "`ReduceMax` of i32 confuses the largest with the smallest number", "composed",
+        rule="translator of ReduceMax",
+    ),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 Rule = Callable[[Value, Sequence[int], bool], Any]
 """A reduction of a value over axes; without axes, only its elementwise function."""
@@ -140,14 +142,6 @@ def _mean(x: Value, axes: Sequence[int], keep: bool):
     return divided(_sum(x, axes, keep), count)
 
 
-def _sum_square(x: Value, axes: Sequence[int], keep: bool):
-    return _sum(x * x, axes, keep)
-
-
-def _l1(x: Value, axes: Sequence[int], keep: bool):
-    return ops.ReduceL1(x, axes, keep_dims=keep) if axes else ops.Abs(x)
-
-
 def _l2(x: Value, axes: Sequence[int], keep: bool):
     y = as_type(x, x.dtype if x.dtype.is_float else f32)
     return as_type(ops.ReduceL2(y, axes, keep_dims=keep) if axes else ops.Abs(y), x.dtype)
@@ -235,13 +229,12 @@ _both_forms("ReduceSum", _plain(ops.ReduceSum), axes_input_since=13)
 for _op, _rule in {
     "ReduceMax": _extreme(ops.ReduceMax, ops.ReduceLogicalOr, largest=True),
     "ReduceMin": _extreme(ops.ReduceMin, ops.ReduceLogicalAnd, largest=False),
-    "ReduceProd": _plain(ops.ReduceProd), "ReduceMean": _mean, "ReduceL1": _l1, "ReduceL2": _l2,
-    "ReduceSumSquare": _sum_square, "ReduceLogSum": _log_sum, "ReduceLogSumExp": _log_sum_exp,
+    "ReduceProd": _plain(ops.ReduceProd), "ReduceMean": _mean, "ReduceL2": _l2,
+    "ReduceL1": lambda x, axes, keep: ops.ReduceL1(x, axes, keep_dims=keep) if axes else ops.Abs(x),
+    "ReduceSumSquare": lambda x, axes, keep: _sum(x * x, axes, keep),
+    "ReduceLogSum": _log_sum, "ReduceLogSumExp": _log_sum_exp,
 }.items():  # fmt: skip
     _both_forms(_op, _rule)
-
-
-# -- ArgMax and ArgMin
 
 
 def _places(op: str, mode: Mode) -> None:

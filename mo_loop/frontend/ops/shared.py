@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.vocabulary import Value, ops
@@ -52,6 +54,16 @@ def divided(x: Value, count: Any, size: Any) -> Value:
     return ops.Reshape(x, ops.Concat(leading, joined([count, size], x), axis=0))
 
 
-def converted(value: Value | None, to: ElementType):
+def as_type(value: Value | None, to: ElementType):
     """A value in another element type; None stays None."""
     return value if value is None or value.dtype is to else ops.Convert(value, destination_type=to)
+
+
+def number(like: Value, value: float):
+    """A scalar of the element type of `like`."""
+    return np.asarray(value).astype(like.dtype.numpy)
+
+
+def constant_like(like: Value, number: float) -> Value:
+    """A scalar of the element type of `like`, as a value in its graph."""
+    return ops.Constant(np.array(number, like.dtype.numpy), graph=like.graph, dtype=like.dtype)

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.elementwise.arithmetic import number
+from mo_loop.frontend.ops.linear import array_of
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import converted, counted, one_integer
-from mo_loop.frontend.ops.weight_layout import array_of
+from mo_loop.frontend.ops.shared import as_type, counted, number, one_integer
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.shape import assume_fixed, assume_least, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
@@ -22,21 +21,22 @@ from mo_loop.ops.lengths import as_value, dimension, joined, scalar
 from mo_loop.ops.ranges import AtLeast2, Integers, One, Vector
 from mo_loop.target import ERROR, Gap
 
-AVOIDS = {
-    "DFT": (
-        Gap(
-            "long-dft", "`DFT` and `IDFT` of lengths that are not powers of two lose digits (3e-3 at 16,000)",
-            "composed of `RDFT`, which does not lose any",
-        ),
-        Gap(
-            "long-rdft", "`RDFT` of a length above that of its input is refused, or reads outside the input",
-            "padded first",
-        ),
-        Gap("long-irdft", "`IRDFT` of a length above that of its input reads outside the input", "padded first"),
-        Gap("rdft-f64", "`RDFT` and `IRDFT` refuse f64", "computed in f32", ERROR),
+AVOIDS = (
+    Gap(
+        "long-dft", "`DFT` and `IDFT` of lengths that are not powers of two lose digits (3e-3 at 16,000)",
+        "composed of `RDFT`, which does not lose any", rule="translator of DFT",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+    Gap(
+        "long-rdft", "`RDFT` of a length above that of its input is refused, or reads outside the input",
+        "padded first", rule="translator of DFT",
+    ),
+    Gap(
+        "long-irdft", "`IRDFT` of a length above that of its input reads outside the input", "padded first",
+        rule="translator of DFT",
+    ),
+    Gap("rdft-f64", "`RDFT` and `IRDFT` refuse f64", "computed in f32", ERROR, rule="translator of DFT"),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("DFT", since=17)
@@ -46,9 +46,7 @@ def dft_17(x: AtLeast2, dft_length: One | Integers = None, *, axis: int = 1, inv
 
 
 @translates("DFT", since=20)
-def dft_20(
-    x: AtLeast2, dft_length: One | Integers = None, axis: One = None, *, inverse: int = 0, onesided: int = 0
-):  # fmt: skip
+def dft_20(x: AtLeast2, dft_length: One | Integers = None, axis: One = None, *, inverse: int = 0, onesided: int = 0):
     """The axis is an input, -2 if it is absent; one known only at run time is transposed to the front and back."""
     known = -2 if axis is None else one_integer(axis)
     if known is not None:
@@ -67,7 +65,7 @@ def dft_20(
 
 def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesided: bool):
     if x.dtype is f64:  # the runtime has no transforms in f64, and computes everything else of f64 in f32
-        narrow = converted(x, f32)
+        narrow = as_type(x, f32)
         return ops.Convert(_transformed(narrow, axis, length, inverse, onesided), destination_type=f64)
     rank = ranked(x, "DFT")
     assume_fixed(x.type.dims[-1:])  # it says whether numbers are complex
@@ -118,7 +116,7 @@ def _inverted(x: Value, at: int) -> Value:
         return ops.IDFT(x, [at])
     signs = np.array([1, -1], x.dtype.numpy)
     whole = _whole(x * signs, at)
-    count = number(x, size) if isinstance(size, int) else converted(size, x.dtype)
+    count = number(x, size) if isinstance(size, int) else as_type(size, x.dtype)
     return whole * signs / count
 
 
@@ -138,9 +136,7 @@ def _complex(x: Value) -> Value:
         return x
     rank = len(x.type.dims)
     padded = ops.Pad(x, [0] * rank, [0] * (rank - 1) + [1], np.zeros((), x.dtype.numpy))
-    if last == 1:
-        return padded
-    return ops.Gather(padded, [0, 1], rank - 1)
+    return padded if last == 1 else ops.Gather(padded, [0, 1], rank - 1)
 
 
 def _of_length(x: Value, at: int, size) -> Value:
@@ -161,7 +157,7 @@ def _of_length(x: Value, at: int, size) -> Value:
 def _length(value: Value):
     """An int if the number is known, else a scalar Value."""
     known = one_integer(value)
-    return known if known is not None else scalar(converted(value, i64))
+    return known if known is not None else scalar(as_type(value, i64))
 
 
 @translates("STFT", since=17)
@@ -188,7 +184,7 @@ def stft(
     places = ops.Unsqueeze(starts, 1) + _numbers(signal, length)
     frames = ops.Gather(signal, places, 1)  # [batch, frames, length, 1 or 2]
     if window is not None:
-        frames = frames * ops.Unsqueeze(converted(window, signal.dtype), 1)
+        frames = frames * ops.Unsqueeze(as_type(window, signal.dtype), 1)
     return _transformed(frames, 2, None, False, bool(onesided))
 
 
@@ -240,29 +236,24 @@ def _mel_weights(bins: int, length: int, rate: int, lower: float, upper: float):
 def _mel_composed(given: Sequence[Value], to: ElementType):
     """The matrix for inputs known only at run time."""
     bins, length, rate, lower, upper = given
-    count = converted(bins, i64)
-    low, high = (ops.Log(converted(e, f32) / 700 + 1) * _MEL for e in (lower, upper))
+    count = as_type(bins, i64)
+    low, high = (ops.Log(as_type(e, f32) / 700 + 1) * _MEL for e in (lower, upper))
     corners = count + 2
     step = (high - low) / ops.Convert(corners, destination_type=f32)
     mels = _floats(corners) * step + low
     hertz = (ops.Exp(mels / _MEL) - 1) * 700
-    size = converted(length + 1, f32)
-    places = ops.Floor(hertz * size / converted(rate, f32))
-    left, centre, right = (_piece(places, i) for i in range(3))
-    rows = ops.Unsqueeze(_floats(converted(length, i64) // 2 + 1), 1)
+    size = as_type(length + 1, f32)
+    places = ops.Floor(hertz * size / as_type(rate, f32))
+    left, centre, right = (ops.Slice(places, [i], [i - 2 or 2**30], [1], [0]) for i in range(3))
+    rows = ops.Unsqueeze(_floats(as_type(length, i64) // 2 + 1), 1)
     one, zero = (np.float32(each) for each in (1, 0))
     rise, fall = (ops.Maximum(b - a, one) for a, b in ((left, centre), (centre, right)))
     rising = ops.Select(left < centre, (rows - left) / rise, one)
     is_left = (left <= rows) & (rows <= centre)
     is_right = (centre <= rows) & (rows < right)
     falling = (right - rows) / fall
-    return converted(ops.Select(is_right, falling, ops.Select(is_left, rising, zero)), to)
+    return as_type(ops.Select(is_right, falling, ops.Select(is_left, rising, zero)), to)
 
 
 def _floats(count: Value) -> Value:
     return ops.Convert(_numbers(count, count), destination_type=f32)
-
-
-def _piece(places: Value, start: int) -> Value:
-    """The places from `start` on, without the last 2 - start."""
-    return ops.Slice(places, [start], [start - 2 or 2**30], [1], [0])

@@ -1,23 +1,26 @@
-"""Operators that ONNX has as well, in the form that ONNX Runtime had before, and small operators on tensors."""
+"""Operators that ONNX has as well, in the form that ONNX Runtime had before, and small operators on tensors:
+inverse matrices, distances, complex numbers as pairs in the last dimension, n-grams of tokens, a bias before an
+activation, Softmax or Dropout, and products with gates after them.
+"""
 
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from mo_loop.frontend.arrays import counted_up, first_numbers
-from mo_loop.frontend.ops.elementwise.arithmetic import number
+from mo_loop.frontend.ops.activation import clipped, flattened, softmax
 from mo_loop.frontend.ops.filling import pad_11, range_11, trilu
 from mo_loop.frontend.ops.images.detection import grid_sample_16
-from mo_loop.frontend.ops.indexing import gather_nd
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import integers
+from mo_loop.frontend.ops.indexing import gather_nd, unique_elements
+from mo_loop.frontend.ops.normalisation import dropout_12, ranked
+from mo_loop.frontend.ops.shared import FAR, as_type, integers, number
 from mo_loop.frontend.ops.tensors import identity
-from mo_loop.frontend.ops.unique import unique_elements
-from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import i64
+from mo_loop.graph.types import f32, i64
 from mo_loop.ops.lengths import as_i64, dimension, scalar, vector
-from mo_loop.ops.ranges import AtLeast1, AtLeast2, AtLeast3, One, Positive
+from mo_loop.ops.ranges import AtLeast1, AtLeast2, AtLeast3, Few, Integers, Matrix, One, Positive
 
 
 @translates("Trilu", since=1, domain=MICROSOFT)
@@ -120,3 +123,168 @@ def _not_finite(x: Value, nan: bool, infinite: bool) -> list[Value]:
 def sample_op(x, *, node: Context):
     """Identity of ONNX."""
     return identity(x, node=node)
+
+
+@translates("NGramRepeatBlock", since=1, domain=MICROSOFT)
+def ngram_repeat_block(input_ids: Matrix | Integers, scores: Matrix, *, ngram_size: Few):
+    """A token is banned if it follows the last `ngram_size` - 1 tokens anywhere in its row of `input_ids`."""
+    if ngram_size < 1:
+        raise ModelError(f"NGramRepeatBlock has the ngram_size {ngram_size}", code="ML227")
+    before = ngram_size - 1
+    tokens = _columns(input_ids, before, FAR)
+    if tokens.type.dims[1] == 0:
+        return scores
+    same = [_is_tail(input_ids, place, before) for place in range(before)]
+    words: Any = dimension(scores, 1)
+    if same:
+        banned = reduce(lambda a, b: a & b, same)
+        tokens = ops.Select(banned, tokens, words if isinstance(words, Value) else np.int64(words))
+    # Tokens that are not banned write to one more column, which is dropped.
+    wide = ops.Pad(scores, [0, 0], [0, 1], np.float32(0))
+    lowest = ops.Broadcast(np.full((), -np.inf, np.float32), ops.ShapeOf(tokens))
+    marked = ops.ScatterElementsUpdate(wide, tokens, lowest, 1)
+    return ops.Slice(marked, [0], [-1], [1], [1])
+
+
+def _is_tail(ids: Value, place: int, before: int) -> Value:
+    """[batch, windows]: whether token `place` of a window is that of the last `before` tokens."""
+    left = place - before
+    return ops.Equal(_columns(ids, place, left), _columns(ids, left, left + 1 or FAR))
+
+
+def _columns(ids: Value, start: int, stop: int) -> Value:
+    return ops.Slice(ids, [start], [stop], [1], [1])
+
+
+@translates("Inverse", since=1, domain=MICROSOFT)
+def inverse(x):
+    """The inverses of the last two dimensions."""
+    return ops.Inverse(x) if x.dtype is f32 else as_type(ops.Inverse(as_type(x, f32)), x.dtype)
+
+
+@translates("CDist", since=1, domain=MICROSOFT)
+def cdist(a: Matrix, b: Matrix, *, metric: str = "sqeuclidean"):
+    """|a|^2 - 2 a b + |b|^2 for each row of a and of b, or its root."""
+    if metric not in ("sqeuclidean", "euclidean"):
+        raise UnsupportedError(
+            f"CDist with the metric {metric!r}", code="ML316",
+            hint="ONNX Runtime has sqeuclidean and euclidean; compute another one from elementwise operators",
+        )  # fmt: skip
+    left = ops.Unsqueeze(ops.ReduceSum(a * a, [1]), 1)
+    right = ops.Unsqueeze(ops.ReduceSum(b * b, [1]), 0)
+    product = ops.MatMul(a, b, transpose_b=True) * number(a, -2)
+    squares = ops.Maximum(product + left + right, number(a, 0))
+    return squares if metric == "sqeuclidean" else ops.Sqrt(squares)
+
+
+@translates("ComplexMul", since=1, domain=MICROSOFT)
+def complex_mul(a, b):
+    """(a + b i) * (c + d i)."""
+    return _product(a, b, 1)
+
+
+@translates("ComplexMulConj", since=1, domain=MICROSOFT)
+def complex_mul_conj(a, b):
+    """(a + b i) * (c - d i)."""
+    return _product(a, b, -1)
+
+
+def _product(x: Value, y: Value, sign: int):
+    """The imaginary part of `y` is multiplied by `sign`."""
+    (a, b), (c, d) = (ops.Split(each, -1, num_splits=2) for each in (x, y))
+    first, last = (ops.Subtract, ops.Add) if sign > 0 else (ops.Add, ops.Subtract)
+    real = first(a * c, b * d)
+    imaginary = last(b * c, a * d)
+    return ops.Concat(real, imaginary, axis=-1)
+
+
+@translates("Rfft", since=1, domain=MICROSOFT)
+def rfft(x: AtLeast1, *, normalized: int = 0, onesided: int = 1, signal_ndim: Positive = 1):
+    """The transform of the last `signal_ndim` dimensions of a real signal: its first half, as pairs."""
+    _require_plain(normalized, onesided)
+    rank = ranked(x, "Rfft")
+    return _at_least_single(x, lambda each: ops.RDFT(each, list(range(rank - signal_ndim, rank))))
+
+
+@translates("Irfft", since=1, domain=MICROSOFT)
+def irfft(x: AtLeast2, *, normalized: int = 0, onesided: int = 1, signal_ndim: Positive):
+    """The inverse of Rfft, for signals of even length."""
+    _require_plain(normalized, onesided)
+    last = ranked(x, "Irfft") - 1
+    return _at_least_single(x, lambda each: ops.IRDFT(each, list(range(last - signal_ndim, last))))
+
+
+def _require_plain(normalized: int, onesided: int) -> None:
+    if normalized or not onesided:
+        raise ModelError("normalized must be 0 and onesided 1: the operator supports no other values", code="ML227")
+
+
+def _at_least_single(x: Value, make):
+    """`make` of `x` in f32: the runtime has no transforms in f64, and computes those of f16 in f32."""
+    return make(x) if x.dtype is f32 else as_type(make(as_type(x, f32)), x.dtype)
+
+
+@translates("BiasAdd", since=1, domain=MICROSOFT)
+def bias_add(x, bias, skip):
+    """x + bias + skip."""
+    return x + bias + skip
+
+
+@translates("BiasSplitGelu", since=1, domain=MICROSOFT)
+def bias_split_gelu(x, bias):
+    """The left half of x + bias, times the Gelu of the right half."""
+    left, right = ops.Split(x + bias, -1, num_splits=2)
+    return left * ops.Gelu(right, approximation_mode="ERF")
+
+
+@translates("BiasSoftmax", since=1, domain=MICROSOFT, ignored="is_inner_broadcast")
+def bias_softmax(data, bias, *, axis: int = 1, is_inner_broadcast: int):
+    """Softmax of data + bias over all dimensions from `axis` on.
+
+    Numpy's rules broadcast both kinds of bias: an inner one has dimensions of 1, an outer one lacks the first ones."""
+    return flattened(data + bias, axis, softmax)
+
+
+@translates("BiasDropout", since=1, domain=MICROSOFT)
+def bias_dropout(data, bias, residual=None, ratio=None, training_mode=None, *, seed: int | None = None, node: Context):
+    """Dropout(data + bias) + residual, and the mask."""
+    y, *mask = dropout_12(data + bias, ratio, training_mode, seed=seed, node=node)
+    return [y if residual is None else y + residual, *mask]
+
+
+@translates("SwiGLU", since=1, domain=MICROSOFT)
+def swiglu(
+    gate, up=None,
+    *, activation_alpha: float = 1.0, activation_beta: float = 0.0, limit: float = 0.0, round_activation: int = 0,
+):  # fmt: skip
+    """gate * sigmoid(alpha * gate) * (up + beta), computed in f32; without up, the gate holds both halves.
+
+    A positive limit bounds the gate from above, and the other half on both sides."""
+    dtype = gate.dtype
+    left, right = ops.Split(gate, -1, num_splits=2) if up is None else (gate, up)
+    left, right = as_type(left, f32), as_type(right, f32)
+    if limit > 0:
+        left, right = ops.Minimum(limit, left), clipped(right, -limit, limit)
+    active = ops.Swish(left) if activation_alpha == 1 else ops.Swish(left, activation_alpha)
+    if round_activation:
+        active = as_type(as_type(active, dtype), f32)
+    if activation_beta:
+        right = right + activation_beta
+    return as_type(active * right, dtype)
+
+
+@translates("ScaledSiLU", since=1, domain=MICROSOFT)
+def scaled_silu(x, scale=None, *, alpha: float = 1.0):
+    """z * sigmoid(z) of z = scale * x, where `alpha` replaces an absent scale; each step has the type of x."""
+    wide = as_type(x, f32)
+    factor = number(wide, alpha) if scale is None else as_type(scale, f32)
+    z = as_type(wide * factor, x.dtype)
+    return z * ops.Sigmoid(z)
+
+
+@translates("GatedAdd", since=1, domain=MICROSOFT)
+def gated_add(x, y, gate, gate_weight=None):
+    """x + y * gate; with a weight, the gate is sigmoid(gate * weight)."""
+    if gate_weight is not None:
+        gate = ops.Sigmoid(gate @ gate_weight)
+    return x + y * gate

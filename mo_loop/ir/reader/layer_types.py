@@ -17,7 +17,7 @@ from mo_loop.ir.reader.numbers import integer, parse_shape, shown
 from mo_loop.ir.xml import nearest_single
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.control import Control
-from mo_loop.ops.opaque import Opaque, element_type
+from mo_loop.ops.front import Opaque, element_type
 
 _OWN_WAY = (Parameter, Result, Constant, Control, Opaque)  # the reader makes these itself
 _SHADOWED = (Identity,)  # written as a Convert to the same type, and read as that

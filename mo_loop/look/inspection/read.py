@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import FileError
-from mo_loop.frontend.model import OnnxModel, opened
-from mo_loop.frontend.onnx_graphs import all_graphs
-from mo_loop.frontend.onnx_tensors import tensor_protos
+from mo_loop.frontend.external_files import byte_count
+from mo_loop.frontend.model import OnnxModel, check_names_on_error, opened
+from mo_loop.frontend.onnx_graphs import all_graphs, tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.frontend.tensor_protos import byte_count
-from mo_loop.frontend.utf8 import check_names_on_error
 from mo_loop.look.inspection.contents import controls, operators, scope_sizes
 from mo_loop.look.inspection.description import ExternalFile, Function, Inspection
 from mo_loop.look.records.of_onnx import structure_of_onnx, tensor_size

@@ -22,7 +22,7 @@ from mo_loop.look.records.data import LIMIT, SHOWN, Contents, described_constant
 from mo_loop.look.records.port_entries import ports_of, renamed, tags
 from mo_loop.ops.base import Constant, Op, Result
 from mo_loop.ops.control import Control
-from mo_loop.ops.opaque import Opaque
+from mo_loop.ops.front import Opaque
 from mo_loop.text.attributes import show_attribute
 from mo_loop.text.literals import show_data
 from mo_loop.text.spelling import show_type

@@ -39,7 +39,7 @@ from mo_loop.look.records.structure import (
     split,
 )
 from mo_loop.ops import base
-from mo_loop.ops.opaque import Opaque
+from mo_loop.ops.front import Opaque
 from mo_loop.text.attributes import parse_attribute
 from mo_loop.text.scanner import Scanner
 from mo_loop.text.spelling import show_type

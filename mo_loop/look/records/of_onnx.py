@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mo_loop.errors import FileError
-from mo_loop.frontend.inferred_types import with_inferred_types
+from mo_loop.frontend.declared_types import with_inferred_types
+from mo_loop.frontend.external_files import dense_from_sparse, tensor_from
 from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.onnx_graphs import OnnxGraph, function_graph, main_graph, operator_of
-from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import BY_ONNX, string
 from mo_loop.look.records.data import Data, digest

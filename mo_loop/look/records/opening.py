@@ -12,8 +12,8 @@ from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.look.records.structure import DUMP, IR, ONNX, Structure
+from mo_loop.ops.arithmetic import Convert
 from mo_loop.ops.base import Constant
-from mo_loop.ops.casting import Convert
 from mo_loop.support.files import refuse_device
 
 _WORDS = {ONNX: "an ONNX model", IR: "an IR", DUMP: "a dump"}
@@ -103,14 +103,14 @@ def kind_of(path: Path) -> str:
 def _of_onnx(
     source: Any, name: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str]
 ) -> Structure:
-    from mo_loop.frontend.external_data import require_external_data
+    from mo_loop.frontend.model import check_names_on_error
     from mo_loop.frontend.model import opened as opened_onnx
-    from mo_loop.frontend.utf8 import check_names_on_error
+    from mo_loop.frontend.onnx_graphs import require_external_data
     from mo_loop.look.records.of_onnx import structure_of_onnx
 
     model = opened_onnx(source, allowed)
     if not weights:
-        from mo_loop.frontend.inferred_types import with_inferred_types
+        from mo_loop.frontend.declared_types import with_inferred_types
 
         model = with_inferred_types(model)
     with check_names_on_error(model.proto):

@@ -10,5 +10,5 @@
 `known`          configurations that do not pass, each with its reason
 ===============  =====================================================================================
 
-Each other module describes the operators of one family of `mo_loop.frontend.registry.FAMILIES`.
+Each other module describes the operators of one family.
 """

@@ -4,9 +4,9 @@ import functools
 from collections import defaultdict
 from typing import Any
 
-from mo_loop.frontend import contrib_schemas
+from mo_loop.frontend import schemas
 from mo_loop.frontend.registry import qualified
-from mo_loop.frontend.tolerated_nodes import EXPERIMENTAL
+from mo_loop.frontend.translators import EXPERIMENTAL
 
 Constraints = dict[str, tuple[str, ...]]
 NEWEST = 26
@@ -34,7 +34,7 @@ def schema(op: str, opset: int) -> Any:
     try:
         return onnx.defs.get_schema(name, 1 if domain else opset, domain)
     except onnx.defs.SchemaError:
-        return contrib_schemas.schema(name, 1 if domain else opset, domain)
+        return schemas.contrib_schema(name, 1 if domain else opset, domain)
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from pathlib import Path
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.graph import Graph
 from mo_loop.graph.verifier import invariants
-from mo_loop.ops.opaque import Opaque
+from mo_loop.ops.front import Opaque
 
 
 def layer(type_: str, id_: object, data: str = "", *, inputs: Mapping[int, str] | None = None,

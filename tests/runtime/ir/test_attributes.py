@@ -10,7 +10,7 @@ from mo_loop.ir.reader.layer_types import attributes_of, classes, parsed
 from mo_loop.ir.reader.numbers import parse_shape
 from mo_loop.ir.xml import spelled
 from mo_loop.ops.base import Op
-from mo_loop.ops.variables import Assign
+from mo_loop.ops.recurrent import Assign
 
 VALUES: dict[Any, list[Any]] = {
     int: [0, -7, 1 << 40],

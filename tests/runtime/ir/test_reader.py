@@ -10,7 +10,7 @@ from mo_loop.api import Model, read_model
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import If, Loop, TensorIterator
-from mo_loop.ops.opaque import Opaque, OpaqueSink
+from mo_loop.ops.front import Opaque, OpaqueSink
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.text import to_text
 from tests.runtime.ir.support import both, graph, layer, net, opaque, parameter, read, result, written

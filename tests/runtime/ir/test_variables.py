@@ -14,7 +14,7 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import compile_ir
 from mo_loop.errors import IrError
 from mo_loop.look.inspection.read import inspect
-from mo_loop.ops.opaque import Opaque
+from mo_loop.ops.front import Opaque
 from mo_loop.text import parse, to_text
 from tests.cli.installed import mo_loop
 from tests.runtime.ir.support import layer, net, parameter, read, result, written

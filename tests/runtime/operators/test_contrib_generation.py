@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, MoLoopError
-from mo_loop.ops import Loop
+from mo_loop.ops.control import Loop
 from tests.fuzz.generation.networks import Sizes, decoder, encoder, gpt2, whisper_encoder
 from tests.harness import check, refusal, run_converted
 

@@ -14,8 +14,9 @@ from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.errors import MoLoopError
-from mo_loop.frontend.ops.classical import tree_forms
-from mo_loop.frontend.ops.classical.tree_forms import FormTime, Trees
+from mo_loop.frontend.ops.classical import forest
+from mo_loop.frontend.ops.classical.forest import FormTime
+from mo_loop.frontend.ops.classical.tree_forms import Trees
 from tests.harness import check as checked
 from tests.harness import check_model, folded
 from tests.nodes import node_model
@@ -203,7 +204,7 @@ def rows(seed: int, count: int, features: int, dtype: Any = np.float32, missing:
 def forms_of_trees(few: str, many: str | None = None) -> Any:
     """Trees have one form, or one for up to 20 rows and one for more."""
     costs = [FormTime(getattr(Trees, few), 0, 1), *([FormTime(getattr(Trees, many), 20, 0.001)] if many else [])]
-    return mock.patch.object(tree_forms, "_costs", lambda *_: costs)
+    return mock.patch.object(forest, "_costs", lambda *_: costs)
 
 
 @pairs(

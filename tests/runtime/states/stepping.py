@@ -21,7 +21,7 @@ import pytest
 
 from mo_loop.api import Model, convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
-from mo_loop.ops.variables import ReadValue
+from mo_loop.ops.recurrent import ReadValue
 from tools.runtimes import chosen_interpreter
 
 Array = np.ndarray[Any, Any]

@@ -11,7 +11,7 @@ from mo_loop.api import Model, convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import PROPERTIES
 from mo_loop.ops.control import If
-from mo_loop.ops.variables import ReadValue
+from mo_loop.ops.recurrent import ReadValue
 from tests.models.sources.voice_detector import HIDDEN, SAMPLES, voice_detector
 
 STEPS = 5

@@ -14,7 +14,7 @@ from mo_loop import convert_model
 from mo_loop.conversion_limits import Limits, budget, limited
 from mo_loop.errors import LimitError, MoLoopError, TypeError_
 from mo_loop.frontend import arrays
-from mo_loop.frontend.tensor_protos import dense_from_sparse
+from mo_loop.frontend.external_files import dense_from_sparse
 from tests import ROOT
 from tests.harness import parsed
 
@@ -24,10 +24,10 @@ SIZES = {"zeros": 0, "ones": 0, "empty": 0, "full": 0, "eye": 0, "identity": 0, 
 """Functions of numpy, and which argument is a size; all arguments of `arange` and `linspace` are."""
 
 REASONS = {
-    ("chunked_rule.py", "np.repeat(array.astype(np.float32), times, axis=0)"): "known heads times a chunk of 16",
+    ("linear_attention.py", "np.repeat(array.astype(np.float32), times, axis=0)"): "known heads times a chunk of 16",
     ("experts.py", "np.repeat(array, self.block_size, 1)"): "to the size of the weights, which the file has",
-    ("longformer_attention.py", "np.arange(3 * window)"): "counted by require_room before",
-    ("longformer_attention.py", "np.arange(window)"): "counted by require_room before",
+    ("sparse_attention.py", "np.arange(3 * window)"): "counted by require_room before",
+    ("sparse_attention.py", "np.arange(window)"): "counted by require_room before",
     ("pooling.py", "np.ones(count, np.int64)"): "a number of dimensions",
     ("pooling.py", "np.zeros(2 + count, np.int64)"): "a number of dimensions",
     ("control.py", "np.zeros(others, np.int64)"): "a number of dimensions",

@@ -6,7 +6,7 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.api import convert_model
-from mo_loop.frontend.ops.images.grid import sampled_at
+from mo_loop.frontend.ops.images.sampling import sampled_at
 from mo_loop.frontend.ops.movement import flatten
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import TensorType, f32

@@ -15,12 +15,12 @@ from onnx import numpy_helper
 from mo_loop import convert_model, ops
 from mo_loop.errors import ModelError, MoLoopError, TypeError_, UnsupportedError
 from mo_loop.frontend.forced_ranks import _said
-from mo_loop.frontend.ops.attention.delta_rule import recurrence
+from mo_loop.frontend.ops.attention.linear_attention import recurrence
 from mo_loop.frontend.ops.attention.sparse_attention import _layouts
 from mo_loop.frontend.ops.classical.forest import Forest
 from mo_loop.frontend.ops.quantization.quantization import unless_zero
 from mo_loop.frontend.registry import describe, find, listed
-from mo_loop.frontend.tolerated_nodes import _has_default
+from mo_loop.frontend.translators import _has_default
 from mo_loop.graph import Graph
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, viewed

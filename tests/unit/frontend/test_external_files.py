@@ -18,8 +18,8 @@ import pytest
 from mo_loop.api import convert_model, read_model, save_model
 from mo_loop.errors import ConversionErrors, FileError, MoLoopError
 from mo_loop.frontend import model as model_file
-from mo_loop.frontend.external_data import external_files
 from mo_loop.frontend.external_files import ExternalFiles
+from mo_loop.frontend.onnx_graphs import external_files
 from mo_loop.look.inspection.read import inspect
 from tests.harness import parsed
 

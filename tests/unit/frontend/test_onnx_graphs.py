@@ -7,9 +7,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 from mo_loop.frontend.model import opened
-from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.onnx_graphs import all_graphs
-from mo_loop.frontend.onnx_tensors import tensor_protos
+from mo_loop.frontend.node_order import NamesRead
+from mo_loop.frontend.onnx_graphs import all_graphs, tensor_protos
 
 ONE = np.ones(1, np.float32)
 

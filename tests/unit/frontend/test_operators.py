@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from mo_loop.cli import main
 from mo_loop.cli.ops import text
-from mo_loop.frontend import contrib_schemas, registry
+from mo_loop.frontend import registry, schemas
 from mo_loop.frontend.operator_limitations import LIMITS
 from mo_loop.frontend.operators import COMPOSED, DIRECT, FUNCTION, LOWERED, REFUSED, Handling, handled, merged
 
@@ -26,12 +26,12 @@ def run(*arguments: str) -> str:
 
 
 def test_every_schema_that_is_not_deprecated_has_a_row() -> None:
-    schemas = {
+    described = {
         (schema.domain, schema.name, schema.since_version)
-        for schema in (*onnx.defs.get_all_schemas_with_history(), *contrib_schemas.schemas())
+        for schema in (*onnx.defs.get_all_schemas_with_history(), *schemas.contrib_schemas())
         if not schema.deprecated
     }
-    assert {(row.domain, row.operator, row.version) for row in handled()} == schemas
+    assert {(row.domain, row.operator, row.version) for row in handled()} == described
 
 
 @pytest.mark.parametrize(("operator", "version", "how", "becomes"), [

@@ -10,11 +10,11 @@ from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from mo_loop.frontend import contrib_schemas, registry
+from mo_loop.frontend import registry, schemas
 from mo_loop.frontend.refusals import REASONS
 
 SCHEMAS = {registry.qualified(each.domain, each.name): each for each in onnx.defs.get_all_schemas()}
-OTHERS = {registry.qualified(each.domain, each.name): each for each in contrib_schemas.schemas()}
+OTHERS = {registry.qualified(each.domain, each.name): each for each in schemas.contrib_schemas()}
 
 
 def refused(model: Any) -> MoLoopError:

@@ -10,7 +10,7 @@ import pytest
 from mo_loop import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning
 from mo_loop.frontend.registry import REQUIRED, Translator, find, translates
-from mo_loop.ops import AvgPool
+from mo_loop.ops.convolution import AvgPool
 
 
 def found(op: str, opset: int) -> Translator:

@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 import pytest
 
-from mo_loop.frontend import contrib_schemas, registry
+from mo_loop.frontend import registry, schemas
 from mo_loop.frontend.registry import IGNORED_ATTRIBUTES, REQUIRED, Translator
 from mo_loop.ops.ranges import text_of_kinds
 
@@ -41,7 +41,7 @@ OTHER_DEFAULTS = {
 
 def _schemas() -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = defaultdict(list)
-    for schema in (*onnx.defs.get_all_schemas_with_history(), *contrib_schemas.schemas()):
+    for schema in (*onnx.defs.get_all_schemas_with_history(), *schemas.contrib_schemas()):
         found[registry.qualified(schema.domain, schema.name)].append(schema)
     return {name: sorted(listed, key=lambda each: each.since_version) for name, listed in found.items()}
 

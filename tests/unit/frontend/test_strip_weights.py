@@ -19,7 +19,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.tensor import FileTensor
 from mo_loop.ir import copying
-from mo_loop.ops import Constant
+from mo_loop.ops.base import Constant
 
 RNG = np.random.default_rng(7)
 

@@ -17,8 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from mo_loop.api import convert_model, save_model
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import FileError, LimitError, ModelError, UnsupportedError
-from mo_loop.frontend.external_files import ExternalFiles
-from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
+from mo_loop.frontend.external_files import ExternalFiles, dense_from_sparse, tensor_from
 from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.types import ALL, i64, string
 

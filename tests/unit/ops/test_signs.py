@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mo_loop.ops.signs import is_not_negative
+from mo_loop.ops.exact import is_not_negative
 from mo_loop.text import parse
 
 INPUTS = '%x = Parameter : f32[M,N] "x"\n%i = Parameter : i64[K] "i"\n'

@@ -8,7 +8,7 @@ import pytest
 
 from mo_loop.graph.dimension import Dimension, fresh, high, low, unknown
 from mo_loop.ops.control import slice_count
-from mo_loop.ops.slicing import sliced_dim
+from mo_loop.ops.movement import sliced_dim
 
 FAR = 2**40
 BOUNDS = (-FAR, -5, -3, -2, -1, 0, 1, 2, 3, 5, FAR)

@@ -7,7 +7,8 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph.dimension import Dim
-from mo_loop.ops import Gather, ReadValue
+from mo_loop.ops.indexing import Gather
+from mo_loop.ops.recurrent import ReadValue
 from tests.harness import parsed
 
 LSTM = """

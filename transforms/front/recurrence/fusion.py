@@ -15,8 +15,8 @@ from mo_loop.graph.dimension import Assumption, Dimension, low, open_symbols
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f16, f32, i32
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
+from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
-from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.front.recurrence.cells import Gate, RecognisedCell, recognised
 from mo_loop.transforms.front.recurrence.columns import Columns, NotACell, batch_of, width_of
 from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, is_one_after_another, reversed_along

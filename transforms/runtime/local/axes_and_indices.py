@@ -11,9 +11,9 @@ import numpy as np
 from mo_loop.graph.dimension import Dimension, may_be_one, open_symbols
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
+from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.lengths import dimension, joined
-from mo_loop.ops.signs import is_not_negative
-from mo_loop.ops.slicing import END
+from mo_loop.ops.movement import END
 from mo_loop.target import CRASH, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import drop_dead

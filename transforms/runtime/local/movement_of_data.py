@@ -10,7 +10,7 @@ from mo_loop.graph.dimension import high
 from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import u2, u4
-from mo_loop.ops.slicing import END, FAR
+from mo_loop.ops.movement import END, FAR
 from mo_loop.target import ERROR, NEVER, Gap, Processor
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches

@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop.graph.dimension import low, now
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.ops.slicing import FAR
+from mo_loop.ops.movement import FAR
 from mo_loop.target import CRASH, ERROR, NEVER, Processor, ReleaseRange, without_avx512
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals

@@ -13,16 +13,13 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.images.convolution import grouped
-from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
+from mo_loop.frontend.ops.images.convolution import WindowAttributes, biased, grouped
+from mo_loop.frontend.ops.linear import reshaped
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import FAR, counted
-from mo_loop.frontend.ops.weight_layout import reshaped
+from mo_loop.frontend.ops.shared import FAR, counted, number
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.lengths import Length, as_i64, dimension, joined
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, Positive, Rank3, Vector
-
-# -- sequences of one length
 
 
 @translates("CausalConvWithState", since=1, domain=MICROSOFT)
@@ -95,25 +92,18 @@ def _last(long: Value, x: Value, axis: int) -> Value:
     return ops.Slice(long, joined([dimension(x, axis)], x), [FAR], [1], [axis])
 
 
-def _convolved(
-    x: Value, long: Value, weight: Value, bias: Value | None, dilation: int, activation: str
-) -> Value:  # fmt: skip
+def _convolved(x: Value, long: Value, weight: Value, bias: Value | None, dilation: int, activation: str) -> Value:
     """The positions of `long` [batch, channels, S] that have all taps in front of them: as many as `x` has."""
     if activation not in ("none", "silu", "swish"):
         raise ModelError(f"a causal convolution has the activation {activation!r}", code="ML227")
     if x.type.dims[2] == 0:
         return x
     at = WindowAttributes(dilations=(dilation,)).over(1)
-    filters = _filters(weight, at)
+    filters = grouped(weight, _channels(weight), at)
     y = ops.GroupConvolution(long, filters, dilations=at.dilations, **at.attributes())
     if bias is not None:
         y = y + reshaped(bias, [1, -1, 1])
     return y if activation == "none" else ops.Swish(y)
-
-
-def _filters(weight: Value, at: Window) -> Value:
-    """[channels, 1, K] as [channels, 1, 1, K]."""
-    return grouped(weight, _channels(weight), at)
 
 
 def _channels(weight: Value) -> int:
@@ -124,9 +114,6 @@ def _channels(weight: Value) -> int:
             code="ML314",
         )
     return channels
-
-
-# -- packed sequences of different lengths
 
 
 @translates("VarlenCausalConvWithState", since=1, domain=MICROSOFT, ignored="delta_offset group_size")
@@ -215,3 +202,25 @@ def _captured(x: Value, packing: _Packing, count: Value | None, capacity: int) -
         inside = inside & ops.Less(slots, ops.Unsqueeze(as_i64(count), 1))
     tokens = ops.Gather(x, ops.Select(inside, at, np.int64(0)), 0)
     return ops.Select(ops.Unsqueeze(inside, 2), tokens, np.zeros((), x.dtype.numpy))
+
+
+@translates("CausalConvWithState", since=27)
+def causal_conv_with_state(input, weight, bias=None, past_state=None, *, activation: str = "none"):
+    """A causal convolution of each channel of [N, C, L] with its kernel [C, 1, K]; the state has K - 1 elements."""
+    if activation not in ("none", "silu", "swish"):
+        raise ModelError(f"activation {activation!r}: ONNX defines none, silu and swish", code="ML227")
+    size = dimension(weight, 2)
+    reach = size - 1
+    if past_state is None:
+        before = joined([0, 0, reach], input)
+        whole = ops.Pad(input, before, np.zeros(3, np.int64), number(input, 0))
+    else:
+        whole = ops.Concat(past_state, input, axis=2)
+    product = ops.GroupConvolution(
+        whole, ops.Unsqueeze(weight, 1), strides=(1,), pads_begin=(0,), pads_end=(0,), dilations=(1,)
+    )
+    y = biased(product, bias, 1)
+    # Counted from the end: an input may be shorter than the state.
+    length = ops.Gather(ops.ShapeOf(whole), [2], 0)
+    kept = ops.Slice(whole, length - joined([reach], input), length, [1], [2])
+    return [y if activation == "none" else ops.Swish(y), kept]

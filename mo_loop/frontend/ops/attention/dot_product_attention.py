@@ -8,8 +8,11 @@ sees no key gives zeros. With n keys before the first query, the query i is at t
     j < nonpad_kv_seqlen        padding; n is nonpad_kv_seqlen - S then, and otherwise the length of the past
 
 and a mask of booleans keeps it. The scores are in the element type of Q, as ONNX has them.
+
+Several heads of queries may share the heads of keys and values and their caches.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -18,9 +21,8 @@ import numpy as np
 
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.attention import heads as parts
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.ops.shared import as_type, counted
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_equal, assume_fixed
@@ -55,12 +57,19 @@ def attention(
     softcap: float = 0.0, softmax_precision: int | None = None, node: Context,
 ):  # fmt: skip
     """Q, K and V are [batch, heads, S, size], or [batch, S, heads * size] with the numbers of heads as attributes."""
-    _require_one_cache(past_key, past_value, nonpad_kv_seqlen)
-    rank, precision = ranked(q, "Attention"), _precision(softmax_precision, q)
+    if (past_key is None) != (past_value is None):
+        raise ModelError("Attention has one of past_key and past_value, not both", code="ML227")
+    if past_key is not None and nonpad_kv_seqlen is not None:
+        raise ModelError("Attention has both a past and nonpad_kv_seqlen: a node may have one of them", code="ML227")
+    rank, precision = ranked(q, "Attention"), q.dtype if softmax_precision is None else from_onnx(softmax_precision)
+    if softmax_precision is not None and precision not in (f32, f16, f64, bf16):
+        raise TypeError_(f"the softmax_precision is {precision}, which is not a type of floats", code="ML236")
     if qk_matmul_output_mode not in range(4):
         raise TypeError_(f"qk_matmul_output_mode is {qk_matmul_output_mode}, and its range is 0 to 3", code="ML236")
     if rank == 3:
-        q, k, v = _split([q, k, v], q_num_heads, kv_num_heads)
+        if q_num_heads is None or kv_num_heads is None:
+            raise ModelError("Attention of 3 dimensions lacks q_num_heads or kv_num_heads", code="ML227")
+        q, k, v = separate(q, k, v, q_num_heads, kv_num_heads)
     is_square = q.type.dims[2] == k.type.dims[2]
     present_k, present_v = k, v = parts.appended(past_key, k), parts.appended(past_value, v)
     assume_equal(k.type.dims[2:3], v.type.dims[2:3])
@@ -68,38 +77,13 @@ def attention(
     right = 0 if is_causal else _bound(right_window_size)
     keys = Keys(past_key, nonpad_kv_seqlen, _bound(left_window_size), right)
     bias, sees = _bias(keys, q, k, attn_mask, is_square, node.opset >= PADS_MASKS)
-    raw = parts.grouped_product(_scaled(q, scale), k, heads, kv_heads, transpose_b=True)
+    raw = parts.grouped_product(q * 0.0 if scale == 0 else parts.scaled(q, scale), k, heads, kv_heads, transpose_b=True)
     capped = parts.capped(raw, softcap)
     scores = capped if bias is None else capped + bias
     weights = as_type(ops.Softmax(as_type(scores, precision), axis=3), q.dtype)
     y = _or_zero(parts.grouped_product(weights, as_type(v, q.dtype), heads, kv_heads), sees)
     shown = _or_zero(weights, sees) if qk_matmul_output_mode == 3 else (raw, capped, scores)[qk_matmul_output_mode]
     return [parts.merge_heads(y) if rank == 3 else y, present_k, present_v, shown]
-
-
-def _require_one_cache(past_key: Value | None, past_value: Value | None, ends: Value | None) -> None:
-    """A cache lies in both inputs of the past, or in K and V."""
-    if (past_key is None) != (past_value is None):
-        raise ModelError("Attention has one of past_key and past_value, not both", code="ML227")
-    if past_key is not None and ends is not None:
-        raise ModelError("Attention has both a past and nonpad_kv_seqlen: a node may have one of them", code="ML227")
-
-
-def _precision(number: int | None, q: Value) -> ElementType:
-    """The element type of the softmax."""
-    if number is None:
-        return q.dtype
-    kind = from_onnx(number)
-    if kind not in (f32, f16, f64, bf16):
-        raise TypeError_(f"the softmax_precision is {kind}, which is not a type of floats", code="ML236")
-    return kind
-
-
-def _split(tensors: list[Value], heads: int | None, kv_heads: int | None) -> list[Value]:
-    """[batch, S, heads * size] as [batch, heads, S, size]."""
-    if heads is None or kv_heads is None:
-        raise ModelError("Attention of 3 dimensions lacks q_num_heads or kv_num_heads", code="ML227")
-    return [parts.split_heads(x, count) for x, count in zip(tensors, (heads, kv_heads, kv_heads), strict=True)]
 
 
 def _counts(q: Value, k: Value) -> tuple[Any, Any]:
@@ -121,11 +105,6 @@ def _bound(number: int) -> int | None:
     return None if number < 0 else number
 
 
-def _scaled(q: Value, scale: float | None) -> Value:
-    """Q times `scale`, which may be 0; without one, times 1 / sqrt(size of a head)."""
-    return q * 0.0 if scale == 0 else parts.scaled(q, scale)
-
-
 def _or_zero(x: Value, sees: Value | None) -> Value:
     """The rows of queries that see a key, and zeros for the others.
 
@@ -133,9 +112,6 @@ def _or_zero(x: Value, sees: Value | None) -> Value:
     one scalar for two purposes, so the zero is not a scalar, as that of the bias is.
     """
     return x if sees is None else ops.Select(sees, x, np.zeros((1, 1, 1, 1), x.dtype.numpy))
-
-
-# -- the bias
 
 
 def _bias(
@@ -202,9 +178,6 @@ def _excess(total: Any, length: Any) -> Any:
     return ops.Maximum(total - length, 0)
 
 
-# -- which keys are seen
-
-
 def _seen(keys: Keys, q: Value, k: Value) -> Value | None:
     """[S, T] or [batch, 1, S, T], or None: whether a query sees a key by its place, without the mask."""
     columns = counted(dimension(k, 2), q)
@@ -232,3 +205,77 @@ def _places(keys: Keys, ends: Value | None, q: Value) -> Value:
 
 def _moved(places: Value, distance: Any) -> Value:
     return places if isinstance(distance, int) and distance == 0 else places + distance
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The attributes that scores depend on."""
+
+    heads: int
+    kv_heads: int
+    scale: float | None
+    softcap: float = 0.0
+    smooth: bool = False
+
+
+def separate(query: Value, key: Value | None, value: Value | None, heads: int, kv_heads: int) -> Sequence[Value]:
+    """Q, K and V as [batch, heads, S, size]."""
+    if key is not None and value is not None:
+        counts = (heads, kv_heads, kv_heads)
+        return [parts.split_heads(x, count) for x, count in zip((query, key, value), counts, strict=True)]
+    every = parts.split_heads(query, heads + 2 * kv_heads)
+    return parts.pieces(every, 1, [heads, kv_heads, kv_heads])
+
+
+def chosen(rows: Value, at: Value) -> Value:
+    """The rows `at` [batch, R] of rows [batch, kv heads, T, size]."""
+    return ops.Gather(rows, at, 2, batch_dims=1)
+
+
+def beginning(cache: Value, total: Any) -> Value:
+    """The first `total` rows of a cache."""
+    if cache.type.dims[2] == total:
+        return cache
+    return ops.Slice(cache, [0], joined([total], cache), [1], [2])
+
+
+def earlier(keys: Value, places: Value, ends: Value) -> Value:
+    """[batch, 1, S, T]: whether a key is not after the query at its place [batch, S], nor past the end [batch]."""
+    last = ops.Minimum(places, ops.Unsqueeze(ends, [1]) - 1)
+    return keys <= ops.Unsqueeze(last, [1, 3])
+
+
+def _masked(scores: Value, mask: Value, task: Scores) -> Value:
+    """The scores plus a mask; heads have one mask, or masks in turn, or masks of their own."""
+    count = mask.type.dims[1]
+    if count in (1, task.heads) or not isinstance(count, int):
+        return scores + mask
+    batch, rows = dimension(scores, 0), dimension(scores, 2)
+    apart = ops.Reshape(scores, joined([batch, task.heads // count, count, rows, -1], scores))
+    added = apart + ops.Unsqueeze(mask, [1])
+    return ops.Reshape(added, joined([batch, task.heads, rows, -1], scores))
+
+
+def attended(
+    task: Scores, tensors: Sequence[Value], mask: Value, bias: Value | None, sink: Value | None
+) -> tuple[Value, Value, Value]:
+    """The result [batch, heads, S, size], the scores before the softmax, and the weights after it."""
+    q, k, v = tensors
+    counts = (task.heads, task.kv_heads)
+    scores = as_type(parts.grouped_product(parts.scaled(q, task.scale), k, *counts, transpose_b=True), f32)
+    scores = parts.capped(scores, task.softcap)
+    if bias is not None:
+        scores = scores + as_type(bias, f32)
+    weights = _softmax(_masked(scores, mask, task), sink, task)
+    return parts.grouped_product(as_type(weights, v.dtype), v, *counts), scores, weights
+
+
+def _softmax(scores: Value, sink: Value | None, task: Scores) -> Value:
+    """The softmax; a sink is one more score for each head, of no key; `smooth` is a sink of 0."""
+    if sink is None and not task.smooth:
+        return ops.Softmax(scores, axis=3)
+    column = ops.Slice(scores, [0], [1], [1], [3])
+    none = column * np.float32(0)
+    extra = none if sink is None else none + ops.Reshape(as_type(sink, f32), [1, task.heads, 1, 1])
+    every = ops.Softmax(ops.Concat(scores, extra, axis=3), axis=3)
+    return ops.Slice(every, [0], [-1], [1], [3])

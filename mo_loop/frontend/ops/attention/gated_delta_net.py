@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.attention.delta_rule import recurrence, shared
 from mo_loop.frontend.ops.attention.heads import real, scaled
-from mo_loop.frontend.ops.attention.linear_attention import divided, read_by
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type
+from mo_loop.frontend.ops.attention.linear_attention import divided, read_by, recurrence, shared
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import FAR, counted
+from mo_loop.frontend.ops.shared import FAR, as_type, counted
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32
 from mo_loop.ops.lengths import as_i64, dimension, joined
@@ -50,7 +48,10 @@ def gated_delta_net(
     if decay is not None:
         decay = order.zeroed(_decay(order, decay, query, (gate_activation, a_log, dt_bias, gate_lower_bound)))
     if beta is not None:
-        beta = ops.Unsqueeze(order.apart(_rate(as_type(beta, f32), beta_activation)), [3])
+        if beta_activation not in ("none", "sigmoid"):
+            raise ModelError(f"GatedDeltaNet has the beta_activation {beta_activation!r}", code="ML227")
+        rate = as_type(beta, f32)
+        beta = ops.Unsqueeze(order.apart(rate if beta_activation == "none" else ops.Sigmoid(rate)), [3])
     states = _state(initial_state, order, q, v)
     y, last, added = recurrence(
         ops.Unsqueeze(shared(scaled(q, scale), heads), [3]), shared(k, heads), v, decay, beta, states
@@ -109,21 +110,12 @@ def _decay(order: "_Order", decay: Value, query: Value, gate: tuple[str, Value |
     return ops.Sigmoid(rate * moved) * bound
 
 
-def _rate(beta: Value, activation: str) -> Value:
-    if activation not in ("none", "sigmoid"):
-        raise ModelError(f"GatedDeltaNet has the beta_activation {activation!r}", code="ML227")
-    return beta if activation == "none" else ops.Sigmoid(beta)
-
-
 def _state(given: Value | None, order: "_Order", q: Value, v: Value) -> Value:
     """The states as [batch, heads, K, V]."""
     if given is not None:
         return ops.Transpose(as_type(given, f32), [0, 1, 3, 2])
     shape = joined([order.batch, dimension(v, 2), dimension(q, 3), dimension(v, 3)], q)
     return ops.Broadcast(np.float32(0), shape)
-
-
-# -- the order of the tokens
 
 
 @dataclass
@@ -199,9 +191,6 @@ def _order(query: Value, cumulative: Value | None, state: Value | None) -> "_Ord
     if state is None:
         raise ModelError("GatedDeltaNet has neither cu_seqlens nor initial_state", code="ML227")
     return _Order(dimension(state, 0), False)
-
-
-# -- the first changes of the state
 
 
 def _limited(count: Value | None, active: Value | None) -> Value | None:

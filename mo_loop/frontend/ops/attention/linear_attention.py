@@ -1,16 +1,287 @@
-"""LinearAttention: attention with a state instead of keys and values of the past, and its gate."""
+"""LinearAttention: attention with a state instead of keys and values of the past, and its gate.
 
+Each token changes a state [K, V] of each head, which its query reads:
+
+    retrieved = (S * e^g)^T k                        with the delta rule, else 0
+    u = beta * (v - retrieved)                       with the delta rule, else v
+    S = S * e^g + k u^T
+    y = S^T q = (S before * e^g)^T q + (q . k) u
+
+Only products with the state depend on it. The loop computes one for each token, of the key and all queries that read
+this state, and returns it; everything else is computed for all tokens at once:
+
+    [retrieved, read] = ([beta * k, q] * e^g) S before        u = beta * v - retrieved        y = read + (q . k) u
+
+If the decay is one number for each head, the loop runs over chunks of tokens. Inside a chunk, from the state S before
+it, with e(i, j) = exp (sum of g from j + 1 to i) for j <= i, else 0:
+
+    u + L u = beta * (v - e(i, start) S^T k)        L(i, j) = beta_i e(i, j) (k_i . k_j) for j < i
+    y_i = e(i, start) S^T q_i + sum over j of e(i, j) (q_i . k_j) u_j
+    S = e(end, start) S + sum over j of e(end, j) k_j u_j^T
+
+Only products with S depend on the chunk before: the loop computes one for each chunk. Sums of g are sums, not
+differences of sums, and I + L is inverted by halves: the numbers are as exact as those of one token after the other. A
+NaN or an infinity of one token reaches all tokens of its chunk.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.attention.delta_rule import recurrence, shared
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.attention.heads import scaled
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type
-from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.types import f32
-from mo_loop.ops.lengths import dimension, joined
+from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.graph.types import TensorType, f32
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.linear import inverse_of_lower
+from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.ops.ranges import NotNegative, Positive, Rank3, Rank4
+
+CHUNK = 16
+"""The number of tokens of a chunk; all tokens if there are fewer."""
+
+LEAST_TOKENS = 3
+"""Products of at least so many rows need no further zeros (the gap `product-of-two-columns`)."""
+
+LOWER = np.tril(np.ones((CHUNK, CHUNK)))
+
+LEAST = np.float32(-120)
+"""A decay of e^-120 is 0 in f32; an infinity would make NaN of the sums."""
+
+
+def is_chunkable(queries: Value, decay: Value | None) -> bool:
+    """Whether the decay is one number for each head, and there may be tokens."""
+    _, tokens, _, count, _ = queries.type.dims
+    return tokens != 0 and isinstance(count, int) and (decay is None or decay.type.dims[3] == 1)
+
+
+def chunked_recurrence(
+    queries: Value, keys: Value, values: Value, decay: Value | None, beta: Value | None, state: Value
+) -> tuple[Value, Value, Value]:
+    """As `delta_rule.recurrence`, of the same tensors."""
+    chunks = _Chunks.of(keys)
+    k, added, q = chunks.apart(keys), chunks.apart(values), chunks.apart(queries)
+    times = int(str(queries.type.dims[3]))
+    lower, of_queries = chunks.square(LOWER), chunks.square(LOWER, times)
+    g = None if decay is None else ops.Maximum(chunks.apart(decay), LEAST)
+    before = None if g is None else g * chunks.square(np.tril(LOWER, -1))
+    readers, ends, factor = _since(q, of_queries, g), k, None
+    if g is not None:
+        ends = _since(k, chunks.square(np.triu(LOWER.T, 1)), g)
+        factor = ops.Exp(ops.ReduceSum(g, [2], keep_dims=True))
+    if beta is not None:
+        rates = chunks.apart(_of_each_head(beta, keys))
+        mixed = ops.MatMul(k, k, transpose_b=True) * _between(lower, before)
+        inverse = inverse_of_lower(mixed * rates, chunks.longest, chunks.square)
+        retrieving = inverse @ (_since(k, lower, g) * rates)
+        added = inverse @ (added * rates)
+        readers = ops.Concat(retrieving, readers, axis=2)
+    given = [readers, ends, added, factor]
+    read, last = _scanned_chunks(given, chunks.joined(state), chunks.count, beta is not None)
+    if beta is not None:
+        retrieved, read = ops.VariadicSplit(read, 2, joined([chunks.size, -1], k))
+        added = added - retrieved
+    seen = ops.MatMul(q, k, transpose_b=True) * _between(of_queries, before)
+    y = read + seen @ added
+    changes = chunks.together(added, ops.Unsqueeze(keys, [3]))
+    return chunks.together(y, queries), chunks.split(last, state), changes
+
+
+def _since(x: Value, sums: Value, g: Value | None) -> Value:
+    """Each row of `x` times e to the sum of the logarithms that `sums` counts."""
+    return x if g is None else x * ops.Exp(sums @ g)
+
+
+def _between(rows: Value, before: Value | None) -> Value:
+    """e(i, j): the decay from token j to that of row i, 0 for a later token; `before` has g below the diagonal."""
+    return rows if before is None else ops.Exp(rows @ before) * rows
+
+
+def _of_each_head(beta: Value, keys: Value) -> Value:
+    """[batch, T, heads or 1, 1] as [batch, T, heads, 1]."""
+    if beta.type.dims[2] == keys.type.dims[2]:
+        return beta
+    return ops.Broadcast(beta, joined([1, 1, dimension(keys, 2), 1], keys), mode="bidirectional")
+
+
+def _scanned_chunks(tensors: list[Value | None], state: Value, count: Any, has_retrieval: bool) -> tuple[Value, Value]:
+    """The values that the readers read before each chunk, [heads, chunks, .., V], and the last state [heads, K, V]."""
+    given = [each for each in tensors if each is not None]
+    if count == 1:
+        read, after = _step(given, ops.Unsqueeze(state, [1]), has_retrieval)
+        return read, ops.Squeeze(after, [1])
+    return scanned("chunk", state, given, lambda now, held: _step(now, held, has_retrieval))
+
+
+def scanned(
+    name: str, state: Value, tensors: Sequence[Value], step: Callable[[list[Value], Value], tuple[Value, Value]]
+) -> tuple[Value, Value]:
+    """`read, state = step(elements, state)` for the elements of all tensors along axis 1: all that is read, and the
+    last state."""
+    body = Graph(name)
+    held = Parameter(graph=body, type=state.type)
+    now = [Parameter(graph=body, type=_element(each)) for each in tensors]
+    read, after = step([each.output for each in now], held.output)
+    final, every = Result(after), Result(read)
+    last, whole = ops.Scan(
+        state, *tensors, graph=state.graph, body=body,
+        input_map=(Merged(held, final), *(Sliced(each, 1) for each in now)),
+        output_map=(Final(final), Concatenated(every, 1)),
+    )  # fmt: skip
+    return whole, last
+
+
+def _element(x: Value) -> TensorType:
+    first, _, *rest = x.type.dims
+    return TensorType(x.dtype, (first, *rest))
+
+
+def _step(tensors: list[Value], state: Value, has_retrieval: bool) -> tuple[Value, Value]:
+    """The values that one chunk reads, and the state after it."""
+    readers, ends, added, *factor = tensors
+    read = readers @ state
+    if has_retrieval:
+        size = joined([dimension(ends, -2)], ends)
+        added = added - ops.Slice(read, [0], size, [1], [-2])
+    kept = state * factor[0] if factor else state
+    return read, kept + ops.MatMul(ends, added, transpose_a=True)
+
+
+@dataclass(frozen=True)
+class _Chunks:
+    """Tokens [batch, T, heads, ..] in chunks [batch * heads, chunks, size, ..]; zeros fill the last one."""
+
+    size: Length
+    count: Length
+    tokens: Length
+    heads: Length
+    keys: Value
+
+    @classmethod
+    def of(cls, keys: Value) -> "_Chunks":
+        tokens = dimension(keys, 1)
+        heads = dimension(keys, 0) * dimension(keys, 2)
+        if isinstance(tokens, int):
+            size = min(CHUNK, tokens)
+            return cls(size, -(-tokens // size), tokens, heads, keys)
+        least = ops.Maximum(tokens, np.int64(LEAST_TOKENS))  # zeros change no state
+        size = ops.Minimum(least, np.int64(CHUNK))
+        count = (least + (size - np.int64(1))) // size
+        return cls(size, count, tokens, heads, keys)
+
+    @property
+    def longest(self) -> int:
+        """The largest size that is possible."""
+        return self.size if isinstance(self.size, int) else CHUNK
+
+    def square(self, array: np.ndarray[Any, Any], times: int = 1) -> Value:
+        """The first rows and columns of [CHUNK, CHUNK], as many as tokens of a chunk, each row repeated."""
+        repeated = np.repeat(array.astype(np.float32), times, axis=0)
+        if isinstance(self.size, int):
+            return ops.Constant(repeated[: self.size * times, : self.size], graph=self.keys.graph)
+        ends = joined([self.size * times, self.size], self.keys)
+        return ops.Slice(ops.Constant(repeated, graph=self.keys.graph), [0, 0], ends, [1, 1], [0, 1])
+
+    def apart(self, x: Value) -> Value:
+        """Chunks of [batch, T, heads, X], or of [batch, T, heads, R, X], whose rows have R for each token."""
+        rank = len(x.type.dims)
+        padding = self._padding(x)
+        if padding is not None:
+            ends = joined([padding if axis == 1 else 0 for axis in range(rank)], x)
+            x = ops.Pad(x, [0] * rank, ends, np.float32(0))
+        moved = ops.Transpose(x, [0, 2, 1, *range(3, rank)])
+        rows = self.size * int(str(x.type.dims[3])) if rank == 5 else self.size
+        return ops.Reshape(moved, joined([self.heads, self.count, rows, dimension(x, -1)], x))
+
+    def _padding(self, x: Value) -> Any:
+        padding = self.count * self.size - self.tokens
+        return padding if isinstance(padding, Value) else padding or None
+
+    def together(self, y: Value, like: Value) -> Value:
+        """[batch, T, heads, R, V] of chunks [.., size * R, V], where `like` is [batch, T, heads, R, ..]."""
+        batch, heads = dimension(like, 0), dimension(like, 2)
+        length = self.count * self.size
+        shape = joined([batch, heads, length, like.type.dims[3], dimension(y, 3)], y)
+        every = ops.Transpose(ops.Reshape(y, shape), [0, 2, 1, 3, 4])
+        if self._padding(like) is None:
+            return every
+        return ops.Slice(every, [0], joined([self.tokens], y), [1], [1])
+
+    def joined(self, state: Value) -> Value:
+        """[batch, heads, K, V] as [batch * heads, K, V]."""
+        return ops.Reshape(state, joined([self.heads, dimension(state, 2), dimension(state, 3)], state))
+
+    def split(self, state: Value, like: Value) -> Value:
+        return ops.Reshape(state, joined([dimension(like, axis) for axis in range(4)], state))
+
+
+def recurrence(
+    queries: Value, keys: Value, values: Value, decay: Value | None, beta: Value | None, state: Value
+) -> tuple[Value, Value, Value]:
+    """The results of the queries, [batch, T, heads, R, V], the last state, [batch, heads, K, V], and u, [batch, T,
+    heads, 1, V]; all in f32.
+
+    Queries are [batch, T, heads, R, K]: R of them read one state. Keys are [batch, T, heads, K], values [batch, T,
+    heads, V], logarithms of the decay [batch, T, heads, K or 1]; beta, [batch, T, heads or 1, 1], is that of the delta
+    rule. Keys and decays become rows and columns by Unsqueeze: the runtime moves a Transpose to other operations.
+    """
+    if decay is not None and decay.rank != 4:
+        raise ModelError(f"the decay is {decay.type}, not one number or one row for each head", code="ML235")
+    if is_chunkable(queries, decay):
+        return chunked_recurrence(queries, keys, values, decay, beta, state)
+    kept = None if decay is None else ops.Exp(decay)
+    rows, added = ops.Unsqueeze(keys, [3]), ops.Unsqueeze(values, [3])
+    readers = queries
+    if beta is not None:
+        rates = ops.Unsqueeze(beta, [3])
+        readers = ops.Concat(rows * rates, queries, axis=3)
+        added = added * rates
+    if kept is not None:
+        readers = readers * ops.Unsqueeze(kept, [3])
+    columns = ops.Unsqueeze(keys, [4])
+    factors = None if kept is None else ops.Unsqueeze(kept, [4])
+    read, last = _scanned(readers, columns, added, factors, state, beta is not None)
+    if beta is not None:
+        retrieved, read = ops.VariadicSplit(read, 3, [1, -1])
+        added = added - retrieved
+    overlap = ops.ReduceSum(queries * rows, [4], keep_dims=True)
+    return read + overlap * added, last, added
+
+
+def _scanned(
+    readers: Value, keys: Value, added: Value, factors: Value | None, state: Value, has_retrieval: bool
+) -> tuple[Value, Value]:
+    """The products of the readers with the state before each token, and the last state."""
+
+    def step(now: list[Value], held: Value) -> tuple[Value, Value]:
+        reader, key, new, *factor = now
+        product = reader @ held
+        if has_retrieval:
+            new = new - ops.Slice(product, [0], [1], [1], [2])
+        return product, (held * factor[0] if factor else held) + key * new
+
+    tokens = [each for each in (readers, keys, added, factors) if each is not None]
+    read, last = scanned("token", state, tokens, step)
+    if isinstance(readers.type.dims[1], int):
+        return read, last
+    # After 0 tokens, a Scan returns 0 for every dimension that is known only at run time.
+    shape = joined([*(dimension(readers, axis) for axis in range(4)), dimension(added, 4)], readers)
+    return ops.Reshape(read, shape), last
+
+
+def shared(x: Value, heads: Any) -> Value:
+    """[batch, T, N, size] as [batch, T, heads, size]: each of the N heads as often as several that follow share it."""
+    count = dimension(x, 2)
+    if count == heads:
+        return x
+    if isinstance(count, int) and isinstance(heads, int):
+        return ops.Gather(x, first_numbers(heads) * count // heads, 2)
+    return ops.Gather(x, counted(heads, x) * count // heads, 2)
+
 
 RULES = {"linear": "", "gated": "decay", "delta": "beta", "gated_delta": "decay beta"}
 """The rules of the state -> the inputs that they read."""

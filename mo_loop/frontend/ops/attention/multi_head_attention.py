@@ -2,23 +2,34 @@
 
 A mask of integers marks the keys that are padding; `mask_filter_value` is added to their scores. Of 1-D masks the first
 `batch` numbers are the ends of the sequences; in Attention, 2 * batch numbers are the ends followed by the starts.
+
+PackedAttention, PackedMultiHeadAttention, RemovePadding, RestorePadding: sequences in a row, without padding.
+
+    a batch of 3 sequences            0  *  *  *     token_offset                  0 4 5 8 9 10 11, then 1 2 3 6 7
+    with padding (*) on the right     4  5  *  *     cumulative_sequence_length    0 1 3 7
+                                      8  9 10 11
+
+Packed tensors hold the tokens 0 4 5 8 9 10 11. Attention is computed with the padding restored: the scores of [batch,
+S, S] pairs are fewer than those of all pairs of tokens. A position bias are numbers that attention adds to its scores,
+from the distance between a query and a key.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from mo_loop.frontend.arrays import counted_up
 from mo_loop.frontend.context import as_values
 from mo_loop.frontend.ops.attention import heads as parts
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.quantization.quantization import mat_mul_integer
+from mo_loop.frontend.ops.shared import as_type, counted
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.ops.lengths import dimension, joined, length_in
-from mo_loop.ops.ranges import Matrix, NotNegative, One, Positive, Rank3, Rank4, Rank5, Vector
-
-# -- MultiHeadAttention
+from mo_loop.graph.types import i64
+from mo_loop.ops.lengths import as_i64, dimension, joined, length_in, vector
+from mo_loop.ops.ranges import Integers, Matrix, Needed, NotNegative, One, Positive, Rank3, Rank4, Rank5, Vector
 
 
 @translates("MultiHeadAttention", since=1, domain=MICROSOFT)
@@ -33,16 +44,9 @@ def multi_head_attention(
         raise UnsupportedError("cache_indirection is an input of DecoderMaskedMultiHeadAttention only", code="ML316")
     q, k, v = projections(query, key, value, bias, num_heads)
     new, same = dimension(k, 2), q.type.dims[2] == k.type.dims[2]
-    past: Any = 0
-    if past_key is None:
-        present_k, present_v = k, v
-    elif past_sequence_length is None:
-        past = dimension(past_key, 2)
-        present_k, present_v = k, v = parts.appended(past_key, k), parts.appended(past_value, v)
-    else:
-        past = length_in(past_sequence_length)
-        present_k, k = parts.written(past_key, k, past_sequence_length)
-        present_v, v = parts.written(past_value, v, past_sequence_length)
+    length = None if past_key is None else past_sequence_length
+    past = parts.count_before(past_key, length)
+    presents, (k, v) = parts.with_past((past_key, past_value), (k, v), length)
     total = past + new
     mask = None
     if key_padding_mask is not None:
@@ -51,7 +55,7 @@ def multi_head_attention(
     if unidirectional:
         mask = _and_causal(mask, q, past, total, same)
     y, scores = parts.attend(q, k, v, scale, parts.with_bias(mask, attention_bias))
-    return [parts.merge_heads(y), present_k, present_v, scores]
+    return [parts.merge_heads(y), *presents, scores]
 
 
 def projections(query: Value, key: Value | None, value: Value | None, bias: Value | None, heads: int) -> list[Value]:
@@ -70,9 +74,6 @@ def projections(query: Value, key: Value | None, value: Value | None, bias: Valu
     if key.rank == 4:  # keys and values of the past, as cross attention has them, include their bias
         return [*parts.all_split([query], bias, heads), key, value]
     return parts.all_split([query, key, value], bias, heads)
-
-
-# -- Attention
 
 
 @translates("Attention", since=1, domain=MICROSOFT, ignored="rotary_embedding_dim")
@@ -124,37 +125,22 @@ def _attention_of(
     mask_input, past, bias, length = inputs
     q, k, v = (parts.split_heads(each, heads) for each in parts.thirds(product, sizes))
     new = dimension(k, 2)
-    before: Any = 0
-    present = None
-    if past is None:
-        present = parts.stacked(k, v)
-    else:
-        past_k, past_v = (ops.Squeeze(each, [0]) for each in ops.Split(past, 0, num_splits=2))
-        if length is not None:
-            before = length_in(length)
-            whole_k, k = parts.written(past_k, k, length)
-            whole_v, v = parts.written(past_v, v, length)
-            present = parts.stacked(whole_k, whole_v)
-        else:
-            before = dimension(past_k, 2)
-            k, v = parts.appended(past_k, k), parts.appended(past_v, v)
-            present = parts.stacked(k, v)
+    pasts: Sequence[Value | None] = (None, None)
+    if past is not None:
+        pasts = [ops.Squeeze(each, [0]) for each in ops.Split(past, 0, num_splits=2)]
+    length = None if past is None else length
+    before = parts.count_before(pasts[0], length)
+    presents, (k, v) = parts.with_past(pasts, (k, v), length)
+    present = parts.stacked(*presents)
     total = before + new
     mask = None
-    if mask_input is not None and not _says_nothing(mask_input):
+    # One number for each sequence is the same for all of its keys.
+    if mask_input is not None and (mask_input.rank != 2 or mask_input.type.dims[1] != 1):
         mask = parts.filled(_padding(mask_input, q, total, with_starts=True), filter_value)
     if unidirectional:
         mask = _and_causal(mask, q, before, total, True)
     y, _ = parts.attend(q, k, v, scale, parts.with_bias(mask, bias))
     return [parts.merge_heads(y), present]
-
-
-# -- masks
-
-
-def _says_nothing(mask: Value) -> bool:
-    """Whether the mask has one number for each sequence, which is the same for all of its keys."""
-    return mask.rank == 2 and mask.type.dims[1] == 1
 
 
 def _padding(mask: Value, q: Value, total: Any, *, with_starts: bool) -> Value:
@@ -170,7 +156,9 @@ def _padding(mask: Value, q: Value, total: Any, *, with_starts: bool) -> Value:
         return _or_of_one_column(kept, mask) if with_starts else kept
     if rank == 3:
         return parts.positive(mask, [1])
-    return parts.positive(_last_rows(mask, q, total), [])
+    end = joined([total], mask)
+    rows = ops.Slice(mask, end - joined([dimension(q, 2)], mask), end, [1], [2])  # of the queries
+    return parts.positive(ops.Slice(rows, [0], end, [1], [3]), [])
 
 
 def _or_of_one_column(kept: Value, mask: Value) -> Value:
@@ -200,15 +188,158 @@ def _ends_and_starts(mask: Value, q: Value, total: Any, with_starts: bool) -> Va
     return parts.within(ends, ops.Select(has, read, none), total, q)
 
 
-def _last_rows(mask: Value, q: Value, total: Any) -> Value:
-    """The rows of the queries and the columns of the keys in a mask [batch, 1, M, M]."""
-    end = joined([total], mask)
-    first = end - joined([dimension(q, 2)], mask)
-    rows = ops.Slice(mask, first, end, [1], [2])
-    return ops.Slice(rows, [0], end, [1], [3])
-
-
 def _and_causal(mask: Value | None, q: Value, past: Any, total: Any, same: bool) -> Value:
     """The mask with the score of every key after its query replaced by the smallest number."""
     before = parts.causal(past, dimension(q, 2), total, q, same)
     return parts.filled(before, parts.LOWEST, mask)
+
+
+@translates("RemovePadding", since=1, domain=MICROSOFT)
+def remove_padding(x: Rank3, sequence_token_count: Vector | Integers):
+    """The tokens of [batch, S, hidden]; the offsets of tokens, then of padding; the lengths so far; the largest."""
+    counts = as_i64(vector(sequence_token_count))
+    kept = counted(dimension(x, 1), x) < ops.Unsqueeze(counts, [1])
+    tokens, padding = (_where(each) for each in (kept, ~kept))
+    rows = ops.Reshape(x, joined([-1, dimension(x, 2)], x))
+    offsets = ops.Reshape(ops.Concat(tokens, padding, axis=0), joined([dimension(x, 0), dimension(x, 1)], x))
+    lengths = ops.Concat(np.zeros(1, np.int64), ops.CumSum(counts, 0), axis=0)
+    numbers = [offsets, lengths, ops.ReduceMax(counts, [0], keep_dims=True)]
+    return [ops.Gather(rows, tokens, 0), *(as_type(each, sequence_token_count.dtype) for each in numbers)]
+
+
+def _where(flags: Value) -> Value:
+    """The places of those that hold, counted through all of them."""
+    return ops.Reshape(ops.NonZero(ops.Reshape(flags, [-1]), output_type=i64), [-1])
+
+
+@translates("RestorePadding", since=1, domain=MICROSOFT)
+def restore_padding(x: Matrix, token_offset: Matrix | Integers):
+    """[batch, S, hidden]: the tokens at their offsets, and zeros between them."""
+    return restored(x, token_offset, token_offsets(token_offset, x))
+
+
+@translates("PackedAttention", since=1, domain=MICROSOFT)
+def packed_attention(
+    x: Matrix, weights: Matrix, bias: Vector, token_offset: Matrix | Integers,
+    cumulative_sequence_length: Vector | Integers, attention_bias: Rank4 = None, *, num_heads: Positive,
+    qkv_hidden_sizes: tuple[int, ...] | None = None, scale: float | None = None,
+):  # fmt: skip
+    """The weights [input size, D + D + D_v] project the tokens to Q, K and V."""
+    used = token_offsets(token_offset, x)
+    product = restored(x @ weights + bias, token_offset, used)
+    tensors = [parts.split_heads(each, num_heads) for each in parts.thirds(product, qkv_hidden_sizes)]
+    return _attended(tensors, cumulative_sequence_length, attention_bias, scale, used)
+
+
+@translates("PackedMultiHeadAttention", since=1, domain=MICROSOFT, ignored="mask_filter_value")
+def packed_multi_head_attention(
+    query: Matrix | Rank4, key: Matrix = None, value: Matrix = None, bias: Vector = None,
+    token_offset: Needed | Matrix | Integers = None, cumulative_sequence_length: Needed | Vector | Integers = None,
+    attention_bias: Rank4 = None, *, num_heads: Positive, mask_filter_value: float | None = None,
+    scale: float | None = None,
+):  # fmt: skip
+    """Q, K and V are inputs of their own, or packed as [tokens, heads, 3, size].
+
+    `mask_filter_value` has no effect: the keys of padding do not exist.
+    """
+    used = token_offsets(token_offset, query)
+    if key is not None and value is not None:
+        tensors = [restored(each, token_offset, used) for each in (query, key, value)]
+    elif ranked(query, "PackedMultiHeadAttention") == 4:
+        tensors = parts.split_packed(restored(query, token_offset, used), 3)
+    else:
+        raise ModelError(
+            "PackedMultiHeadAttention has neither a key and a value, nor a query of [tokens, heads, 3, size]",
+            code="ML227",
+        )
+    return _attended(parts.all_split(tensors, bias, num_heads), cumulative_sequence_length, attention_bias, scale, used)
+
+
+def token_offsets(token_offset: Value, x: Value) -> Value:
+    """The offsets of the tokens [tokens, ..], which precede those of padding."""
+    return ops.Slice(ops.Reshape(token_offset, [-1]), [0], joined([dimension(x, 0)], x), [1], [0])
+
+
+def restored(x: Value, token_offset: Value, used: Value) -> Value:
+    """[tokens, ..] as [batch, S, ..]."""
+    rest = [dimension(x, axis) for axis in range(1, ranked(x, "a packed tensor"))]
+    count = dimension(ops.Reshape(token_offset, [-1]), 0)
+    zeros = ops.Broadcast(np.zeros((), x.dtype.numpy), joined([count, *rest], x))
+    filled = ops.ScatterUpdate(zeros, used, x, 0)
+    return ops.Reshape(filled, joined([dimension(token_offset, 0), dimension(token_offset, 1), *rest], x))
+
+
+def _attended(tensors: list[Value], ends: Value, bias: Value | None, scale: float | None, used: Value) -> Value:
+    """The result for the tokens, from Q, K and V of [batch, heads, S, size]."""
+    q, k, v = tensors
+    lengths = ops.Slice(ends, [1], [2**31 - 1], [1], [0]) - ops.Slice(ends, [0], [-1], [1], [0])
+    mask = parts.filled(parts.within(lengths, None, dimension(k, 2), q), parts.LOWEST)
+    y, _ = parts.attend(q, k, v, scale, parts.with_bias(mask, bias))
+    rows = parts.merge_heads(y)
+    return ops.Gather(ops.Reshape(rows, joined([-1, dimension(rows, 2)], rows)), used, 0)
+
+
+@translates("RelativePositionBias", since=1, domain=MICROSOFT)
+def relative_position_bias(
+    bias_table: Matrix, query_length: One | Integers, key_length: One | Integers, *, is_bidirectional: int = 0,
+    max_distance: int,
+):  # fmt: skip
+    """[1, heads, S, T] as in T5: near distances have a bucket each, far ones share buckets of growing width.
+
+    The elements of the table lie in memory as [heads, buckets], although its shape is [buckets, heads]. All
+    distances from `max_distance` on are in one bucket, so a table of the distances up to there is computed here.
+    """
+    buckets, heads = (bias_table.shape or (None, None))[:2]
+    if not isinstance(buckets, int) or not isinstance(heads, int):
+        raise UnsupportedError(
+            "the shape of bias_table is not known: make it a constant, or declare its shape (--input)", code="ML314"
+        )
+    at = _buckets(buckets, max_distance, bool(is_bidirectional))
+    of_distance = ops.Gather(ops.Reshape(bias_table, [heads, buckets]), at, 1)
+    queries, keys = (counted(length_in(each), bias_table) for each in (query_length, key_length))
+    distance = keys - ops.Unsqueeze(queries, [1])
+    row = ops.Minimum(ops.Maximum(distance, -max_distance), max_distance) + max_distance
+    return ops.Unsqueeze(ops.Gather(of_distance, row, 1), [0])
+
+
+def _buckets(count: int, largest: int, both: bool) -> Any:
+    """The buckets of the distances (key - query) from -largest to largest.
+
+    Logarithms of distances are computed in f32, and that of `max_distance` in f64, as by the models that were trained
+    with these buckets: some are just at the border of two.
+    """
+    distances = counted_up(-largest, largest + 1)
+    half = count // 2 if both else count
+    exact = half // 2
+    if not 0 < exact < largest:
+        raise ModelError(
+            f"{count} buckets and a max_distance of {largest}: the distances below {exact} have buckets of their own, "
+            "and max_distance must be larger",
+            code="ML227",
+        )
+    far = np.abs(distances) if both else np.maximum(-distances, 0)
+    ratio = np.maximum(far, exact).astype(np.float32) / np.float32(exact)
+    scaled = np.log(ratio) / np.float32(math.log(largest / exact)) * np.float32(half - exact)
+    bucket = np.where(far < exact, far, np.minimum(exact + scaled.astype(np.int64), half - 1))
+    return bucket + half * (distances > 0) if both else bucket
+
+
+@translates("GatedRelativePositionBias", since=1, domain=MICROSOFT)
+def gated_relative_position_bias(
+    query_layer: Matrix | Rank3, query_bias: Vector, rel_pos: Rank4, weight: Matrix, bias: Vector, eco_a,
+    token_offset: Matrix = None, *, num_heads: Positive,
+):  # fmt: skip
+    """[batch, heads, S, T]: rel_pos * (u * (r * eco_a - 1) + 2), where u and r are the sigmoids of two sums of the
+    projected query. Queries without padding are [tokens, hidden], and `token_offset` [batch, S] has their places.
+    """
+    query = query_layer
+    if token_offset is not None:
+        query = restored(query, token_offset, token_offsets(token_offset, query))
+    if ranked(query, "the query_layer of GatedRelativePositionBias") != 3:
+        raise ModelError("a query_layer of [tokens, hidden] needs the input token_offset", code="ML227")
+    q = parts.split_heads(query + query_bias, num_heads)
+    projected = q @ weight + bias
+    halves = ops.Split(projected, 3, num_splits=2)
+    u, r = (ops.Sigmoid(ops.ReduceSum(each, [3], keep_dims=True)) for each in halves)
+    gate = u * (r * eco_a - 1) + 2
+    return gate * rel_pos

@@ -7,20 +7,37 @@ blocks of the row p / block size:
 
 The sequence b has `key_total_sequence_lengths[b]` tokens after this step, of which the last S are new. In the first
 step of all, in which S is `total_sequence_length`, shorter sequences end with padding.
+
+LongformerAttention: a token reads those within W places of it, and a few tokens that all read, and that read all.
+
+Local scores are products of chunks of W queries with the 3 W keys around them, not of all pairs:
+
+    queries of chunk c        keys of the chunks c - 1, c, c + 1, those within W places are read
+
+and those of the global tokens are in the same softmax. A global token has weights of its own, for its query and for the
+keys and values that it reads.
+
+DynamicSparseAttention: queries read the keys that another operator has selected, and those of a window.
+
+The row b * S + s of `selected_indices` belongs to the query s of the sequence b; its first `selected_counts` numbers
+are places in the cache (mode selected_only) or in an auxiliary sequence of keys (mode local_plus_selected), in which
+the query also reads the last `local_window_size` places of the cache up to its own. The sequence b has `seqlens_k[b]`
++ 1 tokens after this step, of which the last S are new.
 """
 
 from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers, zeros
+from mo_loop.frontend.arrays import first_numbers, require_room, zeros
+from mo_loop.frontend.ops.attention import dot_product_attention as groups
 from mo_loop.frontend.ops.attention import heads as parts
-from mo_loop.frontend.ops.attention import shared_heads as groups
-from mo_loop.frontend.ops.attention.rotary_embedding import rotated
-from mo_loop.frontend.ops.shared import counted
-from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, ops, translates
-from mo_loop.graph.types import f32
-from mo_loop.ops.lengths import as_i64, dimension, joined, length_in, vector
+from mo_loop.frontend.ops.attention.decoder_attention import normalised
+from mo_loop.frontend.ops.attention.heads import rotated
+from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.graph.types import bf16, f32, i8, i32
+from mo_loop.ops.lengths import as_i64, as_value, dimension, joined, length_in, vector
 from mo_loop.ops.ranges import Integers, Matrix, Needed, One, Positive, Rank3, Rank4, Vector
 
 UNREAD = parts.LOWEST / 2
@@ -61,9 +78,6 @@ def with_rows(past: Value, new: Value, places: Value) -> Value:
     numbers = ops.Unsqueeze(sequences, [1, 2, 3]), ops.Unsqueeze(heads, [0, 2, 3]), ops.Unsqueeze(places, [1, 3])
     at = ops.Concat(*(ops.Broadcast(each, shape) for each in numbers), axis=3)
     return ops.ScatterNDUpdate(past, at, new)
-
-
-# -- layouts
 
 
 def _layouts(rows: Value, columns: Value) -> Value:
@@ -114,3 +128,209 @@ def _mask(layouts: Value, places: Value, ends: Value, total: Any, size: int) -> 
     of_queries = ops.Gather(parts.filled(layouts, UNREAD), places // size, 1)
     of_keys = ops.Gather(ops.Transpose(of_queries, [1, 0, 2, 3]), keys // size, 3)
     return ops.Select(groups.earlier(keys, places, ends), of_keys, parts.real(-np.inf, keys))
+
+
+@translates("LongformerAttention", since=1, domain=MICROSOFT)
+def longformer_attention(
+    x: Rank3, weight: Matrix, bias: Vector, mask: Matrix, global_weight: Matrix, global_bias: Vector,
+    global_flags: Matrix, *, num_heads: Positive, window: Positive,
+):  # fmt: skip
+    """`mask` is added to the scores of a key; the result of a token whose mask is below 0 is 0."""
+    added = as_type(mask, f32)
+    flags = ops.NotEqual(global_flags, 0)
+    # The places [batch, G] of the flags that hold, and whether they are used: sequences may have fewer than G.
+    numbers = ops.Convert(flags, destination_type=i32)
+    most = ops.ReduceMax(ops.ReduceSum(numbers, [1]), [0])
+    found = ops.TopK(numbers, ops.Maximum(most, 1), axis=1, mode="max", sort="value")
+    at, is_used = as_i64(found[1]), found[0] > 0
+    y = _local(x, weight, bias, (flags, at, is_used), added, num_heads, window)
+    rows = _global(x, global_weight, global_bias, at, added, num_heads)
+    y = _replaced(y, at, ops.Select(ops.Unsqueeze(is_used, [2]), rows, _rows(y, at)))
+    return ops.Select(ops.Unsqueeze(added < 0, [2]), np.zeros((), y.dtype.numpy), y)
+
+
+def _rows(x: Value, at: Value) -> Value:
+    """The rows of x [batch, S, hidden] at the places [batch, G]."""
+    return ops.Squeeze(groups.chosen(ops.Unsqueeze(x, [1]), at), [1])
+
+
+def _replaced(x: Value, at: Value, rows: Value) -> Value:
+    """x [batch, S, hidden] with other rows at the places [batch, G]."""
+    shape = joined([dimension(at, 0), dimension(at, 1), 1], x)
+    sequences = ops.Broadcast(ops.Unsqueeze(counted(dimension(x, 0), x), [1, 2]), shape)
+    return ops.ScatterNDUpdate(x, ops.Concat(sequences, ops.Unsqueeze(at, [2]), axis=2), rows)
+
+
+def _global(x: Value, weight: Value, bias: Value, at: Value, added: Value, heads: int) -> Value:
+    """[batch, G, hidden]: the attention of the tokens at the places to all tokens."""
+    hidden = dimension(x, 2)
+    sizes = joined([hidden, -1], x)
+    of_query, of_rest = ops.VariadicSplit(weight, 1, sizes)
+    to_query, to_rest = ops.VariadicSplit(bias, 0, sizes)
+    q = _rows(x, at) @ of_query + to_query
+    k, v = ops.Split(x @ of_rest + to_rest, 2, num_splits=2)
+    q, k, v = (parts.split_heads(each, heads) for each in (q, k, v))
+    y, _ = parts.attend(q, k, v, None, ops.Unsqueeze(added, [1, 2]))
+    return parts.merge_heads(y)
+
+
+def _local(x: Value, weight: Value, bias: Value, tokens: Any, added: Value, heads: int, window: int) -> Value:
+    """[batch, S, hidden]: the attention of each token to those around it and to the global ones."""
+    flags, at, is_used = tokens
+    product = x @ weight + bias
+    q, k, v = (parts.split_heads(each, heads) for each in parts.thirds(product, None))
+    lowest = parts.real(parts.LOWEST, x)
+    near = _near(ops.Select(flags, lowest, added), window)
+    of_keys = ops.Squeeze(_rows(ops.Unsqueeze(added, [2]), at), [2])
+    far = ops.Select(is_used, of_keys, lowest)
+    q = parts.scaled(q, None)
+    lengths = [dimension(q, axis) for axis in range(4)]
+    chunks = [*lengths[:2], lengths[2] // window, window]
+
+    def chunked(y: Value, width: Any) -> Value:
+        return ops.Reshape(y, joined([*chunks, width], x))
+
+    def joint(y: Value, width: Any) -> Value:
+        return ops.Reshape(y, joined([*lengths[:3], width], x))
+
+    around = ops.MatMul(chunked(q, lengths[3]), _around(k, window), transpose_b=True)
+    of_global = ops.MatMul(q, groups.chosen(k, at), transpose_b=True)
+    scores = [
+        as_type(around, f32) + near,
+        chunked(as_type(of_global, f32) + ops.Unsqueeze(far, [1, 2]), dimension(at, 1)),
+    ]
+    weights = as_type(ops.Softmax(ops.Concat(*scores, axis=4), axis=4), v.dtype)
+    for_near, for_global = ops.VariadicSplit(weights, 4, [3 * window, -1])
+    y = joint(for_near @ _around(v, window), lengths[3])
+    return parts.merge_heads(y + joint(for_global, dimension(at, 1)) @ groups.chosen(v, at))
+
+
+def _around(x: Value, window: int, outside: float = 0.0) -> Value:
+    """[batch, heads, S, size] as [batch, heads, chunks, 3 W, size]: for each chunk the rows of its neighbours too."""
+    border = [0, 0, window, 0]
+    padded = ops.Pad(x, border, border, np.array(outside, x.dtype.numpy))
+    count = dimension(x, 2) // window
+    more = count + 2
+    blocks = ops.Reshape(padded, joined([dimension(x, 0), dimension(x, 1), more, window, dimension(x, 3)], x))
+    ends = (-2, -1, 2**31 - 1)
+    return ops.Concat(*(ops.Slice(blocks, [first], [end], [1], [2]) for first, end in enumerate(ends)), axis=3)
+
+
+def _near(added: Value, window: int) -> Value:
+    """[batch, 1, chunks, W, 3 W]: the addend of the score of a query and a key around it."""
+    keys = ops.Transpose(_around(ops.Unsqueeze(added, [1, 3]), window, parts.LOWEST), [0, 1, 2, 4, 3])
+    require_room((window, 3 * window))
+    distances = np.arange(3 * window) - window - np.arange(window)[:, None]
+    return ops.Select(np.abs(distances) <= window, keys, np.float32(parts.LOWEST))
+
+
+_COMBINATIONS = {("selected_only", "main"): False, ("local_plus_selected", "auxiliary"): True}
+"""attention_mode and selected_kv_source -> whether the auxiliary sequence is read."""
+
+
+@translates("DynamicSparseAttention", since=1, domain=MICROSOFT, ignored="committed_length")
+def dynamic_sparse_attention(
+    query: Rank3, key: Rank3 = None, value: Rank3 = None, past_key: Rank4 = None, past_value: Rank4 = None,
+    auxiliary_key=None, auxiliary_value=None, selected_indices: Needed | Integers = None,
+    selected_counts: Needed | Integers = None, seqlens_k: Needed | Integers = None,
+    total_sequence_length: Needed | One | Integers = None, cos_cache: Matrix = None, sin_cache: Matrix = None,
+    position_ids=None, q_norm_weight=None, k_norm_weight=None, head_sink=None, committed_length=None, key_scale=None,
+    value_scale=None, *, attention_mode: str = "selected_only", auxiliary_kv_shared: int = 0, do_rotary: int = 0,
+    is_causal: int = 1, kv_num_heads: Positive, local_window_size: int = -1, num_heads: Positive,
+    output_bf16: int = 0, qk_norm_epsilon: float = 1e-6, rotary_interleaved: int = 0, rotary_offset: int = 0,
+    scale: float | None = None, selected_kv_source: str = "main", smooth_softmax: int = 0, node: Context,
+):  # fmt: skip
+    """A row without keys and without a sink gives 0. `committed_length` serves validation only."""
+    if node.wants(3):
+        raise UnsupportedError("validation_status: cut this output off the model (--output)", code="ML316")
+    with_auxiliary = _COMBINATIONS.get((attention_mode, selected_kv_source))
+    if with_auxiliary is None or not is_causal or (with_auxiliary and local_window_size <= 0):
+        raise ModelError(
+            f"attention_mode {attention_mode} with selected_kv_source {selected_kv_source}, is_causal {is_causal} and "
+            f"local_window_size {local_window_size}: the operator supports selected_only with main, and "
+            "local_plus_selected with auxiliary and a window, both with is_causal 1", code="ML227",
+        )  # fmt: skip
+    q, k, v = groups.separate(query, key, value, num_heads, kv_num_heads)
+    if q_norm_weight is not None:
+        q = normalised(q, q_norm_weight, qk_norm_epsilon)
+    if k_norm_weight is not None:
+        k = normalised(k, k_norm_weight, qk_norm_epsilon)
+    rows, total = dimension(q, 2), length_in(total_sequence_length)
+    ends = as_i64(vector(seqlens_k))
+    first = ends + 1 - rows
+    places = ops.Unsqueeze(first, [1]) + counted(rows, q)
+    if do_rotary:
+        at = places if position_ids is None else position_ids
+        cos, sin = (ops.Unsqueeze(ops.Gather(each, at, 0), [1]) for each in (cos_cache, sin_cache))
+        q, k = (_rotated_from(rotary_offset, each, cos, sin, rotary_interleaved) for each in (q, k))
+    present_k, k = _cached(past_key, k, places, total, key_scale)
+    present_v, v = _cached(past_value, v, places, total, value_scale)
+    kept = groups.earlier(counted(dimension(k, 2), k), places, ends + 1)
+    selected = [selected_indices, selected_counts, dimension(q, 0), rows]
+    if with_auxiliary:
+        window = ops.Unsqueeze(places, [1, 3]) - local_window_size
+        near = kept & (window < counted(dimension(k, 2), k))
+        kept = ops.Concat(near, _selected(selected, dimension(auxiliary_key, 2)), axis=3)
+        other = auxiliary_key if auxiliary_value is None and auxiliary_kv_shared else auxiliary_value
+        k, v = (ops.Concat(own, far, axis=2) for own, far in ((k, auxiliary_key), (v, other)))
+    else:
+        kept = kept & _selected(selected, dimension(k, 2))
+    task = groups.Scores(num_heads, kv_num_heads, scale, smooth=bool(smooth_softmax))
+    y, _, _ = groups.attended(task, [q, k, v], parts.filled(kept, parts.LOWEST), None, head_sink)
+    has_keys = ops.ReduceLogicalOr(kept, [3], keep_dims=True)
+    y = parts.merge_heads(ops.Select(has_keys, y, np.zeros((), y.dtype.numpy)))
+    return [as_type(y, bf16) if output_bf16 else y, present_k, present_v]
+
+
+def _rotated_from(offset: int, x: Value, cos: Value, sin: Value, interleaved: int) -> Value:
+    """The rotary embedding of the numbers of a head from `offset` on."""
+    if not offset:
+        return rotated(x, cos, sin, interleaved)
+    before, turned = ops.VariadicSplit(x, 3, [offset, -1])
+    return ops.Concat(before, rotated(turned, cos, sin, interleaved), axis=3)
+
+
+def _cached(past: Value | None, new: Value, places: Value, total: Any, scale: Value | None) -> tuple[Value, Value]:
+    """The cache with the new rows at their places, and its first `total` rows as numbers of the type of the query.
+
+    A cache of i8 holds numbers divided by the scale of their channel."""
+    kind = new.dtype if past is None else past.dtype
+    rows = new
+    if scale is not None:
+        factor = ops.Reshape(as_type(scale, f32), joined([1, dimension(new, 1), 1, dimension(new, 3)], new))
+        whole = ops.Round(as_type(new, f32) / factor, mode="half_to_even")
+        rows = ops.Minimum(ops.Maximum(whole, np.float32(-128)), np.float32(127))
+        kind = i8
+    present = with_rows(_buffer(past, new, total, kind), as_type(rows, kind), places)
+    read = as_type(groups.beginning(present, total), f32 if scale is not None else new.dtype)
+    return present, read if scale is None else as_type(read * factor, new.dtype)
+
+
+def _buffer(past: Value | None, new: Value, total: Any, kind: Any) -> Value:
+    """A cache of at least `total` rows: that of the past, followed by zeros."""
+    sizes = [dimension(new, axis) for axis in range(4)]
+    if past is None:
+        return ops.Broadcast(np.zeros((), kind.numpy), joined([*sizes[:2], total, sizes[3]], new))
+    held = dimension(past, 2)
+    if isinstance(held, int) and isinstance(total, int) and held >= total:
+        return past
+    missing = ops.Maximum(total - joined([held], past), 0)
+    shape = ops.Concat(joined(sizes[:2], past), missing, joined(sizes[3:], past), axis=0)
+    return ops.Concat(past, ops.Broadcast(np.zeros((), kind.numpy), shape), axis=2)
+
+
+def _selected(selected: list[Any], count: Any) -> Value:
+    """[batch, 1, S, count]: which of `count` keys are among the first numbers of their row."""
+    indices, counts, batch, rows = selected
+    given = dimension(indices, 1)
+    is_given = counted(given, indices) < ops.Unsqueeze(as_i64(vector(counts)), [1])
+    # What is not given goes to a further column; each row has one such number, so that no tensor is empty.
+    at = ops.Select(is_given, ops.Minimum(as_i64(indices), count), as_value(count, indices.graph))
+    queries = dimension(indices, 0)
+    padded = ops.Concat(at, ops.Broadcast(as_value(count, indices.graph), joined([queries, 1], indices)), axis=1)
+    more = count + 1
+    none = ops.Broadcast(np.float32(0), joined([queries, more], indices))
+    ones = ops.Broadcast(np.float32(1), ops.ShapeOf(padded))
+    marks = ops.Slice(ops.ScatterElementsUpdate(none, padded, ones, 1), [0], joined([count], indices), [1], [1])
+    apart = ops.Reshape(marks, joined([batch, 1, rows, count], indices))
+    return apart > np.float32(0)

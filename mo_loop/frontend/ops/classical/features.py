@@ -1,27 +1,29 @@
-"""ai.onnx.ml operators that scale, encode and concatenate features. Strings are refused: the IR cannot compare them."""
+"""ai.onnx.ml operators that scale, encode and concatenate features. Strings are refused: the IR cannot compare them.
+
+TfIdfVectorizer counts n-grams of numbers, with gaps between their members.
+
+[1, 5, 1, 5, 7] with the 2-grams (1, 5) and (5, 5), gaps up to 1   ->   (1, 5) twice, (5, 5) once
+"""
 
 import json
 import warnings
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from mo_loop.errors import ConversionWarning
-from mo_loop.frontend.arrays import full
-from mo_loop.frontend.ops.elementwise.arithmetic import number
+from mo_loop.frontend.arrays import full, ones, zeros
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.ops.shared import as_type, number
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64, string
 from mo_loop.ops.front import Failed
 from mo_loop.ops.lengths import dimension, vector
+from mo_loop.ops.ranges import FewOrNone, Floats, Ints, Strings, require_parts
 
 DOMAIN = "ai.onnx.ml"
-
-Ints = tuple[int, ...]
-Floats = tuple[float, ...]
-Strings = tuple[str, ...]
 
 
 def no_strings(what: str) -> UnsupportedError:
@@ -69,7 +71,7 @@ def binarizer(x, *, threshold: float = 0.0):
 @translates("Scaler", since=1, domain=DOMAIN)
 def scaler(x, *, offset: Floats | None = None, scale: Floats | None = None):
     """(x - offset) * scale, one number for all features or one for each."""
-    y = converted(x, f32)
+    y = as_type(x, f32)
     if offset:
         y = y - _row(offset)
     return y * _row(scale) if scale else y
@@ -92,7 +94,7 @@ def normalizer(x, *, norm: str = "MAX"):
         raise ModelError(f"norm {norm!r}: ONNX defines MAX, L1 and L2", code="ML227")
     if ranked(x, "Normalizer") not in (1, 2):
         raise ModelError(f"Normalizer of a tensor of rank {x.rank}, not [N, C] or [C]", code="ML227")
-    y = converted(x, f32)
+    y = as_type(x, f32)
     size = rows[norm](y)
     return y / ops.Select(ops.Equal(size, 0), number(y, 1), size)
 
@@ -111,7 +113,7 @@ def _features(x: Value, width: int | None) -> Value:
     rank = ranked(x, "FeatureVectorizer")
     if rank not in (1, 2):
         raise ModelError(f"an input of rank {rank}, not [N, C] or [C]", code="ML227")
-    row = converted(x, f32) if rank == 2 else ops.Unsqueeze(converted(x, f32), 0)
+    row = as_type(x, f32) if rank == 2 else ops.Unsqueeze(as_type(x, f32), 0)
     have = dimension(row, 1)
     if width is None or have == width:
         return row
@@ -154,12 +156,9 @@ def one_hot_encoder(x, *, cats_int64s: Ints | None = None, cats_strings: Strings
     _require_numbers(x)
     if not cats_int64s:
         raise no_strings("categories of strings") if cats_strings else ModelError("no categories", code="ML227")
-    places = ops.Unsqueeze(converted(x, i64), -1)
+    places = ops.Unsqueeze(as_type(x, i64), -1)
     _require_narrow(np.array(cats_int64s))
     return ops.Convert(_is_integer(places, cats_int64s), destination_type=f32)
-
-
-# -- LabelEncoder
 
 
 @translates("LabelEncoder", since=1, domain=DOMAIN, ignored="x classes_strings default_int64 default_string")
@@ -237,7 +236,7 @@ def _from_table(x: Value, keys, values, default, is_last: bool):
     table = full((high - low + 1,), default, default.dtype)
     order = slice(None) if is_last else slice(None, None, -1)
     table[keys[order] - low] = values[order]
-    place = ops.Maximum(ops.Minimum(converted(x, i64), np.int64(high)), np.int64(low))
+    place = ops.Maximum(ops.Minimum(as_type(x, i64), np.int64(high)), np.int64(low))
     return ops.Gather(table, place - np.int64(low), 0)
 
 
@@ -262,7 +261,7 @@ def _require_narrow(keys) -> None:
 def zip_map(x, *, classlabels_int64s: Ints | None = None, classlabels_strings: Strings | None = None, node: Context):
     """A map from labels to probabilities for each row. At an output of the model it stays the tensor [N, labels]."""
     labels = classlabels_int64s or classlabels_strings or ()
-    if not node.only_leaves_the_model():
+    if not node.is_unread_model_output():
         raise UnsupportedError(
             "ZipMap whose maps are read in the model: the IR has only tensors, and no maps from keys to values",
             code="ML311", hint="cut the model at the input of ZipMap (--output), which has the same numbers",
@@ -277,3 +276,90 @@ def zip_map(x, *, classlabels_int64s: Ints | None = None, classlabels_strings: S
     text = f"the output {name!r} is a tensor [N, {len(labels)}] in place of maps; its columns are the labels {shown}"
     warnings.warn(ConversionWarning(text, where=node.origin, code="ML560"), stacklevel=2)
     return ops.Identity(x) if rank == 2 else ops.Unsqueeze(x, 0)
+
+
+@translates("TfIdfVectorizer", since=9)
+def tf_idf_vectorizer(
+    x, *, max_gram_length: int, max_skip_count: FewOrNone, min_gram_length: int, mode: str, ngram_counts: Ints,
+    ngram_indexes: Ints, pool_int64s: Ints | None = None, pool_strings: Strings | None = None,
+    weights: Floats | None = None,
+):  # fmt: skip
+    """[N, count] of [N, C], [count] of [C]."""
+    if x.dtype is string or pool_strings:
+        raise no_strings("n-grams of strings")
+    if mode not in ("TF", "IDF", "TFIDF"):
+        raise ModelError(f"mode {mode!r}: ONNX defines TF, IDF and TFIDF", code="ML227")
+    rank = ranked(x, "TfIdfVectorizer")
+    if rank not in (1, 2):
+        raise ModelError(f"TfIdfVectorizer of a tensor of rank {rank}, not [C] or [N, C]", code="ML227")
+    pools = _pools(pool_int64s or (), ngram_counts)
+    if sum(len(each) for each in pools) != len(ngram_indexes):
+        raise ModelError(f"{len(ngram_indexes)} ngram_indexes for another number of n-grams", code="ML227")
+    counted = {
+        length: range(1, 2 if length == 1 else max_skip_count + 2)
+        for length, pool in enumerate(pools, 1)
+        if len(pool) and min_gram_length <= length <= max_gram_length
+    }
+    require_parts(sum(length * len(gaps) for length, gaps in counted.items()), "the members of n-grams with all gaps")
+    found = []
+    for length, pool in enumerate(pools, 1):
+        if length in counted:
+            found.append(reduce(ops.Add, [_counted(x, pool, gap) for gap in counted[length]]))
+        elif len(pool):
+            count = len(pool)
+            rows = ops.Slice(ops.ShapeOf(x), [0], [-1], [1], [0])
+            found.append(ops.Broadcast(np.float32(0), ops.Concat(rows, np.array([count]), axis=0)))
+    return _weighed(ops.Concat(*found, axis=rank - 1), ngram_indexes, mode, weights)
+
+
+def _pools(pool: Ints, starts: Ints) -> list[Any]:
+    """The n-grams [count, n] for n = 1, 2, ..."""
+    if not starts:
+        raise ModelError("TfIdfVectorizer has no ngram_counts", code="ML227")
+    ends = [*starts[1:], len(pool)]
+    pieces = [pool[start:end] for start, end in zip(starts, ends, strict=True)]
+    if any(len(piece) % n for n, piece in enumerate(pieces, 1)):
+        raise ModelError("ngram_counts cut the pool inside an n-gram", code="ML227")
+    return [np.array(piece, np.int64).reshape(-1, n) for n, piece in enumerate(pieces, 1)]
+
+
+def _counted(x: Value, pool, gap: int) -> Value:
+    """[N, count]: how often each n-gram occurs with its members `gap` places apart."""
+    length = pool.shape[1]
+    hits: Any = None
+    for place in range(length):
+        rest = (length - 1 - place) * gap
+        piece = ops.Slice(x, [place * gap], [-rest or 2**30], [1], [-1])
+        # The runtime compares integers in f32: their difference to 0 is exact.
+        gone = ops.Unsqueeze(piece, -1) - pool[:, place].astype(x.dtype.numpy)
+        here = ops.Equal(gone, number(x, 0))
+        hits = here if hits is None else hits & here
+    return ops.ReduceSum(ops.Convert(hits, destination_type=f32), [-2], keep_dims=False)
+
+
+def _weighed(counts: Value, places: Sequence[int], mode: str, weights: Floats | None):
+    """The counts of n-grams at their places, n-grams of one place added up."""
+    size = max(places) + 1
+    matrix = zeros((len(places), size), np.float32)
+    matrix[np.arange(len(places)), list(places)] = 1
+    # One row times the matrix: a vector is made one, and back.
+    row = counts if counts.rank == 2 else ops.Unsqueeze(counts, 0)
+    made = row @ matrix
+    if mode == "IDF":
+        made = ops.Minimum(made, np.float32(1))
+    if mode != "TF" and weights:
+        made = made * _at_places(weights, places, size)
+    return made if counts.rank == 2 else ops.Squeeze(made, 0)
+
+
+def _at_places(weights: Floats, places: Sequence[int], size: int):
+    """The weight of each place. ONNX gives it to the n-gram, ONNX Runtime to the place of that number."""
+    found = ones([size], np.float32)
+    found[list(places)] = weights
+    agreed = all(place < len(weights) and weights[place] == each for place, each in zip(places, weights, strict=True))
+    if not agreed:
+        raise UnsupportedError(
+            "weights in another order than ngram_indexes: runtimes differ in which weight they use",
+            code="ML316", hint="order ngram_indexes and weights alike",
+        )  # fmt: skip
+    return found

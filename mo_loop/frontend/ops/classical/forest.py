@@ -1,18 +1,35 @@
-"""Decision trees: their nodes, and the votes of their leaves."""
+"""Decision trees: their nodes, the votes of their leaves, and the form in which rows find them.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+The form takes the least time for the declared number of rows; if none is declared, an If chooses.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers, full, zeros
-from mo_loop.frontend.ops.classical.tree_forms import Leaves, Trees, found_leaves
-from mo_loop.frontend.ops.classical.tree_tests import EQ, GTE, LEQ, LT, NEQ, OPPOSITE, ORDERED, tests_of
-from mo_loop.frontend.ops.elementwise.arithmetic import number
-from mo_loop.frontend.vocabulary import ModelError, Value, ops
+from mo_loop.frontend.ops.classical.tree_forms import (
+    EQ,
+    GTE,
+    LEQ,
+    LT,
+    NEQ,
+    OPPOSITE,
+    ORDERED,
+    Leaves,
+    Trees,
+    looked_up,
+    tests_of,
+)
+from mo_loop.frontend.ops.shared import number
+from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops
+from mo_loop.graph.dimension import now
 from mo_loop.graph.types import ElementType
+from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.lengths import dimension, joined
+from mo_loop.ops.port_map import Branched, Selected
 from mo_loop.ops.ranges import require_parts
 
 LEAF = "LEAF"
@@ -164,3 +181,88 @@ def _reached(forest: Forest, root: int):
         inner = level[~forest.is_leaf[level]]
         level = np.unique(np.concatenate([forest.yes[inner], forest.no[inner]]))
     return np.unique(np.concatenate(found))
+
+
+_OPERATION, _BRANCH, _START = (0.4, 1.0), 9.0, 8.0
+"""Microseconds that the runtime takes for an operation of known and of unknown shape, an If, and an inference."""
+_ORDERED, _AT_ONCE = 64, 2**18
+"""Trees of at most so many nodes are tried in order, forests of at most so many at once."""
+
+
+@dataclass
+class FormTime:
+    """Microseconds of a form: those that do not grow with the rows, and those of each row."""
+
+    form: Callable[[Trees], Leaves]
+    fixed: float
+    row: float
+    nodes: int = 0
+    """The numbers that a row has at once: above 2 MB of all rows they no longer fit the cache."""
+
+    def of(self, rows: Any) -> Any:
+        far = rows * self.nodes > 2**19
+        return self.fixed + rows * (self.row + np.where(far, 0.0015, 0.00035) * self.nodes)
+
+
+def found_leaves(trees: Trees) -> Leaves:
+    """The leaves, in the form that takes the least time."""
+    return replace(_in_form(trees), tree_of=trees.tree_of)
+
+
+def _in_form(trees: Trees) -> Leaves:
+    """The form for the declared number of rows, if this is known; else one for few and one for many, or one for all."""
+    count = now(trees.x.type.dims[0])
+    costs = _costs(trees, _OPERATION[count is None])
+    if count is not None:
+        return min(costs, key=lambda each: each.of(count)).form(trees)
+    few, many = (min(costs, key=lambda each: each.of(rows)) for rows in (1, 1000))
+    best = min(costs, key=lambda each: _mean(each.of(1), each.of(1000)))
+    if _mean(few.of(1) + _BRANCH, many.of(1000) + _BRANCH) > 0.85 * _mean(best.of(1), best.of(1000)):
+        return best.form(trees)
+    rows = np.arange(1, 1001)
+    return _either(trees, few, many, int(np.argmax(few.of(rows) > many.of(rows))))
+
+
+def _mean(one: float, thousand: float) -> float:
+    """The geometric mean of the times of 1 and of 1,000 rows, squared."""
+    return (one + _START) * (thousand + _START)
+
+
+def _costs(trees: Trees, each: float) -> list[FormTime]:
+    count, depth, inner = len(trees.roots), trees.depth, int(np.sum(~trees.is_leaf))
+    steps, own, width = count * depth, trees.levels_of_tables(), trees.x.type.dims[1]
+    transposed = 0.0008 * (width if isinstance(width, int) else 0)
+    below = int(np.sum(trees.deepest_first()[1])) - own * count
+    fixed = each * (4 * own + 9 * (depth - own) + (10 if count > 1 else 4)) + 0.01 * steps
+    costs = [FormTime(Trees.level_by_level, fixed, 0.003 * own * count + 0.0055 * below)]
+    if inner <= _AT_ONCE:
+        places, groups = map(len, trees.groups)
+        fixed, row = each * (2 * depth + 6) + 0.03 * places, transposed + 0.0016 * steps
+        each_step = 0.0008 if trees.has_known_rows else 0.003
+        costs += [
+            FormTime(Trees.by_columns, each * (depth + 6), 0.01 + 0.015 * groups + each_step * steps, places),
+            FormTime(Trees.by_columns_rows_last, fixed, row, places),
+        ]
+    if inner <= _ORDERED * count and trees.tree_of is not None and trees.largest() <= _ORDERED:
+        tests = count * trees.largest()
+        fixed = each * (2 * trees.largest() + 8) + 0.05 * tests
+        costs.append(FormTime(Trees.in_order, fixed, transposed + 0.0009 * tests))
+    return costs
+
+
+def _either(trees: Trees, few: FormTime, many: FormTime, limit: int) -> Leaves:
+    """One form for up to `limit` rows, another one for more."""
+    x = trees.x
+    bodies = Graph("few_rows"), Graph("many_rows")
+    inside = [Parameter(graph=body, type=x.type) for body in bodies]
+    first, second = (
+        cost.form(replace(trees, x=parameter.output)) for cost, parameter in zip((few, many), inside, strict=True)
+    )
+    places = np.zeros(len(trees.below), np.int32)
+    places[second.nodes] = first_numbers(len(second.nodes))
+    results = Selected(Result(looked_up(places[first.nodes], first.places)), Result(second.places))
+    made = ops.If(
+        ops.LessEqual(dimension(x, 0), np.int64(limit)), x, then_body=bodies[0], else_body=bodies[1],
+        input_map=(Branched(*inside),), output_map=(results,),
+    )  # fmt: skip
+    return Leaves(made[0], second.nodes)

@@ -2,28 +2,137 @@
 
 linear    X W^T + b
 SVM       the sum over support vectors s of c_s K(x, s), plus rho
+
+The probabilities of the classes of an SVM come from those of their pairs, as in ONNX Runtime (`coupled`).
+
+r_ij is the probability of class i if it is i or j. The probabilities p minimise the sum of (r_ji p_i - r_ij p_j)^2:
+
+    Q_ii = sum of r_ji^2 over j,        Q_ij = -r_ji r_ij,        minimise p Q p with sum p = 1
+
+(Wu, Lin and Weng, "Probability estimates for multi-class classification by pairwise coupling", algorithm 2). The
+iteration changes one p_i after the other. It ends for each row when no element of Qp is further than `_TOLERANCE` / k
+from pQp, so early that the result depends on the number of steps.
+
+The last step of all models is the post_transform of their scores [N, count].
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import repeated_numbers, require_room, unit_matrix
-from mo_loop.frontend.ops.classical.coupling import coupled
+from mo_loop.frontend.arrays import repeated_numbers, require_room, unit_matrix, zeros
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
-from mo_loop.frontend.ops.classical.scores import both_sides, transformed, transformed_alone
-from mo_loop.frontend.ops.elementwise.arithmetic import number
+from mo_loop.frontend.ops.conditional import BuiltBody
+from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import converted
-from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.scope import Scope
+from mo_loop.frontend.vocabulary import Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
-from mo_loop.ops.ranges import NotNegatives, Positive
+from mo_loop.ops.ranges import Floats, Ints, NotNegatives, Positive, Strings
 
-Ints = tuple[int, ...]
-Floats = tuple[float, ...]
-Strings = tuple[str, ...]
+_TOLERANCE = 0.005
+_STEPS = 100
+
+
+def coupled(scores: Value, slopes: Sequence[float], offsets: Sequence[float], count: int, node: Context) -> Value:
+    """[N, count] from the scores [N, pairs], whose probabilities are 1 / (1 + exp(slope * score + offset))."""
+    exponent = scores * np.array(slopes, np.float32) + np.array(offsets, np.float32)
+    one = np.float32(1)
+    first = ops.Clamp(ops.Sigmoid(-exponent), min=1e-7, max=float(one - np.float32(1e-7)))
+    both = ops.Concat(first, one - first, axis=1)
+    places = zeros((count, count), np.int64)
+    for place, (i, j) in enumerate(itertools.combinations(range(count), 2)):
+        places[i, j], places[j, i] = place, place + len(slopes)
+    others = one - unit_matrix(count, np.float32)
+    r, turned = (ops.Gather(both, each, 1) * others for each in (places, places.T))
+    products = -(r * turned)
+    squares = ops.ReduceSum(turned * turned, [2], keep_dims=False)
+    start = ops.Broadcast(np.float32(1 / count), ops.Concat(ops.Gather(ops.ShapeOf(scores), [0], 0), [count], axis=0))
+    body = BuiltBody(Body(node.translation, node.proto, node.scope, node.origin), node.scope, 3, 0, _step)
+    made = loop(node.constant(np.int64(_STEPS)), None, start, products, squares, body=body, node=node)
+    return made.outputs[0]
+
+
+def _step(_: Scope, iteration: Value, states: list[Value]) -> list[Value]:
+    """Whether a row continues, and the states: p [N, k], Q without its diagonal [N, k, k], and its diagonal [N, k]."""
+    p, products, squares = states
+    count = squares.type.dims[1]
+    image = ops.ReduceSum(products * ops.Unsqueeze(p, 1), [2], keep_dims=False)
+    image = image + squares * p
+    value = ops.ReduceSum(p * image, [1], keep_dims=True)
+    error = ops.ReduceMax(ops.Abs(image - value), [1], keep_dims=True)
+    goes_on = ops.LessEqual(number(error, _TOLERANCE / count), error)
+    changed = p
+    for place in range(count):
+        unit = unit_matrix(count, np.float32)[[place]]
+        own, slope = (ops.Slice(each, [place], [place + 1], [1], [1]) for each in (squares, image))
+        row = ops.Gather(products, np.int64(place), 1) + own * unit
+        by = (value - slope) / own
+        scale = by + 1
+        changed = (changed + by * unit) / scale
+        grown = value + by * (by * own + slope * 2)
+        value = grown / scale / scale
+        image = (image + by * row) / scale
+    kept = ops.Select(goes_on, changed, p)
+    return [ops.ReduceLogicalOr(goes_on, [0, 1], keep_dims=False), kept, products, squares]
+
+
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+
+
+def transformed(scores: Value, name: str) -> Value:
+    """Applies the `post_transform` of that name. ModelError if ONNX does not define it."""
+    if name not in TRANSFORMS:
+        raise ModelError(f"post_transform {name!r}: ONNX defines {', '.join(TRANSFORMS)}", code="ML227")
+    if name == "NONE":
+        return scores
+    if name == "SOFTMAX":
+        return ops.Softmax(scores, axis=1)
+    if name == "LOGISTIC":
+        return ops.Sigmoid(scores)
+    return _softmax_zero(scores) if name == "SOFTMAX_ZERO" else _probit(scores)
+
+
+def transformed_alone(score: Value, name: str) -> Value:
+    """The post_transform of one score [N, 1]: as in ONNX Runtime, only PROBIT changes it."""
+    made = transformed(score, name)
+    return made if name == "PROBIT" else score
+
+
+def both_sides(score: Value, name: str, is_probability: bool) -> Value:
+    """The scores [N, 2] of a model of two classes from its one score [N, 1]."""
+    if name == "PROBIT":
+        raise UnsupportedError("PROBIT of one score for two classes: ONNX does not define the result", code="ML316")
+    if name == "LOGISTIC":
+        return transformed(ops.Concat(-score, score, axis=1), name)
+    other = np.float32(1) - score if is_probability else -score
+    return ops.Concat(other, score, axis=1)
+
+
+def _softmax_zero(x: Value) -> Value:
+    """Softmax in which scores of 0 stay 0."""
+    is_zero = ops.Maximum(x, -x) <= number(x, 1e-7)
+    largest = ops.ReduceMax(x, [1], keep_dims=True)
+    shifted = ops.Exp(x - largest)
+    kept = ops.Select(is_zero, x * ops.Exp(-largest), shifted)
+    total = ops.ReduceSum(kept, [1], keep_dims=True)
+    share = kept / ops.Select(ops.Equal(total, 0), number(x, 1), total)
+    return ops.Select(ops.Equal(total, 0), number(x, 0.5), share)
+
+
+def _probit(x: Value) -> Value:
+    """sqrt(2) erfinv(2x - 1), with Winitzki's formula for erfinv."""
+    y = x * 2 - 1
+    inside = (np.float32(1) - y) * (y + 1)
+    log = ops.Log(inside)
+    v = log * 0.5 + 2 / (math.pi * 0.147)
+    root = ops.Sqrt(v * v - log * (1 / 0.147))
+    size = ops.Sqrt(root - v) * math.sqrt(2)
+    return ops.Select(y < 0, -size, size)
 
 
 def rows_of(x: Value, what: str) -> Value:
@@ -31,7 +140,7 @@ def rows_of(x: Value, what: str) -> Value:
     rank = ranked(x, what)
     if rank not in (1, 2):
         raise ModelError(f"{what} of a tensor of rank {rank}, not [N, F]", code="ML227")
-    y = converted(x, f32)
+    y = as_type(x, f32)
     return y if rank == 2 else ops.Unsqueeze(y, 0)
 
 

@@ -24,25 +24,115 @@ level by level   Each level has a table, in which the two nodes below each node 
 
                      at[t, n] = below[2 at[t, n] + (x[n, column[at]] meets the test[at])]
 
-The first one suits few rows, the others many. All are right for any number of rows; if none is declared, an If chooses.
+The first one suits few rows, the others many; all are right for any number of rows.
+
+A test that takes x <= limit to its `yes` branch is the opposite of x > limit with the branches changed over, so most
+forests make one kind of comparison alone, which NaN fails. In others, NaN is replaced in x by an infinity that takes
+the branch of NaN; where nodes of one feature differ in that, x has the feature twice.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from mo_loop.frontend.arrays import counted_up, first_numbers, full, repeated_numbers, zeros
-from mo_loop.frontend.ops.classical.tree_tests import Found, Tests
-from mo_loop.frontend.vocabulary import Graph, Value, ops
-from mo_loop.graph.dimension import now
-from mo_loop.graph.types import i32
-from mo_loop.ops.base import Parameter, Result
+from mo_loop.frontend.vocabulary import Value, ops
+from mo_loop.graph.types import ElementType, f64, i32
 from mo_loop.ops.lengths import Length, dimension, joined
-from mo_loop.ops.port_map import Branched, Selected
+
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+LEQ, LT, GTE, GT, EQ, NEQ = range(len(MODES))
+
+OPPOSITE = np.array([GT, GTE, LT, LEQ, NEQ, EQ])
+"""For each of `MODES` the opposite mode, NaN aside."""
+
+ORDERED = (LEQ, LT, GTE, GT)
+_NAMES = {LEQ: "at most", LT: "below", GTE: "at least", GT: "above", EQ: "equal"}
+
+Found = Callable[[Any], Any]
+"""Returns the items of the tested nodes, of an array with an item for each node."""
+
+
+@dataclass
+class Tests:
+    """The tests of the nodes of all trees, arrays with an item for each node; those of leaves have no meaning."""
+
+    columns: Any
+    limits: Any
+    """In f32."""
+    kinds: dict[str, Any]
+    """The nodes of each kind of test; None if all inner nodes are of this kind."""
+    infinities: Sequence[float] = ()
+    """The values that replace NaN in the columns: the columns of x with the first one come before those with the second
+    one."""
+
+    def columns_of(self, x: Value, axis: int) -> Value:
+        """The columns that tests read, of x, whose columns are along an axis."""
+        # NaN is neither below nor above anything.
+        parts = [
+            ops.Select(x < np.float32(np.inf) if each > 0 else ops.Less(np.float32(-np.inf), x), x, np.float32(each))
+            for each in self.infinities
+        ]
+        return ops.Concat(*parts, axis=axis) if len(parts) > 1 else parts[0] if parts else x
+
+    def met(self, values: Value, found: Found) -> Value:
+        """Whether values, of the columns of nodes, meet the tests of these nodes."""
+        limits = found(self.limits)
+        made: dict[str, Callable[[], Any]] = {
+            "below": lambda: values < limits, "at most": lambda: ops.LessEqual(values, limits),
+            "above": lambda: ops.Less(limits, values), "at least": lambda: ops.LessEqual(limits, values),
+            "equal": lambda: ops.Equal(values, limits), "missing": lambda: ops.IsNaN(values),
+        }  # fmt: skip
+        tests = [(made[name](), nodes) for name, nodes in self.kinds.items()]
+        return reduce(ops.LogicalOr, [each if nodes is None else each & found(nodes) for each, nodes in tests])
+
+
+def tests_of(width: int | None, numbers: ElementType, features, thresholds, modes, missing, is_leaf) -> Tests:
+    """The tests x[:, feature] <= threshold, or another of `modes`; `missing` marks those that NaN meets. `width` is the
+    number of features, if it is known, and `numbers` the type of x before it is converted to f32."""
+    columns, inner = features.astype(np.int32), ~is_leaf
+    limits = _thresholds_in_f32(thresholds, modes, numbers)
+    flags = {name: modes == mode for mode, name in _NAMES.items()}
+    infinities: list[float] = []
+    if missing[inner].any():
+        upwards = flags["above"] == missing  # which infinity takes the branch of NaN
+        infinities = [sign * np.inf for sign in (1, -1) if np.any(upwards[inner] == (sign > 0))]
+        if (
+            flags["equal"][inner].any()
+            or not np.isfinite(limits[inner & missing]).all()
+            or (width is None and len(infinities) > 1)
+        ):
+            flags["missing"], infinities = missing, []
+        elif len(infinities) > 1:
+            columns += np.where(upwards, 0, width or 0).astype(np.int32)
+    kinds = {name: None if each[inner].all() else each for name, each in flags.items() if each[inner].any()}
+    return Tests(columns, limits, kinds, infinities)
+
+
+def _thresholds_in_f32(limits, modes, numbers: ElementType):
+    """Thresholds of f64 so that comparisons with x, which the runtime has in f32, come out the same.
+
+    The runtime rounds f64 and large integers to the nearest f32, f64 within its finite numbers; so a threshold that x
+    is equal to is rounded. Numbers that f32 holds are compared with the threshold's neighbour on the side that changes
+    nothing.
+    """
+    sides = [np.isin(modes, (LEQ, GT)), np.isin(modes, (LT, GTE))]
+    if numbers is f64:
+        most = np.finfo(np.float32).max
+        return np.clip(limits, -most, most).astype(np.float32)
+    if numbers.is_integer:
+        whole = np.where(np.floor(limits) == limits, limits, np.nan)  # no integer is equal to another number
+        return np.select(sides, [np.floor(limits), np.ceil(limits)], whole).astype(np.float32)
+    with np.errstate(over="ignore"):  # beyond f32; and of numbers that have no neighbour, which are not selected
+        near = limits.astype(np.float32)
+        below = np.where(near > limits, np.nextafter(near, np.float32(-np.inf)), near)
+        above = np.where(near < limits, np.nextafter(near, np.float32(np.inf)), near)
+    unequal = np.where(near != limits, np.float32(np.nan), near)  # no f32 is equal to it, so NaN takes its place
+    return np.select(sides, [below, above], unequal)
 
 
 @dataclass
@@ -56,7 +146,7 @@ class Leaves:
 
     def of(self, table) -> Value:
         """The entries of the leaves in a table of all nodes."""
-        return _looked_up(table[self.nodes], self.places)
+        return looked_up(table[self.nodes], self.places)
 
 
 @dataclass
@@ -208,7 +298,7 @@ class Trees:
             level = self.below[level].reshape(-1)
         if first == self.depth:
             return Leaves(self._by_trees(at, trees), level)
-        at = _looked_up(level.astype(np.int32), at)
+        at = looked_up(level.astype(np.int32), at)
         pairs = self.below.astype(np.int32).reshape(-1)
         constants: dict[int, Value] = {}
 
@@ -223,7 +313,7 @@ class Trees:
             if deeper < 0.9 * trees:
                 at, rest = ops.VariadicSplit(self._by_trees(at, trees), 0, [deeper, trees - deeper])
                 at, done, trees = ops.Reshape(at, [-1]), [rest, *done], deeper
-            at = _looked_up(shared(pairs), follow(at, trees, _lookup(at, shared)))
+            at = looked_up(shared(pairs), follow(at, trees, _lookup(at, shared)))
         at = self._by_trees(at, trees)
         at = ops.Concat(at, *done, axis=0) if done else at
         return Leaves(ops.Gather(at, np.argsort(deepest), 0), first_numbers(len(self.below)))
@@ -287,13 +377,13 @@ def _lookup(at: Value, of: Callable[[Any], Any]) -> Found:
     """A lookup of `at` in the table that `of` makes of a table."""
 
     def found(table) -> Value:
-        made = _looked_up(of(table), at)
+        made = looked_up(of(table), at)
         return ops.NotEqual(made, 0) if table.dtype == bool else made
 
     return found
 
 
-def _looked_up(table, at: Value) -> Value:
+def looked_up(table, at: Value) -> Value:
     return ops.Gather(_numbers(table), at, 0)
 
 
@@ -302,89 +392,7 @@ def _numbers(table):
     return table if isinstance(table, Value) or table.dtype != bool else table.astype(np.int32)
 
 
-_OPERATION, _BRANCH, _START = (0.4, 1.0), 9.0, 8.0
-"""Microseconds that the runtime takes for an operation of known and of unknown shape, an If, and an inference."""
-_FULL, _FIRST, _ORDERED, _AT_ONCE = 4, 4096, 64, 2**18
-"""Levels of full trees have at most so many places for each node, the first ones of others at most so many in all.
-Trees of at most so many nodes are tried in order, forests of at most so many at once."""
+_FULL, _FIRST = 4, 4096
+"""Levels of full trees have at most so many places for each node, the first ones of others at most so many in all."""
 _GROUP = 40
 """The additional time of a group of tests of one column, in tests."""
-
-
-@dataclass
-class FormTime:
-    """Microseconds of a form: those that do not grow with the rows, and those of each row."""
-
-    form: Callable[[Trees], Leaves]
-    fixed: float
-    row: float
-    nodes: int = 0
-    """The numbers that a row has at once: above 2 MB of all rows they no longer fit the cache."""
-
-    def of(self, rows: Any) -> Any:
-        far = rows * self.nodes > 2**19
-        return self.fixed + rows * (self.row + np.where(far, 0.0015, 0.00035) * self.nodes)
-
-
-def found_leaves(trees: Trees) -> Leaves:
-    """The leaves, in the form that takes the least time."""
-    return replace(_in_form(trees), tree_of=trees.tree_of)
-
-
-def _in_form(trees: Trees) -> Leaves:
-    """The form for the declared number of rows, if this is known; else one for few and one for many, or one for all."""
-    count = now(trees.x.type.dims[0])
-    costs = _costs(trees, _OPERATION[count is None])
-    if count is not None:
-        return min(costs, key=lambda each: each.of(count)).form(trees)
-    few, many = (min(costs, key=lambda each: each.of(rows)) for rows in (1, 1000))
-    best = min(costs, key=lambda each: _mean(each.of(1), each.of(1000)))
-    if _mean(few.of(1) + _BRANCH, many.of(1000) + _BRANCH) > 0.85 * _mean(best.of(1), best.of(1000)):
-        return best.form(trees)
-    rows = np.arange(1, 1001)
-    return _either(trees, few, many, int(np.argmax(few.of(rows) > many.of(rows))))
-
-
-def _mean(one: float, thousand: float) -> float:
-    """The geometric mean of the times of 1 and of 1,000 rows, squared."""
-    return (one + _START) * (thousand + _START)
-
-
-def _costs(trees: Trees, each: float) -> list[FormTime]:
-    count, depth, inner = len(trees.roots), trees.depth, int(np.sum(~trees.is_leaf))
-    steps, own, width = count * depth, trees.levels_of_tables(), trees.x.type.dims[1]
-    transposed = 0.0008 * (width if isinstance(width, int) else 0)
-    below = int(np.sum(trees.deepest_first()[1])) - own * count
-    fixed = each * (4 * own + 9 * (depth - own) + (10 if count > 1 else 4)) + 0.01 * steps
-    costs = [FormTime(Trees.level_by_level, fixed, 0.003 * own * count + 0.0055 * below)]
-    if inner <= _AT_ONCE:
-        places, groups = map(len, trees.groups)
-        fixed, row = each * (2 * depth + 6) + 0.03 * places, transposed + 0.0016 * steps
-        looked_up = 0.0008 if trees.has_known_rows else 0.003
-        costs += [
-            FormTime(Trees.by_columns, each * (depth + 6), 0.01 + 0.015 * groups + looked_up * steps, places),
-            FormTime(Trees.by_columns_rows_last, fixed, row, places),
-        ]
-    if inner <= _ORDERED * count and trees.tree_of is not None and trees.largest() <= _ORDERED:
-        tests = count * trees.largest()
-        fixed = each * (2 * trees.largest() + 8) + 0.05 * tests
-        costs.append(FormTime(Trees.in_order, fixed, transposed + 0.0009 * tests))
-    return costs
-
-
-def _either(trees: Trees, few: FormTime, many: FormTime, limit: int) -> Leaves:
-    """One form for up to `limit` rows, another one for more."""
-    x = trees.x
-    bodies = Graph("few_rows"), Graph("many_rows")
-    inside = [Parameter(graph=body, type=x.type) for body in bodies]
-    first, second = (
-        cost.form(replace(trees, x=parameter.output)) for cost, parameter in zip((few, many), inside, strict=True)
-    )
-    places = np.zeros(len(trees.below), np.int32)
-    places[second.nodes] = first_numbers(len(second.nodes))
-    results = Selected(Result(_looked_up(places[first.nodes], first.places)), Result(second.places))
-    made = ops.If(
-        ops.LessEqual(dimension(x, 0), np.int64(limit)), x, then_body=bodies[0], else_body=bodies[1],
-        input_map=(Branched(*inside),), output_map=(results,),
-    )  # fmt: skip
-    return Leaves(made[0], second.nodes)

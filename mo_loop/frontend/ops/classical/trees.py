@@ -5,21 +5,23 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop import ops as operations
 from mo_loop.frontend.arrays import first_numbers, zeros
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
 from mo_loop.frontend.ops.classical.forest import LEAF, Forest, Votes
-from mo_loop.frontend.ops.classical.predictors import labelled, rows_of
-from mo_loop.frontend.ops.classical.scores import TRANSFORMS, both_sides, transformed, transformed_alone
-from mo_loop.frontend.ops.classical.tree_forms import Leaves
-from mo_loop.frontend.ops.classical.tree_tests import MODES, numbers_of
-from mo_loop.frontend.ops.elementwise.arithmetic import number
-from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.ops.classical.predictors import (
+    TRANSFORMS,
+    both_sides,
+    labelled,
+    rows_of,
+    transformed,
+    transformed_alone,
+)
+from mo_loop.frontend.ops.classical.tree_forms import MODES, Leaves
+from mo_loop.frontend.ops.shared import as_type, number
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.ops.ranges import FloatArray, IntArray
-
-Ints = tuple[int, ...]
-Floats = tuple[float, ...]
-Strings = tuple[str, ...]
+from mo_loop.graph.types import ElementType, f64
+from mo_loop.ops.ranges import FloatArray, Floats, IntArray, Ints, Strings
 
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _MEMBER = 6
@@ -127,7 +129,7 @@ def tree_ensemble(
     count = n_targets or max(leaf_targetids, default=0) + 1
     votes = Votes.collected(len(is_leaf), count, places, leaf_targetids, leaf_weights.array().reshape(-1))
     made = _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, TRANSFORMS[post_transform])
-    return converted(made, x.dtype)
+    return as_type(made, x.dtype)
 
 
 def _spell_out_members(table: list[list[Any]], members) -> None:
@@ -225,9 +227,7 @@ def _by_ids(
     return _forest(table, is_leaf, np.flatnonzero(~is_below)), places
 
 
-def _votes(
-    places: _Places, count: int, treeids: Any, nodeids: Any, ids: Any, weights: Any, how: str = "SUM"
-) -> Votes:
+def _votes(places: _Places, count: int, treeids: Any, nodeids: Any, ids: Any, weights: Any, how: str = "SUM") -> Votes:
     trees, nodes, ids = _listed(treeids), _listed(nodeids), _listed(ids)
     voting = min(len(trees), len(nodes))
     found = places.of(trees[:voting], nodes[:voting])
@@ -262,9 +262,7 @@ def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_tra
 
 
 def _with_bases(scores: Value, bases: Sequence[float]) -> Value:
-    if not bases:
-        return scores
-    return scores + np.array(bases, np.float32)
+    return scores if not bases else scores + np.array(bases, np.float32)
 
 
 def _of_many_classes(
@@ -304,3 +302,16 @@ def _of_two_classes(
 def _one_of_two(second: Any, labels: Sequence[int]) -> Any:
     """[N] from [N, 1]: the second label where `second` is true."""
     return ops.Squeeze(ops.Select(second, np.int64(labels[1]), np.int64(labels[0])), 1)
+
+
+_KEEPS_NUMBERS = (
+    operations.Convert, operations.Gather, operations.Identity, operations.Reshape, operations.Slice,
+    operations.Squeeze, operations.Transpose, operations.Unsqueeze,
+)  # fmt: skip
+
+
+def numbers_of(x: Value) -> ElementType:
+    """The element type that holds all numbers of x: of numbers that become f64, their type before."""
+    while x.dtype is f64 and isinstance(x.node, _KEEPS_NUMBERS):
+        x = x.node.operands[0]
+    return x.dtype

@@ -1,28 +1,112 @@
-"""The convolution operators Conv and ConvTranspose."""
+"""The convolution operators Conv and ConvTranspose, and the attributes that all operators with a sliding window share.
+
+The axis of channels in tensors of images is the second in ONNX, the last in operators with `channels_last`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mo_loop.errors import TypeError_
-from mo_loop.frontend.ops.elementwise.arithmetic import number
-from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
-from mo_loop.frontend.ops.weight_layout import reshaped
-from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.ops.linear import reshaped
+from mo_loop.frontend.ops.shared import number
+from mo_loop.frontend.vocabulary import Attributes, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.lengths import dimension, joined
-from mo_loop.ops.ranges import AtLeast2, NotNegatives, Positive, Positives, Vector
+from mo_loop.ops.ranges import AtLeast2, Indices, NotNegatives, Positive, Positives, Vector
 from mo_loop.target import NEVER, Gap, without_avx512
 
-AVOIDS = {
-    "Conv": (
-        Gap(
-            "convolution-of-one-place",
-            "`Convolution` of one channel with a single place along the last dimension, a stride above 1 there and of "
-            "1 before it is wrong", "one position more, removed afterwards", on=without_avx512(NEVER),
-        ),
-    ),
+
+def channels_first(x: Value) -> Value:
+    """[N, D..., C] as [N, C, D...]."""
+    rank = _rank(x)
+    return ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)])
+
+
+def channels_last(x: Value) -> Value:
+    """[N, C, D...] as [N, D..., C]."""
+    rank = _rank(x)
+    return ops.Transpose(x, [0, *range(2, rank), 1])
+
+
+def _rank(x: Value) -> int:
+    if x.rank is None:
+        raise UnsupportedError("the last axis of a tensor of unknown rank", code="ML314", hint="declare the rank")
+    return x.rank
+
+
+# VALID is explicit padding by 0: with VALID, the runtime rounds down even if ceil_mode is set.
+_AUTO_PADS = {
+    "NOTSET": "explicit", "": "explicit", "VALID": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower",
 }  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Strides, pads and dilations, one for each spatial dimension."""
+
+    strides: tuple[int, ...]
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+    dilations: tuple[int, ...]
+    auto_pad: str
+
+    @property
+    def count(self) -> int:
+        """The number of spatial dimensions."""
+        return len(self.strides)
+
+    @property
+    def is_dilated(self) -> bool:
+        return any(each != 1 for each in self.dilations)
+
+    def reach(self, kernel: Sequence[int]) -> list[int]:
+        """The number of elements that the window spans in each dimension."""
+        return [(length - 1) * dilation + 1 for length, dilation in zip(kernel, self.dilations, strict=True)]
+
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of the IR operations."""
+        return {"strides": self.strides, "pads_begin": self.begin, "pads_end": self.end, "auto_pad": self.auto_pad}
+
+
+@dataclass(frozen=True)
+class WindowAttributes(Attributes):
+    """The attributes of an operator with a sliding window, with ONNX's defaults."""
+
+    auto_pad: str = "NOTSET"
+    dilations: Positives | None = None
+    pads: Indices | None = None
+    strides: Positives | None = None
+
+    def over(self, count: int) -> Window:
+        """The window over `count` dimensions; ModelError if a list has another length."""
+        if self.auto_pad not in _AUTO_PADS:
+            known = ", ".join(filter(None, _AUTO_PADS))
+            raise ModelError(f"auto_pad {self.auto_pad!r}: ONNX defines {known}", code="ML227")
+        if count < 1:
+            raise ModelError("a window over no dimensions", code="ML227")
+        both = _listed(self.pads if self.auto_pad in ("NOTSET", "") else None, 2 * count, 0, "pads")
+        steps, gaps = _listed(self.strides, count, 1, "strides"), _listed(self.dilations, count, 1, "dilations")
+        return Window(steps, both[:count], both[count:], gaps, _AUTO_PADS[self.auto_pad])
+
+
+def _listed(given: Sequence[int] | None, count: int, default: int, name: str) -> tuple[int, ...]:
+    if not given:
+        return (default,) * count
+    if len(given) != count:
+        raise ModelError(f"{name} has {len(given)} entries, not {count}", code="ML227")
+    return tuple(given)
+
+
+AVOIDS = (
+    Gap(
+        "convolution-of-one-place",
+        "`Convolution` of one channel with a single place along the last dimension, a stride above 1 there and of "
+        "1 before it is wrong", "one position more, removed afterwards", on=without_avx512(NEVER),
+        rule="translator of Conv",
+    ),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @dataclass(frozen=True)
@@ -127,14 +211,9 @@ def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) 
 
 @translates("ConvTranspose", since=1)
 def conv_transpose(
-    x: AtLeast2,
-    w: AtLeast2,
-    b: Vector = None,
-    *,
-    output_padding: NotNegatives | None = None,
-    output_shape: tuple[int, ...] | None = None,
-    given: ConvolutionAttributes,
-):
+    x: AtLeast2, w: AtLeast2, b: Vector = None, *, output_padding: NotNegatives | None = None,
+    output_shape: tuple[int, ...] | None = None, given: ConvolutionAttributes,
+):  # fmt: skip
     """All padding becomes explicit. An `output_shape` with dimensions known only at run time is sliced afterwards."""
     group, kernel_shape, outputs = given.group, given.kernel_shape, _length(b)
     w = sized(w, (_channels(x, 1), outputs and outputs // group, *(kernel_shape or ())))

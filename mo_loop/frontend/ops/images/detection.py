@@ -1,57 +1,151 @@
-"""Detection and sampling operators: NonMaxSuppression, RoiAlign, GridSample, DeformConv, Col2Im and others."""
+"""Detection and sampling operators: NonMaxSuppression, RoiAlign, GridSample, DeformConv, Col2Im and others.
+
+Col2Im works for any number of dimensions and for shapes known only at run time. In each dimension, the element at
+position b of block l belongs to position l * stride + b * dilation of the padded image. Elements with the same position
+are summed, and the pads are removed.
+
+RoiAlign with mode max consists of simple operations: ONNX computes the maximum of the weighted corners of all samples,
+the runtime that of the interpolated samples.
+"""
 
 import math
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import unit_matrix
-from mo_loop.frontend.ops.images.col2im import scattered_images
-from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, biased, spatial_rank
-from mo_loop.frontend.ops.images.grid import affine, sampled_at
-from mo_loop.frontend.ops.images.regions import largest_corners
-from mo_loop.frontend.ops.images.windows import WindowAttributes
-from mo_loop.frontend.ops.weight_layout import array_of
-from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.ops.infer import vector_length
-from mo_loop.ops.lengths import scalar
-from mo_loop.ops.ranges import (
-    AtLeast3,
-    Integers,
-    Matrix,
-    NotNegative,
-    One,
-    Positive,
-    Positives,
-    Rank3,
-    Rank4,
-    Vector,
+from mo_loop.frontend.arrays import first_numbers, unit_matrix
+from mo_loop.frontend.ops.images.convolution import (
+    ConvolutionAttributes,
+    Window,
+    WindowAttributes,
+    biased,
+    spatial_rank,
 )
+from mo_loop.frontend.ops.images.sampling import affine, sampled_at
+from mo_loop.frontend.ops.linear import array_of
+from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.graph.types import f32, i32
+from mo_loop.ops.exact import quotient
+from mo_loop.ops.infer import vector_length
+from mo_loop.ops.lengths import as_i64, scalar
+from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, One, Positive, Positives, Rank3, Rank4, Vector
 from mo_loop.target import CRASH, Gap
 
-AVOIDS = {
-    "Col2Im": (
-        Gap(
-            "col2im-of-computed-shapes", "`Col2Im` to a shape known only at run time crashes the process",
-            "added up place by place", CRASH, until="2025.4.1",
-        ),
-    ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
 
-Ints = tuple[int, ...]
+def scattered_images(columns: Value, image_shape: Value, block_shape: Value, at: Window) -> Value:
+    """[N, C, image...] of columns [N, C * block elements, windows]."""
+    count = at.count
+    sizes, blocks = ([ops.Gather(as_i64(each), i, 0) for i in range(count)] for each in (image_shape, block_shape))
+    padded = [size + (low + high) for size, low, high in zip(sizes, at.begin, at.end, strict=True)]
+    place: Any = None
+    for axis in range(count):
+        reach = (blocks[axis] - 1) * at.dilations[axis]
+        span = padded[axis] - 1 - reach
+        windows = span // at.strides[axis] + 1
+        steps = counted(windows, windows) * at.strides[axis]
+        offsets = counted(blocks[axis], blocks[axis]) * at.dilations[axis]
+        here = _along(offsets, axis, 2 * count) + _along(steps, count + axis, 2 * count)
+        place = here if place is None else place * padded[axis] + here
+    places = ops.Reshape(place, [1, 1, -1])
+    batch = ops.Slice(ops.ShapeOf(columns), [0], [1], [1], [0])
+    of_block = _vector(reduce(lambda a, b: a * b, blocks))
+    channels = ops.Slice(ops.ShapeOf(columns), [1], [2], [1], [0]) // of_block
+    rows = ops.Concat(batch, channels, axis=0)
+    values = ops.Reshape(columns, ops.Concat(rows, ops.Slice(ops.ShapeOf(places), [2], [3], [1], [0]), axis=0))
+    area = _vector(reduce(lambda a, b: a * b, padded))
+    empty = ops.Broadcast(np.zeros((), columns.dtype.numpy), ops.Concat(rows, area, axis=0))
+    every = ops.Broadcast(places, ops.ShapeOf(values))
+    flat = ops.ScatterElementsUpdate12(empty, every, values, 2, reduction="sum")
+    whole = ops.Reshape(flat, ops.Concat(rows, *(_vector(each) for each in padded), axis=0))
+    first = np.array(at.begin, np.int64)
+    last = as_i64(image_shape) + first
+    return ops.Slice(whole, first, last, [1] * count, list(range(2, 2 + count)))
+
+
+def _vector(scalar: Value) -> Value:
+    return ops.Unsqueeze(scalar, 0)
+
+
+def _along(numbers, axis: int, rank: int) -> Value:
+    """A vector reshaped to a rank, with its elements along one axis."""
+    return ops.Unsqueeze(numbers, [other for other in range(rank) if other != axis])
+
+
+def largest_corners(
+    x: Value, rois: Value, images: Value, cells: tuple[int, int], samples: int, scale: float, shifted: bool
+) -> Value:
+    """[R, C, h, w] from x [N, C, H, W], regions [R, 4] and images [R], with samples * samples in each cell. In f32."""
+    dtype = x.dtype
+    x, rois = as_type(x, f32), as_type(rois, f32)
+    shape = ops.ShapeOf(x)
+    sizes = [ops.Gather(shape, axis, 0) for axis in (2, 3)]
+    pixels = ops.Reshape(ops.Transpose(x, [0, 2, 3, 1]), ops.Concat(_ints(x, [-1]), ops.Gather(shape, [1], 0), axis=0))
+    sides = []
+    for axis, (size, count) in enumerate(zip(sizes, cells, strict=True)):
+        at = _places(rois, 1 - axis, count, samples, scale, shifted)
+        sides.append(_corners(at, ops.Convert(size, destination_type=f32)))
+    image = ops.Unsqueeze(ops.Convert(images, destination_type=i32), [1, 2])
+    height, width = (ops.Convert(size, destination_type=i32) for size in sizes)
+    best: Any = None
+    for row, row_weight in sides[0]:
+        for column, column_weight in sides[1]:
+            line = image * height + ops.Unsqueeze(row, [2])
+            index = line * width + ops.Unsqueeze(column, [1])
+            weight = ops.Unsqueeze(row_weight, [2]) * ops.Unsqueeze(column_weight, [1])
+            value = ops.Gather(pixels, index, 0) * ops.Unsqueeze(weight, [3])  # [R, h * s, w * s, C]
+            best = value if best is None else ops.Maximum(best, value)
+    # Not -1 for the channels, which is ambiguous if there are no regions.
+    pattern = ops.Concat(_ints(x, [0, cells[0], samples, cells[1], samples]), ops.Gather(shape, [1], 0), axis=0)
+    grouped = ops.Reshape(best, pattern, special_zero=True)
+    found = ops.Transpose(ops.ReduceMax(grouped, [2, 4], keep_dims=False), [0, 3, 1, 2])
+    return as_type(found, dtype)
+
+
+def _ints(x: Value, numbers: list[int]) -> Value:
+    return ops.Constant(np.array(numbers, np.int64), graph=x.graph)
+
+
+def _places(rois: Value, first: int, count: int, samples: int, scale: float, shifted: bool) -> Value:
+    """[R, count * samples]: coordinates of the samples along one axis."""
+    offset = 0.5 if shifted else 0.0
+    start, end = (ops.Gather(rois, [column], 1) * scale - offset for column in (first, first + 2))
+    length: Any = end - start
+    if not shifted:
+        length = ops.Maximum(length, 1.0)
+    fractions = (first_numbers(count * samples, np.float32) + np.float32(0.5)) / np.float32(samples)
+    cell = quotient(length, ops.Constant(np.float32(count), graph=rois.graph))
+    return start + cell * fractions
+
+
+def _corners(at: Value, size: Value) -> list[tuple[Any, Any]]:
+    """The pixels before and after each coordinate, and their weights: 0 if it is more than one pixel outside."""
+    last = size - 1.0
+    inside = (at >= -1.0) & (at <= size)
+    live = ops.Convert(inside, destination_type=f32)
+    clipped = ops.Minimum(ops.Maximum(at, 0.0), last)
+    before = ops.Floor(clipped)
+    after = ops.Minimum(before + 1.0, last)
+    part = clipped - before
+    near, far = ops.Subtract(1.0, part, graph=at.graph) * live, part * live
+    return [(ops.Convert(before, destination_type=i32), near), (ops.Convert(after, destination_type=i32), far)]
+
+
+AVOIDS = (
+    Gap(
+        "col2im-of-computed-shapes", "`Col2Im` to a shape known only at run time crashes the process",
+        "added up place by place", CRASH, until="2025.4.1", rule="translator of Col2Im",
+    ),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("NonMaxSuppression", since=10)
 def non_max_suppression(
-    boxes: Rank3,
-    scores: Rank3,
-    max_output_boxes_per_class: One | Integers = None,
-    iou_threshold: One = None,
-    score_threshold: One = None,
-    *,
-    center_point_box: int = 0,
-):
+    boxes: Rank3, scores: Rank3, max_output_boxes_per_class: One | Integers = None, iou_threshold: One = None,
+    score_threshold: One = None, *, center_point_box: int = 0,
+):  # fmt: skip
     """An absent limit means 0 boxes; without a score threshold all boxes are considered."""
     limit = ops.Constant(np.int64(0), graph=boxes.graph)
     if max_output_boxes_per_class is not None:
@@ -82,17 +176,10 @@ def _just_above(boxes: Value, threshold: Value | None) -> Value:
 @translates("RoiAlign", since=10, fixed={"coordinate_transformation_mode": "output_half_pixel"})
 @translates("RoiAlign", since=16)
 def roi_align(
-    x: Rank4,
-    rois: Matrix,
-    batch_indices: Vector,
-    *,
-    coordinate_transformation_mode: str = "half_pixel",
-    mode: str = "avg",
-    output_height: Positive = 1,
-    output_width: Positive = 1,
-    sampling_ratio: NotNegative = 0,
+    x: Rank4, rois: Matrix, batch_indices: Vector, *, coordinate_transformation_mode: str = "half_pixel",
+    mode: str = "avg", output_height: Positive = 1, output_width: Positive = 1, sampling_ratio: NotNegative = 0,
     spatial_scale: float = 1.0,
-):
+):  # fmt: skip
     """`half_pixel` shifts the corners by half a pixel."""
     shifted = coordinate_transformation_mode == "half_pixel"
     cells = (output_height, output_width)
@@ -175,15 +262,9 @@ def affine_grid(theta: Rank3, size: Vector | Integers, *, align_corners: int = 0
 
 @translates("DeformConv", since=19, without="auto_pad")
 def deform_conv(
-    x: AtLeast3,
-    w: AtLeast3,
-    offset: AtLeast3,
-    b: Vector = None,
-    mask=None,
-    *,
-    offset_group: Positive = 1,
+    x: AtLeast3, w: AtLeast3, offset: AtLeast3, b: Vector = None, mask=None, *, offset_group: Positive = 1,
     given: ConvolutionAttributes,
-):
+):  # fmt: skip
     """Samples near the border are interpolated with the zeros outside."""
     if spatial_rank(x, w, given.kernel_shape) != 2:
         raise UnsupportedError("DeformConv of other tensors than images", code="ML316")
@@ -196,13 +277,7 @@ def deform_conv(
 
 
 @translates("Col2Im", since=18, without="auto_pad")
-def col_2_im(
-    columns,
-    image_shape: Vector | Integers,
-    block_shape: Vector | Integers,
-    *,
-    given: WindowAttributes,
-):
+def col_2_im(columns, image_shape: Vector | Integers, block_shape: Vector | Integers, *, given: WindowAttributes):
     """Images by an operation of their own, anything else as a transposed convolution whose filters are unit vectors,
     or added up place by place where shapes are known only at run time. The runtime computes only the sizes of images
     there before 2026.0, and crashes."""

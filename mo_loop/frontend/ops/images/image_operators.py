@@ -1,23 +1,51 @@
-"""Operators on images: regions resized to one size, transposed convolutions whose pads are an input, windows."""
+"""Operators on images: regions resized to one size, transposed convolutions whose pads are an input, windows,
+and convolutions and matrix products with what ONNX Runtime fuses into them: transpositions, sums, activations.
 
+MaxpoolWithMask: the largest elements of windows, whose rows end at their first masked element.
+
+x       3  1  4  1  5        kernel 3: y = 3  1  5        (a mask of 0 ends the rows of the first two windows)
+mask    1  1  0  1  1
+"""
+
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
-from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
-from mo_loop.frontend.ops.images.channels import channels_first, channels_last
-from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, biased, conv_transpose
+import numpy as np
+
+from mo_loop.frontend.ops.activation import Activation
+from mo_loop.frontend.ops.images.convolution import (
+    ConvolutionAttributes,
+    Window,
+    WindowAttributes,
+    biased,
+    channels_first,
+    channels_last,
+    conv,
+    conv_transpose,
+)
 from mo_loop.frontend.ops.images.pooling import max_pool
-from mo_loop.frontend.ops.images.windows import WindowAttributes
-from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.ops.linear import general_product, matmul, scaled
+from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ops.shared import FAR, as_type, counted, number
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.types import f32
+from mo_loop.graph.shape import element_count
+from mo_loop.graph.types import f32, i64
 from mo_loop.ops.exact import quotient_of_integer
 from mo_loop.ops.lengths import as_i64, as_value, dimension, joined
-from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegatives, Positive, Positives, Rank4, Vector
-
-Ints = tuple[int, ...]
-
-
-# -- regions
+from mo_loop.ops.ranges import (
+    AtLeast2,
+    AtLeast3,
+    Fews,
+    Floats,
+    Integers,
+    Matrix,
+    NotNegatives,
+    Positive,
+    Positives,
+    Rank4,
+    Vector,
+)
 
 
 @translates("CropAndResize", since=1, domain=MICROSOFT)
@@ -87,9 +115,6 @@ def _between(a: Any, b: Any, share: Value) -> Any:
     return a + (b - a) * share
 
 
-# -- pads
-
-
 @translates("ConvTransposeWithDynamicPads", since=1, domain=MICROSOFT)
 def conv_transpose_with_dynamic_pads(
     x: AtLeast3, w: AtLeast3, pads: Vector = None, b: Vector = None,
@@ -114,13 +139,193 @@ def conv_transpose_with_dynamic_pads(
     return biased(cut, b, count)
 
 
-# -- windows of images whose channels are last
-
-
 @translates("NhwcMaxPool", since=1, domain=MICROSOFT)
-def nhwc_max_pool(
-    x, *, ceil_mode: int = 0, kernel_shape: Positives, given: WindowAttributes, node: Context
-):
+def nhwc_max_pool(x, *, ceil_mode: int = 0, kernel_shape: Positives, given: WindowAttributes, node: Context):
     """MaxPool of integers of 8 bits."""
     y, _ = max_pool(channels_first(x), ceil_mode=ceil_mode, kernel_shape=kernel_shape, given=given, node=node)
     return channels_last(y)
+
+
+@translates("FusedConv", since=1, domain=MICROSOFT)
+def fused_conv(
+    x: AtLeast2, w: AtLeast2, b: Vector = None, z=None,
+    *, activation: str | None = None, activation_params: Floats | None = None, given: ConvolutionAttributes,
+):  # fmt: skip
+    """activation(Conv + z)."""
+    y = conv(x, w, b, given=given)
+    return _activation(activation, activation_params).of(y if z is None else y + z)
+
+
+@translates("NhwcConv", since=1, domain=MICROSOFT)
+def nhwc_conv(x: AtLeast3, w: AtLeast3, b: Vector = None, *, given: ConvolutionAttributes):
+    """Conv with channels last, also in the filters [M, K..., C / group], as the transformers tool writes them."""
+    return _channels_last(conv(_channels_first(x), _channels_first(w), b, given=given))
+
+
+@translates("NhwcFusedConv", since=1, domain=MICROSOFT)
+def nhwc_fused_conv(
+    x: AtLeast3, w: AtLeast3, b: Vector = None, z=None,
+    *, activation: str | None = None, activation_params: Floats | None = None, given: ConvolutionAttributes,
+):  # fmt: skip
+    """activation(Conv + z) with channels last, but the filters of Conv."""
+    y = conv(_channels_first(x), w, b, given=given)
+    y = y if z is None else y + _channels_first(z)
+    return _channels_last(_activation(activation, activation_params).of(y))
+
+
+def _activation(name: str | None, parameters: Sequence[float] | None) -> Activation:
+    given = [*(parameters or ()), None, None]
+    if len(given) > 4:
+        raise ModelError(f"{len(given) - 2} activation_params: an activation has at most two", code="ML227")
+    return Activation(name, given[0], given[1])
+
+
+def _channels_first(x: Value) -> Value:
+    rank = ranked(x, "a convolution with channels last")
+    return ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)])
+
+
+def _channels_last(y: Value) -> Value:
+    return ops.Transpose(y, [0, *range(2, ranked(y, "a convolution")), 1])
+
+
+@translates("FusedGemm", since=1, domain=MICROSOFT)
+def fused_gemm(
+    a, b, c=None,
+    *, activation: str | None = None, activation_alpha: float | None = None, activation_beta: float | None = None,
+    activation_gamma: float | None = None, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0,
+):  # fmt: skip
+    """activation(alpha * A * B + beta * C)."""
+    product = general_product(a, b, c, alpha, beta, transA, transB)
+    return Activation(activation, activation_alpha, activation_beta, activation_gamma).of(product)
+
+
+@translates("TransposeMatMul", since=1, domain=MICROSOFT, without="transBatchA transBatchB")
+@translates("FusedMatMul", since=1, domain=MICROSOFT)
+def fused_matmul(
+    a, b, *, alpha: float = 1.0, transA: int = 0, transB: int = 0, transBatchA: int = 0, transBatchB: int = 0
+):
+    """alpha * A * B. transA transposes the last two dimensions; transBatchA moves the first one before them first."""
+    return _product(a, b, alpha, transA, transB, transBatchA, transBatchB)
+
+
+@translates("FusedMatMulActivation", since=1, domain=MICROSOFT)
+def fused_matmul_activation(
+    a, b,
+    *, activation: str, activation_alpha: float | None = None, activation_axis: int | None = None,
+    activation_beta: float | None = None, activation_gamma: float | None = None, alpha: float = 1.0, transA: int = 0,
+    transB: int = 0, transBatchA: int = 0, transBatchB: int = 0,
+):  # fmt: skip
+    """activation(FusedMatMul)."""
+    y = _product(a, b, alpha, transA, transB, transBatchA, transBatchB)
+    return Activation(activation, activation_alpha, activation_beta, activation_gamma, activation_axis).of(y)
+
+
+def _product(a: Value, b: Value, alpha: float, transpose_a: int, transpose_b: int, batch_a: int, batch_b: int) -> Value:
+    a, b = _first_moved(a) if batch_a else a, _first_moved(b) if batch_b else b
+    # A vector has nothing to transpose.
+    left, right = bool(transpose_a) and a.rank != 1, bool(transpose_b) and b.rank != 1
+    if element_count(b.shape) == 0 or (b.rank == 3 and b.constant is not None):
+        # `matmul` avoids the errors of the runtime for it.
+        a, b = _transposed(a) if left else a, _transposed(b) if right else b
+        left = right = False
+    product = ops.MatMul(a, b, transpose_a=left, transpose_b=right) if left or right else matmul(a, b)
+    return scaled(product, alpha)
+
+
+def _transposed(x: Value) -> Value:
+    rank = ranked(x, "transA or transB")
+    return ops.Transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+
+
+def _first_moved(x: Value) -> Value:
+    """Dimension 0 moved before the last one."""
+    rank = ranked(x, "transBatchA or transBatchB")
+    if rank < 3:
+        raise ModelError(f"transBatchA or transBatchB of a tensor of rank {rank}: it needs at least 3", code="ML227")
+    return ops.Transpose(x, [*range(1, rank - 1), 0, rank - 1])
+
+
+@translates("GemmFastGelu", since=1, domain=MICROSOFT)
+def gemm_fast_gelu(x, w, bias=None):
+    """The Gelu by tanh of x * w + bias."""
+    product = matmul(x, w)
+    return ops.Gelu(product if bias is None else product + bias, approximation_mode="TANH")
+
+
+_LOWEST = np.finfo(np.float32).min
+
+
+@translates("MaxpoolWithMask", since=1, domain=MICROSOFT, without="dilations", ignored="storage_order")
+def max_pool_with_mask(
+    x: AtLeast3, mask: AtLeast3, *, kernel_shape: Fews | None = None, storage_order: int = 0, given: WindowAttributes
+):
+    """A window without elements gives the lowest number; NaN is never the largest."""
+    if kernel_shape is None:
+        raise ModelError("MaxpoolWithMask needs the attribute kernel_shape", code="ML227")
+    rank = ranked(x, "MaxpoolWithMask")
+    if len(kernel_shape) != rank - 2 or 0 in kernel_shape:
+        raise ModelError(f"a kernel {list(kernel_shape)} for a tensor of rank {rank}", code="ML227")
+    at = given.over(len(kernel_shape))
+    kept = ops.NotEqual(_of_channels(mask, x), 0)
+    if rank > 3:  # the kernel of ONNX Runtime ignores the mask of the first element
+        spatial = ops.Slice(ops.ShapeOf(x), [2], [FAR], [1], [0])
+        kept = kept | ops.Equal(ops.Reshape(_range(_count(x, 2, FAR)), spatial), 0)
+    numbers = ops.Select(ops.Less(_LOWEST, x), x, _LOWEST)
+    row = _largest_of_rows(numbers, kept, kernel_shape[-1], at)
+    if rank == 3:
+        return row
+    return ops.MaxPool(
+        row, kernel=(*kernel_shape[:-1], 1), strides=(*at.strides[:-1], 1), pads_begin=(*at.begin[:-1], 0),
+        pads_end=(*at.end[:-1], 0), auto_pad=at.auto_pad,
+    )  # fmt: skip
+
+
+def _count(x: Value, first: int, end: int) -> Value:
+    """The number of elements in some of the dimensions, at least 1."""
+    return ops.Maximum(ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0]), 1)
+
+
+def _range(count: Value) -> Value:
+    return ops.Range(0, count, 1, output_type=i64)
+
+
+def _of_channels(mask: Value, x: Value) -> Value:
+    """The mask that each channel of x reads: one for all, or elements from (channel * its size) modulo the number of
+    masks on, as the kernel of ONNX Runtime counts."""
+    if mask.type.dims[:2] == (1, 1):
+        return mask
+    masks, size = _count(mask, 0, 2), _count(x, 2, FAR)
+    # The remainder is taken first: the runtime computes it in f32.
+    first = _range(_count(x, 0, 2)) * (size % masks) % masks
+    at = ops.Unsqueeze(first, [1]) + _range(size)
+    return ops.Reshape(ops.Gather(ops.Reshape(mask, [-1]), at, 0), ops.ShapeOf(x))
+
+
+def _pads(x: Value, length: int, at: Window) -> tuple[Any, Any]:
+    """The number of elements before and after a row."""
+    if at.auto_pad == "explicit":
+        return at.begin[-1], at.end[-1]
+    size = ops.Gather(ops.ShapeOf(x), -1, 0)
+    # The last of ceil(size / stride) windows starts `rest` elements before the end.
+    rest = (size - 1) % at.strides[-1] + 1
+    total = ops.Maximum(length - rest, 0)
+    less = total / 2
+    more = total - less
+    return (less, more) if at.auto_pad == "same_upper" else (more, less)
+
+
+def _largest_of_rows(x: Value, kept: Value, length: int, at: Window) -> Value:
+    """The largest element of each window along the last dimension, before its first element that is not kept."""
+    axis, stride = ranked(x, "MaxpoolWithMask") - 1, at.strides[-1]
+    begin, end = (joined([*[0] * axis, pad], x) for pad in _pads(x, length, at))
+    x = ops.Pad(x, begin, end, _LOWEST)
+    kept = ops.Pad(ops.Convert(kept, destination_type=f32), begin, end, np.float32(1))
+    alive: Any = None
+    shown: list[Value] = []
+    for first in range(length):
+        last = first - length + 1
+        elements, flags = (ops.Slice(each, [first], [last or FAR], [stride], [axis]) for each in (x, kept))
+        alive = flags if alive is None else ops.Minimum(alive, flags)
+        shown.append(ops.Select(alive > 0, elements, _LOWEST))
+    return reduce(lambda a, b: ops.Maximum(a, b), shown)

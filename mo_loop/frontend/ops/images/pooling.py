@@ -9,29 +9,24 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import ones
-from mo_loop.frontend.ops.elementwise.arithmetic import number
-from mo_loop.frontend.ops.images.convolution import convolved
-from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
-from mo_loop.frontend.ops.shared import FAR
+from mo_loop.frontend.ops.images.convolution import Window, WindowAttributes, convolved
+from mo_loop.frontend.ops.shared import FAR, as_type, constant_like, number
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import Dimension, low, now
 from mo_loop.graph.shape import assume_least
 from mo_loop.graph.types import f32, i64
-from mo_loop.ops.ranges import AboveZero, AtLeast3, NotNegative, Positive, Positives
+from mo_loop.ops.ranges import AboveZero, AtLeast3, Ints, NotNegative, Positive, Positives
 from mo_loop.target import NEVER, Gap, Processor
 
-AVOIDS = {
-    "GlobalAveragePool": (
-        Gap(
-            "mean-of-channels", "`ReduceMean` adds equal channels in different orders",
-            "`AvgPool` over a known size, else the mean of rows",
-            on={Processor.SSE41: NEVER},
-        ),
+AVOIDS = (
+    Gap(
+        "mean-of-channels", "`ReduceMean` adds equal channels in different orders",
+        "`AvgPool` over a known size, else the mean of rows", on={Processor.SSE41: NEVER},
+        rule="translator of GlobalAveragePool",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
-Ints = tuple[int, ...]
 
 _BLOCK = 16
 """The most channels that the runtime computes together."""
@@ -49,20 +44,12 @@ def max_pool_1(x: AtLeast3, *, kernel_shape: Positives, given: WindowAttributes)
 @translates("MaxPool", since=8, without="ceil_mode dilations")
 @translates("MaxPool", since=10)
 def max_pool(
-    x: AtLeast3,
-    *,
-    ceil_mode: int = 0,
-    kernel_shape: Positives,
-    storage_order: int = 0,
-    given: WindowAttributes,
+    x: AtLeast3, *, ceil_mode: int = 0, kernel_shape: Positives, storage_order: int = 0, given: WindowAttributes,
     node: Context,
-):
+):  # fmt: skip
     """From opset 8 on, the second output has the indices."""
-    at = _rounded(given.over(len(kernel_shape)), kernel_shape, ceil_mode)
-    return _max_pool(x, kernel_shape, at, storage_order, node)
-
-
-def _max_pool(x: Value, kernel: Ints, at: Window, storage_order: int, node: Context):
+    kernel = kernel_shape
+    at = _rounded(given.over(len(kernel)), kernel, ceil_mode)
     if not node.wants(1):
         return _largest(x, kernel, at), None
     at = _padded_by_number(x, kernel, at)
@@ -76,8 +63,7 @@ def _max_pool(x: Value, kernel: Ints, at: Window, storage_order: int, node: Cont
     else:
         axis = 2 if storage_order else 0
         values, indices = ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, axis=axis, **at.attributes())
-    if values.dtype is not dtype:
-        values = ops.Convert(values, destination_type=dtype)
+    values = as_type(values, dtype)
     return values, _column_major(x, indices, len(kernel)) if storage_order else indices
 
 
@@ -101,14 +87,12 @@ def _largest_and_places(x: Value, kernel: Ints, at: Window) -> tuple[Value, Valu
         starts = [i * step for i, step in zip(place, at.dilations, strict=True)]
         ends = [start + 1 - reach or FAR for start, reach in zip(starts, at.reach(kernel), strict=True)]
         value, index = (ops.Slice(each, starts, ends, at.strides, axes) for each in (x, places))
-        best = (value, index) if best is None else _larger(best, (value, index))
+        if best is None:
+            best = value, index
+        else:  # of equal ones the first
+            best = ops.Maximum(best[0], value), ops.Select(best[0] < value, index, best[1])
     assert best is not None
     return best[0], ops.Broadcast(best[1], ops.ShapeOf(best[0])) if math.prod(kernel) == 1 else best[1]
-
-
-def _larger(first: tuple[Value, Value], second: tuple[Value, Value]) -> tuple[Value, Value]:
-    """The larger of two values with its index; of equal ones the first."""
-    return ops.Maximum(first[0], second[0]), ops.Select(first[0] < second[0], second[1], first[1])
 
 
 def _padded_by_number(x: Value, kernel: Ints, at: Window) -> Window:
@@ -185,13 +169,8 @@ def _rounded(at: Window, kernel: Ints, ceil_mode: int) -> Window:
 @translates("AveragePool", since=10, without="dilations")
 @translates("AveragePool", since=19)
 def average_pool(
-    x: AtLeast3,
-    *,
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
-    kernel_shape: Positives,
-    given: WindowAttributes,
-):
+    x: AtLeast3, *, ceil_mode: int = 0, count_include_pad: int = 0, kernel_shape: Positives, given: WindowAttributes,
+):  # fmt: skip
     """The mean of each window. Before opset 7 the mean includes the padding, as in ONNX's version converter."""
     return averaged(x, kernel_shape, given.over(len(kernel_shape)), count_include_pad, ceil_mode)
 
@@ -214,7 +193,7 @@ def _average_by_sums(x: Value, kernel: Ints, at: Window, wide: Window, count_pad
     if count_padding and wide == at:
         return total / math.prod(kernel)
     shape = ops.ShapeOf(x)
-    one = ops.Constant(np.ones((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    one = constant_like(x, 1)
     alike = ops.Concat(ops.Constant([1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
     ones = ops.Broadcast(one, alike)
     if count_padding:
@@ -242,9 +221,7 @@ def _window_sum(x: Value, kernel: Ints, at: Window) -> Value:
 
 
 @translates("LpPool", since=1, without="dilations")
-def lp_pool_1(
-    x: AtLeast3, *, kernel_shape: Positives | None = None, p: AboveZero = 2.0, given: WindowAttributes
-):
+def lp_pool_1(x: AtLeast3, *, kernel_shape: Positives | None = None, p: AboveZero = 2.0, given: WindowAttributes):
     """The p-norm of each window."""
     if kernel_shape is None:
         raise ModelError("LpPool needs the attribute kernel_shape", code="ML227")
@@ -337,7 +314,7 @@ def max_unpool(x: AtLeast3, i, output_shape=None, *, kernel_shape: Positives, gi
     more = [k - s - b - e for k, s, b, e in zip(kernel_shape, at.strides, at.begin, at.end, strict=True)]
     spatial = sizes * list(at.strides) + more
     shape = ops.Concat(ops.Slice(ops.ShapeOf(x), [0], [2], [1], [0]), spatial, axis=0)
-    zero = ops.Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    zero = constant_like(x, 0)
     empty = ops.Broadcast(zero, ops.ReduceProd(shape, [0], keep_dims=True))
     filled = ops.ScatterElementsUpdate(empty, ops.Reshape(i, [-1]), ops.Reshape(x, [-1]), 0)
     y = ops.Reshape(filled, shape)

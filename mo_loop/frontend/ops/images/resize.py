@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.images.sampling import Axis, Sampling, sampled
-from mo_loop.frontend.ops.weight_layout import array_of
+from mo_loop.frontend.ops.images.sampling import Axis, Sampling, float_of, sampled
+from mo_loop.frontend.ops.linear import array_of
+from mo_loop.frontend.ops.shared import as_type
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
@@ -59,21 +60,11 @@ def _by_scales(x: Value, scales, mode: str) -> Value:
 @translates("Resize", since=13, without="antialias axes keep_aspect_ratio_policy")
 @translates("Resize", since=18)
 def resize(
-    x,
-    roi: Vector = None,
-    scales: Vector = None,
-    sizes: Vector = None,
-    *,
-    antialias: int = 0,
-    axes: tuple[int, ...] | None = None,
-    coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float = -0.75,
-    exclude_outside: int = 0,
-    extrapolation_value: float = 0.0,
-    keep_aspect_ratio_policy: str = "stretch",
-    mode: str = "nearest",
-    nearest_mode: str = "round_prefer_floor",
-):
+    x, roi: Vector = None, scales: Vector = None, sizes: Vector = None, *, antialias: int = 0,
+    axes: tuple[int, ...] | None = None, coordinate_transformation_mode: str = "half_pixel",
+    cubic_coeff_a: float = -0.75, exclude_outside: int = 0, extrapolation_value: float = 0.0,
+    keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest", nearest_mode: str = "round_prefer_floor",
+):  # fmt: skip
     """One of `scales` and `sizes` is absent or empty."""
     if coordinate_transformation_mode not in _COORDINATES:
         message = f"Resize has the coordinate_transformation_mode {coordinate_transformation_mode!r}"
@@ -88,14 +79,8 @@ def resize(
 
 
 def _resized(
-    x: Value,
-    roi: Value | None,
-    scales,
-    sizes: Value | None,
-    axes: Sequence[int] | None,
-    policy: str,
-    how: Sampling,
-) -> Value:
+    x: Value, roi: Value | None, scales, sizes: Value | None, axes: Sequence[int] | None, policy: str, how: Sampling,
+) -> Value:  # fmt: skip
     if how.mode not in ("nearest", "linear", "cubic"):
         raise ModelError(f"Resize has the mode {how.mode!r}", code="ML227")
     if x.rank is None:
@@ -108,7 +93,7 @@ def _resized(
     if how.coordinates == "tf_crop_and_resize" and roi is not None:
         plan = [_with_region(x, each, roi, i, len(plan)) for i, each in enumerate(plan)]
     else:
-        plan = [each for each in plan if not _is_identity(each)]
+        plan = [each for each in plan if isinstance(each.scale, Value) or each.scale != 1]
     if not plan:
         return x
     if not x.dtype.is_float and how.mode != "nearest":
@@ -118,13 +103,6 @@ def _resized(
     if is_stretched and _is_native(x, plan, how, by_sizes=given is not None):
         return _interpolate(x, plan, how, by_sizes=given is not None)
     return sampled(x, plan, how)
-
-
-def _is_identity(axis: Axis) -> bool:
-    return not isinstance(axis.scale, Value) and bool(axis.scale == 1)
-
-
-# -- sizes and scales
 
 
 def _by_factors(x: Value, scales, numbers: Sequence[int]) -> list[Axis]:
@@ -170,7 +148,7 @@ def _by_sizes(x: Value, sizes: Value, numbers: Sequence[int], policy: str) -> li
         elif isinstance(size, int) and isinstance(new, int):
             made.append(Axis(number, size, new, np.float32(new) / np.float32(size)))
         else:
-            made.append(Axis(number, size, new, quotient(_as_float(x, new), _as_float(x, size))))
+            made.append(Axis(number, size, new, quotient(float_of(x.graph, new), float_of(x.graph, size))))
     return made if policy == "stretch" else _one_ratio(x, made, policy)
 
 
@@ -182,20 +160,14 @@ def _one_ratio(x: Value, axes: Sequence[Axis], policy: str) -> list[Axis]:
         rounded = [int(np.floor(np.float32(each.size) * scale + np.float32(0.5))) for each in axes]
         return [replace(each, scale=scale, new=new) for each, new in zip(axes, rounded, strict=True)]
     extreme = ops.Minimum if policy == "not_larger" else ops.Maximum
-    common = _as_float(x, axes[0].scale)
+    common = float_of(x.graph, axes[0].scale)
     for each in axes[1:]:
-        common = extreme(common, _as_float(x, each.scale))
+        common = extreme(common, float_of(x.graph, each.scale))
     return [replace(each, scale=common, new=_nearest(x, each.size, common)) for each in axes]
 
 
 def _nearest(x: Value, size, scale: Value) -> Value:
-    return ops.Convert(ops.Floor(_as_float(x, size) * scale + 0.5), destination_type=i64)
-
-
-def _as_float(x: Value, number) -> Value:
-    if not isinstance(number, Value):
-        return ops.Constant(np.float32(number), graph=x.graph)
-    return number if number.dtype is f32 else ops.Convert(number, destination_type=f32)
+    return ops.Convert(ops.Floor(float_of(x.graph, size) * scale + 0.5), destination_type=i64)
 
 
 def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
@@ -205,12 +177,8 @@ def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
         raise ModelError(f"the region of {count} axes is {roi.type}", code="ML235")
     if constant is not None:
         return replace(axis, start=float(constant[i]), end=float(constant[count + i]))
-    if roi.dtype is not f32:
-        roi = ops.Convert(roi, destination_type=f32)
+    roi = as_type(roi, f32)
     return replace(axis, start=ops.Gather(roi, i, 0), end=ops.Gather(roi, count + i, 0))
-
-
-# -- Interpolate
 
 
 def _is_native(x: Value, axes: Sequence[Axis], how: Sampling, *, by_sizes: bool) -> bool:

@@ -4,8 +4,11 @@
 
 This is exact for every mode of Resize, for sizes known only at run time as well. All arithmetic is in f32 and in the
 order of the formulas of the ONNX documentation: another order can change how a coordinate is rounded.
+
+AffineGrid and GridSample of volumes read the corners around each position, weight and sum them.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.shared import MOST_COUNTED
-from mo_loop.frontend.vocabulary import Graph, UnsupportedError, Value, ops
+from mo_loop.frontend.ops.shared import MOST_COUNTED, as_type, constant_like, counted
+from mo_loop.frontend.vocabulary import Graph, ModelError, UnsupportedError, Value, ops
+from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import f32, i32, i64
 from mo_loop.ops.exact import magnitude, quotient
 
@@ -57,7 +61,7 @@ def sampled(x: Value, axes: Sequence[Axis], how: Sampling) -> Value:
         at = _coordinates(x.graph, axis, how)
         y = _along(y, axis, at, how)
         if how.coordinates == "tf_crop_and_resize":
-            last = _float(x.graph, axis.size - 1)
+            last = float_of(x.graph, axis.size - 1)
             beyond = (at < 0.0) | (at > last)
             beyond = _placed(beyond, axis.number, x.rank)
             outside = beyond if outside is None else outside | beyond
@@ -67,11 +71,11 @@ def sampled(x: Value, axes: Sequence[Axis], how: Sampling) -> Value:
     return ops.Select(outside, filler, y)
 
 
-def _float(graph: Graph, number) -> Value:
+def float_of(graph: Graph, number) -> Value:
     """A number or scalar tensor as a scalar of f32."""
     if not isinstance(number, Value):
         return ops.Constant(np.array(number, np.float32), graph=graph)
-    return number if number.dtype is f32 else ops.Convert(number, destination_type=f32)
+    return as_type(number, f32)
 
 
 def _numbers(graph: Graph, count) -> Value:
@@ -89,7 +93,7 @@ def _placed(vector: Value, axis: int, rank: int) -> Value:
 
 def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:
     """[new]: the coordinate in the input of each element of the output."""
-    size, new, scale = (_float(graph, each) for each in (axis.size, axis.new, axis.scale))
+    size, new, scale = (float_of(graph, each) for each in (axis.size, axis.new, axis.scale))
     zero = ops.Constant(np.float32(0), graph=graph)
     x = _numbers(graph, axis.new)
     mode = how.coordinates
@@ -100,7 +104,7 @@ def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:
     if mode == "tf_half_pixel_for_nn":
         return ops.Select(ops.Equal(scale, 1.0), x, quotient(x + 0.5, scale))
     if mode == "tf_crop_and_resize":
-        start, end, last = _float(graph, axis.start), _float(graph, axis.end), size - 1.0
+        start, end, last = float_of(graph, axis.start), float_of(graph, axis.end), size - 1.0
         step = x * (end - start) * last
         many = start * last + quotient(step, ops.Maximum(new - 1.0, 1.0))
         single = (start + end) * 0.5 * last
@@ -123,25 +127,21 @@ def _along(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     total: Any = None
     for position, weight in _taps(at, axis, how):
         piece = ops.Gather(y, _index(position, axis), axis.number)
-        piece = piece * _cast(_placed(weight, axis.number, y.rank), y)
+        piece = piece * as_type(_placed(weight, axis.number, y.rank), y.dtype)
         total = piece if total is None else total + piece
     result: Value = total
     return result
 
 
-def _cast(weight: Value, like: Value) -> Value:
-    return weight if like.dtype is f32 else ops.Convert(weight, destination_type=like.dtype)
-
-
 def _index(position, axis: Axis) -> Value:
     """Integer coordinates as indices, clamped to the border."""
-    last = _float(position.graph, axis.size - 1)
+    last = float_of(position.graph, axis.size - 1)
     return ops.Convert(ops.Minimum(ops.Maximum(position, 0.0), last), destination_type=i32)
 
 
 def _rounded(at: Value, axis: Axis, how: Sampling):
     if how.nearest == "simple":
-        down = _float(at.graph, axis.scale) < 1.0
+        down = float_of(at.graph, axis.scale) < 1.0
         return ops.Select(down, ops.Ceiling(at), ops.Floor(at))
     if how.nearest == "round_prefer_floor":
         return ops.Ceiling(at - 0.5)
@@ -157,8 +157,11 @@ def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
     positions = [base + float(offset) for offset in offsets]
     weights = [_filter(magnitude(each - at), how) for each in positions]
     if how.mode == "cubic" and how.exclude_outside:
-        last = _float(at.graph, axis.size - 1)
-        weights = [weight * _inside(each, last) for each, weight in zip(positions, weights, strict=True)]
+        last = float_of(at.graph, axis.size - 1)
+        weights = [
+            weight * ops.Convert((each >= 0.0) & (each <= last), destination_type=f32)
+            for each, weight in zip(positions, weights, strict=True)
+        ]
         total: Any = weights[0]
         for each in weights[1:]:
             total = total + each
@@ -173,7 +176,7 @@ def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     """
     graph, rank = y.graph, y.rank
     assert rank is not None
-    shrink = ops.Minimum(_float(graph, axis.scale), 1.0)
+    shrink = ops.Minimum(float_of(graph, axis.scale), 1.0)
     elements: Any = _numbers(graph, axis.size)
     if not how.exclude_outside:
         radius = ops.Constant(np.float32(1 if how.mode == "linear" else 2), graph=graph)
@@ -183,17 +186,12 @@ def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
         y = ops.Gather(y, _index(elements, axis), axis.number)
     distances = magnitude(elements - ops.Unsqueeze(at, [1]))
     weights = _filter(distances * shrink, how)
-    weights = _cast(weights / ops.ReduceSum(weights, [1], keep_dims=True), y)
+    weights = as_type(weights / ops.ReduceSum(weights, [1], keep_dims=True), y.dtype)
     if axis.number == rank - 1:
         return ops.MatMul(y, weights, transpose_b=True)
     order = list(range(rank))
     order[axis.number], order[-1] = order[-1], order[axis.number]
     return ops.Transpose(ops.MatMul(ops.Transpose(y, order), weights, transpose_b=True), order)
-
-
-def _inside(position, last: Value):
-    inside = (position >= 0.0) & (position <= last)
-    return ops.Convert(inside, destination_type=f32)
 
 
 def _filter(distance, how: Sampling):
@@ -212,3 +210,112 @@ def _filter(distance, how: Sampling):
     far = polynomial(a, -5 * a, 8 * a, -4 * a)
     zero = ops.Constant(np.float32(0), graph=distance.graph)
     return ops.Select(distance <= 1.0, near, ops.Select(distance < 2.0, far, zero))
+
+
+def sampled_at(x: Value, grid: Value, align_corners: bool, nearest: bool, padding_mode: str) -> Value:
+    """x [N, C, D...] at the positions of grid [N, d..., count]; the last coordinate is for the first dimension."""
+    rank = x.rank if x.rank is not None else grid.rank
+    assert rank is not None
+    count = rank - 2
+    shape = ops.ShapeOf(x)
+    sizes = [ops.Gather(shape, 2 + i, 0) for i in range(count)]
+    flat = ops.Reshape(x, ops.Concat(ops.Slice(shape, [0], [2], [1], [0]), _ints(x, [-1]), axis=0))
+    places = ops.Reshape(grid, [0, -1, count], special_zero=True)
+    columns = [ops.Gather(places, count - 1 - i, 2) for i in range(count)]  # [N, P] each
+    columns = [as_type(each, f32) for each in columns]
+    whole = [ops.Convert(size, destination_type=f32) for size in sizes]
+    at = [_pixel(g, size, align_corners, padding_mode) for g, size in zip(columns, whole, strict=True)]
+    y = _picked(flat, [ops.Round(each) for each in at], sizes, whole) if nearest else _linear(flat, at, sizes, whole)
+    new = ops.Slice(ops.ShapeOf(grid), [1], [1 + count], [1], [0])
+    return ops.Reshape(y, ops.Concat(ops.Slice(shape, [0], [2], [1], [0]), new, axis=0))
+
+
+def _ints(x: Value, numbers: list[int]) -> Value:
+    return ops.Constant(np.array(numbers, np.int64), graph=x.graph)
+
+
+def _pixel(g: Value, size: Value, align_corners: bool, padding_mode: str) -> Value:
+    """-1 .. 1 as a coordinate in elements, brought inside by the rule of the padding."""
+    last = size - 1.0
+    if align_corners:
+        at: Any = (g + 1.0) * last * 0.5
+    else:
+        at = ((g + 1.0) * size - 1.0) * 0.5
+    if padding_mode == "reflection":
+        low, span = (0.0, last) if align_corners else (-0.5, size)
+        # The reflection has the period 2 * span.
+        offset = magnitude(at - low)
+        twice = ops.Maximum(span * 2.0, 1e-6)
+        within = offset - ops.Floor(offset / twice) * twice
+        at = ops.Minimum(within, span * 2.0 - within) + low
+    if padding_mode != "zeros":
+        at = ops.Minimum(ops.Maximum(at, 0.0), last)
+    return at
+
+
+def _linear(flat: Value, at: list[Value], sizes: list[Value], whole: list[Value]) -> Value:
+    floors = [ops.Floor(each) for each in at]
+    parts = [a - b for a, b in zip(at, floors, strict=True)]
+    total: Any = None
+    for corner in itertools.product((0, 1), repeat=len(at)):
+        weight: Any = None
+        for side, part in zip(corner, parts, strict=True):
+            share = part if side else ops.Subtract(1.0, part, graph=flat.graph)
+            weight = share if weight is None else weight * share
+        positions = [floor + float(side) for floor, side in zip(floors, corner, strict=True)]
+        weight = as_type(ops.Unsqueeze(weight, [1]), flat.dtype)
+        piece = _picked(flat, positions, sizes, whole) * weight
+        total = piece if total is None else total + piece
+    result: Value = total
+    return result
+
+
+def _picked(flat: Value, positions: list[Value], sizes: list[Value], whole: list[Value]) -> Value:
+    """The elements [N, C, P] at whole coordinates, 0 outside."""
+    inside: Any = None
+    index: Any = None
+    for position, size, length in zip(positions, sizes, whole, strict=True):
+        last = length - 1.0
+        here = (position >= 0.0) & (position <= last)
+        inside = here if inside is None else inside & here
+        number = ops.Convert(ops.Minimum(ops.Maximum(position, 0.0), last), destination_type=i32)
+        if index is None:
+            index = number
+        else:
+            index = index * ops.Convert(size, destination_type=i32) + number
+    values, zero = ops.Gather(flat, index, 2, batch_dims=1), constant_like(flat, 0)
+    return ops.Select(ops.Unsqueeze(inside, [1]), values, zero)
+
+
+def affine(theta: Value, size: Value, align_corners: bool) -> Value:
+    """[N, d..., count]: where an affine map [N, count, count + 1] sends each place of an image of that size."""
+    count = theta.shape[1] if theta.shape is not None else None
+    if not isinstance(count, int) and size.rank == 1 and isinstance(size.type.dims[0], int):
+        count = size.type.dims[0] - 2
+    if isinstance(count, int) and not 0 < count < MOST_DIMENSIONS - 1:
+        raise ModelError(f"AffineGrid of {count} dimensions", code="ML235")
+    if not isinstance(count, int):
+        raise UnsupportedError("AffineGrid of an unknown number of dimensions", code="ML314")
+    shape = ops.Slice(size, [2], [2 + count], [1], [0])
+    columns = []
+    for axis in range(count):
+        length = ops.Gather(shape, axis, 0)
+        place = [1 if other == axis else 0 for other in range(count)]
+        line = ops.Unsqueeze(_line(length, align_corners), [i for i, own in enumerate([*place, 0]) if not own])
+        columns.append(ops.Broadcast(line, ops.Concat(shape, _ints(theta, [1]), axis=0)))
+    one = ops.Constant(np.float32(1), graph=theta.graph)
+    columns = [*reversed(columns), ops.Broadcast(one, ops.Concat(shape, _ints(theta, [1]), axis=0))]
+    points = ops.Reshape(ops.Concat(*columns, axis=-1), [1, -1, count + 1])
+    moved = ops.MatMul(as_type(points, theta.dtype), theta, transpose_b=True)  # [N, places, count]
+    new = ops.Concat(ops.Slice(size, [0], [1], [1], [0]), shape, _ints(theta, [count]), axis=0)
+    return ops.Reshape(moved, new)
+
+
+def _line(length: Value, align_corners: bool) -> Value:
+    """From -1 to 1: the centres of so many pixels, or with the first and last of them at the ends."""
+    numbers = ops.Convert(counted(length, length), destination_type=f32)
+    size = ops.Convert(length, destination_type=f32)
+    if align_corners:
+        steps = ops.Maximum(size - 1.0, 1.0)
+        return numbers * 2.0 / steps - 1.0
+    return (numbers * 2.0 + 1.0) / size - 1.0

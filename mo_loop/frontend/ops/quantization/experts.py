@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.quantization.packed_integers import middle, require_bits, unpacked
-from mo_loop.frontend.ops.weight_layout import rearranged, reshaped
+from mo_loop.frontend.ops.linear import rearranged, reshaped
+from mo_loop.frontend.ops.quantization.packed_weights import middle, require_bits, unpacked
+from mo_loop.frontend.ops.shared import constant_like
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.ranges import Matrix, Needed, Positive, Rank3
 
@@ -208,8 +209,8 @@ def _gates(logits: Value, weights: Value | None, k: int, experts: int, normalise
     """
     chosen = _chosen(logits, k, experts)
     if weights is None and normalised:
-        return ops.Softmax(ops.Select(chosen, logits, _like(logits, -np.inf)), axis=1)
-    none = _like(logits, 0)
+        return ops.Softmax(ops.Select(chosen, logits, constant_like(logits, -np.inf)), axis=1)
+    none = constant_like(logits, 0)
     kept = ops.Select(chosen, ops.Softmax(logits, axis=1) if weights is None else weights, none)
     if not normalised:
         return kept
@@ -223,15 +224,8 @@ def _chosen(logits: Value, k: int, count: int) -> Value:
         raise ModelError(f"k is {k}, but there are {count} experts", code="ML227")
     backwards = ops.Gather(logits, first_numbers(count)[::-1].copy(), 1)
     places = ops.TopK11(backwards, k, axis=1, mode="max", sort="value", stable=True)[1]
-    marks = ops.OneHot(count - 1 - places, count, _like(logits, 1), _like(logits, 0))
-    return ops.ReduceSum(marks, [1], keep_dims=False) > _like(logits, 0)
-
-
-def _like(x: Value, number: float) -> Value:
-    return ops.Constant(np.array(number).astype(x.dtype.numpy), graph=x.graph, dtype=x.dtype)
-
-
-# -- activations
+    marks = ops.OneHot(count - 1 - places, count, constant_like(logits, 1), constant_like(logits, 0))
+    return ops.ReduceSum(marks, [1], keep_dims=False) > constant_like(logits, 0)
 
 
 def _activation(

@@ -11,9 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, convolved
-from mo_loop.frontend.ops.images.windows import Window
-from mo_loop.frontend.ops.weight_layout import array_of
+from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, Window, convolved
+from mo_loop.frontend.ops.linear import array_of
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed
@@ -24,46 +23,40 @@ from mo_loop.ops.ranges import AtLeast2, NotNegative, One, Vector
 from mo_loop.target import ERROR, NEVER, Gap, Processor
 
 NEGATED = "the numbers and the scales are negated"
-AVOIDS = {
-    "QuantizeLinear": (
-        Gap(
-            "reciprocal-divide",
-            "f32 `Divide` multiplies by the reciprocal: quotients can be one unit off before a rounding", "exact steps",
-        ),
-        Gap(
-            "fake-quantize-of-16-bits",
-            "a `FakeQuantize` of 65,536 levels is removed, and with it the limits of its range",
-            "`Round`, `Clamp` and `Convert`", since="2026.1.0",
-        ),
+AVOIDS = (
+    Gap(
+        "reciprocal-divide",
+        "f32 `Divide` multiplies by the reciprocal: quotients can be one unit off before a rounding", "exact steps",
+        rule="translator of QuantizeLinear",
     ),
-    "DequantizeLinear": (
-        Gap(
-            "weights-scaled-by-row",
-            "`MatMul` with 4- or 8-bit weights whose scales or zero points vary along the axis that is summed gives "
-            "wrong numbers, or ends the process", NEGATED, since="2025.0.0", on={Processor.SSE41: NEVER},
-        ),
-        Gap(
-            "weights-in-blocks-of-columns",
-            "`MatMul` with 4- or 8-bit weights in blocks along the axis that is not summed does not compile",
-            NEGATED, ERROR, since="2025.2.0",
-        ),
-        Gap(
-            "table-scaled-by-column",
-            "`Gather` of rows of a 4- or 8-bit table whose scales or zero points vary along the columns gives wrong "
-            "numbers, or ends the process", NEGATED,
-        ),
-        Gap(
-            "transposed-filters-with-zero-points",
-            "`ConvolutionBackpropData` of 8-bit activations limits filters to i8 after it subtracts their zero points",
-            "i8 without zero points if the numbers fit, else the numbers and the scales are negated",
-        ),
+    Gap(
+        "fake-quantize-of-16-bits", "a `FakeQuantize` of 65,536 levels is removed, and with it the limits of its range",
+        "`Round`, `Clamp` and `Convert`", since="2026.1.0", rule="translator of QuantizeLinear",
     ),
-}  # fmt: skip
-"""Operator -> the errors of the runtime that its translator avoids."""
-
-Ints = tuple[int, ...]
-
-# -- QuantizeLinear
+    Gap(
+        "weights-scaled-by-row",
+        "`MatMul` with 4- or 8-bit weights whose scales or zero points vary along the axis that is summed gives "
+        "wrong numbers, or ends the process", NEGATED, since="2025.0.0", on={Processor.SSE41: NEVER},
+        rule="translator of DequantizeLinear",
+    ),
+    Gap(
+        "weights-in-blocks-of-columns",
+        "`MatMul` with 4- or 8-bit weights in blocks along the axis that is not summed does not compile", NEGATED,
+        ERROR, since="2025.2.0", rule="translator of DequantizeLinear",
+    ),
+    Gap(
+        "table-scaled-by-column",
+        "`Gather` of rows of a 4- or 8-bit table whose scales or zero points vary along the columns gives wrong "
+        "numbers, or ends the process", NEGATED, rule="translator of DequantizeLinear",
+    ),
+    Gap(
+        "transposed-filters-with-zero-points",
+        "`ConvolutionBackpropData` of 8-bit activations limits filters to i8 after it subtracts their zero points",
+        "i8 without zero points if the numbers fit, else the numbers and the scales are negated",
+        rule="translator of DequantizeLinear",
+    ),
+)  # fmt: skip
+"""The errors of the runtime that these translators avoid."""
 
 
 @translates("QuantizeLinear", since=10, without="axis block_size output_dtype saturate")
@@ -71,15 +64,9 @@ Ints = tuple[int, ...]
 @translates("QuantizeLinear", since=19, without="block_size output_dtype")
 @translates("QuantizeLinear", since=21)
 def quantize(
-    x,
-    y_scale,
-    y_zero_point=None,
-    *,
-    axis: int = 1,
-    block_size: NotNegative = 0,
-    output_dtype: int = 0,
+    x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
     saturate: int = 1,
-):
+):  # fmt: skip
     """One scale for all, one for each slice along an axis, or one for each block of elements along it.
 
     Only float8 uses `saturate`. ONNX does not define the type of the quotient; it is f32, as in ONNX Runtime.
@@ -89,16 +76,9 @@ def quantize(
 
 @translates("QuantizeLinear", since=23)
 def quantize_23(
-    x,
-    y_scale,
-    y_zero_point=None,
-    *,
-    axis: int = 1,
-    block_size: NotNegative = 0,
-    output_dtype: int = 0,
-    precision: int = 0,
-    saturate: int = 1,
-):
+    x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
+    precision: int = 0, saturate: int = 1,
+):  # fmt: skip
     """The quotient has the type `precision`, or that of the scale."""
     kind = from_onnx(precision) if precision else y_scale.dtype
     return quantized_to(x, y_scale, y_zero_point, kind, output_dtype, axis, block_size, saturate)
@@ -139,9 +119,6 @@ def unless_zero(zero_point: Value | None) -> Value | None:
 def dynamic_quantize(x):
     """The scale is computed from the range of the elements and 0; it is 1 if all elements are 0."""
     return ops.DynamicQuantize(x)
-
-
-# -- DequantizeLinear
 
 
 @translates("DequantizeLinear", since=10, without="axis block_size output_dtype")
@@ -189,18 +166,8 @@ def _require_integers_of_quark(value: Value | None, *bits: int) -> None:
         )  # fmt: skip
 
 
-# -- products of integers
-
-
 @translates("ConvInteger", since=10)
-def conv_integer(
-    x: AtLeast2,
-    w: AtLeast2,
-    x_zero_point=None,
-    w_zero_point=None,
-    *,
-    given: ConvolutionAttributes,
-):
+def conv_integer(x: AtLeast2, w: AtLeast2, x_zero_point=None, w_zero_point=None, *, given: ConvolutionAttributes):
     """In i32."""
     return integer_convolution(x, w, x_zero_point, w_zero_point, given.group, given.at(x, w))
 
@@ -222,18 +189,9 @@ def mat_mul_integer(a, b, a_zero_point=None, b_zero_point=None):
 
 @translates("QLinearConv", since=10)
 def qlinear_conv(
-    x: AtLeast2,
-    x_scale: One,
-    x_zero_point: One,
-    w: AtLeast2,
-    w_scale,
-    w_zero_point,
-    y_scale: One,
-    y_zero_point: One,
-    b: Vector = None,
-    *,
-    given: ConvolutionAttributes,
-):
+    x: AtLeast2, x_scale: One, x_zero_point: One, w: AtLeast2, w_scale, w_zero_point, y_scale: One, y_zero_point: One,
+    b: Vector = None, *, given: ConvolutionAttributes,
+):  # fmt: skip
     """The bias is of type i32; its scale is x_scale * w_scale."""
     at, group = given.at(x, w), given.group
     numbers = convolved(real(x, x_scale, x_zero_point, 1), real(w, w_scale, w_zero_point, 0), group, at)

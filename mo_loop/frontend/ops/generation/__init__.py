@@ -1,1 +1,0 @@
-"""Operators that generate text: they hold decoders, and become loops."""

@@ -1,1 +1,0 @@
-"""LSTM, GRU and RNN."""
