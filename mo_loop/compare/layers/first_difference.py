@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mo_loop.compare.execution.runtime import Compiled
+from mo_loop.compare.layers.findings import Findings, PieceFindings
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.ir_side import IrSide
 from mo_loop.compare.layers.layer_difference import LayerDifference
@@ -26,22 +27,6 @@ def first_difference(model: Any, graph: Graph, feeds: Mapping[str, Any], **how: 
     """The first tensor that differs, in the order of the ONNX model; None if all tensors agree. The arguments are those
     of `compared`."""
     return compared(model, graph, feeds, **how).difference
-
-
-@dataclass(frozen=True)
-class PieceFindings:
-    """The result of comparing all pieces: the first difference, or None.
-
-    `undecided` has tensors of which the comparison shows nothing, with the reason, `lost_nan` the layers in which the
-    runtime has numbers for NaN, `count` is the number of tensors that were compared. `piece` is the piece that differs,
-    as a model with its inputs, if it is wanted.
-    """
-
-    difference: LayerDifference | None = None
-    undecided: Mapping[str, str] = field(default_factory=dict)
-    lost_nan: tuple[str, ...] = ()
-    count: int = 0
-    piece: tuple[bytes, Mapping[str, Any]] | None = None
 
 
 def compared(
@@ -84,16 +69,14 @@ def compared(
     """
     loaded = model if isinstance(model, OnnxModel) else load(model)
     side = IrSide() if properties is None else IrSide(partial(Compiled, properties=properties))
-    lockstep = Lockstep(
-        loaded, graph, rtol=rtol, atol=atol, memory=memory or default_memory(), side=side, one_by_one=one_by_one,
-        heat=heat,
-    )  # fmt: skip
-    lockstep.findings.keeps_piece = with_piece
+    findings = Findings(graph, side, (rtol, atol), heat, with_piece)
+    lockstep = Lockstep(loaded, findings, memory=memory or default_memory(), one_by_one=one_by_one)
     found = lockstep.run(feeds, _fed(graph, feeds))
-    if found is not None and history is not None:
-        found = replace(found, passes=history.passes_of(Origin(found.scope, found.node, found.operator)))
-    findings = lockstep.findings
-    return PieceFindings(found, findings.undecided, tuple(findings.lost_nan), len(findings.compared), findings.piece)
+    first = found.difference
+    if first is None or history is None:
+        return found
+    passes = history.passes_of(Origin(first.scope, first.node, first.operator))
+    return replace(found, difference=replace(first, passes=passes))
 
 
 def default_memory() -> int:

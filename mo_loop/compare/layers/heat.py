@@ -50,11 +50,6 @@ class Heat:
         """The reasons why some tensors were not compared."""
         self._inside: list[tuple[Curves, int]] = []
 
-    def begin(self, node: Node, port: int, text: str) -> None:
-        """Record where the first difference is."""
-        if self.first is None:
-            self.first = node, port, text
-
     @contextmanager
     def iteration(self, loop: Node, number: int, outputs: Iterable[Key]) -> Iterator[None]:
         """Within it, the tensors that are added are those of an iteration of a loop; `outputs` are its body's."""

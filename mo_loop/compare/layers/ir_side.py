@@ -14,13 +14,13 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from mo_loop.compare.execution.isolated import essential
 from mo_loop.compare.execution.runtime import Compiled
-from mo_loop.compare.layers.onnx_side import size_of
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import TensorType
@@ -51,44 +51,34 @@ def _errors_of(stage: str) -> Iterator[None]:
 
 
 class IrSide:
-    """The data that all frames of a graph and its bodies share: the place of each tensor, and the compiled segments of
-    bodies."""
+    """The data that all frames of a graph and its bodies share."""
 
     def __init__(self, compile_: Callable[[Any], Any] = Compiled) -> None:
-        self._indexes: dict[Graph, dict[Key, list[Value]]] = {}
-        self._controls: dict[Graph, list[Any]] = {}
-        self._fixed: dict[Graph, set[Node]] = {}
+        self.index = cache(_index)
+        """The values of a graph that contain each tensor of the ONNX model."""
+        self.controls = cache(Graph.nodes_with_bodies)
+        self.fixed = cache(_fixed)
+        """The nodes that depend on constants alone: the runtime may need them as such, for example weights."""
         self.segments: dict[Any, Any] = {}
+        """The compiled segments of bodies."""
         self.compile = compile_
 
-    def index(self, graph: Graph) -> dict[Key, list[Value]]:
-        """The values of a graph that contain each tensor of the ONNX model."""
-        if graph not in self._indexes:
-            found: dict[Key, list[Value]] = {}
-            for node in graph.ordered():
-                for value in node.outputs:
-                    for each in value.origins:
-                        found.setdefault((each.scope, each.output), []).append(value)
-            self._indexes[graph] = found
-        return self._indexes[graph]
 
-    def is_fixed(self, value: Value) -> bool:
-        """Whether a value depends on constants alone: the runtime may need it as one, such as weights."""
-        graph = value.graph
-        if graph not in self._fixed:
-            found: set[Node] = set()
-            for node in graph.ordered():
-                inputs = [each for each in node.inputs if each is not None]
-                if isinstance(node, Constant) or (inputs and all(each.node in found for each in inputs)):
-                    found.add(node)
-            self._fixed[graph] = found
-        return value.node in self._fixed[graph]
+def _index(graph: Graph) -> Mapping[Key, list[Value]]:
+    found: dict[Key, list[Value]] = {}
+    for value in (value for node in graph.ordered() for value in node.outputs):
+        for each in value.origins:
+            found.setdefault((each.scope, each.output), []).append(value)
+    return found
 
-    def controls(self, graph: Graph) -> list[Any]:
-        """The nodes with bodies."""
-        if graph not in self._controls:
-            self._controls[graph] = graph.nodes_with_bodies()
-        return self._controls[graph]
+
+def _fixed(graph: Graph) -> Collection[Node]:
+    found: set[Node] = set()
+    for node in graph.ordered():
+        inputs = [each.node for each in node.inputs if each is not None]
+        if isinstance(node, Constant) or (inputs and found.issuperset(inputs)):
+            found.add(node)
+    return found
 
 
 class IrFrame:
@@ -135,19 +125,16 @@ class IrFrame:
 
     def need(self, wanted: Sequence[Value]) -> None:
         """Compute values. IrRunError if the runtime does not compile or run them."""
-        missing = [each for each in wanted if each not in self.values and not isinstance(each.node, Constant)]
+        missing = [each for each in wanted if not isinstance(each.node, Constant) and not self._has(each)]
         if not missing:
             return
         nodes, inputs = self._region(missing, self.values)
         try:
             self._run(nodes, inputs, missing)
         except IrRunError as error:
-            if error.stage != "compile":
-                raise
             # Some inputs have to be constants, which they are only where what they are computed from is compiled too.
-            start = {value: self.values[value] for value in self._given if value in self.values}
-            more, inputs = self._region(missing, start)
-            if len(more) == len(nodes):
+            more, inputs = self._region(missing, self._given & self.values.keys())
+            if error.stage != "compile" or len(more) == len(nodes):
                 raise
             self._run(more, inputs, missing)
 
@@ -157,18 +144,22 @@ class IrFrame:
         One compiled graph has all pieces: a value that is given is the result of one piece, and the input of others.
         Afterwards the values that are given exist, with the arrays that are given. Returns what was computed.
         """
-        found = {value: self.values[value] for value in given if value in self.values}
-        for value in given:
-            if value not in found and value.node in self.branches and not self._has_run(value):
-                found[value] = self.values[value]
+        found = {value: self.values[value] for value in given if self._has(value)}
         wanted = [value for value in given if value not in found]
         if wanted:
-            cut = {value: self.fit(value, given[value]) for value in wanted}
-            cut = {value: array for value, array in cut.items() if array is not None}
-            nodes, inputs = self._region(wanted, {**self.values, **cut}, set(wanted))
-            found.update(self._run(nodes, inputs, wanted, cut))
+            fitting = {value: self.fit(value, given[value]) for value in wanted}
+            cut = {value: array for value, array in fitting.items() if array is not None}
+            found |= self._run(*self._region(wanted, self.values.keys() | cut.keys()), wanted, cut)
         self.force(given)
         return {value: found[value] for value in given}
+
+    def _has(self, value: Value) -> bool:
+        """Whether a value exists. An output of an If that was entered is taken from the frame of the branch."""
+        if value not in self.values and value.node in self.branches:
+            node: Any = value.node
+            branch, entry = self.branches[node], node.output_map[value.index]
+            self.values[value] = branch.get((entry.then if branch.graph is node.then_body else entry.else_).value)
+        return value in self.values
 
     def force(self, given: Mapping[Value, Any]) -> None:
         """Replace arrays by those that are given, where they have the form of the value."""
@@ -179,7 +170,8 @@ class IrFrame:
 
     def fit(self, value: Value, array: Any) -> Any:
         """An array of the ONNX model as one of this value; None if its shape is another one, or it has to stay."""
-        if isinstance(array, list) or array is None or self.side.is_fixed(value) or value.dtype.numpy is None:
+        is_fixed = value.node in self.side.fixed(self.graph)
+        if isinstance(array, list) or array is None or is_fixed or value.dtype.numpy is None:
             return None
         array = np.asarray(array)
         known = self.values.get(value)
@@ -197,104 +189,75 @@ class IrFrame:
 
     def piece(self, value: Value) -> list[Node]:
         """The nodes that compute a value from the values that exist; none for a value that the caller gives."""
-        if isinstance(value.node, Parameter):
-            return []
-        known = {each: array for each, array in self.values.items() if each is not value}
-        return list(self._region([value], known)[0])
+        is_given = isinstance(value.node, Parameter) or value.node in self.branches
+        return [] if is_given else list(self._region([value], self.values)[0])
 
     def compute_alone(self, value: Value) -> Any:
         """Compute a value once more, apart from the values that were computed together with it."""
-        (array,) = self.computed_from(value, [lambda each: each])
-        self.values[value] = array
-        return array
+        (self.values[value],) = self.computed_from(value, [lambda each: each])
+        return self.values[value]
 
     def computed_from(self, value: Value, changes: Sequence[Callable[[Any], Any]]) -> list[Any]:
         """The arrays of a value for each of `changes`, functions that change the arrays of its piece's inputs."""
-        known = {each: array for each, array in self.values.items() if each is not value}
-        nodes, inputs = self._region([value], known)
+        nodes, inputs = self._region([value], self.values)
         arrays = [self.values[each] for each in inputs]
         segment = self._compiled(nodes, inputs, arrays, [value])
         with _errors_of("run"):
             return [segment.run([change(each) for each in arrays])[0][1] for change in changes]
 
-    def _region(
-        self, wanted: Iterable[Value], known: Mapping[Value, Any], apart: Collection[Value] = ()
-    ) -> tuple[dict[Node, None], list[Value]]:
+    def _region(self, wanted: Iterable[Value], known: Collection[Value]) -> tuple[Collection[Node], list[Value]]:
         """The nodes that compute `wanted` from known values, and the known values that they read.
 
-        The nodes of values in `apart` are computed although they are known to their readers.
+        The nodes of `wanted` are computed also where they are known to their readers.
         """
         nodes: dict[Node, None] = {}
         inputs: dict[Value, None] = {}
-        stack: list[Value] = []
-        for value in wanted:
-            if value in apart and value in known:
-                nodes[value.node] = None
-                stack += [each for each in value.node.inputs if each is not None]
-            else:
-                stack.append(value)
-        while stack:
-            value = stack.pop()
-            if value in known:
-                inputs[value] = None
-                continue
-            node = value.node
+        pending = [value.node for value in wanted]
+        while pending:
+            node = pending.pop()
             if node in nodes:
-                continue
-            if node in self.branches and not self._has_run(value):
-                inputs[value] = None
                 continue
             if isinstance(node, Parameter):
                 raise IrRunError("run", f"{node.path} has no value")
             nodes[node] = None
-            stack += [each for each in node.inputs if each is not None]
-        return nodes, list(inputs)
-
-    def _has_run(self, value: Value) -> bool:
-        """Take an output of an If from the frame of the branch; False, because it is a value now."""
-        branch = self.branches[value.node]
-        node: Any = value.node
-        entry = node.output_map[value.index]
-        result = entry.then if branch.graph is node.then_body else entry.else_
-        self.values[value] = branch.get(result.value)
-        return False
+            for value in (each for each in node.inputs if each is not None):
+                if value in known or (value.node in self.branches and self._has(value)):
+                    inputs[value] = None
+                else:
+                    pending.append(value.node)
+        return nodes.keys(), list(inputs)
 
     def _run(
-        self, nodes: Mapping[Node, None], inputs: Sequence[Value], wanted: Sequence[Value],
+        self, nodes: Collection[Node], inputs: Sequence[Value], wanted: Sequence[Value],
         cut: Mapping[Value, Any] | None = None,
     ) -> dict[Value, Any]:  # fmt: skip
         """Run nodes; values of `cut` have these arrays for the nodes that read them, whatever is computed.
 
-        Returns the arrays of the computed values, which exist afterwards.
+        Returns the arrays of the computed values, which exist afterwards: those that are wanted, and those that later
+        nodes read.
         """
-        cut = cut or {}
-        asked = set(wanted)
-        read_later = [
+        running = [node for node in nodes if not isinstance(node, Constant)]
+        later = [
             value
-            for node in nodes
-            if not isinstance(node, Constant)
+            for node in running
             for value in node.outputs
-            if value in asked or any(use.node not in nodes and use.node not in self._done for use in value.uses)
+            if any(use.node not in nodes and use.node not in self._done for use in value.uses)
         ]
-        outputs = list(dict.fromkeys([*(each for each in wanted if each not in self.values), *read_later]))
-        computed: dict[Value, Any] = {}
-        if outputs:
-            arrays = [cut[value] if value in cut else self.values[value] for value in inputs]
-            key = (self.graph, tuple(outputs), tuple(inputs), tuple(np.ndim(each) for each in arrays))
-            segment = self.side.segments.get(key)
-            if segment is None:
-                segment = self._compiled(nodes, inputs, arrays, outputs)
-                if self.outer is not None:
-                    self.side.segments[key] = segment
-            with _errors_of("run"):
-                found = segment.run(arrays)
-            computed = dict(zip(outputs, (array for _, array in found), strict=True))
-            self.values.update(computed)
-        self._done.update(node for node in nodes if not isinstance(node, Constant))
+        outputs = tuple(dict.fromkeys([*wanted, *later]))
+        arrays = [cut[value] if cut and value in cut else self.values[value] for value in inputs]
+        key = (self.graph, outputs, tuple(inputs), tuple(np.ndim(each) for each in arrays))
+        segment = self.side.segments.get(key) or self._compiled(nodes, inputs, arrays, outputs)
+        if self.outer is not None:
+            self.side.segments[key] = segment
+        with _errors_of("run"):
+            found = segment.run(arrays)
+        computed = dict(zip(outputs, (array for _, array in found), strict=True))
+        self.values.update(computed)
+        self._done.update(running)
         return computed
 
     def _compiled(
-        self, nodes: Mapping[Node, None], inputs: Sequence[Value], arrays: Sequence[Any], outputs: Sequence[Value]
+        self, nodes: Collection[Node], inputs: Sequence[Value], arrays: Sequence[Any], outputs: Sequence[Value]
     ) -> Any:
         import openvino
 
@@ -322,27 +285,22 @@ class IrFrame:
     @property
     def size(self) -> int:
         """The bytes of its values."""
-        return sum(size_of(array) for array in self.values.values())
+        return sum(array.nbytes for array in self.values.values())
 
     # -- nodes with bodies
 
     def enter(self, node: If) -> IrFrame:
         """The frame of the branch that an If takes."""
-        if node in self.branches:
-            return self.branches[node]
-        condition, *rest = node.inputs
-        assert condition is not None
-        is_true = bool(np.asarray(self.get(condition)).reshape(-1)[0])
-        body = node.then_body if is_true else node.else_body
-        pairs = [
-            ((entry.then if is_true else entry.else_), value) for entry, value in zip(node.input_map, rest, strict=True)
-        ]
-        fed = [(parameter, value) for parameter, value in pairs if parameter is not None and value is not None]
-        self.need([value for _, value in fed])
-        branch = IrFrame(self.side, body, {parameter.output: self.get(value) for parameter, value in fed}, self)
-        self.branches[node] = branch
-        self._done.add(node)
-        return branch
+        if node not in self.branches:
+            condition = node.inputs[0]
+            assert condition is not None
+            is_true = bool(np.asarray(self.get(condition)).reshape(-1)[0])
+            fed = [(entry.then if is_true else entry.else_, value) for entry, value in node.fed]
+            self.need([value for parameter, value in fed if parameter is not None])
+            given = {parameter.output: self.get(value) for parameter, value in fed if parameter is not None}
+            self.branches[node] = IrFrame(self.side, node.then_body if is_true else node.else_body, given, self)
+            self._done.add(node)
+        return self.branches[node]
 
     def set_outputs(self, node: Node, arrays: Sequence[Any]) -> None:
         """The outputs of a node that was driven."""

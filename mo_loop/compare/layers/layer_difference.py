@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.layers.heat import Distance, distance
-from mo_loop.compare.layers.ir_loops import is_for
-from mo_loop.compare.layers.ir_side import IrSide, Key
-from mo_loop.compare.layers.onnx_side import OnnxFrame
 from mo_loop.compare.results.array_comparison import ArrayComparison, compare
-from mo_loop.frontend.onnx_graphs import label
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.origin import Origin
-from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Iteration
 from mo_loop.support.printable import printable
-from mo_loop.support.reached import reached
 
 VALUES, SHAPE, TYPE, COUNT, BRANCH, FAILED = "values", "shape", "type", "iterations", "branch", "failed"
 OUTPUT, BODY_INPUT, MODEL_OUTPUT = "output", "body input", "model output"
@@ -263,52 +253,3 @@ def message(result: ArrayComparison, elements: Elements | None) -> str:
         f"(relative {elements.largest_rel:.3g}); at [{place}] ONNX Runtime has {number(elements.expected)} "
         f"and OpenVINO has {number(elements.actual)}"
     )
-
-
-def uncompared(frame: OnnxFrame, place: int) -> list[str]:
-    """The nodes before a node whose outputs could not be compared, back to tensors that agree, in their order."""
-    plan = frame.plan
-    makers = {name: number for number, node in enumerate(plan.nodes[:place]) for name in node.output if name}
-
-    def making(reader: int) -> list[int]:
-        names = [name for name in plan.reads[reader] if name not in frame.agreed and name not in plan.constants]
-        return [makers[name] for name in names if name in makers]
-
-    found = sorted(reached(making(place), making))
-    return [f"{label(plan.nodes[each])} ({plan.nodes[each].op_type})" for each in found]
-
-
-def layers_of(graph: Graph, origin: Origin) -> list[str]:
-    """The layers that were made for an ONNX node, without constants."""
-    return [
-        f"{node.path} ({getattr(node, 'type', type(node).__name__)})"
-        for each in graph.scopes()
-        for node in each.ordered()
-        if not isinstance(node, Constant) and node.outputs and is_for(node, origin)
-    ]
-
-
-def steps_of(graph: Graph, origin: Origin) -> int:
-    """The number of steps in each iteration of the loops that were made for an ONNX node, the largest one."""
-    nodes = (node for each in graph.scopes() for node in each.nodes_with_bodies() if is_for(node, origin))
-    return max((node.steps for node in nodes if isinstance(node, Iteration)), default=1)
-
-
-def other_weights(
-    frame: OnnxFrame, names: Iterable[str], graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None]
-) -> Iterator[tuple[Key, Value, Distance]]:
-    """The constants of the IR that hold an initializer or Constant node among `names` with other values."""
-    for name in names:
-        held = frame.constant(name)
-        if held is None:
-            continue
-        plan, _ = held
-        key = plan.scope, name
-        for value in (value for each in graph.scopes() for value in side.index(each).get(key, ())):
-            if not isinstance(value.node, Constant):
-                continue
-            expected, actual = plan.array(name), value.node.array
-            if np.shape(expected) == np.shape(actual):  # else it was prepared for another layer
-                found = distance(expected, actual.astype(expected.dtype), *tolerances)
-                if found.worst > 1:
-                    yield key, value, found

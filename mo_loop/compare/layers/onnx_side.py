@@ -1,41 +1,41 @@
-"""The ONNX side of a comparison: the graphs of a model, which are run piece by piece from Python.
+"""The ONNX side of a comparison: the graphs of a model, which are run node by node from Python.
 
     plan = OnnxPlan(main_graph(model), model)
     frame = OnnxFrame(plan, {"x": x})
-    end = plan.end_of_piece(frame, 0, 1 << 30)      # nodes 0 to end - 1 have no bodies and run at once
-    frame.compute(0, end)                           # all their outputs are in frame.values
+    end = frame.compute(0, 1 << 30)                 # runs nodes 0 to end - 1; their outputs are in frame.values
 
-A piece is a small model whose outputs are all tensors of its nodes; ONNX Runtime runs it without optimisation, the
-reference evaluator runs operators without a kernel in ONNX Runtime, and those with sequences and optionals. Nodes with
-bodies and calls of functions are pieces of their own, which the caller drives.
+Each node is a small model of its own (onnx_nodes.py). Nodes with bodies and calls of functions are driven by the
+caller, which runs frames of their bodies.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
+from itertools import count
 from typing import Any
 
-from mo_loop.compare.layers.onnx_pieces import OF_LISTS, Piece, all_nodes, evaluated
-from mo_loop.frontend.functions import bound_attributes, without_absent
+from mo_loop.compare.layers.ir_side import IrFrame
+from mo_loop.compare.layers.onnx_nodes import OnnxNodes, evaluated
+from mo_loop.frontend.functions import bound_attributes, resolved, without_absent
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_order import in_order, listed_order, needed
 from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
+from mo_loop.graph import Value
 from mo_loop.graph.origin import Origin
 
-DRIVEN = ("Loop", "Scan", "If", "SequenceMap")
-FIRST = 64
-"""The most nodes of the first piece of a graph whose sizes are not known."""
+_NUMBERS = count()
 
-LARGEST = 1 << 30
-"""The most bytes of weights in the model of one piece: a message has at most 2 GB."""
+DRIVEN = ("Loop", "Scan", "If", "SequenceMap")
+
+Iterations = tuple[tuple[str, int], ...]
+"""The path and the iteration of each enclosing loop."""
 
 
 class OnnxPlan:
-    """One graph of the model: its nodes in the order in which they run, and their compiled parts."""
+    """One graph of the model: its nodes in the order in which they run, and their compiled models."""
 
     def __init__(self, graph: OnnxGraph, model: OnnxModel, given: frozenset[str] = frozenset()) -> None:
         """`given` are tensors that have values from outside: nodes that make them are not run."""
@@ -54,11 +54,10 @@ class OnnxPlan:
         self.nodes = [nodes[place] for place in kept]
         self.reads = [reads[place] for place in kept]
         self.last_use = {name: place for place, read in enumerate(self.reads) for name in read}
+        self.ends: dict[int, int] = {}
+        """The place after the nodes that were run from each place on, in the first run of the graph."""
+        self.compiled: dict[int, OnnxNodes] = {}
         self._bodies: dict[int, dict[str, OnnxPlan]] = {}
-        self._ends: dict[int, int] = {}
-        self.sizes: dict[int, int] = {}
-        """The bytes of the results of nodes when they ran last."""
-        self._pieces: dict[tuple[int, int], Piece] = {}
         self._given = given
 
     @property
@@ -74,6 +73,11 @@ class OnnxPlan:
         found = {name: place for place, node in enumerate(self.nodes) for name in node.output if name}
         return {name: place for name, place in found.items() if name not in self._given}
 
+    def makers_before(self, place: int, known: Collection[str]) -> list[int]:
+        """The places of the nodes that make what a node reads, apart from constants and `known` tensors."""
+        names = [each for each in self.reads[place] if each not in known and each not in self.constants]
+        return [self.makers[each] for each in names if each in self.makers]
+
     @cached_property
     def constants(self) -> dict[str, Any]:
         """Initializers and Constant nodes by the name of their tensor: the message that holds each."""
@@ -86,16 +90,20 @@ class OnnxPlan:
                 found[node.output[0]] = node
         return {name: each for name, each in found.items() if name not in self._given}
 
+    @cached_property
+    def fixed(self) -> set[str]:
+        """The tensors that depend on constants alone."""
+        found = set(self.constants)
+        for node, read in zip(self.nodes, self.reads, strict=True):
+            if read and found.issuperset(read):
+                found.update(name for name in node.output if name not in self._given)
+        return found
+
     def is_driven(self, place: int) -> bool:
         """Whether the node has bodies that are run step by step; a Scan of opset 8, over a batch, runs as a whole."""
         node = self.nodes[place]
         is_batched = node.op_type == "Scan" and self.graph.opsets.get("", 1) < 9
         return node.op_type in DRIVEN and not domain_of(node) and not is_batched
-
-    def is_loop(self, place: int) -> bool:
-        """Whether the node is a Loop, or a Scan without a batch, which those of opset 8 have."""
-        is_batched = self.nodes[place].op_type == "Scan" and self.graph.opsets.get("", 1) < 9
-        return self.is_driven(place) and self.nodes[place].op_type in ("Loop", "Scan") and not is_batched
 
     def function(self, place: int) -> Any:
         """The function of the model that a node calls; None for an operator."""
@@ -113,58 +121,15 @@ class OnnxPlan:
         if place not in self._bodies:
             node, function = self.nodes[place], self.function(place)
             attributes = bound_attributes(function, node, None)
-            absent = [name for number, name in enumerate(function.input) if not _has(node.input, number)]
+            given = {name for name, outer in zip(function.input, node.input, strict=False) if outer}
+            nodes = without_absent(function, set(function.input) - given)
             copy = type(function)()
             copy.CopyFrom(function)
-            bound = [_bound(each, attributes) for each in without_absent(function, absent)]
             del copy.node[:]
-            copy.node.extend(bound)
+            copy.node.extend(resolved(each, attributes) for each in nodes)
             graph = function_graph(self.model, copy, self.origin(place).inner_scope)
             self._bodies[place] = {"": OnnxPlan(graph, self.model)}
         return self._bodies[place][""]
-
-    def end_of_piece(self, frame: OnnxFrame, start: int, budget: int) -> int:
-        """The place after the piece that begins at `start`: its nodes have no bodies and call no functions.
-
-        Its results take about `budget` bytes: as many as in the last run of the graph; in the first one each counts
-        like the largest value before it, and a piece has at most as many nodes as all before it together.
-        """
-        if start in self._ends:
-            return self._ends[start]
-        lists = self._is_of_lists(start, frame, set())
-        made: set[str] = set(self.nodes[start].output) if lists else set()
-        largest = max(map(size_of, frame.values.values()), default=0)
-        left, weights, end = budget - self.sizes.get(start, largest), LARGEST - self._weights(start), start + 1
-        while end < len(self.nodes) and not self.is_driven(end) and self.function(end) is None:
-            left, weights = left - self.sizes.get(end, largest), weights - self._weights(end)
-            is_long = end not in self.sizes and end - start >= max(FIRST, start)
-            if is_long or min(left, weights) < 0 or self._is_of_lists(end, frame, made) != lists:
-                break
-            if lists:
-                made.update(self.nodes[end].output)
-            end += 1
-        if self.is_repeated and end - 1 in self.sizes:
-            self._ends[start] = end
-        return end
-
-    def _weights(self, place: int) -> int:
-        """About the bytes of the initializers that a node reads."""
-        held = [self.constants[name] for name in self.nodes[place].input if name in self.constants]
-        return sum(8 * math.prod(each.dims) for each in held if hasattr(each, "data_type"))
-
-    def _is_of_lists(self, place: int, frame: OnnxFrame, made: set[str]) -> bool:
-        node = self.nodes[place]
-        if node.op_type in OF_LISTS and not domain_of(node):
-            return True
-        return any(name in made or frame.is_list(name) for name in node.input if name)
-
-    def piece(self, frame: OnnxFrame, start: int, end: int) -> Piece:
-        found = self._pieces.get((start, end))
-        if found is None:
-            found = Piece(self, frame, range(start, end))
-            if self.is_repeated:
-                self._pieces[start, end] = found
-        return found
 
     def array(self, name: str) -> Any:
         """The values of an initializer or Constant node."""
@@ -177,12 +142,20 @@ class OnnxPlan:
 
 
 class OnnxFrame:
-    """One run of a graph: the values of its tensors by name."""
+    """One run of a graph: the values of its tensors by name, and the frame of the IR that has counterparts of them."""
 
-    def __init__(self, plan: OnnxPlan, values: Mapping[str, Any], outer: OnnxFrame | None = None) -> None:
+    def __init__(
+        self, plan: OnnxPlan, values: Mapping[str, Any], outer: OnnxFrame | None = None, *,
+        at: Iterations | None = None, ir: IrFrame | None = None,
+    ) -> None:  # fmt: skip
+        """`at` are the iterations around it, by default those around `outer`; `ir` is None if the IR has no graph for
+        it."""
+        self.number = next(_NUMBERS)
         self.plan = plan
         self.values = dict(values)
         self.outer = outer
+        self.at: Iterations = at if at is not None else outer.at if outer is not None else ()
+        self.ir = ir
         self.agreed: set[str] = set()
         """The tensors that were compared and agree."""
         self.cut: set[str] = set()
@@ -192,44 +165,65 @@ class OnnxFrame:
         self.again: dict[str, Callable[[Any], Any]] = {}
         """The computations of tensors from changed inputs, with a source of random numbers, where nodes do not do."""
 
-    def get(self, name: str) -> Any:
-        """The value of a tensor of this graph or of one around it. KeyError if it has none."""
-        if name in self.values:
-            return self.values[name]
-        if name in self.plan.constants:
-            return self.plan.array(name)
-        if self.outer is None:
-            raise KeyError(name)
-        return self.outer.get(name)
-
-    def constant(self, name: str) -> tuple[OnnxPlan, Any] | None:
-        """The plan and the message of an initializer or Constant node; None for other tensors."""
-        if name in self.plan.constants:
-            return self.plan, self.plan.constants[name]
-        if name in self.values or self.outer is None:
-            return None
-        return self.outer.constant(name)
-
-    def is_list(self, name: str) -> bool:
-        """Whether the value is a sequence or an optional."""
-        frame: OnnxFrame | None = self
-        while frame is not None and name not in frame.values:
-            frame = frame.outer
-        return frame is not None and (frame.values[name] is None or isinstance(frame.values[name], list))
-
-    def has_agreed(self, name: str) -> bool:
-        """Whether the tensor was compared, in this graph or in the one around it that it comes from."""
+    def holder(self, name: str) -> OnnxFrame | None:
+        """The frame of this graph or of one around it that has a tensor."""
         frame: OnnxFrame | None = self
         while frame is not None and name not in frame.values and name not in frame.plan.constants:
             frame = frame.outer
+        return frame
+
+    def get(self, name: str) -> Any:
+        """The value of a tensor of this graph or of one around it. KeyError if it has none."""
+        frame = self.holder(name)
+        if frame is None:
+            raise KeyError(name)
+        return frame.values[name] if name in frame.values else frame.plan.array(name)
+
+    def constant(self, name: str) -> tuple[OnnxPlan, Any] | None:
+        """The plan and the message of an initializer or Constant node; None for other tensors."""
+        frame = self.holder(name)
+        held = None if frame is None else frame.plan.constants.get(name)
+        return None if frame is None or held is None else (frame.plan, held)
+
+    def has_agreed(self, name: str) -> bool:
+        """Whether the tensor was compared, in this graph or in the one around it that it comes from."""
+        frame = self.holder(name)
         return frame is not None and name in frame.agreed
 
-    def compute(self, start: int, end: int) -> None:
-        """Run the nodes of a piece."""
-        found = self.plan.piece(self, start, end).run(self)
-        self.values.update(found)
-        for place in range(start, end):
-            self.plan.sizes[place] = sum(size_of(found.get(name)) for name in self.plan.nodes[place].output)
+    def counterparts(self, name: str) -> list[tuple[IrFrame, Value]]:
+        """The values of the IR that contain a tensor of this graph, with their frames."""
+        return [] if self.ir is None else self.ir.find((self.plan.scope, name))
+
+    def run(self, place: int) -> dict[str, Any]:
+        """The outputs of a node, which runs alone."""
+        node = self.plan.compiled.get(place) or OnnxNodes(self, [place])
+        if self.plan.is_repeated:
+            self.plan.compiled[place] = node
+        return node.run(self)
+
+    def compute(self, start: int, budget: int) -> int:
+        """Run nodes from `start` on, up to one that is driven, until their results take more than `budget` bytes.
+
+        Returns the place after the last one, which is the same one in each run of a body.
+        """
+        plan, place = self.plan, start
+        end = plan.ends.get(start, len(plan.nodes))
+        while True:
+            found = self.run(place)
+            self.values.update(found)
+            budget -= sum(map(size_of, found.values()))
+            place += 1
+            is_over = budget < 0 and start not in plan.ends
+            if is_over or place == end or plan.is_driven(place) or plan.function(place) is not None:
+                break
+        if plan.is_repeated:
+            plan.ends[start] = place
+        return place
+
+    def define(self, place: int, outputs: Collection[Any]) -> None:
+        """Give the outputs of a node that was driven their values."""
+        names = self.plan.nodes[place].output
+        self.values.update({name: value for name, value in zip(names, outputs, strict=False) if name})
 
     def release(self, place: int) -> None:
         """Forget the values that no node from `place` on reads."""
@@ -249,28 +243,3 @@ def size_of(value: Any) -> int:
     if isinstance(value, list):
         return sum(map(size_of, value))
     return int(getattr(value, "nbytes", 0))
-
-
-def _has(names: Any, number: int) -> bool:
-    return number < len(names) and bool(names[number])
-
-
-def _bound(node: Any, attributes: Mapping[str, Any]) -> Any:
-    """The node with the values of the attributes that it, or a node in its bodies, takes from the call."""
-    if not any(each.ref_attr_name for inner in all_nodes([node]) for each in inner.attribute):
-        return node
-    copy = type(node)()
-    copy.CopyFrom(node)
-    for inner in list(all_nodes([copy])):
-        kept = []
-        for each in inner.attribute:
-            source = attributes.get(each.ref_attr_name) if each.ref_attr_name else each
-            if source is None:
-                continue  # the caller omits it: the default is used
-            value = type(each)()
-            value.CopyFrom(source)
-            value.name = each.name
-            kept.append(value)
-        del inner.attribute[:]
-        inner.attribute.extend(kept)
-    return copy
