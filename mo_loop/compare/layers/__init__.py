@@ -5,9 +5,8 @@
 
 ==================  ===============================================================================
 `lockstep`          both sides, node by node        `findings`     what is compared, and what differs first
-`onnx_side`         the ONNX model, node by node    `onnx_nodes`   nodes of it as models of their own
-`ir_side`           the IR in segments, on demand   `loop_runs`    the loops of both, iteration by iteration
-`piece_tolerance`   what rounding does in a piece   `counterparts`      what the IR has for a node
+`onnx_side`         the ONNX model, node by node    `ir_side`      the IR in segments, on demand
+`loop_runs`         the loops of both sides         `piece_tolerance`   what rounding does in a piece
 `heat`              the distances of all tensors    `layer_difference`  the answer
 ==================  ===============================================================================
 """

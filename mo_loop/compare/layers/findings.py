@@ -8,7 +8,7 @@ compared with the tolerance of the piece (piece_tolerance.py), or with the one t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.layers.counterparts import as_element, controls_for, layers_of, other_weights
 from mo_loop.compare.layers.heat import Distance, Heat, distance
-from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, IrSide, Key
+from mo_loop.compare.layers.ir_side import IrRunError, IrSide, Key, as_element, controls_for, is_for
 from mo_loop.compare.layers.layer_difference import (
     BRANCH,
     COUNT,
@@ -30,15 +29,14 @@ from mo_loop.compare.layers.layer_difference import (
     is_overwritten,
     message,
 )
-from mo_loop.compare.layers.onnx_nodes import piece_model
-from mo_loop.compare.layers.onnx_side import Iterations, OnnxFrame
-from mo_loop.compare.layers.piece_tolerance import DRAWS, Run, base_tolerance, beyond, changed
+from mo_loop.compare.layers.onnx_side import Iterations, OnnxFrame, piece_model
+from mo_loop.compare.layers.piece_tolerance import DRAWS, Run, Undecided, base_tolerance, changed, is_beyond
 from mo_loop.compare.layers.piece_tolerance import RTOL as PIECE_RTOL
 from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS
 from mo_loop.compare.results.array_comparison import ArrayComparison, compare, is_limited, largest_number
 from mo_loop.diagnostics.ir_checks import loses_nan
 from mo_loop.frontend.onnx_graphs import label
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, Iteration
@@ -85,7 +83,7 @@ class Spot:
     """A tensor, and the node to which a difference of it belongs: that at `place` in the graph of `frame` (-1: none).
 
     A tensor that is not in the same graph is in the body whose frame is `inner`. `at` are the iterations around it, by
-    default those of its frame.
+    default those of its frame. `value` is what the IR has for it, or an output of the layer for the node, in `ir`.
     """
 
     frame: OnnxFrame
@@ -94,6 +92,8 @@ class Spot:
     role: str = OUTPUT
     inner: OnnxFrame | None = None
     at: Iterations | None = None
+    ir: Any = None
+    value: Any = None
 
     @property
     def holder(self) -> OnnxFrame:
@@ -148,6 +148,11 @@ class Findings:
         """Whether each piece of the IR begins with the values of ONNX Runtime."""
         return self.heat is None
 
+    @property
+    def _is_of_piece(self) -> bool:
+        """Whether the tolerance is that of the rounding in a piece."""
+        return self.is_forced and self.tolerances == (None, None)
+
     def result(self, ended: LayerDifference | None) -> PieceFindings:
         """All that was found. The difference is the one that `ended` the comparison; else the first one; else the first
         one that vanishes."""
@@ -157,7 +162,7 @@ class Findings:
     # -- comparing
 
     def agrees(self, spot: Spot, computed: Mapping[Value, Any] | None = None) -> bool:
-        """Whether a tensor was compared and agrees.
+        """Whether a tensor was compared and agrees, which its frame then notes.
 
         `computed` has the results of pieces where the next ones begin with other values.
         """
@@ -183,82 +188,75 @@ class Findings:
             if is_overwritten(actual) and spot.role == OUTPUT:
                 with suppress(IrRunError):
                     actual = holder.compute_alone(value)
-            found.append(self.compare(spot, expected, as_element(value, actual, expected), (holder, value)))
+            pair = replace(spot, ir=holder, value=value)
+            found.append(self.compare(pair, expected, as_element(value, actual, expected)))
         if found:
             self._compared.add(key)
             self._missed.pop(key, None)
         elif key not in self._compared:
             self._missed.setdefault(key, MISSING)
+        if found and all(found):
+            spot.holder.agreed.add(spot.name)
         return bool(found) and all(found)
 
-    def compare(self, spot: Spot, expected: Any, actual: Any, where: tuple[IrFrame, Value]) -> bool:
+    def compare(self, spot: Spot, expected: Any, actual: Any) -> bool:
         """Whether a tensor agrees, after the comparison was recorded.
 
         The first one that differs is computed once more, apart from its neighbours: a wrong layer can overwrite values
         that are computed together with it. If the tensor is right alone, it is the answer only if no other one differs.
         """
-        holder, value = where
-        if self.heat is not None:
-            measured = self._measured(expected, actual)
-            if measured.worst <= SURELY_CLOSE or self._first is not None:
-                self.heat.add(value, spot.key, measured)
-                return measured.worst <= 1
-        result = self._different(spot, expected, actual, where)
+        ir, value = spot.ir, spot.value
+        measured = self._measured(expected, actual)
+        is_seen = measured.worst <= SURELY_CLOSE or self._first is not None
+        result = None if is_seen else self._different(spot, expected, actual)
         if result is not None and spot.role == OUTPUT and not isinstance(value.node, Constant | Parameter | Control):
             with suppress(IrRunError):
-                alone = holder.compute_alone(value)
-                again = self._different(spot, expected, alone, where)
+                alone = ir.compute_alone(value)
+                again = self._different(spot, expected, alone)
                 if again is None and self._vanishing is None:
                     seen = self._difference(spot, *self._told(result, expected, actual))
                     self._vanishing = replace(seen, vanishes=True)
-                result, actual = again, alone
+                result, actual, measured = again, alone, self._measured(expected, alone)
                 if self.is_forced:
-                    holder.force({value: expected})
+                    ir.force({value: expected})
         if self.heat is not None:
-            self.heat.add(value, spot.key, self._measured(expected, actual))
+            self.heat.add(value, spot.key, measured, spot.holder.recorded)
         if result is None:
-            return True
+            return measured.worst <= 1 or not is_seen
         if self._keeps_piece and self._piece is None:
             self._piece = piece_model(spot.frame, spot.place, spot.name)
-        self.found(spot, (value.node, value.index), *self._told(result, expected, actual))
+        self.found(spot, *self._told(result, expected, actual))
         return False
 
-    def _different(
-        self, spot: Spot, expected: Any, actual: Any, where: tuple[IrFrame, Value]
-    ) -> ArrayComparison | None:
+    def _different(self, spot: Spot, expected: Any, actual: Any) -> ArrayComparison | None:
         """The difference of two arrays; None if they agree, or nothing follows from the comparison."""
         rtol, atol = self.tolerances
-        of_piece = self.is_forced and (rtol, atol) == (None, None)
-        quick = (PIECE_RTOL, TINY) if of_piece else (rtol, atol)
-        if distance(expected, actual, *quick).worst <= SURELY_CLOSE:
-            return None
-        if of_piece:
+        if self._is_of_piece:
             rtol, atol = base_tolerance(np.asarray(expected).dtype, largest_number(expected))
-            actual = self._with_nan(expected, actual, where)
+            actual = self._with_nan(spot, expected, actual)
         result = compare(expected, actual, spot.name, rtol=rtol, atol=atol)
         if result or (result.kind == "shape" and _are_empty(expected, actual)):
             return None
         if result.kind == "values" and (is_limited(expected, actual) or _equal_in_32_bits(expected, actual)):
             self._limited[spot.name] = None
             return None
-        if not of_piece or result.kind != "values" or np.asarray(expected).dtype.kind in "OSUc":
+        if not self._is_of_piece or result.kind != "values" or np.asarray(expected).dtype.kind in "OSUc":
             return result
-        return result if self._is_beyond(spot, expected, actual, where) else None
+        return result if self._is_beyond(spot, expected, actual) else None
 
-    def _is_beyond(self, spot: Spot, expected: Any, actual: Any, where: tuple[IrFrame, Value]) -> bool:
+    def _is_beyond(self, spot: Spot, expected: Any, actual: Any) -> bool:
         """Whether the rounding of the piece does not explain a difference; if nothing follows from it, it is noted."""
-        holder, value = where
         # Weights that are stored as f16 are products of weights, which the model does not have.
-        coarsest = HALF if any("decompression" in node.rt_info for node in holder.piece(value)) else 0.0
-        found = beyond(self.run, spot.holder, spot.name, expected, actual, coarsest)
-        if found is None or not found.undecided:
-            return found is not None
-        if _is_calm(spot.holder, spot.name, found.moved, actual, where):
-            return True
-        self._undecided.setdefault(spot.path, found.undecided)
-        return False
+        coarsest = HALF if any("decompression" in node.rt_info for node in spot.ir.piece(spot.value)) else 0.0
+        try:
+            return is_beyond(self.run, spot.holder, spot.name, expected, actual, coarsest)
+        except Undecided as error:
+            if _is_calm(spot, error.moved, actual):
+                return True
+            self._undecided.setdefault(spot.path, str(error))
+            return False
 
-    def _with_nan(self, expected: Any, actual: Any, where: tuple[IrFrame, Value]) -> Any:
+    def _with_nan(self, spot: Spot, expected: Any, actual: Any) -> Any:
         """The array of the IR, with NaN where the runtime is known to lose it (ML505)."""
         left, right = np.asarray(expected), np.asarray(actual)
         if left.shape != right.shape or left.dtype.kind not in "fV" or right.dtype.kind not in "fV":
@@ -266,28 +264,25 @@ class Findings:
         lost = np.isnan(left) & ~np.isnan(right)
         if not lost.any():
             return actual
-        holder, value = where
-        losing = [node.path for node in holder.piece(value) if node.outputs and loses_nan(node)]
+        losing = [node.path for node in spot.ir.piece(spot.value) if node.outputs and loses_nan(node)]
         self._lost_nan.update(dict.fromkeys(losing))
         return np.where(lost, left, right) if losing else actual
 
     def _measured(self, expected: Any, actual: Any) -> Distance:
-        """The distance of two arrays; 0 for those that are equal for `_different`."""
-        found = distance(expected, actual, *self.tolerances)
-        if found.worst > 1 and (_are_empty(expected, actual) or is_limited(expected, actual)):
+        """The distance of two arrays; for a page 0 for those that are equal for `_different`."""
+        found = distance(expected, actual, *((PIECE_RTOL, TINY) if self._is_of_piece else self.tolerances))
+        if found.worst > 1 and not self.is_forced and (_are_empty(expected, actual) or is_limited(expected, actual)):
             return Distance(0.0, size=found.size)
         return found
 
     # -- the answer
 
-    def found(
-        self, spot: Spot, where: tuple[Node, int], kind: str, text: str, elements: Elements | None = None
-    ) -> None:
+    def found(self, spot: Spot, kind: str, text: str, elements: Elements | None = None) -> None:
         """Keep the first difference, and end the comparison if differences are not recorded."""
         if self._first is None:
             self._first = self._difference(spot, kind, text, elements)
             if self.heat is not None and self.heat.first is None:
-                self.heat.first = (*where, str(self._first))
+                self.heat.first = spot.value.node, spot.value.index, str(self._first)
         if self.heat is None:
             raise Different(self._first)
         if kind in (COUNT, BRANCH):
@@ -311,7 +306,7 @@ class Findings:
         node = plan.nodes[place] if place >= 0 else None
         origin = plan.origin(place) if node is not None else Origin(plan.scope)
         reads = sorted(plan.reads[place]) if node is not None else []
-        weights = list(other_weights(frame, reads, self.ir, self.side, self.tolerances))
+        weights = list(_other_weights(frame, reads, self.ir, self.side, self.tolerances))
         if self.heat is not None:
             for key, value, measured in weights:
                 self.heat.add(value, key, measured)
@@ -328,7 +323,7 @@ class Findings:
             agreeing=tuple(each for each in reads if frame.has_agreed(each)),
             differing_weights=tuple(dict.fromkeys(name for (_, name), _, _ in weights)),
             between=tuple(f"{label(plan.nodes[each])} ({plan.nodes[each].op_type})" for each in between),
-            became=tuple(layers_of(self.ir, origin)),
+            became=tuple(_layers_of(self.ir, origin)),
             limited=tuple(self._limited),
             steps=max((loop.steps for loop in loops), default=1),
             compared=len(self._compared),
@@ -336,16 +331,44 @@ class Findings:
         )  # fmt: skip
 
 
-def _is_calm(frame: OnnxFrame, name: str, moved: float, actual: Any, where: tuple[IrFrame, Value]) -> bool:
+def _layers_of(graph: Graph, origin: Origin) -> list[str]:
+    """The layers that were made for an ONNX node, without constants."""
+    return [
+        f"{node.path} ({getattr(node, 'type', type(node).__name__)})"
+        for each in graph.scopes()
+        for node in each.ordered()
+        if not isinstance(node, Constant) and node.outputs and is_for(node, origin)
+    ]
+
+
+def _other_weights(
+    frame: OnnxFrame, names: Iterable[str], graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None]
+) -> Iterator[tuple[Key, Value, Distance]]:
+    """The constants of the IR that hold an initializer or Constant node among `names` with other values."""
+    for name in names:
+        held = frame.constant(name)
+        if held is None:
+            continue
+        key, expected = (held[0].scope, name), held[0].array(name)
+        for value in (value for each in graph.scopes() for value in side.index(each).get(key, ())):
+            if not isinstance(value.node, Constant) or np.shape(expected) != np.shape(value.node.array):
+                continue  # a constant of another shape was prepared for another layer
+            found = distance(expected, value.node.array.astype(expected.dtype), *tolerances)
+            if found.worst > 1:
+                yield key, value, found
+
+
+def _is_calm(spot: Spot, moved: float, actual: Any) -> bool:
     """Whether a loop of the model amplifies changes of its inputs, and what the IR has for it does not."""
-    (holder, value), place = where, frame.plan.makers.get(name, -1)
-    if place < 0 or frame.plan.nodes[place].op_type not in ("Loop", "Scan") or name in frame.again:
+    frame = spot.holder
+    place = frame.plan.makers.get(spot.name, -1)
+    if place < 0 or frame.plan.nodes[place].op_type not in ("Loop", "Scan") or spot.name in frame.again:
         return False
-    if not holder.piece(value):
+    if not spot.ir.piece(spot.value):
         return True  # it is an input
     changes = [partial(changed, random=np.random.default_rng(seed)) for seed in range(DRAWS)]
     with suppress(IrRunError):
-        arrays = holder.computed_from(value, changes)
+        arrays = spot.ir.computed_from(spot.value, changes)
         apart = [np.abs(each.astype(np.float64) - actual).max(initial=0.0) for each in arrays]
         return bool(CALM * max(apart) < moved)
     return False

@@ -22,12 +22,13 @@ import numpy as np
 from mo_loop.compare.execution.isolated import essential
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import fresh
+from mo_loop.graph.dimension import Dimension, fresh, high, low
+from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.control import If
+from mo_loop.ops.control import Control, If
 
 Key = tuple[tuple[str, ...], str]
 """The scope path of an ONNX graph, and the name of a tensor in it."""
@@ -56,7 +57,6 @@ class IrSide:
     def __init__(self, compile_: Callable[[Any], Any] = Compiled) -> None:
         self.index = cache(_index)
         """The values of a graph that contain each tensor of the ONNX model."""
-        self.controls = cache(Graph.nodes_with_bodies)
         self.fixed = cache(_fixed)
         """The nodes that depend on constants alone: the runtime may need them as such, for example weights."""
         self.segments: dict[Any, Any] = {}
@@ -102,19 +102,12 @@ class IrFrame:
 
     def find(self, key: Key) -> list[tuple[IrFrame, Value]]:
         """The values that contain a tensor: of this graph, of the branches taken in it, else of a graph around it."""
-        frame: IrFrame | None = self
-        while frame is not None:
-            found = frame._own(key)
-            if found:
-                return found
-            frame = frame.outer
-        return []
+        return list(self._own(key)) or ([] if self.outer is None else self.outer.find(key))
 
-    def _own(self, key: Key) -> list[tuple[IrFrame, Value]]:
-        found = [(self, value) for value in self.side.index(self.graph).get(key, ())]
+    def _own(self, key: Key) -> Iterator[tuple[IrFrame, Value]]:
+        yield from ((self, value) for value in self.side.index(self.graph).get(key, ()))
         for branch in self.branches.values():
-            found += branch._own(key)
-        return found
+            yield from branch._own(key)
 
     # -- computing
 
@@ -125,18 +118,15 @@ class IrFrame:
 
     def need(self, wanted: Sequence[Value]) -> None:
         """Compute values. IrRunError if the runtime does not compile or run them."""
-        missing = [each for each in wanted if not isinstance(each.node, Constant) and not self._has(each)]
-        if not missing:
-            return
-        nodes, inputs = self._region(missing, self.values)
+        values = [each for each in wanted if not isinstance(each.node, Constant)]
         try:
-            self._run(nodes, inputs, missing)
+            self.need_apart(dict.fromkeys(values))
         except IrRunError as error:
-            # Some inputs have to be constants, which they are only where what they are computed from is compiled too.
-            more, inputs = self._region(missing, self._given & self.values.keys())
-            if error.stage != "compile" or len(more) == len(nodes):
+            if error.stage != "compile":
                 raise
-            self._run(more, inputs, missing)
+            # Some inputs have to be constants, which they are only where what they are computed from is compiled too.
+            missing = [each for each in values if each not in self.values]
+            self._run(missing, self._given & self.values.keys(), {})
 
     def need_apart(self, given: Mapping[Value, Any]) -> dict[Value, Any]:
         """Compute each of these values from the values before it: those of `given`, and those that exist.
@@ -149,7 +139,7 @@ class IrFrame:
         if wanted:
             fitting = {value: self.fit(value, given[value]) for value in wanted}
             cut = {value: array for value, array in fitting.items() if array is not None}
-            found |= self._run(*self._region(wanted, self.values.keys() | cut.keys()), wanted, cut)
+            found |= self._run(wanted, self.values.keys() | cut.keys(), cut)
         self.force(given)
         return {value: found[value] for value in given}
 
@@ -227,15 +217,13 @@ class IrFrame:
                     pending.append(value.node)
         return nodes.keys(), list(inputs)
 
-    def _run(
-        self, nodes: Collection[Node], inputs: Sequence[Value], wanted: Sequence[Value],
-        cut: Mapping[Value, Any] | None = None,
-    ) -> dict[Value, Any]:  # fmt: skip
-        """Run nodes; values of `cut` have these arrays for the nodes that read them, whatever is computed.
+    def _run(self, wanted: Sequence[Value], known: Collection[Value], cut: Mapping[Value, Any]) -> dict[Value, Any]:
+        """Compute values; those of `cut` have these arrays for the nodes that read them, whatever is computed.
 
         Returns the arrays of the computed values, which exist afterwards: those that are wanted, and those that later
         nodes read.
         """
+        nodes, inputs = self._region(wanted, known)
         running = [node for node in nodes if not isinstance(node, Constant)]
         later = [
             value
@@ -244,7 +232,7 @@ class IrFrame:
             if any(use.node not in nodes and use.node not in self._done for use in value.uses)
         ]
         outputs = tuple(dict.fromkeys([*wanted, *later]))
-        arrays = [cut[value] if cut and value in cut else self.values[value] for value in inputs]
+        arrays = [cut[value] if value in cut else self.values[value] for value in inputs]
         key = (self.graph, outputs, tuple(inputs), tuple(np.ndim(each) for each in arrays))
         segment = self.side.segments.get(key) or self._compiled(nodes, inputs, arrays, outputs)
         if self.outer is not None:
@@ -310,6 +298,19 @@ class IrFrame:
         self._done.add(node)
 
 
+def as_element(value: Value, array: Any, expected: Any) -> Any:
+    """The array of a body Parameter as the tensor of ONNX.
+
+    A slice has an axis of one element more than the element that Scan gives, and a value that a loop slices or carries
+    can have one more leading dimension of 1 (AddLeadingDimension).
+    """
+    shape, wanted = np.shape(array), np.shape(expected)
+    if len(shape) <= len(wanted) or not isinstance(value.node, Parameter):
+        return array
+    longer = [dim for dim in shape if dim != 1] == [dim for dim in wanted if dim != 1]
+    return np.reshape(array, wanted) if longer else array
+
+
 class _Copies(dict[Value, Value]):
     """Values in a segment: readers get the Parameter of a value that is an input, also if its node is computed too."""
 
@@ -327,13 +328,53 @@ class _Copies(dict[Value, Value]):
 def _type_for(value: Value, array: Any) -> TensorType:
     """The type of a Parameter for a value: the inferred one, as far as it agrees with the array."""
     shape = np.shape(array)
-    dims = value.shape if value.shape is not None and len(value.shape) == len(shape) else (None,) * len(shape)
-    return TensorType(value.dtype, tuple(_dim_for(dim, size) for dim, size in zip(dims, shape, strict=True)))
+    dims = value.shape if value.shape is not None and len(value.shape) == len(shape) else (fresh(),) * len(shape)
+    pairs = zip(dims, shape, strict=True)
+    return TensorType(value.dtype, tuple(dim if _may_be(dim, size) else fresh() for dim, size in pairs))
 
 
-def _dim_for(dim: Any, size: int) -> Any:
-    if isinstance(dim, int):
-        return dim if dim == size else fresh()
-    if dim is None or not (dim.lo <= size and (dim.hi is None or size <= dim.hi)):
-        return fresh()
-    return dim
+def _may_be(dim: Dimension, size: int) -> bool:
+    most = high(dim)
+    return low(dim) <= size and (most is None or size <= most)
+
+
+Wanted = Callable[[Control], bool]
+
+
+def counterpart(ir: IrFrame | None, origin: Origin, wanted: Wanted) -> tuple[IrFrame, Any] | None:
+    """A wanted node that was not driven yet, with its frame: `ir`, the branches taken in it, or a frame around it.
+
+    It can be in a branch of an If that the conversion made for it: then the If is entered.
+    """
+    if ir is None:
+        return None
+    return _in_frame(ir, origin, wanted) or counterpart(ir.outer, origin, wanted)
+
+
+def _in_frame(frame: IrFrame, origin: Origin, wanted: Wanted) -> tuple[IrFrame, Control] | None:
+    def rank(node: Node) -> int:
+        """The place of the origin among those of a node: its own comes first, merged ones follow."""
+        return next(place for place, each in enumerate(node.origins) if each[:2] == origin[:2])
+
+    controls: list[Any] = frame.graph.nodes_with_bodies()
+    nodes = [node for node in controls if is_for(node, origin) and node not in frame.driven]
+    guards = []
+    for node in sorted(nodes, key=rank):
+        if wanted(node):
+            return frame, node
+        if isinstance(node, If) and any(wanted(each) for body in node.bodies for each in controls_for(body, origin)):
+            guards.append(node)
+    branches = (*map(frame.enter, guards), *frame.branches.values())
+    found = (_in_frame(branch, origin, wanted) for branch in branches)
+    return next((each for each in found if each is not None), None)
+
+
+def controls_for(graph: Graph, origin: Origin) -> Iterator[Control]:
+    """The nodes with bodies that were made for an ONNX node, in a graph and its bodies."""
+    nodes: Iterator[Any] = (node for each in graph.scopes() for node in each.nodes_with_bodies())
+    return (node for node in nodes if is_for(node, origin))
+
+
+def is_for(node: Node, origin: Origin) -> bool:
+    """Whether a layer was made for an ONNX node."""
+    return any(each[:2] == origin[:2] for each in node.origins)

@@ -14,16 +14,15 @@ does not run ends it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.layers.counterparts import controls_for, counterpart
 from mo_loop.compare.layers.findings import Different, Findings, PieceFindings, Spot
-from mo_loop.compare.layers.ir_side import IrFrame, IrRunError
+from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, controls_for, counterpart
 from mo_loop.compare.layers.layer_difference import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT
 from mo_loop.compare.layers.loop_runs import IrLoop, OnnxLoop
 from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
@@ -68,13 +67,10 @@ class Lockstep:
 
     def _frozen(self, plan: OnnxPlan, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The values of inputs that the conversion made constants."""
-        index = self.findings.side.index(self.ir)
-        found = {}
-        for name in plan.graph.input_names:
-            held = [value.node for value in index.get(((), name), ()) if isinstance(value.node, Constant)]
-            if name not in feeds and name not in plan.constants and held:
-                found[name] = held[0].array
-        return found
+        index, given = self.findings.side.index(self.ir), feeds.keys() | plan.constants.keys()
+        found = {name: index.get(((), name), ()) for name in plan.graph.input_names if name not in given}
+        constants = {name: [each.node for each in found[name] if isinstance(each.node, Constant)] for name in found}
+        return {name: nodes[0].array for name, nodes in constants.items() if nodes}
 
     # -- one graph
 
@@ -112,11 +108,12 @@ class Lockstep:
         return max(self.memory - self._alive(), self.memory // 8) // 6
 
     def _call(self, frame: OnnxFrame, place: int) -> None:
-        plan = frame.plan.called_plan(place)
+        plan = frame.plan.bodies(place)["function"]
         outer = dict(zip(plan.graph.input_names, frame.plan.nodes[place].input, strict=False))
         outer = {name: given for name, given in outer.items() if given}
         values = {name: frame.get(given) for name, given in outer.items()}
         inner = OnnxFrame(plan, values, at=frame.at, ir=frame.ir)
+        inner.recorded = frame.recorded
         inner.agreed.update(name for name, given in outer.items() if frame.has_agreed(given))
         inner.sources = {name: (frame, given) for name, given in outer.items()}
         self._nodes(inner)
@@ -127,24 +124,23 @@ class Lockstep:
     def _if(self, frame: OnnxFrame, place: int) -> None:
         node, spot, ir = frame.plan.nodes[place], Spot(frame, place), frame.ir
         attribute = "then_branch" if np.asarray(frame.get(node.input[0])).reshape(-1)[0] else "else_branch"
-        found = self._counterpart(frame, place, lambda each: isinstance(each, If))
+        found = counterpart(frame.ir, frame.plan.origin(place), lambda each: isinstance(each, If))
         if found is not None:
             holder, layer = found
             ir = self._tried(spot, lambda: holder.enter(layer))
             taken = "then_branch" if ir.graph is layer.then_body else "else_branch"
             if taken != attribute:
-                self.findings.found(
-                    spot, (layer, 0), BRANCH, f"ONNX Runtime takes {attribute}, OpenVINO {taken}"
-                )  # fmt: skip
+                text = f"ONNX Runtime takes {attribute}, OpenVINO {taken}"
+                self.findings.found(Spot(frame, place, value=layer.outputs[0]), BRANCH, text)
                 ir = None
-        plan = frame.plan.body(place, attribute)
+        plan = frame.plan.bodies(place)[attribute]
         inner = OnnxFrame(plan, {}, frame, ir=ir)
         self._nodes(inner)
         frame.define(place, [inner.get(name) for name in plan.graph.output_names])
 
     def _loop(self, frame: OnnxFrame, place: int) -> None:
-        loop, spot = OnnxLoop(frame, place), Spot(frame, place)
-        found = self._counterpart(frame, place, lambda each: isinstance(each, Iteration) and each.steps == 1)
+        loop, spot, origin = OnnxLoop(frame, place), Spot(frame, place), frame.plan.origin(place)
+        found = counterpart(frame.ir, origin, lambda each: isinstance(each, Iteration) and each.steps == 1)
         if found is None and self._of_steps(loop):
             return
         other: IrLoop | None = None
@@ -162,9 +158,11 @@ class Lockstep:
             inner = loop.begin()
             inner.sources = loop.sources()
             inner.ir = None if other is None else self._tried(now, other.begin)
-            with self._recorded(other, loop):
-                self._compare_body_inputs(frame, place, inner)
-                self._nodes(inner)
+            if self.findings.heat is not None and other is not None:
+                outputs = [(loop.plan.scope, name) for name in loop.plan.graph.output_names]
+                inner.recorded = self.findings.heat.iteration(other.node, loop.count, outputs)
+            self._compare_body_inputs(frame, place, inner)
+            self._nodes(inner)
             loop.end(inner)
             if inner.cut.issuperset(inner.plan.graph.output_names):
                 inner.sources = {}  # nothing begins before this iteration
@@ -174,19 +172,6 @@ class Lockstep:
             self._tried(spot, other.finish)
         found_there = [] if loop.count else [self._in_ir(frame, name) for name in loop.node.output]
         frame.define(place, loop.outputs_like(found_there))
-
-    def _counterpart(
-        self, frame: OnnxFrame, place: int, wanted: Callable[[Any], bool]
-    ) -> tuple[IrFrame, Any] | None:
-        """The node of the IR for a node with bodies."""
-        return None if frame.ir is None else counterpart(frame.ir, frame.plan.origin(place), wanted)
-
-    def _recorded(self, other: IrLoop | None, loop: OnnxLoop) -> AbstractContextManager[None]:
-        """Record comparisons as those of an iteration of the loop."""
-        if self.findings.heat is None or other is None:
-            return nullcontext()
-        outputs = [(loop.plan.scope, name) for name in loop.plan.graph.output_names]
-        return self.findings.heat.iteration(other.node, loop.count, outputs)
 
     def _in_ir(self, frame: OnnxFrame, name: str) -> Any:
         """The array that the IR has for a tensor; None if it has none."""
@@ -209,7 +194,7 @@ class Lockstep:
             return  # each has a part of the iterations: together they are one piece
         ends, continues = ("OpenVINO", "ONNX Runtime") if loop.goes_on() else ("ONNX Runtime", "OpenVINO")
         text = f"{ends} ends the loop after {loop.count} iterations, {continues} continues"
-        self.findings.found(Spot(frame, place, at=loop.at), (other.node, 0), COUNT, text)
+        self.findings.found(Spot(frame, place, at=loop.at, value=other.node.outputs[0]), COUNT, text)
 
     # -- loops with several steps in each iteration of the IR
 
@@ -222,7 +207,8 @@ class Lockstep:
         frame, place = loop.frame, loop.place
         if not self.findings.is_forced or not loop.goes_on():
             return False
-        found = self._counterpart(frame, place, lambda each: isinstance(each, Iteration) and each.steps > 1)
+        origin = frame.plan.origin(place)
+        found = counterpart(frame.ir, origin, lambda each: isinstance(each, Iteration) and each.steps > 1)
         if found is None:
             return False
         holder, layer = found
@@ -230,32 +216,37 @@ class Lockstep:
             other = IrLoop(holder, layer)
         except IrRunError:
             return False
-        entries = {entry.parameter.name: entry for entry in layer.back_edges if entry.parameter.name in loop.states}
+        outputs = dict(zip(loop.states, loop.node.output, strict=False))
+        entries = {entry.parameter.name: entry for entry in layer.back_edges if entry.parameter.name in outputs}
         others = [state for name, state in loop.states.items() if name not in entries]
         if not entries or any(not isinstance(each, np.ndarray) or unit_of(each.dtype) for each in others):
             return False
         holder.driven.add(layer)
         kept = {entry.result for entry in layer.output_map}
         while loop.goes_on() and other.goes_on():
-            now, before = Spot(frame, place, at=loop.at), loop.resumed(loop.states, loop.count)
+            now, before = Spot(frame, place, at=loop.at), loop.resumed(loop.states)
             inner = self._tried(now, other.begin)
             self._advance(loop, layer.steps)
             self._tried(now, partial(other.end, inner))
             is_whole = loop.count - before.count == layer.steps
-            for number, name in enumerate(loop.states):
+            for name, entry in entries.items():
                 # If nothing reads the last value of a state, the IR computes steps after the last one.
-                if name in entries and (is_whole or entries[name].result in kept):
-                    self._compare_state(now, loop, before, number, other.states[entries[name].parameter.output], found)
+                if is_whole or entry.result in kept:
+                    expected, actual = loop.states[name], np.asarray(other.states[entry.parameter.output])
+                    if actual.size == np.size(expected):
+                        actual = actual.reshape(np.shape(expected))
+                    state = OnnxFrame(frame.plan, {outputs[name]: expected}, frame, at=now.at)
+                    state.again[outputs[name]] = partial(self._again, loop, before, name)
+                    spot = Spot(frame, place, outputs[name], inner=state, ir=holder, value=layer.outputs[0])
+                    self.findings.compare(spot, expected, actual)
             for name, entry in entries.items():
                 other.set_state(entry.parameter.output, loop.states[name])
         if not other.goes_on():  # else the IR continues, which its outputs show
             self._tried(Spot(frame, place), other.finish)
-        before = loop.resumed(loop.states, loop.count)
+        before = loop.resumed(loop.states)
         self._advance(loop)  # the IR has these steps after the loop
         frame.define(place, loop.outputs())
-        for name, state in zip(loop.node.output, loop.states, strict=False):
-            if name:
-                frame.again[name] = partial(self._again, loop, before, state)
+        frame.again |= {output: partial(self._again, loop, before, name) for name, output in outputs.items() if output}
         return True
 
     def _advance(self, loop: OnnxLoop, steps: int | None = None) -> None:
@@ -269,27 +260,13 @@ class Lockstep:
         self._nodes(inner)
         loop.end(inner)
 
-    def _compare_state(
-        self, now: Spot, loop: OnnxLoop, before: OnnxLoop, number: int, actual: Any, where: tuple[IrFrame, Any]
-    ) -> None:
-        """Compare a state after the steps of a loop since `before`."""
-        name, state = loop.node.output[number], list(loop.states)[number]
-        expected, actual = loop.states[state], np.asarray(actual)
-        if actual.shape != np.shape(expected) and actual.size == np.size(expected):
-            actual = actual.reshape(np.shape(expected))
-        inner = OnnxFrame(now.frame.plan, {name: expected}, now.frame, at=now.at)
-        inner.again[name] = partial(self._again, loop, before, state)
-        holder, layer = where
-        spot = Spot(now.frame, now.place, name, inner=inner)
-        self.findings.compare(spot, expected, actual, (holder, layer.outputs[0]))
-
     def _again(self, loop: OnnxLoop, before: OnnxLoop, state: str, random: Source) -> Any:
-        """A state after the same steps, from states that are changed."""
+        """A state after the steps of a loop since `before`, from states that are changed."""
         states = {
             name: changed(value, random, UNITS * unit_of(value.dtype)) if isinstance(value, np.ndarray) else value
             for name, value in before.states.items()
         }
-        once_more = before.resumed(states, before.count)
+        once_more = before.resumed(states)
         while once_more.count < loop.count:
             self._step(once_more)
         return once_more.states[state]
@@ -301,7 +278,6 @@ class Lockstep:
             spot = Spot(frame, place, name, BODY_INPUT, inner)
             if name not in inner.values or not self.findings.agrees(spot):
                 continue
-            inner.agreed.add(name)
             for holder, value in inner.counterparts(name) if self.findings.is_forced else ():
                 holder.force({value: inner.values[name]})
                 inner.cut.add(name)
@@ -310,14 +286,11 @@ class Lockstep:
         names = [(place, name) for place in places for name in frame.plan.nodes[place].output if name]
         computed = self._compute_together(frame, [name for _, name in names])
         for place, name in names:
-            if name in frame.values and self.findings.agrees(Spot(frame, place, name, OUTPUT), computed):
-                frame.agreed.add(name)
+            if name in frame.values:
+                self.findings.agrees(Spot(frame, place, name, OUTPUT), computed)
 
     def _compute_together(self, frame: OnnxFrame, names: Sequence[str]) -> dict[Value, Any]:
-        """Compute the tensors of a part at once. If that fails, each is computed alone, where the error counts.
-
-        Returns the results of pieces, where the next ones begin with those of ONNX Runtime.
-        """
+        """Compute the tensors of a part at once; those that fail are left out, and are computed where this counts."""
         if frame.ir is None:
             return {}
         when = "".join(f", iteration {number} of {path}" for path, number in frame.at)
@@ -329,27 +302,29 @@ class Lockstep:
                 wanted.setdefault(holder, {})[value] = name
         computed: dict[Value, Any] = {}
         for holder, values in wanted.items():
+            found = dict(self._computed_apart(frame, holder, values))
+            computed |= found
             if self.findings.is_forced:
-                found = dict(self._apart(frame, holder, values))
                 frame.cut.update(values[value] for value in found)
-                computed |= found
-                continue
-            with suppress(IrRunError):
-                holder.need(list(values))
         return computed
 
-    def _apart(
+    def _computed_apart(
         self, frame: OnnxFrame, holder: IrFrame, values: Mapping[Value, str]
     ) -> Iterator[tuple[Value, Any]]:
-        """Compute values, each from those of ONNX Runtime before it; with an error, each is computed alone."""
-        given = {value: frame.values.get(name) for value, name in values.items()}
-        given = {value: array for value, array in given.items() if not isinstance(value.node, Constant)}
-        try:
-            yield from holder.need_apart(given).items()
-        except IrRunError:
-            for value, array in given.items():
-                with suppress(IrRunError):
-                    yield from holder.need_apart({value: array}).items()
+        """The values that can be computed: together, or each alone. For the nodes that read them, they have the numbers
+        of ONNX Runtime where these begin pieces."""
+        given = {
+            value: frame.values.get(name) if self.findings.is_forced else None
+            for value, name in values.items()
+            if not isinstance(value.node, Constant)
+        }
+        for part in (given, *({value: array} for value, array in given.items())):
+            try:
+                yield from holder.need_apart(part).items()
+            except IrRunError:
+                continue
+            if part is given:
+                return
 
     def _model_outputs(self, frame: OnnxFrame, ir: IrFrame) -> None:
         """The outputs of the model, which may be connected to other values than those that were compared."""
@@ -359,6 +334,5 @@ class Lockstep:
             if name not in results or expected is None or isinstance(expected, list):
                 continue
             place, value = frame.plan.makers.get(name, -1), results[name].value
-            spot = Spot(frame, place, name, MODEL_OUTPUT)
             actual = self._tried(Spot(frame, place), partial(ir.get, value))
-            self.findings.compare(spot, expected, actual, (ir, value))
+            self.findings.compare(Spot(frame, place, name, MODEL_OUTPUT, ir=ir, value=value), expected, actual)

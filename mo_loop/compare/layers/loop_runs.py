@@ -1,17 +1,17 @@
 """Loops that are run iteration by iteration: Loop, Scan and SequenceMap of ONNX, Loop and TensorIterator of the IR.
 
-    loop = IrLoop(frame, node)                      # or OnnxLoop(frame, place)
-    while loop.goes_on():
-        inner = loop.begin()                        # a frame of the body, with slices, states and invariant inputs
-        ...
-        loop.end(inner)                             # the next states, and the parts of joined outputs
-    loop.outputs()
+loop = IrLoop(frame, node)                      # or OnnxLoop(frame, place)
+while loop.goes_on():
+    inner = loop.begin()                        # a frame of the body, with slices, states and invariant inputs
+    ...
+    loop.end(inner)                             # the next states, and the parts of joined outputs
+loop.outputs()
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,20 +19,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mo_loop.compare.layers.ir_side import IrFrame, IrRunError
-from mo_loop.compare.layers.onnx_nodes import OnnxError
-from mo_loop.compare.layers.onnx_side import Iterations, OnnxFrame, OnnxPlan
+from mo_loop.compare.layers.onnx_side import Iterations, OnnxError, OnnxFrame, OnnxPlan
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Merged, Sliced
 
 
 class LoopOutput(NamedTuple):
-    """An output of a loop: `state` itself, else the last value of `result`, else with an axis all of its values."""
+    """An output of a loop: `state` itself; else the last value of `result`, or with an axis all of its values, in
+    reverse order with a negative step."""
 
     result: Any
     state: Any = None
     axis: int | None = None
-    is_reversed: bool = False
+    step: int = 1
 
 
 class LoopRun:
@@ -84,7 +84,7 @@ class LoopRun:
         parts = self._parts[number]
         if not parts:
             return self._empty(number)
-        return parts[0] if each.axis is None else self._joined(parts[:: -1 if each.is_reversed else 1], each.axis)
+        return parts[0] if each.axis is None else self._joined(parts[:: each.step], each.axis)
 
     def _joined(self, parts: list[Any], axis: int) -> Any:
         return np.stack(parts, axis)
@@ -101,7 +101,7 @@ class OnnxLoop(LoopRun):
         self.frame = frame
         self.place = place
         self.node = frame.plan.nodes[place]
-        self.plan: OnnxPlan = frame.plan.body(place, "body")
+        self.plan: OnnxPlan = frame.plan.bodies(place)["body"]
         self.path: str = frame.plan.graph.path_of(self.node)
         self._before: OnnxFrame | None = None
         given = [frame.get(name) if name else None for name in self.node.input]
@@ -121,20 +121,22 @@ class OnnxLoop(LoopRun):
         self._outputs += [LoopOutput(each, axis=0) for each in results[1 + len(self._outputs) :]]
 
     def _set_scan(self, given: list[Any], names: list[str], results: list[str]) -> None:
-        count = len(given) - _attribute(self.node, "num_scan_inputs", 0)
-        arrays = given[count:]
-        axes, directions = (_attribute(self.node, f"scan_input_{what}", []) for what in ("axes", "directions"))
-        self._inputs = {}
-        for number, (name, array) in enumerate(zip(names[count:], arrays, strict=False)):
-            elements = np.moveaxis(array, axes[number] if axes else 0, 0)
-            backward = bool(directions) and bool(directions[number])
-            self._inputs[name] = elements[:: -1 if backward else 1].__getitem__
-            self._limit = len(elements) if self._limit is None else self._limit
+        attributes: dict[str, Any] = {each.name: list(each.ints) or each.i for each in self.node.attribute}
+        count = len(given) - attributes["num_scan_inputs"]
+
+        def per_item(what: str, items: Sequence[Any]) -> Iterator[Any]:
+            """Each item with its name, its axis and its step."""
+            zeros = [0] * len(items)
+            axes, directions = (attributes.get(f"scan_{what}_{each}") or zeros for each in ("axes", "directions"))
+            return zip(items, axes, (-1 if backward else 1 for backward in directions), strict=True)
+
         self._set_states(names[:count], given[:count], results[:count])
-        axes, directions = (_attribute(self.node, f"scan_output_{what}", []) for what in ("axes", "directions"))
-        for number, result in enumerate(results[count:]):
-            backward = bool(directions) and bool(directions[number])
-            self._outputs.append(LoopOutput(result, axis=axes[number] if axes else 0, is_reversed=backward))
+        self._inputs = {}
+        for name, (array, axis, step) in zip(names[count:], per_item("input", given[count:]), strict=False):
+            elements = np.moveaxis(array, axis, 0)[::step]
+            self._inputs[name] = elements.__getitem__
+            self._limit = len(elements) if self._limit is None else self._limit
+        self._outputs += [LoopOutput(each, None, *more) for each, *more in per_item("output", results[count:])]
 
     def _set_map(self, given: list[Any], names: list[str], results: list[str]) -> None:
         """An iteration for each element. Elements have no counterparts in the IR."""
@@ -178,11 +180,10 @@ class OnnxLoop(LoopRun):
         given = self.node.input[0 if self.node.op_type == "Scan" else 2 :]
         return {name: (self.frame, outer) for name, outer in zip(self.states, given, strict=False) if outer}
 
-    def resumed(self, states: Mapping[str, Any], count: int) -> OnnxLoop:
-        """The same loop before iteration `count`, with these states and without outputs."""
+    def resumed(self, states: Mapping[str, Any]) -> OnnxLoop:
+        """The loop as it is now, with these states and without outputs."""
         other = copy.copy(self)
-        other.states, other.count, other._goes, other._before = dict(states), count, True, None
-        other._parts = [[] for _ in self._parts]
+        other.states, other._parts = dict(states), [[] for _ in self._parts]
         return other
 
     def _joined(self, parts: list[Any], axis: int) -> Any:
@@ -207,18 +208,13 @@ class OnnxLoop(LoopRun):
 
         if self.node.op_type == "SequenceMap":
             return []
-        axis = self._outputs[number].axis or 0
+        result, axis = self._outputs[number].result, self._outputs[number].axis or 0
         like = self._found[number] if number < len(self._found) else None
         if like is not None:
-            dims = list(like.shape)
-            dims[axis] = 0
-            return np.zeros(dims, like.dtype)
-        declared = self.plan.graph.proto.output[self.plan.graph.output_names.index(self._outputs[number].result)]
-        kind = declared.type.tensor_type
+            return np.take(like, np.zeros(0, np.int64), axis)
+        kind = self.plan.graph.proto.output[self.plan.graph.output_names.index(result)].type.tensor_type
         dtype = helper.tensor_dtype_to_np_dtype(kind.elem_type) if kind.elem_type else np.dtype(np.float32)
-        dims = [dim.dim_value for dim in kind.shape.dim]
-        dims.insert(axis if axis >= 0 else axis + len(dims) + 1, 0)
-        return np.zeros(dims, dtype)
+        return np.moveaxis(np.zeros((0, *(dim.dim_value for dim in kind.shape.dim)), dtype), 0, axis)
 
 
 class IrLoop(LoopRun):
@@ -251,7 +247,7 @@ class IrLoop(LoopRun):
             self._limit = next(iter(self._slice_counts), 1)
         states = {entry.result: entry.parameter.output for entry in node.back_edges}
         self._outputs = [
-            LoopOutput(each.result.value, axis=each.axis, is_reversed=each.stride < 0)
+            LoopOutput(each.result.value, axis=each.axis, step=-1 if each.stride < 0 else 1)
             if isinstance(each, Concatenated)
             else LoopOutput(each.result.value, states.get(each.result))
             for each in node.output_map
@@ -299,11 +295,9 @@ def _slices(entry: Sliced, array: Any) -> list[Any]:
     axis = normalise_axis(entry.axis, array.ndim)
     length, size = array.shape[axis], entry.part_size
     first, last = (each + length + 1 if each < 0 else each for each in (entry.start, entry.end))
-    low, high = min(first, last), max(first, last)
-    if entry.stride < 0:
-        starts = [start - size for start in range(high, low + size - 1, entry.stride)]
-    else:
-        starts = list(range(low, high - size + 1, entry.stride))
+    low, high = sorted((first, last))
+    begin, end = (high - size, low - 1) if entry.stride < 0 else (low, high - size + 1)
+    starts = range(begin, end, entry.stride)
     return [array[(*(slice(None),) * axis, slice(start, start + size))] for start in starts]
 
 
@@ -313,11 +307,3 @@ def _same(array: Any, _: int) -> Any:
 
 def _is_true(condition: Any) -> bool:
     return bool(np.asarray(condition).reshape(-1)[0])
-
-
-def _attribute(node: Any, name: str, default: Any) -> Any:
-    """The value of an attribute: an integer, or a list of them."""
-    for each in node.attribute:
-        if each.name == name:
-            return list(each.ints) if isinstance(default, list) else each.i
-    return default

@@ -4,31 +4,40 @@
     frame = OnnxFrame(plan, {"x": x})
     end = frame.compute(0, 1 << 30)                 # runs nodes 0 to end - 1; their outputs are in frame.values
 
-Each node is a small model of its own (onnx_nodes.py). Nodes with bodies and calls of functions are driven by the
-caller, which runs frames of their bodies.
+Each node is a small model of its own. ONNX Runtime runs it without optimisation, the reference evaluator runs operators
+without a kernel in ONNX Runtime, and those with sequences and optionals. Nodes with bodies and calls of functions are
+driven by the caller, which runs frames of their bodies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from mo_loop.compare.layers.ir_side import IrFrame
-from mo_loop.compare.layers.onnx_nodes import OnnxNodes, evaluated
+from mo_loop.compare.oracle.oracle import INTEGER_OPERATORS, OnnxRuntime, Reference, not_implemented
 from mo_loop.frontend.functions import bound_attributes, resolved, without_absent
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.node_order import in_order, listed_order, needed
-from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph
+from mo_loop.frontend.node_order import listed_order, needed
+from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, graph_protos
+from mo_loop.frontend.registry import FAMILIES
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph import Value
 from mo_loop.graph.origin import Origin
+from mo_loop.support.reached import reached
 
 _NUMBERS = count()
 
 DRIVEN = ("Loop", "Scan", "If", "SequenceMap")
+
+OF_LISTS = frozenset(FAMILIES["sequences"].split())
+"""Operators that make or read sequences and optionals."""
 
 Iterations = tuple[tuple[str, int], ...]
 """The path and the iteration of each enclosing loop."""
@@ -45,12 +54,8 @@ class OnnxPlan:
         names = NamesRead()
         nodes = list(graph.nodes)
         reads = [names.of_node(node) for node in nodes]
-        made = [tuple(node.output) for node in nodes]
-        if not in_order(made, reads):
-            order = listed_order(nodes, reads, graph.scope)
-            nodes, reads = [nodes[place] for place in order], [reads[place] for place in order]
-            made = [made[place] for place in order]
-        kept = needed(made, graph.output_names, given, reads)
+        used = set(needed([node.output for node in nodes], graph.output_names, given, reads))
+        kept = [place for place in listed_order(nodes, reads, graph.scope) if place in used]
         self.nodes = [nodes[place] for place in kept]
         self.reads = [reads[place] for place in kept]
         self.last_use = {name: place for place, read in enumerate(self.reads) for name in read}
@@ -109,33 +114,29 @@ class OnnxPlan:
         """The function of the model that a node calls; None for an operator."""
         return called(self.model, self.nodes[place])
 
-    def body(self, place: int, attribute: str) -> OnnxPlan:
-        """The plan of a body, by the attribute that holds it."""
-        if place not in self._bodies:
-            bodies = self.graph.bodies(self.nodes[place])
-            self._bodies[place] = {each.kind: OnnxPlan(each, self.model) for each in bodies}
-        return self._bodies[place][attribute]
-
-    def called_plan(self, place: int) -> OnnxPlan:
-        """The plan of the function that a node calls, with the attributes of the call."""
+    def bodies(self, place: int) -> dict[str, OnnxPlan]:
+        """The plans of the bodies of a node by the attributes that hold them; "function" is what the node calls, with
+        the attributes of the call."""
         if place not in self._bodies:
             node, function = self.nodes[place], self.function(place)
-            attributes = bound_attributes(function, node, None)
-            given = {name for name, outer in zip(function.input, node.input, strict=False) if outer}
-            nodes = without_absent(function, set(function.input) - given)
-            copy = type(function)()
-            copy.CopyFrom(function)
-            del copy.node[:]
-            copy.node.extend(resolved(each, attributes) for each in nodes)
-            graph = function_graph(self.model, copy, self.origin(place).inner_scope)
-            self._bodies[place] = {"": OnnxPlan(graph, self.model)}
-        return self._bodies[place][""]
+            graphs = self.graph.bodies(node)
+            if function is not None:
+                attributes = bound_attributes(function, node, None)
+                given = {name for name, outer in zip(function.input, node.input, strict=False) if outer}
+                nodes = [resolved(each, attributes) for each in without_absent(function, set(function.input) - given)]
+                copy = type(function)()
+                copy.CopyFrom(function)
+                del copy.node[:]
+                copy.node.extend(nodes)
+                graphs = iter([function_graph(self.model, copy, self.origin(place).inner_scope)])
+            self._bodies[place] = {each.kind: OnnxPlan(each, self.model) for each in graphs}
+        return self._bodies[place]
 
     def array(self, name: str) -> Any:
         """The values of an initializer or Constant node."""
         held = self.constants[name]
         if hasattr(held, "op_type"):
-            return evaluated(held, self.graph)[0]
+            return OnnxFrame(self, {}).run(self.makers[name])[name]
         if hasattr(held, "indices"):
             return dense_from_sparse(held, self.model.files).array()
         return tensor_from(held, self.model.files).array()
@@ -156,6 +157,8 @@ class OnnxFrame:
         self.outer = outer
         self.at: Iterations = at if at is not None else outer.at if outer is not None else ()
         self.ir = ir
+        self.recorded: Any = None if outer is None else outer.recorded
+        """The iteration for which a page records comparisons."""
         self.agreed: set[str] = set()
         """The tensors that were compared and agree."""
         self.cut: set[str] = set()
@@ -197,7 +200,7 @@ class OnnxFrame:
     def run(self, place: int) -> dict[str, Any]:
         """The outputs of a node, which runs alone."""
         node = self.plan.compiled.get(place) or OnnxNodes(self, [place])
-        if self.plan.is_repeated:
+        if self.plan.is_repeated and not self.plan.is_driven(place):  # with bodies, it has the shapes of its inputs
             self.plan.compiled[place] = node
         return node.run(self)
 
@@ -236,6 +239,122 @@ class OnnxFrame:
     def size(self) -> int:
         """The bytes of its values."""
         return sum(size_of(value) for value in self.values.values())
+
+
+class OnnxError(Exception):
+    """A node of the ONNX model cannot be run alone."""
+
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(f"{path}: {' '.join(text.split())}")
+        self.path = path
+
+
+class OnnxNodes:
+    """The nodes of a graph at these places; only a single one can be run."""
+
+    def __init__(self, frame: OnnxFrame, places: Sequence[int]) -> None:
+        self.plan = plan = frame.plan
+        self.places = places
+        self.nodes = [plan.nodes[place] for place in places]
+        self.outputs = [name for node in self.nodes for name in node.output if name]
+        read = dict.fromkeys(name for place in places for name in plan.reads[place] if name not in self.outputs)
+        # With weights that are constants, ONNX Runtime adds products of 8-bit integers exactly.
+        fixed = plan.fixed if INTEGER_OPERATORS.intersection(node.op_type for node in self.nodes) else ()
+        inserts = self.nodes[0].op_type == "SequenceInsert"
+        self.constants = [name for name in read if not inserts and (name in fixed or frame.constant(name) is not None)]
+        self.inputs = [name for name in read if name not in set(self.constants)]
+        self._runner: Any = None
+
+    def run(self, frame: OnnxFrame) -> dict[str, Any]:
+        """The values of all tensors that the node makes."""
+        feeds = {name: frame.get(name) for name in self.inputs}
+        try:
+            self._runner = self._runner or self._made(frame, feeds)
+            return dict(self._runner.run(feeds))
+        except Exception as error:  # the errors of ONNX Runtime share no base class
+            path = self.plan.graph.path_of(self.nodes[0])
+            if isinstance(self._runner, Reference) or not not_implemented(error):
+                raise OnnxError(path, str(error)) from error
+        try:
+            self._runner = Reference(self.model(frame, feeds))
+            return dict(self._runner.run(feeds))
+        except Exception as error:  # the evaluator raises what its operators raise
+            raise OnnxError(path, str(error)) from error
+
+    def _made(self, frame: OnnxFrame, feeds: Mapping[str, Any]) -> Any:
+        operator = self.nodes[0].op_type
+        if operator == "SequenceInsert":
+            return _Insertion(self.nodes[0])
+        lists = any(value is None or isinstance(value, list) for value in feeds.values())
+        if operator != "SplitToSequence" and (lists or (operator in OF_LISTS and not domain_of(self.nodes[0]))):
+            return Reference(self.model(frame, feeds))
+        # The reference evaluator splits differently from ONNX Runtime, without an arena each result has its own memory.
+        return OnnxRuntime(self.model(frame, feeds), arena=self.plan.is_repeated and operator != "SplitToSequence")
+
+    def model(self, frame: OnnxFrame, feeds: Mapping[str, Any]) -> Any:
+        """The nodes as a model whose inputs are `feeds`."""
+        from onnx import helper, numpy_helper
+
+        plan = self.plan
+        tensors, nodes = [], list(self.nodes)
+        for name in self.constants:
+            found = frame.constant(name)
+            if found is not None and hasattr(found[1], "op_type"):
+                nodes.insert(0, found[1])
+            else:
+                array = frame.get(name) if found is None else found[0].array(name)
+                tensors.append(numpy_helper.from_array(np.asarray(array), name))
+        has_bodies = any(map(plan.is_driven, self.places))  # ONNX Runtime needs the shapes in a Scan
+        inputs = [_value_info(name, value, has_bodies) for name, value in feeds.items()]
+        outputs = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
+        graph = helper.make_graph(nodes, "piece", inputs, outputs, tensors)
+        imports = [helper.make_opsetid(*each) for each in sorted({"": 1, **plan.graph.opsets}.items())]
+        version = max(plan.model.proto.ir_version, 8)
+        model = helper.make_model(graph, opset_imports=imports, ir_version=version)
+        domains = {domain_of(node) for each in graph_protos(model) for node in each.node}
+        model.functions.extend(each for each in plan.model.functions.values() if each.domain in domains)
+        return model
+
+
+class _Insertion:
+    """SequenceInsert, which the reference evaluator does not compute for empty sequences. Spec: SequenceInsert-11."""
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+
+    def run(self, feeds: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        items, tensor, *rest = (feeds[name] for name in self._node.input if name)
+        place = len(items) if not rest else int(np.asarray(rest[0]).reshape(-1)[0])
+        place += len(items) if place < 0 else 0
+        return [(self._node.output[0], [*items[:place], tensor, *items[place:]])]
+
+
+def piece_model(frame: OnnxFrame, place: int, name: str) -> tuple[bytes, Mapping[str, Any]] | None:
+    """The nodes from the tensors that both sides have to a tensor, an output of the node `place` or an input of its
+    body, as a model with its inputs; None if a value is no longer in memory, or is a list."""
+    if place < 0:
+        return None
+    plan = frame.plan
+    places = reached([place], lambda reader: plan.makers_before(reader, frame.cut))
+    with suppress(KeyError):
+        piece = OnnxNodes(frame, sorted(places))
+        feeds = {each: frame.get(each) for each in piece.inputs}
+        if any(value is None or isinstance(value, list) for value in feeds.values()):
+            return None
+        if name in plan.nodes[place].output:
+            piece.outputs = [name]
+        return piece.model(frame, feeds).SerializeToString(), feeds
+    return None
+
+
+def _value_info(name: str, value: Any, has_shape: bool) -> Any:
+    from onnx import TensorProto, helper
+
+    if value is None or isinstance(value, list):
+        return helper.make_empty_tensor_value_info(name)
+    dtype = np.asarray(value).dtype
+    kind = TensorProto.STRING if dtype.kind in "SUO" else helper.np_dtype_to_tensor_dtype(dtype)
+    return helper.make_tensor_value_info(name, kind, np.shape(value) if has_shape else None)
 
 
 def size_of(value: Any) -> int:

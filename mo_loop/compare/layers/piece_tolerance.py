@@ -1,6 +1,6 @@
 """The tolerance of one piece: how far its rounding alone can move a tensor that it makes.
 
-    beyond(run, frame, "y", expected, actual)       # None: they agree; else a Beyond
+    is_beyond(run, frame, "y", expected, actual)
 
 A piece begins at tensors that both sides have with the same values, so nothing that came before it counts. Numbers
 that are within a few roundings of their type agree. For others the nodes of the piece are computed again from inputs
@@ -13,14 +13,13 @@ Operators that only move or select numbers compute nothing, so their inputs are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from mo_loop.compare.layers.loop_runs import OnnxLoop
-from mo_loop.compare.layers.onnx_nodes import OnnxError, OnnxNodes
-from mo_loop.compare.layers.onnx_side import OnnxFrame
+from mo_loop.compare.layers.onnx_side import OnnxError, OnnxFrame, OnnxNodes
 from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS
 from mo_loop.support.reached import reached
@@ -63,6 +62,9 @@ OF_LARGEST = frozenset(("DFT", "DequantizeLinear", "STFT"))
 """Operators whose results are sums over a whole signal with rounded factors, or steps that the runtime counts from the
 end of their range: 0 is as far off as the largest."""
 
+QUANTISING = ("Quantize", "QLinear", "QGemm", "QAttention")
+"""Parts of the names of operators that quantise."""
+
 FIRST_ALONE = frozenset(("Resize", "Upsample", "Range"))
 """Operators whose other floating-point inputs decide about sizes."""
 
@@ -71,19 +73,17 @@ Run = Callable[[OnnxLoop], None]
 """Computes the iterations of a loop that ONNX Runtime does not run alone."""
 
 
-@dataclass(frozen=True)
-class Beyond:
-    """A tensor that rounding does not explain; `undecided` is why nothing follows from it, `moved` is then the largest
-    movement that rounding causes."""
+class Undecided(Exception):
+    """The rounding of a piece cannot be found, or nothing follows from it: `moved` is then its largest movement."""
 
-    undecided: str = ""
-    moved: float = 0.0
+    def __init__(self, text: str, moved: float = 0.0) -> None:
+        super().__init__(text)
+        self.moved = moved
 
 
-def beyond(
-    run: Run, frame: OnnxFrame, name: str, expected: Any, actual: Any, coarsest: float = 0.0
-) -> Beyond | None:
-    """The difference beyond the tolerance of the piece that makes a tensor; None if there is none.
+def is_beyond(run: Run, frame: OnnxFrame, name: str, expected: Any, actual: Any, coarsest: float = 0.0) -> bool:
+    """Whether the difference of a tensor is beyond the tolerance of the piece that makes it. Undecided if it shows
+    nothing.
 
     The arrays have the same shape and type; numbers that are not finite are equal where both sides have them.
     `coarsest` is the relative rounding of weights in the piece, where it is above that of the inputs.
@@ -98,22 +98,21 @@ def beyond(
         atol = max(atol, ATOL * scale)
     limit = np.where(finite, atol + rtol * np.abs(np.where(finite, left, 0.0)), 0.0)
     if (apart <= limit).all():
-        return None
+        return False
     try:
         moved = _moved(run, frame, name, left, coarsest)
-    except _Undecided as error:
-        return Beyond(str(error))
     except OnnxError as error:  # of all computations from changed inputs
-        is_far = (apart > FAR * limit).any()
-        return Beyond("" if is_far else f"ONNX Runtime does not compute it once more: {error}")
+        if (apart > FAR * limit).any():
+            return True
+        raise Undecided(f"ONNX Runtime does not compute it once more: {error}") from error
     if moved is None:
-        return Beyond()
+        return True
     wide = limit + (FACTOR if rtol > 0 else 1.0) * moved
     shows_nothing = np.count_nonzero(moved > MEANINGLESS * scale) > MOST * moved.size
     if shows_nothing and not (apart > FAR * wide).any():
         text = "rounding alone changes it by more than a twentieth of its largest element"
-        return Beyond(text, float(moved.max(where=np.isfinite(moved), initial=0.0)))
-    return Beyond() if (apart > wide).any() else None
+        raise Undecided(text, float(moved.max(where=np.isfinite(moved), initial=0.0)))
+    return bool((apart > wide).any())
 
 
 def _moved(run: Run, frame: OnnxFrame, name: str, expected: Any, coarsest: float) -> Any:
@@ -132,7 +131,7 @@ def _moved(run: Run, frame: OnnxFrame, name: str, expected: Any, coarsest: float
             return None
         other = _wide(value)
         if other.shape != expected.shape:
-            raise _Undecided("rounding alone changes its shape")
+            raise Undecided("rounding alone changes its shape")
         apart = _apart(expected, other)
         moved = apart if moved is None else np.maximum(moved, apart)
     if moved is None and failed is not None:
@@ -159,20 +158,12 @@ def base_tolerance(dtype: np.dtype, scale: float) -> tuple[float, float]:
 
 def unit_of(dtype: np.dtype) -> float:
     """The distance of 1 and the next number of a floating-point type; 0 for other types."""
-    if dtype in (np.float16, np.float32, np.float64):
-        return float(np.finfo(dtype).eps)
-    if dtype.kind in "biuOSUc":
-        return 0.0
-    try:
+    if dtype.kind not in "biuOSUc":
         import ml_dtypes
 
-        return float(ml_dtypes.finfo(dtype).eps)
-    except (TypeError, ValueError):  # integers of fewer than 8 bits
-        return 0.0
-
-
-class _Undecided(Exception):
-    """A piece whose rounding cannot be found."""
+        with suppress(TypeError, ValueError):  # integers of fewer than 8 bits
+            return float(ml_dtypes.finfo(dtype).eps)
+    return 0.0
 
 
 class OneSign:
@@ -180,15 +171,10 @@ class OneSign:
     moves in one of two directions."""
 
     def __init__(self, bit: int) -> None:
-        self._bit = bit
-
-    def integers(self, low: int, high: int, size: tuple[int, ...]) -> Any:
-        return np.full(size, self._bit)
+        self.integers = lambda low, high, size: np.full(size, bit)
 
 
 Source = np.random.Generator | OneSign
-
-
 Tensor = tuple[OnnxFrame, str]
 
 
@@ -231,7 +217,7 @@ class _Draw:
                 self._made[tensor] = frame.get(name)
             except KeyError:
                 text = "the values that it is computed from are no longer in memory (--layers-memory)"
-                raise _Undecided(text) from None
+                raise Undecided(text) from None
         elif name in frame.plan.makers:
             self._made.update(((frame, each), value) for each, value in self._computed(frame, frame.plan.makers[name]))
         else:
@@ -240,7 +226,7 @@ class _Draw:
     def _computed(self, frame: OnnxFrame, place: int) -> Iterator[tuple[str, Any]]:
         node = frame.plan.nodes[place]
         if node.op_type in RANDOM_OPERATORS:
-            raise _Undecided(f"{node.op_type} draws random numbers")
+            raise Undecided(f"{node.op_type} draws random numbers")
         given = {each: self._made[frame, each] for each in frame.plan.reads[place]}
         rounds = node.op_type not in EXACT or bool(node.domain)
         if rounds:
@@ -248,7 +234,8 @@ class _Draw:
             least = 0.0 if node.op_type in ARITHMETIC and not node.domain else AMPLITUDE
             given = {each: self._changed(value, least) if each in only else value for each, value in given.items()}
         inner = OnnxFrame(frame.plan, {**frame.values, **given}, frame.outer)
-        if rounds and _quantises(node) and not isinstance(self._random, OneSign):
+        quantises = any(part in node.op_type for part in QUANTISING)
+        if rounds and quantises and not isinstance(self._random, OneSign):
             return iter(self._with_changed_steps(inner, place).items())
         try:
             return iter(inner.run(place).items())
@@ -279,9 +266,8 @@ class _Draw:
     def _changed(self, value: Any, amplitude: float) -> Any:
         if isinstance(value, list):
             return [self._changed(each, amplitude) for each in value]
-        found = value
-        if value is not None:
-            found = changed(np.asarray(value), self._random, max(amplitude, self._coarsest))
+        least = max(amplitude, self._coarsest)
+        found = value if value is None else changed(np.asarray(value), self._random, least)
         self.changes = self.changes or found is not value
         return found
 
@@ -295,10 +281,6 @@ def changed(array: Any, random: Source, amplitude: float = AMPLITUDE) -> Any:
     signs = random.integers(0, 2, array.shape) * 2.0 - 1.0
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(array.astype(np.float64) * (1 + max(amplitude, unit) * signs)).astype(array.dtype)
-
-
-def _quantises(node: Any) -> bool:
-    return any(part in node.op_type for part in ("Quantize", "QLinear", "QGemm", "QAttention"))
 
 
 def _wide(value: Any) -> Any:
