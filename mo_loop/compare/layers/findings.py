@@ -83,7 +83,7 @@ class Spot:
     """A tensor, and the node to which a difference of it belongs: that at `place` in the graph of `frame` (-1: none).
 
     A tensor that is not in the same graph is in the body whose frame is `inner`. `at` are the iterations around it, by
-    default those of its frame. `value` is what the IR has for it, or an output of the layer for the node, in `ir`.
+    default those of its frame. `value` is that of the IR with it, or an output of the layer for the node, in `ir`.
     """
 
     frame: OnnxFrame

@@ -115,8 +115,8 @@ class OnnxPlan:
         return called(self.model, self.nodes[place])
 
     def bodies(self, place: int) -> dict[str, OnnxPlan]:
-        """The plans of the bodies of a node by the attributes that hold them; "function" is what the node calls, with
-        the attributes of the call."""
+        """The plans of the bodies of a node by the attributes that hold them; that of a function which it calls, with
+        the attributes of the call, by "function"."""
         if place not in self._bodies:
             node, function = self.nodes[place], self.function(place)
             graphs = self.graph.bodies(node)
