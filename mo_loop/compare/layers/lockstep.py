@@ -15,7 +15,6 @@ does not run ends it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -170,15 +169,7 @@ class Lockstep:
                 self._tried(now, partial(other.end, inner.ir))
         if other is not None:
             self._tried(spot, other.finish)
-        found_there = [] if loop.count else [self._in_ir(frame, name) for name in loop.node.output]
-        frame.define(place, loop.outputs_like(found_there))
-
-    def _in_ir(self, frame: OnnxFrame, name: str) -> Any:
-        """The array that the IR has for a tensor; None if it has none."""
-        for holder, value in frame.counterparts(name) if name else ():
-            with suppress(IrRunError):
-                return holder.get(value)
-        return None
+        frame.define(place, loop.outputs())
 
     def _tried(self, spot: Spot, action: Any) -> Any:
         """Run `action` of the IR for a node with bodies; an error of the runtime is a difference of this node."""

@@ -189,19 +189,18 @@ class OnnxLoop(LoopRun):
     def _joined(self, parts: list[Any], axis: int) -> Any:
         return parts if self.node.op_type == "SequenceMap" else super()._joined(parts, axis)
 
-    def outputs_like(self, found: Sequence[Any]) -> list[Any]:
+    def outputs(self) -> list[Any]:
         """The outputs; those of no iterations are the initial states, and empty tensors.
 
         The shapes of these come from ONNX Runtime. It divides by zero in a Scan of length 0, and does not run some
-        nodes alone: then they have the shapes of `found`, the outputs of the IR, or else the declared ones.
+        nodes alone: then they have the shapes of the outputs of the IR, or else the declared ones.
         """
-        self._found = found
         states = self.states.values()
         if not self.count and self.node.op_type == "Loop" and not any(isinstance(each, list | None) for each in states):
             with suppress(OnnxError):
                 values = self.frame.run(self.place)
                 return [values.get(name) for name in self.node.output]
-        return self.outputs()
+        return super().outputs()
 
     def _empty(self, number: int) -> Any:
         from onnx import helper
@@ -209,9 +208,10 @@ class OnnxLoop(LoopRun):
         if self.node.op_type == "SequenceMap":
             return []
         result, axis = self._outputs[number].result, self._outputs[number].axis or 0
-        like = self._found[number] if number < len(self._found) else None
-        if like is not None:
-            return np.take(like, np.zeros(0, np.int64), axis)
+        name = self.node.output[number] if number < len(self.node.output) else ""
+        for holder, value in self.frame.counterparts(name) if name else ():
+            with suppress(IrRunError):
+                return np.take(holder.get(value), np.zeros(0, np.int64), axis)
         kind = self.plan.graph.proto.output[self.plan.graph.output_names.index(result)].type.tensor_type
         dtype = helper.tensor_dtype_to_np_dtype(kind.elem_type) if kind.elem_type else np.dtype(np.float32)
         return np.moveaxis(np.zeros((0, *(dim.dim_value for dim in kind.shape.dim)), dtype), 0, axis)

@@ -36,6 +36,9 @@ _NUMBERS = count()
 
 DRIVEN = ("Loop", "Scan", "If", "SequenceMap")
 
+FIRST = 64
+"""The most nodes that run first."""
+
 OF_LISTS = frozenset(FAMILIES["sequences"].split())
 """Operators that make or read sequences and optionals."""
 
@@ -207,10 +210,11 @@ class OnnxFrame:
     def compute(self, start: int, budget: int) -> int:
         """Run nodes from `start` on, up to one that is driven, until their results take more than `budget` bytes.
 
-        Returns the place after the last one, which is the same one in each run of a body.
+        They are at most as many as all before them, so that a difference at the beginning is found soon. Returns the
+        place after the last one, which is the same one in each run of a body.
         """
         plan, place = self.plan, start
-        end = plan.ends.get(start, len(plan.nodes))
+        end = plan.ends.get(start, min(len(plan.nodes), start + max(FIRST, start)))
         while True:
             found = self.run(place)
             self.values.update(found)
