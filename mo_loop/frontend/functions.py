@@ -10,6 +10,7 @@ from typing import Any
 from mo_loop.conversion_limits import budget, exceeded
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
+from mo_loop.frontend.onnx_graphs import body_protos
 from mo_loop.frontend.schemas import onnx_schema
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
@@ -126,7 +127,7 @@ def schema_function(
         types = [_type_proto(onnx, value) for value in inputs]
         versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
         if versions and all(t is not None for t in types):
-            node = _resolved(onnx, call, outer).SerializeToString()
+            node = resolved(call, outer).SerializeToString()
             given = [t.SerializeToString() for t in types if t is not None]
             made = schema.get_context_dependent_function_with_opset_version(max(versions), node, given)
             function = _parsed(onnx, schema, made)
@@ -139,18 +140,26 @@ def schema_function(
     return None
 
 
-def _resolved(onnx: Any, call: Any, outer: Mapping[str, Any]) -> Any:
-    """The call with each reference to an attribute of the enclosing function replaced by its value."""
-    if not any(attribute.ref_attr_name for attribute in call.attribute):
-        return call
-    copy = onnx.NodeProto()
-    copy.CopyFrom(call)
-    del copy.attribute[:]
-    for attribute in call.attribute:
-        source = outer.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
-        if source is not None:
-            copy.attribute.append(source)
-            copy.attribute[-1].name = attribute.name
+def resolved(node: Any, outer: Mapping[str, Any]) -> Any:
+    """The node with each reference to an attribute of the enclosing function, in its bodies too, replaced by its value.
+
+    A reference to an attribute that has no value is removed: the default of the operator is used.
+    """
+    copy = type(node)()
+    copy.CopyFrom(node)
+    pending = [copy]
+    while pending:
+        each = pending.pop()
+        pending += [inner for body in body_protos(each) for inner in body.node]
+        if not any(attribute.ref_attr_name for attribute in each.attribute):
+            continue
+        sources = [outer.get(given.ref_attr_name) if given.ref_attr_name else given for given in each.attribute]
+        names = [given.name for given in each.attribute]
+        del each.attribute[:]
+        for name, source in zip(names, sources, strict=True):
+            if source is not None:
+                each.attribute.append(source)
+                each.attribute[-1].name = name
     return copy
 
 

@@ -262,9 +262,10 @@ def test_the_memory_limit_makes_smaller_pieces_and_changes_no_answer(monkeypatch
     held: list[int] = []
 
     class Measured(OnnxFrame):
-        def compute(self, start: int, end: int) -> None:
-            super().compute(start, end)
+        def compute(self, start: int, budget: int) -> int:
+            end = super().compute(start, budget)
             held.append(self.size)
+            return end
 
     monkeypatch.setattr("mo_loop.compare.layers.lockstep.OnnxFrame", Measured)
     size = feeds["a0"].nbytes

@@ -5,14 +5,14 @@
 
 ==================  ===============================================================================
 `lockstep`          both sides, node by node        `findings`     what is compared, and what differs first
-`onnx_side`         the ONNX model in pieces        `onnx_loops`   its Loop, Scan and If
-`ir_side`           the IR in segments, on demand   `ir_loops`     its Loop and TensorIterator
-`piece_tolerance`   what rounding does in a piece   `onnx_pieces`  nodes that run at once
+`onnx_side`         the ONNX model, node by node    `ir_side`      the IR in segments, on demand
+`loop_runs`         the loops of both sides         `piece_tolerance`   what rounding does in a piece
 `heat`              the distances of all tensors    `layer_difference`  the answer
 ==================  ===============================================================================
 """
 
-from mo_loop.compare.layers.first_difference import History, PieceFindings, compared, first_difference
+from mo_loop.compare.layers.findings import PieceFindings
+from mo_loop.compare.layers.first_difference import History, compared, first_difference
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.layer_difference import LayerDifference
 from mo_loop.look.ir_origins import assign_origins

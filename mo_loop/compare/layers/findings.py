@@ -8,17 +8,16 @@ compared with the tolerance of the piece (piece_tolerance.py), or with the one t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mo_loop.compare.layers.heat import Distance, Heat, distance
-from mo_loop.compare.layers.ir_loops import as_element
-from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, IrSide, Key
+from mo_loop.compare.layers.ir_side import IrRunError, IrSide, Key, as_element, controls_for, is_for
 from mo_loop.compare.layers.layer_difference import (
     BRANCH,
     COUNT,
@@ -28,26 +27,20 @@ from mo_loop.compare.layers.layer_difference import (
     LayerDifference,
     elements_of,
     is_overwritten,
-    layers_of,
     message,
-    other_weights,
-    steps_of,
-    uncompared,
 )
-from mo_loop.compare.layers.onnx_side import OnnxFrame
-from mo_loop.compare.layers.piece_model import piece_model
-from mo_loop.compare.layers.piece_tolerance import DRAWS, PieceTolerance, Run, base_tolerance, changed
+from mo_loop.compare.layers.onnx_side import Iterations, OnnxFrame, piece_model
+from mo_loop.compare.layers.piece_tolerance import DRAWS, Run, Undecided, base_tolerance, changed, is_beyond
 from mo_loop.compare.layers.piece_tolerance import RTOL as PIECE_RTOL
 from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS
 from mo_loop.compare.results.array_comparison import ArrayComparison, compare, is_limited, largest_number
 from mo_loop.diagnostics.ir_checks import loses_nan
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.frontend.onnx_graphs import label
+from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.control import Control
-
-Iterations = tuple[tuple[str, int], ...]
-"""The path and the iteration of each enclosing loop."""
+from mo_loop.ops.control import Control, Iteration
+from mo_loop.support.reached import reached
 
 CALM = 1000.0
 """A loop that moves by less than this part of what the loop of the model does computes something else."""
@@ -70,12 +63,52 @@ NOT_ALONE = "cannot be computed by OpenVINO apart from their neighbours"
 
 
 @dataclass(frozen=True)
+class PieceFindings:
+    """The result of comparing all pieces: the first difference, or None.
+
+    `undecided` has tensors of which the comparison shows nothing, with the reason, `lost_nan` the layers in which the
+    runtime has numbers for NaN, `count` is the number of tensors that were compared. `piece` is the piece that differs,
+    as a model with its inputs, if it is wanted.
+    """
+
+    difference: LayerDifference | None = None
+    undecided: Mapping[str, str] = field(default_factory=dict)
+    lost_nan: tuple[str, ...] = ()
+    count: int = 0
+    piece: tuple[bytes, Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
 class Spot:
-    """The node to which a difference belongs, by its number in a graph (-1: none), and the iterations around it."""
+    """A tensor, and the node to which a difference of it belongs: that at `place` in the graph of `frame` (-1: none).
+
+    A tensor that is not in the same graph is in the body whose frame is `inner`. `at` are the iterations around it, by
+    default those of its frame. `value` is that of the IR with it, or an output of the layer for the node, in `ir`.
+    """
 
     frame: OnnxFrame
     place: int
-    at: Iterations = ()
+    name: str = ""
+    role: str = OUTPUT
+    inner: OnnxFrame | None = None
+    at: Iterations | None = None
+    ir: Any = None
+    value: Any = None
+
+    @property
+    def holder(self) -> OnnxFrame:
+        """The frame of the tensor."""
+        return self.inner or self.frame
+
+    @property
+    def key(self) -> Key:
+        """The scope and the name of the tensor."""
+        return self.holder.plan.scope, self.name
+
+    @property
+    def path(self) -> str:
+        """The path of the tensor."""
+        return Origin(self.holder.plan.scope, output=self.name).path
 
 
 class Different(Exception):
@@ -90,27 +123,25 @@ class Findings:
     """The findings of one comparison so far."""
 
     def __init__(
-        self, graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None], run: Run,
-        heat: Heat | None = None,
+        self, graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None], heat: Heat | None = None,
+        keeps_piece: bool = False,
     ) -> None:  # fmt: skip
-        """`graph` is that of the IR; `run` computes a body of the ONNX model."""
+        """`graph` is that of the IR. With `keeps_piece`, the result has the piece that differs."""
         self.ir = graph
         self.side = side
         self.tolerances = tolerances
         self.heat = heat
-        self.compared: set[Key] = set()
-        self.missed: dict[Key, str] = {}
+        self.run: Run
+        """Runs the iterations of a loop of the ONNX model, which the comparison sets."""
+        self._compared: set[Key] = set()
+        self._missed: dict[Key, str] = {}
         self._first: LayerDifference | None = None
         self._vanishing: LayerDifference | None = None
         self._limited: dict[str, None] = {}
-        self.undecided: dict[str, str] = {}
-        """Tensors of which the comparison shows nothing, with the reason."""
-        self.lost_nan: dict[str, None] = {}
-        """Layers in which the runtime has numbers where ONNX has NaN."""
-        self._tolerance = PieceTolerance(run)
-        self.keeps_piece = False
-        self.piece: tuple[bytes, Mapping[str, Any]] | None = None
-        """The piece that differs, as a model with its inputs."""
+        self._undecided: dict[str, str] = {}
+        self._lost_nan: dict[str, None] = {}
+        self._keeps_piece = keeps_piece
+        self._piece: tuple[bytes, Mapping[str, Any]] | None = None
 
     @property
     def is_forced(self) -> bool:
@@ -118,164 +149,114 @@ class Findings:
         return self.heat is None
 
     @property
-    def answer(self) -> LayerDifference | None:
-        """The first difference; else the first one that vanishes; None if all tensors agree."""
-        return self._first or self._vanishing
+    def _is_of_piece(self) -> bool:
+        """Whether the tolerance is that of the rounding in a piece."""
+        return self.is_forced and self.tolerances == (None, None)
+
+    def result(self, ended: LayerDifference | None) -> PieceFindings:
+        """All that was found. The difference is the one that `ended` the comparison; else the first one; else the first
+        one that vanishes."""
+        difference = ended or self._first or self._vanishing
+        return PieceFindings(difference, self._undecided, tuple(self._lost_nan), len(self._compared), self._piece)
 
     # -- comparing
 
-    def agrees(
-        self, spot: Spot, name: str, inner: OnnxFrame, ir: IrFrame | None, role: str,
-        computed: Mapping[Value, Any] | None = None,
-    ) -> bool:  # fmt: skip
-        """Whether a tensor of `inner` was compared and agrees.
+    def agrees(self, spot: Spot, computed: Mapping[Value, Any] | None = None) -> bool:
+        """Whether a tensor was compared and agrees, which its frame then notes.
 
         `computed` has the results of pieces where the next ones begin with other values.
         """
-        key = (inner.plan.scope, name)
-        expected = inner.values[name]
-        found = [] if ir is None else ir.find(key)
-        if role == OUTPUT and _is_random(spot.frame.plan.nodes[spot.place]):
-            self.undecided.setdefault(Origin(*key[:1], output=name).path, "its numbers are drawn at random")
+        key, expected = spot.key, spot.holder.values[spot.name]
+        if spot.role == OUTPUT and _is_random(spot.frame.plan.nodes[spot.place]):
+            self._undecided.setdefault(spot.path, "its numbers are drawn at random")
             return False
         if expected is None or isinstance(expected, list) or np.asarray(expected).dtype.name in PACKED:
-            self.missed.setdefault(key, LISTS)
+            self._missed.setdefault(key, LISTS)
             return False
-        was_compared, agrees = False, True
-        for holder, value in found:
-            if isinstance(value.node, Constant) and key in self.compared:
-                was_compared = True
+        found = []
+        for holder, value in spot.holder.counterparts(spot.name):
+            if isinstance(value.node, Constant) and key in self._compared:
+                found.append(True)
                 continue
             try:
                 actual = computed[value] if computed and value in computed else holder.get(value)
             except IrRunError as error:
-                if error.stage == "compile":
-                    self.missed.setdefault(key, NOT_ALONE)
-                    continue
-                raise self.failed(error, spot, name, role) from error
-            if is_overwritten(actual) and role == OUTPUT:
+                if error.stage != "compile":
+                    raise self.failed(error, spot) from error
+                self._missed.setdefault(key, NOT_ALONE)
+                continue
+            if is_overwritten(actual) and spot.role == OUTPUT:
                 with suppress(IrRunError):
                     actual = holder.compute_alone(value)
-            actual = as_element(value, actual, expected)
-            agrees = self.compare(spot, key, expected, actual, (holder, value), role, inner) and agrees
-            was_compared = True
-        if was_compared:
-            self.compared.add(key)
-            self.missed.pop(key, None)
-        elif key not in self.compared:
-            self.missed.setdefault(key, MISSING)
-        return was_compared and agrees
+            pair = replace(spot, ir=holder, value=value)
+            found.append(self.compare(pair, expected, as_element(value, actual, expected)))
+        if found:
+            self._compared.add(key)
+            self._missed.pop(key, None)
+        elif key not in self._compared:
+            self._missed.setdefault(key, MISSING)
+        if found and all(found):
+            spot.holder.agreed.add(spot.name)
+        return bool(found) and all(found)
 
-    def compare(
-        self, spot: Spot, key: Key, expected: Any, actual: Any, where: tuple[IrFrame, Value], role: str,
-        inner: OnnxFrame | None = None,
-    ) -> bool:  # fmt: skip
-        """Whether a tensor of `inner` (by default the graph of the node) agrees, after the comparison was recorded.
+    def compare(self, spot: Spot, expected: Any, actual: Any) -> bool:
+        """Whether a tensor agrees, after the comparison was recorded.
 
         The first one that differs is computed once more, apart from its neighbours: a wrong layer can overwrite values
         that are computed together with it. If the tensor is right alone, it is the answer only if no other one differs.
         """
-        holder, value = where
-        if self.heat is not None:
-            measured = self._measured(expected, actual)
-            if measured.worst <= SURELY_CLOSE or self._first is not None:
-                self.heat.add(value, key, measured)
-                return measured.worst <= 1
-        held = inner or spot.frame
-        result = self._different(held, key[1], expected, actual, where)
-        if result is not None and role == OUTPUT and not isinstance(value.node, Constant | Parameter | Control):
+        ir, value = spot.ir, spot.value
+        measured = self._measured(expected, actual)
+        is_seen = measured.worst <= SURELY_CLOSE or self._first is not None
+        result = None if is_seen else self._different(spot, expected, actual)
+        if result is not None and spot.role == OUTPUT and not isinstance(value.node, Constant | Parameter | Control):
             with suppress(IrRunError):
-                alone = holder.compute_alone(value)
-                again = self._different(held, key[1], expected, alone, where)
+                alone = ir.compute_alone(value)
+                again = self._different(spot, expected, alone)
                 if again is None and self._vanishing is None:
-                    kind, text, elements = self._told(result, expected, actual)
-                    seen = self._difference(spot, key[1], kind, text, role, elements)
+                    seen = self._difference(spot, *self._told(result, expected, actual))
                     self._vanishing = replace(seen, vanishes=True)
-                result, actual = again, alone
+                result, actual, measured = again, alone, self._measured(expected, alone)
                 if self.is_forced:
-                    holder.force({value: expected})
+                    ir.force({value: expected})
         if self.heat is not None:
-            self.heat.add(value, key, self._measured(expected, actual))
+            self.heat.add(value, spot.key, measured, spot.holder.recorded)
         if result is None:
-            return True
-        if self.keeps_piece and self.piece is None:
-            self.piece = piece_model(spot.frame, spot.place, key[1])
-        kind, text, elements = self._told(result, expected, actual)
-        self.found(spot, key[1], kind, text, (value.node, value.index), role, elements)
+            return measured.worst <= 1 or not is_seen
+        if self._keeps_piece and self._piece is None:
+            self._piece = piece_model(spot.frame, spot.place, spot.name)
+        self.found(spot, *self._told(result, expected, actual))
         return False
 
-    def compare_state(
-        self, spot: Spot, name: str, expected: Any, actual: Any, again: Callable[[Any], Any],
-        where: tuple[IrFrame, Node],
-    ) -> None:  # fmt: skip
-        """Compare the state of a loop after some steps, which `again` computes from changed states."""
-        holder, layer = where
-        state = OnnxFrame(spot.frame.plan, {name: expected}, spot.frame)
-        state.again[name] = again
-        result = self._different(state, name, expected, actual, (holder, layer.outputs[0]))
-        if result is not None:
-            kind, text, elements = self._told(result, expected, actual)
-            self.found(spot, name, kind, text, (layer, 0), OUTPUT, elements)
-
-    def _different(
-        self, frame: OnnxFrame, name: str, expected: Any, actual: Any, where: tuple[IrFrame, Value]
-    ) -> ArrayComparison | None:
+    def _different(self, spot: Spot, expected: Any, actual: Any) -> ArrayComparison | None:
         """The difference of two arrays; None if they agree, or nothing follows from the comparison."""
         rtol, atol = self.tolerances
-        of_piece = self.is_forced and (rtol, atol) == (None, None)
-        quick = (PIECE_RTOL, TINY) if of_piece else (rtol, atol)
-        if distance(expected, actual, *quick).worst <= SURELY_CLOSE:
-            return None
-        if of_piece:
+        if self._is_of_piece:
             rtol, atol = base_tolerance(np.asarray(expected).dtype, largest_number(expected))
-            actual = self._with_nan(expected, actual, where)
-        result = compare(expected, actual, name, rtol=rtol, atol=atol)
+            actual = self._with_nan(spot, expected, actual)
+        result = compare(expected, actual, spot.name, rtol=rtol, atol=atol)
         if result or (result.kind == "shape" and _are_empty(expected, actual)):
             return None
         if result.kind == "values" and (is_limited(expected, actual) or _equal_in_32_bits(expected, actual)):
-            self._limited[name] = None
+            self._limited[spot.name] = None
             return None
-        if of_piece and result.kind == "values" and np.asarray(expected).dtype.kind not in "OSUc":
-            return self._beyond(frame, name, expected, actual, result, where)
-        return result
-
-    def _beyond(
-        self, frame: OnnxFrame, name: str, expected: Any, actual: Any, result: ArrayComparison,
-        where: tuple[IrFrame, Value],
-    ) -> ArrayComparison | None:  # fmt: skip
-        """The difference, unless the rounding of the piece explains it, or is so large that nothing follows."""
-        beyond = self._tolerance.beyond(frame, name, expected, actual, HALF if self._is_half(where) else 0.0)
-        if beyond is not None and beyond.undecided and self._is_calm(frame, name, beyond.moved, actual, where):
+        if not self._is_of_piece or result.kind != "values" or np.asarray(expected).dtype.kind in "OSUc":
             return result
-        if beyond is not None and beyond.undecided:
-            self.undecided.setdefault(Origin(frame.plan.scope, output=name).path, beyond.undecided)
-            return None
-        return None if beyond is None else result
+        return result if self._is_beyond(spot, expected, actual) else None
 
-    @staticmethod
-    def _is_calm(
-        frame: OnnxFrame, name: str, moved: float, actual: Any, where: tuple[IrFrame, Value]
-    ) -> bool:
-        """Whether a loop of the model amplifies changes of its inputs, and what the IR has for it does not."""
-        place = frame.plan.makers.get(name, -1)
-        if place < 0 or frame.plan.nodes[place].op_type not in ("Loop", "Scan") or name in frame.again:
+    def _is_beyond(self, spot: Spot, expected: Any, actual: Any) -> bool:
+        """Whether the rounding of the piece does not explain a difference; if nothing follows from it, it is noted."""
+        # Weights that are stored as f16 are products of weights, which the model does not have.
+        coarsest = HALF if any("decompression" in node.rt_info for node in spot.ir.piece(spot.value)) else 0.0
+        try:
+            return is_beyond(self.run, spot.holder, spot.name, expected, actual, coarsest)
+        except Undecided as error:
+            if _is_calm(spot, error.moved, actual):
+                return True
+            self._undecided.setdefault(spot.path, str(error))
             return False
-        if not where[0].piece(where[1]):
-            return True  # it is an input
-        changes = [partial(changed, random=np.random.default_rng(seed)) for seed in range(DRAWS)]
-        with suppress(IrRunError):
-            arrays = where[0].computed_from(where[1], changes)
-            apart = [np.abs(each.astype(np.float64) - actual).max(initial=0.0) for each in arrays]
-            return bool(CALM * max(apart) < moved)
-        return False
 
-    @staticmethod
-    def _is_half(where: tuple[IrFrame, Value]) -> bool:
-        """Whether the piece has weights that are stored as f16: products of weights, which the model does not have."""
-        holder, value = where
-        return any("decompression" in node.rt_info for node in holder.piece(value))
-
-    def _with_nan(self, expected: Any, actual: Any, where: tuple[IrFrame, Value]) -> Any:
+    def _with_nan(self, spot: Spot, expected: Any, actual: Any) -> Any:
         """The array of the IR, with NaN where the runtime is known to lose it (ML505)."""
         left, right = np.asarray(expected), np.asarray(actual)
         if left.shape != right.shape or left.dtype.kind not in "fV" or right.dtype.kind not in "fV":
@@ -283,38 +264,34 @@ class Findings:
         lost = np.isnan(left) & ~np.isnan(right)
         if not lost.any():
             return actual
-        holder, value = where
-        losing = [node.path for node in holder.piece(value) if node.outputs and loses_nan(node)]
-        self.lost_nan.update(dict.fromkeys(losing))
+        losing = [node.path for node in spot.ir.piece(spot.value) if node.outputs and loses_nan(node)]
+        self._lost_nan.update(dict.fromkeys(losing))
         return np.where(lost, left, right) if losing else actual
 
     def _measured(self, expected: Any, actual: Any) -> Distance:
-        """The distance of two arrays; 0 for those that are equal for `_different`."""
-        found = distance(expected, actual, *self.tolerances)
-        if found.worst > 1 and (_are_empty(expected, actual) or is_limited(expected, actual)):
+        """The distance of two arrays; for a page 0 for those that are equal for `_different`."""
+        found = distance(expected, actual, *((PIECE_RTOL, TINY) if self._is_of_piece else self.tolerances))
+        if found.worst > 1 and not self.is_forced and (_are_empty(expected, actual) or is_limited(expected, actual)):
             return Distance(0.0, size=found.size)
         return found
 
     # -- the answer
 
-    def found(
-        self, spot: Spot, name: str, kind: str, text: str, where: tuple[Node, int], role: str = OUTPUT,
-        elements: Elements | None = None,
-    ) -> None:  # fmt: skip
+    def found(self, spot: Spot, kind: str, text: str, elements: Elements | None = None) -> None:
         """Keep the first difference, and end the comparison if differences are not recorded."""
         if self._first is None:
-            self._first = self._difference(spot, name, kind, text, role, elements)
-            if self.heat is not None:
-                self.heat.begin(*where, str(self._first))
+            self._first = self._difference(spot, kind, text, elements)
+            if self.heat is not None and self.heat.first is None:
+                self.heat.first = spot.value.node, spot.value.index, str(self._first)
         if self.heat is None:
             raise Different(self._first)
         if kind in (COUNT, BRANCH):
-            path = spot.frame.plan.graph.path_of(spot.frame.plan.nodes[spot.place])
+            path = spot.frame.plan.origin(spot.place).path
             self.heat.notes[f"{path}: {text}. Work that only one side does is not compared."] = None
 
-    def failed(self, error: IrRunError, spot: Spot, name: str, role: str = OUTPUT) -> Different:
+    def failed(self, error: IrRunError, spot: Spot) -> Different:
         """The difference of a part that OpenVINO does not run; it ends the comparison."""
-        difference = self._difference(spot, name, FAILED, f"OpenVINO: {error}", role)
+        difference = self._difference(spot, FAILED, f"OpenVINO: {error}")
         if self.heat is not None:
             self.heat.notes[f"The comparison ends at {difference.brief}."] = None
         return Different(self._first or difference)
@@ -324,29 +301,77 @@ class Findings:
         elements = elements_of(expected, actual, *self.tolerances) if result.kind == "values" else None
         return result.kind, message(result, elements), elements
 
-    def _difference(
-        self, spot: Spot, name: str, kind: str, text: str, role: str = OUTPUT, elements: Elements | None = None
-    ) -> LayerDifference:
+    def _difference(self, spot: Spot, kind: str, text: str, elements: Elements | None = None) -> LayerDifference:
         frame, place, plan = spot.frame, spot.place, spot.frame.plan
         node = plan.nodes[place] if place >= 0 else None
         origin = plan.origin(place) if node is not None else Origin(plan.scope)
         reads = sorted(plan.reads[place]) if node is not None else []
-        weights = list(other_weights(frame, reads, self.ir, self.side, self.tolerances))
+        weights = list(_other_weights(frame, reads, self.ir, self.side, self.tolerances))
         if self.heat is not None:
             for key, value, measured in weights:
                 self.heat.add(value, key, measured)
+
+        def uncompared(reader: int) -> list[int]:
+            return plan.makers_before(reader, frame.agreed)
+
+        between = [] if node is None else sorted(reached(uncompared(place), uncompared))
+        loops = [each for each in controls_for(self.ir, origin) if isinstance(each, Iteration)]
         return LayerDifference(
-            kind, text, origin.scope, origin.node, origin.operator, name or next(iter(node.output if node else ()), ""),
-            role, spot.at, elements,
+            kind, text, origin.scope, origin.node, origin.operator,
+            spot.name or next(iter(node.output if node else ()), ""), spot.role,
+            spot.holder.at if spot.at is None else spot.at, elements,
             agreeing=tuple(each for each in reads if frame.has_agreed(each)),
             differing_weights=tuple(dict.fromkeys(name for (_, name), _, _ in weights)),
-            between=tuple(uncompared(frame, place)) if place >= 0 else (),
-            became=tuple(layers_of(self.ir, origin)),
+            between=tuple(f"{label(plan.nodes[each])} ({plan.nodes[each].op_type})" for each in between),
+            became=tuple(_layers_of(self.ir, origin)),
             limited=tuple(self._limited),
-            steps=steps_of(self.ir, origin),
-            compared=len(self.compared),
-            not_compared=dict(Counter(self.missed.values())),
+            steps=max((loop.steps for loop in loops), default=1),
+            compared=len(self._compared),
+            not_compared=dict(Counter(self._missed.values())),
         )  # fmt: skip
+
+
+def _layers_of(graph: Graph, origin: Origin) -> list[str]:
+    """The layers that were made for an ONNX node, without constants."""
+    return [
+        f"{node.path} ({getattr(node, 'type', type(node).__name__)})"
+        for each in graph.scopes()
+        for node in each.ordered()
+        if not isinstance(node, Constant) and node.outputs and is_for(node, origin)
+    ]
+
+
+def _other_weights(
+    frame: OnnxFrame, names: Iterable[str], graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None]
+) -> Iterator[tuple[Key, Value, Distance]]:
+    """The constants of the IR that hold an initializer or Constant node among `names` with other values."""
+    for name in names:
+        held = frame.constant(name)
+        if held is None:
+            continue
+        key, expected = (held[0].scope, name), held[0].array(name)
+        for value in (value for each in graph.scopes() for value in side.index(each).get(key, ())):
+            if not isinstance(value.node, Constant) or np.shape(expected) != np.shape(value.node.array):
+                continue  # a constant of another shape was prepared for another layer
+            found = distance(expected, value.node.array.astype(expected.dtype), *tolerances)
+            if found.worst > 1:
+                yield key, value, found
+
+
+def _is_calm(spot: Spot, moved: float, actual: Any) -> bool:
+    """Whether a loop of the model amplifies changes of its inputs, and what the IR has for it does not."""
+    frame = spot.holder
+    place = frame.plan.makers.get(spot.name, -1)
+    if place < 0 or frame.plan.nodes[place].op_type not in ("Loop", "Scan") or spot.name in frame.again:
+        return False
+    if not spot.ir.piece(spot.value):
+        return True  # it is an input
+    changes = [partial(changed, random=np.random.default_rng(seed)) for seed in range(DRAWS)]
+    with suppress(IrRunError):
+        arrays = spot.ir.computed_from(spot.value, changes)
+        apart = [np.abs(each.astype(np.float64) - actual).max(initial=0.0) for each in arrays]
+        return bool(CALM * max(apart) < moved)
+    return False
 
 
 def _is_random(node: Any) -> bool:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from mo_loop.compare.execution.runtime import Compiled
+from mo_loop.compare.layers.findings import Findings, PieceFindings
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.ir_side import IrSide
 from mo_loop.compare.layers.layer_difference import LayerDifference
 from mo_loop.compare.layers.lockstep import Lockstep
+from mo_loop.compare.results.array_comparison import packed
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
-from mo_loop.support.packed_sequences import pack_sequence
 from mo_loop.transforms.manager import Phase, Step
 
 
@@ -26,22 +28,6 @@ def first_difference(model: Any, graph: Graph, feeds: Mapping[str, Any], **how: 
     """The first tensor that differs, in the order of the ONNX model; None if all tensors agree. The arguments are those
     of `compared`."""
     return compared(model, graph, feeds, **how).difference
-
-
-@dataclass(frozen=True)
-class PieceFindings:
-    """The result of comparing all pieces: the first difference, or None.
-
-    `undecided` has tensors of which the comparison shows nothing, with the reason, `lost_nan` the layers in which the
-    runtime has numbers for NaN, `count` is the number of tensors that were compared. `piece` is the piece that differs,
-    as a model with its inputs, if it is wanted.
-    """
-
-    difference: LayerDifference | None = None
-    undecided: Mapping[str, str] = field(default_factory=dict)
-    lost_nan: tuple[str, ...] = ()
-    count: int = 0
-    piece: tuple[bytes, Mapping[str, Any]] | None = None
 
 
 def compared(
@@ -84,82 +70,62 @@ def compared(
     """
     loaded = model if isinstance(model, OnnxModel) else load(model)
     side = IrSide() if properties is None else IrSide(partial(Compiled, properties=properties))
-    lockstep = Lockstep(
-        loaded, graph, rtol=rtol, atol=atol, memory=memory or default_memory(), side=side, one_by_one=one_by_one,
-        heat=heat,
-    )  # fmt: skip
-    lockstep.findings.keeps_piece = with_piece
+    findings = Findings(graph, side, (rtol, atol), heat, with_piece)
+    memory = memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    lockstep = Lockstep(loaded, findings, memory=memory, one_by_one=one_by_one)
     found = lockstep.run(feeds, _fed(graph, feeds))
-    if found is not None and history is not None:
-        found = replace(found, passes=history.passes_of(Origin(found.scope, found.node, found.operator)))
-    findings = lockstep.findings
-    return PieceFindings(found, findings.undecided, tuple(findings.lost_nan), len(findings.compared), findings.piece)
-
-
-def default_memory() -> int:
-    """A quarter of the machine's memory, in bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    first = found.difference
+    if first is None or history is None:
+        return found
+    passes = history.passes_of(Origin(first.scope, first.node, first.operator))
+    return replace(found, difference=replace(first, passes=passes))
 
 
 def _fed(graph: Graph, feeds: Mapping[str, Any]) -> dict[Value, Any]:
     """The arrays of the Parameters, found by any of their names."""
+    names = {
+        each: (each.name, *each.output.names, *(origin.output for origin in each.output.origins))
+        for each in graph.parameters
+    }
+    arrays = {
+        name: np.asarray(value)
+        for name, value in packed(feeds, set(chain.from_iterable(names.values()))).items()
+        if not isinstance(value, list)
+    }
     found: dict[Value, Any] = {}
-    for parameter in graph.parameters:
-        value = parameter.output
-        names = (parameter.name, *value.names, *(each.output for each in value.origins))
-        array = next((_array(name, feeds) for name in names if _array(name, feeds) is not None), None)
+    for parameter, value in ((each, each.output) for each in graph.parameters):
+        array = next((arrays[name] for name in names[parameter] if name in arrays), None)
         if array is None and value.is_used:
             raise KeyError(f"no value for the input {parameter.name}; given: {', '.join(feeds) or 'nothing'}")
         if array is not None:
-            kind = value.dtype.numpy
-            found[value] = array if array.dtype.kind in "OSU" else array.astype(kind, copy=False)
+            found[value] = array if array.dtype.kind in "OSU" else array.astype(value.dtype.numpy, copy=False)
     return found
-
-
-def _array(name: str, feeds: Mapping[str, Any]) -> Any:
-    if name in feeds and not isinstance(feeds[name], list):
-        return np.asarray(feeds[name])
-    base, _, part = name.rpartition(".")
-    if part in ("data", "shapes") and isinstance(feeds.get(base), list):
-        return pack_sequence(feeds[base])[part == "shapes"]
-    return None
-
-
-Place = tuple[tuple[str, ...], str]
 
 
 class History:
     """An observer of one conversion. It can be pickled."""
 
     def __init__(self) -> None:
-        self._passes: dict[Place, dict[str, None]] = {}
-        self._nodes: dict[Node, None] = {}
+        self._passes: dict[tuple[str, ...], dict[str, None]] = {}
+        self._nodes: set[Node] = set()
 
     def __call__(self, event: Step | Phase) -> None:
         if isinstance(event, Phase):
             if event.name == "translating" and event.graph is not None:
                 self._nodes = _all_nodes(event.graph)
             elif event.name == "passes" and event.seconds is not None:
-                self._nodes = {}
-            return
-        if not event.changed:
-            return
-        now = _all_nodes(event.graph)
-        name = _name(event)
-        for node in (
-            *(each for each in now if each not in self._nodes),
-            *(each for each in self._nodes if each not in now),
-        ):
-            for origin in node.origins:
-                self._passes.setdefault((origin.scope, origin.node), {})[name] = None
-        self._nodes = now
+                self._nodes = set()
+        elif event.changed:
+            before, self._nodes, name = self._nodes, _all_nodes(event.graph), _name(event)
+            for origin in (each for node in before ^ self._nodes for each in node.origins):
+                self._passes.setdefault((*origin.scope, origin.node), {})[name] = None
 
     def passes_of(self, origin: Origin) -> tuple[str, ...]:
         """The passes that made, replaced or removed a layer of an ONNX node, in the order in which they ran."""
-        return tuple(self._passes.get((origin.scope, origin.node), ()))
+        return tuple(self._passes.get((*origin.scope, origin.node), ()))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_passes": self._passes, "_nodes": {}}
+        return {"_passes": self._passes, "_nodes": set()}
 
 
 def _name(step: Step) -> str:
@@ -168,5 +134,5 @@ def _name(step: Step) -> str:
     return f"{step.name} ({', '.join(inner)})" if 0 < len(inner) <= 3 else step.name
 
 
-def _all_nodes(graph: Graph) -> dict[Node, None]:
-    return {node: None for each in graph.scopes() for node in each.ordered()}
+def _all_nodes(graph: Graph) -> set[Node]:
+    return {node for each in graph.scopes() for node in each.ordered()}

@@ -12,8 +12,7 @@ neighbours share a point, which is the worst of them.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +33,7 @@ NOT_COMPARED = -1.0
 
 
 class Heat:
-    """The differences of one graph. It holds a few numbers for each value, and no arrays."""
+    """The differences of one graph. It holds a few numbers for each value and each iteration, and no arrays."""
 
     def __init__(self) -> None:
         self.tensors: dict[Value, tuple[Distance, int | None]] = {}
@@ -48,33 +47,21 @@ class Heat:
         """The precision of OpenVINO; empty for f32."""
         self.notes: dict[str, None] = {}
         """The reasons why some tensors were not compared."""
-        self._inside: list[tuple[Curves, int]] = []
 
-    def begin(self, node: Node, port: int, text: str) -> None:
-        """Record where the first difference is."""
-        if self.first is None:
-            self.first = node, port, text
-
-    @contextmanager
-    def iteration(self, loop: Node, number: int, outputs: Iterable[Key]) -> Iterator[None]:
-        """Within it, the tensors that are added are those of an iteration of a loop; `outputs` are its body's."""
+    def iteration(self, loop: Node, number: int, outputs: Iterable[Key]) -> Recorded:
+        """An iteration of a loop, for the tensors in it; `outputs` are those of the body."""
         curves = self.loops.setdefault(loop, Curves(tuple(outputs)))
         curves.iterations = max(curves.iterations, number + 1)
-        self._inside.append((curves, number))
-        try:
-            yield
-        finally:
-            self._inside.pop()
+        return curves, number
 
-    def add(self, value: Value, key: Key, found: Distance) -> None:
-        """Record a comparison of the value that contains the tensor `key` of the ONNX model."""
-        is_inside = bool(self._inside) and not isinstance(value.node, Constant)
-        curves, iteration = self._inside[-1] if is_inside else (None, None)
+    def add(self, value: Value, key: Key, found: Distance, inside: Recorded | None = None) -> None:
+        """Record a comparison of the value that contains the tensor `key` of the ONNX model, maybe in an iteration."""
+        curves, number = (None, None) if inside is None or isinstance(value.node, Constant) else inside
         known = self.tensors.get(value)
         if known is None or found.worst > known[0].worst:
-            self.tensors[value] = found, iteration
-        if curves is not None and iteration is not None:
-            curves.add(key, iteration, found.worst)
+            self.tensors[value] = found, number
+        if curves is not None and number is not None:
+            curves.add(key, number, found.worst)
 
     def as_json(self, id_of: Callable[[Node], int]) -> dict[str, Any]:
         """The data of the page."""
@@ -95,38 +82,37 @@ class Curves:
     def __init__(self, outputs: tuple[Key, ...]) -> None:
         self.outputs = outputs
         self.iterations = 0
-        self.per_point = 1
         self._curves: dict[Key, array[float]] = {}
         self._begins: Key | None = None
 
     def add(self, key: Key, iteration: int, worst: float) -> None:
         """Keep the larger of `worst` and the worst difference of an iteration so far."""
-        while iteration >= POINTS * self.per_point:
-            self._halve()
         curve = self._curves.setdefault(key, array("f"))
-        place = iteration // self.per_point
-        curve.extend([NOT_COMPARED] * (place + 1 - len(curve)))
-        curve[place] = max(curve[place], worst)
+        curve.extend([NOT_COMPARED] * (iteration + 1 - len(curve)))
+        curve[iteration] = max(curve[iteration], worst)
         if self._begins is None and worst > 1:
             self._begins = key
 
-    def _halve(self) -> None:
-        self.per_point *= 2
-        for key, curve in self._curves.items():
-            self._curves[key] = array("f", map(max, curve[::2], [*curve[1::2], NOT_COMPARED]))
-
     def as_json(self) -> dict[str, Any]:
         """The curves that are shown: where the body begins to differ, and its outputs."""
-        scope = self.outputs[0][0] if self.outputs else ()
-        curves = {"/".join((*key[0][len(scope) :], key[1])): self._curves[key] for key in self._shown()}
-        plain = {name: [None if each < 0 else _rounded(each) for each in curve] for name, curve in curves.items()}
-        return {"iterations": self.iterations, "per_point": self.per_point, "tensors": plain}
+        scope, step = self.outputs[0][0] if self.outputs else (), 1
+        while max(map(len, self._curves.values()), default=0) > POINTS * step:
+            step *= 2
+        plain: dict[str, Any] = {}
+        for (path, name), curve in ((key, self._curves[key]) for key in self._shown()):
+            points = [max(curve[place : place + step]) for place in range(0, len(curve), step)]
+            plain["/".join((*path[len(scope) :], name))] = [None if each < 0 else _rounded(each) for each in points]
+        return {"iterations": self.iterations, "per_point": step, "tensors": plain}
 
     def _shown(self) -> list[Key]:
         outputs = [key for key in self.outputs if key in self._curves] or list(self._curves)
         kept = sorted(outputs, key=lambda key: -max(self._curves[key]))[:CURVES]
         begins = [] if self._begins is None or self._begins in kept else [self._begins]
         return [*begins, *(key for key in outputs if key in kept)]
+
+
+Recorded = tuple[Curves, int]
+"""The curves of a loop, and the number of an iteration of it."""
 
 
 def _plain(found: Distance, iteration: int | None) -> dict[str, Any]:
@@ -174,62 +160,42 @@ def distance(expected: Any, actual: Any, rtol: float | None, atol: float | None)
         result = compare(left, right, dtype=not is_text)
         text = "other texts" if result.kind == "values" else result.message
         return Distance(0.0 if result else BEYOND, count=result.count, size=left.size, text=text)
-    if not _is_float(left.dtype) and np.array_equal(left, right):
+    usual = tolerance(left.dtype)
+    is_float = usual != (0.0, 0.0)
+    if not is_float and np.array_equal(left, right):
         return Distance(0.0, size=left.size)
-    limits, is_real = _tolerances(left.dtype, rtol, atol), _is_float(left.dtype) and left.dtype.kind != "c"
+    usual = usual if is_float else (RTOL, ATOL)
+    limits = usual[0] if rtol is None else rtol, usual[1] if atol is None else atol
     left, right = left.reshape(-1), right.reshape(-1)
-    worst = largest = relative = 0.0
-    count = 0
     with np.errstate(all="ignore"):
-        for start in range(0, left.size, BLOCK):
-            a, b = left[start : start + BLOCK], right[start : start + BLOCK]
-            found = (_of_finite(a, b, *limits) if is_real else None) or _of_any(a, b, *limits)
-            worst, largest, relative = max(worst, found[0]), max(largest, found[1]), max(relative, found[2])
-            count += found[3]
-    text = "numbers that are not finite" if worst >= BEYOND else ""
-    return Distance(min(worst, BEYOND), largest, relative, count, left.size, text)
+        blocks = [
+            _of_block(left[start : start + BLOCK], right[start : start + BLOCK], *limits, is_float)
+            for start in range(0, left.size, BLOCK)
+        ]
+    worst, largest, relative, count = np.array(blocks or [(0.0, 0.0, 0.0, 0)]).T
+    text = "numbers that are not finite" if worst.max() >= BEYOND else ""
+    return Distance(
+        min(float(worst.max()), BEYOND), float(largest.max()), float(relative.max()), int(count.sum()), left.size, text
+    )
 
 
-Part = tuple[float, float, float, int]
-"""The worst multiple of the tolerance, the largest absolute and relative difference, the number beyond it."""
-
-
-def _of_finite(left: np.ndarray, right: np.ndarray, rtol: float, atol: float) -> Part | None:
-    """The distance of a block; None if a number in it is not finite, or there is no tolerance. It takes few passes."""
-    kind = np.float32 if left.dtype.itemsize <= 4 else np.float64
-    size = np.abs(left.astype(kind, copy=False))
-    apart = np.abs(left.astype(kind, copy=False) - right.astype(kind, copy=False))
-    limit = size * rtol
-    limit += atol
-    multiple = np.divide(apart, limit, out=limit)
-    worst = float(multiple.max())
-    if not worst < BEYOND:
-        return None
-    count = int(np.count_nonzero(multiple > 1)) if worst > 1 else 0
-    size[size == 0] = np.inf
-    return worst, float(apart.max()), float(np.divide(apart, size, out=size).max()), count
-
-
-def _of_any(left: np.ndarray, right: np.ndarray, rtol: float, atol: float) -> Part:
-    """The distance of a block of any numbers."""
-    kind = np.complex128 if left.dtype.kind == "c" else np.float64
-    a, b = left.astype(kind), right.astype(kind)
-    wrong = (left != right) & ~(np.isnan(a) & np.isnan(b))
-    apart, size = np.abs(a - b), np.abs(a)
+def _of_block(
+    left: np.ndarray, right: np.ndarray, rtol: float, atol: float, is_float: bool, kind: Any = None
+) -> tuple[float, float, float, int]:
+    """The worst multiple of the tolerance, the largest absolute and relative difference, the number beyond it."""
+    if kind is None:
+        is_small = is_float and left.dtype.itemsize <= 4
+        kind = np.complex128 if left.dtype.kind == "c" else np.float32 if is_small else np.float64
+    a, b = left.astype(kind, copy=False), right.astype(kind, copy=False)
+    size, apart = np.abs(a), np.abs(a - b)
     multiple = apart / (size * rtol + atol)
-    if not _is_float(left.dtype):
-        multiple = np.maximum(multiple, EXACT)
-    finite = np.isfinite(a) & np.isfinite(b)
-    multiple = np.where(wrong, np.where(finite, multiple, np.inf), 0.0)
-    relative = np.divide(apart, size, out=np.zeros_like(size), where=finite & (size > 0))
-    largest, count = float(apart.max(where=finite, initial=0)), int(np.count_nonzero(multiple > 1))
-    return float(multiple.max()), largest, float(relative.max()), count
-
-
-def _tolerances(dtype: np.dtype, rtol: float | None, atol: float | None) -> tuple[float, float]:
-    usual = tolerance(dtype) if _is_float(dtype) else (RTOL, ATOL)
-    return usual[0] if rtol is None else rtol, usual[1] if atol is None else atol
-
-
-def _is_float(dtype: np.dtype) -> bool:
-    return tolerance(dtype) != (0.0, 0.0)
+    if not is_float or not multiple.max() < BEYOND:
+        if kind is np.float32:  # the difference may be beyond its range
+            return _of_block(left, right, rtol, atol, is_float, np.float64)
+        wrong = (left != right) & ~(np.isnan(a) & np.isnan(b))
+        finite = np.isfinite(a) & np.isfinite(b)
+        least = 0.0 if is_float else EXACT
+        multiple = np.where(wrong, np.where(finite, np.maximum(multiple, least), np.inf), 0.0)
+        apart, size = np.where(finite, apart, 0.0), np.where(finite, size, 0.0)
+    relative = np.divide(apart, size, out=np.zeros_like(size), where=size > 0)
+    return float(multiple.max()), float(apart.max()), float(relative.max()), int(np.count_nonzero(multiple > 1))

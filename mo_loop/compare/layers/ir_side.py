@@ -14,20 +14,21 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from mo_loop.compare.execution.isolated import essential
 from mo_loop.compare.execution.runtime import Compiled
-from mo_loop.compare.layers.onnx_side import size_of
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import fresh
+from mo_loop.graph.dimension import Dimension, fresh, high, low
+from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.control import If
+from mo_loop.ops.control import Control, If
 
 Key = tuple[tuple[str, ...], str]
 """The scope path of an ONNX graph, and the name of a tensor in it."""
@@ -51,44 +52,33 @@ def _errors_of(stage: str) -> Iterator[None]:
 
 
 class IrSide:
-    """The data that all frames of a graph and its bodies share: the place of each tensor, and the compiled segments of
-    bodies."""
+    """The data that all frames of a graph and its bodies share."""
 
     def __init__(self, compile_: Callable[[Any], Any] = Compiled) -> None:
-        self._indexes: dict[Graph, dict[Key, list[Value]]] = {}
-        self._controls: dict[Graph, list[Any]] = {}
-        self._fixed: dict[Graph, set[Node]] = {}
+        self.index = cache(_index)
+        """The values of a graph that contain each tensor of the ONNX model."""
+        self.fixed = cache(_fixed)
+        """The nodes that depend on constants alone: the runtime may need them as such, for example weights."""
         self.segments: dict[Any, Any] = {}
+        """The compiled segments of bodies."""
         self.compile = compile_
 
-    def index(self, graph: Graph) -> dict[Key, list[Value]]:
-        """The values of a graph that contain each tensor of the ONNX model."""
-        if graph not in self._indexes:
-            found: dict[Key, list[Value]] = {}
-            for node in graph.ordered():
-                for value in node.outputs:
-                    for each in value.origins:
-                        found.setdefault((each.scope, each.output), []).append(value)
-            self._indexes[graph] = found
-        return self._indexes[graph]
 
-    def is_fixed(self, value: Value) -> bool:
-        """Whether a value depends on constants alone: the runtime may need it as one, such as weights."""
-        graph = value.graph
-        if graph not in self._fixed:
-            found: set[Node] = set()
-            for node in graph.ordered():
-                inputs = [each for each in node.inputs if each is not None]
-                if isinstance(node, Constant) or (inputs and all(each.node in found for each in inputs)):
-                    found.add(node)
-            self._fixed[graph] = found
-        return value.node in self._fixed[graph]
+def _index(graph: Graph) -> Mapping[Key, list[Value]]:
+    found: dict[Key, list[Value]] = {}
+    for value in (value for node in graph.ordered() for value in node.outputs):
+        for each in value.origins:
+            found.setdefault((each.scope, each.output), []).append(value)
+    return found
 
-    def controls(self, graph: Graph) -> list[Any]:
-        """The nodes with bodies."""
-        if graph not in self._controls:
-            self._controls[graph] = graph.nodes_with_bodies()
-        return self._controls[graph]
+
+def _fixed(graph: Graph) -> Collection[Node]:
+    found: set[Node] = set()
+    for node in graph.ordered():
+        inputs = [each.node for each in node.inputs if each is not None]
+        if isinstance(node, Constant) or (inputs and found.issuperset(inputs)):
+            found.add(node)
+    return found
 
 
 class IrFrame:
@@ -112,19 +102,12 @@ class IrFrame:
 
     def find(self, key: Key) -> list[tuple[IrFrame, Value]]:
         """The values that contain a tensor: of this graph, of the branches taken in it, else of a graph around it."""
-        frame: IrFrame | None = self
-        while frame is not None:
-            found = frame._own(key)
-            if found:
-                return found
-            frame = frame.outer
-        return []
+        return list(self._own(key)) or ([] if self.outer is None else self.outer.find(key))
 
-    def _own(self, key: Key) -> list[tuple[IrFrame, Value]]:
-        found = [(self, value) for value in self.side.index(self.graph).get(key, ())]
+    def _own(self, key: Key) -> Iterator[tuple[IrFrame, Value]]:
+        yield from ((self, value) for value in self.side.index(self.graph).get(key, ()))
         for branch in self.branches.values():
-            found += branch._own(key)
-        return found
+            yield from branch._own(key)
 
     # -- computing
 
@@ -135,21 +118,15 @@ class IrFrame:
 
     def need(self, wanted: Sequence[Value]) -> None:
         """Compute values. IrRunError if the runtime does not compile or run them."""
-        missing = [each for each in wanted if each not in self.values and not isinstance(each.node, Constant)]
-        if not missing:
-            return
-        nodes, inputs = self._region(missing, self.values)
+        values = [each for each in wanted if not isinstance(each.node, Constant)]
         try:
-            self._run(nodes, inputs, missing)
+            self.need_apart(dict.fromkeys(values))
         except IrRunError as error:
             if error.stage != "compile":
                 raise
             # Some inputs have to be constants, which they are only where what they are computed from is compiled too.
-            start = {value: self.values[value] for value in self._given if value in self.values}
-            more, inputs = self._region(missing, start)
-            if len(more) == len(nodes):
-                raise
-            self._run(more, inputs, missing)
+            missing = [each for each in values if each not in self.values]
+            self._run(missing, self._given & self.values.keys(), {})
 
     def need_apart(self, given: Mapping[Value, Any]) -> dict[Value, Any]:
         """Compute each of these values from the values before it: those of `given`, and those that exist.
@@ -157,18 +134,22 @@ class IrFrame:
         One compiled graph has all pieces: a value that is given is the result of one piece, and the input of others.
         Afterwards the values that are given exist, with the arrays that are given. Returns what was computed.
         """
-        found = {value: self.values[value] for value in given if value in self.values}
-        for value in given:
-            if value not in found and value.node in self.branches and not self._has_run(value):
-                found[value] = self.values[value]
+        found = {value: self.values[value] for value in given if self._has(value)}
         wanted = [value for value in given if value not in found]
         if wanted:
-            cut = {value: self.fit(value, given[value]) for value in wanted}
-            cut = {value: array for value, array in cut.items() if array is not None}
-            nodes, inputs = self._region(wanted, {**self.values, **cut}, set(wanted))
-            found.update(self._run(nodes, inputs, wanted, cut))
+            fitting = {value: self.fit(value, given[value]) for value in wanted}
+            cut = {value: array for value, array in fitting.items() if array is not None}
+            found |= self._run(wanted, self.values.keys() | cut.keys(), cut)
         self.force(given)
         return {value: found[value] for value in given}
+
+    def _has(self, value: Value) -> bool:
+        """Whether a value exists. An output of an If that was entered is taken from the frame of the branch."""
+        if value not in self.values and value.node in self.branches:
+            node: Any = value.node
+            branch, entry = self.branches[node], node.output_map[value.index]
+            self.values[value] = branch.get((entry.then if branch.graph is node.then_body else entry.else_).value)
+        return value in self.values
 
     def force(self, given: Mapping[Value, Any]) -> None:
         """Replace arrays by those that are given, where they have the form of the value."""
@@ -179,7 +160,8 @@ class IrFrame:
 
     def fit(self, value: Value, array: Any) -> Any:
         """An array of the ONNX model as one of this value; None if its shape is another one, or it has to stay."""
-        if isinstance(array, list) or array is None or self.side.is_fixed(value) or value.dtype.numpy is None:
+        is_fixed = value.node in self.side.fixed(self.graph)
+        if isinstance(array, list) or array is None or is_fixed or value.dtype.numpy is None:
             return None
         array = np.asarray(array)
         known = self.values.get(value)
@@ -197,104 +179,73 @@ class IrFrame:
 
     def piece(self, value: Value) -> list[Node]:
         """The nodes that compute a value from the values that exist; none for a value that the caller gives."""
-        if isinstance(value.node, Parameter):
-            return []
-        known = {each: array for each, array in self.values.items() if each is not value}
-        return list(self._region([value], known)[0])
+        is_given = isinstance(value.node, Parameter) or value.node in self.branches
+        return [] if is_given else list(self._region([value], self.values)[0])
 
     def compute_alone(self, value: Value) -> Any:
         """Compute a value once more, apart from the values that were computed together with it."""
-        (array,) = self.computed_from(value, [lambda each: each])
-        self.values[value] = array
-        return array
+        (self.values[value],) = self.computed_from(value, [lambda each: each])
+        return self.values[value]
 
     def computed_from(self, value: Value, changes: Sequence[Callable[[Any], Any]]) -> list[Any]:
         """The arrays of a value for each of `changes`, functions that change the arrays of its piece's inputs."""
-        known = {each: array for each, array in self.values.items() if each is not value}
-        nodes, inputs = self._region([value], known)
+        nodes, inputs = self._region([value], self.values)
         arrays = [self.values[each] for each in inputs]
         segment = self._compiled(nodes, inputs, arrays, [value])
         with _errors_of("run"):
             return [segment.run([change(each) for each in arrays])[0][1] for change in changes]
 
-    def _region(
-        self, wanted: Iterable[Value], known: Mapping[Value, Any], apart: Collection[Value] = ()
-    ) -> tuple[dict[Node, None], list[Value]]:
+    def _region(self, wanted: Iterable[Value], known: Collection[Value]) -> tuple[Collection[Node], list[Value]]:
         """The nodes that compute `wanted` from known values, and the known values that they read.
 
-        The nodes of values in `apart` are computed although they are known to their readers.
+        The nodes of `wanted` are computed also where they are known to their readers.
         """
         nodes: dict[Node, None] = {}
         inputs: dict[Value, None] = {}
-        stack: list[Value] = []
-        for value in wanted:
-            if value in apart and value in known:
-                nodes[value.node] = None
-                stack += [each for each in value.node.inputs if each is not None]
-            else:
-                stack.append(value)
-        while stack:
-            value = stack.pop()
-            if value in known:
-                inputs[value] = None
-                continue
-            node = value.node
+        pending = [value.node for value in wanted]
+        while pending:
+            node = pending.pop()
             if node in nodes:
-                continue
-            if node in self.branches and not self._has_run(value):
-                inputs[value] = None
                 continue
             if isinstance(node, Parameter):
                 raise IrRunError("run", f"{node.path} has no value")
             nodes[node] = None
-            stack += [each for each in node.inputs if each is not None]
-        return nodes, list(inputs)
+            for value in (each for each in node.inputs if each is not None):
+                if value in known or (value.node in self.branches and self._has(value)):
+                    inputs[value] = None
+                else:
+                    pending.append(value.node)
+        return nodes.keys(), list(inputs)
 
-    def _has_run(self, value: Value) -> bool:
-        """Take an output of an If from the frame of the branch; False, because it is a value now."""
-        branch = self.branches[value.node]
-        node: Any = value.node
-        entry = node.output_map[value.index]
-        result = entry.then if branch.graph is node.then_body else entry.else_
-        self.values[value] = branch.get(result.value)
-        return False
+    def _run(self, wanted: Sequence[Value], known: Collection[Value], cut: Mapping[Value, Any]) -> dict[Value, Any]:
+        """Compute values; those of `cut` have these arrays for the nodes that read them, whatever is computed.
 
-    def _run(
-        self, nodes: Mapping[Node, None], inputs: Sequence[Value], wanted: Sequence[Value],
-        cut: Mapping[Value, Any] | None = None,
-    ) -> dict[Value, Any]:  # fmt: skip
-        """Run nodes; values of `cut` have these arrays for the nodes that read them, whatever is computed.
-
-        Returns the arrays of the computed values, which exist afterwards.
+        Returns the arrays of the computed values, which exist afterwards: those that are wanted, and those that later
+        nodes read.
         """
-        cut = cut or {}
-        asked = set(wanted)
-        read_later = [
+        nodes, inputs = self._region(wanted, known)
+        running = [node for node in nodes if not isinstance(node, Constant)]
+        later = [
             value
-            for node in nodes
-            if not isinstance(node, Constant)
+            for node in running
             for value in node.outputs
-            if value in asked or any(use.node not in nodes and use.node not in self._done for use in value.uses)
+            if any(use.node not in nodes and use.node not in self._done for use in value.uses)
         ]
-        outputs = list(dict.fromkeys([*(each for each in wanted if each not in self.values), *read_later]))
-        computed: dict[Value, Any] = {}
-        if outputs:
-            arrays = [cut[value] if value in cut else self.values[value] for value in inputs]
-            key = (self.graph, tuple(outputs), tuple(inputs), tuple(np.ndim(each) for each in arrays))
-            segment = self.side.segments.get(key)
-            if segment is None:
-                segment = self._compiled(nodes, inputs, arrays, outputs)
-                if self.outer is not None:
-                    self.side.segments[key] = segment
-            with _errors_of("run"):
-                found = segment.run(arrays)
-            computed = dict(zip(outputs, (array for _, array in found), strict=True))
-            self.values.update(computed)
-        self._done.update(node for node in nodes if not isinstance(node, Constant))
+        outputs = tuple(dict.fromkeys([*wanted, *later]))
+        arrays = [cut[value] if value in cut else self.values[value] for value in inputs]
+        key = (self.graph, outputs, tuple(inputs), tuple(np.ndim(each) for each in arrays))
+        segment = self.side.segments.get(key) or self._compiled(nodes, inputs, arrays, outputs)
+        if self.outer is not None:
+            self.side.segments[key] = segment
+        with _errors_of("run"):
+            found = segment.run(arrays)
+        computed = dict(zip(outputs, (array for _, array in found), strict=True))
+        self.values.update(computed)
+        self._done.update(running)
         return computed
 
     def _compiled(
-        self, nodes: Mapping[Node, None], inputs: Sequence[Value], arrays: Sequence[Any], outputs: Sequence[Value]
+        self, nodes: Collection[Node], inputs: Sequence[Value], arrays: Sequence[Any], outputs: Sequence[Value]
     ) -> Any:
         import openvino
 
@@ -322,27 +273,22 @@ class IrFrame:
     @property
     def size(self) -> int:
         """The bytes of its values."""
-        return sum(size_of(array) for array in self.values.values())
+        return sum(array.nbytes for array in self.values.values())
 
     # -- nodes with bodies
 
     def enter(self, node: If) -> IrFrame:
         """The frame of the branch that an If takes."""
-        if node in self.branches:
-            return self.branches[node]
-        condition, *rest = node.inputs
-        assert condition is not None
-        is_true = bool(np.asarray(self.get(condition)).reshape(-1)[0])
-        body = node.then_body if is_true else node.else_body
-        pairs = [
-            ((entry.then if is_true else entry.else_), value) for entry, value in zip(node.input_map, rest, strict=True)
-        ]
-        fed = [(parameter, value) for parameter, value in pairs if parameter is not None and value is not None]
-        self.need([value for _, value in fed])
-        branch = IrFrame(self.side, body, {parameter.output: self.get(value) for parameter, value in fed}, self)
-        self.branches[node] = branch
-        self._done.add(node)
-        return branch
+        if node not in self.branches:
+            condition = node.inputs[0]
+            assert condition is not None
+            is_true = bool(np.asarray(self.get(condition)).reshape(-1)[0])
+            fed = [(entry.then if is_true else entry.else_, value) for entry, value in node.fed]
+            self.need([value for parameter, value in fed if parameter is not None])
+            given = {parameter.output: self.get(value) for parameter, value in fed if parameter is not None}
+            self.branches[node] = IrFrame(self.side, node.then_body if is_true else node.else_body, given, self)
+            self._done.add(node)
+        return self.branches[node]
 
     def set_outputs(self, node: Node, arrays: Sequence[Any]) -> None:
         """The outputs of a node that was driven."""
@@ -350,6 +296,19 @@ class IrFrame:
             self.values[value] = array
             self._given.add(value)
         self._done.add(node)
+
+
+def as_element(value: Value, array: Any, expected: Any) -> Any:
+    """The array of a body Parameter as the tensor of ONNX.
+
+    A slice has an axis of one element more than the element that Scan gives, and a value that a loop slices or carries
+    can have one more leading dimension of 1 (AddLeadingDimension).
+    """
+    shape, wanted = np.shape(array), np.shape(expected)
+    if len(shape) <= len(wanted) or not isinstance(value.node, Parameter):
+        return array
+    longer = [dim for dim in shape if dim != 1] == [dim for dim in wanted if dim != 1]
+    return np.reshape(array, wanted) if longer else array
 
 
 class _Copies(dict[Value, Value]):
@@ -369,13 +328,53 @@ class _Copies(dict[Value, Value]):
 def _type_for(value: Value, array: Any) -> TensorType:
     """The type of a Parameter for a value: the inferred one, as far as it agrees with the array."""
     shape = np.shape(array)
-    dims = value.shape if value.shape is not None and len(value.shape) == len(shape) else (None,) * len(shape)
-    return TensorType(value.dtype, tuple(_dim_for(dim, size) for dim, size in zip(dims, shape, strict=True)))
+    dims = value.shape if value.shape is not None and len(value.shape) == len(shape) else (fresh(),) * len(shape)
+    pairs = zip(dims, shape, strict=True)
+    return TensorType(value.dtype, tuple(dim if _may_be(dim, size) else fresh() for dim, size in pairs))
 
 
-def _dim_for(dim: Any, size: int) -> Any:
-    if isinstance(dim, int):
-        return dim if dim == size else fresh()
-    if dim is None or not (dim.lo <= size and (dim.hi is None or size <= dim.hi)):
-        return fresh()
-    return dim
+def _may_be(dim: Dimension, size: int) -> bool:
+    most = high(dim)
+    return low(dim) <= size and (most is None or size <= most)
+
+
+Wanted = Callable[[Control], bool]
+
+
+def counterpart(ir: IrFrame | None, origin: Origin, wanted: Wanted) -> tuple[IrFrame, Any] | None:
+    """A wanted node that was not driven yet, with its frame: `ir`, the branches taken in it, or a frame around it.
+
+    It can be in a branch of an If that the conversion made for it: then the If is entered.
+    """
+    if ir is None:
+        return None
+    return _in_frame(ir, origin, wanted) or counterpart(ir.outer, origin, wanted)
+
+
+def _in_frame(frame: IrFrame, origin: Origin, wanted: Wanted) -> tuple[IrFrame, Control] | None:
+    def rank(node: Node) -> int:
+        """The place of the origin among those of a node: its own comes first, merged ones follow."""
+        return next(place for place, each in enumerate(node.origins) if each[:2] == origin[:2])
+
+    controls: list[Any] = frame.graph.nodes_with_bodies()
+    nodes = [node for node in controls if is_for(node, origin) and node not in frame.driven]
+    guards = []
+    for node in sorted(nodes, key=rank):
+        if wanted(node):
+            return frame, node
+        if isinstance(node, If) and any(wanted(each) for body in node.bodies for each in controls_for(body, origin)):
+            guards.append(node)
+    branches = (*map(frame.enter, guards), *frame.branches.values())
+    found = (_in_frame(branch, origin, wanted) for branch in branches)
+    return next((each for each in found if each is not None), None)
+
+
+def controls_for(graph: Graph, origin: Origin) -> Iterator[Control]:
+    """The nodes with bodies that were made for an ONNX node, in a graph and its bodies."""
+    nodes: Iterator[Any] = (node for each in graph.scopes() for node in each.nodes_with_bodies())
+    return (node for node in nodes if is_for(node, origin))
+
+
+def is_for(node: Node, origin: Origin) -> bool:
+    """Whether a layer was made for an ONNX node."""
+    return any(each[:2] == origin[:2] for each in node.origins)

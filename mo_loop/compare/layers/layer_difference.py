@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.layers.heat import Distance, distance
-from mo_loop.compare.layers.ir_loops import is_for
-from mo_loop.compare.layers.ir_side import IrSide, Key
-from mo_loop.compare.layers.onnx_side import OnnxFrame
 from mo_loop.compare.results.array_comparison import ArrayComparison, compare
-from mo_loop.frontend.onnx_graphs import label
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.origin import Origin
-from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Iteration
 from mo_loop.support.printable import printable
-from mo_loop.support.reached import reached
 
-VALUES, SHAPE, TYPE, COUNT, BRANCH, FAILED = "values", "shape", "type", "iterations", "branch", "failed"
+COUNT, BRANCH, FAILED = "iterations", "branch", "failed"
 OUTPUT, BODY_INPUT, MODEL_OUTPUT = "output", "body input", "model output"
 
 AROUND = 3
@@ -106,43 +96,25 @@ class LayerDifference:
         return f"{self._node}{self._when()}: {self.message}"
 
     def __str__(self) -> str:
-        lines = [self._first_line(), f"  {self.message}."]
-        lines += [f"  {text}" for text in self._around()]
-        if self.vanishes:
-            lines.append(
-                "  Computed apart from its neighbours, the layer gives the right numbers: the runtime fuses them, or "
-                "they share memory."
-            )
-        if self.agreeing:
-            lines.append(f"  {_these(self.agreeing, 'Its input', 'Its inputs')} before it agree{_s(self.agreeing)}.")
-        if self.differing_weights:
-            lines.append(f"  The IR has other values for the {_these(self.differing_weights, 'weight', 'weights')}.")
-        if self.between:
-            lines.append(
-                f"  The tensors before it, of {_listed(self.between)}, have no counterpart in the IR: "
-                "the difference may come from there."
-            )
-        if self.limited:
-            lines.append(
-                f"  Before it, OpenVINO limits integers of {_listed(self.limited)} to 32 bits: the difference may come "
-                "from there."
-            )
-        if self.apart:
-            lines.append(
-                f"  Each iteration of the loop in the IR has {self.steps} steps: this is the first difference of a "
-                "conversion with one step in each iteration."
-            )
-        elif self.steps > 1:
-            lines.append(
-                f"  Each iteration of the loop in the IR has {self.steps} steps, so the loop is compared as a whole. "
-                "Convert with --disable-pass StepsPerIteration to compare it step by step."
-            )
-        if self.became:
-            lines.append(f"  The IR has for this node: {_listed(self.became)}.")
-        if self.passes:
-            lines.append(f"  Passes that made, replaced or removed layers of this node: {_listed(self.passes)}.")
-        lines.append(f"  {self._counts()}")
-        return "\n".join(map(printable, lines))
+        agreeing, weights = self.agreeing, self.differing_weights
+        loop = f"Each iteration of the loop in the IR has {self.steps} steps"
+        notes = [
+            (self.vanishes, "Computed apart from its neighbours, the layer gives the right numbers: the runtime fuses "
+             "them, or they share memory."),
+            (agreeing, f"Its input{_s(agreeing)} {_listed(agreeing)} before it agree{'s' * (len(agreeing) == 1)}."),
+            (weights, f"The IR has other values for the weight{_s(weights)} {_listed(weights)}."),
+            (self.between, f"The tensors before it, of {_listed(self.between)}, have no counterpart in the IR: the "
+             "difference may come from there."),
+            (self.limited, f"Before it, OpenVINO limits integers of {_listed(self.limited)} to 32 bits: the difference "
+             "may come from there."),
+            (self.apart, f"{loop}: this is the first difference of a conversion with one step in each iteration."),
+            (self.steps > 1 and not self.apart, f"{loop}, so the loop is compared as a whole. Convert with "
+             "--disable-pass StepsPerIteration to compare it step by step."),
+            (self.became, f"The IR has for this node: {_listed(self.became)}."),
+            (self.passes, f"Passes that made, replaced or removed layers of this node: {_listed(self.passes)}."),
+        ]  # fmt: skip
+        told = [f"{self.message}.", *self._around(), *(text for holds, text in notes if holds), self._counts()]
+        return "\n".join(map(printable, [self._first_line(), *(f"  {line}" for line in told)]))
 
     def _first_line(self) -> str:
         node = self._node
@@ -163,47 +135,34 @@ class LayerDifference:
         return f"the node {self.path} ({self.operator})" if self.node else "the model"
 
     def _when(self) -> str:
-        if not self.iterations:
-            return ""
-        parts = [f"iteration {number} of {path}" for path, number in self.iterations]
-        return f", in {', '.join(parts)} (counted from 0)"
+        parts = ", ".join(f"iteration {number} of {path}" for path, number in self.iterations)
+        return f", in {parts} (counted from 0)" if parts else ""
 
     def _around(self) -> list[str]:
         if self.elements is None or len(self.elements.window.expected) < 2:
             return []
         window = self.elements.window
         place = ", ".join(map(str, window.start))
-        return [
-            f"From element [{place}] on, ONNX Runtime has {_numbers(window.expected)}",
-            f"{'':{len(place) + 17}}and OpenVINO has {_numbers(window.actual)}",
-        ]
+        expected, actual = (", ".join(map(number, side)) for side in (window.expected, window.actual))
+        first = f"From element [{place}] on, ONNX Runtime has {expected}"
+        return [first, f"{'':{len(place) + 17}}and OpenVINO has {actual}"]
 
     def _counts(self) -> str:
         text = f"{self.compared} tensor{'s were' if self.compared != 1 else ' was'} compared up to here"
-        if not self.not_compared:
-            return f"{text}."
         reasons = "; ".join(f"{count} {reason}" for reason, count in self.not_compared.items())
-        total = sum(self.not_compared.values())
-        return f"{text}, {total} could not be: {reasons}."
+        return f"{text}, {sum(self.not_compared.values())} could not be: {reasons}." if reasons else f"{text}."
 
 
 def elements_of(expected: Any, actual: Any, rtol: float | None, atol: float | None) -> Elements:
     """Return the difference of two arrays of one shape."""
-    left, right = np.asarray(expected), np.asarray(actual)
-    found = compare(left, right, rtol=rtol, atol=atol, dtype=False)
+    sides = [np.asarray(expected), np.asarray(actual)]
+    found = compare(sides[0], sides[1], rtol=rtol, atol=atol, dtype=False)
     index = found.worst or ()
-    return Elements(
-        index, _item(left[index]), _item(right[index]), found.count, found.size, found.largest_abs, found.largest_rel,
-        _window(left, right, index),
-    )  # fmt: skip
-
-
-def _window(left: Any, right: Any, index: tuple[int, ...]) -> ElementWindow:
-    if not index:
-        return ElementWindow((), (_item(left[()]),), (_item(right[()]),))
-    low, high = max(index[-1] - AROUND, 0), index[-1] + AROUND + 1
-    rows = [tuple(_item(each) for each in side[index[:-1]][low:high]) for side in (left, right)]
-    return ElementWindow((*index[:-1], low), rows[0], rows[1])
+    low = max(index[-1] - AROUND, 0) if index else 0
+    rows = [side[index[:-1]][low : index[-1] + AROUND + 1] if index else side.reshape(1) for side in sides]
+    window = ElementWindow((*index[:-1], low) if index else (), *(tuple(map(_item, row)) for row in rows))
+    left, right = (_item(side[index]) for side in sides)
+    return Elements(index, left, right, found.count, found.size, found.largest_abs, found.largest_rel, window)
 
 
 def _item(value: Any) -> Any:
@@ -229,28 +188,20 @@ def number(value: Any) -> str:
     return f"{value:.7g}" if isinstance(value, float) else repr(value) if isinstance(value, str) else str(value)
 
 
-def _numbers(values: tuple[Any, ...]) -> str:
-    return ", ".join(map(number, values))
-
-
 def _listed(items: tuple[str, ...], most: int = 8) -> str:
     more = f" and {len(items) - most} more" if len(items) > most else ""
     return f"{', '.join(items[:most])}{more}"
 
 
-def _these(items: tuple[str, ...], one: str, several: str) -> str:
-    return f"{one if len(items) == 1 else several} {_listed(items)}"
-
-
 def _s(items: tuple[str, ...]) -> str:
-    return "s" if len(items) == 1 else ""
+    """The ending of the plural."""
+    return "" if len(items) == 1 else "s"
 
 
 def is_overwritten(actual: Any) -> bool:
     """Whether an array of booleans has bytes other than 0 and 1: a neighbouring layer wrote into its memory."""
-    if not isinstance(actual, np.ndarray) or actual.dtype != np.bool_:
-        return False
-    return bool((np.ascontiguousarray(actual).view(np.uint8) > 1).any())
+    is_bool = isinstance(actual, np.ndarray) and actual.dtype == np.bool_
+    return is_bool and bool((np.ascontiguousarray(actual).view(np.uint8) > 1).any())
 
 
 def message(result: ArrayComparison, elements: Elements | None) -> str:
@@ -263,52 +214,3 @@ def message(result: ArrayComparison, elements: Elements | None) -> str:
         f"(relative {elements.largest_rel:.3g}); at [{place}] ONNX Runtime has {number(elements.expected)} "
         f"and OpenVINO has {number(elements.actual)}"
     )
-
-
-def uncompared(frame: OnnxFrame, place: int) -> list[str]:
-    """The nodes before a node whose outputs could not be compared, back to tensors that agree, in their order."""
-    plan = frame.plan
-    makers = {name: number for number, node in enumerate(plan.nodes[:place]) for name in node.output if name}
-
-    def making(reader: int) -> list[int]:
-        names = [name for name in plan.reads[reader] if name not in frame.agreed and name not in plan.constants]
-        return [makers[name] for name in names if name in makers]
-
-    found = sorted(reached(making(place), making))
-    return [f"{label(plan.nodes[each])} ({plan.nodes[each].op_type})" for each in found]
-
-
-def layers_of(graph: Graph, origin: Origin) -> list[str]:
-    """The layers that were made for an ONNX node, without constants."""
-    return [
-        f"{node.path} ({getattr(node, 'type', type(node).__name__)})"
-        for each in graph.scopes()
-        for node in each.ordered()
-        if not isinstance(node, Constant) and node.outputs and is_for(node, origin)
-    ]
-
-
-def steps_of(graph: Graph, origin: Origin) -> int:
-    """The number of steps in each iteration of the loops that were made for an ONNX node, the largest one."""
-    nodes = (node for each in graph.scopes() for node in each.nodes_with_bodies() if is_for(node, origin))
-    return max((node.steps for node in nodes if isinstance(node, Iteration)), default=1)
-
-
-def other_weights(
-    frame: OnnxFrame, names: Iterable[str], graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None]
-) -> Iterator[tuple[Key, Value, Distance]]:
-    """The constants of the IR that hold an initializer or Constant node among `names` with other values."""
-    for name in names:
-        held = frame.constant(name)
-        if held is None:
-            continue
-        plan, _ = held
-        key = plan.scope, name
-        for value in (value for each in graph.scopes() for value in side.index(each).get(key, ())):
-            if not isinstance(value.node, Constant):
-                continue
-            expected, actual = plan.array(name), value.node.array
-            if np.shape(expected) == np.shape(actual):  # else it was prepared for another layer
-                found = distance(expected, actual.astype(expected.dtype), *tolerances)
-                if found.worst > 1:
-                    yield key, value, found

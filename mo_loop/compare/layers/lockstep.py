@@ -1,11 +1,11 @@
 """Runs an ONNX model and its IR side by side, node by node of the ONNX model, and compares the values that both sides
 have.
 
-A graph of the model runs in parts (onnx_side.py); after each, the values of the IR that contain its tensors are
-computed (ir_side.py) and compared. The IR computes each of them from the values of ONNX Runtime for the tensors before
-it, so that a piece lies between tensors that both sides have, and no difference grows. A Loop, Scan or If that
-has a counterpart is driven on both sides, iteration by iteration; one without a counterpart (unrolled, fused with its
-neighbours) is a piece. Values that nothing reads any more are dropped where memory is short.
+A graph of the model runs in parts of a few nodes (onnx_side.py); after each, the values of the IR that contain its
+tensors are computed (ir_side.py) and compared. The IR computes each of them from the values of ONNX Runtime for the
+tensors before it, so that a piece lies between tensors that both sides have, and no difference grows. A Loop, Scan or
+If that has a counterpart is driven on both sides, iteration by iteration; one without a counterpart (unrolled, fused
+with its neighbours) is a piece. Values that nothing reads any more are dropped where memory is short.
 
 The first difference ends the comparison (findings.py). With a Heat it continues, and each side keeps its own values; a
 branch that only one side takes and iterations that only one side runs are then not compared, and a layer that OpenVINO
@@ -14,341 +14,316 @@ does not run ends it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from mo_loop.compare.layers.findings import Different, Findings, Iterations, Spot
-from mo_loop.compare.layers.heat import Heat
-from mo_loop.compare.layers.ir_loops import IrLoop, counterpart, loops_for
-from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, IrSide
-from mo_loop.compare.layers.layer_difference import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT, LayerDifference
-from mo_loop.compare.layers.loops_of_steps import LoopOfSteps
-from mo_loop.compare.layers.onnx_loops import OnnxLoop, OnnxMap, branch_of, outputs_of_no_iterations
+import numpy as np
+
+from mo_loop.compare.layers.findings import Different, Findings, PieceFindings, Spot
+from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, controls_for, counterpart
+from mo_loop.compare.layers.layer_difference import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT
+from mo_loop.compare.layers.loop_runs import IrLoop, OnnxLoop
 from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
+from mo_loop.compare.layers.piece_tolerance import Source, changed, unit_of
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import main_graph
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.origin import Origin
+from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import If, Iteration
 from mo_loop.support.workers import report_stage
+
+UNITS = 4
+"""The change of the states before several steps of a loop, in units in the last place of their types: what amplifies
+rounding in each step amplifies larger changes beyond any use."""
 
 
 class Lockstep:
     """One comparison."""
 
-    def __init__(
-        self,
-        model: OnnxModel,
-        graph: Graph,
-        *,
-        rtol: float | None,
-        atol: float | None,
-        memory: int,
-        side: IrSide,
-        one_by_one: bool = False,
-        heat: Heat | None = None,
-    ) -> None:
+    def __init__(self, model: OnnxModel, findings: Findings, *, memory: int, one_by_one: bool = False) -> None:
         self.model = model
-        self.ir = graph
+        self.findings = findings
+        self.ir = findings.ir
         self.memory = memory
-        self.side = side
         self.one_by_one = one_by_one
-        self.heat = heat
-        self.findings = Findings(graph, side, (rtol, atol), lambda body: self._nodes(body, None, ()), heat)
-        self._frames: list[Any] = []
+        self._frames: list[OnnxFrame] = []
+        findings.run = self._advance
 
-    def run(self, feeds: Mapping[str, Any], ir_feeds: Mapping[Value, Any]) -> LayerDifference | None:
-        """The first difference; None if all tensors agree."""
-        graph = main_graph(self.model)
-        plan = OnnxPlan(graph, self.model, frozenset(feeds))
-        ir = IrFrame(self.side, self.ir, ir_feeds)
-        values = {**self._frozen(plan, feeds), **feeds}
-        frame = OnnxFrame(plan, values)
-        frame.agreed.update(values)
-        frame.cut.update(values)
+    def run(self, feeds: Mapping[str, Any], ir_feeds: Mapping[Value, Any]) -> PieceFindings:
+        """All that is found up to the first difference."""
+        plan = OnnxPlan(main_graph(self.model), self.model, frozenset(feeds))
+        ir = IrFrame(self.findings.side, self.ir, ir_feeds)
+        frame = OnnxFrame(plan, {**self._frozen(plan, feeds), **feeds}, ir=ir)
+        frame.agreed.update(frame.values)
+        frame.cut.update(frame.values)
         try:
-            self._nodes(frame, ir, ())
+            self._nodes(frame)
             self._model_outputs(frame, ir)
         except Different as found:
-            return found.difference
-        return self.findings.answer
+            return self.findings.result(found.difference)
+        return self.findings.result(None)
 
     def _frozen(self, plan: OnnxPlan, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The values of inputs that the conversion made constants."""
-        index = self.side.index(self.ir)
-        found = {}
-        for name in plan.graph.input_names:
-            held = [value.node for value in index.get(((), name), ()) if isinstance(value.node, Constant)]
-            if name not in feeds and name not in plan.constants and held:
-                found[name] = held[0].array
-        return found
+        index, given = self.findings.side.index(self.ir), feeds.keys() | plan.constants.keys()
+        found = {name: index.get(((), name), ()) for name in plan.graph.input_names if name not in given}
+        constants = {name: [each.node for each in found[name] if isinstance(each.node, Constant)] for name in found}
+        return {name: nodes[0].array for name, nodes in constants.items() if nodes}
 
     # -- one graph
 
-    def _nodes(self, frame: OnnxFrame, ir: IrFrame | None, at: Iterations) -> None:
-        """Run all nodes of a graph on both sides; `ir` is None if the IR has no graph for it."""
-        plan = frame.plan
-        self._frames += [frame, ir]
-        place = 0
+    def _nodes(self, frame: OnnxFrame) -> None:
+        """Run all nodes of a graph on both sides."""
+        plan, place = frame.plan, 0
+        self._frames.append(frame)
         while place < len(plan.nodes):
             end = place + 1
             if plan.is_driven(place):
-                self._driven(frame, ir, place, at)
+                (self._if if plan.nodes[place].op_type == "If" else self._loop)(frame, place)
             elif plan.function(place) is not None:
-                self._call(frame, ir, place, at)
+                self._call(frame, place)
             else:
-                if not self.one_by_one:
-                    end = plan.end_of_piece(frame, place, self._budget())
-                frame.compute(place, end)
-            self._compare_outputs(frame, ir, range(place, end), at)
-            self._release(frame, ir, end)
+                end = frame.compute(place, -1 if self.one_by_one else self._budget())
+            self._compare_outputs(frame, range(place, end))
+            self._release(frame, end)
             place = end
-        del self._frames[-2:]
+        self._frames.pop()
 
-    def _release(self, frame: OnnxFrame, ir: IrFrame | None, end: int) -> None:
+    def _release(self, frame: OnnxFrame, end: int) -> None:
         """Forget what no node reads any more. A piece is computed once more for its tolerance: while there is memory,
         the values that it begins with are kept."""
         if self.findings.is_forced and self._alive() < self.memory // 2:
             return
         frame.release(end)
-        if ir is not None:
-            ir.release()
+        if frame.ir is not None:
+            frame.ir.release()
 
     def _alive(self) -> int:
-        return sum(each.size for each in self._frames if each is not None)
+        return sum(each.size + (0 if each.ir is None else each.ir.size) for each in self._frames)
 
     def _budget(self) -> int:
-        """The bytes that the tensors of the next piece may have: both sides hold each, and the runtime copies it."""
+        """The bytes that the next tensors may have: both sides hold each, and the runtime copies it."""
         return max(self.memory - self._alive(), self.memory // 8) // 6
 
-    def _call(self, frame: OnnxFrame, ir: IrFrame | None, place: int, at: Iterations) -> None:
-        node, plan = frame.plan.nodes[place], frame.plan.called_plan(place)
-        names = plan.graph.input_names
-        given = {inner: frame.get(outer) for inner, outer in zip(names, node.input, strict=False) if outer}
-        inner = OnnxFrame(plan, given)
-        inner.agreed.update(name for name, outer in zip(names, node.input, strict=False) if frame.has_agreed(outer))
-        inner.sources = {name: (frame, outer) for name, outer in zip(names, node.input, strict=False) if outer}
-        self._nodes(inner, ir, at)
-        _define(frame, place, [inner.get(name) for name in plan.graph.output_names])
+    def _call(self, frame: OnnxFrame, place: int) -> None:
+        plan = frame.plan.bodies(place)["function"]
+        outer = dict(zip(plan.graph.input_names, frame.plan.nodes[place].input, strict=False))
+        outer = {name: given for name, given in outer.items() if given}
+        values = {name: frame.get(given) for name, given in outer.items()}
+        inner = OnnxFrame(plan, values, at=frame.at, ir=frame.ir)
+        inner.recorded = frame.recorded
+        inner.agreed.update(name for name, given in outer.items() if frame.has_agreed(given))
+        inner.sources = {name: (frame, given) for name, given in outer.items()}
+        self._nodes(inner)
+        frame.define(place, [inner.get(name) for name in plan.graph.output_names])
 
     # -- control flow
 
-    def _driven(self, frame: OnnxFrame, ir: IrFrame | None, place: int, at: Iterations) -> None:
-        node = frame.plan.nodes[place]
-        kind, spot = If if node.op_type == "If" else Iteration, Spot(frame, place, at)
-        found = None if ir is None else counterpart(ir, frame.plan.origin(place), kind)
-        (self._if if kind is If else self._loop)(spot, ir, found)
-
-    def _if(self, spot: Spot, ir: IrFrame | None, found: tuple[IrFrame, Any] | None) -> None:
-        frame, place = spot.frame, spot.place
-        attribute = branch_of(frame, place)
-        plan = frame.plan.body(place, attribute)
-        inner_ir = ir
+    def _if(self, frame: OnnxFrame, place: int) -> None:
+        node, spot, ir = frame.plan.nodes[place], Spot(frame, place), frame.ir
+        attribute = "then_branch" if np.asarray(frame.get(node.input[0])).reshape(-1)[0] else "else_branch"
+        found = counterpart(frame.ir, frame.plan.origin(place), lambda each: isinstance(each, If))
         if found is not None:
-            holder, node = found
-            inner_ir = branch = self._tried(spot, lambda: holder.enter(node))
-            taken = "then_branch" if branch.graph is node.then_body else "else_branch"
+            holder, layer = found
+            ir = self._tried(spot, lambda: holder.enter(layer))
+            taken = "then_branch" if ir.graph is layer.then_body else "else_branch"
             if taken != attribute:
                 text = f"ONNX Runtime takes {attribute}, OpenVINO {taken}"
-                self.findings.found(spot, "", BRANCH, text, (node, 0))
-                inner_ir = None
-        inner = OnnxFrame(plan, {}, frame)
-        self._nodes(inner, inner_ir, spot.at)
-        _define(frame, place, [inner.get(name) for name in plan.graph.output_names])
+                self.findings.found(Spot(frame, place, value=layer.outputs[0]), BRANCH, text)
+                ir = None
+        plan = frame.plan.bodies(place)[attribute]
+        inner = OnnxFrame(plan, {}, frame, ir=ir)
+        self._nodes(inner)
+        frame.define(place, [inner.get(name) for name in plan.graph.output_names])
 
-    def _loop(self, spot: Spot, ir: IrFrame | None, found: tuple[IrFrame, Any] | None) -> None:
-        frame, place = spot.frame, spot.place
-        node = frame.plan.nodes[place]
-        loop = OnnxMap(frame, place) if node.op_type == "SequenceMap" else OnnxLoop(frame, place)
-        if found is None and isinstance(loop, OnnxLoop) and self._of_steps(spot, ir, loop):
+    def _loop(self, frame: OnnxFrame, place: int) -> None:
+        loop, spot, origin = OnnxLoop(frame, place), Spot(frame, place), frame.plan.origin(place)
+        found = counterpart(frame.ir, origin, lambda each: isinstance(each, Iteration) and each.steps == 1)
+        if found is None and self._of_steps(loop):
             return
         other: IrLoop | None = None
         if found is not None and loop.goes_on():
             holder, layer = found
             other = self._tried(spot, lambda: IrLoop(holder, layer))
             holder.driven.add(layer)
-        path = frame.plan.graph.path_of(node)
         while True:
-            goes = loop.goes_on()
-            if other is not None and other.goes_on() != goes:
-                self._other_count(spot, loop, goes, other.node)
+            if other is not None and other.goes_on() != loop.goes_on():
+                self._other_count(loop, other)
                 other = None  # its outputs are those of the whole loop
-            if not goes:
+            if not loop.goes_on():
                 break
-            now = Spot(frame, place, (*spot.at, (path, loop.count)))
+            now = Spot(frame, place, at=loop.at)
             inner = loop.begin()
             inner.sources = loop.sources()
-            inner_ir = None if other is None else self._tried(now, other.begin)
-            with self._recorded(other, loop, inner):
-                self._compare_body_inputs(now, inner, inner_ir)
-                self._nodes(inner, inner_ir, now.at)
+            inner.ir = None if other is None else self._tried(now, other.begin)
+            if self.findings.heat is not None and other is not None:
+                outputs = [(loop.plan.scope, name) for name in loop.plan.graph.output_names]
+                inner.recorded = self.findings.heat.iteration(other.node, loop.count, outputs)
+            self._compare_body_inputs(frame, place, inner)
+            self._nodes(inner)
             loop.end(inner)
             if inner.cut.issuperset(inner.plan.graph.output_names):
                 inner.sources = {}  # nothing begins before this iteration
-            if other is not None:
-                assert inner_ir is not None
-                self._tried(now, partial(other.end, inner_ir))
+            if other is not None and inner.ir is not None:
+                self._tried(now, partial(other.end, inner.ir))
         if other is not None:
             self._tried(spot, other.finish)
-        if loop.count or isinstance(loop, OnnxMap):
-            outputs = loop.outputs()
-        else:
-            found_there = [self._in_ir(frame, ir, name) for name in node.output]
-            outputs = outputs_of_no_iterations(frame, place, loop, found_there)
-        _define(frame, place, outputs)
-
-    def _of_steps(self, spot: Spot, ir: IrFrame | None, loop: OnnxLoop) -> bool:
-        """Compare a loop that has several steps in each iteration of the IR; False if there is none."""
-        if ir is None or not self.findings.is_forced or not loop.goes_on():
-            return False
-        frame, place = spot.frame, spot.place
-        found = counterpart(ir, frame.plan.origin(place), Iteration, several=True)
-        if found is None:
-            return False
-        holder, layer = found
-        assert isinstance(layer, Iteration)
-        try:
-            other = IrLoop(holder, layer)
-        except IrRunError:
-            return False
-        steps = LoopOfSteps.of(loop, other)
-        if steps is None:
-            return False
-        holder.driven.add(layer)
-
-        def run(inner: OnnxFrame) -> None:
-            self._nodes(inner, None, spot.at)
-
-        path = frame.plan.graph.path_of(frame.plan.nodes[place])
-        while steps.goes_on():
-            now = Spot(frame, place, (*spot.at, (path, loop.count)))
-            self._tried(now, lambda: steps.advance(run))
-            for number, expected, actual, again in steps.states(run):
-                name = frame.plan.nodes[place].output[number]
-                self.findings.compare_state(now, name, expected, actual, again, (holder, layer))
-            steps.begin_at_states()
-        if not other.goes_on():  # else the IR continues, which its outputs show
-            self._tried(spot, other.finish)
-        steps.rest(run)
-        _define(frame, place, loop.outputs())
-        frame.again.update(steps.again(run))
-        return True
-
-    def _recorded(
-        self, other: IrLoop | None, loop: OnnxLoop | OnnxMap, inner: OnnxFrame
-    ) -> AbstractContextManager[None]:
-        """Record comparisons as those of an iteration of the loop."""
-        if self.heat is None or other is None:
-            return nullcontext()
-        plan = inner.plan
-        return self.heat.iteration(other.node, loop.count, [(plan.scope, name) for name in plan.graph.output_names])
-
-    def _in_ir(self, frame: OnnxFrame, ir: IrFrame | None, name: str) -> Any:
-        """The array that the IR has for a tensor; None if it has none."""
-        for holder, value in ir.find((frame.plan.scope, name)) if ir is not None and name else ():
-            try:
-                return holder.get(value)
-            except IrRunError:
-                continue
-        return None
+        frame.define(place, loop.outputs())
 
     def _tried(self, spot: Spot, action: Any) -> Any:
         """Run `action` of the IR for a node with bodies; an error of the runtime is a difference of this node."""
         try:
             return action()
         except IrRunError as error:
-            raise self.findings.failed(error, spot, "") from error
+            raise self.findings.failed(error, spot) from error
 
-    def _other_count(self, spot: Spot, loop: OnnxLoop | OnnxMap, goes: bool, node: Node) -> None:
-        frame, place = spot.frame, spot.place
-        if self.findings.is_forced and loops_for(self.ir, frame.plan.origin(place)) > 1:
+    def _other_count(self, loop: OnnxLoop, other: IrLoop) -> None:
+        frame, place = loop.frame, loop.place
+        loops = [each for each in controls_for(self.ir, frame.plan.origin(place)) if isinstance(each, Iteration)]
+        if self.findings.is_forced and len(loops) > 1:
             return  # each has a part of the iterations: together they are one piece
-        now = Spot(frame, place, (*spot.at, (frame.plan.graph.path_of(frame.plan.nodes[place]), loop.count)))
-        ends, continues = ("OpenVINO", "ONNX Runtime") if goes else ("ONNX Runtime", "OpenVINO")
+        ends, continues = ("OpenVINO", "ONNX Runtime") if loop.goes_on() else ("ONNX Runtime", "OpenVINO")
         text = f"{ends} ends the loop after {loop.count} iterations, {continues} continues"
-        self.findings.found(now, "", COUNT, text, (node, 0))
+        self.findings.found(Spot(frame, place, at=loop.at, value=other.node.outputs[0]), COUNT, text)
+
+    # -- loops with several steps in each iteration of the IR
+
+    def _of_steps(self, loop: OnnxLoop) -> bool:
+        """Compare a loop that has several steps in each iteration of the IR; False if there is none, or the states of
+        both cannot be matched.
+
+        The tensors inside have no counterparts, so an iteration of the IR is one piece, whose results are its states.
+        """
+        frame, place = loop.frame, loop.place
+        if not self.findings.is_forced or not loop.goes_on():
+            return False
+        origin = frame.plan.origin(place)
+        found = counterpart(frame.ir, origin, lambda each: isinstance(each, Iteration) and each.steps > 1)
+        if found is None:
+            return False
+        holder, layer = found
+        try:
+            other = IrLoop(holder, layer)
+        except IrRunError:
+            return False
+        outputs = dict(zip(loop.states, loop.node.output, strict=False))
+        entries = {entry.parameter.name: entry for entry in layer.back_edges if entry.parameter.name in outputs}
+        others = [state for name, state in loop.states.items() if name not in entries]
+        if not entries or any(not isinstance(each, np.ndarray) or unit_of(each.dtype) for each in others):
+            return False
+        holder.driven.add(layer)
+        kept = {entry.result for entry in layer.output_map}
+        while loop.goes_on() and other.goes_on():
+            now, before = Spot(frame, place, at=loop.at), loop.resumed(loop.states)
+            inner = self._tried(now, other.begin)
+            self._advance(loop, layer.steps)
+            self._tried(now, partial(other.end, inner))
+            is_whole = loop.count - before.count == layer.steps
+            for name, entry in entries.items():
+                # If nothing reads the last value of a state, the IR computes steps after the last one.
+                if is_whole or entry.result in kept:
+                    expected, actual = loop.states[name], np.asarray(other.states[entry.parameter.output])
+                    if actual.size == np.size(expected):
+                        actual = actual.reshape(np.shape(expected))
+                    state = OnnxFrame(frame.plan, {outputs[name]: expected}, frame, at=now.at)
+                    state.again[outputs[name]] = partial(self._again, loop, before, name)
+                    spot = Spot(frame, place, outputs[name], inner=state, ir=holder, value=layer.outputs[0])
+                    self.findings.compare(spot, expected, actual)
+            for name, entry in entries.items():
+                other.set_state(entry.parameter.output, loop.states[name])
+        if not other.goes_on():  # else the IR continues, which its outputs show
+            self._tried(Spot(frame, place), other.finish)
+        before = loop.resumed(loop.states)
+        self._advance(loop)  # the IR has these steps after the loop
+        frame.define(place, loop.outputs())
+        frame.again |= {output: partial(self._again, loop, before, name) for name, output in outputs.items() if output}
+        return True
+
+    def _advance(self, loop: OnnxLoop, steps: int | None = None) -> None:
+        """Run iterations of a loop of ONNX alone, at most as many as `steps`."""
+        last = None if steps is None else loop.count + steps
+        while loop.goes_on() and loop.count != last:
+            self._step(loop)
+
+    def _step(self, loop: OnnxLoop) -> None:
+        inner = loop.begin()
+        self._nodes(inner)
+        loop.end(inner)
+
+    def _again(self, loop: OnnxLoop, before: OnnxLoop, state: str, random: Source) -> Any:
+        """A state after the steps of a loop since `before`, from states that are changed."""
+        states = {
+            name: changed(value, random, UNITS * unit_of(value.dtype)) if isinstance(value, np.ndarray) else value
+            for name, value in before.states.items()
+        }
+        once_more = before.resumed(states)
+        while once_more.count < loop.count:
+            self._step(once_more)
+        return once_more.states[state]
 
     # -- comparing
 
-    def _compare_body_inputs(self, spot: Spot, inner: OnnxFrame, ir: IrFrame | None) -> None:
+    def _compare_body_inputs(self, frame: OnnxFrame, place: int, inner: OnnxFrame) -> None:
         for name in inner.plan.graph.input_names:
-            if name in inner.values and self.findings.agrees(spot, name, inner, ir, BODY_INPUT):
-                inner.agreed.add(name)
-                self._begin_at(inner, ir, name)
+            spot = Spot(frame, place, name, BODY_INPUT, inner)
+            if name not in inner.values or not self.findings.agrees(spot):
+                continue
+            for holder, value in inner.counterparts(name) if self.findings.is_forced else ():
+                holder.force({value: inner.values[name]})
+                inner.cut.add(name)
 
-    def _compare_outputs(self, frame: OnnxFrame, ir: IrFrame | None, places: range, at: Iterations) -> None:
+    def _compare_outputs(self, frame: OnnxFrame, places: range) -> None:
         names = [(place, name) for place in places for name in frame.plan.nodes[place].output if name]
-        computed: dict[Value, Any] = {}
-        if ir is not None:
-            computed = self._compute_together(frame, ir, [name for _, name in names], at)
+        computed = self._compute_together(frame, [name for _, name in names])
         for place, name in names:
-            spot = Spot(frame, place, at)
-            if name in frame.values and self.findings.agrees(spot, name, frame, ir, OUTPUT, computed):
-                frame.agreed.add(name)
+            if name in frame.values:
+                self.findings.agrees(Spot(frame, place, name, OUTPUT), computed)
 
-    def _begin_at(self, frame: OnnxFrame, ir: IrFrame | None, name: str) -> None:
-        """Give the values of the IR that contain a tensor the numbers of ONNX Runtime, for the pieces after it."""
-        if not self.findings.is_forced or ir is None:
-            return
-        for holder, value in ir.find((frame.plan.scope, name)):
-            holder.force({value: frame.values[name]})
-            frame.cut.add(name)
-
-    def _compute_together(
-        self, frame: OnnxFrame, ir: IrFrame, names: Sequence[str], at: Iterations
-    ) -> dict[Value, Any]:
-        """Compute the tensors of a part at once. If that fails, each is computed alone, where the error counts.
-
-        Returns the results of pieces, where the next ones begin with those of ONNX Runtime.
-        """
+    def _compute_together(self, frame: OnnxFrame, names: Sequence[str]) -> dict[Value, Any]:
+        """Compute the tensors of a part at once; those that fail are left out, and are computed where this counts."""
+        if frame.ir is None:
+            return {}
+        when = "".join(f", iteration {number} of {path}" for path, number in frame.at)
+        first = Spot(frame, -1, names[0]).path if names else ""
+        report_stage(f"computing {first}{when}")
         wanted: dict[IrFrame, dict[Value, str]] = {}
-        when = "".join(f", iteration {number} of {path}" for path, number in at)
-        report_stage(f"computing {Origin(frame.plan.scope, output=names[0]).path if names else ''}{when}")
         for name in names:
-            for holder, value in ir.find((frame.plan.scope, name)):
+            for holder, value in frame.counterparts(name):
                 wanted.setdefault(holder, {})[value] = name
         computed: dict[Value, Any] = {}
         for holder, values in wanted.items():
+            found = dict(self._computed_apart(frame, holder, values))
+            computed |= found
             if self.findings.is_forced:
-                computed.update(self._apart(frame, holder, values))
-                continue
-            with suppress(IrRunError):
-                holder.need(list(values))
+                frame.cut.update(values[value] for value in found)
         return computed
 
-    def _apart(self, frame: OnnxFrame, holder: IrFrame, values: Mapping[Value, str]) -> dict[Value, Any]:
-        """Compute values, each from those of ONNX Runtime before it; with an error, each is computed alone."""
-        varying = {value: name for value, name in values.items() if not isinstance(value.node, Constant)}
-        given = {value: frame.values.get(name) for value, name in varying.items()}
-        try:
-            computed = holder.need_apart(given)
-        except IrRunError:
-            computed = {}
-            for value, array in given.items():
-                with suppress(IrRunError):
-                    computed.update(holder.need_apart({value: array}))
-        frame.cut.update(values[value] for value in computed)
-        return computed
+    def _computed_apart(
+        self, frame: OnnxFrame, holder: IrFrame, values: Mapping[Value, str]
+    ) -> Iterator[tuple[Value, Any]]:
+        """The values that can be computed: together, or each alone. For the nodes that read them, they have the numbers
+        of ONNX Runtime where these begin pieces."""
+        given = {
+            value: frame.values.get(name) if self.findings.is_forced else None
+            for value, name in values.items()
+            if not isinstance(value.node, Constant)
+        }
+        for part in (given, *({value: array} for value, array in given.items())):
+            try:
+                yield from holder.need_apart(part).items()
+            except IrRunError:
+                continue
+            if part is given:
+                return
 
     def _model_outputs(self, frame: OnnxFrame, ir: IrFrame) -> None:
         """The outputs of the model, which may be connected to other values than those that were compared."""
-        plan = frame.plan
-        makers = {name: place for place, node in enumerate(plan.nodes) for name in node.output}
         results = {name: result for result in self.ir.results for name in (*result.output_names, *result.value.names)}
-        for name in plan.graph.output_names:
-            result = results.get(name)
+        for name in frame.plan.graph.output_names:
             expected = frame.values.get(name)
-            if result is None or expected is None or isinstance(expected, list):
+            if name not in results or expected is None or isinstance(expected, list):
                 continue
-            spot, value = Spot(frame, makers.get(name, -1)), result.value
-            actual = self._tried(spot, partial(ir.get, value))
-            self.findings.compare(spot, (plan.scope, name), expected, actual, (ir, value), MODEL_OUTPUT)
-
-
-def _define(frame: OnnxFrame, place: int, outputs: Sequence[Any]) -> None:
-    """Give the outputs of a node their values."""
-    names = frame.plan.nodes[place].output
-    frame.values.update({name: value for name, value in zip(names, outputs, strict=False) if name})
+            place, value = frame.plan.makers.get(name, -1), results[name].value
+            actual = self._tried(Spot(frame, place), partial(ir.get, value))
+            self.findings.compare(Spot(frame, place, name, MODEL_OUTPUT, ir=ir, value=value), expected, actual)

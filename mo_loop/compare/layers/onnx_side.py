@@ -1,40 +1,52 @@
-"""The ONNX side of a comparison: the graphs of a model, which are run piece by piece from Python.
+"""The ONNX side of a comparison: the graphs of a model, which are run node by node from Python.
 
     plan = OnnxPlan(main_graph(model), model)
     frame = OnnxFrame(plan, {"x": x})
-    end = plan.end_of_piece(frame, 0, 1 << 30)      # nodes 0 to end - 1 have no bodies and run at once
-    frame.compute(0, end)                           # all their outputs are in frame.values
+    end = frame.compute(0, 1 << 30)                 # runs nodes 0 to end - 1; their outputs are in frame.values
 
-A piece is a small model whose outputs are all tensors of its nodes; ONNX Runtime runs it without optimisation, the
-reference evaluator runs operators without a kernel in ONNX Runtime, and those with sequences and optionals. Nodes with
-bodies and calls of functions are pieces of their own, which the caller drives.
+Each node is a small model of its own. ONNX Runtime runs it without optimisation, the reference evaluator runs operators
+without a kernel in ONNX Runtime, and those with sequences and optionals. Nodes with bodies and calls of functions are
+driven by the caller, which runs frames of their bodies.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
+from itertools import count
 from typing import Any
 
-from mo_loop.compare.layers.onnx_pieces import OF_LISTS, Piece, all_nodes, evaluated
+import numpy as np
+
+from mo_loop.compare.layers.ir_side import IrFrame
+from mo_loop.compare.oracle.oracle import INTEGER_OPERATORS, OnnxRuntime, Reference, not_implemented
 from mo_loop.frontend.external_files import dense_from_sparse, tensor_from
-from mo_loop.frontend.functions import bound_attributes, without_absent
+from mo_loop.frontend.functions import bound_attributes, resolved, without_absent
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.node_order import NamesRead, in_order, listed_order, needed
-from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph
+from mo_loop.frontend.node_order import NamesRead, listed_order, needed
+from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, graph_protos
+from mo_loop.frontend.registry import FAMILIES
+from mo_loop.graph import Value
 from mo_loop.graph.origin import Origin
+from mo_loop.support.reached import reached
+
+_NUMBERS = count()
 
 DRIVEN = ("Loop", "Scan", "If", "SequenceMap")
-FIRST = 64
-"""The most nodes of the first piece of a graph whose sizes are not known."""
 
-LARGEST = 1 << 30
-"""The most bytes of weights in the model of one piece: a message has at most 2 GB."""
+FIRST = 64
+"""The most nodes that run first."""
+
+OF_LISTS = frozenset(FAMILIES["sequences"].split())
+"""Operators that make or read sequences and optionals."""
+
+Iterations = tuple[tuple[str, int], ...]
+"""The path and the iteration of each enclosing loop."""
 
 
 class OnnxPlan:
-    """One graph of the model: its nodes in the order in which they run, and their compiled parts."""
+    """One graph of the model: its nodes in the order in which they run, and their compiled models."""
 
     def __init__(self, graph: OnnxGraph, model: OnnxModel, given: frozenset[str] = frozenset()) -> None:
         """`given` are tensors that have values from outside: nodes that make them are not run."""
@@ -44,20 +56,15 @@ class OnnxPlan:
         names = NamesRead()
         nodes = list(graph.nodes)
         reads = [names.of_node(node) for node in nodes]
-        made = [tuple(node.output) for node in nodes]
-        if not in_order(made, reads):
-            order = listed_order(nodes, reads, graph.scope)
-            nodes, reads = [nodes[place] for place in order], [reads[place] for place in order]
-            made = [made[place] for place in order]
-        kept = needed(made, graph.output_names, given, reads)
+        used = set(needed([node.output for node in nodes], graph.output_names, given, reads))
+        kept = [place for place in listed_order(nodes, reads, graph.scope) if place in used]
         self.nodes = [nodes[place] for place in kept]
         self.reads = [reads[place] for place in kept]
         self.last_use = {name: place for place, read in enumerate(self.reads) for name in read}
+        self.ends: dict[int, int] = {}
+        """The place after the nodes that were run from each place on, in the first run of the graph."""
+        self.compiled: dict[int, OnnxNodes] = {}
         self._bodies: dict[int, dict[str, OnnxPlan]] = {}
-        self._ends: dict[int, int] = {}
-        self.sizes: dict[int, int] = {}
-        """The bytes of the results of nodes when they ran last."""
-        self._pieces: dict[tuple[int, int], Piece] = {}
         self._given = given
 
     @property
@@ -73,6 +80,11 @@ class OnnxPlan:
         found = {name: place for place, node in enumerate(self.nodes) for name in node.output if name}
         return {name: place for name, place in found.items() if name not in self._given}
 
+    def makers_before(self, place: int, known: Collection[str]) -> list[int]:
+        """The places of the nodes that make what a node reads, apart from constants and `known` tensors."""
+        names = [each for each in self.reads[place] if each not in known and each not in self.constants]
+        return [self.makers[each] for each in names if each in self.makers]
+
     @cached_property
     def constants(self) -> dict[str, Any]:
         """Initializers and Constant nodes by the name of their tensor: the message that holds each."""
@@ -85,103 +97,70 @@ class OnnxPlan:
                 found[node.output[0]] = node
         return {name: each for name, each in found.items() if name not in self._given}
 
+    @cached_property
+    def fixed(self) -> set[str]:
+        """The tensors that depend on constants alone."""
+        found = set(self.constants)
+        for node, read in zip(self.nodes, self.reads, strict=True):
+            if read and found.issuperset(read):
+                found.update(name for name in node.output if name not in self._given)
+        return found
+
     def is_driven(self, place: int) -> bool:
         """Whether the node has bodies that are run step by step; a Scan of opset 8, over a batch, runs as a whole."""
         node = self.nodes[place]
         is_batched = node.op_type == "Scan" and self.graph.opsets.get("", 1) < 9
         return node.op_type in DRIVEN and not domain_of(node) and not is_batched
 
-    def is_loop(self, place: int) -> bool:
-        """Whether the node is a Loop, or a Scan without a batch, which those of opset 8 have."""
-        is_batched = self.nodes[place].op_type == "Scan" and self.graph.opsets.get("", 1) < 9
-        return self.is_driven(place) and self.nodes[place].op_type in ("Loop", "Scan") and not is_batched
-
     def function(self, place: int) -> Any:
         """The function of the model that a node calls; None for an operator."""
         return called(self.model, self.nodes[place])
 
-    def body(self, place: int, attribute: str) -> OnnxPlan:
-        """The plan of a body, by the attribute that holds it."""
-        if place not in self._bodies:
-            bodies = self.graph.bodies(self.nodes[place])
-            self._bodies[place] = {each.kind: OnnxPlan(each, self.model) for each in bodies}
-        return self._bodies[place][attribute]
-
-    def called_plan(self, place: int) -> OnnxPlan:
-        """The plan of the function that a node calls, with the attributes of the call."""
+    def bodies(self, place: int) -> dict[str, OnnxPlan]:
+        """The plans of the bodies of a node by the attributes that hold them; that of a function which it calls, with
+        the attributes of the call, by "function"."""
         if place not in self._bodies:
             node, function = self.nodes[place], self.function(place)
-            attributes = bound_attributes(function, node, None)
-            absent = [name for number, name in enumerate(function.input) if not _has(node.input, number)]
-            copy = type(function)()
-            copy.CopyFrom(function)
-            bound = [_bound(each, attributes) for each in without_absent(function, absent)]
-            del copy.node[:]
-            copy.node.extend(bound)
-            graph = function_graph(self.model, copy, self.origin(place).inner_scope)
-            self._bodies[place] = {"": OnnxPlan(graph, self.model)}
-        return self._bodies[place][""]
-
-    def end_of_piece(self, frame: OnnxFrame, start: int, budget: int) -> int:
-        """The place after the piece that begins at `start`: its nodes have no bodies and call no functions.
-
-        Its results take about `budget` bytes: as many as in the last run of the graph; in the first one each counts
-        like the largest value before it, and a piece has at most as many nodes as all before it together.
-        """
-        if start in self._ends:
-            return self._ends[start]
-        lists = self._is_of_lists(start, frame, set())
-        made: set[str] = set(self.nodes[start].output) if lists else set()
-        largest = max(map(size_of, frame.values.values()), default=0)
-        left, weights, end = budget - self.sizes.get(start, largest), LARGEST - self._weights(start), start + 1
-        while end < len(self.nodes) and not self.is_driven(end) and self.function(end) is None:
-            left, weights = left - self.sizes.get(end, largest), weights - self._weights(end)
-            is_long = end not in self.sizes and end - start >= max(FIRST, start)
-            if is_long or min(left, weights) < 0 or self._is_of_lists(end, frame, made) != lists:
-                break
-            if lists:
-                made.update(self.nodes[end].output)
-            end += 1
-        if self.is_repeated and end - 1 in self.sizes:
-            self._ends[start] = end
-        return end
-
-    def _weights(self, place: int) -> int:
-        """About the bytes of the initializers that a node reads."""
-        held = [self.constants[name] for name in self.nodes[place].input if name in self.constants]
-        return sum(8 * math.prod(each.dims) for each in held if hasattr(each, "data_type"))
-
-    def _is_of_lists(self, place: int, frame: OnnxFrame, made: set[str]) -> bool:
-        node = self.nodes[place]
-        if node.op_type in OF_LISTS and not domain_of(node):
-            return True
-        return any(name in made or frame.is_list(name) for name in node.input if name)
-
-    def piece(self, frame: OnnxFrame, start: int, end: int) -> Piece:
-        found = self._pieces.get((start, end))
-        if found is None:
-            found = Piece(self, frame, range(start, end))
-            if self.is_repeated:
-                self._pieces[start, end] = found
-        return found
+            graphs = self.graph.bodies(node)
+            if function is not None:
+                attributes = bound_attributes(function, node, None)
+                given = {name for name, outer in zip(function.input, node.input, strict=False) if outer}
+                nodes = [resolved(each, attributes) for each in without_absent(function, set(function.input) - given)]
+                copy = type(function)()
+                copy.CopyFrom(function)
+                del copy.node[:]
+                copy.node.extend(nodes)
+                graphs = iter([function_graph(self.model, copy, self.origin(place).inner_scope)])
+            self._bodies[place] = {each.kind: OnnxPlan(each, self.model) for each in graphs}
+        return self._bodies[place]
 
     def array(self, name: str) -> Any:
         """The values of an initializer or Constant node."""
         held = self.constants[name]
         if hasattr(held, "op_type"):
-            return evaluated(held, self.graph)[0]
+            return OnnxFrame(self, {}).run(self.makers[name])[name]
         if hasattr(held, "indices"):
             return dense_from_sparse(held, self.model.files).array()
         return tensor_from(held, self.model.files).array()
 
 
 class OnnxFrame:
-    """One run of a graph: the values of its tensors by name."""
+    """One run of a graph: the values of its tensors by name, and the frame of the IR that has counterparts of them."""
 
-    def __init__(self, plan: OnnxPlan, values: Mapping[str, Any], outer: OnnxFrame | None = None) -> None:
+    def __init__(
+        self, plan: OnnxPlan, values: Mapping[str, Any], outer: OnnxFrame | None = None, *,
+        at: Iterations | None = None, ir: IrFrame | None = None,
+    ) -> None:  # fmt: skip
+        """`at` are the iterations around it, by default those around `outer`; `ir` is None if the IR has no graph for
+        it."""
+        self.number = next(_NUMBERS)
         self.plan = plan
         self.values = dict(values)
         self.outer = outer
+        self.at: Iterations = at if at is not None else outer.at if outer is not None else ()
+        self.ir = ir
+        self.recorded: Any = None if outer is None else outer.recorded
+        """The iteration for which a page records comparisons."""
         self.agreed: set[str] = set()
         """The tensors that were compared and agree."""
         self.cut: set[str] = set()
@@ -191,44 +170,66 @@ class OnnxFrame:
         self.again: dict[str, Callable[[Any], Any]] = {}
         """The computations of tensors from changed inputs, with a source of random numbers, where nodes do not do."""
 
-    def get(self, name: str) -> Any:
-        """The value of a tensor of this graph or of one around it. KeyError if it has none."""
-        if name in self.values:
-            return self.values[name]
-        if name in self.plan.constants:
-            return self.plan.array(name)
-        if self.outer is None:
-            raise KeyError(name)
-        return self.outer.get(name)
-
-    def constant(self, name: str) -> tuple[OnnxPlan, Any] | None:
-        """The plan and the message of an initializer or Constant node; None for other tensors."""
-        if name in self.plan.constants:
-            return self.plan, self.plan.constants[name]
-        if name in self.values or self.outer is None:
-            return None
-        return self.outer.constant(name)
-
-    def is_list(self, name: str) -> bool:
-        """Whether the value is a sequence or an optional."""
-        frame: OnnxFrame | None = self
-        while frame is not None and name not in frame.values:
-            frame = frame.outer
-        return frame is not None and (frame.values[name] is None or isinstance(frame.values[name], list))
-
-    def has_agreed(self, name: str) -> bool:
-        """Whether the tensor was compared, in this graph or in the one around it that it comes from."""
+    def holder(self, name: str) -> OnnxFrame | None:
+        """The frame of this graph or of one around it that has a tensor."""
         frame: OnnxFrame | None = self
         while frame is not None and name not in frame.values and name not in frame.plan.constants:
             frame = frame.outer
+        return frame
+
+    def get(self, name: str) -> Any:
+        """The value of a tensor of this graph or of one around it. KeyError if it has none."""
+        frame = self.holder(name)
+        if frame is None:
+            raise KeyError(name)
+        return frame.values[name] if name in frame.values else frame.plan.array(name)
+
+    def constant(self, name: str) -> tuple[OnnxPlan, Any] | None:
+        """The plan and the message of an initializer or Constant node; None for other tensors."""
+        frame = self.holder(name)
+        held = None if frame is None else frame.plan.constants.get(name)
+        return None if frame is None or held is None else (frame.plan, held)
+
+    def has_agreed(self, name: str) -> bool:
+        """Whether the tensor was compared, in this graph or in the one around it that it comes from."""
+        frame = self.holder(name)
         return frame is not None and name in frame.agreed
 
-    def compute(self, start: int, end: int) -> None:
-        """Run the nodes of a piece."""
-        found = self.plan.piece(self, start, end).run(self)
-        self.values.update(found)
-        for place in range(start, end):
-            self.plan.sizes[place] = sum(size_of(found.get(name)) for name in self.plan.nodes[place].output)
+    def counterparts(self, name: str) -> list[tuple[IrFrame, Value]]:
+        """The values of the IR that contain a tensor of this graph, with their frames."""
+        return [] if self.ir is None else self.ir.find((self.plan.scope, name))
+
+    def run(self, place: int) -> dict[str, Any]:
+        """The outputs of a node, which runs alone."""
+        node = self.plan.compiled.get(place) or OnnxNodes(self, [place])
+        if self.plan.is_repeated and not self.plan.is_driven(place):  # with bodies, it has the shapes of its inputs
+            self.plan.compiled[place] = node
+        return node.run(self)
+
+    def compute(self, start: int, budget: int) -> int:
+        """Run nodes from `start` on, up to one that is driven, until their results take more than `budget` bytes.
+
+        They are at most as many as all before them, so that a difference at the beginning is found soon. Returns the
+        place after the last one, which is the same one in each run of a body.
+        """
+        plan, place = self.plan, start
+        end = plan.ends.get(start, min(len(plan.nodes), start + max(FIRST, start)))
+        while True:
+            found = self.run(place)
+            self.values.update(found)
+            budget -= sum(map(size_of, found.values()))
+            place += 1
+            is_over = budget < 0 and start not in plan.ends
+            if is_over or place == end or plan.is_driven(place) or plan.function(place) is not None:
+                break
+        if plan.is_repeated:
+            plan.ends[start] = place
+        return place
+
+    def define(self, place: int, outputs: Collection[Any]) -> None:
+        """Give the outputs of a node that was driven their values."""
+        names = self.plan.nodes[place].output
+        self.values.update({name: value for name, value in zip(names, outputs, strict=False) if name})
 
     def release(self, place: int) -> None:
         """Forget the values that no node from `place` on reads."""
@@ -243,33 +244,124 @@ class OnnxFrame:
         return sum(size_of(value) for value in self.values.values())
 
 
+class OnnxError(Exception):
+    """A node of the ONNX model cannot be run alone."""
+
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(f"{path}: {' '.join(text.split())}")
+        self.path = path
+
+
+class OnnxNodes:
+    """The nodes of a graph at these places; only a single one can be run."""
+
+    def __init__(self, frame: OnnxFrame, places: Sequence[int]) -> None:
+        self.plan = plan = frame.plan
+        self.places = places
+        self.nodes = [plan.nodes[place] for place in places]
+        self.outputs = [name for node in self.nodes for name in node.output if name]
+        read = dict.fromkeys(name for place in places for name in plan.reads[place] if name not in self.outputs)
+        # With weights that are constants, ONNX Runtime adds products of 8-bit integers exactly.
+        fixed = plan.fixed if INTEGER_OPERATORS.intersection(node.op_type for node in self.nodes) else ()
+        inserts = self.nodes[0].op_type == "SequenceInsert"
+        self.constants = [name for name in read if not inserts and (name in fixed or frame.constant(name) is not None)]
+        self.inputs = [name for name in read if name not in set(self.constants)]
+        self._runner: Any = None
+
+    def run(self, frame: OnnxFrame) -> dict[str, Any]:
+        """The values of all tensors that the node makes."""
+        feeds = {name: frame.get(name) for name in self.inputs}
+        try:
+            self._runner = self._runner or self._made(frame, feeds)
+            return dict(self._runner.run(feeds))
+        except Exception as error:  # the errors of ONNX Runtime share no base class
+            path = self.plan.graph.path_of(self.nodes[0])
+            if isinstance(self._runner, Reference) or not not_implemented(error):
+                raise OnnxError(path, str(error)) from error
+        try:
+            self._runner = Reference(self.model(frame, feeds))
+            return dict(self._runner.run(feeds))
+        except Exception as error:  # the evaluator raises what its operators raise
+            raise OnnxError(path, str(error)) from error
+
+    def _made(self, frame: OnnxFrame, feeds: Mapping[str, Any]) -> Any:
+        operator = self.nodes[0].op_type
+        if operator == "SequenceInsert":
+            return _Insertion(self.nodes[0])
+        lists = any(value is None or isinstance(value, list) for value in feeds.values())
+        if operator != "SplitToSequence" and (lists or (operator in OF_LISTS and not domain_of(self.nodes[0]))):
+            return Reference(self.model(frame, feeds))
+        # The reference evaluator splits differently from ONNX Runtime, without an arena each result has its own memory.
+        return OnnxRuntime(self.model(frame, feeds), arena=self.plan.is_repeated and operator != "SplitToSequence")
+
+    def model(self, frame: OnnxFrame, feeds: Mapping[str, Any]) -> Any:
+        """The nodes as a model whose inputs are `feeds`."""
+        from onnx import helper, numpy_helper
+
+        plan = self.plan
+        tensors, nodes = [], list(self.nodes)
+        for name in self.constants:
+            found = frame.constant(name)
+            if found is not None and hasattr(found[1], "op_type"):
+                nodes.insert(0, found[1])
+            else:
+                array = frame.get(name) if found is None else found[0].array(name)
+                tensors.append(numpy_helper.from_array(np.asarray(array), name))
+        has_bodies = any(map(plan.is_driven, self.places))  # ONNX Runtime needs the shapes in a Scan
+        inputs = [_value_info(name, value, has_bodies) for name, value in feeds.items()]
+        outputs = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
+        graph = helper.make_graph(nodes, "piece", inputs, outputs, tensors)
+        imports = [helper.make_opsetid(*each) for each in sorted({"": 1, **plan.graph.opsets}.items())]
+        version = max(plan.model.proto.ir_version, 8)
+        model = helper.make_model(graph, opset_imports=imports, ir_version=version)
+        domains = {domain_of(node) for each in graph_protos(model) for node in each.node}
+        model.functions.extend(each for each in plan.model.functions.values() if each.domain in domains)
+        return model
+
+
+class _Insertion:
+    """SequenceInsert, which the reference evaluator does not compute for empty sequences. Spec: SequenceInsert-11."""
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+
+    def run(self, feeds: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        items, tensor, *rest = (feeds[name] for name in self._node.input if name)
+        place = len(items) if not rest else int(np.asarray(rest[0]).reshape(-1)[0])
+        place += len(items) if place < 0 else 0
+        return [(self._node.output[0], [*items[:place], tensor, *items[place:]])]
+
+
+def piece_model(frame: OnnxFrame, place: int, name: str) -> tuple[bytes, Mapping[str, Any]] | None:
+    """The nodes from the tensors that both sides have to a tensor, an output of the node `place` or an input of its
+    body, as a model with its inputs; None if a value is no longer in memory, or is a list."""
+    if place < 0:
+        return None
+    plan = frame.plan
+    places = reached([place], lambda reader: plan.makers_before(reader, frame.cut))
+    with suppress(KeyError):
+        piece = OnnxNodes(frame, sorted(places))
+        feeds = {each: frame.get(each) for each in piece.inputs}
+        if any(value is None or isinstance(value, list) for value in feeds.values()):
+            return None
+        if name in plan.nodes[place].output:
+            piece.outputs = [name]
+        return piece.model(frame, feeds).SerializeToString(), feeds
+    return None
+
+
+def _value_info(name: str, value: Any, has_shape: bool) -> Any:
+    from onnx import TensorProto, helper
+
+    if value is None or isinstance(value, list):
+        return helper.make_empty_tensor_value_info(name)
+    dtype = np.asarray(value).dtype
+    kind = TensorProto.STRING if dtype.kind in "SUO" else helper.np_dtype_to_tensor_dtype(dtype)
+    return helper.make_tensor_value_info(name, kind, np.shape(value) if has_shape else None)
+
+
 def size_of(value: Any) -> int:
     """The bytes of an array, or of the arrays of a list."""
     if isinstance(value, list):
         return sum(map(size_of, value))
     return int(getattr(value, "nbytes", 0))
-
-
-def _has(names: Any, number: int) -> bool:
-    return number < len(names) and bool(names[number])
-
-
-def _bound(node: Any, attributes: Mapping[str, Any]) -> Any:
-    """The node with the values of the attributes that it, or a node in its bodies, takes from the call."""
-    if not any(each.ref_attr_name for inner in all_nodes([node]) for each in inner.attribute):
-        return node
-    copy = type(node)()
-    copy.CopyFrom(node)
-    for inner in list(all_nodes([copy])):
-        kept = []
-        for each in inner.attribute:
-            source = attributes.get(each.ref_attr_name) if each.ref_attr_name else each
-            if source is None:
-                continue  # the caller omits it: the default is used
-            value = type(each)()
-            value.CopyFrom(source)
-            value.name = each.name
-            kept.append(value)
-        del inner.attribute[:]
-        inner.attribute.extend(kept)
-    return copy
