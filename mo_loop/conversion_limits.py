@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mo_loop.errors import LimitError, UsageError
 
 if TYPE_CHECKING:
-    from mo_loop.graph.origin import Origin
+    from mo_loop.origin import Origin
 
 COUNT, BYTES, SECONDS = "number", "bytes", "time"
 _UNITS: dict[str, dict[str, int]] = {

@@ -33,10 +33,10 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
-from mo_loop.support.printable import printable
+from mo_loop.printable import printable
 
 if TYPE_CHECKING:
-    from mo_loop.graph.origin import Origin
+    from mo_loop.origin import Origin
 
 
 class MoLoopError(Exception):

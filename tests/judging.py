@@ -27,9 +27,9 @@ from mo_loop.frontend.model import load
 from mo_loop.frontend.node_order import NamesRead, listed_order
 from mo_loop.frontend.onnx_graphs import OnnxGraph, label, main_graph
 from mo_loop.graph import Graph, Node
-from mo_loop.graph.origin import Origin
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.ops.control import Iteration
+from mo_loop.origin import Origin
 from mo_loop.support.workers import report_stage
 from tests import interpreter
 from tests.planting import Fault, Planted, planted

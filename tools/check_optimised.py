@@ -26,7 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.support.printable import aligned
+from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool, TaskOutcome
 from tests import MODELS
 from tests.models import fused

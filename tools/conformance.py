@@ -27,7 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.options import QUANTIZATION
-from mo_loop.support.printable import aligned
+from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool
 from mo_loop.target import NEWEST, shown
 from tests.conformance import expectations

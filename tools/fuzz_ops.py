@@ -28,7 +28,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.support.printable import aligned
+from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool
 from tests.fuzz.control_flow.options import add_common, add_quantization, parse, require_known
 from tests.fuzz.control_flow.report import counted, groups, keep, pattern

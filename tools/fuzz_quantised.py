@@ -25,7 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.support.printable import aligned
+from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool
 from tests.fuzz.control_flow.options import add_common, add_quantization, parse
 from tests.fuzz.quantised import draw

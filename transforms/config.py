@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from mo_loop.graph import Node
-from mo_loop.graph.origin import Origin
+from mo_loop.origin import Origin
 
 OLD_NAMES: dict[str, str] = {
     "AbsOfConcat": "AbsToMaximum",

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from mo_loop.errors import ExtensionError, InternalError, MoLoopError, UnsupportedError, UsageError, extension_failed
 from mo_loop.graph import Graph, Node
-from mo_loop.graph.origin import current, made_for
+from mo_loop.origin import current, made_for
 from mo_loop.target import Gap
 from mo_loop.transforms.config import Explanation, PassConfig
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mo_loop.support.printable import aligned
+from mo_loop.printable import aligned
 from mo_loop.transforms.manager import Phase, Step
 
 NUMBERS = (1, 2, 3)

@@ -31,8 +31,8 @@ from mo_loop.conversion_limits import Budget, budget
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Assumption
-from mo_loop.graph.origin import all_of, made_for
 from mo_loop.ops.base import Result
+from mo_loop.origin import all_of, made_for
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.function_pass import FunctionPass, blamed
 from mo_loop.transforms.matcher import Match, Matcher, Pattern, Trace

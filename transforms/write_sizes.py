@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from mo_loop.graph.dimension import Dim, Symbol, fresh, now
-from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.graph.types import TensorType, i64, string
 from mo_loop.ops.control import If
 from mo_loop.ops.movement import FAR
+from mo_loop.origin import made_for
 from mo_loop.transforms.needed_elements import computed, needed
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, ops
 

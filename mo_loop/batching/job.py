@@ -31,9 +31,9 @@ from mo_loop.converted_model import save_draft
 from mo_loop.errors import MoLoopError, NotComparableError, traceback_text
 from mo_loop.frontend.onnx_graphs import external_files
 from mo_loop.ir.pair import move_pair, remove_draft
+from mo_loop.printable import printable
 from mo_loop.support.files import keep_sources, refuse_device
 from mo_loop.support.garbage_collection import paused_collector
-from mo_loop.support.printable import printable
 from mo_loop.support.reached import reached
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from mo_loop.batching.report import About
 from mo_loop.batching.result import CANCELLED, DIFFERS, FAILED, GOOD, ModelResult, Results
-from mo_loop.support.printable import xml_text
+from mo_loop.printable import xml_text
 
 _SUITE = "mo-loop batch"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from mo_loop.batching.result import BAD, GOOD, STATUSES, ModelResult, Results
-from mo_loop.support.printable import cell
+from mo_loop.printable import cell
 
 FAILURES, OTHERS = 100, 300
 """Rows of either table."""

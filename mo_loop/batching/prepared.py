@@ -17,7 +17,7 @@ from mo_loop.batching.plan import BatchPlan, Planned
 from mo_loop.batching.report import About, BatchReport
 from mo_loop.batching.report_places import Places
 from mo_loop.batching.run import Batch, BatchListener
-from mo_loop.batching.task import Comparison, Work
+from mo_loop.batching.task import IrComparison, Work
 from mo_loop.batching.weights_of_models import refuse_weights
 
 
@@ -36,7 +36,7 @@ class PreparedBatch:
     @classmethod
     def of(
         cls, paths: Iterable[str], places: Places, asked: BatchOptions, work: Callable[[Planned], Work],
-        facts: Mapping[str, Any], comparing: Comparison | None = None,
+        facts: Mapping[str, Any], comparing: IrComparison | None = None,
     ) -> PreparedBatch:  # fmt: skip
         """Find the models, and read the earlier report; `facts` are the options of the conversions for the report, and
         `comparing` is a comparison that this machine must be able to make.

@@ -29,7 +29,7 @@ from typing import Any
 
 from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.result import BAD, STATUSES, ModelResult, Results
-from mo_loop.support.printable import printable
+from mo_loop.printable import printable
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 from mo_loop.version import __version__
 

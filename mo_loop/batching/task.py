@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mo_loop.batching.url_records import StateRecord
 
 
-class Comparison(Protocol):
+class IrComparison(Protocol):
     """Compares the IR of one model with another runtime: what a batch knows of `Comparing`.
 
     `inputs` are files that it reads; `limit` is in seconds; with `strict` a model that cannot be compared fails. It is
@@ -51,7 +51,7 @@ class Work:
 
     options: ConvertOptions
     digest: str
-    comparing: Comparison | None = None
+    comparing: IrComparison | None = None
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ def _run(asked: BatchFlags, ready: PreparedBatch, files: Sequence[str], *, is_de
     from mo_loop.batching.markdown import counted
     from mo_loop.batching.report import as_json
     from mo_loop.cli.batch_progress import display
-    from mo_loop.support.printable import printable
+    from mo_loop.printable import printable
 
     places = ready.places
     with ExitStack() as stack:
@@ -267,7 +267,7 @@ def _write(about: About, results: Results, exit_code: int, places: Places) -> No
 
 def _print(results: Results, is_quiet: bool) -> None:
     from mo_loop.batching.result import BAD, CANCELLED
-    from mo_loop.support.printable import printable
+    from mo_loop.printable import printable
 
     for note in results.notes:
         message("warning", note)
@@ -294,7 +294,7 @@ def _print(results: Results, is_quiet: bool) -> None:
 
 def _print_warnings(results: Results) -> None:
     """Each text once, with the first of its models."""
-    from mo_loop.support.printable import printable
+    from mo_loop.printable import printable
 
     models: dict[str, str] = {}
     counts: Counter[str] = Counter()

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mo_loop.support.printable import printable, sized
+from mo_loop.printable import printable, sized
 
 if TYPE_CHECKING:
     from mo_loop.batching.estimates import Earlier

@@ -23,7 +23,7 @@ from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import GOOD, SKIPPED, ModelResult
 from mo_loop.batching.run import BatchListener
 from mo_loop.cli.output import is_coloured
-from mo_loop.support.printable import printable
+from mo_loop.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

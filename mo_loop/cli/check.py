@@ -19,8 +19,8 @@ from mo_loop.cli.output import TERMINAL, table, tell
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.cli.report_file import ReportFile, give
 from mo_loop.errors import UsageError
+from mo_loop.printable import printable
 from mo_loop.support.flags import REPORTS
-from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
     from mo_loop.diagnostics.diagnostic import CheckReport, Level

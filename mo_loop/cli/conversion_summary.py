@@ -38,8 +38,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.cli.output import painted
+from mo_loop.printable import printable, sized
 from mo_loop.report.conversion_info import size_rows
-from mo_loop.support.printable import printable, sized
 
 if TYPE_CHECKING:
     from mo_loop.converted_model import Model

@@ -30,7 +30,7 @@ from mo_loop.batching.storage.locations import masked
 from mo_loop.cli.output import is_coloured, safe, show, tell
 from mo_loop.cli.report_file import ReportFile
 from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError, UsageError, traceback_text
-from mo_loop.support.printable import printable
+from mo_loop.printable import printable
 
 SCHEMA, VERSION = "mo-loop error", 1
 

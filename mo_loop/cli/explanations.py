@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from mo_loop.support.printable import printable
+from mo_loop.printable import printable
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Phase, Step
 

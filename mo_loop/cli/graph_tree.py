@@ -17,7 +17,7 @@ from textwrap import wrap
 from mo_loop.cli.output import painted
 from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Outline, Run, Skeleton
 from mo_loop.look.records.structure import TensorPort
-from mo_loop.support.printable import counted, printable_record, shortened
+from mo_loop.printable import counted, printable_record, shortened
 
 ENTRIES = 8
 """The number of inputs or outputs of one kind that a node shows; JSON has all of them."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from mo_loop.cli.output import painted
 from mo_loop.look.inspection.contents import NodeRow
 from mo_loop.look.records.structure import TensorPort
-from mo_loop.support.printable import printable
+from mo_loop.printable import printable
 from mo_loop.text.scanner import quoted
 
 HEADS = ("scope", "name", "operator", "inputs", "outputs")

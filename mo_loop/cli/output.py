@@ -20,7 +20,7 @@ from typing import Any, TextIO
 import click
 
 from mo_loop.errors import FileError
-from mo_loop.support.printable import aligned, printable, without_commands
+from mo_loop.printable import aligned, printable, without_commands
 from mo_loop.support.shown_result import Style
 
 BLOCK = 1000

@@ -12,7 +12,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from mo_loop.support.printable import sized
+from mo_loop.printable import sized
 
 if TYPE_CHECKING:
     from mo_loop.transforms.manager import Phase, Step

@@ -22,7 +22,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from mo_loop.cli.output import table, tell
-from mo_loop.support.printable import sized
+from mo_loop.printable import sized
 from mo_loop.support.process_memory import peak_memory
 
 if TYPE_CHECKING:

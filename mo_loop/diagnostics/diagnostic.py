@@ -23,9 +23,9 @@ from typing import Any, Literal
 
 from mo_loop.diagnostics.codes import CODES
 from mo_loop.errors import ConversionWarning, MoLoopError
-from mo_loop.graph.origin import Origin
+from mo_loop.origin import Origin
+from mo_loop.printable import printable
 from mo_loop.report.conversion_info import size_rows
-from mo_loop.support.printable import printable
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 from mo_loop.version import __version__
 

@@ -35,9 +35,9 @@ from mo_loop.frontend.node_order import NamesRead, needed
 from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, function_graph, location_of, main_graph
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.graph import Graph
-from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import from_onnx
 from mo_loop.options import ConvertOptions
+from mo_loop.origin import Origin
 from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.loops.specialize_loops import SpecializeLoops

@@ -12,7 +12,6 @@ from mo_loop import ops
 from mo_loop.diagnostics.diagnostic import Diagnostic
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension, now
-from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
 from mo_loop.ops.arithmetic import Binary, Convert, Negative, Power
 from mo_loop.ops.base import Constant, Parameter, SameElements
@@ -21,6 +20,7 @@ from mo_loop.ops.filling import Broadcast, RandomUniform
 from mo_loop.ops.port_map import Concatenated, Merged, Sliced
 from mo_loop.ops.quantization import quantised_constant
 from mo_loop.ops.recurrent import Sequence
+from mo_loop.origin import Origin
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.low_precision.saturation import integer_layers, rounded_products, rounding_text
 from mo_loop.transforms.manager import Phase, Step

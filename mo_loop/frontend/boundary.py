@@ -39,12 +39,12 @@ from mo_loop.frontend.onnx_graphs import main_graph
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, fresh, opened
-from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.shape import assume_elements, assume_fixed
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType, i64, string
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.front import Failed
 from mo_loop.ops.sequences import Optional
+from mo_loop.origin import Origin, made_for
 from mo_loop.preprocessing import PerInput
 from mo_loop.preprocessing.layout import Layout
 

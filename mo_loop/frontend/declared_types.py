@@ -15,9 +15,9 @@ from mo_loop.errors import ConversionWarning, UnsupportedError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dimension, fresh, high, low, named, now
-from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, from_onnx
+from mo_loop.origin import Origin
 
 
 def type_from(proto: Any, *, symbolic: bool) -> Any:

@@ -29,9 +29,9 @@ from mo_loop.frontend.schemas import schema_of
 from mo_loop.frontend.strip_weights import FLOATS, INTS, STRINGS, Texts, listed
 from mo_loop.frontend.translators import as_kind, kind_of
 from mo_loop.graph import Value
-from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType, string
 from mo_loop.ops.ranges import text_of_kinds
+from mo_loop.origin import Origin
 
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
 _TYPE_PROTO = 13

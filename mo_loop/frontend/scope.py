@@ -28,8 +28,8 @@ from mo_loop.conversion_limits import Budget, budget, exceeded
 from mo_loop.errors import ConversionWarning, ModelError
 from mo_loop.frontend.forced_ranks import Ranks
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.origin import Origin, made_for
 from mo_loop.ops.base import Constant, Parameter
+from mo_loop.origin import Origin, made_for
 
 
 class Capture(NamedTuple):

@@ -37,10 +37,10 @@ from mo_loop.frontend.schemas import has_outputs
 from mo_loop.frontend.scope import Doubts, Scope
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Assumption
-from mo_loop.graph.origin import Origin, current, made_for
 from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import UNKNOWN, TensorType
 from mo_loop.ops.base import Constant
+from mo_loop.origin import Origin, current, made_for
 
 SLOW = frozenset({"TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"})
 """Operators whose translation can take minutes. They are not translated if it is certain that the model is refused."""

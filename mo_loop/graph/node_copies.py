@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mo_loop.errors import ExtensionError
 from mo_loop.graph.dimension import NUMBERING
 from mo_loop.graph.node import Node, Value
-from mo_loop.graph.origin import Origins
+from mo_loop.origin import Origins
 
 if TYPE_CHECKING:
     from mo_loop.graph.graph import Graph

@@ -14,8 +14,8 @@ from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Result
+from mo_loop.origin import Origin
 
 
 def rename_tensors(graph: Graph, names: Mapping[str, str], is_known: Callable[[str], bool] = lambda _: False) -> None:

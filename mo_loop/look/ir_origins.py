@@ -20,10 +20,10 @@ from mo_loop.frontend.input_text import value_of
 from mo_loop.frontend.model import load
 from mo_loop.frontend.onnx_graphs import OnnxGraph, label, main_graph
 from mo_loop.graph import Graph, Node
-from mo_loop.graph.origin import Origin
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.ops.control import If
 from mo_loop.options import ConvertOptions
+from mo_loop.origin import Origin
 from mo_loop.support.option_texts import parts, unquoted
 from mo_loop.target import Target
 from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants

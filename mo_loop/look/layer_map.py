@@ -17,13 +17,13 @@ from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.frontend.onnx_graphs import label
-from mo_loop.graph.origin import Origin
 from mo_loop.look.differences.comparing import require_scope
 from mo_loop.look.ir_origins import assign_origins
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import IR, ONNX, Item, ScopeRecord, Structure
+from mo_loop.origin import Origin
+from mo_loop.printable import counted, printable
 from mo_loop.support.garbage_collection import paused_collector
-from mo_loop.support.printable import counted, printable
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 SCHEMA, VERSION = "mo-loop layers", 1

@@ -54,11 +54,11 @@ from mo_loop.frontend.onnx_graphs import (
     tensors_of,
 )
 from mo_loop.graph import Graph
-from mo_loop.graph.origin import Origins
 from mo_loop.graph.types import from_onnx
 from mo_loop.ir.xml import layer_names, layer_order, output_port
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, Iteration
+from mo_loop.origin import Origins
 from mo_loop.transforms.manager import Phase, Step
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mo_loop.support.printable import aligned, html_text, printable
+from mo_loop.printable import aligned, html_text, printable
 
 
 class Style:

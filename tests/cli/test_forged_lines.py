@@ -13,7 +13,7 @@ import pytest
 
 from mo_loop.cli.output import safe
 from mo_loop.errors import ConversionErrors, ConversionWarning, InternalError, ModelError, traceback_text
-from mo_loop.graph.origin import Origin
+from mo_loop.origin import Origin
 
 from .commands import saved
 from .installed import mo_loop

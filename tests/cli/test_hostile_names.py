@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 from mo_loop.cli.output import ESCAPE, painted, safe
-from mo_loop.support.printable import printable, printable_record, shortened
+from mo_loop.printable import printable, printable_record, shortened
 
 from .commands import saved
 from .installed import mo_loop

@@ -18,7 +18,7 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.cli.conversion_summary import MOST_ROWS, _weights
 from mo_loop.cli.progress import Progress
 from mo_loop.cli.time_table import SLOWEST, TimeTable
-from mo_loop.support.printable import sized
+from mo_loop.printable import sized
 from mo_loop.transforms.manager import Phase, Step
 from tests.harness import floats, parsed
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from mo_loop.cli.output import safe, table
-from mo_loop.support.printable import aligned
+from mo_loop.printable import aligned
 
 LONG = "some words that are longer than the terminal is wide"
 ROWS = [("name", "count", "text"), ("first", "7", LONG), ("b", "12", "")]

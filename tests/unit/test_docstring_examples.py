@@ -332,7 +332,7 @@ def test_the_example_of_a_module_is_true(path: Path) -> None:
 
 
 def wrong_in(docstring: str) -> list[str]:
-    example = Example("mo_loop.graph.origin")
+    example = Example("mo_loop.origin")
     for tree in examples(docstring):
         example.check(tree)
     return example.wrong
@@ -352,7 +352,7 @@ def wrong_in(docstring: str) -> list[str]:
     ("Origin.of(x)", "Origin has no of"),
     ("first = Origin()\n    first.of_node().branch", "first.of_node() has no branch"),
     ("with made_for(origins):\n        ops.Relu(x)", "ops has no Relu"),
-    ("from mo_loop.graph.origin import Orign", "from mo_loop.graph.origin import Orign fails"),
+    ("from mo_loop.origin import Orign", "from mo_loop.origin import Orign fails"),
     ("def made_at_url(entry): ...\n    made_at_url(entry)", ""),
     ("a table   of words that made_at_url(entry) is no part of", ""),
     ("words of a table\n    made_at_url(entry)\n    more words", "nothing is called made_at_url"),

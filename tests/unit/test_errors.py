@@ -8,7 +8,7 @@ import traceback
 import pytest
 
 from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError, TypeError_, UnsupportedError
-from mo_loop.graph.origin import Origin
+from mo_loop.origin import Origin
 
 ADD = Origin(("loop", "step"), "add", "Add")
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import ElementType, TensorType, f4e2m1, f8e4m3, f8e5m2, f8e8m0, i4, u2, u4
 from mo_loop.ops.arithmetic import Convert
+from mo_loop.origin import Origin
 from mo_loop.target import OLDEST, Release
 from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Result
 

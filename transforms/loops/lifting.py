@@ -17,12 +17,12 @@ from typing import Any
 
 from mo_loop.errors import MoLoopError
 from mo_loop.graph.dimension import low
-from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import TensorType, boolean, string
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.lengths import Length
 from mo_loop.ops.port_map import Branched, Concatenated, Invariant, Merged, Selected, Sliced
+from mo_loop.origin import made_for
 from mo_loop.transforms.loops.lifted import Lifted, LiftedBody, Steps, again, squeezed, unsqueezed
 from mo_loop.transforms.loops.step_rules import OVER_BATCH, rule_of
 from mo_loop.transforms.total_operations import DIVISIONS, fit, is_harmless, is_total

@@ -9,11 +9,11 @@ import numpy as np
 
 from mo_loop.errors import MoLoopError
 from mo_loop.graph.dimension import Dimension, low, open_symbols
-from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import assume_elements, assume_fixed, is_static, of_declared_sizes
 from mo_loop.graph.types import TensorType, i64, string
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Branched, Concatenated, Merged, Selected, Sliced
+from mo_loop.origin import made_for
 from mo_loop.support.reached import reached
 from mo_loop.transforms.loops.pieces import ANY_SIZES, loops_in
 from mo_loop.transforms.port_maps import take_branch

@@ -12,11 +12,11 @@ import numpy as np
 
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
 from mo_loop.graph.dimension import Dim
-from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import assume_fixed
 from mo_loop.ops.control import If, Iteration, Loop
 from mo_loop.ops.port_map import Merged
 from mo_loop.ops.recurrent import Sequence as Recurrent
+from mo_loop.origin import Origin
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
 from mo_loop.transforms.replace import replace_node

@@ -24,9 +24,9 @@ import numpy as np
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph.dimension import Dim, Dimension, fresh
-from mo_loop.graph.origin import made_for
 from mo_loop.graph.types import ElementType, TensorType, i32
 from mo_loop.ops import recurrent
+from mo_loop.origin import made_for
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.states.cache_updates import trails_of
 from mo_loop.transforms.states.pairing import Pair

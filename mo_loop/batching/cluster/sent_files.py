@@ -18,7 +18,7 @@ from mo_loop.batching.assignment import Answer
 from mo_loop.batching.declared_files import declared_files, files_of
 from mo_loop.batching.task import Task
 from mo_loop.errors import ClusterError, FileError, UsageError
-from mo_loop.support.printable import with_texts
+from mo_loop.printable import with_texts
 
 LARGEST = 256 << 20
 """The most bytes of all files together: each worker gets them."""

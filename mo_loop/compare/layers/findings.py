@@ -37,9 +37,9 @@ from mo_loop.compare.results.array_comparison import ArrayComparison, compare, i
 from mo_loop.diagnostics.ir_checks import loses_nan
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, Iteration
+from mo_loop.origin import Origin
 from mo_loop.support.reached import reached
 
 CALM = 1000.0

@@ -20,7 +20,7 @@ from mo_loop.compare.layers.lockstep import Lockstep
 from mo_loop.compare.results.array_comparison import packed
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.origin import Origin
+from mo_loop.origin import Origin
 from mo_loop.transforms.manager import Phase, Step
 
 

@@ -23,12 +23,12 @@ from mo_loop.compare.execution.isolated import essential
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, fresh, high, low
-from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If
+from mo_loop.origin import Origin
 
 Key = tuple[tuple[str, ...], str]
 """The scope path of an ONNX graph, and the name of a tensor in it."""

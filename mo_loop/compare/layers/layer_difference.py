@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.compare.results.array_comparison import ArrayComparison, compare
-from mo_loop.support.printable import printable
+from mo_loop.printable import printable
 
 COUNT, BRANCH, FAILED = "iterations", "branch", "failed"
 OUTPUT, BODY_INPUT, MODEL_OUTPUT = "output", "body input", "model output"

@@ -28,7 +28,7 @@ from mo_loop.frontend.node_order import NamesRead, listed_order, needed
 from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, graph_protos
 from mo_loop.frontend.registry import FAMILIES
 from mo_loop.graph import Value
-from mo_loop.graph.origin import Origin
+from mo_loop.origin import Origin
 from mo_loop.support.reached import reached
 
 _NUMBERS = count()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from mo_loop.compare.results.array_comparison import AMPLIFIED
 from mo_loop.compare.results.report import Report, Row, Side
-from mo_loop.support.printable import aligned, cell, counted, printable, xml_text
+from mo_loop.printable import aligned, cell, counted, printable, xml_text
 
 HEAD = ("output", "type", "largest abs", "largest rel", "mean abs", "cosine", "SNR, dB", "top-1", "beyond",
         "worst element", "expected", "actual", "inputs")  # fmt: skip

@@ -27,7 +27,7 @@ from mo_loop.converted_model import Model, write_pair
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
-from mo_loop.support.printable import printable
+from mo_loop.printable import printable
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Observer, Phase, Step
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.look.records.structure import Shape, TensorPort
-from mo_loop.support.printable import counted, printable_record, sized
+from mo_loop.printable import counted, printable_record, sized
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 SCHEMA, VERSION = "mo-loop inspect", 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mo_loop.support.printable import aligned
+from mo_loop.printable import aligned
 from tests.samples import CLASSES, PASSED, Sample, Verdict
 
 

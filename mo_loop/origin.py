@@ -16,7 +16,7 @@ from contextvars import ContextVar, Token
 from functools import reduce
 from typing import Any, NamedTuple
 
-from mo_loop.support.ordered_union import union
+from mo_loop.ordered_union import union
 
 
 class Origin(NamedTuple):
