@@ -1,4 +1,4 @@
-"""What a batch needs before its first conversion, from the command and from Python."""
+"""The models, outputs and options of a batch before its first conversion, from the command and from Python."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ and statistics of the model before and after it.
     before, after = onnx_statistics(record.model), graph_statistics(record.graph)
     before.operations, before.weights                  # 35, {"f32": 4194304, "i64": 64}
 
-Statistics count all scopes; inputs, outputs and constants are no operations.
+Statistics count all scopes; inputs, outputs and constants are not operations.
 
 `mapping` is the place in the IR of each tensor of the model, or why it has none:
 

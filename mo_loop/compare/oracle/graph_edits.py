@@ -59,8 +59,7 @@ def names_needed(graph: Any) -> set[str]:
 
 
 def sizes_of(type_: Any) -> tuple[int | None, ...] | None:
-    """The sizes in a TypeProto, None for each that is not known; None if the rank is not known, or it is no tensor's.
-    """
+    """The sizes in a TypeProto, None for each that is not known; None for an unknown rank, and no tensor type."""
     if type_ is None or not type_.HasField("tensor_type") or not type_.tensor_type.HasField("shape"):
         return None
     return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in type_.tensor_type.shape.dim)

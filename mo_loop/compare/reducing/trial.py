@@ -216,7 +216,7 @@ class Trial:
         return DIFFERS if has_other else ""
 
     def differs(self, path: Path, feeds: Feeds, expected: Named, found: Named) -> bool:
-        """Whether an output differs, and a piece does, as `verify` decides. Known limits are no differences: an empty
+        """Whether an output differs, and a piece does, as `verify` decides. Known limits are not differences: an empty
         result can have other dimensions, and the CPU device computes integers of 64 bits with 32."""
         wanted, given = (
             {name: value for name, value in named if value is not None and not isinstance(value, list)}

@@ -114,7 +114,7 @@ def bodies_of(old: Item, new: Item) -> Iterator[tuple[ScopeRecord, ScopeRecord]]
 
 
 def grouped(items: Iterable[tuple[Any, Item]]) -> Groups:
-    """Items by their keys; None is no key."""
+    """Items by their keys; None is not a key."""
     found: Groups = {}
     for key, item in items:
         if key is not None:

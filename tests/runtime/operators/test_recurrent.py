@@ -174,7 +174,7 @@ def test_lengths_that_change(kind, direction):
 
 @every(kind=KINDS, direction=DIRECTIONS)
 def test_lengths_of_a_known_batch(kind, direction):
-    """Of one sequence too, whose last step is no Gather with dimensions of 1 before the axis."""
+    """Of one sequence too, whose last step is not a Gather with dimensions of 1 before the axis."""
     rng = np.random.default_rng(3)
     gates, count = GATES[kind], 2 if direction == "bidirectional" else 1
     for batch in (1, 2):
