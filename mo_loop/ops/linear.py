@@ -188,8 +188,26 @@ class Fourier(Op, abstract=True, along="axes"):
     """Base of the transforms. `signal_size` has for each axis the length to which the signal is sliced or padded with
     zeros; -1 keeps the length."""
 
-    def _require_floats(self, x) -> None:
+    reads_complex = True
+    """Whether the last dimension of the input holds the real and the imaginary part."""
+
+    def infer(self, x, axes, signal_size=None):
         self.require(x.dtype in (f32, f16, bf16), f"{x.dtype}, not one of f32, f16, bf16")
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        dims = x.shape
+        if self.reads_complex:
+            self.require(len(dims) >= 2, f"rank {len(dims)}, not 2 or more")
+            *dims, last = dims
+            self.require(not isinstance(last, int) or last == 2, f"a last dimension of {last}, not of 2")
+        places = self._places(axes, len(dims), signal_size)
+        return TensorType(x.dtype, self._result(x.shape, places, self._resized(dims, places, signal_size), signal_size))
+
+    def _result(
+        self, shape: Sequence[Dimension], places: list[int] | None, dims: list[Dimension], signal_size
+    ) -> tuple[Dimension, ...]:
+        """The shape of the result. `places` are the axes, None if they are not known; `dims` has the signal sizes."""
+        raise NotImplementedError
 
     def _places(self, axes, rank: int, signal_size) -> list[int] | None:
         """The axes of a tensor of that rank without the complex dimension; None if they are not known."""
@@ -201,11 +219,6 @@ class Fourier(Op, abstract=True, along="axes"):
         places = [normalise_axis(axis, rank) for axis in axes.integers]
         self.require(len(set(places)) == len(places), f"axes {axes.integers} repeat")
         return places
-
-    def _require_complex(self, x, least: int) -> None:
-        self.require(len(x.shape) >= least, f"rank {len(x.shape)}, not {least} or more")
-        last = x.shape[-1]
-        self.require(not isinstance(last, int) or last == 2, f"a last dimension of {last}, not of 2")
 
     def _resized(self, dims: Sequence[Dimension], places: Sequence[int] | None, signal_size) -> list[Dimension]:
         """The dimensions, those of the axes replaced by the signal sizes."""
@@ -225,13 +238,8 @@ class Fourier(Op, abstract=True, along="axes"):
 class DFT(Fourier, opset=7, index=("axes", "signal_size"), ranks=_VECTORS, keeps_axes=True):
     """Complex to complex. Spec: DFT-7."""
 
-    def infer(self, x, axes, signal_size=None):
-        self._require_floats(x)
-        if x.shape is None:
-            return TensorType(x.dtype, None)
-        self._require_complex(x, 2)
-        places = self._places(axes, len(x.shape) - 1, signal_size)
-        return TensorType(x.dtype, (*self._resized(x.shape[:-1], places, signal_size), x.shape[-1]))
+    def _result(self, shape, places, dims, signal_size):
+        return (*dims, shape[-1])
 
 
 class IDFT(DFT, opset=7, index=("axes", "signal_size")):
@@ -241,35 +249,23 @@ class IDFT(DFT, opset=7, index=("axes", "signal_size")):
 class RDFT(Fourier, opset=9, index=("axes", "signal_size"), ranks=_VECTORS):
     """Real to complex; the last axis has only the first half, which determines the other half. Spec: RDFT-9."""
 
-    def infer(self, x, axes, signal_size=None):
-        self._require_floats(x)
-        if x.shape is None:
-            return TensorType(x.dtype, None)
-        places = self._places(axes, len(x.shape), signal_size)
-        dims = self._resized(x.shape, places, signal_size)
+    reads_complex = False
+
+    def _result(self, shape, places, dims, signal_size):
         if places is not None:
             dims[places[-1]] = dims[places[-1]] // 2 + 1
-        return TensorType(x.dtype, (*dims, 2))
+        return (*dims, 2)
 
 
 class IRDFT(Fourier, opset=9, index=("axes", "signal_size"), ranks=_VECTORS):
     """Complex to real: the inverse of RDFT. Spec: IRDFT-9."""
 
-    def infer(self, x, axes, signal_size=None):
-        self._require_floats(x)
-        if x.shape is None:
-            return TensorType(x.dtype, None)
-        self._require_complex(x, 2)
-        places = self._places(axes, len(x.shape) - 1, signal_size)
-        dims = self._resized(x.shape[:-1], places, signal_size)
-        if places is None:
-            return TensorType(x.dtype, tuple(dims))
-        last = places[-1]
+    def _result(self, shape, places, dims, signal_size):
         given = signal_size is not None and signal_size.known is not None
-        if signal_size is None or (given and signal_size.known.reshape(-1)[-1] == -1):
-            half = x.shape[last]
-            dims[last] = (half - 1) * 2 if isinstance(half, int) or half.lo >= 1 else fresh()
-        return TensorType(x.dtype, tuple(dims))
+        if places is not None and (signal_size is None or (given and signal_size.known.reshape(-1)[-1] == -1)):
+            half = shape[places[-1]]
+            dims[places[-1]] = (half - 1) * 2 if isinstance(half, int) or half.lo >= 1 else fresh()
+        return tuple(dims)
 
 
 def inverse_of_lower(square: Value, size: int, constant: Callable[[np.ndarray[Any, Any]], Value]) -> Value:
