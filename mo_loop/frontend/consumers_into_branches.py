@@ -13,13 +13,13 @@ every tensor of the type that a branch returns, no successful run takes this bra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.context import Body, Context, TranslatedBody, Translation, as_values
-from mo_loop.frontend.node_order import NamesRead, WaitingNodes, all_names_in, names_defined_in
-from mo_loop.frontend.onnx_graphs import body_name, body_protos, label, operator_of
+from mo_loop.frontend.node_order import NamesRead, WaitingNodes, all_names_in, renamed
+from mo_loop.frontend.onnx_graphs import body_name, label, operator_of
 from mo_loop.frontend.ops.conditional import is_decided, selected
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
@@ -55,32 +55,6 @@ def extended(
     for name in wanted:
         copy.output.add().name = inner[name]
     return aliases, copy
-
-
-def renamed(node: Any, names: Mapping[str, str]) -> Any:
-    """A copy of a NodeProto with its outputs renamed, and the names that it and its bodies read."""
-    copy = type(node)()
-    copy.CopyFrom(node)
-    _rename(copy, names)
-    return copy
-
-
-def _rename(node: Any, names: Mapping[str, str]) -> None:
-    node.input[:] = [names.get(name, name) for name in node.input]
-    node.output[:] = [names.get(name, name) for name in node.output]
-    for body in body_protos(node):
-        _rename_captures(body, names)
-
-
-def _rename_captures(graph: Any, names: Mapping[str, str]) -> None:
-    """Rename the values that a body reads from outside. A name that the body defines itself means another value, and
-    stays."""
-    own = names_defined_in(graph)
-    captured = {name: other for name, other in names.items() if name not in own}
-    for node in graph.node:
-        _rename(node, captured)
-    for entry in graph.output:
-        entry.name = captured.get(entry.name, entry.name)
 
 
 def _fresh(name: str, taken: set[str]) -> str:

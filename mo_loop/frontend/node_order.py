@@ -115,6 +115,32 @@ def all_names_in(graph: Any) -> set[str]:
     return found
 
 
+def renamed(node: Any, names: Mapping[str, str]) -> Any:
+    """A copy of a NodeProto with its outputs renamed, and the names that it and its bodies read."""
+    copy = type(node)()
+    copy.CopyFrom(node)
+    _rename(copy, names)
+    return copy
+
+
+def _rename(node: Any, names: Mapping[str, str]) -> None:
+    node.input[:] = [names.get(name, name) for name in node.input]
+    node.output[:] = [names.get(name, name) for name in node.output]
+    for body in body_protos(node):
+        _rename_captures(body, names)
+
+
+def _rename_captures(graph: Any, names: Mapping[str, str]) -> None:
+    """Rename the values that a body reads from outside. A name that the body defines itself means another value, and
+    stays."""
+    own = names_defined_in(graph)
+    captured = {name: other for name, other in names.items() if name not in own}
+    for node in graph.node:
+        _rename(node, captured)
+    for entry in graph.output:
+        entry.name = captured.get(entry.name, entry.name)
+
+
 class WaitingNodes:
     """Places in a list of nodes, producers first; a query takes time in proportion to the nodes that it finds."""
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import onnx
 
-from mo_loop.frontend.consumers_into_branches import renamed
-from mo_loop.frontend.node_order import NamesRead
+from mo_loop.frontend.node_order import NamesRead, renamed
 from mo_loop.frontend.onnx_graphs import body_protos, graph_protos
 
 
