@@ -152,6 +152,6 @@ def _save_at_url(
     keep_sources((where, where.with_suffix(".bin")), model.graph.sources, "give the output another name")
     with Scratch().room(where, 0) as room:
         draft = room.folder / local_name(where)
-        sizes = write_model(model, draft, compress_to_fp16, observers, durable=False)
+        sizes = write_pair(model, draft, compress_to_fp16, observers)
         upload_pair(draft, where)
         return sizes

@@ -143,9 +143,9 @@ def test_a_constant_state_gives_the_batch_size(constant, layout):
                dynamic=[each for each in "xhc" if each != constant])  # fmt: skip
 
 
-def packed(kind, direction, seed=5, known=None, **attributes):
+def packed(kind, direction, seed=5, known=None, fixed=True, **attributes):
     """A model whose input, batch and lengths are known only at run time, and a function that draws its inputs; with
-    `known`, the steps and constant lengths, a static one."""
+    `known`, the steps and lengths, a static one, whose lengths are constant if they are `fixed`."""
     rng, gates, count = np.random.default_rng(seed), GATES[kind], 2 if direction == "bidirectional" else 1
     shapes = {"w": (count, gates * HIDDEN, SIZE), "r": (count, gates * HIDDEN, HIDDEN),
               "b": (count, 2 * gates * HIDDEN)}  # fmt: skip
@@ -158,9 +158,9 @@ def packed(kind, direction, seed=5, known=None, **attributes):
     given = feeds(*(known or (3, [3, 2])))
     x = given["x"].transpose(1, 0, 2) if attributes.get("layout") else given["x"]
     ordered = {"x": x, **weights, "lengths": given["lengths"]}
+    constants = (*weights, "lengths") if known and fixed else tuple(weights)
     model = node_model(kind, ordered, {"hidden_size": HIDDEN, "direction": direction, **attributes}, opset=14,
-                       outputs=3 if kind == "LSTM" else 2, constants=(*weights, *(["lengths"] if known else [])),
-                       dynamic=not known)  # fmt: skip
+                       outputs=3 if kind == "LSTM" else 2, constants=constants, dynamic=not known)  # fmt: skip
     return model, feeds
 
 
@@ -174,20 +174,10 @@ def test_lengths_that_change(kind, direction):
 
 @every(kind=KINDS, direction=DIRECTIONS)
 def test_lengths_of_a_known_batch(kind, direction):
-    """Of one sequence too, whose last step is not a Gather with dimensions of 1 before the axis."""
-    rng = np.random.default_rng(3)
-    gates, count = GATES[kind], 2 if direction == "bidirectional" else 1
+    """Lengths known at run time. For one sequence, a batched Gather of the last step reads foreign memory."""
     for batch in (1, 2):
-        def feeds(*lengths, batch=batch):
-            x = rng.standard_normal((4, batch, SIZE)).astype(np.float32)
-            return {"x": x, "lengths": np.array(lengths, np.int32)}
-
-        weights = {"w": rng.standard_normal((count, gates * HIDDEN, SIZE)).astype(np.float32),
-                   "r": rng.standard_normal((count, gates * HIDDEN, HIDDEN)).astype(np.float32), "b": None}  # fmt: skip
-        given = {"x": feeds(*[4] * batch)["x"], **weights, "lengths": np.array([4] * batch, np.int32)}
-        model = node_model(kind, given, {"hidden_size": HIDDEN, "direction": direction}, opset=14,
-                           outputs=3 if kind == "LSTM" else 2, constants=("w", "r"))  # fmt: skip
-        check_model(model, *(feeds(*each[:batch]) for each in ([2, 4], [4, 1], [3, 3])))
+        model, feeds = packed(kind, direction, known=(4, [4] * batch), fixed=False)
+        check_model(model, *(feeds(4, each[:batch]) for each in ([2, 4], [4, 1], [3, 3])))
 
 
 @pytest.mark.parametrize("kind", KINDS)
