@@ -1,10 +1,9 @@
 """The base classes of the rules, and their common parts.
 
-    @rule(wrap_type(ops.Abs), "`max(-x, x)`", Gap("abs-of-concat", "`Abs` overwrites a `Concat` ..", until="2025.4.1"))
-    def AbsToMaximum(node: ops.Abs) -> Node | None:
-        \"\"\"Abs(c)  ->  max(-c, c), where c is a Concat\"\"\"
-        (c,) = node.operands
-        return ops.Maximum(ops.Negative(c), c) if isinstance(c.node, ops.Concat) else None
+    @rule(wrap_type(ops.GatherElements), "a start below all elements", Gap("slice-before-elements", "a `Slice` ..."))
+    def SliceFromBelowZero(node: ops.GatherElements) -> Node | None:
+        \"\"\"GatherElements(Slice(x, 0, e, 1), i)  ->  GatherElements(Slice(x, -2^31 + 1, e, 1), i)\"\"\"
+        ...                                     # the new node, or None where the runtime computes this one correctly
 
 The function becomes a pass of its name: a LocalRule. A `maximum_rule` is a MaximumRule.
 """
