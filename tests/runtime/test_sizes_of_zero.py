@@ -148,3 +148,14 @@ def test_a_loop_that_does_not_run_returns_the_declared_sizes() -> None:
     model = parsed("""main (int64[2,3] x, int64 n) => (int64[a,b,c] y) {
       y = Loop (n, "") <body = step (int64 i, bool c) => (bool d, t) { d = Identity (c)  t = Identity (x) }> }""")
     check(model, *({"x": np.ones((2, 3), np.int64), "n": np.array(steps)} for steps in (2, -1, 0)))
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_loop_that_never_runs_fixes_the_sizes_of_its_results(count: int, tmp_path: Path) -> None:
+    """They are constants, in which a size that the file declares is not 0."""
+    model = parsed(f"""main (float[2] x, float[p] z) => (float[a,b] y, float[p] w) <int64 n = {{{count}}}> {{
+      both = Concat <axis = 0> (x, x)  w = Sin (z)
+      y = Loop (n, "") <body = step (int64 i, bool c) => (bool d, t) {{ d = Identity (c)  t = Sin (both) }}> }}""")
+    check(model, {"x": floats(2), "z": floats(3)})
+    assert converted(model, tmp_path) == {"x": "2", "z": "?"}
+    require_refused(tmp_path, {"x": floats(3), "z": floats(3)})

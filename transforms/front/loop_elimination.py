@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mo_loop.graph.dimension import low
+from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import UNKNOWN
 from mo_loop.ops.control import Control, If, Iteration, Loop
@@ -37,6 +38,8 @@ def EliminateEmptyLoops(node: Iteration) -> str:
     for entry, output in zip(node.output_map, node.outputs, strict=True):
         value = initial.get(entry.result) if isinstance(entry, Final) else None
         if value is None:
+            if output.is_used:
+                assume_fixed(output.type.dims)  # 0 is the size of those that the file does not declare
             declared = (entry.declared if isinstance(entry, Concatenated) else ()) or (0,) * output.type.rank
             pairs = zip(output.type.dims, declared, strict=True)
             shape = tuple(dim if isinstance(dim, int) else max(size, 0) for dim, size in pairs)
