@@ -15,6 +15,7 @@ from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.compare.results.report import Row, Side, shape_in
 from mo_loop.compare.results.report_formats import as_text
+from mo_loop.compare.verdict.amplification import amplification
 from mo_loop.compare.verdict.cause import cause_of
 from mo_loop.compare.verdict.deciding import NOT_REPRODUCED
 from mo_loop.compare.verifying import verify
@@ -147,6 +148,17 @@ def test_expected_outputs_of_another_number_or_name_are_refused(tmp_path: Path) 
 
 def test_the_table_of_the_errors_of_onnx_runtime_is_true_of_the_installed_release() -> None:
     assert probe_oracle.main([]) == 0
+
+
+def test_one_tie_at_a_step_of_a_quantisation_is_amplification(tmp_path: Path) -> None:
+    """An odd zero point rounds it to the other neighbour: one of two, in each of 12 models."""
+    for number in range(12):
+        step = 1 + number / 16
+        text = f"""main (float[2] x) => (float[1] y) <float s = {{{step}}}, int8 z = {{-57}}, int64[1] one = {{1}}> {{
+          mean = ReduceMean (x)  q = QuantizeLinear (mean, s, z)
+          d = DequantizeLinear (q, s, z)  y = Reshape (d, one) }}"""
+        tie = {"x": np.array([step * number, step * (number + 1)], np.float32)}
+        assert amplification(str(saved(parsed(text), tmp_path)), tie)["y"] == pytest.approx(step, rel=1e-4)
 
 
 def test_a_difference_that_the_model_amplifies_passes_with_its_numbers(tmp_path: Path) -> None:
