@@ -9,9 +9,9 @@ from mo_loop.target import Release
 from mo_loop.target import version as numbers
 from tests.processor import processor
 from tools.gap_table import GAPS
-from tools.runtimes import VARIABLE
+from tools.runtimes import VARIABLE, release_of
 
-RELEASE = os.environ.get(VARIABLE) or version("openvino").partition("-")[0]
+RELEASE = release_of(os.environ.get(VARIABLE, "")) or version("openvino").partition("-")[0]
 BY_ID = {gap.id: gap for gap in GAPS}
 
 

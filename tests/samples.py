@@ -21,10 +21,11 @@ import numpy as np
 from mo_loop.compare.execution.isolated import LIMIT, SERVE, Hosted, brief
 from mo_loop.compare.execution.runtime import compile_ir, read_ir
 from mo_loop.compare.results.array_comparison import Named, by_wanted_name, compare_all
-from mo_loop.compare.results.verify_settings import PEER
+from mo_loop.compare.results.verify_settings import PEER, properties_of
 from mo_loop.compare.sides.ir_runs import convert_with_ovc
 from mo_loop.graph import Graph
 from mo_loop.support.workers import Pool, TaskOutcome, report_stage
+from tools.runtimes import device
 
 PASSED, REFUSED, BUG, FAILED, WRONG = "passed", "refused", "bug", "fails", "wrong"
 NOT_READABLE, NOT_COMPILABLE = "not readable", "not compilable"
@@ -157,7 +158,9 @@ class CompiledElsewhere(Hosted):
 
     def __init__(self, path: str | Path, python: str) -> None:
         """Raises IsolatedError if the IR does not compile, or the process crashes."""
-        super().__init__(compile_ir, str(path), pool=_pool(python))
+        on = device(python)
+        properties = properties_of("f32", on) if on != "CPU" else None
+        super().__init__(compile_ir, str(path), properties, on, pool=_pool(python))
 
     def run(self, feeds: Any) -> Any:
         """As `Hosted.run`. Arrays are sent in C order: another release of numpy may not read those of Fortran order."""

@@ -3,8 +3,11 @@
     python tools/runtimes.py                    # the three main ones, under build/runtimes/RELEASE
     python tools/runtimes.py --every            # one of every minor release from 2024.6 on
     python tools/runtimes.py 2025.2.0           # this one
+    python tools/runtimes.py gpu arm            # the newest one on emulated devices (tools/gpu, tools/arm)
+    python tools/runtimes.py gpu-2025.4.1       # another one on a device
     python tools/fuzz_controlflow.py --against mo_loop --runtime 2024.6.0
     MO_LOOP_RUNTIME=2024.6.0 python -m pytest tests/runtime
+    MO_LOOP_RUNTIME=gpu python -m pytest tests/runtime
 
 An environment has OpenVINO and what `mo_loop.compare.execution.runtime` imports. Models are converted, and expected
 values are computed, in the environment of the caller. Every release here has wheels for Python 3.11 and works with
@@ -19,7 +22,14 @@ import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Callable
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tools.arm import environment as arm
+from tools.gpu import environment as gpu
+from tools.installing import NotPossible
 
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "runtimes"
 MAIN = ("2024.6.0", "2025.4.1", "2026.4.1")
@@ -27,6 +37,7 @@ EVERY = (
     "2024.6.0", "2025.0.0", "2025.1.0", "2025.2.0", "2025.3.0", "2025.4.1", "2026.0.0", "2026.1.0", "2026.2.1",
     "2026.3.1", "2026.4.1",
 )  # fmt: skip
+DEVICES = {"gpu": gpu.make, "arm": arm.make}
 VARIABLE = "MO_LOOP_RUNTIME"
 """The environment variable with the release on which the tests run the IR; the installed one if it is not set."""
 
@@ -56,11 +67,26 @@ def chosen_interpreter() -> str | None:
     return interpreter(release) if release else None
 
 
+def device(python: str | None) -> str:
+    """The device of OpenVINO on which an interpreter of `interpreter` runs the IR."""
+    name = "" if python is None else Path(python).parents[1].name
+    return "GPU" if name.partition("-")[0] == "gpu" else "CPU"
+
+
+def release_of(runtime: str) -> str:
+    """The release of an environment: 2025.4.1 of "2025.4.1" and "gpu-2025.4.1", the newest one of "gpu"."""
+    name, _, release = runtime.partition("-")
+    return (release or MAIN[-1]) if name in DEVICES else runtime
+
+
 def _make(release: str) -> bool:
     folder = FOLDER / release
     if _python(folder).exists():
         print(f"{release}: exists")
         return True
+    name = release.partition("-")[0]
+    if name in DEVICES:
+        return _make_device(folder, DEVICES[name], release)
     packages = [f"openvino=={release}", "numpy>=2", "ml_dtypes"]
     venv.create(folder, with_pip=True)
     pip = [str(_python(folder)), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *packages]
@@ -69,6 +95,19 @@ def _make(release: str) -> bool:
         print(f"{release}: not installed; pip's message is above")
         return False
     print(f"{release}: made")
+    return True
+
+
+def _make_device(folder: Path, make: Callable[[Path, str], None], name: str) -> bool:
+    """False only where CI needs the device and cannot have it: elsewhere its tests are skipped."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        make(folder, release_of(name))
+    except NotPossible as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        print(f"{name}: not made: {error}")
+        return "CI" not in os.environ
+    print(f"{name}: made")
     return True
 
 
