@@ -10,11 +10,26 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mo_loop.graph.dimension import Dimension, low
-from mo_loop.graph.types import i64
+from mo_loop.graph.types import f16, f32, f64, i8, i32, i64, u8
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.port_map import Branched, Invariant
 from mo_loop.transforms.function_pass import pass_with
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Parameter, Use, Value, behind, ops
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    FunctionPass,
+    Gap,
+    Graph,
+    Node,
+    Parameter,
+    Use,
+    Value,
+    behind,
+    is_static,
+    ops,
+)
+
+_COMPARED = (f32, f16, f64, i64, i32, i8, u8)
+"""Types that every device compares."""
 
 HiddenPort = tuple[Use, tuple[int, ...]]
 """A port that must read a Barrier, and the axes that this hides; none if it hides no size."""
@@ -56,11 +71,31 @@ def iterations(node: Loop) -> Dimension:
 
 
 def opaque_zero(graph: Graph) -> Value:
-    """0 of type i64[1]: no inference of shapes or bounds recognises that it is constant."""
-    return _opaque(graph, 0, 1)
+    """0 of type i64[1], which no inference of shapes or bounds recognises as constant: x > x of the first element of an
+    input of the outermost graph, or a random integer of [0, 1) if no input has such numbers.
+
+    ARM does not compile a tensor in f16 whose size depends on constants alone, and the GPU ends the process where its
+    inference of shapes reads ReverseSequence.
+    """
+    if (source := _source(graph)) is None:
+        return _random(graph, 0, 1)
+    first, axes = source, np.arange(source.type.rank)
+    if source.type.rank:
+        first = ops.Slice(source, 0 * axes, 0 * axes + 1, 0 * axes + 1, axes).output
+    zero = ops.Reshape(ops.Convert(ops.Greater(first, first), destination_type=i64), [-1]).output
+    if is_static(first.shape):
+        return zero
+    return ops.Gather(ops.Concat(zero, [0], axis=0), [0], 0).output  # the input may be empty
 
 
-def _opaque(graph: Graph, number: int, count: int) -> Value:
+def _source(graph: Graph) -> Value | None:
+    """The input of a graph for `opaque_zero`: one without sizes of 0 if there is one."""
+    values = [node.output for node in graph.parameters]
+    inputs = [value for value in values if value.dtype in _COMPARED and value.shape is not None]
+    return min(inputs, key=lambda value: 0 in map(low, value.type.dims), default=None)
+
+
+def _random(graph: Graph, number: int, count: int) -> Value:
     """A vector of random integers of [number, number + 1).
 
     The runtime does not fold random numbers, but its inference of bounds evaluates them. That inference stops at
@@ -104,9 +139,14 @@ class RunTimeNumbers:
         Tile does not overwrite them (see IsolateParameters)."""
         if (graph, rank) not in self._repeats:
             owner = graph.owner
-            made = _opaque(graph, 1, rank) if owner is None else _captured(graph, self.repeats(owner.graph, rank))
-            self._repeats[graph, rank] = made
+            outer = None if owner is None else self.repeats(owner.graph, rank)
+            self._repeats[graph, rank] = self._ones(graph, rank) if outer is None else _captured(graph, outer)
         return self._repeats[graph, rank]
+
+    def _ones(self, graph: Graph, rank: int) -> Value:
+        if _source(graph) is None:
+            return _random(graph, 1, rank)
+        return ops.Add(self.zero(graph), np.ones(rank, np.int64)).output
 
     def _made_zero(self, graph: Graph) -> Value:
         owner = graph.owner

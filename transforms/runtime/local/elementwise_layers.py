@@ -238,6 +238,20 @@ def _is_widened(value: Value) -> bool:
     return not source.is_float and (to.is_float or source.bits < min(to.bits, 32))
 
 
+@rule(wrap_type(ops.Convert, any_input(lambda x: x.dtype.is_float)))
+def ReadTruncatedTwice(node: ops.Convert) -> Node | None:
+    """Convert(x) + n  ->  max(Convert(x), Convert(x)) + n    where x is of floating-point numbers, n of integers
+
+    On ARM an elementwise operation reads x in place of Convert(x), and rounds its result: 0.9 + 5 is 6. A Convert with
+    two readers stays.
+    """
+    use, to = node.output.only_use, node.destination_type
+    if use is None or to.is_float or to is boolean or not isinstance(use.node, ops.Binary | ops.Unary | ops.Select):
+        return None
+    use.node.graph.set_input(use.node, use.port, ops.Maximum(node, node).output)
+    return node
+
+
 @rule(wrap_type((*_EXCHANGED, ops.FloorMod, ops.Mod, ops.Power), when=lambda y: _is_widened(y.node.operands[1])))
 def ConvertFirst(node: ops.Binary) -> Node | None:
     """x * Convert(c)  ->  Convert(c) * x    x < Convert(c)  ->  Convert(c) > x    where c has integers or booleans
