@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from mo_loop.look.viewing import Page as Page
     from mo_loop.look.viewing import view as view
     from mo_loop.options import ConvertOptions as ConvertOptions
-    from mo_loop.support.packed_sequences import pack_sequence as pack_sequence
-    from mo_loop.support.packed_sequences import unpack_sequence as unpack_sequence
+    from mo_loop.support.packed_arrays import pack_sequence as pack_sequence
+    from mo_loop.support.packed_arrays import unpack_sequence as unpack_sequence
 
 _NAMES = {
     "mo_loop.api": ("Model", "Port", "convert_model", "read_model", "save_model"),
@@ -50,7 +50,7 @@ _NAMES = {
     "mo_loop.errors": ("MoLoopError",),
     "mo_loop.extensions": ("Extensions",),
     "mo_loop.graph": ("Graph", "Node", "Value"),
-    "mo_loop.support.packed_sequences": ("pack_sequence", "unpack_sequence"),
+    "mo_loop.support.packed_arrays": ("pack_sequence", "unpack_sequence"),
     "mo_loop.compare.verifying": ("verify",),
     "mo_loop.look.viewing": ("Page", "view"),
 }

@@ -25,7 +25,7 @@ from mo_loop.converted_model import write_pair
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.support.files import keep_sources
-from mo_loop.support.signatures import made_of, takes
+from mo_loop.support.flags import made_of, takes
 
 if TYPE_CHECKING:
     from mo_loop.transforms.manager import Observer

@@ -11,7 +11,7 @@ from typing import Any
 from mo_loop.diagnostics.diagnostic import CheckReport
 from mo_loop.diagnostics.examine import examine
 from mo_loop.options import ConvertOptions
-from mo_loop.support.signatures import made_of, takes
+from mo_loop.support.flags import made_of, takes
 
 
 @takes(ConvertOptions)

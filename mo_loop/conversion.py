@@ -67,7 +67,7 @@ from mo_loop.graph.renaming import rename_tensors
 from mo_loop.options import ConvertOptions
 from mo_loop.preparation import Preprocessing, state_passes
 from mo_loop.report.conversion_info import conversion_info
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 from mo_loop.target import Target, shown
 from mo_loop.transforms.downgrade.first_releases import newer_uses
 from mo_loop.transforms.last_check import failures, last_check, outputs_without

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mo_loop.errors import InternalError, MoLoopError, UnsupportedError
 from mo_loop.options import ConvertOptions
-from mo_loop.support.option_texts import parts
+from mo_loop.support.flags import parts
 
 
 def flag_of(name: str, options: ConvertOptions) -> tuple[str, str]:

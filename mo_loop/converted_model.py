@@ -20,7 +20,7 @@ from mo_loop.ir.pair import draft_pair, new_pair
 from mo_loop.ir.xml import XmlWriter, in_memory
 from mo_loop.ops.base import Constant, Result
 from mo_loop.support.files import keep_sources
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 
 if TYPE_CHECKING:
     from mo_loop.transforms.manager import Observer

@@ -24,7 +24,7 @@ from mo_loop.batching.task import Work
 from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
-from mo_loop.support.signatures import made_of, takes
+from mo_loop.support.flags import made_of, takes
 
 Path = str | os.PathLike[str]
 

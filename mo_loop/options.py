@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop.conversion_limits import Limits
 from mo_loop.errors import UsageError
-from mo_loop.support.flags import CONVERSION, FILES, IMAGES, STATES, described, flag
-from mo_loop.support.signatures import made_of
+from mo_loop.support.flags import CONVERSION, FILES, IMAGES, STATES, described, flag, made_of
 from mo_loop.target import Target
 from mo_loop.transformations import Transformation, transformations
 

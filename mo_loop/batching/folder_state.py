@@ -27,8 +27,15 @@ from mo_loop.batching.task import Remote, Work
 from mo_loop.errors import FileError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.support.disk_table import DiskTable, key, text_of
-from mo_loop.support.files import append_lines, reason_of, write_whole
-from mo_loop.support.locking import locked, new_locked_folder, remove_abandoned, remove_locked
+from mo_loop.support.files import (
+    append_lines,
+    locked,
+    new_locked_folder,
+    reason_of,
+    remove_abandoned,
+    remove_locked,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from mo_loop.batching.storage.scratch import Scratch

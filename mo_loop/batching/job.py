@@ -33,8 +33,8 @@ from mo_loop.frontend.onnx_graphs import external_files
 from mo_loop.ir.pair import move_pair, remove_draft
 from mo_loop.printable import printable
 from mo_loop.support.files import keep_sources, refuse_device
-from mo_loop.support.garbage_collection import paused_collector
-from mo_loop.support.reached import reached
+from mo_loop.support.process_memory import paused_collector
+from mo_loop.support.traversal import reached
 
 if TYPE_CHECKING:
     from mo_loop.batching.storage.staging import Staged

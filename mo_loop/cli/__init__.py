@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 from mo_loop.version import __version__
 
 COMMANDS = {

@@ -38,7 +38,7 @@ from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
 from mo_loop.support.files import is_among
 from mo_loop.support.flags import FILES, REPORTS
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 from mo_loop.version import __version__
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from mo_loop.look.inspection.description import unknown
 from mo_loop.look.inspection.skeleton import ControlNode, FunctionCall, Outline, Run, Skeleton, skeleton
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import Structure
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 
 
 def graph_lines(

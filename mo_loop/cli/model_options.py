@@ -8,8 +8,7 @@ from typing import Any
 from mo_loop.cli.flag_options import flags
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
-from mo_loop.support.flags import flags_of
-from mo_loop.support.option_texts import masked, parts, unquoted
+from mo_loop.support.flags import flags_of, masked, parts, unquoted
 
 
 def allow_external_option() -> Callable[[Any], Any]:

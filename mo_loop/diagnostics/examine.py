@@ -38,7 +38,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.types import from_onnx
 from mo_loop.options import ConvertOptions
 from mo_loop.origin import Origin
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.loops.specialize_loops import SpecializeLoops
 from mo_loop.transforms.pipelines import LOOPS

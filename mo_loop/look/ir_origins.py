@@ -24,7 +24,7 @@ from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.ops.control import If
 from mo_loop.options import ConvertOptions
 from mo_loop.origin import Origin
-from mo_loop.support.option_texts import parts, unquoted
+from mo_loop.support.flags import parts, unquoted
 from mo_loop.target import Target
 from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
 from mo_loop.transforms.config import PassConfig

@@ -23,7 +23,7 @@ from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import IR, ONNX, Item, ScopeRecord, Structure
 from mo_loop.origin import Origin
 from mo_loop.printable import counted, printable
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 SCHEMA, VERSION = "mo-loop layers", 1

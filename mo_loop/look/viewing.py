@@ -32,7 +32,7 @@ from mo_loop.look.records.opening import opened
 from mo_loop.look.records.port_entries import renamed
 from mo_loop.look.records.structure import IR, ONNX, Structure
 from mo_loop.support.files import write_whole
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 
 
 class Page:

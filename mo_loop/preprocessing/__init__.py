@@ -6,7 +6,7 @@ options give to single inputs, by name or by position:
     values.among([{"data"}, {"info"}])                                       ->  {0: (1.0, 2.0, 3.0), 1: (4.0,)}
 
 As text: entries of a name and a value in brackets, separated by commas; or values alone, one for each input in order.
-A name can be in quotes (mo_loop/support/option_texts.py).
+A name can be in quotes (mo_loop/support/flags.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from mo_loop.errors import UsageError
-from mo_loop.support.option_texts import masked, unquoted
+from mo_loop.support.flags import masked, unquoted
 
 T = TypeVar("T")
 

@@ -245,7 +245,7 @@ class TestRoom:
     def test_without_locks_a_process_counts_its_own_rooms(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("mo_loop.support.locking.try_lock", lambda _: None)
+        monkeypatch.setattr("mo_loop.support.files.try_lock", lambda _: None)
         (tmp_path / "room-1-x").mkdir()
         (tmp_path / "room-1-x" / "bytes").write_text("90")
         monkeypatch.setattr("mo_loop.batching.storage.scratch.LONGEST_WAIT", 0.1)

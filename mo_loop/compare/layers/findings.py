@@ -40,7 +40,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, Iteration
 from mo_loop.origin import Origin
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 
 CALM = 1000.0
 """A loop that moves by less than this part of what the loop of the model does computes something else."""

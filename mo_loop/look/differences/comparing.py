@@ -21,7 +21,7 @@ from mo_loop.look.differences.pairing import Pairs, pair
 from mo_loop.look.records.opening import opened, require_same_kind
 from mo_loop.look.records.structure import Structure
 from mo_loop.printable import printable
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 SCHEMA, VERSION = "mo-loop diff", 1

@@ -35,7 +35,7 @@ from typing import Any
 from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR, NodeKeys
 from mo_loop.look.records.data import changed
 from mo_loop.look.records.structure import Item, Ref, ScopeRecord, Structure
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 
 STRONG, NUMBERED, GENERATED = range(3)
 """Kinds of names: any; one that ends in a number; the operator with a number."""

@@ -19,7 +19,7 @@ from mo_loop.look.inspection.description import ExternalFile, Function, Inspecti
 from mo_loop.look.records.of_onnx import structure_of_onnx, tensor_size
 from mo_loop.look.records.opening import kind_of
 from mo_loop.look.records.structure import IR, ONNX, result_port
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
 

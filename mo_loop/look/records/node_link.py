@@ -30,7 +30,7 @@ from mo_loop.errors import FileError, InputError
 from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.support.files import refuse_device
-from mo_loop.support.producers_first import producers_first
+from mo_loop.support.traversal import producers_first
 from mo_loop.text import parse
 
 HEAD = {"schema": "mo-loop dumped graph", "version": 1}

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from mo_loop.look.records.data import Data
-from mo_loop.support.producers_first import producers_first
+from mo_loop.support.traversal import producers_first
 from mo_loop.text.scanner import quoted, unquoted
 
 ONNX, IR, DUMP = "ONNX", "IR", "dump"

@@ -94,7 +94,7 @@ def test_a_worker_that_the_same_signal_ended_is_no_error(tmp_path: Path, monkeyp
         threading.Timer(0.1, batch.stop, ["SIGINT"]).start()
         raise WorkerStartError("killed by SIGINT")
 
-    monkeypatch.setattr("mo_loop.support.workers.worker.Worker.start", killed)
+    monkeypatch.setattr("mo_loop.support.worker_process.Worker.start", killed)
     plan = BatchPlan((Planned(good(tmp_path / "m.onnx"), tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
     batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), BatchOptions(jobs=1))
     found = batch.run(BatchListener())

@@ -1,12 +1,28 @@
-"""The topological order that changes least.
+"""Reachability in a graph, and the topological order that changes least.
 
-    producers_first([[1], [], [0]])       # [1, 0, 2]: 0 reads 1, and 2 reads 0
+    set(reached([3], lambda number: [number // 2]))       # {3, 1, 0}
+    producers_first([[1], [], [0]])                       # [1, 0, 2]: 0 reads 1, and 2 reads 0
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+T = TypeVar("T", bound=Hashable)
+
+
+def reached(start: Iterable[T], following: Callable[[T], Iterable[T]]) -> Iterator[T]:
+    """The elements that can be reached from `start`, each once. `following` of an element is called when the next one
+    is requested."""
+    pending, seen = list(start), set[T]()
+    while pending:
+        each = pending.pop()
+        if each not in seen:
+            seen.add(each)
+            yield each
+            pending += following(each)
 
 
 def producers_first(reads: Sequence[Iterable[int]]) -> list[int]:

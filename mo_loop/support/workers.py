@@ -1,4 +1,24 @@
-"""Pool: several worker processes for one function."""
+"""Persistent worker processes that run native code which may crash or hang.
+
+    with Pool("package.module:function", jobs=2, limit=30) as pool:
+        for outcome in pool.map(tasks):
+            print(outcome.task, outcome.status, outcome.value or outcome.message)
+
+`function(task)` runs in a new interpreter, which also runs later tasks. A worker that crashes, exceeds the time limit
+or runs out of memory is replaced, and its task ends as `crash`, `timeout` or `memory`. A task whose function raises
+another exception ends as `error`. The main loop of the process is in mo_loop/support/worker_process.py.
+
+A worker leads its own process group: Ctrl-C at a terminal reaches only the parent, and processes that a task starts
+end with the worker.
+
+Parent and worker exchange pickles. They use private copies of the worker's standard streams; the output of native code
+goes to a log, and the message of a crash contains its last lines. A worker ends when its input stream ends, so it never
+outlives its parent. A thread watches the stream while a task runs. If native code holds the interpreter lock forever, a
+timer of `faulthandler`, which needs no lock, ends the process.
+
+Workers of pebble and loky outlive a killed parent while a task runs, and so does what a task has started. pebble
+imports the script of the caller, and loky has no limit of time and loses all tasks with one crash.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +34,19 @@ from itertools import islice
 from typing import Any
 
 from mo_loop.support.process_memory import NO_MEMORY_LIMIT, can_limit_memory
-from mo_loop.support.workers.worker import TaskOutcome, Worker
+from mo_loop.support.worker_process import (
+    CRASH,
+    ERROR,
+    MEMORY,
+    OK,
+    TIMEOUT,
+    TaskOutcome,
+    Worker,
+    WorkerStartError,
+    report_stage,
+)
+
+__all__ = ["CRASH", "ERROR", "MEMORY", "OK", "TIMEOUT", "Pool", "TaskOutcome", "WorkerStartError", "report_stage"]
 
 
 class Pool:
