@@ -86,7 +86,7 @@ def convert_model(source: Any, **arguments: Any) -> Model:
 def _converted_at_url(conversion: Conversion, where: Location) -> Model:
     """The model at a URL; its files are removed with the last copy of the Model."""
     from mo_loop.batching.storage.scratch import Scratch
-    from mo_loop.batching.storage.staging import staged
+    from mo_loop.batching.storage.transfers import staged
 
     with ExitStack() as stack:
         here = stack.enter_context(staged(where, Scratch()))
@@ -144,8 +144,7 @@ def _save_at_url(
     model: Model, where: Location, compress_to_fp16: bool, observers: Sequence[Observer]
 ) -> tuple[int, int]:
     from mo_loop.batching.storage.scratch import Scratch
-    from mo_loop.batching.storage.staging import local_name
-    from mo_loop.batching.storage.uploading import upload_pair
+    from mo_loop.batching.storage.transfers import local_name, upload_pair
 
     if where.suffix != ".xml":
         raise UsageError(f"the output {where.name!r} does not end in .xml", hint="name it, for example, model.xml")

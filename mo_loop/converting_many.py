@@ -16,10 +16,9 @@ from typing import Any
 
 from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.fingerprint import of_options
-from mo_loop.batching.prepared import PreparedBatch
+from mo_loop.batching.places import Places
 from mo_loop.batching.report import BatchReport
-from mo_loop.batching.report_places import Places
-from mo_loop.batching.run import BatchListener
+from mo_loop.batching.run import BatchListener, PreparedBatch
 from mo_loop.batching.task import Work
 from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import UsageError

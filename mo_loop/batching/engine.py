@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from mo_loop.batching.assignment import Answer, Assignment, attempted
 from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.plan import BatchPlan, Planned
+from mo_loop.batching.task import Answer, Assignment, attempted
 from mo_loop.errors import UsageError
 from mo_loop.support.workers import Pool, WorkerStartError
 

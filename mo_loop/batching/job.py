@@ -20,10 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.batching.entries import StateEntry, plain
 from mo_loop.batching.fingerprint import stamp, stamp_of
 from mo_loop.batching.measuring import Meter
-from mo_loop.batching.result import NOT_VERIFIED, Facts, errors_of
+from mo_loop.batching.result import NOT_VERIFIED, Facts, StateEntry, errors_of, plain
 from mo_loop.batching.storage.locations import Location, is_url
 from mo_loop.batching.task import Done, Remote, Task
 from mo_loop.conversion import Conversion
@@ -37,7 +36,7 @@ from mo_loop.support.process_memory import paused_collector
 from mo_loop.support.traversal import reached
 
 if TYPE_CHECKING:
-    from mo_loop.batching.storage.staging import Staged
+    from mo_loop.batching.storage.transfers import Staged
 
 gc.freeze()  # imported objects stay: collections after each model need not search them for cycles
 
@@ -73,7 +72,9 @@ def _tried(step: Callable[[], Done]) -> Done:
     except Exception as error:
         if _wanted_memory(error):
             raise MemoryError(f"{type(error).__name__}: {error}") from error
-        return Done(None, errors_of(error), _exit_code(error), _detail(error))
+        exit_code = error.exit_code if isinstance(error, MoLoopError) else 4
+        # The traceback of a bug; for other errors the text is enough.
+        return Done(None, errors_of(error), exit_code, traceback_text(error) if exit_code == 4 else "")
 
 
 def _placed(done: Done, task: Task) -> Done:
@@ -155,7 +156,7 @@ def _at_urls(task: Task, remote: Remote) -> Done:
 @contextmanager
 def _local(task: Task, remote: Remote) -> Iterator[tuple[Task, Staged | None]]:
     """The task with local files instead of URLs, and the model that was staged."""
-    from mo_loop.batching.storage.staging import staged
+    from mo_loop.batching.storage.transfers import staged
 
     has_outputs = remote.prefix is not None
     if is_url(task.source):
@@ -175,8 +176,8 @@ def _with_draft(task: Task, folder: Path) -> Task:
 
 
 def _uploaded(done: Done, entry: StateEntry, local: Task, task: Task, remote: Remote, prefix: Location) -> Done:
-    from mo_loop.batching.storage.uploading import upload_pair
-    from mo_loop.batching.url_records import record_of, save
+    from mo_loop.batching.storage.transfers import upload_pair
+    from mo_loop.batching.url_state import record_of, save
 
     pair = upload_pair(Path(local.draft), Location(task.target), is_new=remote.is_new)
     xml, data = replace(entry.xml, tag=pair.xml.tag), replace(entry.bin, tag=pair.bin.tag)
@@ -196,12 +197,3 @@ def _wanted_memory(error: BaseException) -> bool:
         return filter(None, (each.__cause__, each.__context__, *getattr(each, "errors", ())))
 
     return any(isinstance(each, MemoryError) for each in reached([error], causes))
-
-
-def _exit_code(error: Exception) -> int:
-    return error.exit_code if isinstance(error, MoLoopError) else 4
-
-
-def _detail(error: Exception) -> str:
-    """The traceback of a bug; for other errors the text is enough."""
-    return traceback_text(error) if _exit_code(error) == 4 else ""

@@ -1,19 +1,45 @@
-"""Task and Done: the messages to and from a worker. They are not in job.py, which loads the converter."""
+"""One model: Task and Done, the messages to and from a worker; Assignment and Answer, those to and from an engine.
+
+    answer = attempted(assignment, draft, pool.call)
+    result, entry = result_of(model, answer.result)
+
+`attempted` is the work of all engines on a model, in a thread of this process or on another machine: check whether it
+is up to date, convert it in a worker process, try it once more in a new one, and bring its files into order.
+`result_of` is the result of the model, and the entry of one that was converted now, for `Outputs.put`. The conversion
+is in job.py, which loads the converter."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from mo_loop.batching.entries import StateEntry
-from mo_loop.batching.result import Error
+from mo_loop.batching.estimates import Earlier
+from mo_loop.batching.fingerprint import is_current
+from mo_loop.batching.plan import Planned
+from mo_loop.batching.result import (
+    CONVERTED,
+    CRASH,
+    DIFFERS,
+    FAILED,
+    MEMORY,
+    SKIPPED,
+    Error,
+    FileSizes,
+    ModelResult,
+    StateEntry,
+    errors_of,
+)
+from mo_loop.errors import MoLoopError
+from mo_loop.ir.pair import remove_draft, restore_pair
 from mo_loop.options import ConvertOptions
+from mo_loop.support.workers import ERROR, TaskOutcome
 
 if TYPE_CHECKING:
-    from mo_loop.batching.storage.locations import Location
+    from mo_loop.batching.result import StateRecord
+    from mo_loop.batching.storage.locations import Info, Location
     from mo_loop.batching.storage.scratch import Scratch
-    from mo_loop.batching.storage.stamps import Info
-    from mo_loop.batching.url_records import StateRecord
 
 
 class IrComparison(Protocol):
@@ -98,3 +124,107 @@ class Done:
     warnings: tuple[str, ...] = ()
     difference: str = ""
     comparison: Any = None
+
+
+_OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
+
+
+def result_of(model: Planned, answer: StateEntry | TaskOutcome | MoLoopError) -> tuple[ModelResult, StateEntry | None]:
+    """The result without its seconds, and the entry to be kept, if there is a new one."""
+    if isinstance(answer, StateEntry):
+        return _with_files(model, SKIPPED, answer), None
+    if isinstance(answer, MoLoopError):
+        return ModelResult(model, FAILED, 0, answer.exit_code, errors_of(answer)), None
+    if answer.status == ERROR:
+        bug = Error("ML499", answer.message, (), "", "", 4)
+        return ModelResult(model, FAILED, 0, 4, (bug,), detail=answer.detail), None
+    if not answer.ok:
+        hint = " (a system does this when it has no memory left)" if "SIGKILL" in answer.message else ""
+        return ModelResult(model, status_of(answer), message=answer.message + hint, detail=answer.detail), None
+    done = answer.value
+    if done.difference:
+        differs = ModelResult(
+            model, DIFFERS, 0, done.exit_code, (), done.warnings, done.difference, comparison=done.comparison
+        )
+        return differs, None
+    if done.entry is None:
+        return ModelResult(model, FAILED, 0, done.exit_code, done.errors, done.warnings, detail=done.detail), None
+    entry = replace(done.entry, warnings=done.warnings)
+    return replace(_with_files(model, CONVERTED, entry), comparison=done.comparison), entry
+
+
+def _with_files(model: Planned, status: str, entry: StateEntry) -> ModelResult:
+    external = sum(file.size for file in entry.external.values())
+    sizes = FileSizes(entry.source.size, external, entry.xml.size, entry.bin.size)
+    return ModelResult(model, status, 0, 0, warnings=entry.warnings, facts=entry.facts, sizes=sizes)
+
+
+def status_of(outcome: TaskOutcome) -> str:
+    """The status of a task without a result. Native code without memory prints a message and ends the process."""
+    if outcome.status == CRASH and any(sign in outcome.detail for sign in _OUT_OF_MEMORY):
+        return MEMORY
+    return outcome.status
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The work to do for one model.
+
+    `number` is its place in the plan, `task` its conversion, without a draft, `limit` the seconds for all of it,
+    `known` the result of an earlier batch, `is_new` whether it had no .bin before this batch, `earlier` its memory and
+    time in an earlier batch.
+    """
+
+    number: int
+    model: Planned
+    task: Task
+    limit: float
+    known: StateEntry | None = None
+    is_new: bool = False
+    earlier: Earlier | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The entry of a model that is up to date, the outcome of its conversion, or why it cannot be converted; and the
+    seconds it took."""
+
+    result: StateEntry | TaskOutcome | MoLoopError
+    seconds: float = 0.0
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the model is up to date, or its worker returned."""
+        return isinstance(self.result, StateEntry) or (isinstance(self.result, TaskOutcome) and self.result.ok)
+
+
+class Call(Protocol):
+    """`Pool.call`."""
+
+    def __call__(self, task: Task, limit: float | None = None, *, fresh: bool = False) -> TaskOutcome:
+        """Run a task in a worker process."""
+
+
+def attempted(assignment: Assignment, draft: Path, call: Call) -> Answer:
+    """Convert the model, unless it is up to date, into the file `draft` and then to its place."""
+    start = time.perf_counter()
+    known, options = assignment.known, assignment.task.work.digest
+    if known is not None and is_current(known, assignment.model, options):
+        return Answer(known, time.perf_counter() - start)
+    task = replace(assignment.task, draft=str(draft))
+    outcome = call(task, assignment.limit)
+    if not outcome.first and status_of(outcome) in (CRASH, MEMORY):
+        # The cause may be the state that an earlier model left in the worker.
+        restore(assignment)
+        outcome = call(task, assignment.limit, fresh=True)
+    if not outcome.ok:
+        restore(assignment)
+        remove_draft(draft)
+    return Answer(outcome, outcome.seconds)
+
+
+def restore(assignment: Assignment) -> None:
+    """Bring the files of a model into order after its worker was killed. At a URL there is nothing to do: a pair that
+    was not finished has no .xml."""
+    if isinstance(assignment.model.target, Path):
+        restore_pair(assignment.model.target, is_new=assignment.is_new)

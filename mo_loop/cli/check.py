@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.file_checks import named, opened
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
-from mo_loop.cli.output import TERMINAL, table, tell
+from mo_loop.cli.output import TERMINAL, ReportFile, give, message, printed_warnings, reported, table, tell
 from mo_loop.cli.pass_options import pass_choice
-from mo_loop.cli.report_file import ReportFile, give
 from mo_loop.errors import UsageError
 from mo_loop.printable import printable
 from mo_loop.support.flags import REPORTS
@@ -94,7 +92,7 @@ def command(
 
 def _files(models: tuple[str, ...]) -> Iterator[str]:
     """The models; those of a folder are sorted by name."""
-    from mo_loop.batching.finding import models_below
+    from mo_loop.batching.plan import models_below
 
     for model in models:
         found = sorted(models_below(model)) if os.path.isdir(model) else []

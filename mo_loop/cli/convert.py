@@ -15,7 +15,6 @@ import click
 from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.storage.locations import is_url, place_of
 from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of
-from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import named, opened, require_local, require_places, sources_of
 from mo_loop.cli.flag_options import (
     FlagOption,
@@ -28,11 +27,8 @@ from mo_loop.cli.flag_options import (
     values_of,
 )
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
-from mo_loop.cli.output import show
-from mo_loop.cli.pass_inspection import PassObservers
-from mo_loop.cli.pass_listing import listing
-from mo_loop.cli.pass_options import PassOptions, pass_options
-from mo_loop.cli.report_file import ReportFile, give
+from mo_loop.cli.output import ReportFile, give, printed_warnings, reported, show
+from mo_loop.cli.pass_options import PassObservers, PassOptions, listing, pass_options
 from mo_loop.errors import UsageError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
@@ -129,11 +125,11 @@ def _displays(quiet: bool, verbose: bool) -> list[Any]:
     """The observers that show on stderr how far the conversion is."""
     if quiet:
         return []
-    from mo_loop.cli.progress import Progress
+    from mo_loop.cli.conversion_summary import Progress
 
     if not verbose:
         return [Progress()]
-    from mo_loop.cli.time_table import TimeTable
+    from mo_loop.cli.conversion_summary import TimeTable
 
     return [TimeTable(), Progress()]  # left last: its table appears below the line of Progress
 

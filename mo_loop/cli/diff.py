@@ -8,12 +8,10 @@ from pathlib import Path
 
 import click
 
-from mo_loop.cli.error_output import reported
+from mo_loop.cli.conversion_options import allow_external_option, limit_option
 from mo_loop.cli.file_checks import fetched, named
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, verbose_option
-from mo_loop.cli.model_options import allow_external_option, limit_option
-from mo_loop.cli.output import TERMINAL, painted
-from mo_loop.cli.report_file import ReportFile, as_json, give
+from mo_loop.cli.output import TERMINAL, ReportFile, as_json, give, painted, reported
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import COMPARISON, REPORTS

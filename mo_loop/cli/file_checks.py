@@ -62,7 +62,7 @@ def opened(source: str) -> Iterator[str]:
 @contextmanager
 def _staged(where: Location) -> Iterator[str]:
     from mo_loop.batching.storage.scratch import Scratch
-    from mo_loop.batching.storage.staging import copied, staged
+    from mo_loop.batching.storage.transfers import copied, staged
 
     if where.suffix not in (".xml", ".json", ".txt"):
         with staged(where, Scratch()) as here:
@@ -101,7 +101,7 @@ def opened_inputs(given: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
                 found.append((text, text))
                 continue
             from mo_loop.batching.storage.scratch import Scratch
-            from mo_loop.batching.storage.staging import copied
+            from mo_loop.batching.storage.transfers import copied
 
             where = location_of(file)
             (path,) = stack.enter_context(copied([where], Scratch()))

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mo_loop.cli.output import tell
-from mo_loop.cli.report_file import ENDINGS, ReportFile
+from mo_loop.cli.output import ENDINGS, ReportFile, tell
 from mo_loop.conversion_limits import BYTES, amount
 from mo_loop.support.files import is_among
 from mo_loop.support.flags import GROUPS, IMAGES, PASSES, REPORTS, STATES, Flag, flags_of
@@ -85,7 +84,7 @@ _SPELLED = {"markdown": "Markdown", "sarif": "SARIF", "junit": "JUnit XML"}
 
 
 def format_option(*forms: str, what: str = "The format of the report on stdout.") -> Callable[[F], F]:
-    """The options --format, whose default is the first form, and --report (mo_loop/cli/report_file.py)."""
+    """The options --format, whose default is the first form, and --report (mo_loop/cli/output.py)."""
     shown = option(
         "--format", "form", type=click.Choice(forms), help=what, default=forms[0], show_default=True, group=REPORTS
     )

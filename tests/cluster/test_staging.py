@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batching.storage.locations import Location
+from mo_loop.batching.storage.locations import Info, Location
 from mo_loop.batching.storage.scratch import Scratch
-from mo_loop.batching.storage.staging import staged
-from mo_loop.batching.storage.stamps import Info
 from mo_loop.batching.storage.stores import info
+from mo_loop.batching.storage.transfers import staged
 from mo_loop.errors import FileError, StorageError, UsageError
 from tests.cli.batches import good
 from tests.cluster.models import numbers, with_external

@@ -50,7 +50,7 @@ from pathlib import Path
 import mo_loop.batching.storage.stores as stores
 import mo_loop.batching.url_state as url_state
 from mo_loop.batching.batch_options import BatchOptions
-from mo_loop.batching.finding import planned
+from mo_loop.batching.plan import planned
 from mo_loop.batching.outputs import Outputs
 from mo_loop.batching.run import Batch
 from mo_loop.batching.task import Work
@@ -59,7 +59,7 @@ from mo_loop.options import ConvertOptions
 from mo_loop.support.process_memory import peak_memory
 from mo_loop.batching.storage.locations import Location, location_of
 from mo_loop.batching.storage.scratch import Scratch
-from mo_loop.batching.storage.stamps import Info
+from mo_loop.batching.storage.locations import Info
 
 count = int(sys.argv[1])
 

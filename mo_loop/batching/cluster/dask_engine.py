@@ -29,19 +29,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.batching.assignment import Answer, Assignment
-from mo_loop.batching.cluster.agreement import own_versions, require_folder
-from mo_loop.batching.cluster.connecting import within
+from mo_loop.batching.cluster.connecting import own_versions, require_folder, within
 from mo_loop.batching.cluster.on_worker import MEMORY, STARTS_NOT, Equipment, Reply, portable_function
-from mo_loop.batching.cluster.portions import Pace, Portion, need_of, portable
-from mo_loop.batching.cluster.requirements import Requirements, Unable
-from mo_loop.batching.cluster.sent_files import SentFile
-from mo_loop.batching.cluster.watching import Watch
+from mo_loop.batching.cluster.requirements import Requirements, SentFile, Unable
+from mo_loop.batching.cluster.scheduling import Pace, Portion, Watch, need_of, portable
 from mo_loop.batching.engine import JOB, Ended, EngineFailed, Finished, NoteAdded, Started, WorkQueue, start_error
 from mo_loop.batching.estimates import largest_first, size_of
-from mo_loop.batching.outcomes import result_of
 from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import GOOD
+from mo_loop.batching.task import Answer, Assignment, result_of
 from mo_loop.errors import ClusterError, MoLoopError
 from mo_loop.support.workers import CRASH, ERROR, TaskOutcome, WorkerStartError
 
@@ -180,7 +176,9 @@ class DaskEngine:
             for again in self._handled(future, result, portion):
                 completed.add(self._submit(again))
             if (self._queue.is_over() or (self._is_single and self._has_failed)) and not self._is_stopping:
-                self._drop()
+                # The batch ends after a failure: those that have not begun are cancelled.
+                pending = self._pending().items()
+                self._cancel({future: portion for future, portion in pending if not portion.begun}, "dropped")
 
     def _next_portions(self) -> Iterator[Portion]:
         is_over = self._is_stopping or (self._is_single and self._has_failed)
@@ -327,10 +325,6 @@ class DaskEngine:
         stuck = {future: portion for future, portion in waiting.items() if portion.place in self._waiting}
         self._waiting = {portion.place for portion in waiting.values()}
         self._cancel(stuck, "again")
-
-    def _drop(self) -> None:
-        """Cancel the models that were submitted and have not begun: the batch ends after a failure."""
-        self._cancel({future: portion for future, portion in self._pending().items() if not portion.begun}, "dropped")
 
     def _pending(self) -> dict[Future, Portion]:
         """The futures that are not finished, and the `lost` ones, which are computed again: the worker died with the

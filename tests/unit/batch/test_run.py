@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mo_loop.batching.batch_options import BatchOptions
-from mo_loop.batching.folder_state import NAME
+from mo_loop.batching.outputs import NAME
 from mo_loop.batching.plan import BatchPlan, Planned
 from mo_loop.batching.run import Batch, BatchListener
 from mo_loop.batching.task import Work
@@ -27,7 +27,7 @@ def test_a_state_that_cannot_be_written_costs_only_the_next_batch(
 
     source = good(tmp_path / "m.onnx")
     plan = BatchPlan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
-    monkeypatch.setattr("mo_loop.batching.folder_state.append_lines", refuse)
+    monkeypatch.setattr("mo_loop.batching.outputs.append_lines", refuse)
     batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), BatchOptions(jobs=1))
     found = batch.run(BatchListener())
     assert [each.status for each in found.results] == ["converted"]
