@@ -16,13 +16,13 @@ from mo_loop.version import __version__
 if TYPE_CHECKING:
     from mo_loop.api import Model as Model
     from mo_loop.api import Port as Port
+    from mo_loop.api import batch as batch
+    from mo_loop.api import check as check
     from mo_loop.api import convert_model as convert_model
     from mo_loop.api import read_model as read_model
     from mo_loop.api import save_model as save_model
-    from mo_loop.checking import check as check
     from mo_loop.compare.reducing.reducing import reduce as reduce
     from mo_loop.compare.verifying import verify as verify
-    from mo_loop.converting_many import batch as batch
     from mo_loop.errors import MoLoopError as MoLoopError
     from mo_loop.extensions import Extensions as Extensions
     from mo_loop.graph import Graph as Graph
@@ -39,9 +39,7 @@ if TYPE_CHECKING:
     from mo_loop.support.packed_arrays import unpack_sequence as unpack_sequence
 
 _NAMES = {
-    "mo_loop.api": ("Model", "Port", "convert_model", "read_model", "save_model"),
-    "mo_loop.converting_many": ("batch",),
-    "mo_loop.checking": ("check",),
+    "mo_loop.api": ("Model", "Port", "batch", "check", "convert_model", "read_model", "save_model"),
     "mo_loop.compare.reducing.reducing": ("reduce",),
     "mo_loop.look.differences.comparing": ("diff",),
     "mo_loop.look.inspection.read": ("inspect",),

@@ -30,7 +30,7 @@ the check of invariants and the stop after a pass are observers:
 An observer with a method `failed` is called with the exception that ends the conversion, or the writing.
 
 A conversion raises the errors of the first part that has any. With `collect` it continues as far as it can and keeps
-all `errors`; `mo-loop check` (mo_loop/diagnostics/examine.py) uses this.
+all `errors`; `mo-loop check` (mo_loop/look/diagnostics/examine.py) uses this.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
-from mo_loop.conversion_advice import flag_of, with_other_outputs
+from mo_loop.conversion_info import conversion_info
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import (
     ConversionErrors,
@@ -65,8 +65,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.inference_cache import forget
 from mo_loop.graph.renaming import rename_tensors
 from mo_loop.options import ConvertOptions
-from mo_loop.preparation import Preprocessing, state_passes
-from mo_loop.report.conversion_info import conversion_info
+from mo_loop.preparation import Preprocessing, flag_of, state_passes, with_other_outputs
 from mo_loop.support.process_memory import paused_collector
 from mo_loop.target import Target, shown
 from mo_loop.transforms.downgrade.first_releases import newer_uses

@@ -52,8 +52,7 @@ from mo_loop.batching.places import read_bytes
 from mo_loop.batching.result import BAD, CANCELLED, DIFFERS, FAILED, GOOD, STATUSES, ModelResult, Results
 from mo_loop.batching.storage.locations import PathOrUrl
 from mo_loop.errors import FileError
-from mo_loop.printable import cell, printable, xml_text
-from mo_loop.support.shown_result import PLAIN, ShownResult, Style
+from mo_loop.printable import PLAIN, ShownResult, Style, cell, printable, xml_text
 from mo_loop.version import __version__
 
 SCHEMA, VERSION = "mo-loop batch report", 1

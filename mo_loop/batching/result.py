@@ -37,7 +37,7 @@ BAD = (FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a conversion: seconds, and bytes of memory (`mo_loop.batching.measuring`): a new worker process
+    """The cost of a conversion: seconds, and bytes of memory (`mo_loop.batching.estimates`): a new worker process
     needs `memory` at least, and `peak` at most."""
 
     seconds: float

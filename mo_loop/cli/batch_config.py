@@ -29,8 +29,7 @@ from click.core import ParameterSource
 from mo_loop.batching.places import read_bytes
 from mo_loop.batching.storage.locations import masked, place_of
 from mo_loop.batching.task import Work
-from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of, plain_options
-from mo_loop.cli.file_checks import require_local
+from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of, plain_options, require_local
 from mo_loop.cli.flag_options import flags, made, option, values_of
 from mo_loop.cli.output import reported
 from mo_loop.cli.pass_options import pass_choice

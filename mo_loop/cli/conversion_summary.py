@@ -74,8 +74,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mo_loop.cli.output import painted, table, tell
+from mo_loop.conversion_info import size_rows
 from mo_loop.printable import printable, sized
-from mo_loop.report.conversion_info import size_rows
 from mo_loop.support.process_memory import peak_memory
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Phase, Step
@@ -83,7 +83,7 @@ from mo_loop.transforms.manager import Phase, Step
 if TYPE_CHECKING:
     from mo_loop.converted_model import Model
     from mo_loop.graph import Graph
-    from mo_loop.report.record import Record
+    from mo_loop.look.conversion_record import Record
 
 
 SCHEMA, VERSION = "mo-loop convert", 1
@@ -99,7 +99,7 @@ def summary(
     record: Record, model: Model, source: str, target: str, sizes: tuple[int, int], compressed: bool, seconds: float
 ) -> dict[str, Any]:
     """The object above without the warnings; `sizes` are the bytes of the .xml and the .bin."""
-    from mo_loop.report.record import graph_statistics, onnx_statistics, outcomes
+    from mo_loop.look.conversion_record import graph_statistics, onnx_statistics, outcomes
 
     assert record.model is not None and record.graph is not None
     before, after = onnx_statistics(record.model), graph_statistics(record.graph)
@@ -333,7 +333,7 @@ class Progress:
         text = f"{'starting' if phase is None else phase.name} {seconds:.0f} s"
         if phase is None or phase.name != "writing" or phase.graph is None or phase.subject is None:
             return text
-        from mo_loop.report.record import graph_statistics
+        from mo_loop.look.conversion_record import graph_statistics
 
         self._total = self._total or graph_statistics(phase.graph).bytes
         written = phase.subject.size

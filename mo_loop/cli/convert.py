@@ -14,8 +14,16 @@ import click
 
 from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.storage.locations import is_url, place_of
-from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of
-from mo_loop.cli.file_checks import named, opened, require_local, require_places, sources_of
+from mo_loop.cli.conversion_options import (
+    OF_ONE_MODEL,
+    conversion_options,
+    named,
+    opened,
+    options_of,
+    require_local,
+    require_places,
+    sources_of,
+)
 from mo_loop.cli.flag_options import (
     FlagOption,
     debug_option,
@@ -38,7 +46,7 @@ from mo_loop.support.process_memory import paused_collector
 from mo_loop.version import __version__
 
 if TYPE_CHECKING:
-    from mo_loop.report.record import Record
+    from mo_loop.look.conversion_record import Record
 
 
 @click.command(cls=LegacyFlagsCommand)
@@ -140,7 +148,7 @@ def _convert(
 ) -> dict[str, Any] | None:  # fmt: skip
     """Convert, write the pair and the files of the options of passes and of `mapping`; returns the summary."""
     from mo_loop.conversion import Conversion
-    from mo_loop.report.record import Record
+    from mo_loop.look.conversion_record import Record
 
     if not is_url(target):
         restore_pair(Path(target))
@@ -185,6 +193,6 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
 
 def _save_mapping(file: str, model: str, record: Record) -> None:
     from mo_loop.batching.places import write_content
-    from mo_loop.report.record import mapping
+    from mo_loop.look.conversion_record import mapping
 
     write_content(place_of(file), json.dumps({**mapping(record), "model": model}, indent=1) + "\n")

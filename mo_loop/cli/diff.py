@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from mo_loop.cli.conversion_options import allow_external_option, limit_option
-from mo_loop.cli.file_checks import fetched, named
+from mo_loop.cli.conversion_options import allow_external_option, fetched, limit_option, named
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, verbose_option
 from mo_loop.cli.output import TERMINAL, ReportFile, as_json, give, painted, reported
 from mo_loop.conversion_limits import Limits, limited

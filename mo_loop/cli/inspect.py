@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mo_loop.cli.conversion_options import allow_external_option, limit_option
-from mo_loop.cli.file_checks import named, opened
+from mo_loop.cli.conversion_options import allow_external_option, limit_option, named, opened
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
 from mo_loop.cli.output import ReportFile, formatted, give, reported
 from mo_loop.conversion_limits import Limits, limited

@@ -50,8 +50,7 @@ import click
 
 from mo_loop.batching.storage.locations import masked, place_of
 from mo_loop.errors import ConversionErrors, ConversionWarning, FileError, MoLoopError, UsageError, traceback_text
-from mo_loop.printable import aligned, printable, without_commands
-from mo_loop.support.shown_result import ShownResult, Style
+from mo_loop.printable import ShownResult, Style, aligned, printable, without_commands
 
 BLOCK = 1000
 """The number of lines that are written at once."""
@@ -329,7 +328,7 @@ def _warning_lines(heard: Sequence[Warning | str]) -> Iterator[str]:
     if not found:
         yield from map(str, heard)
         return
-    from mo_loop.diagnostics.diagnostic import grouped, of_warnings, places_text
+    from mo_loop.look.diagnostics.diagnostic import grouped, of_warnings, places_text
 
     groups = {each.first.code: each for each in grouped(of_warnings(found))}
     for each in heard:

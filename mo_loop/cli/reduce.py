@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.file_checks import named, opened, require_local
+from mo_loop.cli.conversion_options import conversion_options, named, opened, options_of, require_local
 from mo_loop.cli.flag_options import (
     GroupedCommand,
     debug_option,

@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.batching.storage.locations import is_url
-from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.file_checks import fetched, named, opened, opened_inputs, require_local
+from mo_loop.cli.conversion_options import (
+    conversion_options,
+    fetched,
+    named,
+    opened,
+    opened_inputs,
+    options_of,
+    require_local,
+)
 from mo_loop.cli.flag_options import (
     ByteSize,
     GroupedCommand,

@@ -8,9 +8,8 @@ from pathlib import Path, PurePath
 import click
 
 from mo_loop.batching.storage.locations import Location, is_url, place_of
-from mo_loop.cli.conversion_options import allow_external_option, limit_option
+from mo_loop.cli.conversion_options import allow_external_option, fetched, limit_option, named, opened
 from mo_loop.cli.diff import ASPECTS
-from mo_loop.cli.file_checks import fetched, named, opened
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, option, verbose_option
 from mo_loop.cli.output import message, reported, show, write
 from mo_loop.conversion_limits import Limits, limited

@@ -4,7 +4,7 @@
     print(found)
     found.layers[item], found.nodes[layer]          # both ways, as items of found.model and found.ir
 
-The origins of the layers give it (mo_loop/look/ir_origins.py).
+The origins of the layers give it (mo_loop/ir_origins.py).
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.frontend.onnx_graphs import label
+from mo_loop.ir_origins import assign_origins
 from mo_loop.look.differences.comparing import require_scope
-from mo_loop.look.ir_origins import assign_origins
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import IR, ONNX, Item, ScopeRecord, Structure
 from mo_loop.origin import Origin
-from mo_loop.printable import counted, printable
+from mo_loop.printable import PLAIN, ShownResult, Style, counted, printable
 from mo_loop.support.process_memory import paused_collector
-from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 SCHEMA, VERSION = "mo-loop layers", 1
 

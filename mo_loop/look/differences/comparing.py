@@ -20,9 +20,8 @@ from mo_loop.look.differences.changes import ADDED, ASPECTS, CHANGED, NAMES, REM
 from mo_loop.look.differences.pairing import Pairs, pair
 from mo_loop.look.records.opening import opened, require_same_kind
 from mo_loop.look.records.structure import Structure
-from mo_loop.printable import printable
+from mo_loop.printable import PLAIN, ShownResult, Style, printable
 from mo_loop.support.process_memory import paused_collector
-from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 SCHEMA, VERSION = "mo-loop diff", 1
 

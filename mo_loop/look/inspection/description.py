@@ -14,8 +14,7 @@ from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.look.records.structure import Shape, TensorPort
-from mo_loop.printable import counted, printable_record, sized
-from mo_loop.support.shown_result import PLAIN, ShownResult, Style
+from mo_loop.printable import PLAIN, ShownResult, Style, counted, printable_record, sized
 
 SCHEMA, VERSION = "mo-loop inspect", 2
 """The name of the JSON schema, and its version."""

@@ -1,6 +1,6 @@
 """Lists the errors, warnings and notes of a conversion, without writing a file (`mo-loop check`).
 
-    from mo_loop.diagnostics.examine import examine
+    from mo_loop.look.diagnostics.examine import examine
     from mo_loop.options import ConvertOptions
 
     report = examine("model.onnx", ConvertOptions(input="x[1,3,224,224]"))

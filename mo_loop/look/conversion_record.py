@@ -64,6 +64,7 @@ from mo_loop.transforms.manager import Phase, Step
 if TYPE_CHECKING:
     from mo_loop.transforms.common.compress_float_constants import Compression
 
+
 SCHEMA, VERSION = "mo-loop mapping", 1
 
 _TENSOR, _SPARSE = 4, 11  # AttributeProto.AttributeType

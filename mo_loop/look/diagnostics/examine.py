@@ -15,9 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.conversion import Conversion
-from mo_loop.diagnostics import ir_checks
-from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, of_warnings
-from mo_loop.diagnostics.ir_checks import state_diagnostics
 from mo_loop.errors import (
     ConversionErrors,
     ConversionWarning,
@@ -36,6 +33,9 @@ from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, function
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.graph import Graph
 from mo_loop.graph.types import from_onnx
+from mo_loop.look.diagnostics import ir_checks
+from mo_loop.look.diagnostics.diagnostic import CheckReport, Diagnostic, of_warnings
+from mo_loop.look.diagnostics.ir_checks import state_diagnostics
 from mo_loop.options import ConvertOptions
 from mo_loop.origin import Origin
 from mo_loop.support.process_memory import paused_collector

@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.diagnostics.diagnostic import Diagnostic
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension, now
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
+from mo_loop.look.diagnostics.diagnostic import Diagnostic
 from mo_loop.ops.arithmetic import Binary, Convert, Negative, Power
 from mo_loop.ops.base import Constant, Parameter, SameElements
 from mo_loop.ops.control import If, Iteration, Loop
