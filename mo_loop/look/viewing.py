@@ -26,10 +26,8 @@ from mo_loop.look.layer_map import LayerMap, layer_map_of
 from mo_loop.look.page import Document, is_page, page, step_record
 from mo_loop.look.records.data import Contents
 from mo_loop.look.records.node_link import read_dump
-from mo_loop.look.records.node_records import GraphState
-from mo_loop.look.records.of_structure import body_of, described, facts, written
-from mo_loop.look.records.opening import opened
-from mo_loop.look.records.port_entries import renamed
+from mo_loop.look.records.node_records import GraphState, renamed
+from mo_loop.look.records.opening import body_of, described, facts, opened, written
 from mo_loop.look.records.structure import IR, ONNX, Structure
 from mo_loop.support.files import write_whole
 from mo_loop.support.process_memory import paused_collector

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from mo_loop.errors import UsageError
-from mo_loop.look.records.node_records import GraphState, Record
-from mo_loop.look.records.port_entries import ENDS
+from mo_loop.look.records.node_records import ENDS, GraphState, Record
 
 DEPTH = 3
 """The number of edges unless another is given."""
