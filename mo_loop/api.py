@@ -36,8 +36,8 @@ from mo_loop.support.files import keep_sources
 from mo_loop.support.flags import made_of, takes
 
 if TYPE_CHECKING:
+    from mo_loop.batching.engine import Work
     from mo_loop.batching.report import BatchReport
-    from mo_loop.batching.task import Work
     from mo_loop.compare.batch_comparison import Comparing
     from mo_loop.look.diagnostics.diagnostic import CheckReport
     from mo_loop.transforms.manager import Observer
@@ -222,7 +222,7 @@ def batch(models: FilePath | Iterable[FilePath], output: FilePath, **arguments: 
         UsageError: a path does not exist or has no model, two models have the same output, or an argument is not valid.
         FileError: the output folder cannot be written.
     """
-    from mo_loop.batching.places import Places
+    from mo_loop.batching.batch_options import Places
     from mo_loop.batching.run import BatchListener, PreparedBatch
     from mo_loop.compare.batch_comparison import Comparing
 
@@ -237,8 +237,8 @@ def batch(models: FilePath | Iterable[FilePath], output: FilePath, **arguments: 
 
 
 def _work(options: ConvertOptions, comparing: Comparing | None) -> Work:
+    from mo_loop.batching.engine import Work
     from mo_loop.batching.fingerprint import of_options
-    from mo_loop.batching.task import Work
 
     extensions = [options.extensions] if isinstance(options.extensions, str | os.PathLike) else options.extensions
     if options.config is not None or not all(isinstance(each, str | os.PathLike) for each in extensions):

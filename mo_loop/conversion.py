@@ -66,6 +66,7 @@ from mo_loop.graph.inference_cache import forget
 from mo_loop.graph.renaming import rename_tensors
 from mo_loop.options import ConvertOptions
 from mo_loop.preparation import Preprocessing, flag_of, state_passes, with_other_outputs
+from mo_loop.printable import first_few
 from mo_loop.support.process_memory import paused_collector
 from mo_loop.target import Target, shown
 from mo_loop.transforms.downgrade.first_releases import newer_uses
@@ -282,8 +283,7 @@ class Conversion:
         except ConversionErrors as found:
             if not self.skipped:
                 raise ConversionErrors(with_cut(found.errors, model, cut or self.cut(model))) from None
-            more = f" and {len(self.skipped) - 5} more" if len(self.skipped) > 5 else ""
-            hint = f"passes that did not run: {', '.join(self.skipped[:5])}{more}"
+            hint = f"passes that did not run: {first_few(self.skipped, 5)}"
             errors = [error.at(hint=f"{error.hint}; {hint}" if error.hint else hint) for error in found.errors]
             raise ConversionErrors(errors) from None
 

@@ -23,7 +23,6 @@ dimensions. Upper and lower case are the same.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from typing import Any, Generic, TypeVar
 
 from mo_loop.errors import UsageError
 from mo_loop.graph import Value
+from mo_loop.printable import did_you_mean
 from mo_loop.support.flags import masked, unquoted
 
 T = TypeVar("T")
@@ -98,11 +98,10 @@ class PerInput(Generic[T]):
         """Raise UsageError for a name that is not among `known`."""
         for name, _ in self.entries:
             if name and self.tensors.get(name, name) not in known:
-                close = difflib.get_close_matches(name, known, 1)
                 listed = f"there are {', '.join(list(known)[:8])}" if known else ""
                 raise UsageError(
                     f"{self.flag} names {name!r}, which the model does not have",
-                    hint=f"did you mean {close[0]!r}?" if close else listed,
+                    hint=did_you_mean(name, known, listed, 0.6),
                 )
 
 

@@ -20,11 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mo_loop.batching.engine import Done, Remote, Task
 from mo_loop.batching.estimates import Meter
 from mo_loop.batching.fingerprint import stamp, stamp_of
 from mo_loop.batching.result import NOT_VERIFIED, Facts, StateEntry, errors_of, plain
 from mo_loop.batching.storage.locations import Location, is_url
-from mo_loop.batching.task import Done, Remote, Task
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import save_draft
 from mo_loop.errors import MoLoopError, NotComparableError, traceback_text

@@ -33,12 +33,12 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from mo_loop.batching.engine import Remote, Task, Work
 from mo_loop.batching.estimates import Earlier, earlier_from
 from mo_loop.batching.fingerprint import is_current
 from mo_loop.batching.plan import BatchPlan, Planned, has_name, require_name
 from mo_loop.batching.result import StateEntry, entry_of, plain
 from mo_loop.batching.storage.locations import Location, PathOrUrl
-from mo_loop.batching.task import Remote, Task, Work
 from mo_loop.errors import FileError, UsageError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.support.disk_table import DiskTable, key, text_of

@@ -25,7 +25,7 @@ from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import Any
 
-from mo_loop.batching.places import read_bytes
+from mo_loop.batching.batch_options import read_bytes
 from mo_loop.batching.storage.locations import Info, Location, PathOrUrl, is_url, location_of, masked, place_of
 from mo_loop.errors import FileError, StorageError, UsageError
 from mo_loop.support.disk_table import DiskSequence, DiskTable, key, text_of

@@ -46,9 +46,8 @@ from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from typing import Any
 
-from mo_loop.batching.batch_options import BatchOptions
+from mo_loop.batching.batch_options import BatchOptions, read_bytes
 from mo_loop.batching.estimates import earlier_of
-from mo_loop.batching.places import read_bytes
 from mo_loop.batching.result import BAD, CANCELLED, DIFFERS, FAILED, GOOD, STATUSES, ModelResult, Results
 from mo_loop.batching.storage.locations import PathOrUrl
 from mo_loop.errors import FileError

@@ -20,6 +20,7 @@ from typing import Any
 from mo_loop.batching.plan import Planned
 from mo_loop.batching.storage.locations import Location, Stamp
 from mo_loop.errors import ConversionErrors, MoLoopError, as_text
+from mo_loop.printable import first_few
 from mo_loop.support.disk_table import DiskSequence, DiskTable
 
 CONVERTED, SKIPPED, FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY, CANCELLED = STATUSES = (
@@ -72,9 +73,7 @@ class Error:
 
     def __str__(self) -> str:
         count = f" ({len(self.where)} times)" if len(self.where) > 1 else ""
-        more = f" and {len(self.where) - 5} more" if len(self.where) > 5 else ""
-        where = ", ".join(self.where[:5]) + more
-        return as_text(self.code, self.message + count, where=where, why=self.why, hint=self.hint)
+        return as_text(self.code, self.message + count, where=first_few(self.where, 5), why=self.why, hint=self.hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,26 +20,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mo_loop.batching.batch_options import BatchOptions
+from mo_loop.batching.batch_options import BatchOptions, Places
 from mo_loop.batching.engine import (
+    Answer,
+    Assignment,
     Ended,
     Engine,
     EngineFailed,
     Event,
     Finished,
+    IrComparison,
     NoteAdded,
     PoolEngine,
     Started,
     Stopped,
+    Work,
     WorkQueue,
+    restore,
+    result_of,
 )
 from mo_loop.batching.estimates import Earlier, earlier_of
 from mo_loop.batching.outputs import Outputs, refuse_weights
-from mo_loop.batching.places import Places
 from mo_loop.batching.plan import BatchPlan, Planned, planned
 from mo_loop.batching.report import About, BatchReport, earlier_report, known_failures
 from mo_loop.batching.result import GOOD, KeptResults, ModelResult, Results, StateEntry
-from mo_loop.batching.task import Answer, Assignment, IrComparison, Work, restore, result_of
 from mo_loop.errors import FileError, StorageError
 
 SAVE_EVERY = 5.0

@@ -34,6 +34,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from mo_loop.batching.engine import Remote, Work
 from mo_loop.batching.estimates import Earlier, earlier_from, size_of
 from mo_loop.batching.fingerprint import stamp
 from mo_loop.batching.plan import Planned
@@ -42,7 +43,6 @@ from mo_loop.batching.storage.locations import Info, Location, Stamp
 from mo_loop.batching.storage.scratch import Scratch
 from mo_loop.batching.storage.stores import delete, listed, put, read_whole
 from mo_loop.batching.storage.transfers import StaleUploads
-from mo_loop.batching.task import Remote, Work
 from mo_loop.errors import StorageError
 from mo_loop.support.disk_table import DiskTable, key
 

@@ -54,7 +54,10 @@ class _Lazy(click.Group):
         raise _not_a_command(args[0], "neither a command nor a file", ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in COMMANDS and (_is_model(args[0]) or _is_option_of_convert(args[0])):
+        is_model = bool(args) and (
+            args[0].endswith(".onnx") or "/" in args[0] or os.sep in args[0] or os.path.isfile(args[0])
+        )
+        if args and args[0] not in COMMANDS and (is_model or _is_option_of_convert(args[0])):
             args = ["convert", *args]
         try:
             return super().parse_args(ctx, args)
@@ -72,11 +75,6 @@ class _Lazy(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
         with formatter.section("Exit codes"):
             formatter.write_dl(list(EXIT_CODES.items()))
-
-
-def _is_model(argument: str) -> bool:
-    """Whether the first argument is the path of a model, not the name of a command."""
-    return argument.endswith(".onnx") or "/" in argument or os.sep in argument or os.path.isfile(argument)
 
 
 def _is_option_of_convert(argument: str) -> bool:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.batching.batch_options import BatchOptions
-from mo_loop.batching.places import Places
+from mo_loop.batching.batch_options import BatchOptions, Places
 from mo_loop.cli.batch_config import WorkByModel, comparing_options, comparing_values, config_option
 from mo_loop.cli.conversion_options import conversion_options, options_of, plain_options
 from mo_loop.cli.flag_options import GroupedCommand, flags, made, option, verbose_option
@@ -24,6 +23,7 @@ from mo_loop.cli.output import ReportFile, is_terminal, message, printed_warning
 from mo_loop.cli.pass_options import PassOptions, pass_choice
 from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import UsageError
+from mo_loop.printable import first_few
 from mo_loop.support.flags import FILES, PASSES, REPORTS, RUN, flag
 
 if TYPE_CHECKING:
@@ -178,7 +178,9 @@ def _run(asked: BatchFlags, ready: PreparedBatch, files: Sequence[str], *, is_de
             with shown:
                 report = ready.run(batch, shown)
             about, results = report.about, report.results
-            exit_code = _exit_code(results)
+            exit_code = 1 if results.new_failures or results.lost else 0
+            if results.signal:
+                exit_code = 128 + int(getattr(signal, results.signal))
             _write(about, results, exit_code, places)
             _print(results, asked.quiet)
             if asked.form == "json" and not asked.quiet:
@@ -231,18 +233,12 @@ def _stopped_by_signals(batch: Batch, shown: Display) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _exit_code(results: Results) -> int:
-    if results.signal:
-        return 128 + int(getattr(signal, results.signal))
-    return 1 if results.new_failures or results.lost else 0
-
-
 # -- reports
 
 
 def _write(about: About, results: Results, exit_code: int, places: Places) -> None:
     """Write the reports, each whole or not at all."""
-    from mo_loop.batching.places import write_content
+    from mo_loop.batching.batch_options import write_content
     from mo_loop.batching.report import as_json, as_junit, as_markdown
 
     if places.report is not None:
@@ -279,7 +275,7 @@ def _print(results: Results, is_quiet: bool) -> None:
     for what, is_so in changed.items() if results.known else ():
         names = [printable(each.model.name) for each in results.results if is_so(each)]
         if names:
-            message("note", f"{what}: {', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}")
+            message("note", f"{what}: {first_few(names, 5)}")
     _print_warnings(results)
     if not is_terminal(sys.stderr):  # on a terminal they appear above the last line
         for each in results.results:

@@ -148,7 +148,10 @@ def as_text(found: dict[str, Any]) -> str:
         ("operations", f"{found['operations']['before']} -> {found['operations']['after']}"),
         ("weights", _weights(found["weights"], data["bytes"])),
         ("compressed", _compression(found["compression"])),
-        ("control flow", _flow(found["control_flow"])),
+        ("control flow", ", ".join(
+            f"{each['count']} {each['operator']} {'-> ' if each['became'][0].isupper() else ''}{each['became']}"
+            for each in found["control_flow"]
+        )),
         *_titled("states", _state_rows(found["states"])),
         *_titled("sizes", size_rows(found["sizes"])),
         ("target", f"OpenVINO {found['target']}"),
@@ -200,13 +203,6 @@ def _compression(counts: dict[str, int] | None) -> str:
     ]
     clipped = f", values clipped: {counts['clipped']}" if counts["clipped"] else ""
     return f"constants: {counts['compressed']}{clipped}" + (f"; unchanged: {', '.join(kept)}" if kept else "")
-
-
-def _flow(outcomes: list[dict[str, Any]]) -> str:
-    return ", ".join(
-        f"{each['count']} {each['operator']} {'-> ' if each['became'][0].isupper() else ''}{each['became']}"
-        for each in outcomes
-    )
 
 
 SLOWEST = 5

@@ -46,7 +46,7 @@ from mo_loop.support.process_memory import paused_collector
 from mo_loop.version import __version__
 
 if TYPE_CHECKING:
-    from mo_loop.look.conversion_record import Record
+    pass
 
 
 @click.command(cls=LegacyFlagsCommand)
@@ -169,7 +169,10 @@ def _convert(
     seconds = time.perf_counter() - start
     inside.save()
     if mapping is not None:
-        _save_mapping(mapping, named(model), record)
+        from mo_loop.batching.batch_options import write_content
+        from mo_loop.look.conversion_record import mapping as mapping_of
+
+        write_content(place_of(mapping), json.dumps({**mapping_of(record), "model": named(model)}, indent=1) + "\n")
     if is_quiet:
         return None
     from mo_loop.cli.conversion_summary import summary
@@ -189,10 +192,3 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
     for one, is_given, other, is_given_too, why in pairs:
         if is_given and is_given_too:
             raise UsageError(f"{one} and {other} contradict each other", why=why, hint="give one of them")
-
-
-def _save_mapping(file: str, model: str, record: Record) -> None:
-    from mo_loop.batching.places import write_content
-    from mo_loop.look.conversion_record import mapping
-
-    write_content(place_of(file), json.dumps({**mapping(record), "model": model}, indent=1) + "\n")

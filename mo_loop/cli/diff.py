@@ -101,7 +101,10 @@ def command(
             found, old=replace(found.old, source=named(old)), new=replace(found.new, source=named(new))
         )
         give(
-            lambda wanted: as_json(found) if wanted == "json" else found.lines(_painted, complete=complete),
+            lambda wanted: as_json(found) if wanted == "json" else found.lines(
+                lambda text, colour: painted(text, bold=True) if colour == "bold" else painted(text, fg=colour),
+                complete=complete,
+            ),
             form, report_file, quiet=quiet,
         )  # fmt: skip
     sys.exit(0 if found.equal else 1)
@@ -112,7 +115,3 @@ def _require_no_comparison(ignored: tuple[str, ...], tolerance: float, quiet: bo
     option = next((each for each, is_given in given.items() if is_given), None)
     if option is not None:
         raise UsageError(f"{option} is for the comparison of two models of one kind", hint=f"leave out {option}")
-
-
-def _painted(text: str, colour: str) -> str:
-    return painted(text, bold=True) if colour == "bold" else painted(text, fg=colour)

@@ -63,13 +63,15 @@ def _timed(context: click.Context, _: click.Parameter, is_given: bool) -> None:
     """At the end of the command, print its time, and the versions that a report of an error needs."""
     if is_given:
         start = time.monotonic()
-        context.call_on_close(lambda: tell(f"{time.monotonic() - start:.2f} s, {', '.join(_versions())}"))
 
+        def end() -> None:
+            versions = []
+            for name in ("mo_loop", "onnx", "openvino", "onnxruntime"):
+                with suppress(PackageNotFoundError):
+                    versions.append(f"{name} {version(name)}")
+            tell(f"{time.monotonic() - start:.2f} s, {', '.join(versions)}")
 
-def _versions() -> Iterator[str]:
-    for name in ("mo_loop", "onnx", "openvino", "onnxruntime"):
-        with suppress(PackageNotFoundError):
-            yield f"{name} {version(name)}"
+        context.call_on_close(end)
 
 
 verbose_option = option(

@@ -20,12 +20,23 @@ from dataclasses import replace
 from textwrap import wrap
 
 from mo_loop.cli.output import painted, stdout_encoding, terminal_width
-from mo_loop.look.inspection.contents import SCHEMA, VERSION, NodeRow, node_rows
+from mo_loop.look.inspection.contents import (
+    NODES_SCHEMA,
+    NODES_VERSION,
+    ControlNode,
+    Entry,
+    FunctionCall,
+    NodeRow,
+    Outline,
+    Run,
+    Skeleton,
+    node_rows,
+    skeleton,
+)
 from mo_loop.look.inspection.description import unknown
-from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Outline, Run, Skeleton, skeleton
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import Structure, TensorPort
-from mo_loop.printable import counted, printable, printable_record, shortened
+from mo_loop.printable import counted, first_few, printable, printable_record, shortened
 from mo_loop.support.process_memory import paused_collector
 from mo_loop.text.scanner import quoted
 
@@ -174,8 +185,7 @@ def _facts(step: ControlNode) -> Iterator[tuple[str, str]]:
             found = [each for each in entries if each.kind == kind]
             shown = found[:ENTRIES] if len(found) > ENTRIES + 1 else found
             if kind in ("captured", "input", "output"):
-                more = f" and {len(found) - len(shown)} more" if len(found) > len(shown) else ""
-                yield kind, ", ".join(_typed(each.value) for each in shown) + more
+                yield kind, first_few([_typed(each.value) for each in found], len(shown))
                 continue
             for place, each in enumerate(shown):
                 yield "" if place else kind, line(each)
@@ -229,8 +239,7 @@ def _body(outline: Outline) -> str:
 
 
 def _ports(title: str, ports: Sequence[TensorPort]) -> str:
-    more = f" and {len(ports) - ENTRIES} more" if len(ports) > ENTRIES else ""
-    return f"{title} {', '.join(map(_typed, ports[:ENTRIES]))}{more}" if ports else ""
+    return f"{title} {first_few(list(map(_typed, ports)), ENTRIES)}" if ports else ""
 
 
 def _typed(port: TensorPort) -> str:
@@ -255,7 +264,8 @@ def graph_lines(
         first, *more = [each for each in found.outlines() if each.path == scope]
         found = replace(found, graph=first, functions=more)
     if depth is not None:
-        found = _changed(found, [_cut(each, depth) for each in (found.graph, *found.functions)])
+        graph, *functions = [_cut(each, depth) for each in (found.graph, *found.functions)]
+        found = replace(found, graph=graph, functions=functions)
     if operator is not None:
         graph, *functions = [_only(each, operator) for each in (found.graph, *found.functions)]
         found = replace(found, graph=graph, functions=[each for each in functions if each.steps])
@@ -275,7 +285,7 @@ def node_lines(
     if form == "text":
         yield from node_table(rows)
         return
-    head = {"schema": SCHEMA, "version": VERSION, "file": file, "format": structure.kind.lower()}
+    head = {"schema": NODES_SCHEMA, "version": NODES_VERSION, "file": file, "format": structure.kind.lower()}
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "nodes": ['
     before = ""
     for row in rows:
@@ -297,10 +307,6 @@ def _opened(path: str, scope: str | None, operator: str | None, allowed: Sequenc
         if operator not in operators:
             raise unknown("operator", operator, list(operators))
     return structure
-
-
-def _changed(found: Skeleton, outlines: list[Outline]) -> Skeleton:
-    return replace(found, graph=outlines[0], functions=outlines[1:])
 
 
 def _cut(outline: Outline, depth: int) -> Outline:

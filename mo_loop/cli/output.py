@@ -189,7 +189,7 @@ class ReportFile:
 
     def write(self, lines: Iterable[str]) -> None:
         """Write the file whole or not at all. FileError and StorageError if it cannot be written."""
-        from mo_loop.batching.places import write_content
+        from mo_loop.batching.batch_options import write_content
 
         write_content(place_of(self.place), (line.removesuffix("\n") + "\n" for line in lines))
 

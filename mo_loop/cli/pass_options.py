@@ -28,6 +28,7 @@ from mo_loop.batching.storage.locations import place_of
 from mo_loop.cli.flag_options import flags
 from mo_loop.cli.output import table, tell
 from mo_loop.errors import UsageError
+from mo_loop.printable import first_few
 from mo_loop.support.files import is_among
 from mo_loop.support.flags import PASSES, flag, flags_of
 
@@ -275,7 +276,7 @@ def warn_of_skipped(selection: Selection) -> None:
     front = {name_of(each) for each in FRONT if each not in COMMON}
     skipped = [name for name in selection.skipped if name in front]
     if skipped:
-        shown = ", ".join(skipped[:5]) + (f" and {len(skipped) - 5} more" if len(skipped) > 5 else "")
+        shown = first_few(skipped, 5)
         warnings.warn(f"the runtime may refuse or miscompute the result: {shown} did not run", stacklevel=2)
 
 
@@ -326,7 +327,7 @@ class PassObservers:
     def save(self) -> None:
         """Write the profile to its file. FileError if that fails."""
         if self._options.profile_json is not None and self._profile is not None:
-            from mo_loop.batching.places import write_content
+            from mo_loop.batching.batch_options import write_content
 
             write_content(place_of(self._options.profile_json), json.dumps(self._profile.as_json(), indent=1) + "\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import webbrowser
 from contextlib import nullcontext
 from pathlib import Path, PurePath
 
@@ -80,7 +81,7 @@ def command(
             write(found.html)
             return
         if output is not None and is_url(output):
-            from mo_loop.batching.places import write_content
+            from mo_loop.batching.batch_options import write_content
 
             write_content(place_of(output), found.html)
             _tell(named(output), quiet)
@@ -89,8 +90,8 @@ def command(
         target = Path(output) if output else own if is_page(own) else Path(_default(model, other))
         if target != own:
             found.save(target)
-        if opens:
-            _open(target)
+        if opens and not webbrowser.open(target.resolve().as_uri()):
+            message("note", f"no browser was found; open {target} in one")
     _tell(str(target), quiet)
 
 
@@ -119,10 +120,3 @@ def _default(model: str, other: str | None) -> str:
     names = [PurePath(each).stem for each in given]
     names[0] = "model" if model == "-" else names[0]
     return f"{'-'.join(names)}.html"
-
-
-def _open(target: Path) -> None:
-    import webbrowser
-
-    if not webbrowser.open(target.resolve().as_uri()):
-        message("note", f"no browser was found; open {target} in one")

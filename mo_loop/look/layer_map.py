@@ -22,7 +22,7 @@ from mo_loop.look.differences.comparing import require_scope
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import IR, ONNX, Item, ScopeRecord, Structure
 from mo_loop.origin import Origin
-from mo_loop.printable import PLAIN, ShownResult, Style, counted, printable
+from mo_loop.printable import PLAIN, ShownResult, Style, counted, first_few, printable
 from mo_loop.support.process_memory import paused_collector
 
 SCHEMA, VERSION = "mo-loop layers", 1
@@ -65,9 +65,7 @@ class LayerMap(ShownResult):
         if not found:
             return style.paint(f"- {name}: no layer", fg="red")
         shown = [item for item in found if not item.is_constant] or found[:1]
-        limit = len(shown) if complete else SHOWN
-        more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
-        return printable(f"{name} -> {', '.join(map(_named, shown[:limit]))}{more}")
+        return printable(f"{name} -> {first_few(list(map(_named, shown)), len(shown) if complete else SHOWN)}")
 
     def text(self, style: Style = PLAIN) -> str:
         """The text that `mo-loop diff` prints."""

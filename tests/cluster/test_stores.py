@@ -309,10 +309,10 @@ class TestPairs:
 
 
 def test_everything_that_a_task_carries_can_be_pickled() -> None:
+    from mo_loop.batching.engine import Remote
     from mo_loop.batching.result import StateRecord
     from mo_loop.batching.storage.locations import Info
     from mo_loop.batching.storage.scratch import Scratch
-    from mo_loop.batching.task import Remote
 
     records = (StateRecord("a", "b", "c"),)
     remote = Remote(Scratch(None, 5), Info(3, "tag"), Location("s3://ir"), "m.xml", True, records)

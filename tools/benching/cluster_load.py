@@ -53,7 +53,7 @@ from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.plan import planned
 from mo_loop.batching.outputs import Outputs
 from mo_loop.batching.run import Batch
-from mo_loop.batching.task import Work
+from mo_loop.batching.engine import Work
 from mo_loop.batching.cluster.dask_engine import DaskEngine
 from mo_loop.options import ConvertOptions
 from mo_loop.support.process_memory import peak_memory

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.errors import ClusterError, InputError, UsageError
+from mo_loop.printable import first_few
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -116,11 +117,7 @@ def _grouped(versions: Mapping[str, dict[str, str | None]]) -> dict[str, dict[st
     groups: dict[str, list[str]] = {}
     for where, each in versions.items():
         groups.setdefault(versions_text(each), []).append(where)
-    grouped = {}
-    for places in groups.values():
-        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        grouped[places[0] + more] = versions[places[0]]
-    return grouped
+    return {first_few(places, 1): versions[places[0]] for places in groups.values()}
 
 
 LOCAL = "local"

@@ -33,11 +33,22 @@ from mo_loop.batching.cluster.connecting import own_versions, require_folder, wi
 from mo_loop.batching.cluster.on_worker import MEMORY, STARTS_NOT, Equipment, Reply, portable_function
 from mo_loop.batching.cluster.requirements import Requirements, SentFile, Unable
 from mo_loop.batching.cluster.scheduling import Pace, Portion, Watch, need_of, portable
-from mo_loop.batching.engine import JOB, Ended, EngineFailed, Finished, NoteAdded, Started, WorkQueue, start_error
+from mo_loop.batching.engine import (
+    JOB,
+    Answer,
+    Assignment,
+    Ended,
+    EngineFailed,
+    Finished,
+    NoteAdded,
+    Started,
+    WorkQueue,
+    result_of,
+    start_error,
+)
 from mo_loop.batching.estimates import largest_first, size_of
 from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import GOOD
-from mo_loop.batching.task import Answer, Assignment, result_of
 from mo_loop.errors import ClusterError, MoLoopError
 from mo_loop.support.workers import CRASH, ERROR, TaskOutcome, WorkerStartError
 

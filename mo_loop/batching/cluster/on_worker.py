@@ -39,7 +39,7 @@ from mo_loop.batching.cluster.requirements import (
     with_places,
     written,
 )
-from mo_loop.batching.task import Answer, Assignment, Task, attempted
+from mo_loop.batching.engine import Answer, Assignment, Task, attempted
 from mo_loop.errors import ClusterError, MoLoopError
 from mo_loop.support.workers import ERROR, Pool, TaskOutcome, WorkerStartError
 

@@ -24,9 +24,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mo_loop.batching.cluster.connecting import own_versions, versions_text
+from mo_loop.batching.engine import Answer, Task
 from mo_loop.batching.fingerprint import declared_files, files_of
 from mo_loop.batching.storage.locations import Location
-from mo_loop.batching.task import Answer, Task
 from mo_loop.errors import ClusterError, FileError, MoLoopError, UsageError
 from mo_loop.printable import with_texts
 

@@ -20,8 +20,8 @@ from distributed.system import MEMORY_LIMIT
 
 from mo_loop.batching.cluster.on_worker import MEMORY
 from mo_loop.batching.cluster.requirements import Unable
+from mo_loop.batching.engine import Answer, Assignment
 from mo_loop.batching.estimates import estimate, size_of
-from mo_loop.batching.task import Answer, Assignment
 
 if TYPE_CHECKING:
     from distributed import Client

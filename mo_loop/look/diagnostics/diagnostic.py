@@ -39,7 +39,7 @@ from mo_loop.conversion_info import size_rows
 from mo_loop.errors import ConversionWarning, MoLoopError
 from mo_loop.look.diagnostics.codes import CODES, Code
 from mo_loop.origin import Origin
-from mo_loop.printable import PLAIN, ShownResult, Style, printable
+from mo_loop.printable import PLAIN, ShownResult, Style, first_few, printable
 from mo_loop.version import __version__
 
 Level = Literal["error", "warning", "note"]
@@ -258,9 +258,7 @@ def counted(report: CheckReport) -> str:
 
 def places_text(places: Iterable[Any]) -> str:
     """The first few places, and the number of the others."""
-    texts = [str(each) for each in places]
-    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return ", ".join(texts[:SHOWN]) + more
+    return first_few(list(map(str, places)), SHOWN)
 
 
 def as_text(reports: Sequence[CheckReport], style: Style) -> str:

@@ -21,6 +21,7 @@ from mo_loop.ops.port_map import Concatenated, Merged, Sliced
 from mo_loop.ops.quantization import quantised_constant
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.origin import Origin
+from mo_loop.printable import first_few
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.low_precision.saturation import integer_layers, rounded_products, rounding_text
 from mo_loop.transforms.manager import Phase, Step
@@ -322,10 +323,9 @@ def _carried(graph: Graph) -> Iterator[Diagnostic]:
     if not pairs or len(pairs) == len(graph.parameters):  # a model whose every input is a state computes nothing new
         return
     names = [f"{each.input} -> {each.output}" for each in pairs]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     many = "1 input and output is a state" if len(pairs) == 1 else f"{len(pairs)} inputs and outputs are states"
     origin = next((parameter.origin for parameter in graph.parameters if parameter.name == pairs[0].input), None)
-    yield Diagnostic.of_code("ML550", f"{many} that the caller carries ({', '.join(names[:_SHOWN])}{more})", origin)
+    yield Diagnostic.of_code("ML550", f"{many} that the caller carries ({first_few(names, _SHOWN)})", origin)
 
 
 def _stepped(graph: Graph, model: Graph) -> Iterator[Diagnostic]:

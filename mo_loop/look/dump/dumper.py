@@ -30,8 +30,7 @@ from typing import Any
 from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph, Node
 from mo_loop.ir.xml import layer_order
-from mo_loop.look.dump.around import DEPTH, Around
-from mo_loop.look.dump.step_files import FORMATS, PAGE, RunFolder, StepFiles
+from mo_loop.look.dump.step_files import DEPTH, FORMATS, PAGE, Around, RunFolder, StepFiles
 from mo_loop.look.page import Document, delta, page, step_record
 from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.trip_counts import set_trip_counts

@@ -14,7 +14,7 @@ from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.look.records.structure import Shape, TensorPort
-from mo_loop.printable import PLAIN, ShownResult, Style, counted, printable_record, sized
+from mo_loop.printable import PLAIN, ShownResult, Style, counted, did_you_mean, first_few, printable_record, sized
 
 SCHEMA, VERSION = "mo-loop inspect", 2
 """The name of the JSON schema, and its version."""
@@ -212,10 +212,7 @@ def below(control: list[ControlFacts]) -> Iterator[ControlFacts]:
 
 def unknown(what: str, name: str, known: list[str]) -> UsageError:
     """The error for a name that the model does not have."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, known, 1, 0.5)
-    return UsageError(f"the model has no {what} {name!r}", hint=f"did you mean {close[0]!r}?" if close else "")
+    return UsageError(f"the model has no {what} {name!r}", hint=did_you_mean(name, known))
 
 
 # -- text
@@ -311,5 +308,4 @@ def _typed(port: TensorPort) -> str:
 
 
 def _listed(texts: list[str]) -> str:
-    more = f" and {len(texts) - STATES} more" if len(texts) > STATES else ""
-    return ", ".join(each.strip() for each in texts[:STATES]) + more
+    return first_few([each.strip() for each in texts], STATES)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mo_loop.batching.batch_options import BatchOptions
+from mo_loop.batching.engine import Work
 from mo_loop.batching.outputs import NAME
 from mo_loop.batching.plan import BatchPlan, Planned
 from mo_loop.batching.run import Batch, BatchListener
-from mo_loop.batching.task import Work
 from mo_loop.errors import FileError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions

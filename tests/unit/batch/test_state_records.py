@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mo_loop.batching.engine import Work
 from mo_loop.batching.estimates import Earlier
 from mo_loop.batching.outputs import Outputs
 from mo_loop.batching.plan import Planned, planned
@@ -21,7 +22,6 @@ from mo_loop.batching.storage import stores
 from mo_loop.batching.storage.locations import Info, Location, Stamp
 from mo_loop.batching.storage.scratch import Scratch
 from mo_loop.batching.storage.stores import is_glob
-from mo_loop.batching.task import Work
 from mo_loop.batching.url_state import (
     entry_from,
     facts_from,
