@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
@@ -121,15 +121,9 @@ def collect_extensions(given: Any = (), *, plugins: bool = True) -> Extensions:
     everything = Extensions()
     for entry in installed(tuple(sys.path)) if plugins else ():
         everything.update(_of_entry_point(entry))
-    for each in _listed(given):
+    for each in given if isinstance(given, list | tuple) else () if given is None else (given,):
         everything.update(_of(each))
     return everything
-
-
-def _listed(given: Any) -> Iterable[Any]:
-    if given is None:
-        return ()
-    return given if isinstance(given, list | tuple) else (given,)
 
 
 def _of(given: Any) -> Extensions:

@@ -88,15 +88,12 @@ def _pairs(text: str) -> dict[str, str]:
     return {name: value for name, _, value in (each.rpartition("=") for each in parts(text))}
 
 
-def _frozen(text: str) -> dict[str, Any]:
-    """The values of inputs; UsageError for a large array, of which only the type is recorded."""
-    return {name: value_of(value) for name, value in _pairs(text).items()}
-
-
 _READERS: Mapping[str, Callable[[str], Any]] = {
-    "output": _names, "freeze": _frozen, "rename": _pairs, "stateful_pairs": _pairs,
+    "output": _names, "rename": _pairs, "stateful_pairs": _pairs,
+    "freeze": lambda text: {name: value_of(value) for name, value in _pairs(text).items()},
 }  # fmt: skip
-"""The options whose values are not texts or numbers."""
+"""The options whose values are not texts or numbers. UsageError for a large array to which an input is frozen: only its
+type is recorded."""
 
 
 def _value(text: str, default: Any) -> Any:

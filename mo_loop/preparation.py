@@ -94,12 +94,11 @@ class Preprocessing:
             return passes
         # An input that becomes a state is no longer an input, so nothing prepares it.
         place = next((place + 1 for place, each in enumerate(passes) if each.name == "MakeStateful"), 0)
-        return [*self._checks(), *passes[:place], *self._first(), *passes[place:], *self._last()]
+        from mo_loop.transforms.preprocess.input_layouts import CheckBatch, RecordLayouts
 
-    def _checks(self) -> list[FunctionPass]:
-        from mo_loop.transforms.preprocess.input_layouts import CheckBatch
-
-        return [] if self.batch is None else [CheckBatch(self.batch)]
+        before: list[FunctionPass] = [] if self.batch is None else [CheckBatch(self.batch)]
+        after: list[FunctionPass] = [] if self.layouts is None else [RecordLayouts(self.layouts)]
+        return [*before, *passes[:place], *self._first(), *passes[place:], *after]
 
     def _first(self) -> list[FunctionPass]:
         """The passes. Each inserts nodes directly after the inputs, so the nodes of the last pass run first."""
@@ -121,11 +120,6 @@ class Preprocessing:
         if self.reverse:
             passes += [ReverseChannels(), MergeChannelOrder()]
         return passes
-
-    def _last(self) -> list[FunctionPass]:
-        from mo_loop.transforms.preprocess.input_layouts import RecordLayouts
-
-        return [] if self.layouts is None else [RecordLayouts(self.layouts)]
 
 
 def _numbers(given: Any, flag: str) -> PerInput[tuple[float, ...]]:

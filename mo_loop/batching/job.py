@@ -95,10 +95,13 @@ def _converted(task: Task) -> StateEntry:
     # Hashed before they are read for conversion: a change in between is detected by the next batch.
     source = stamp(task.source)
     external = {_relative(file.path, home): stamp_of(file) for file in files}
-    graph = Conversion(task.work.options, is_one_of_many=True).run(task.source)
+    graph: Any = Conversion(task.work.options, is_one_of_many=True).run(task.source)
     save_draft(graph, Path(task.draft), task.work.options.compress_to_fp16)
     xml, data = (stamp(path) for path in (task.draft, Path(task.draft).with_suffix(".bin")))
-    return StateEntry(task.work.digest, source, external, xml, data, _facts(graph))
+    scopes = list(graph.scopes())
+    flow = Counter(node.type for scope in scopes for node in scope.ordered() if node.bodies)
+    facts = Facts(sum(map(len, scopes)), dict(sorted(flow.items())))
+    return StateEntry(task.work.digest, source, external, xml, data, facts)
 
 
 def _relative(path: str, folder: str) -> str:
@@ -132,12 +135,6 @@ def _compared(done: Done, task: Task) -> Done:
 def _pair_of(target: str) -> tuple[str, str]:
     """The .xml and the .bin."""
     return target, os.path.splitext(target)[0] + ".bin"
-
-
-def _facts(graph: Any) -> Facts:
-    scopes = list(graph.scopes())
-    flow = Counter(node.type for scope in scopes for node in scope.ordered() if node.bodies)
-    return Facts(sum(map(len, scopes)), dict(sorted(flow.items())))
 
 
 # -- URLs

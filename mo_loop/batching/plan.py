@@ -355,7 +355,12 @@ def _add_urls(texts: Iterable[str], models: FoundModels) -> Iterator[Location]:
     """Add the models of each URL; the URL that their names are below."""
     from mo_loop.batching.storage.stores import find_all
 
-    places = map(_location, texts)
+    def location(text: str) -> Location:
+        if not is_url(text):
+            raise _mixed(text)
+        return location_of(text)
+
+    places = map(location, texts)
     while some := list(islice(places, AT_ONCE)):
         named = [where for where in some if where.suffix.lower() == ENDING]
         infos = dict(zip(named, find_all(named), strict=True))
@@ -366,12 +371,6 @@ def _add_urls(texts: Iterable[str], models: FoundModels) -> Iterator[Location]:
             else:
                 models.add([(where.url, info)])
                 yield where.parent
-
-
-def _location(text: str) -> Location:
-    if not is_url(text):
-        raise _mixed(text)
-    return location_of(text)
 
 
 def _add_below(where: Location, models: FoundModels) -> Location:

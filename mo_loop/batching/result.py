@@ -212,17 +212,14 @@ def entry_of(content: Any) -> StateEntry | None:
         source, xml, data = (_stamp(made[key]) for key in ("source", "xml", "bin"))
         flow = {str(kind): _whole(count) for kind, count in facts["control_flow"].items()}
         warnings = tuple(map(str, content["warnings"]))
-        return StateEntry(str(made["options"]), source, external, xml, data, _facts(facts, flow), warnings)
+        cost = facts.get("cost")
+        known = Facts(
+            _whole(facts["layers"]), flow,
+            None if cost is None else Cost(float(cost["seconds"]), _whole(cost["memory"]), _whole(cost["peak"])),
+        )  # fmt: skip
+        return StateEntry(str(made["options"]), source, external, xml, data, known, warnings)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
-
-
-def _facts(content: Mapping[str, Any], flow: Mapping[str, int]) -> Facts:
-    cost = content.get("cost")
-    return Facts(
-        _whole(content["layers"]), flow,
-        None if cost is None else Cost(float(cost["seconds"]), _whole(cost["memory"]), _whole(cost["peak"])),
-    )  # fmt: skip
 
 
 def _stamp(content: Mapping[str, Any]) -> Stamp:

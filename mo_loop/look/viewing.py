@@ -180,7 +180,9 @@ def _of_both(found: ModelComparison, scope: str | None) -> Document:
         before, after = body_of(before, name), body_of(after, name)
         details = {number: texts for number, texts in details.items() if number in before.nodes | after.nodes}
     document = Document(f"{_name(found.old)} -> {_name(found.new)}", "diff")
-    document.facts = _differing(facts(found.old), facts(found.new))
+    one, other = dict(facts(found.old)), dict(facts(found.new))
+    pairs = [(key, one.get(key, "none"), other.get(key, "none")) for key in one | other]
+    document.facts = [(key, a if a == b else f"{a} -> {b}") for key, a, b in pairs]
     document.notes = [note for change in found.changes for note in _notes(change)]
     counts = Counter(change.kind for change in found.changes)
     document.begin(before)
@@ -251,13 +253,6 @@ def _notes(change: Change) -> list[str]:
         return []
     where = f"{change.path}: " if change.path else ""
     return [f"{where}{each}" for each in change.details] or [f"{change.operator} {change.node} {change.kind}"]
-
-
-def _differing(old: list[tuple[str, str]], new: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Each fact once; one that differs as `old -> new`."""
-    before, after = dict(old), dict(new)
-    pairs = [(key, before.get(key, "none"), after.get(key, "none")) for key in before | after]
-    return [(key, a if a == b else f"{a} -> {b}") for key, a, b in pairs]
 
 
 # -- an ONNX model and its IR

@@ -212,7 +212,10 @@ class Worker:
         except subprocess.TimeoutExpired:
             return "closed its output stream"
         if code < 0:
-            return f"killed by {_signal_name(-code)}"
+            name = f"signal {-code}"
+            with contextlib.suppress(ValueError):
+                name = signal.Signals(-code).name
+            return f"killed by {name}"
         return f"ended with {_WINDOWS_CRASHES.get(code, f'exit code {code}')}"
 
     def _tail(self) -> str:
@@ -231,13 +234,6 @@ def _command(python: str | None, scratch: str | None) -> list[str]:
     if python is not None:  # it has packages of its own
         return [python, "-c", _BOOT_ELSEWHERE, scratch or "", _PROJECT]
     return [sys.executable, "-c", _BOOT, scratch or "", *(entry or os.getcwd() for entry in sys.path)]
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 _stage_channel: Callable[[str], None] | None = None

@@ -123,7 +123,12 @@ class DaskEngine:
         if work.folder is not None:
             there, here = str(work.folder.absolute()), str(work.folder)
             texts = {there + os.sep: here + os.sep} if there != here else {}
-        requirements = _requirements(work.plan.models[0], folders)
+        first = work.plan.models[0]
+        requirements = Requirements(
+            own_versions(), tuple(str(folder.absolute()) for folder in folders),
+            None if isinstance(first.source, Path) else first.source,
+            None if isinstance(first.target, Path) else first.target.parent,
+        )  # fmt: skip
         equipment = Equipment(self._name, JOB, self.options.memory, self._files, texts, requirements)
         self._client.subscribe_topic(self._name, self._heard)
         try:
@@ -291,7 +296,10 @@ class DaskEngine:
             portion.deaths += 1
             if portion.begun < 2 and portion.deaths < TRIES:
                 return (portion,)
-            outcome = TaskOutcome(None, CRASH, message=_lost_worker(error))
+            outcome = TaskOutcome(
+                None, CRASH, message=f"the worker was lost: {error.allowed_failures + 1} workers died while they had "
+                f"the model, the last of them was {error.last_worker.address}",
+            )  # fmt: skip
         else:
             name = type(error).__name__
             outcome = TaskOutcome(None, ERROR, message=f"{name}: {error}", error=name)
@@ -372,19 +380,5 @@ class DaskEngine:
         return ClusterError("the connection to the scheduler is lost", code="ML295", hint=again)
 
 
-def _requirements(first: Planned, folders: Iterable[Path]) -> Requirements:
-    """The requirements of a batch on its workers. `first` is the first model of the batch."""
-    model = None if isinstance(first.source, Path) else first.source
-    output = None if isinstance(first.target, Path) else first.target.parent
-    return Requirements(own_versions(), tuple(str(folder.absolute()) for folder in folders), model, output)
-
-
 class _Gone(Exception):
     """The scheduler has cancelled the work, or cannot be reached."""
-
-
-def _lost_worker(error: Any) -> str:
-    return (
-        f"the worker was lost: {error.allowed_failures + 1} workers died while they had the model, the last of them "
-        f"was {error.last_worker.address}"
-    )

@@ -90,8 +90,12 @@ def diagnostics(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
         _empty_sizes, _growing, _nested_ifs, _unread_inputs,
     ):  # fmt: skip
         yield from check(graph)
-    yield from _uncounted(graph, seen)
-    yield from _packed(seen)
+    for node in _all(graph, Loop):
+        if node.origin in seen.uncounted_loops:
+            yield Diagnostic.of_code("ML520", "the trip count is known only at run time", node.origin)
+    for origin in dict.fromkeys(seen.packed):
+        if origin.operator in ("SequenceInsert", "SequenceErase"):  # these change a list
+            yield Diagnostic.of_code("ML522", "a list that is stored as packed data is changed", origin)
 
 
 def _all(graph: Graph, kind: type[N]) -> Iterator[N]:
@@ -274,12 +278,6 @@ def _unread_inputs(graph: Graph) -> Iterator[Diagnostic]:
             yield Diagnostic.of_code("ML540", f"nothing reads the input {parameter.name!r}", parameter.origin)
 
 
-def _uncounted(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
-    for node in _all(graph, Loop):
-        if node.origin in seen.uncounted_loops:
-            yield Diagnostic.of_code("ML520", "the trip count is known only at run time", node.origin)
-
-
 def clipped(graph: Graph) -> Iterator[Diagnostic]:
     """Weights that change when they are compressed to f16. Reads all weights."""
     from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
@@ -289,12 +287,6 @@ def clipped(graph: Graph) -> Iterator[Diagnostic]:
     count = compressing.counts.clipped
     if count:
         yield Diagnostic.of_code("ML504", f"{count} weight{'s are' if count > 1 else ' is'} beyond the range of f16")
-
-
-def _packed(seen: Seen) -> Iterator[Diagnostic]:
-    for origin in dict.fromkeys(seen.packed):
-        if origin.operator in ("SequenceInsert", "SequenceErase"):  # these change a list
-            yield Diagnostic.of_code("ML522", "a list that is stored as packed data is changed", origin)
 
 
 def kind_of(node: Node) -> str:
