@@ -33,7 +33,7 @@ from mo_loop.converted_model import write_pair
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.support.files import keep_sources
-from mo_loop.support.flags import made_of, takes
+from mo_loop.support.flags import argument, made_of, takes
 
 if TYPE_CHECKING:
     from mo_loop.batching.engine import Work
@@ -52,19 +52,19 @@ class ConvertArguments(ConvertOptions):
     # fmt: off
     compress_to_fp16: bool = field(default=False, init=False)
     """This is an argument of `save_model`."""
-    dump: FilePath | None = field(default=None, metadata={
-        "text": "A folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md).",
-    })
-    observers: Iterable[Observer] = field(default=(), metadata={
-        "text": "Called with a `mo_loop.transforms.manager.Step` after every pass, and with a "
+    dump: FilePath | None = argument(
+        None, "A folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md)."
+    )
+    observers: Iterable[Observer] = argument(
+        (), "Called with a `mo_loop.transforms.manager.Step` after every pass, and with a "
         "`mo_loop.transforms.manager.Phase` when another part of the conversion begins and when it has ended.",
-    })
-    stop_after: str | None = field(default=None, metadata={
-        "text": "The name of the last pass to run. For debugging: the runtime needs the later passes.",
-    })
-    check_passes: bool | None = field(default=None, metadata={
-        "text": "Check the invariants of the graph after every pass that changes it; slow.",
-    })
+    )
+    stop_after: str | None = argument(
+        None, "The name of the last pass to run. For debugging: the runtime needs the later passes."
+    )
+    check_passes: bool | None = argument(
+        None, "Check the invariants of the graph after every pass that changes it; slow."
+    )
     # fmt: on
 
 
@@ -196,14 +196,12 @@ class BatchArguments(BatchOptions):
     """The arguments of `batch` besides the models: the options, and these."""
 
     output: FilePath = field(kw_only=False)
-    verify: bool = field(default=False, metadata={
-        "text": "Compare each IR with ONNX Runtime; a model whose numbers differ fails.",
-    })  # fmt: skip
-    comparing: Comparing | None = field(default=None, metadata={"text": "How they are compared."})
-    options: ConvertOptions | Mapping[str, Any] | None = field(default=None, metadata={
-        "text": 'The options of the conversions, as ConvertOptions or by name: {"target": "2026.4"}. Extensions are '
+    verify: bool = argument(False, "Compare each IR with ONNX Runtime; a model whose numbers differ fails.")
+    comparing: Comparing | None = argument(None, "How they are compared.")
+    options: ConvertOptions | Mapping[str, Any] | None = argument(
+        None, 'The options of the conversions, as ConvertOptions or by name: {"target": "2026.4"}. Extensions are '
         "paths.",
-    })  # fmt: skip
+    )  # fmt: skip
 
 
 @takes(BatchArguments)

@@ -80,9 +80,9 @@ def flag(
     return field(default=default, metadata={"flag": made, "recorded": recorded})
 
 
-def argument(default: Any, text: str) -> Any:
+def argument(default: Any, text: str, *, recorded: bool = True) -> Any:
     """A field with this default that the command line does not have; `text` is for the documentation."""
-    return field(default=default, metadata={"text": text})
+    return field(default=default, metadata={"text": text, "recorded": recorded})
 
 
 def flags_of(cls: type) -> dict[str, Flag]:
