@@ -5,7 +5,7 @@
         results = Batch(plan, folder, work, engine.options, engine=engine).run(listener)
 
 One thread submits models, the largest first, and takes answers as they come; small ones are submitted in portions
-(`portions.py`). CHECKS_AT_ONCE threads find out which models have to be converted, because they wait for the store.
+(`scheduling.py`). CHECKS_AT_ONCE threads find out which models have to be converted, because they wait for the store.
 Twice as many models are submitted as the workers have threads, so that a worker need not wait for the next, and the
 scheduler need not hold 100,000 models. The memory requirement of each model is declared to Dask; a model above every
 worker's memory is refused.

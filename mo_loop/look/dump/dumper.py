@@ -75,7 +75,7 @@ class Dumper:
             folder: the folder of the files.
             formats: keys of FORMATS.
             after: the names of passes after which the graph is written in full as well.
-            around, depth: only the nodes within `depth` edges of this node are shown (see around.py).
+            around, depth: only the nodes within `depth` edges of this node are shown (see step_files.py).
             whole: write the whole graph after each pass that changed it, instead of the changes.
             only: the names of the passes after which whole graphs are written, and no others; all if empty.
             shapes, types: the labels of the edges of pictures.
