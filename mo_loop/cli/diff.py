@@ -17,14 +17,16 @@ from mo_loop.support.flags import COMPARISON, REPORTS
 
 ASPECTS = ("names", "shapes", "weights", "metadata")
 
+ignore_option = option(
+    "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
+    help="Ignore these differences. Can be repeated.",
+)  # fmt: skip
+
 
 @click.command(cls=GroupedCommand)
 @click.argument("old", type=click.Path(), metavar="A")
 @click.argument("new", type=click.Path(), metavar="B")
-@option(
-    "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
-    help="Ignore these differences. Can be repeated.",
-)  # fmt: skip
+@ignore_option
 @option("--scope", group=COMPARISON, metavar="PATH", help="Compare only this body and the bodies in it.")
 @option(
     "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",

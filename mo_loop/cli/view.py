@@ -10,7 +10,7 @@ import click
 
 from mo_loop.batching.storage.locations import Location, is_url, place_of
 from mo_loop.cli.conversion_options import allow_external_option, fetched, limit_option, named, opened
-from mo_loop.cli.diff import ASPECTS
+from mo_loop.cli.diff import ignore_option
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, option, verbose_option
 from mo_loop.cli.output import message, reported, show, write
 from mo_loop.conversion_limits import Limits, limited
@@ -27,10 +27,7 @@ from mo_loop.support.flags import COMPARISON, FILES, REPORTS
 )  # fmt: skip
 @option("--open", "opens", group=FILES, is_flag=True, help="Open the page in the browser.")
 @option("--scope", group=COMPARISON, metavar="PATH", help="Show only this body and the bodies in it.")
-@option(
-    "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
-    help="Ignore these differences. Can be repeated.",
-)  # fmt: skip
+@ignore_option
 @option(
     "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",
     help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example.",
