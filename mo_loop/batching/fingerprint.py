@@ -27,6 +27,7 @@ from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import StateEntry
 from mo_loop.batching.storage.locations import Info, PathOrUrl, Stamp
 from mo_loop.errors import ExtensionError, UsageError
+from mo_loop.support.files import reason_of
 from mo_loop.version import __version__
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def _content(path: str) -> str | list[str]:
         own, more = stamp(path).sha256, [stamp(Path(path).parent / each).sha256 for each in declared_files(path)]
         return [own, *more] if more else own
     except OSError as error:
-        raise UsageError(f"the extension {path} cannot be read: {error.strerror or error}", code="ML261") from None
+        raise UsageError(f"the extension {path} cannot be read: {reason_of(error)}", code="ML261") from None
 
 
 def _plugins() -> list[str]:

@@ -31,7 +31,7 @@ from mo_loop.errors import MoLoopError, NotComparableError, traceback_text
 from mo_loop.frontend.onnx_graphs import external_files
 from mo_loop.ir.pair import move_pair, remove_draft
 from mo_loop.printable import printable
-from mo_loop.support.files import keep_sources, refuse_device
+from mo_loop.support.files import keep_sources, pair_of, refuse_device
 from mo_loop.support.process_memory import paused_collector
 from mo_loop.support.traversal import reached
 
@@ -90,7 +90,7 @@ def _placed(done: Done, task: Task) -> Done:
 def _converted(task: Task) -> StateEntry:
     refuse_device(task.source, or_pipe=True)  # one found in a folder: nobody writes to it
     files = external_files(task.source, task.work.options.allowed_folders)
-    keep_sources(_pair_of(task.target), [*(file.path for file in files), task.source], "convert into another folder")
+    keep_sources(pair_of(task.target), [*(file.path for file in files), task.source], "convert into another folder")
     home = os.path.realpath(os.path.dirname(task.source) or ".")
     # Hashed before they are read for conversion: a change in between is detected by the next batch.
     source = stamp(task.source)
@@ -132,11 +132,6 @@ def _compared(done: Done, task: Task) -> Done:
     return replace(done, comparison=report)
 
 
-def _pair_of(target: str) -> tuple[str, str]:
-    """The .xml and the .bin."""
-    return target, os.path.splitext(target)[0] + ".bin"
-
-
 # -- URLs
 
 
@@ -159,7 +154,7 @@ def _local(task: Task, remote: Remote) -> Iterator[tuple[Task, Staged | None]]:
     if is_url(task.source):
         where = Location(task.source)
         with staged(where, remote.scratch, known=remote.listed, with_outputs=has_outputs) as model:
-            keep_sources(map(Location, _pair_of(task.target)), model.urls, "convert to another prefix")
+            keep_sources(map(Location, pair_of(task.target)), model.urls, "convert to another prefix")
             local = replace(task, source=str(model.path))
             yield _with_draft(local, model.drafts) if has_outputs else local, model
         return

@@ -29,6 +29,7 @@ from mo_loop.batching.batch_options import read_bytes
 from mo_loop.batching.storage.locations import Info, Location, PathOrUrl, is_url, location_of, masked, place_of
 from mo_loop.errors import FileError, StorageError, UsageError
 from mo_loop.support.disk_table import DiskSequence, DiskTable, key, text_of
+from mo_loop.support.files import reason_of
 
 ENDING = ".onnx"
 _LONGEST = 255
@@ -278,8 +279,9 @@ def lines_of(name: str) -> Iterator[str]:
     try:
         data = sys.stdin.buffer.read() if name == "-" else read_bytes(place_of(name))
     except OSError as error:
-        reason = error.strerror or error
-        raise UsageError(f"the list {masked(name)} cannot be read: {reason}", hint="check the path") from None
+        raise UsageError(
+            f"the list {masked(name)} cannot be read: {reason_of(error)}", hint="check the path"
+        ) from None
     for line in io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", errors="surrogateescape"):
         text = line.strip()
         if text.startswith("@"):

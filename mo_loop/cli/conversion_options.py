@@ -31,7 +31,7 @@ from mo_loop.cli.pass_options import PassOptions
 from mo_loop.conversion_limits import Limits
 from mo_loop.errors import ConversionErrors, FileError, MoLoopError, UsageError
 from mo_loop.options import ConvertOptions
-from mo_loop.support.files import is_among
+from mo_loop.support.files import is_among, reason_of
 from mo_loop.support.flags import IMAGES, flag, flags_of, masked, parts, unquoted
 
 if TYPE_CHECKING:
@@ -75,9 +75,8 @@ def opened(source: str) -> Iterator[str]:
             with open(path, "wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
         except OSError as error:
-            reason = error.strerror or str(error)
             raise FileError(
-                "standard input cannot be copied to a file", why=f"{folder}: {reason}", code="ML212",
+                "standard input cannot be copied to a file", why=f"{folder}: {reason_of(error)}", code="ML212",
                 hint="set TMPDIR to a folder with more space",
             ) from None  # fmt: skip
         yield path

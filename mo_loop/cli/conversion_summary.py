@@ -64,7 +64,6 @@ The output of --explain-pass is the outcome of each candidate of a pass, and the
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -76,6 +75,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mo_loop.cli.output import painted, table, tell
 from mo_loop.conversion_info import size_rows
 from mo_loop.printable import printable, sized
+from mo_loop.support.files import pair_of
 from mo_loop.support.process_memory import peak_memory
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Phase, Step
@@ -109,7 +109,7 @@ def summary(
         "ok": True,
         "model": source,
         "xml": {"path": target, "bytes": sizes[0]},
-        "bin": {"path": os.path.splitext(target)[0] + ".bin", "bytes": sizes[1]},
+        "bin": {"path": pair_of(target)[1], "bytes": sizes[1]},
         "inputs": [{"name": each.name, "type": each.type_text} for each in model.inputs],
         "outputs": [{"name": each.name, "type": each.type_text} for each in model.outputs],
         "operations": {"before": before.operations, "after": after.operations},

@@ -40,7 +40,7 @@ from mo_loop.cli.pass_options import PassObservers, PassOptions, listing, pass_o
 from mo_loop.errors import UsageError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
-from mo_loop.support.files import is_among
+from mo_loop.support.files import is_among, pair_of
 from mo_loop.support.flags import FILES, REPORTS
 from mo_loop.support.process_memory import paused_collector
 from mo_loop.version import __version__
@@ -106,7 +106,7 @@ def command(
         legacy = LegacyFlags.of(context)
         require_local({"--dump": given.dump, "--visualize": given.visualize})
         target = target_of(named(model), target, legacy)
-        if report_file is not None and is_among(report_file.place, (target, os.path.splitext(target)[0] + ".bin")):
+        if report_file is not None and is_among(report_file.place, pair_of(target)):
             # Not an error of ours, which would be written to this file.
             raise click.BadParameter(f"{report_file.place} is a file of the IR", ctx=context, param_hint="'--report'")
         require_places(model, target, {"--mapping": mapping, "--profile-json": given.profile_json})
@@ -154,7 +154,7 @@ def _convert(
         restore_pair(Path(target))
     record = Record(tensors=mapping is not None)
     conversion = Conversion(options, [record, *shown], stop_after=given.stop_after, check_passes=given.check_passes)
-    inside = PassObservers(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
+    inside = PassObservers(given, conversion, (model, *pair_of(target)))
     start = time.perf_counter()
     with ExitStack() as stack:
         path = stack.enter_context(opened(model))

@@ -51,6 +51,7 @@ import click
 from mo_loop.batching.storage.locations import masked, place_of
 from mo_loop.errors import ConversionErrors, ConversionWarning, FileError, MoLoopError, UsageError, traceback_text
 from mo_loop.printable import ShownResult, Style, aligned, printable, without_commands
+from mo_loop.support.files import reason_of
 
 BLOCK = 1000
 """The number of lines that are written at once."""
@@ -90,7 +91,7 @@ def write(text: str) -> bool:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return False
-        failed = FileError("standard output cannot be written", why=error.strerror or str(error), code="ML219")
+        failed = FileError("standard output cannot be written", why=reason_of(error), code="ML219")
         click.echo(f"error: {safe(str(failed))}", err=True)
         sys.exit(failed.exit_code)
 

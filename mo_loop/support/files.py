@@ -307,6 +307,11 @@ def _identity(file: object) -> str:
     return text if "://" in text else os.path.realpath(text)
 
 
+def pair_of(xml: str) -> tuple[str, str]:
+    """The .xml of an IR, and its .bin."""
+    return xml, os.path.splitext(xml)[0] + ".bin"
+
+
 def reason_of(error: Exception) -> str:
     """The reason that the system gives for a failed operation on files."""
     return getattr(error, "strerror", None) or str(error)

@@ -29,6 +29,7 @@ from mo_loop.batching.fingerprint import declared_files, files_of
 from mo_loop.batching.storage.locations import Location
 from mo_loop.errors import ClusterError, FileError, MoLoopError, UsageError
 from mo_loop.printable import with_texts
+from mo_loop.support.files import reason_of
 
 OF_WORKERS = ("ML280", "ML281")
 """Codes of failures of a model whose cause can be its worker: no package for the URL, no credentials."""
@@ -147,7 +148,7 @@ def read_files(paths: Iterable[str]) -> tuple[SentFile, ...]:
                 content = path.read_bytes()
                 found.append(SentFile(given, place, hashlib.sha256(content).hexdigest(), content))
         except OSError as error:
-            raise FileError(f"{given} cannot be read: {error.strerror or error}", code="ML212") from None
+            raise FileError(f"{given} cannot be read: {reason_of(error)}", code="ML212") from None
     return tuple(found)
 
 

@@ -56,7 +56,7 @@ from mo_loop.batching.storage.stores import (
     uploads,
 )
 from mo_loop.errors import FileError, StorageError, UsageError
-from mo_loop.support.files import Content, pieces_of, write_whole
+from mo_loop.support.files import Content, pieces_of, reason_of, write_whole
 
 if TYPE_CHECKING:
     from mo_loop.graph.data_file import DataFile
@@ -359,7 +359,7 @@ def _written(where: Location, parts: Iterable[tuple[int, bytes]], size: int, pat
     except OSError as error:
         is_long = error.errno == errno.ENAMETOOLONG
         raise FileError(
-            f"{where} cannot be copied to the local disk", why=error.strerror or str(error), code="ML219",
+            f"{where} cannot be copied to the local disk", why=reason_of(error), code="ML219",
             hint="give it a shorter name" if is_long else "make space there, or set TMPDIR to another folder",
         ) from None  # fmt: skip
     except StorageError:

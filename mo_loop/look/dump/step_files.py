@@ -33,7 +33,7 @@ from mo_loop.look.records.node_link import JsonTexts, delta_link, spelled
 from mo_loop.look.records.node_records import ENDS, Describer, GraphState, Record
 from mo_loop.ops.base import Constant
 from mo_loop.printable import did_you_mean
-from mo_loop.support.files import write_whole
+from mo_loop.support.files import reason_of, write_whole
 from mo_loop.text import to_text
 from mo_loop.text.dot import to_dot
 from mo_loop.transforms.visualize import GraphvizMissing, NotDrawn, draw
@@ -182,9 +182,8 @@ class RunFolder:
                 if _NAME.fullmatch(name) and _is_file(file) and _digest(file.read_bytes()) == digest:
                     file.unlink()
         except OSError as error:
-            reason = error.strerror or str(error)
             raise FileError(
-                f"{self.path} cannot hold a dump", why=reason, hint="give another folder", code="ML219"
+                f"{self.path} cannot hold a dump", why=reason_of(error), hint="give another folder", code="ML219"
             ) from None
         self._files = {}
         self._require_free([PAGE])  # it is written last, and it would be too late
