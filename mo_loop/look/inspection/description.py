@@ -347,13 +347,10 @@ class _Text:
             if text:
                 yield f"{indent}  {name:10} {text}"
         for branch in control.branches:
-            yield from self._branch(branch, indent + "  ")
-
-    def _branch(self, branch: Branch, indent: str) -> Iterator[str]:
-        constants = f", {counted(branch.constants, 'constant')}" if branch.constants else ""
-        yield f"{indent}{branch.name}: {counted(branch.nodes, 'node')}{constants}"
-        for child in branch.children:
-            yield from self._tree(child, indent + "  ")
+            constants = f", {counted(branch.constants, 'constant')}" if branch.constants else ""
+            yield f"{indent}  {branch.name}: {counted(branch.nodes, 'node')}{constants}"
+            for child in branch.children:
+                yield from self._tree(child, indent + "    ")
 
 
 def _typed(port: TensorPort) -> str:

@@ -59,26 +59,19 @@ def inspect(source: Any, *, allow_external: Sequence[str] = ()) -> Inspection:
         if kind == IR:
             return inspect_ir(Path(source))
         try:
-            return _inspect_onnx(source, allow_external)
+            model = opened(source, allow_external)
+            with check_names_on_error(model.proto):
+                inspection = _inspection(model)
+                json.dumps(inspection.to_dict())  # fails if a name is not UTF-8
+            return inspection
         except FileError as error:
             if kind == ONNX or error.code != "ML214":  # not an ONNX model
                 raise
             raise error.at(hint="if it is a file of --dump, add --graph or --nodes") from error.__cause__
 
 
-def _inspect_onnx(source: Any, allowed: Sequence[str]) -> Inspection:
-    """Inspect an ONNX model, convertible or not. Types are those that the model declares.
-
-    Raises FileError as `opened` does, and ModelError for names that are not UTF-8.
-    """
-    model = opened(source, allowed)
-    with check_names_on_error(model.proto):
-        inspection = _inspection(model)
-        json.dumps(inspection.to_dict())  # fails if a name is not UTF-8
-    return inspection
-
-
 def _inspection(model: OnnxModel) -> Inspection:
+    """The inspection of an ONNX model, convertible or not. Types are those that the model declares."""
     proto = model.proto
     structure = structure_of_onnx(model, model.path or "model", weights=False)
     called = (item.called for scope in structure.scopes() for item in scope.items) if structure.functions else ()
