@@ -16,13 +16,13 @@ from mo_loop.version import __version__
 if TYPE_CHECKING:
     from mo_loop.api import Model as Model
     from mo_loop.api import Port as Port
+    from mo_loop.api import batch as batch
+    from mo_loop.api import check as check
     from mo_loop.api import convert_model as convert_model
     from mo_loop.api import read_model as read_model
     from mo_loop.api import save_model as save_model
-    from mo_loop.checking import check as check
     from mo_loop.compare.reducing.reducing import reduce as reduce
     from mo_loop.compare.verifying import verify as verify
-    from mo_loop.converting_many import batch as batch
     from mo_loop.errors import MoLoopError as MoLoopError
     from mo_loop.extensions import Extensions as Extensions
     from mo_loop.graph import Graph as Graph
@@ -35,13 +35,11 @@ if TYPE_CHECKING:
     from mo_loop.look.viewing import Page as Page
     from mo_loop.look.viewing import view as view
     from mo_loop.options import ConvertOptions as ConvertOptions
-    from mo_loop.support.packed_sequences import pack_sequence as pack_sequence
-    from mo_loop.support.packed_sequences import unpack_sequence as unpack_sequence
+    from mo_loop.support.packed_arrays import pack_sequence as pack_sequence
+    from mo_loop.support.packed_arrays import unpack_sequence as unpack_sequence
 
 _NAMES = {
-    "mo_loop.api": ("Model", "Port", "convert_model", "read_model", "save_model"),
-    "mo_loop.converting_many": ("batch",),
-    "mo_loop.checking": ("check",),
+    "mo_loop.api": ("Model", "Port", "batch", "check", "convert_model", "read_model", "save_model"),
     "mo_loop.compare.reducing.reducing": ("reduce",),
     "mo_loop.look.differences.comparing": ("diff",),
     "mo_loop.look.inspection.read": ("inspect",),
@@ -50,7 +48,7 @@ _NAMES = {
     "mo_loop.errors": ("MoLoopError",),
     "mo_loop.extensions": ("Extensions",),
     "mo_loop.graph": ("Graph", "Node", "Value"),
-    "mo_loop.support.packed_sequences": ("pack_sequence", "unpack_sequence"),
+    "mo_loop.support.packed_arrays": ("pack_sequence", "unpack_sequence"),
     "mo_loop.compare.verifying": ("verify",),
     "mo_loop.look.viewing": ("Page", "view"),
 }

@@ -1,21 +1,29 @@
-"""The functions of the package: `convert_model`, `read_model` and `save_model`, and the class Model.
+"""The functions of the package: `convert_model`, `read_model`, `save_model`, `check` and `batch`, and the class Model.
 
     model = convert_model("model.onnx")
     save_model(model, "model.xml")
+    report = check("model.onnx", target="2026.4")      # the errors, warnings and notes of a conversion
+    assert report, report.text()
+    report = batch("models", "ir", jobs=4, verify=True)   # many models, each in a worker process
+    for each in report.failures:
+        print(each.model.name, each.said)
 
 The conversion itself is in mo_loop/conversion.py. The command line has the same options.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.storage.locations import Location, is_url, location_of
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model as Model
@@ -25,10 +33,16 @@ from mo_loop.converted_model import write_pair
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.support.files import keep_sources
-from mo_loop.support.signatures import made_of, takes
+from mo_loop.support.flags import argument, made_of, takes
 
 if TYPE_CHECKING:
+    from mo_loop.batching.engine import Work
+    from mo_loop.batching.report import BatchReport
+    from mo_loop.compare.batch_comparison import Comparing
+    from mo_loop.look.diagnostics.diagnostic import CheckReport
     from mo_loop.transforms.manager import Observer
+
+FilePath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,19 +52,19 @@ class ConvertArguments(ConvertOptions):
     # fmt: off
     compress_to_fp16: bool = field(default=False, init=False)
     """This is an argument of `save_model`."""
-    dump: str | os.PathLike[str] | None = field(default=None, metadata={
-        "text": "A folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md).",
-    })
-    observers: Iterable[Observer] = field(default=(), metadata={
-        "text": "Called with a `mo_loop.transforms.manager.Step` after every pass, and with a "
+    dump: FilePath | None = argument(
+        None, "A folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md)."
+    )
+    observers: Iterable[Observer] = argument(
+        (), "Called with a `mo_loop.transforms.manager.Step` after every pass, and with a "
         "`mo_loop.transforms.manager.Phase` when another part of the conversion begins and when it has ended.",
-    })
-    stop_after: str | None = field(default=None, metadata={
-        "text": "The name of the last pass to run. For debugging: the runtime needs the later passes.",
-    })
-    check_passes: bool | None = field(default=None, metadata={
-        "text": "Check the invariants of the graph after every pass that changes it; slow.",
-    })
+    )
+    stop_after: str | None = argument(
+        None, "The name of the last pass to run. For debugging: the runtime needs the later passes."
+    )
+    check_passes: bool | None = argument(
+        None, "Check the invariants of the graph after every pass that changes it; slow."
+    )
     # fmt: on
 
 
@@ -86,7 +100,7 @@ def convert_model(source: Any, **arguments: Any) -> Model:
 def _converted_at_url(conversion: Conversion, where: Location) -> Model:
     """The model at a URL; its files are removed with the last copy of the Model."""
     from mo_loop.batching.storage.scratch import Scratch
-    from mo_loop.batching.storage.staging import staged
+    from mo_loop.batching.storage.transfers import staged
 
     with ExitStack() as stack:
         here = stack.enter_context(staged(where, Scratch()))
@@ -101,7 +115,7 @@ class _Urls(list[str]):
 
 
 def save_model(
-    model: Model, xml_path: str | os.PathLike[str], compress_to_fp16: bool = False, *,
+    model: Model, xml_path: FilePath, compress_to_fp16: bool = False, *,
     observers: Sequence[Observer] = (), durable: bool = False,
 ) -> None:  # fmt: skip
     """Write a model as IR: the .xml, and the .bin of the same name.
@@ -131,7 +145,7 @@ def save_model(
 
 
 def write_model(
-    model: Model, xml_path: str | os.PathLike[str], compress_to_fp16: bool, observers: Sequence[Observer], *,
+    model: Model, xml_path: FilePath, compress_to_fp16: bool, observers: Sequence[Observer], *,
     durable: bool,
 ) -> tuple[int, int]:  # fmt: skip
     """The same as `save_model`; returns the bytes of the .xml and of the .bin."""
@@ -144,8 +158,7 @@ def _save_at_url(
     model: Model, where: Location, compress_to_fp16: bool, observers: Sequence[Observer]
 ) -> tuple[int, int]:
     from mo_loop.batching.storage.scratch import Scratch
-    from mo_loop.batching.storage.staging import local_name
-    from mo_loop.batching.storage.uploading import upload_pair
+    from mo_loop.batching.storage.transfers import local_name, upload_pair
 
     if where.suffix != ".xml":
         raise UsageError(f"the output {where.name!r} does not end in .xml", hint="name it, for example, model.xml")
@@ -155,3 +168,100 @@ def _save_at_url(
         sizes = write_pair(model, draft, compress_to_fp16, observers)
         upload_pair(draft, where)
         return sizes
+
+
+@takes(ConvertOptions)
+def check(model: Any, **options: Any) -> CheckReport:
+    """Find the errors, warnings and notes of the conversion of a model, without writing a file.
+
+    Args:
+        model: Path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.
+        options: Those of `convert_model`, which follow.
+
+    Returns:
+        The diagnostics, worst first. The report is true if it has neither errors nor warnings. If the model cannot be
+        read, `refused` is the error.
+
+    Raises:
+        UsageError: an option is not valid for any model.
+        ExtensionError: an extension cannot be loaded.
+    """
+    from mo_loop.look.diagnostics.examine import examine
+
+    return examine(model, made_of(ConvertOptions, options, "check"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchArguments(BatchOptions):
+    """The arguments of `batch` besides the models: the options, and these."""
+
+    output: FilePath = field(kw_only=False)
+    verify: bool = argument(False, "Compare each IR with ONNX Runtime; a model whose numbers differ fails.")
+    comparing: Comparing | None = argument(None, "How they are compared.")
+    options: ConvertOptions | Mapping[str, Any] | None = argument(
+        None, 'The options of the conversions, as ConvertOptions or by name: {"target": "2026.4"}. Extensions are '
+        "paths.",
+    )  # fmt: skip
+
+
+@takes(BatchArguments)
+def batch(models: FilePath | Iterable[FilePath], output: FilePath, **arguments: Any) -> BatchReport:
+    """Convert many ONNX models; a crash or a hang fails one model. Models that are up to date are not converted again.
+
+    Args:
+        models: Files, folders (every .onnx below them), globs, URLs, or @FILE for a list of these; one or several.
+        output: The folder of the .xml and .bin files, or the URL of one.
+        arguments: The options, which follow.
+
+    Returns:
+        The result of each model. `passed` is true if none failed, except those in `baseline`.
+
+    Raises:
+        UsageError: a path does not exist or has no model, two models have the same output, or an argument is not valid.
+        FileError: the output folder cannot be written.
+    """
+    from mo_loop.batching.batch_options import Places
+    from mo_loop.batching.run import BatchListener, PreparedBatch
+    from mo_loop.compare.batch_comparison import Comparing
+
+    asked = made_of(BatchArguments, {"output": output, **arguments}, "batch")
+    options = ConvertOptions.of(asked.options)
+    paths = [os.fspath(each) for each in ([models] if isinstance(models, str | os.PathLike) else models)]
+    comparing = asked.comparing or Comparing() if asked.verify else None
+    work = _work(options, comparing)
+    places = Places.of(folder=output, baseline=asked.baseline)
+    ready = PreparedBatch.of(paths, places, asked, lambda _: work, _plain(options), comparing)
+    return ready.run(ready.batch(), BatchListener())
+
+
+def _work(options: ConvertOptions, comparing: Comparing | None) -> Work:
+    from mo_loop.batching.engine import Work
+    from mo_loop.batching.fingerprint import of_options
+
+    extensions = [options.extensions] if isinstance(options.extensions, str | os.PathLike) else options.extensions
+    if options.config is not None or not all(isinstance(each, str | os.PathLike) for each in extensions):
+        raise UsageError(
+            "a batch takes no config, and extensions as paths", why="workers are other processes",
+            hint="convert the models one by one with convert_model",
+        )  # fmt: skip
+    facts = {"options": _plain(options), "comparing": None if comparing is None else _plain(comparing)}
+    digest = of_options(facts, list(map(os.fspath, extensions)), plugins=options.plugins)
+    return Work(options, digest, comparing)
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    """The fields that are not the default, as plain data."""
+    given = {each.name: getattr(record, each.name) for each in fields(record) if each.name != "extensions"}
+    defaults = {each.name: each.default for each in fields(record)}
+    # The default of options that take arrays is None.
+    changed = {name: value for name, value in given.items()
+               if value is not None and (defaults[name] is None or value != defaults[name])}  # fmt: skip
+    found: dict[str, Any] = json.loads(json.dumps(changed, default=_text))
+    return found
+
+
+def _text(value: Any) -> str:
+    """A value as text, different for different values: numpy leaves elements and digits of an array out."""
+    if not hasattr(value, "tobytes"):
+        return str(value)
+    return f"{value.dtype}{list(value.shape)} sha256:{sha256(value.tobytes()).hexdigest()}"

@@ -30,7 +30,7 @@ the check of invariants and the stop after a pass are observers:
 An observer with a method `failed` is called with the exception that ends the conversion, or the writing.
 
 A conversion raises the errors of the first part that has any. With `collect` it continues as far as it can and keeps
-all `errors`; `mo-loop check` (mo_loop/diagnostics/examine.py) uses this.
+all `errors`; `mo-loop check` (mo_loop/look/diagnostics/examine.py) uses this.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
-from mo_loop.conversion_advice import flag_of, with_other_outputs
+from mo_loop.conversion_info import conversion_info
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import (
     ConversionErrors,
@@ -65,9 +65,9 @@ from mo_loop.graph import Graph
 from mo_loop.graph.inference_cache import forget
 from mo_loop.graph.renaming import rename_tensors
 from mo_loop.options import ConvertOptions
-from mo_loop.preparation import Preprocessing, state_passes
-from mo_loop.report.conversion_info import conversion_info
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.preparation import Preprocessing, flag_of, state_passes, with_other_outputs
+from mo_loop.printable import first_few
+from mo_loop.support.process_memory import paused_collector
 from mo_loop.target import Target, shown
 from mo_loop.transforms.downgrade.first_releases import newer_uses
 from mo_loop.transforms.last_check import failures, last_check, outputs_without
@@ -283,8 +283,7 @@ class Conversion:
         except ConversionErrors as found:
             if not self.skipped:
                 raise ConversionErrors(with_cut(found.errors, model, cut or self.cut(model))) from None
-            more = f" and {len(self.skipped) - 5} more" if len(self.skipped) > 5 else ""
-            hint = f"passes that did not run: {', '.join(self.skipped[:5])}{more}"
+            hint = f"passes that did not run: {first_few(self.skipped, 5)}"
             errors = [error.at(hint=f"{error.hint}; {hint}" if error.hint else hint) for error in found.errors]
             raise ConversionErrors(errors) from None
 

@@ -178,14 +178,11 @@ def exceeded(limits: Limits, name: str, what: str, where: Origin | None = None) 
     """The error for a model that exceeds the limit `name`; `what` begins the sentence: "the model has more nodes"."""
     (limit,) = [each for each in fields(limits) if each.name == name]
     value, kind = getattr(limits, name), limit.metadata["kind"]
+    larger = min(2 * value, _DEEPEST) if name in ("nesting", "call_depth") else 2 * value
     return LimitError(
         f"{what} than the limit {name} of {shown(value, kind)}", where=where, code=limit.metadata["code"],
-        hint=f"if you trust the model, raise the limit: --limit {name}={_more(value, name)}",
+        hint=f"if you trust the model, raise the limit: --limit {name}={larger}",
     )  # fmt: skip
-
-
-def _more(value: int, name: str) -> int:
-    return min(2 * value, _DEEPEST) if name in ("nesting", "call_depth") else 2 * value
 
 
 def shown(value: int, kind: str) -> str:

@@ -18,9 +18,9 @@ from mo_loop.graph.types import ElementType
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.pair import draft_pair, new_pair
 from mo_loop.ir.xml import XmlWriter, in_memory
-from mo_loop.ops.base import Constant, Result
+from mo_loop.ops.base import Constant
 from mo_loop.support.files import keep_sources
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 
 if TYPE_CHECKING:
     from mo_loop.transforms.manager import Observer
@@ -75,7 +75,11 @@ class Model:
     @property
     def outputs(self) -> list[Port]:
         """The outputs, in the order of the ONNX model."""
-        return [Port.of(_output_name(result), result.value) for result in self.graph.results]
+        # Older IR names the tensor that a Result reads, not the Result.
+        return [
+            Port.of((result.output_names or result.value.names or (result.name,))[0], result.value)
+            for result in self.graph.results
+        ]
 
     def to_openvino(self) -> Any:
         """The model as an `openvino.Model`, made in memory. InputError if the package openvino is missing."""
@@ -120,12 +124,6 @@ def read_model(
 
     with paused_collector():
         return Model(read(Path(xml_path), None if weights is None else Path(weights), Limits.of(limits)))
-
-
-def _output_name(result: Result) -> str:
-    """The names of the outputs. Older IR names the tensor that a Result reads, not the Result."""
-    names: Sequence[str] = result.output_names or result.value.names or (result.name,)
-    return names[0]
 
 
 def write_pair(

@@ -18,9 +18,9 @@
 
     ConversionWarning      ML5xx                an assumption about a model, or a note; the conversion continues
 
-Codes are stable, so that scripts can use them; mo_loop/diagnostics/codes.py explains each. The message describes the
-error. `origin` is the node or tensor of the model and `where` its path as text (`loop/step/add`), `why` is the reason,
-`hint` what makes the conversion work, `during` the pass that found the error, if any. An error is immutable:
+Codes are stable, so that scripts can use them; mo_loop/look/diagnostics/codes.py explains each. The message describes
+the error. `origin` is the node or tensor of the model and `where` its path as text (`loop/step/add`), `why` is the
+reason, `hint` what makes the conversion work, `during` the pass that found the error, if any. An error is immutable:
 `error.at(origin, hint=...)` returns a new error with more details.
 
 All of these can contain names of a model, which are untrusted. They are kept as they are, for reports that machines

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
@@ -26,6 +26,7 @@ from mo_loop.errors import ExtensionError, extension_failed, line_of
 from mo_loop.frontend.context import Body as Body
 from mo_loop.frontend.context import Context as Context
 from mo_loop.frontend.translators import CustomTranslators, described, require_operator
+from mo_loop.support.files import reason_of
 
 if TYPE_CHECKING:
     from mo_loop.transforms.extension_places import Placed
@@ -121,15 +122,9 @@ def collect_extensions(given: Any = (), *, plugins: bool = True) -> Extensions:
     everything = Extensions()
     for entry in installed(tuple(sys.path)) if plugins else ():
         everything.update(_of_entry_point(entry))
-    for each in _listed(given):
+    for each in given if isinstance(given, list | tuple) else () if given is None else (given,):
         everything.update(_of(each))
     return everything
-
-
-def _listed(given: Any) -> Iterable[Any]:
-    if given is None:
-        return ()
-    return given if isinstance(given, list | tuple) else (given,)
 
 
 def _of(given: Any) -> Extensions:
@@ -173,7 +168,7 @@ def _loaded(path: Path) -> ModuleType:
     except FileNotFoundError:
         raise ExtensionError(f"the file {path} does not exist", code="ML261", hint="check the path") from None
     except OSError as error:
-        raise ExtensionError(f"{path} cannot be read: {error.strerror or error}", code="ML261") from None
+        raise ExtensionError(f"{path} cannot be read: {reason_of(error)}", code="ML261") from None
     try:
         code = compile(source, str(path), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:

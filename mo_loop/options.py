@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.conversion_limits import Limits
 from mo_loop.errors import UsageError
-from mo_loop.support.flags import CONVERSION, FILES, IMAGES, STATES, described, flag
-from mo_loop.support.signatures import made_of
+from mo_loop.support.flags import CONVERSION, FILES, IMAGES, STATES, argument, described, flag, made_of
 from mo_loop.target import Target
 from mo_loop.transformations import Transformation, transformations
 
@@ -61,9 +60,9 @@ class ConvertOptions:
         None, "Rename a tensor in the IR; OLD is a path for a tensor in a body. Can be repeated.", FILES,
         metavar="OLD=NEW", multiple=True, note="A dict: name -> new name.",
     )
-    config: PassConfig | None = field(default=None, metadata={
-        "text": "Passes to enable, disable or explain, and callbacks that exclude nodes (`mo_loop.transforms.config`).",
-    })
+    config: PassConfig | None = argument(
+        None, "Passes to enable, disable or explain, and callbacks that exclude nodes (`mo_loop.transforms.config`)."
+    )
     unroll: int = flag(
         0, "Unroll loops whose number of iterations is known and at most N. Sizes of inputs from which it follows "
         "cannot change later.", CONVERSION, metavar="N", least=0, place=1,
@@ -155,11 +154,10 @@ class ConvertOptions:
         "files in the folder of the model are read. Can be repeated.", FILES, metavar="DIR", kind="folder",
         recorded=False,
     )
-    external_data_dir: str | os.PathLike[str] | None = field(default=None, metadata={
-        "recorded": False,
-        "text": "The folder of the external data of a model in memory (bytes, an `onnx.ModelProto`); its files are "
-        "read by the rules for files beside a model.",
-    })
+    external_data_dir: str | os.PathLike[str] | None = argument(
+        None, "The folder of the external data of a model in memory (bytes, an `onnx.ModelProto`); its files are "
+        "read by the rules for files beside a model.", recorded=False,
+    )
     limits: Limits | Mapping[str, Any] | None = flag(
         None, "A limit on the work that a model can cause, for example nodes=5000000, folded_bytes=4G or time=10m. "
         "docs/limits.md lists the names. Can be repeated.", CONVERSION, "--limit", metavar="NAME=VALUE",

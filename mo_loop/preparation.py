@@ -1,4 +1,6 @@
-"""Preprocessing: the preparation of inputs that becomes part of the model: layouts, channel order, mean, scale, batch.
+"""Preparation of a conversion from its options: preprocessing, passes of states, and advice in errors.
+
+Preprocessing: the preparation of inputs that becomes part of the model: layouts, channel order, mean, scale, batch.
 
     wanted = Preprocessing.of(ConvertOptions(layout="nhwc->nchw", mean_values="[123.68,116.78,103.94]", scale=58.8))
     cut = wanted.of_batch(cut)                     # before translation, because translators use sizes
@@ -15,19 +17,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.errors import UsageError
+from mo_loop.errors import InternalError, MoLoopError, UnsupportedError, UsageError
 from mo_loop.frontend.boundary import BatchCut
 from mo_loop.frontend.cut import Cut, tensor_of_node
-from mo_loop.preprocessing import BRACKETS, PARENTHESES, PerInput
-from mo_loop.preprocessing.layout import Layouts, layouts_of
+from mo_loop.options import ConvertOptions
+from mo_loop.preprocessing import BRACKETS, PARENTHESES, Layouts, PerInput, layouts_of
+from mo_loop.support.flags import parts
 
 if TYPE_CHECKING:
     from mo_loop.frontend.model import OnnxModel
-    from mo_loop.options import ConvertOptions
     from mo_loop.transforms.function_pass import FunctionPass
 
 
@@ -91,12 +94,11 @@ class Preprocessing:
             return passes
         # An input that becomes a state is no longer an input, so nothing prepares it.
         place = next((place + 1 for place, each in enumerate(passes) if each.name == "MakeStateful"), 0)
-        return [*self._checks(), *passes[:place], *self._first(), *passes[place:], *self._last()]
+        from mo_loop.transforms.preprocess.input_layouts import CheckBatch, RecordLayouts
 
-    def _checks(self) -> list[FunctionPass]:
-        from mo_loop.transforms.preprocess.input_layouts import CheckBatch
-
-        return [] if self.batch is None else [CheckBatch(self.batch)]
+        before: list[FunctionPass] = [] if self.batch is None else [CheckBatch(self.batch)]
+        after: list[FunctionPass] = [] if self.layouts is None else [RecordLayouts(self.layouts)]
+        return [*before, *passes[:place], *self._first(), *passes[place:], *after]
 
     def _first(self) -> list[FunctionPass]:
         """The passes. Each inserts nodes directly after the inputs, so the nodes of the last pass run first."""
@@ -118,11 +120,6 @@ class Preprocessing:
         if self.reverse:
             passes += [ReverseChannels(), MergeChannelOrder()]
         return passes
-
-    def _last(self) -> list[FunctionPass]:
-        from mo_loop.transforms.preprocess.input_layouts import RecordLayouts
-
-        return [] if self.layouts is None else [RecordLayouts(self.layouts)]
 
 
 def _numbers(given: Any, flag: str) -> PerInput[tuple[float, ...]]:
@@ -168,3 +165,26 @@ def state_passes(options: ConvertOptions) -> list[FunctionPass]:
         pairs = {**named, **(options.stateful_pairs or {})}
         made += [MakeStateful(pairs, find=options.finds_states, beam_idx=options.beam_idx), FuseStatefulAttention()]
     return made
+
+
+def flag_of(name: str, options: ConvertOptions) -> tuple[str, str]:
+    """The option that requests a pass, and the advice if it has no effect. InternalError if it is not known."""
+    if name == "UnrollLoops":
+        return f"--unroll {options.unroll}", "--explain-pass UnrollLoops gives the reasons; give a larger number"
+    if name == "LowLatency2":
+        return "--transform LowLatency2", "give the sequence one step (--input), or LowLatency2[sequence_length=1]"
+    if name == "MakeStateful":
+        return "--stateful" if options.stateful else f"--transform {name}", "name the pairs (--stateful-pair IN=OUT)"
+    raise InternalError(f"{name} changed nothing, and flag_of in mo_loop/preparation.py names no option for it")
+
+
+def with_other_outputs(errors: Sequence[MoLoopError], names: Sequence[str]) -> list[MoLoopError]:
+    """The errors, with the option that converts the outputs of these `names`, which depend on no error."""
+    if not names:
+        return list(errors)
+    listed = ",".join(each if parts(each) == [each] else f'"{each}"' for each in names)
+    way = f"convert the other outputs alone: --output {shlex.quote(listed)}"
+    return [
+        each.at(hint=f"{each.hint}; or {way}" if each.hint else way) if isinstance(each, UnsupportedError) else each
+        for each in errors
+    ]

@@ -1,4 +1,4 @@
-r"""Texts of a model as they can be shown: in a terminal and a log, as columns, in XML, HTML and Markdown.
+"""Texts of a model as they can be shown: in a terminal and a log, as columns, in XML, HTML and Markdown.
 
 A printable text is on one line, without commands of a terminal or a CI system; it is not too long where it is
 shortened.
@@ -15,6 +15,13 @@ Fold      1.25
 LoopToTI   0.5
 >>> cell("a|b"), html_text("<a>"), xml_text("a\x00")
 ('a&#124;b', '&lt;a&gt;', 'a�')
+
+The results of the functions of the library are records with a short repr, a text and plain data:
+
+    report = mo_loop.check("model.onnx")
+    report                     # <CheckReport model.onnx: 1 warning>; in a notebook the text
+    print(report)              # the text that the command prints
+    report.to_dict()           # the JSON that the command prints with --format json
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -36,27 +43,33 @@ _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 LETTERS = 300
 """The most letters of a cell of Markdown."""
 
+
 def printable(text: str) -> str:
     """`text` with control characters, line breaks and marks of direction as in JSON, and no command of a CI system."""
     if not text.isprintable():
         text = "".join(each if each.isprintable() else escaped(each) for each in text)
     return without_commands(text)
 
+
 def without_commands(text: str) -> str:
     """`text`, which can have several lines, with a character of each command of a CI system escaped."""
     return _COMMANDS.sub(_harmless, text) if "::" in text or "##" in text else text
+
 
 def _harmless(found: re.Match[str]) -> str:
     start = found["start"]
     return "#\\u0023" if start is None else f"{start}\\u003a"
 
+
 def escaped(character: str) -> str:
     return json.dumps(character)[1:-1]
+
 
 def printable_record(record: T, length: int | None = None) -> T:
     """A copy of a dataclass, list or dictionary in which every text is printable, and has `length` characters at
     most."""
     return with_texts(record, lambda text: printable(text if length is None else shortened(text, length)))
+
 
 def with_texts(record: T, change: Callable[[str], str]) -> T:
     """A copy of a record in which every text is changed: tuples, lists, dictionaries and dataclasses are followed."""
@@ -72,12 +85,14 @@ def with_texts(record: T, change: Callable[[str], str]) -> T:
         result = type(record)(**{name: with_texts(getattr(record, name), change) for name in names})
     return result
 
+
 def shortened(text: str, length: int) -> str:
     """A long text without its middle."""
     if len(text) <= length:
         return text
     head = (length - 3) // 2
     return f"{text[:head]}...{text[len(text) - (length - 3 - head) :]}"
+
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str = "") -> str:
     """Columns as wide as their widest cell; those numbered in `right` are aligned to the right.
@@ -95,6 +110,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: st
         lines.append((indent + "  ".join(cells)).rstrip())
     return "\n".join(lines)
 
+
 def sized(count: int) -> str:
     """A number of bytes with a unit: 999 B, 12.3 kB, 4.2 MB, 1.0 GB."""
     size, unit = float(count), "B"
@@ -110,9 +126,23 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
+def first_few(texts: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`."""
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.5) -> str:
+    """The hint for a name that is not known: the most similar known one, or else another hint."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), 1, cutoff)
+    return f"did you mean {close[0]!r}?" if close else otherwise
+
+
 def xml_text(text: str) -> str:
     """Without characters that XML forbids: control characters, lone surrogates of names that are not UTF-8."""
     return _NOT_XML.sub("\ufffd", text)
+
 
 def cell(text: str) -> str:
     """Text in one line of a table, with the special characters of Markdown and HTML escaped."""
@@ -121,6 +151,49 @@ def cell(text: str) -> str:
     marked = re.sub(r"([\\`*_\[\]|~#@!:])", lambda match: f"&#{ord(match[0])};", html_text(short))
     return "<br>".join(line.strip() for line in marked.splitlines())
 
+
 def html_text(text: str) -> str:
     """With the special characters of HTML escaped, outside attributes."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+class Style:
+    """The style of a text: without colours, in aligned columns. The command line has another style."""
+
+    def paint(self, text: str, **style: Any) -> str:
+        """A line in the colours of `click.style`."""
+        return printable(text)
+
+    def table(
+        self, rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str = "", *, heads: bool = True
+    ) -> str:
+        """Rows of cells; with `heads` the first row has the titles."""
+        return aligned(rows, right, indent)
+
+
+PLAIN = Style()
+
+
+class ShownResult:
+    """Base of these records."""
+
+    def text(self, style: Style = PLAIN) -> str:
+        """The text that the command prints."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that the command prints with `--format json`, as plain data."""
+        raise NotImplementedError
+
+    def _brief(self) -> str:
+        """The result in a few words."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {printable(self._brief())}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html_text(self.text())}</pre>"

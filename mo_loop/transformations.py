@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mo_loop.errors import UsageError
-from mo_loop.support.option_texts import literal, shown
+from mo_loop.support.flags import literal, shown
 
 NAMES = ("LowLatency2", "MakeStateful")
 """The passes that the option can name; the fields of their classes are the arguments."""

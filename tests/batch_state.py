@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mo_loop.batching.folder_state import HEAD
+from mo_loop.batching.outputs import HEAD
 
 
 def entries_in(path: Path) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from tests.samples import Sample
 
 FOLDER = os.environ.get("MO_LOOP_TEST_RESULTS", str(ROOT / "build" / "test-results"))
 LIBRARIES = ("openvino", "onnxruntime", "onnx", "numpy")
-SOURCES = ("compare/execution", "compare/oracle", "compare/results", "support/workers")
+SOURCES = ("compare/execution", "compare/oracle", "compare/results", "support")
 """Folders of mo_loop that run and compare."""
 
 

@@ -19,7 +19,7 @@ from weakref import WeakSet
 import pytest
 
 from mo_loop.conversion import Conversion
-from mo_loop.support.workers.worker import Worker
+from mo_loop.support.worker_process import Worker
 
 FILES = 30
 """So many files are listed."""

@@ -17,8 +17,9 @@ from dataclasses import replace
 from typing import Any
 
 from mo_loop.batching.engine import JOB
-from mo_loop.support.workers import TaskOutcome, pool
-from mo_loop.support.workers.worker import Worker
+from mo_loop.support import workers
+from mo_loop.support.worker_process import Worker
+from mo_loop.support.workers import TaskOutcome
 from tests.processor import is_limited
 
 FUNCTIONS = ("mo_loop.compare.", "tests.fuzz.", "tools.")
@@ -120,5 +121,5 @@ def use() -> None:
             _idle.pop().end()
         shutil.rmtree(folder, ignore_errors=True)
 
-    pool.Worker = taken  # type: ignore[assignment, misc]
+    workers.Worker = taken  # type: ignore[assignment, misc]
     atexit.register(end)

@@ -103,7 +103,7 @@ def write_models(folder: Path, count: int) -> dict[str, str]:
 
 def soak(folder: Path, count: int) -> list[str]:
     """The violated limits of `count` conversions in one worker."""
-    from mo_loop.batching.task import Task, Work
+    from mo_loop.batching.engine import Task, Work
     from mo_loop.options import ConvertOptions
     from mo_loop.support.workers import Pool
 

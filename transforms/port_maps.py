@@ -13,7 +13,7 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.replace import replace_output
 
 ENDLESS = 2**31 - 1

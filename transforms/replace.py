@@ -17,8 +17,7 @@ from typing import Any
 from mo_loop.errors import InternalError
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
-from mo_loop.ordered_union import union
-from mo_loop.origin import Origins, all_of
+from mo_loop.origin import Origins, all_of, union
 
 
 def replace_node(old: Node, new: Any) -> None:

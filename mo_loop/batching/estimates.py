@@ -14,7 +14,7 @@ read into memory. How many nodes a file has, and whether bodies are translated a
     BASE + DATA_FACTOR * min(size, HEAD) + TAIL_FACTOR * (size - HEAD) + LAYER * layers * (BODIES with control flow)
 
 This is more than many models need. So where the conversion was measured, the estimate is at most the peak of its
-process, and at least what the model added to a new one (`mo_loop.batching.measuring`), but not below BASE: a model is
+process, and at least what the model added to a new one (`mo_loop.batching.estimates`), but not below BASE: a model is
 not refused for an estimate above the memory in which it was converted before. A larger file needs more in proportion.
 
 A comparison loads the weights in another process, while the worker keeps its memory:
@@ -22,17 +22,29 @@ A comparison loads the weights in another process, while the worker keeps its me
     BASE + COMPARED + EMBEDDED_FACTOR * size + EXTERNAL_FACTOR * external
 
 The time is that of the earlier result, in proportion to the size; without one it is START + size / RATE.
+
+Meter measures time and memory of one conversion in a worker process, which may have converted other models before.
+
+    meter = Meter()
+    ...                         # convert
+    cost = meter.cost()         # a Cost: seconds and bytes
+
+The peak of a process includes the memory that earlier models left in it. So two numbers are kept: the peak, which a new
+process would not exceed, and the memory of a new process plus the growth during this model, which it would need at
+least: a model can reuse memory that an earlier one has freed. In a new process both are the same.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mo_loop.batching.plan import Planned
-from mo_loop.batching.result import CONVERTED, Facts
+from mo_loop.batching.result import CONVERTED, Cost, Facts
 from mo_loop.support.disk_table import DiskTable
+from mo_loop.support.process_memory import memory_now, peak_memory, reset_peak
 
 BASE = 150 << 20
 """Bytes of a worker before its first model."""
@@ -142,3 +154,23 @@ def size_of(model: Planned) -> int:
         return model.size
     except OSError:
         return 0
+
+
+_NEW_PROCESS = memory_now()
+"""Bytes of this process before its first model: a worker loads this module with the converter."""
+
+
+class Meter:
+    """Measures from now on."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._least = 0 if reset_peak() else peak_memory()
+        self._before = memory_now()
+
+    def cost(self) -> Cost:
+        """The time and memory measured so far. Where the peak cannot be reset, that of an earlier model is only an
+        upper bound."""
+        peak = peak_memory()
+        grown = peak - self._before if peak > self._least else 0
+        return Cost(time.perf_counter() - self._start, min(_NEW_PROCESS, self._before) + max(grown, 0), peak)

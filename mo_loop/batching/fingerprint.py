@@ -3,29 +3,101 @@
 A file is read once, in blocks. The files are up to date if none of these has changed: the model, its external data, the
 options, the extension files and the files that they name, the packages that extend conversions, the versions of mo_loop
 and of onnx. Modules that an extension imports are not checked.
+
+An extension names the files that it reads itself, in a list that is not executed:
+
+    MO_LOOP_FILES = ["table.json", "kernels"]        # in the extension: files and folders next to it
+
+A cluster gets them with the extension, at the same relative place, and a batch converts again when one has changed.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.batching.declared_files import declared_files
-from mo_loop.batching.entries import StateEntry
 from mo_loop.batching.plan import Planned
-from mo_loop.batching.storage.locations import PathOrUrl
-from mo_loop.batching.storage.stamps import Info, Stamp
-from mo_loop.errors import UsageError
+from mo_loop.batching.result import StateEntry
+from mo_loop.batching.storage.locations import Info, PathOrUrl, Stamp
+from mo_loop.errors import ExtensionError, UsageError
+from mo_loop.support.files import reason_of
 from mo_loop.version import __version__
 
 if TYPE_CHECKING:
     from mo_loop.graph.data_file import DataFile
+
+
+FILES_NAME = "MO_LOOP_FILES"
+
+
+def declared_files(extension: str) -> list[str]:
+    """The files that an extension names, relative to its folder, sorted; those in folders one by one.
+
+    Raises:
+        ExtensionError: the list has other items than texts, or names a file that is missing or not in the folder of
+            the extension.
+        OSError: the extension cannot be read.
+    """
+    content = Path(extension).read_bytes()
+    if FILES_NAME.encode() not in content:
+        return []
+    folder = Path(extension).parent
+    files: set[str] = set()
+    for name in _named_files(content, extension):
+        if os.path.isabs(name) or ".." in Path(name).parts:
+            raise _unusable_files(extension, f"{name!r} is not in the folder of the extension")
+        if not (folder / name).exists():
+            raise _unusable_files(extension, f"{name!r} does not exist")
+        files.update(each.relative_to(folder).as_posix() for each in files_of(folder / name))
+    return sorted(files)
+
+
+def files_of(place: Path) -> Iterator[Path]:
+    """The file, or all files below the folder; links to folders are not followed."""
+    if not place.is_dir():
+        yield place
+        return
+    for folder, _, names in os.walk(place):
+        yield from (Path(folder, each) for each in names if Path(folder, each).is_file())
+
+
+def _named_files(content: bytes, extension: str) -> list[str]:
+    """The texts of the list; none if the extension is not Python, as its import will report."""
+    try:
+        module = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return []
+    for each in module.body:
+        if not isinstance(each, ast.Assign | ast.AnnAssign) or each.value is None:
+            continue
+        targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+        if any(isinstance(target, ast.Name) and target.id == FILES_NAME for target in targets):
+            return _texts_of(each.value, extension)
+    return []
+
+
+def _texts_of(value: ast.expr, extension: str) -> list[str]:
+    try:
+        names = ast.literal_eval(value)
+    except (ValueError, TypeError):
+        names = None
+    if not isinstance(names, list | tuple) or not all(isinstance(each, str) and each for each in names):
+        raise _unusable_files(extension, f"{FILES_NAME} is not a list of texts")
+    return list(names)
+
+
+def _unusable_files(extension: str, why: str) -> ExtensionError:
+    return ExtensionError(
+        f"the extension {extension} names files that cannot be used", why=why, code="ML261",
+        hint=f'write {FILES_NAME} = ["table.json"], with paths of files or folders relative to the extension',
+    )  # fmt: skip
 
 
 def stamp(path: str | os.PathLike[str]) -> Stamp:
@@ -67,7 +139,7 @@ def _content(path: str) -> str | list[str]:
         own, more = stamp(path).sha256, [stamp(Path(path).parent / each).sha256 for each in declared_files(path)]
         return [own, *more] if more else own
     except OSError as error:
-        raise UsageError(f"the extension {path} cannot be read: {error.strerror or error}", code="ML261") from None
+        raise UsageError(f"the extension {path} cannot be read: {reason_of(error)}", code="ML261") from None
 
 
 def _plugins() -> list[str]:
@@ -105,6 +177,6 @@ def _is_unchanged(place: PathOrUrl, wanted: Stamp, listed: Info | None) -> bool:
     """Whether a file has its stamp; `listed` is the entry of an object in a listing."""
     if isinstance(place, Path):
         return stamp(place) == wanted
-    from mo_loop.batching.storage.staging import is_unchanged
+    from mo_loop.batching.storage.transfers import is_unchanged
 
     return is_unchanged(place, wanted, listed)

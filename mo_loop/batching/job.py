@@ -20,24 +20,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.batching.entries import StateEntry, plain
+from mo_loop.batching.engine import Done, Remote, Task
+from mo_loop.batching.estimates import Meter
 from mo_loop.batching.fingerprint import stamp, stamp_of
-from mo_loop.batching.measuring import Meter
-from mo_loop.batching.result import NOT_VERIFIED, Facts, errors_of
+from mo_loop.batching.result import NOT_VERIFIED, Facts, StateEntry, errors_of, plain
 from mo_loop.batching.storage.locations import Location, is_url
-from mo_loop.batching.task import Done, Remote, Task
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import save_draft
 from mo_loop.errors import MoLoopError, NotComparableError, traceback_text
 from mo_loop.frontend.onnx_graphs import external_files
 from mo_loop.ir.pair import move_pair, remove_draft
 from mo_loop.printable import printable
-from mo_loop.support.files import keep_sources, refuse_device
-from mo_loop.support.garbage_collection import paused_collector
-from mo_loop.support.reached import reached
+from mo_loop.support.files import keep_sources, pair_of, refuse_device
+from mo_loop.support.process_memory import paused_collector
+from mo_loop.support.traversal import reached
 
 if TYPE_CHECKING:
-    from mo_loop.batching.storage.staging import Staged
+    from mo_loop.batching.storage.transfers import Staged
 
 gc.freeze()  # imported objects stay: collections after each model need not search them for cycles
 
@@ -73,7 +72,9 @@ def _tried(step: Callable[[], Done]) -> Done:
     except Exception as error:
         if _wanted_memory(error):
             raise MemoryError(f"{type(error).__name__}: {error}") from error
-        return Done(None, errors_of(error), _exit_code(error), _detail(error))
+        exit_code = error.exit_code if isinstance(error, MoLoopError) else 4
+        # The traceback of a bug; for other errors the text is enough.
+        return Done(None, errors_of(error), exit_code, traceback_text(error) if exit_code == 4 else "")
 
 
 def _placed(done: Done, task: Task) -> Done:
@@ -89,15 +90,18 @@ def _placed(done: Done, task: Task) -> Done:
 def _converted(task: Task) -> StateEntry:
     refuse_device(task.source, or_pipe=True)  # one found in a folder: nobody writes to it
     files = external_files(task.source, task.work.options.allowed_folders)
-    keep_sources(_pair_of(task.target), [*(file.path for file in files), task.source], "convert into another folder")
+    keep_sources(pair_of(task.target), [*(file.path for file in files), task.source], "convert into another folder")
     home = os.path.realpath(os.path.dirname(task.source) or ".")
     # Hashed before they are read for conversion: a change in between is detected by the next batch.
     source = stamp(task.source)
     external = {_relative(file.path, home): stamp_of(file) for file in files}
-    graph = Conversion(task.work.options, is_one_of_many=True).run(task.source)
+    graph: Any = Conversion(task.work.options, is_one_of_many=True).run(task.source)
     save_draft(graph, Path(task.draft), task.work.options.compress_to_fp16)
     xml, data = (stamp(path) for path in (task.draft, Path(task.draft).with_suffix(".bin")))
-    return StateEntry(task.work.digest, source, external, xml, data, _facts(graph))
+    scopes = list(graph.scopes())
+    flow = Counter(node.type for scope in scopes for node in scope.ordered() if node.bodies)
+    facts = Facts(sum(map(len, scopes)), dict(sorted(flow.items())))
+    return StateEntry(task.work.digest, source, external, xml, data, facts)
 
 
 def _relative(path: str, folder: str) -> str:
@@ -128,17 +132,6 @@ def _compared(done: Done, task: Task) -> Done:
     return replace(done, comparison=report)
 
 
-def _pair_of(target: str) -> tuple[str, str]:
-    """The .xml and the .bin."""
-    return target, os.path.splitext(target)[0] + ".bin"
-
-
-def _facts(graph: Any) -> Facts:
-    scopes = list(graph.scopes())
-    flow = Counter(node.type for scope in scopes for node in scope.ordered() if node.bodies)
-    return Facts(sum(map(len, scopes)), dict(sorted(flow.items())))
-
-
 # -- URLs
 
 
@@ -155,13 +148,13 @@ def _at_urls(task: Task, remote: Remote) -> Done:
 @contextmanager
 def _local(task: Task, remote: Remote) -> Iterator[tuple[Task, Staged | None]]:
     """The task with local files instead of URLs, and the model that was staged."""
-    from mo_loop.batching.storage.staging import staged
+    from mo_loop.batching.storage.transfers import staged
 
     has_outputs = remote.prefix is not None
     if is_url(task.source):
         where = Location(task.source)
         with staged(where, remote.scratch, known=remote.listed, with_outputs=has_outputs) as model:
-            keep_sources(map(Location, _pair_of(task.target)), model.urls, "convert to another prefix")
+            keep_sources(map(Location, pair_of(task.target)), model.urls, "convert to another prefix")
             local = replace(task, source=str(model.path))
             yield _with_draft(local, model.drafts) if has_outputs else local, model
         return
@@ -175,8 +168,8 @@ def _with_draft(task: Task, folder: Path) -> Task:
 
 
 def _uploaded(done: Done, entry: StateEntry, local: Task, task: Task, remote: Remote, prefix: Location) -> Done:
-    from mo_loop.batching.storage.uploading import upload_pair
-    from mo_loop.batching.url_records import record_of, save
+    from mo_loop.batching.storage.transfers import upload_pair
+    from mo_loop.batching.url_state import record_of, save
 
     pair = upload_pair(Path(local.draft), Location(task.target), is_new=remote.is_new)
     xml, data = replace(entry.xml, tag=pair.xml.tag), replace(entry.bin, tag=pair.bin.tag)
@@ -196,12 +189,3 @@ def _wanted_memory(error: BaseException) -> bool:
         return filter(None, (each.__cause__, each.__context__, *getattr(each, "errors", ())))
 
     return any(isinstance(each, MemoryError) for each in reached([error], causes))
-
-
-def _exit_code(error: Exception) -> int:
-    return error.exit_code if isinstance(error, MoLoopError) else 4
-
-
-def _detail(error: Exception) -> str:
-    """The traceback of a bug; for other errors the text is enough."""
-    return traceback_text(error) if _exit_code(error) == 4 else ""

@@ -1,26 +1,35 @@
-"""The plan of a batch: its models and the places of their outputs, on disk.
+"""The plan of a batch: finds its models in folders and at URLs, reads lists of paths, and keeps models and the places
+of their outputs on disk.
 
-    models = FoundModels()
-    models.add([("/models/a.onnx", None)])                     # any number of them, in any order
-    plan = models.plan(Path("/models"), Path("ir"))
-    for model in plan.models: ...                             # by name
+    plan = planned(["models", "more/*.onnx"], Path("out"))
+    plan = planned(["s3://zoo/**"], Location("s3://ir"))
+    for model in plan.models: ...                              # by name
 
-`mo_loop.batching.finding` finds models in folders and at URLs.
+The outputs have the folder structure of the models below their common root: the given folder, the part of a glob before
+its first wildcard, the folder of a given file. A folder or a prefix means all .onnx files in it and its subfolders, a
+glob the .onnx files that it matches; names that begin with a dot are skipped. A given file may have any suffix. An
+object whose name has glob characters takes precedence over the matches of the glob. The modules for URLs are loaded
+only if there is one.
 """
 
 from __future__ import annotations
 
+import glob
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import Any
 
-from mo_loop.batching.storage.locations import Location, PathOrUrl
-from mo_loop.batching.storage.stamps import Info
-from mo_loop.errors import StorageError, UsageError
+from mo_loop.batching.batch_options import read_bytes
+from mo_loop.batching.storage.locations import Info, Location, PathOrUrl, is_url, location_of, masked, place_of
+from mo_loop.errors import FileError, StorageError, UsageError
 from mo_loop.support.disk_table import DiskSequence, DiskTable, key, text_of
+from mo_loop.support.files import reason_of
 
 ENDING = ".onnx"
 _LONGEST = 255
@@ -199,3 +208,188 @@ def stem_of(name: str) -> str:
     """The output path of a model without its suffix, equal for equal files."""
     text = os.path.splitext(name)[0]
     return text.casefold() if sys.platform in ("win32", "darwin") else text
+
+
+AT_ONCE = 256
+"""Lines of a list whose objects are looked up together."""
+
+
+def planned(given: Iterable[str], folder: PathOrUrl) -> BatchPlan:
+    """The models of `given`, by name, and their places below `folder`.
+
+    Args:
+        given: files, folders and globs, or URLs of the same; and `@file` for a list of them (`lines_of`).
+
+    Raises:
+        FileError: a path does not exist.
+        UsageError: a path or URL has no model, two models have the same output, or some are local and some at URLs.
+        StorageError: a bucket does not exist or is refused, or the store fails.
+    """
+    texts = unlisted(given)
+    first = next(texts, None)
+    if first is None:
+        raise UsageError("there is no model to convert", hint="give files, folders or globs, or a list as @FILE")
+    models = FoundModels()
+    add = _add_urls if is_url(first) else _add_paths
+    root: PathOrUrl | None = None
+    for above in add(chain([first], texts), models):
+        root = above if root is None else _common(root, above)
+    assert root is not None
+    return models.plan(root, folder)
+
+
+def _mixed(local: object) -> UsageError:
+    return UsageError(f"{local} is a local path, and other models are at URLs", hint="run one batch for each")
+
+
+def _common(one: PathOrUrl, other: PathOrUrl) -> PathOrUrl:
+    """The folder or the prefix that is above both."""
+    if isinstance(one, Location) and isinstance(other, Location):
+        if (one.scheme, one.rest.partition("/")[0]) != (other.scheme, other.rest.partition("/")[0]):
+            raise UsageError(
+                f"{one}, {other} have no common prefix", why="they are in several buckets",
+                hint="run one batch for each",
+            )  # fmt: skip
+        pairs = zip(one.rest.split("/"), other.rest.split("/"), strict=False)
+        same = [part for part, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+        return Location(f"{one.scheme}://{'/'.join(same)}")
+    try:
+        return Path(os.path.commonpath([str(one), str(other)]))
+    except ValueError:
+        raise UsageError(f"{one}, {other} have no common folder", hint="run one batch for each") from None
+
+
+# -- lists
+
+
+def unlisted(given: Iterable[str]) -> Iterator[str]:
+    """The given paths, with `@list` replaced by the paths of the list."""
+    for text in given:
+        if text.startswith("@"):
+            yield from lines_of(text[1:])
+        else:
+            yield text
+
+
+def lines_of(name: str) -> Iterator[str]:
+    """The lines of a UTF-8 text file, or of standard input for `-`, without empty lines and lines that begin with #.
+
+    Relative paths are relative to the working directory, not to the list.
+    """
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else read_bytes(place_of(name))
+    except OSError as error:
+        raise UsageError(
+            f"the list {masked(name)} cannot be read: {reason_of(error)}", hint="check the path"
+        ) from None
+    for line in io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", errors="surrogateescape"):
+        text = line.strip()
+        if text.startswith("@"):
+            raise UsageError(
+                f"the list {masked(name)} names the list {masked(text)}", hint="put its paths into this one"
+            )
+        if text and not text.startswith("#"):
+            yield text
+
+
+# -- paths
+
+
+def _add_paths(texts: Iterable[str], models: FoundModels) -> Iterator[Path]:
+    """Add the models of each text; the folder that their names are below."""
+    last = ""
+    for text in texts:
+        if is_url(text):
+            raise _mixed(last)
+        root, paths = _found(text)
+        if not models.add((path, None) for path in paths):
+            raise UsageError(f"there is no {ENDING} file in {text}", hint="check the path, or quote the pattern")
+        yield Path(root)
+        last = text
+
+
+def _found(text: str) -> tuple[str, Iterable[str]]:
+    """The root and the models of one file, folder or glob, as absolute paths. Symbolic links are not resolved."""
+    if "\0" in text:
+        raise UsageError(f"{text!r} is not a path")
+    path = os.path.abspath(text)
+    if os.path.isdir(path):
+        return path, models_below(path)
+    if os.path.isfile(path):
+        return os.path.dirname(path), [path]
+    if os.path.lexists(path):
+        raise UsageError(f"{text} is neither a file nor a folder")
+    if not glob.has_magic(text):
+        raise FileError(f"{text} does not exist", hint="check the path", code="ML210")
+    matched = (os.path.abspath(match) for match in glob.iglob(text, recursive=True))
+    return _fixed_part(text), (match for match in matched if _is_model(match) and os.path.isfile(match))
+
+
+def models_below(folder: str) -> Iterator[str]:
+    """All .onnx files in a folder and its subfolders, without hidden ones, in any order. Links to folders are not
+    entered, and folders that cannot be read are left out."""
+    folders = [folder]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif _is_model(entry.name) and not entry.is_dir():
+                    yield entry.path
+
+
+def _is_model(path: str) -> bool:
+    return path.lower().endswith(ENDING)
+
+
+def _fixed_part(pattern: str) -> str:
+    """The folders of a glob before its first wildcard."""
+    parts = Path(os.path.dirname(pattern) or ".").parts
+    return os.path.abspath(os.path.join(".", *takewhile(lambda part: not glob.has_magic(part), parts)))
+
+
+# -- URLs
+
+
+def _add_urls(texts: Iterable[str], models: FoundModels) -> Iterator[Location]:
+    """Add the models of each URL; the URL that their names are below."""
+    from mo_loop.batching.storage.stores import find_all
+
+    def location(text: str) -> Location:
+        if not is_url(text):
+            raise _mixed(text)
+        return location_of(text)
+
+    places = map(location, texts)
+    while some := list(islice(places, AT_ONCE)):
+        named = [where for where in some if where.suffix.lower() == ENDING]
+        infos = dict(zip(named, find_all(named), strict=True))
+        for where in some:
+            info = infos.get(where)
+            if info is None:
+                yield _add_below(where, models)
+            else:
+                models.add([(where.url, info)])
+                yield where.parent
+
+
+def _add_below(where: Location, models: FoundModels) -> Location:
+    """Add the matches of a glob, or the objects below a prefix; returns the URL that their names are below."""
+    from mo_loop.batching.storage.stores import fixed_part, is_glob, listed
+
+    root = fixed_part(where)
+    if models.add(_visible(listed(where, ENDING), root)):
+        return root
+    prefix = where.without_slash()
+    if is_glob(where) and models.add(_visible(listed(prefix, ENDING, is_literal=True), prefix)):
+        return prefix
+    raise UsageError(f"there is no {ENDING} object at {where}", hint="check the URL, or quote the pattern")
+
+
+def _visible(objects: Iterable[tuple[Location, Info]], root: Location) -> Iterator[tuple[str, Info]]:
+    """The models of a listing without hidden ones."""
+    for model, info in objects:
+        if not any(part.startswith(".") for part in (model.relative_to(root) or "").split("/")):
+            yield model.url, info

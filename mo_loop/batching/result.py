@@ -1,14 +1,27 @@
-"""The result of one model, and the results of a batch."""
+"""The result of one model, and the results of a batch; what is kept of both.
+
+    entry_of(plain(entry)) == entry                   # a StateEntry as JSON, in a folder and at a URL
+    results = KeptResults(plan.models)                # on disk while a batch runs, in the order of the plan
+    results.put(3, result)
+    results[3], results[4].status                     # the result; "cancelled" for a model that has none
+
+A StateEntry has the .xml and .bin of a model, and the sources of both.
+"""
 
 from __future__ import annotations
 
+import pickle
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mo_loop.batching.plan import Planned
+from mo_loop.batching.storage.locations import Location, Stamp
 from mo_loop.errors import ConversionErrors, MoLoopError, as_text
+from mo_loop.printable import first_few
+from mo_loop.support.disk_table import DiskSequence, DiskTable
 
 CONVERTED, SKIPPED, FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY, CANCELLED = STATUSES = (
     "converted", "skipped", "failed", "differs", "crash", "timeout", "memory", "cancelled"
@@ -25,7 +38,7 @@ BAD = (FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a conversion: seconds, and bytes of memory (`mo_loop.batching.measuring`): a new worker process
+    """The cost of a conversion: seconds, and bytes of memory (`mo_loop.batching.estimates`): a new worker process
     needs `memory` at least, and `peak` at most."""
 
     seconds: float
@@ -60,9 +73,7 @@ class Error:
 
     def __str__(self) -> str:
         count = f" ({len(self.where)} times)" if len(self.where) > 1 else ""
-        more = f" and {len(self.where) - 5} more" if len(self.where) > 5 else ""
-        where = ", ".join(self.where[:5]) + more
-        return as_text(self.code, self.message + count, where=where, why=self.why, hint=self.hint)
+        return as_text(self.code, self.message + count, where=first_few(self.where, 5), why=self.why, hint=self.hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +162,134 @@ def errors_of(error: Exception) -> tuple[Error, ...]:
         Error(group.code, group.message, tuple(places), group.why, group.hint, group.exit_code)
         for group, places in groups.items()
     )
+
+
+@dataclass(frozen=True, slots=True)
+class StateEntry:
+    """The hash of the options, the stamps of the inputs and outputs of a conversion, its facts and warnings. Names of
+    external files are relative to the model."""
+
+    options: str
+    source: Stamp
+    external: Mapping[str, Stamp]
+    xml: Stamp
+    bin: Stamp
+    facts: Facts
+    warnings: tuple[str, ...] = ()
+
+
+RECORDS = ".mo-loop"
+"""The folder of the records below the prefix of outputs at URLs."""
+
+_RECORD_NAME = re.compile(r"([0-9a-f]{32})-([0-9a-f]{24})-([0-9a-f]{24})-([A-Za-z0-9_.]*)\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class StateRecord:
+    """The name of one object: hashes of a model's name, its inputs and outputs, and a brief text (`[A-Za-z0-9_.]*`)."""
+
+    owner: str
+    inputs: str
+    outputs: str
+    brief: str = ""
+
+    @classmethod
+    def parse(cls, name: str) -> StateRecord | None:
+        """The record of an object's name; None if it is another object."""
+        match = _RECORD_NAME.fullmatch(name)
+        return None if match is None else cls(*match.groups())
+
+    def at(self, prefix: Location) -> Location:
+        """The object below the prefix of the outputs."""
+        return prefix / f"{RECORDS}/{self.owner}-{self.inputs}-{self.outputs}-{self.brief}.json"
+
+
+def entry_of(content: Any) -> StateEntry | None:
+    """The entry that `plain` made; None if it is not valid."""
+    try:
+        made, facts = content["made"], content["facts"]
+        external = {str(name): _stamp(stamp) for name, stamp in made["external"].items()}
+        source, xml, data = (_stamp(made[key]) for key in ("source", "xml", "bin"))
+        flow = {str(kind): _whole(count) for kind, count in facts["control_flow"].items()}
+        warnings = tuple(map(str, content["warnings"]))
+        cost = facts.get("cost")
+        known = Facts(
+            _whole(facts["layers"]), flow,
+            None if cost is None else Cost(float(cost["seconds"]), _whole(cost["memory"]), _whole(cost["peak"])),
+        )  # fmt: skip
+        return StateEntry(str(made["options"]), source, external, xml, data, known, warnings)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _stamp(content: Mapping[str, Any]) -> Stamp:
+    ranges = content.get("ranges")
+    return Stamp(
+        _whole(content["size"]), str(content["sha256"]), str(content.get("tag", "")),
+        None if ranges is None else tuple((_whole(start), _whole(end)) for start, end in ranges),
+    )  # fmt: skip
+
+
+def _whole(number: Any) -> int:
+    """A count or a size. ValueError for anything else: JSON also has 1e999, true and "3"."""
+    if type(number) is not int or number < 0:
+        raise ValueError(f"{number!r} is no count")
+    return number
+
+
+def _plain_stamp(stamp: Stamp) -> dict[str, Any]:
+    optional = {"tag": stamp.tag or None, "ranges": stamp.ranges}
+    present = {key: value for key, value in optional.items() if value is not None}
+    return {"size": stamp.size, "sha256": stamp.sha256, **present}
+
+
+def _plain_facts(facts: Facts) -> dict[str, Any]:
+    content: dict[str, Any] = {"layers": facts.layers, "control_flow": dict(facts.control_flow)}
+    if facts.cost is not None:
+        content["cost"] = facts.cost.as_json()
+    return content
+
+
+def plain(entry: StateEntry) -> dict[str, Any]:
+    """The JSON that `entry_of` reads. dataclasses.asdict copies everything, which takes longer than the writing."""
+    stamps = {"source": entry.source, "xml": entry.xml, "bin": entry.bin}
+    return {
+        "made": {
+            "options": entry.options,
+            **{key: _plain_stamp(stamp) for key, stamp in stamps.items()},
+            "external": {name: _plain_stamp(stamp) for name, stamp in entry.external.items()},
+        },
+        "facts": _plain_facts(entry.facts),
+        "warnings": list(entry.warnings),
+    }
+
+
+class KeptResults(DiskSequence[ModelResult]):
+    """A result for each model."""
+
+    def __init__(self, models: Sequence[Planned]) -> None:
+        self._models = models
+        # The file is private to this process: nobody else can write what is unpickled.
+        self._table = DiskTable("CREATE TABLE results (number INTEGER PRIMARY KEY, content BLOB)")
+
+    def put(self, number: int, result: ModelResult) -> None:
+        """Keep the result of the model at a place of the plan."""
+        self._table.run("INSERT OR REPLACE INTO results VALUES (?, ?)", number, pickle.dumps(result, protocol=5))
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def __iter__(self) -> Iterator[ModelResult]:
+        kept = self._table.rows("SELECT * FROM results ORDER BY number")
+        place, content = next(kept, (None, b""))
+        for number, model in enumerate(self._models):
+            if number == place:
+                yield pickle.loads(content)
+                place, content = next(kept, (None, b""))
+            else:
+                yield ModelResult(model, CANCELLED)
+
+    def _at(self, place: int) -> ModelResult:
+        row = self._table.row("SELECT content FROM results WHERE number = ?", place)
+        result: ModelResult = ModelResult(self._models[place], CANCELLED) if row is None else pickle.loads(row[0])
+        return result

@@ -1,4 +1,5 @@
-"""Batch: runs an engine on a plan, reports results, and ends on a signal.
+"""Batch: runs an engine on a plan, reports results, and ends on a signal. PreparedBatch: what it needs before its first
+conversion, from the command and from Python.
 
     batch = Batch(plan, folder, lambda model: Work(options, digest), BatchOptions(jobs=2))
     results = batch.run(listener)                       # batch.stop("SIGINT") from a signal handler ends it
@@ -14,32 +15,35 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from mo_loop.batching.assignment import Answer, Assignment, restore
-from mo_loop.batching.batch_options import BatchOptions
+from mo_loop.batching.batch_options import BatchOptions, Places
 from mo_loop.batching.engine import (
+    Answer,
+    Assignment,
     Ended,
     Engine,
     EngineFailed,
     Event,
     Finished,
+    IrComparison,
     NoteAdded,
     PoolEngine,
     Started,
     Stopped,
+    Work,
     WorkQueue,
+    restore,
+    result_of,
 )
-from mo_loop.batching.entries import StateEntry
-from mo_loop.batching.estimates import Earlier
-from mo_loop.batching.kept_results import KeptResults
-from mo_loop.batching.outcomes import result_of
-from mo_loop.batching.outputs import Outputs
-from mo_loop.batching.plan import BatchPlan, Planned
-from mo_loop.batching.result import GOOD, ModelResult, Results
-from mo_loop.batching.task import Work
+from mo_loop.batching.estimates import Earlier, earlier_of
+from mo_loop.batching.outputs import Outputs, refuse_weights
+from mo_loop.batching.plan import BatchPlan, Planned, planned
+from mo_loop.batching.report import About, BatchReport, earlier_report, known_failures
+from mo_loop.batching.result import GOOD, KeptResults, ModelResult, Results, StateEntry
 from mo_loop.errors import FileError, StorageError
 
 SAVE_EVERY = 5.0
@@ -241,3 +245,51 @@ def _note_unless_saved(save: Callable[[], None]) -> tuple[str, ...]:
     except FileError as error:
         return (f"{error.message}: the next batch converts the models again",)
     return ()
+
+
+@dataclass(frozen=True)
+class PreparedBatch:
+    """A batch whose models are found. `about.asked` has the number of its workers; `earlier` is the report of
+    `places.baseline`."""
+
+    about: About
+    plan: BatchPlan
+    outputs: Outputs
+    work: Callable[[Planned], Work]
+    places: Places
+    earlier: Mapping[str, Any] | None
+
+    @classmethod
+    def of(
+        cls, paths: Iterable[str], places: Places, asked: BatchOptions, work: Callable[[Planned], Work],
+        facts: Mapping[str, Any], comparing: IrComparison | None = None,
+    ) -> PreparedBatch:  # fmt: skip
+        """Find the models, and read the earlier report; `facts` are the options of the conversions for the report, and
+        `comparing` is a comparison that this machine must be able to make.
+
+        Raises:
+            UsageError: a path does not exist or has no model, or two models have the same output.
+            FileError: a file cannot be read.
+            InputError: a package for comparisons is not installed.
+        """
+        earlier = None if places.baseline is None else earlier_report(places.baseline)
+        plan = planned(paths, places.folder)
+        outputs = Outputs(places.folder, places.scratch(plan.root, asked.scratch))
+        refuse_weights(plan, outputs)
+        if comparing is not None:
+            comparing.require()
+        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        asked = replace(asked, jobs=min(asked.workers, len(plan.models)))
+        about = About(started, str(plan.root), str(places.folder), asked, facts)
+        return cls(about, plan, outputs, work, places, earlier)
+
+    def batch(self, engine: Engine | None = None) -> Batch:
+        """The batch, with worker processes of this machine or an engine."""
+        earlier = earlier_of(self.earlier) if self.earlier and engine is not None else None
+        return Batch(self.plan, self.outputs, self.work, self.about.asked, engine=engine, earlier=earlier)
+
+    def run(self, batch: Batch, listener: BatchListener) -> BatchReport:
+        """Convert the models."""
+        results = batch.run(listener)
+        results.known = known_failures(self.earlier) if self.earlier else frozenset()
+        return BatchReport(replace(self.about, asked=batch.engine.options), results)

@@ -1,4 +1,5 @@
-"""The command line. Each command is a separate file, which is imported when the command is called."""
+"""The command line. Each command is a separate file, which is imported when the command is called; `completion` and
+`help` are here."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 from mo_loop.version import __version__
 
 COMMANDS = {
@@ -26,6 +27,8 @@ COMMANDS = {
 }
 """Command -> its line in --help."""
 
+SHELLS = ("bash", "zsh", "fish")
+
 
 class _Lazy(click.Group):
     """A group that imports a command only when it is called."""
@@ -34,8 +37,9 @@ class _Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
+        own = super().get_command(ctx, name)
+        if own is not None or name not in COMMANDS:
+            return own
         # No command multiplies large matrices, and the threads of numpy take as much time to start as numpy itself.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         with paused_collector():
@@ -47,10 +51,13 @@ class _Lazy(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] in COMMANDS or args[0].startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        raise not_a_command(args[0], "neither a command nor a file", ctx)
+        raise _not_a_command(args[0], "neither a command nor a file", ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in COMMANDS and (_is_model(args[0]) or _is_option_of_convert(args[0])):
+        is_model = bool(args) and (
+            args[0].endswith(".onnx") or "/" in args[0] or os.sep in args[0] or os.path.isfile(args[0])
+        )
+        if args and args[0] not in COMMANDS and (is_model or _is_option_of_convert(args[0])):
             args = ["convert", *args]
         try:
             return super().parse_args(ctx, args)
@@ -70,18 +77,13 @@ class _Lazy(click.Group):
             formatter.write_dl(list(EXIT_CODES.items()))
 
 
-def _is_model(argument: str) -> bool:
-    """Whether the first argument is the path of a model, not the name of a command."""
-    return argument.endswith(".onnx") or "/" in argument or os.sep in argument or os.path.isfile(argument)
-
-
 def _is_option_of_convert(argument: str) -> bool:
     """Whether mo or ovc would take the first argument, as in `mo --input_model model.onnx`."""
     of_all = {"--help", *(name for each in main.params for name in each.opts)}
     return argument.startswith("--") and argument not in {"--", *of_all}
 
 
-def not_a_command(name: str, reason: str, ctx: click.Context) -> click.UsageError:
+def _not_a_command(name: str, reason: str, ctx: click.Context) -> click.UsageError:
     """An error with the most similar command."""
     from difflib import get_close_matches
 
@@ -94,7 +96,7 @@ def _end(ctx: click.Context, error: click.UsageError) -> NoReturn:
     """Print a usage error in the form of all other errors. Help without arguments is not an error."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
         raise error
-    from mo_loop.cli.error_output import end_with_usage
+    from mo_loop.cli.output import end_with_usage
 
     end_with_usage(ctx, error)
 
@@ -119,3 +121,36 @@ EXIT_CODES = {
     "130, 143": "ended by Ctrl-C, by SIGTERM",
 }
 """The exit codes of all commands."""
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print a script that makes SHELL complete the commands, options and files of mo-loop.
+
+    \b
+    mo-loop completion bash >> ~/.bashrc
+    mo-loop completion zsh  >> ~/.zshrc
+    mo-loop completion fish > ~/.config/fish/completions/mo-loop.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(context.find_root().command, {}, "mo-loop", "_MO_LOOP_COMPLETE").source())
+
+
+@main.command("help")
+@click.argument("name", required=False, metavar="[COMMAND]")
+@click.pass_context
+def help_(context: click.Context, name: str | None) -> None:
+    """Show the help of COMMAND, or the list of commands and exit codes."""
+    top = context.find_root()
+    if name is None:
+        click.echo(top.get_help())
+        return
+    found = main.get_command(top, name)
+    if found is None:
+        raise _not_a_command(name, "not a command", top)
+    click.echo(found.get_help(click.Context(found, info_name=name, parent=top)))

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -15,27 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.batching.batch_options import BatchOptions
-from mo_loop.batching.report_places import Places
-from mo_loop.cli.batch_cluster import engine_of, machines_of
+from mo_loop.batching.batch_options import BatchOptions, Places
 from mo_loop.cli.batch_config import WorkByModel, comparing_options, comparing_values, config_option
 from mo_loop.cli.conversion_options import conversion_options, options_of, plain_options
-from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.flag_options import GroupedCommand, flags, made, option, verbose_option
-from mo_loop.cli.output import is_terminal, show, write
+from mo_loop.cli.output import ReportFile, is_terminal, message, printed_warnings, reported, show, write
 from mo_loop.cli.pass_options import PassOptions, pass_choice
-from mo_loop.cli.report_file import ReportFile
 from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import UsageError
+from mo_loop.printable import first_few
 from mo_loop.support.flags import FILES, PASSES, REPORTS, RUN, flag
 
 if TYPE_CHECKING:
-    from mo_loop.batching.prepared import PreparedBatch
+    from mo_loop.batching.cluster.dask_engine import DaskEngine
     from mo_loop.batching.report import About
     from mo_loop.batching.result import Results
-    from mo_loop.batching.run import Batch
-    from mo_loop.cli.batch_progress import Display
+    from mo_loop.batching.run import Batch, PreparedBatch
+    from mo_loop.cli.batch_display import Display
     from mo_loop.options import ConvertOptions
+
 
 SIGNALS = ("SIGINT", "SIGTERM")
 
@@ -125,7 +123,7 @@ def command(context: click.Context, paths: tuple[str, ...], debug: bool, **_: An
 
 def _prepared(context: click.Context, asked: BatchFlags, work: WorkByModel) -> PreparedBatch:
     """Check the arguments, and find the models. Warnings and notes are printed."""
-    from mo_loop.batching.prepared import PreparedBatch
+    from mo_loop.batching.run import PreparedBatch
     from mo_loop.support.process_memory import NO_MEMORY_LIMIT, can_limit_memory
 
     if asked.folder == "-":
@@ -150,9 +148,10 @@ def _prepared(context: click.Context, asked: BatchFlags, work: WorkByModel) -> P
 def _show_plan(asked: BatchFlags, ready: PreparedBatch, *, is_debug: bool) -> None:
     """Print the plan."""
     from mo_loop.batching.estimates import earlier_of
-    from mo_loop.cli.batch_plan import plan_lines
+    from mo_loop.batching.report import earlier_if_written
+    from mo_loop.cli.batch_display import plan_lines
 
-    earlier = earlier_of(ready.earlier or ready.places.earlier_results() or {"models": []})
+    earlier = earlier_of(ready.earlier or earlier_if_written(ready.places.report) or {"models": []})
     threads, most = ready.about.asked.workers, None
     if asked.scheduler is not None:
         threads, most = machines_of(asked.scheduler, threads, is_debug=is_debug)
@@ -161,9 +160,8 @@ def _show_plan(asked: BatchFlags, ready: PreparedBatch, *, is_debug: bool) -> No
 
 def _run(asked: BatchFlags, ready: PreparedBatch, files: Sequence[str], *, is_debug: bool) -> int:
     """Convert the models, write the reports, print the results; returns the exit code."""
-    from mo_loop.batching.markdown import counted
-    from mo_loop.batching.report import as_json
-    from mo_loop.cli.batch_progress import display
+    from mo_loop.batching.report import as_json, counted
+    from mo_loop.cli.batch_display import display
     from mo_loop.printable import printable
 
     places = ready.places
@@ -180,7 +178,9 @@ def _run(asked: BatchFlags, ready: PreparedBatch, files: Sequence[str], *, is_de
             with shown:
                 report = ready.run(batch, shown)
             about, results = report.about, report.results
-            exit_code = _exit_code(results)
+            exit_code = 1 if results.new_failures or results.lost else 0
+            if results.signal:
+                exit_code = 128 + int(getattr(signal, results.signal))
             _write(about, results, exit_code, places)
             _print(results, asked.quiet)
             if asked.form == "json" and not asked.quiet:
@@ -198,7 +198,7 @@ def _check(context: click.Context, options: ConvertOptions) -> None:
     passes = made(context, PassOptions)
     if passes == PassOptions() and not any(plain_options(context)["preprocessing"].values()):
         return
-    from mo_loop.cli.pass_inspection import PassObservers
+    from mo_loop.cli.pass_options import PassObservers
     from mo_loop.conversion import Conversion
 
     with printed_warnings():
@@ -233,21 +233,13 @@ def _stopped_by_signals(batch: Batch, shown: Display) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _exit_code(results: Results) -> int:
-    if results.signal:
-        return 128 + int(getattr(signal, results.signal))
-    return 1 if results.new_failures or results.lost else 0
-
-
 # -- reports
 
 
 def _write(about: About, results: Results, exit_code: int, places: Places) -> None:
     """Write the reports, each whole or not at all."""
-    from mo_loop.batching.junit import as_junit
-    from mo_loop.batching.markdown import as_markdown
-    from mo_loop.batching.places import write_content
-    from mo_loop.batching.report import as_json
+    from mo_loop.batching.batch_options import write_content
+    from mo_loop.batching.report import as_json, as_junit, as_markdown
 
     if places.report is not None:
         form = ReportFile.of(str(places.report)).form
@@ -283,7 +275,7 @@ def _print(results: Results, is_quiet: bool) -> None:
     for what, is_so in changed.items() if results.known else ():
         names = [printable(each.model.name) for each in results.results if is_so(each)]
         if names:
-            message("note", f"{what}: {', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}")
+            message("note", f"{what}: {first_few(names, 5)}")
     _print_warnings(results)
     if not is_terminal(sys.stderr):  # on a terminal they appear above the last line
         for each in results.results:
@@ -305,3 +297,57 @@ def _print_warnings(results: Results) -> None:
     for text, name in models.items():
         more = f" and {counts[text] - 1} more" if counts[text] > 1 else ""
         message("warning", f"{printable(text)} ({printable(name)}{more})")
+
+
+# -- the workers of a scheduler
+
+
+def machines_of(scheduler: str, jobs: int, *, is_debug: bool) -> tuple[int, int]:
+    """The threads of the workers of a scheduler, and the bytes of memory of the one with most; nothing is started.
+
+    Raises:
+        ClusterError: there is no scheduler, or no worker.
+        InputError: distributed is not installed.
+    """
+    from mo_loop.batching.cluster.connecting import LOCAL, connected, local_memory, require_address
+
+    require_address(scheduler)
+    if scheduler == LOCAL:
+        return jobs, local_memory(jobs)
+    from mo_loop.batching.cluster.connecting import require_workers
+
+    with connected(scheduler, is_debug=is_debug) as client:
+        require_workers(client)
+        from mo_loop.batching.cluster.scheduling import machines
+
+        return machines(client)
+
+
+@contextmanager
+def engine_of(
+    scheduler: str, jobs: int | None, options: BatchOptions, files: Iterable[str], *, is_quiet: bool, is_debug: bool
+) -> Iterator[DaskEngine]:
+    """The engine for a scheduler, to whose workers the files are sent; `jobs` as the user gave them.
+
+    Raises:
+        ClusterError: there is no scheduler, no worker, or a worker with other versions.
+        InputError: distributed is not installed.
+    """
+    from mo_loop.batching.cluster.connecting import LOCAL, connected, require_address
+
+    require_address(scheduler)
+    from mo_loop.batching.cluster.connecting import require_versions, require_workers
+    from mo_loop.batching.cluster.requirements import read_files
+
+    sent = read_files(files)
+    with connected(scheduler, options.workers, is_debug=is_debug) as client:
+        require_workers(client)
+        require_versions(client)
+        from mo_loop.batching.cluster.dask_engine import DaskEngine
+
+        if jobs is not None and scheduler != LOCAL and not is_quiet:
+            message("warning", "-j has no effect: the workers of the cluster have their own number of threads")
+        engine = DaskEngine(client, options, sent)
+        if not is_quiet and (link := engine.dashboard):
+            message("note", f"dashboard: {link}")
+        yield engine

@@ -19,23 +19,22 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from mo_loop.batching.places import read_bytes
+from mo_loop.batching.batch_options import read_bytes
+from mo_loop.batching.engine import Work
 from mo_loop.batching.storage.locations import masked, place_of
-from mo_loop.batching.task import Work
-from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of, plain_options
-from mo_loop.cli.error_output import reported
-from mo_loop.cli.file_checks import require_local
+from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of, plain_options, require_local
 from mo_loop.cli.flag_options import flags, made, option, values_of
+from mo_loop.cli.output import reported
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import FileError, UsageError
+from mo_loop.printable import did_you_mean
 from mo_loop.support.flags import COMPARISON, RUN
 
 if TYPE_CHECKING:
@@ -196,10 +195,7 @@ def _options(
     for key, value in content.items():
         name = key.replace("_", "-")
         if name not in known or name in ("config", "help"):
-            close = get_close_matches(name, known, 1, 0.5)
-            raise _wrong(
-                where, f"there is no option {key!r}", f"did you mean {close[0]!r}?" if close else "the keys are flags"
-            )
+            raise _wrong(where, f"there is no option {key!r}", did_you_mean(name, known, "the keys are flags"))
         parameter, is_on = known[name]
         assert parameter.name is not None
         yield parameter.name, _value(parameter, value if is_on or not isinstance(value, bool) else not value)

@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.error_output import message, printed_warnings, reported
-from mo_loop.cli.file_checks import named, opened
+from mo_loop.cli.conversion_options import conversion_options, named, opened, options_of
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
-from mo_loop.cli.output import TERMINAL, table, tell
+from mo_loop.cli.output import TERMINAL, ReportFile, give, message, printed_warnings, reported, table, tell
 from mo_loop.cli.pass_options import pass_choice
-from mo_loop.cli.report_file import ReportFile, give
 from mo_loop.errors import UsageError
 from mo_loop.printable import printable
 from mo_loop.support.flags import REPORTS
 
 if TYPE_CHECKING:
-    from mo_loop.diagnostics.diagnostic import CheckReport, Level
+    from mo_loop.look.diagnostics.diagnostic import CheckReport, Level
     from mo_loop.options import ConvertOptions
 
 @click.command(cls=GroupedCommand)
@@ -84,7 +81,7 @@ def command(
         with printed_warnings(quiet=quiet):
             options = options_of(context)
             reports = list(_reports(models, options, debug))
-        from mo_loop.diagnostics.diagnostic import exit_code
+        from mo_loop.look.diagnostics.diagnostic import exit_code
 
         shown = [replace(each, level=level) for each in reports]
         give(lambda wanted: _formatted(wanted, shown), form, report_file, quiet=quiet)
@@ -94,7 +91,7 @@ def command(
 
 def _files(models: tuple[str, ...]) -> Iterator[str]:
     """The models; those of a folder are sorted by name."""
-    from mo_loop.batching.finding import models_below
+    from mo_loop.batching.plan import models_below
 
     for model in models:
         found = sorted(models_below(model)) if os.path.isdir(model) else []
@@ -103,8 +100,8 @@ def _files(models: tuple[str, ...]) -> Iterator[str]:
 
 def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> Iterator[CheckReport]:
     """One report for each file; files that cannot be read and bugs of mo-loop are reported on stderr as well."""
-    from mo_loop.diagnostics.examine import examine
     from mo_loop.extensions import collect_extensions
+    from mo_loop.look.diagnostics.examine import examine
 
     loaded = collect_extensions(options.extensions, plugins=options.plugins)  # once for all models
     options = replace(options, extensions=loaded, plugins=False)
@@ -122,12 +119,12 @@ def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> I
 
 
 def _formatted(form: str, reports: list[CheckReport]) -> str:
-    from mo_loop.diagnostics.diagnostic import as_json, as_markdown, as_text
+    from mo_loop.look.diagnostics.diagnostic import as_json, as_markdown, as_text
 
     if form == "json":
         return json.dumps(as_json(reports), indent=1, ensure_ascii=False, default=str)
     if form == "sarif":
-        from mo_loop.diagnostics.sarif import as_sarif
+        from mo_loop.look.diagnostics.diagnostic import as_sarif
 
         return json.dumps(as_sarif(reports), indent=1, ensure_ascii=False, default=str)
     if form == "markdown":
@@ -140,7 +137,7 @@ def _formatted(form: str, reports: list[CheckReport]) -> str:
 
 def code_table(form: str) -> str:
     """The table of all codes."""
-    from mo_loop.diagnostics.codes import CODES
+    from mo_loop.look.diagnostics.codes import CODES
 
     if form == "sarif":
         raise UsageError("--codes has no format sarif", hint="each report contains its rules: --format sarif MODEL")

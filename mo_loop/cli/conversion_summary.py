@@ -1,4 +1,6 @@
-"""The result of a conversion, as text and as JSON.
+"""The texts about a conversion: its result, its times, its current phase, and the decisions of its passes.
+
+The result, as text and as JSON:
 
     model.xml  12.3 kB
     model.bin  4.2 MB
@@ -28,22 +30,61 @@ Counts are those of all scopes. As JSON (`--format json`) it is one object:
      "target": "2024.6-2026.4", "seconds": 0.31, "phases": {"reading": 0.02, ...}, "warnings": ["..."]}
 
 where `weights` are bytes by element type; `input` and `output` of a state are null if it was one of a loop. The pass
-WriteSizes describes `sizes`. The object of a conversion that failed is that of mo_loop/cli/error_output.py.
+WriteSizes describes `sizes`. The object of a conversion that failed is that of mo_loop/cli/output.py.
+
+The table of --verbose shows where the time went, on stderr, also after an error:
+
+                       s  share             nodes    memory
+    start-up       0.171     5%                     58.1 MB
+    reading        0.058     2%                     87.7 MB
+    translating    1.271    40%             50003  169.8 MB
+    passes         0.941    30%    50003 -> 50002  187.1 MB
+      LocalRules   0.210     7%             50002  187.1 MB
+      60 others    0.123     4%
+    checking       0.135     4%             50002  187.1 MB
+    writing        0.418    13%             50002  201.5 MB
+    other          0.062     2%
+    all            3.164   100%                    201.5 MB
+
+`start-up` is the time of the process until reading begins, `other` is the time between the parts. Nodes are those of
+all scopes, `memory` is the most that the process had by then; it is left out where the system does not report it.
+
+A line on stderr shows the current phase of a long conversion, and disappears at the end:
+
+    writing 3 s, 1.2 GB of 4.0 GB, 413.8 MB/s
+
+It appears after a second, and only on a terminal.
+
+The output of --explain-pass is the outcome of each candidate of a pass, and the reason:
+
+    explanations = Explanations(config, {"NopElimination": ["EliminatePad", "EliminateConvert"]})
+    Conversion(options, [explanations]).run("model.onnx")
+    explanations.lines()
 """
 
 from __future__ import annotations
 
-import os
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mo_loop.cli.output import painted
+from mo_loop.cli.output import painted, table, tell
+from mo_loop.conversion_info import size_rows
 from mo_loop.printable import printable, sized
-from mo_loop.report.conversion_info import size_rows
+from mo_loop.support.files import pair_of
+from mo_loop.support.process_memory import peak_memory
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.manager import Phase, Step
 
 if TYPE_CHECKING:
     from mo_loop.converted_model import Model
-    from mo_loop.report.record import Record
+    from mo_loop.graph import Graph
+    from mo_loop.look.conversion_record import Record
+
 
 SCHEMA, VERSION = "mo-loop convert", 1
 
@@ -58,7 +99,7 @@ def summary(
     record: Record, model: Model, source: str, target: str, sizes: tuple[int, int], compressed: bool, seconds: float
 ) -> dict[str, Any]:
     """The object above without the warnings; `sizes` are the bytes of the .xml and the .bin."""
-    from mo_loop.report.record import graph_statistics, onnx_statistics, outcomes
+    from mo_loop.look.conversion_record import graph_statistics, onnx_statistics, outcomes
 
     assert record.model is not None and record.graph is not None
     before, after = onnx_statistics(record.model), graph_statistics(record.graph)
@@ -68,7 +109,7 @@ def summary(
         "ok": True,
         "model": source,
         "xml": {"path": target, "bytes": sizes[0]},
-        "bin": {"path": os.path.splitext(target)[0] + ".bin", "bytes": sizes[1]},
+        "bin": {"path": pair_of(target)[1], "bytes": sizes[1]},
         "inputs": [{"name": each.name, "type": each.type_text} for each in model.inputs],
         "outputs": [{"name": each.name, "type": each.type_text} for each in model.outputs],
         "operations": {"before": before.operations, "after": after.operations},
@@ -107,7 +148,10 @@ def as_text(found: dict[str, Any]) -> str:
         ("operations", f"{found['operations']['before']} -> {found['operations']['after']}"),
         ("weights", _weights(found["weights"], data["bytes"])),
         ("compressed", _compression(found["compression"])),
-        ("control flow", _flow(found["control_flow"])),
+        ("control flow", ", ".join(
+            f"{each['count']} {each['operator']} {'-> ' if each['became'][0].isupper() else ''}{each['became']}"
+            for each in found["control_flow"]
+        )),
         *_titled("states", _state_rows(found["states"])),
         *_titled("sizes", size_rows(found["sizes"])),
         ("target", f"OpenVINO {found['target']}"),
@@ -161,8 +205,173 @@ def _compression(counts: dict[str, int] | None) -> str:
     return f"constants: {counts['compressed']}{clipped}" + (f"; unchanged: {', '.join(kept)}" if kept else "")
 
 
-def _flow(outcomes: list[dict[str, Any]]) -> str:
-    return ", ".join(
-        f"{each['count']} {each['operator']} {'-> ' if each['became'][0].isupper() else ''}{each['became']}"
-        for each in outcomes
-    )
+SLOWEST = 5
+"""The number of passes with a row of their own."""
+
+
+class TimeRow(NamedTuple):
+    """A part of the conversion, or a pass."""
+
+    name: str
+    seconds: float
+    nodes: str = ""
+    memory: int = 0
+
+
+class TimeTable:
+    """An observer that prints the table when the block ends."""
+
+    def __init__(self) -> None:
+        self._parts: list[TimeRow] = []
+        self._passes: list[TimeRow] = []
+        self._before = 0  # the nodes at the beginning of the present part
+        self._first = 0.0  # the time of the first event
+
+    def __call__(self, event: Step | Phase) -> None:
+        from mo_loop.transforms.manager import Step
+
+        if isinstance(event, Step):
+            nodes = _node_change(event.nodes_before, event.nodes_after)
+            self._passes.append(TimeRow(f"  {event.name}", event.seconds, nodes, peak_memory()))
+        elif event.seconds is not None:
+            nodes = _node_change(self._before, _node_count(event.graph))
+            self._parts.append(TimeRow(event.name, event.seconds, nodes, peak_memory()))
+        else:
+            self._before = _node_count(event.graph)
+            if not self._parts:
+                self._first = time.perf_counter()
+                self._parts.append(TimeRow("start-up", time.process_time(), memory=peak_memory()))
+
+    def __enter__(self) -> TimeTable:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._parts:
+            tell(table(self.lines(time.perf_counter() - self._first), (1, 2, 3, 4), err=True))
+
+    def lines(self, seconds: float) -> list[tuple[str, ...]]:
+        """The cells of the table; `seconds` is the time from the first event on."""
+        whole = self._parts[0].seconds + seconds
+        rows = []
+        for part in self._parts:
+            rows += [part, *self._slowest()] if part.name == "passes" else [part]
+        rows.append(TimeRow("other", max(0.0, whole - sum(part.seconds for part in self._parts))))
+        rows.append(TimeRow("all", whole, memory=peak_memory()))
+        lines: list[tuple[str, ...]] = [("", "s", "share", "nodes", "memory")]
+        for name, time_, nodes, memory in rows:
+            lines.append((name, f"{time_:.3f}", f"{time_ / whole:.0%}", nodes, sized(memory) if memory else ""))
+        return lines if peak_memory() else [line[:-1] for line in lines]
+
+    def _slowest(self) -> list[TimeRow]:
+        """The slowest passes in the order of the run, and the others as one row."""
+        slowest = sorted(self._passes, key=lambda row: row.seconds, reverse=True)[:SLOWEST]
+        shown = [row for row in self._passes if row in slowest]
+        others = [row.seconds for row in self._passes if row not in slowest]
+        return [*shown, TimeRow(f"  {len(others)} others", sum(others))] if others else shown
+
+
+def _node_count(graph: Graph | None) -> int:
+    return 0 if graph is None else sum(map(len, graph.scopes()))
+
+
+def _node_change(before: int, after: int) -> str:
+    return f"{before} -> {after}" if before and before != after else str(after or "")
+
+
+class Progress:
+    """An observer that shows the phases of a conversion while the block runs."""
+
+    def __init__(self, after: float = 1.0) -> None:
+        """The line appears `after` seconds."""
+        self._phase: Phase | None = None
+        self._after = after
+        self._total = 0
+        self._since = 0.0  # the beginning of the phase
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._show, daemon=True)
+
+    def __call__(self, event: Step | Phase) -> None:
+        from mo_loop.transforms.manager import Phase
+
+        if isinstance(event, Phase):
+            self._phase = event
+            if event.seconds is None:
+                self._since = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        if sys.stderr.isatty():
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _show(self) -> None:
+        start = time.monotonic()
+        if self._done.wait(self._after):
+            return
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        console = Console(stderr=True)
+        with Live(
+            get_renderable=lambda: Text(self.line(time.monotonic() - start), no_wrap=True, overflow="ellipsis"),
+            console=console, refresh_per_second=10, transient=True, redirect_stdout=False, redirect_stderr=False,
+        ):  # fmt: skip
+            self._done.wait()
+
+    def line(self, seconds: float) -> str:
+        """The text after `seconds`."""
+        phase = self._phase
+        text = f"{'starting' if phase is None else phase.name} {seconds:.0f} s"
+        if phase is None or phase.name != "writing" or phase.graph is None or phase.subject is None:
+            return text
+        from mo_loop.look.conversion_record import graph_statistics
+
+        self._total = self._total or graph_statistics(phase.graph).bytes
+        written = phase.subject.size
+        rate = written / max(phase.seconds or time.monotonic() - self._since, 1e-6)
+        return f"{text}, {sized(written)} of {sized(self._total)}, {sized(round(rate))}/s"
+
+
+class Explanations:
+    """An observer of the passes whose decisions `config` records."""
+
+    def __init__(self, config: PassConfig, names: Mapping[str, Sequence[str]]) -> None:
+        """`names`: each name in --explain-pass -> the names of the passes that it selects."""
+        self._config = config
+        self._names = names
+        self._changed: dict[str, bool] = {}
+        config.explain(*(name for each in names.values() for name in each))
+
+    def __call__(self, event: Step | Phase) -> None:
+        if not isinstance(event, Step):
+            return
+        self._changed[event.name] = event.changed or self._changed.get(event.name, False)
+        for name, count in event.matchers:
+            self._changed[name] = count > 0 or self._changed.get(name, False)
+
+    def lines(self) -> Iterator[str]:
+        """The decisions; for a pass without any, the reason."""
+        for name, held in self._names.items():
+            found = [line for each in held for line in self._decisions(each)]
+            yield from map(printable, found or [self._nothing(name)])
+
+    def _decisions(self, name: str) -> Iterator[str]:
+        found = [each for each in self._config.explanations if each.pass_name == name]
+        if found:
+            outcomes = Counter(each.outcome for each in found)
+            yield f"{name}: " + ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+        for each in found:
+            depth = f" ({each.depth} of the pattern matched before)" if each.outcome == "refused" and each.depth else ""
+            yield f"  {each.node}: {each.outcome}" + (f": {each.reason}{depth}" if each.reason else "")
+
+    def _nothing(self, name: str) -> str:
+        if name not in self._changed:
+            return f"{name}: the conversion ended before it ran"
+        if self._changed[name]:
+            return f"{name}: changed the graph; it does not record single candidates"
+        return f"{name}: no candidates recorded"

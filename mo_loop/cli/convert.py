@@ -14,9 +14,16 @@ import click
 
 from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.storage.locations import is_url, place_of
-from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of
-from mo_loop.cli.error_output import printed_warnings, reported
-from mo_loop.cli.file_checks import named, opened, require_local, require_places, sources_of
+from mo_loop.cli.conversion_options import (
+    OF_ONE_MODEL,
+    conversion_options,
+    named,
+    opened,
+    options_of,
+    require_local,
+    require_places,
+    sources_of,
+)
 from mo_loop.cli.flag_options import (
     FlagOption,
     debug_option,
@@ -28,21 +35,18 @@ from mo_loop.cli.flag_options import (
     values_of,
 )
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
-from mo_loop.cli.output import show
-from mo_loop.cli.pass_inspection import PassObservers
-from mo_loop.cli.pass_listing import listing
-from mo_loop.cli.pass_options import PassOptions, pass_options
-from mo_loop.cli.report_file import ReportFile, give
+from mo_loop.cli.output import ReportFile, give, printed_warnings, reported, show
+from mo_loop.cli.pass_options import PassObservers, PassOptions, listing, pass_options
 from mo_loop.errors import UsageError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
-from mo_loop.support.files import is_among
+from mo_loop.support.files import is_among, pair_of
 from mo_loop.support.flags import FILES, REPORTS
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 from mo_loop.version import __version__
 
 if TYPE_CHECKING:
-    from mo_loop.report.record import Record
+    pass
 
 
 @click.command(cls=LegacyFlagsCommand)
@@ -102,7 +106,7 @@ def command(
         legacy = LegacyFlags.of(context)
         require_local({"--dump": given.dump, "--visualize": given.visualize})
         target = target_of(named(model), target, legacy)
-        if report_file is not None and is_among(report_file.place, (target, os.path.splitext(target)[0] + ".bin")):
+        if report_file is not None and is_among(report_file.place, pair_of(target)):
             # Not an error of ours, which would be written to this file.
             raise click.BadParameter(f"{report_file.place} is a file of the IR", ctx=context, param_hint="'--report'")
         require_places(model, target, {"--mapping": mapping, "--profile-json": given.profile_json})
@@ -129,11 +133,11 @@ def _displays(quiet: bool, verbose: bool) -> list[Any]:
     """The observers that show on stderr how far the conversion is."""
     if quiet:
         return []
-    from mo_loop.cli.progress import Progress
+    from mo_loop.cli.conversion_summary import Progress
 
     if not verbose:
         return [Progress()]
-    from mo_loop.cli.time_table import TimeTable
+    from mo_loop.cli.conversion_summary import TimeTable
 
     return [TimeTable(), Progress()]  # left last: its table appears below the line of Progress
 
@@ -144,13 +148,13 @@ def _convert(
 ) -> dict[str, Any] | None:  # fmt: skip
     """Convert, write the pair and the files of the options of passes and of `mapping`; returns the summary."""
     from mo_loop.conversion import Conversion
-    from mo_loop.report.record import Record
+    from mo_loop.look.conversion_record import Record
 
     if not is_url(target):
         restore_pair(Path(target))
     record = Record(tensors=mapping is not None)
     conversion = Conversion(options, [record, *shown], stop_after=given.stop_after, check_passes=given.check_passes)
-    inside = PassObservers(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
+    inside = PassObservers(given, conversion, (model, *pair_of(target)))
     start = time.perf_counter()
     with ExitStack() as stack:
         path = stack.enter_context(opened(model))
@@ -165,7 +169,10 @@ def _convert(
     seconds = time.perf_counter() - start
     inside.save()
     if mapping is not None:
-        _save_mapping(mapping, named(model), record)
+        from mo_loop.batching.batch_options import write_content
+        from mo_loop.look.conversion_record import mapping as mapping_of
+
+        write_content(place_of(mapping), json.dumps({**mapping_of(record), "model": named(model)}, indent=1) + "\n")
     if is_quiet:
         return None
     from mo_loop.cli.conversion_summary import summary
@@ -185,10 +192,3 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
     for one, is_given, other, is_given_too, why in pairs:
         if is_given and is_given_too:
             raise UsageError(f"{one} and {other} contradict each other", why=why, hint="give one of them")
-
-
-def _save_mapping(file: str, model: str, record: Record) -> None:
-    from mo_loop.batching.places import write_content
-    from mo_loop.report.record import mapping
-
-    write_content(place_of(file), json.dumps({**mapping(record), "model": model}, indent=1) + "\n")

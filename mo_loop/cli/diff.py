@@ -8,26 +8,25 @@ from pathlib import Path
 
 import click
 
-from mo_loop.cli.error_output import reported
-from mo_loop.cli.file_checks import fetched, named
+from mo_loop.cli.conversion_options import allow_external_option, fetched, limit_option, named
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, verbose_option
-from mo_loop.cli.model_options import allow_external_option, limit_option
-from mo_loop.cli.output import TERMINAL, painted
-from mo_loop.cli.report_file import ReportFile, as_json, give
+from mo_loop.cli.output import TERMINAL, ReportFile, as_json, give, painted, reported
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import COMPARISON, REPORTS
 
 ASPECTS = ("names", "shapes", "weights", "metadata")
 
+ignore_option = option(
+    "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
+    help="Ignore these differences. Can be repeated.",
+)  # fmt: skip
+
 
 @click.command(cls=GroupedCommand)
 @click.argument("old", type=click.Path(), metavar="A")
 @click.argument("new", type=click.Path(), metavar="B")
-@option(
-    "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
-    help="Ignore these differences. Can be repeated.",
-)  # fmt: skip
+@ignore_option
 @option("--scope", group=COMPARISON, metavar="PATH", help="Compare only this body and the bodies in it.")
 @option(
     "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",
@@ -104,7 +103,10 @@ def command(
             found, old=replace(found.old, source=named(old)), new=replace(found.new, source=named(new))
         )
         give(
-            lambda wanted: as_json(found) if wanted == "json" else found.lines(_painted, complete=complete),
+            lambda wanted: as_json(found) if wanted == "json" else found.lines(
+                lambda text, colour: painted(text, bold=True) if colour == "bold" else painted(text, fg=colour),
+                complete=complete,
+            ),
             form, report_file, quiet=quiet,
         )  # fmt: skip
     sys.exit(0 if found.equal else 1)
@@ -115,7 +117,3 @@ def _require_no_comparison(ignored: tuple[str, ...], tolerance: float, quiet: bo
     option = next((each for each, is_given in given.items() if is_given), None)
     if option is not None:
         raise UsageError(f"{option} is for the comparison of two models of one kind", hint=f"leave out {option}")
-
-
-def _painted(text: str, colour: str) -> str:
-    return painted(text, bold=True) if colour == "bold" else painted(text, fg=colour)

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mo_loop.cli.output import tell
-from mo_loop.cli.report_file import ENDINGS, ReportFile
+from mo_loop.cli.output import ENDINGS, ReportFile, tell
 from mo_loop.conversion_limits import BYTES, amount
 from mo_loop.support.files import is_among
 from mo_loop.support.flags import GROUPS, IMAGES, PASSES, REPORTS, STATES, Flag, flags_of
@@ -64,13 +63,15 @@ def _timed(context: click.Context, _: click.Parameter, is_given: bool) -> None:
     """At the end of the command, print its time, and the versions that a report of an error needs."""
     if is_given:
         start = time.monotonic()
-        context.call_on_close(lambda: tell(f"{time.monotonic() - start:.2f} s, {', '.join(_versions())}"))
 
+        def end() -> None:
+            versions = []
+            for name in ("mo_loop", "onnx", "openvino", "onnxruntime"):
+                with suppress(PackageNotFoundError):
+                    versions.append(f"{name} {version(name)}")
+            tell(f"{time.monotonic() - start:.2f} s, {', '.join(versions)}")
 
-def _versions() -> Iterator[str]:
-    for name in ("mo_loop", "onnx", "openvino", "onnxruntime"):
-        with suppress(PackageNotFoundError):
-            yield f"{name} {version(name)}"
+        context.call_on_close(end)
 
 
 verbose_option = option(
@@ -85,7 +86,7 @@ _SPELLED = {"markdown": "Markdown", "sarif": "SARIF", "junit": "JUnit XML"}
 
 
 def format_option(*forms: str, what: str = "The format of the report on stdout.") -> Callable[[F], F]:
-    """The options --format, whose default is the first form, and --report (mo_loop/cli/report_file.py)."""
+    """The options --format, whose default is the first form, and --report (mo_loop/cli/output.py)."""
     shown = option(
         "--format", "form", type=click.Choice(forms), help=what, default=forms[0], show_default=True, group=REPORTS
     )

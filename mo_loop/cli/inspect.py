@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from mo_loop.cli.error_output import reported
-from mo_loop.cli.file_checks import named, opened
+from mo_loop.cli.conversion_options import allow_external_option, limit_option, named, opened
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
-from mo_loop.cli.model_options import allow_external_option, limit_option
-from mo_loop.cli.report_file import ReportFile, formatted, give
+from mo_loop.cli.output import ReportFile, formatted, give, reported
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import FILES
 
 if TYPE_CHECKING:
-    from mo_loop.look.inspection.description import ControlFacts, Inspection
+    pass
 
 
 @click.command(cls=GroupedCommand)
@@ -97,71 +94,10 @@ def command(
                     report_file, quiet=quiet,
                 )  # fmt: skip
             return
+        from mo_loop.look.inspection.description import chosen
         from mo_loop.look.inspection.read import inspect
 
         with opened(model) as path:
-            found = _chosen(inspect(path, allow_external=allow_external), depth, scope, operator)
+            found = chosen(inspect(path, allow_external=allow_external), depth, scope, operator)
         found = replace(found, file=named(model))
         give(lambda wanted: formatted(found, wanted), form, report_file, quiet=quiet)
-
-
-# -- selection by --depth, --scope and --operator
-
-
-def _chosen(inspection: Inspection, depth: int | None, scope: str | None, operator: str | None) -> Inspection:
-    if scope is not None:
-        inspection = _below(inspection, scope)
-    if depth is not None:
-        control = [_cut(each, depth) for each in inspection.control] if depth else []
-        kept = {branch.path for each in _every(control) for branch in each.branches}
-        tops = {each.path for each in inspection.scopes if each.kind in ("model", "function")} | {scope}
-        inspection = replace(
-            inspection, control=control, scopes=[each for each in inspection.scopes if each.path in kept | tops]
-        )
-    if operator is not None:
-        inspection = _only(inspection, operator)
-    return inspection
-
-
-def _below(inspection: Inspection, path: str) -> Inspection:
-    from mo_loop.look.inspection.description import Operator, unknown
-
-    scopes = [each for each in inspection.scopes if each.path == path or each.path.startswith(f"{path}/")]
-    if not any(each.path == path for each in scopes):
-        raise unknown("scope", path, [each.path for each in inspection.scopes if each.path])
-    control = [each for each in _every(inspection.control) if each.scope == path]
-    counts: dict[str, int] = {}
-    for each in scopes:
-        for name, count in each.operators.items():
-            counts[name] = counts.get(name, 0) + count
-    # Only the whole model has the constants that each operator reads.
-    operators = [Operator(name, count) for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
-    return replace(inspection, scopes=scopes, control=control, operators=operators)
-
-
-def _only(inspection: Inspection, name: str) -> Inspection:
-    from mo_loop.look.inspection.description import unknown
-
-    operators = [each for each in inspection.operators if each.name == name]
-    if not operators:
-        raise unknown("operator", name, [each.name for each in inspection.operators])
-    scopes = [
-        replace(each, operators={name: each.operators[name]}) for each in inspection.scopes if name in each.operators
-    ]
-    control = [replace(each, branches=[]) for each in _every(inspection.control) if each.operator == name]
-    return replace(inspection, operators=operators, scopes=scopes, control=control)
-
-
-def _every(control: list[ControlFacts]) -> Iterator[ControlFacts]:
-    from mo_loop.look.inspection.description import below
-
-    return below(control)
-
-
-def _cut(control: ControlFacts, depth: int) -> ControlFacts:
-    """A control-flow node with `depth` levels of bodies; the last level is without nodes."""
-    branches = [
-        replace(each, children=[_cut(child, depth - 1) for child in each.children] if depth > 1 else [])
-        for each in control.branches
-    ]
-    return replace(control, branches=branches)

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from mo_loop.batching.storage.locations import Location, is_url
-from mo_loop.cli.error_output import message, reported
 from mo_loop.cli.flag_options import GroupedCommand
+from mo_loop.cli.output import message, reported
 from mo_loop.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mo_loop.cli.error_output import reported
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
-from mo_loop.cli.output import table
-from mo_loop.cli.report_file import ReportFile, give
+from mo_loop.cli.output import ReportFile, give, reported, table
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import FILES
 

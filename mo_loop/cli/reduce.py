@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.error_output import printed_warnings, reported
-from mo_loop.cli.file_checks import named, opened, require_local
+from mo_loop.cli.conversion_options import conversion_options, named, opened, options_of, require_local
 from mo_loop.cli.flag_options import (
     GroupedCommand,
     debug_option,
@@ -22,8 +20,8 @@ from mo_loop.cli.flag_options import (
     quiet_option,
     verbose_option,
 )
+from mo_loop.cli.output import ReportFile, as_json, give, printed_warnings, reported
 from mo_loop.cli.pass_options import pass_choice
-from mo_loop.cli.report_file import ReportFile, as_json, give
 from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import UsageError
 from mo_loop.support.files import is_among

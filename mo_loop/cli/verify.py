@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.batching.storage.locations import is_url
-from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.error_output import printed_warnings, reported
-from mo_loop.cli.file_checks import fetched, named, opened, opened_inputs, require_local
+from mo_loop.cli.conversion_options import (
+    conversion_options,
+    fetched,
+    named,
+    opened,
+    opened_inputs,
+    options_of,
+    require_local,
+)
 from mo_loop.cli.flag_options import (
     ByteSize,
     GroupedCommand,
@@ -23,9 +29,18 @@ from mo_loop.cli.flag_options import (
     option,
     verbose_option,
 )
-from mo_loop.cli.output import is_terminal, painted, table, terminal_width
+from mo_loop.cli.output import (
+    ReportFile,
+    as_json,
+    give,
+    is_terminal,
+    painted,
+    printed_warnings,
+    reported,
+    table,
+    terminal_width,
+)
 from mo_loop.cli.pass_options import pass_choice
-from mo_loop.cli.report_file import ReportFile, as_json, give
 from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import COMPARISON, FILES, PASSES, REPORTS

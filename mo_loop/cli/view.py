@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import webbrowser
 from contextlib import nullcontext
 from pathlib import Path, PurePath
 
 import click
 
 from mo_loop.batching.storage.locations import Location, is_url, place_of
-from mo_loop.cli.diff import ASPECTS
-from mo_loop.cli.error_output import message, reported
-from mo_loop.cli.file_checks import fetched, named, opened
+from mo_loop.cli.conversion_options import allow_external_option, fetched, limit_option, named, opened
+from mo_loop.cli.diff import ignore_option
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, option, verbose_option
-from mo_loop.cli.model_options import allow_external_option, limit_option
-from mo_loop.cli.output import show, write
+from mo_loop.cli.output import message, reported, show, write
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import COMPARISON, FILES, REPORTS
@@ -28,10 +27,7 @@ from mo_loop.support.flags import COMPARISON, FILES, REPORTS
 )  # fmt: skip
 @option("--open", "opens", group=FILES, is_flag=True, help="Open the page in the browser.")
 @option("--scope", group=COMPARISON, metavar="PATH", help="Show only this body and the bodies in it.")
-@option(
-    "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
-    help="Ignore these differences. Can be repeated.",
-)  # fmt: skip
+@ignore_option
 @option(
     "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",
     help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example.",
@@ -82,7 +78,7 @@ def command(
             write(found.html)
             return
         if output is not None and is_url(output):
-            from mo_loop.batching.places import write_content
+            from mo_loop.batching.batch_options import write_content
 
             write_content(place_of(output), found.html)
             _tell(named(output), quiet)
@@ -91,8 +87,8 @@ def command(
         target = Path(output) if output else own if is_page(own) else Path(_default(model, other))
         if target != own:
             found.save(target)
-        if opens:
-            _open(target)
+        if opens and not webbrowser.open(target.resolve().as_uri()):
+            message("note", f"no browser was found; open {target} in one")
     _tell(str(target), quiet)
 
 
@@ -121,10 +117,3 @@ def _default(model: str, other: str | None) -> str:
     names = [PurePath(each).stem for each in given]
     names[0] = "model" if model == "-" else names[0]
     return f"{'-'.join(names)}.html"
-
-
-def _open(target: Path) -> None:
-    import webbrowser
-
-    if not webbrowser.open(target.resolve().as_uri()):
-        message("note", f"no browser was found; open {target} in one")

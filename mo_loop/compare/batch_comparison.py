@@ -1,4 +1,4 @@
-"""Comparing: compares the IR of each model of a batch with ONNX Runtime, a `mo_loop.batching.task.IrComparison`."""
+"""Comparing: compares the IR of each model of a batch with ONNX Runtime, a `mo_loop.batching.engine.IrComparison`."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from mo_loop.errors import NotComparableError, UsageError
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.frontend.onnx_graphs import require_external_data
 from mo_loop.options import ConvertOptions
-from mo_loop.support.signatures import made_of, takes
+from mo_loop.support.flags import made_of, takes
 
 
 @takes(VerifyOptions)

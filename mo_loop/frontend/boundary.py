@@ -45,8 +45,7 @@ from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.front import Failed
 from mo_loop.ops.sequences import Optional
 from mo_loop.origin import Origin, made_for
-from mo_loop.preprocessing import PerInput
-from mo_loop.preprocessing.layout import Layout
+from mo_loop.preprocessing import Layout, PerInput
 
 T = TypeVar("T")
 

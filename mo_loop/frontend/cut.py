@@ -25,7 +25,7 @@ from mo_loop.frontend.onnx_graphs import all_graphs, tensors_of
 from mo_loop.graph.shape import Shape, is_static
 from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
 from mo_loop.origin import Origin
-from mo_loop.support.option_texts import shown, whole_number
+from mo_loop.support.flags import shown, whole_number
 
 
 @dataclass

@@ -34,7 +34,7 @@ from mo_loop.graph.shape import require_sizes
 from mo_loop.graph.tensor import ArrayTensor, FileTensor, Tensor
 from mo_loop.graph.types import ElementType, boolean, c64, c128, f32, f64, from_onnx, i64, string, u32, u64
 from mo_loop.support.files import file_kind
-from mo_loop.support.packed_elements import unpack
+from mo_loop.support.packed_arrays import unpack
 
 _CACHES = ("models--", "datasets--", "spaces--")
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)

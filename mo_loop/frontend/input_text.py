@@ -23,7 +23,7 @@ from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.graph.dimension import Dimension, fresh, named
 from mo_loop.graph.types import ALL, BY_NAME, BY_PRECISION, ElementType, from_numpy, string
 from mo_loop.preprocessing import split
-from mo_loop.support.option_texts import QUOTED, literal, shown, unquoted, whole_number
+from mo_loop.support.flags import QUOTED, literal, shown, unquoted, whole_number
 
 KEEP: Any = ...
 """The shape of an entry that keeps the declared one."""

@@ -29,8 +29,7 @@ from typing import Any
 from mo_loop.errors import ModelError
 from mo_loop.frontend.onnx_graphs import body_protos, operator_of
 from mo_loop.origin import Origin
-from mo_loop.support.producers_first import producers_first
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import producers_first, reached
 
 
 def needed(

@@ -16,8 +16,7 @@ import numpy as np
 from mo_loop.errors import InternalError
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import ElementType
-from mo_loop.ordered_union import union
-from mo_loop.origin import Origin, Origins
+from mo_loop.origin import Origin, Origins, union
 
 if TYPE_CHECKING:
     from mo_loop.graph.graph import Graph

@@ -19,7 +19,7 @@ from mo_loop.conversion_limits import check_time
 from mo_loop.errors import FileError, TypeError_
 from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.types import ElementType, from_numpy
-from mo_loop.support.packed_elements import pack, unpack
+from mo_loop.support.packed_arrays import pack, unpack
 
 BLOCK = 1 << 20
 """Bytes read or written at once."""

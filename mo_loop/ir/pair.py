@@ -28,8 +28,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO
 
 from mo_loop.errors import FileError, UsageError
-from mo_loop.support.files import new_file, reason_of, remove
-from mo_loop.support.locking import lock_of, locked
+from mo_loop.support.files import lock_of, locked, new_file, reason_of, remove
 
 
 class _Pair(NamedTuple):

@@ -4,7 +4,7 @@
     print(found)
     found.layers[item], found.nodes[layer]          # both ways, as items of found.model and found.ir
 
-The origins of the layers give it (mo_loop/look/ir_origins.py).
+The origins of the layers give it (mo_loop/ir_origins.py).
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.frontend.onnx_graphs import label
+from mo_loop.ir_origins import assign_origins
 from mo_loop.look.differences.comparing import require_scope
-from mo_loop.look.ir_origins import assign_origins
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import IR, ONNX, Item, ScopeRecord, Structure
 from mo_loop.origin import Origin
-from mo_loop.printable import counted, printable
-from mo_loop.support.garbage_collection import paused_collector
-from mo_loop.support.shown_result import PLAIN, ShownResult, Style
+from mo_loop.printable import PLAIN, ShownResult, Style, counted, first_few, printable
+from mo_loop.support.process_memory import paused_collector
 
 SCHEMA, VERSION = "mo-loop layers", 1
 
@@ -66,9 +65,7 @@ class LayerMap(ShownResult):
         if not found:
             return style.paint(f"- {name}: no layer", fg="red")
         shown = [item for item in found if not item.is_constant] or found[:1]
-        limit = len(shown) if complete else SHOWN
-        more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
-        return printable(f"{name} -> {', '.join(map(_named, shown[:limit]))}{more}")
+        return printable(f"{name} -> {first_few(list(map(_named, shown)), len(shown) if complete else SHOWN)}")
 
     def text(self, style: Style = PLAIN) -> str:
         """The text that `mo-loop diff` prints."""

@@ -26,13 +26,11 @@ from mo_loop.look.layer_map import LayerMap, layer_map_of
 from mo_loop.look.page import Document, is_page, page, step_record
 from mo_loop.look.records.data import Contents
 from mo_loop.look.records.node_link import read_dump
-from mo_loop.look.records.node_records import GraphState
-from mo_loop.look.records.of_structure import body_of, described, facts, written
-from mo_loop.look.records.opening import opened
-from mo_loop.look.records.port_entries import renamed
+from mo_loop.look.records.node_records import GraphState, renamed
+from mo_loop.look.records.opening import body_of, described, facts, opened, written
 from mo_loop.look.records.structure import IR, ONNX, Structure
 from mo_loop.support.files import write_whole
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 
 
 class Page:
@@ -182,7 +180,9 @@ def _of_both(found: ModelComparison, scope: str | None) -> Document:
         before, after = body_of(before, name), body_of(after, name)
         details = {number: texts for number, texts in details.items() if number in before.nodes | after.nodes}
     document = Document(f"{_name(found.old)} -> {_name(found.new)}", "diff")
-    document.facts = _differing(facts(found.old), facts(found.new))
+    one, other = dict(facts(found.old)), dict(facts(found.new))
+    pairs = [(key, one.get(key, "none"), other.get(key, "none")) for key in one | other]
+    document.facts = [(key, a if a == b else f"{a} -> {b}") for key, a, b in pairs]
     document.notes = [note for change in found.changes for note in _notes(change)]
     counts = Counter(change.kind for change in found.changes)
     document.begin(before)
@@ -253,13 +253,6 @@ def _notes(change: Change) -> list[str]:
         return []
     where = f"{change.path}: " if change.path else ""
     return [f"{where}{each}" for each in change.details] or [f"{change.operator} {change.node} {change.kind}"]
-
-
-def _differing(old: list[tuple[str, str]], new: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Each fact once; one that differs as `old -> new`."""
-    before, after = dict(old), dict(new)
-    pairs = [(key, before.get(key, "none"), after.get(key, "none")) for key in before | after]
-    return [(key, a if a == b else f"{a} -> {b}") for key, a, b in pairs]
 
 
 # -- an ONNX model and its IR

@@ -1,26 +1,159 @@
 """write_whole: writes a file completely or not at all. append_lines: adds to a file. refuse_device: refuses files
-without end.
+without end. locked: one process at a time replaces a file.
 
     write_whole(Path("graph.dot"), to_dot(graph))
-    append_lines(Path("results.jsonl"), b'{"format": 1}\\n', b'["a", 1]\\n')
+    append_lines(Path("results.jsonl"), b'{"format": 1}\n', b'["a", 1]\n')
     refuse_device(Path("model.onnx"))                   # FileError if it is a link to /dev/zero
+    with locked(path) as mark:
+        draft = path.with_name(f".{path.name}{mark}.tmp")
 
 The content of `write_whole` is written under another name in the same folder, and renamed at the end. A device or a
 pipe, such as /dev/stdout, is written directly.
+
+The lock is a file `.NAME.lock` in the same folder. The system ends the lock when the process that holds it ends,
+for any reason; the next process takes the file over, and removes it at the end. (The package filelock leaves its files,
+has no locks of folders, and its import takes an eighth of the conversion of a small model.)
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import stat
+import tempfile
+import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
 from mo_loop.errors import FileError, UsageError
-from mo_loop.support.locking import locked
+
+WAIT = 300.0
+"""Seconds to wait for another process before the lock is an error."""
+
+_POLL = 0.02
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[str]:
+    """Lock `path`, whose folder exists; gives the text for the names of drafts.
+
+    The text is empty while the lock is held: a draft of that name is of a process that was killed, and can be removed.
+    On a system or a file system without locks it is different for each process.
+
+    Raises:
+        OSError: the lock file cannot be made, or another process holds the lock for longer than WAIT.
+    """
+    file = lock_of(path)
+    descriptor = _acquired(file)
+    if descriptor is None:
+        yield f".{os.getpid()}"
+        return
+    try:
+        yield ""
+    finally:
+        with contextlib.suppress(OSError):  # first the name, then the lock: nobody can get the lock of a removed file
+            file.unlink()
+        os.close(descriptor)
+
+
+def lock_of(path: Path) -> Path:
+    """The lock of a file; it exists while a process holds it, or after one was killed."""
+    return path.with_name(f".{path.name}.lock")
+
+
+def try_lock(descriptor: int) -> bool | None:
+    """Lock an open file or folder until it is closed; False if another process holds it, None without locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return None
+        raise
+    return True
+
+
+def locked_folder(path: str | Path) -> int | None:
+    """A descriptor that holds the lock of a folder; None if another process has it, or there is no lock."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:  # not a folder, or gone meanwhile
+        return None
+    if try_lock(descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def new_locked_folder(parent: Path, prefix: str) -> tuple[str, int | None]:
+    """A new folder, and the descriptor that holds its lock until `remove_locked`."""
+    path = tempfile.mkdtemp(prefix=prefix, dir=parent)
+    return path, locked_folder(path)
+
+
+def remove_locked(path: str | Path, descriptor: int | None) -> None:
+    """Remove a folder whose lock this process holds."""
+    shutil.rmtree(path, ignore_errors=True)
+    if descriptor is not None:
+        os.close(descriptor)
+
+
+def remove_abandoned(parent: Path, prefix: str) -> list[Path]:
+    """Remove the folders whose names begin with `prefix` and that no process has locked; return the others."""
+    others = []
+    for path in parent.glob(f"{prefix}*"):
+        descriptor = locked_folder(path)
+        if descriptor is None:
+            others.append(path)
+        else:
+            remove_locked(path, descriptor)
+    return others
+
+
+def _acquired(file: Path) -> int | None:
+    """A descriptor that holds the lock; None without locks."""
+    end = time.monotonic() + WAIT
+    while True:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        held = None
+        try:
+            held = try_lock(descriptor)
+            if held and _is_at(file, descriptor):
+                owned, descriptor = descriptor, -1
+                return owned
+            if held is None:
+                with contextlib.suppress(OSError):
+                    file.unlink()
+                return None
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+        if held is False:  # after a lock of a removed file the next attempt is at once
+            if time.monotonic() > end:
+                raise OSError(errno.EBUSY, "another process is writing it", os.fspath(file))
+            time.sleep(_POLL)
+
+
+def _is_at(file: Path, descriptor: int) -> bool:
+    """Whether an open file still has its name: the one that held the lock before may have removed it."""
+    try:
+        return os.path.samestat(os.stat(file, follow_symlinks=False), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
 
 _KINDS = {
     stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
@@ -172,6 +305,11 @@ def is_among(file: object, others: Iterable[object]) -> bool:
 def _identity(file: object) -> str:
     text = str(getattr(file, "url", file))
     return text if "://" in text else os.path.realpath(text)
+
+
+def pair_of(xml: str) -> tuple[str, str]:
+    """The .xml of an IR, and its .bin."""
+    return xml, os.path.splitext(xml)[0] + ".bin"
 
 
 def reason_of(error: Exception) -> str:

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from onnx import numpy_helper
 
 from mo_loop.cli import main
-from mo_loop.diagnostics.codes import CODES
+from mo_loop.look.diagnostics.codes import CODES
 from tests.harness import parsed
 
 from .commands import PLAIN, body, saved

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.cli import COMMANDS
-from mo_loop.cli.completion import SHELLS
+from mo_loop.cli import COMMANDS, SHELLS
 
 INSTALLED = Path(sys.executable).with_name("mo-loop")
 

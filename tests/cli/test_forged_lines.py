@@ -148,7 +148,7 @@ def test_a_traceback_has_each_message_in_one_line() -> None:
 
 
 def test_other_warnings_are_one_line_each(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mo_loop.cli.error_output import printed_warnings
+    from mo_loop.cli.output import printed_warnings
 
     texts: list[str] = []
     with printed_warnings(texts):

@@ -15,7 +15,7 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.api import convert_model, save_model
-from mo_loop.cli.environment import VARIABLES
+from mo_loop.cli.pass_options import VARIABLES
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.errors import InternalError, MoLoopError, UsageError

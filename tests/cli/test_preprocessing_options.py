@@ -11,7 +11,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.api import read_model
 from mo_loop.graph import Graph
-from mo_loop.preprocessing.layout import layout_of
+from mo_loop.preprocessing import layout_of
 from tests.harness import parsed
 
 from .commands import assert_clear, convert, saved

@@ -15,9 +15,7 @@ import pytest
 from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.cli.conversion_summary import MOST_ROWS, _weights
-from mo_loop.cli.progress import Progress
-from mo_loop.cli.time_table import SLOWEST, TimeTable
+from mo_loop.cli.conversion_summary import MOST_ROWS, SLOWEST, Progress, TimeTable, _weights
 from mo_loop.printable import sized
 from mo_loop.transforms.manager import Phase, Step
 from tests.harness import floats, parsed
@@ -163,7 +161,7 @@ class TestStreams:
         assert done.stdout.startswith(str(target))
 
     def test_verbose_shows_the_nodes_before_and_after_a_pass(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("mo_loop.cli.time_table.SLOWEST", 1000)
+        monkeypatch.setattr("mo_loop.cli.conversion_summary.SLOWEST", 1000)
         times, steps = TimeTable(), list[Step | Phase]()
         convert_model(parsed(FLOW), observers=[times, steps.append])
         shown = {(name.strip(), nodes) for name, _, _, nodes, *_ in times.lines(1.0)}
@@ -178,7 +176,7 @@ class TestStreams:
         assert error and done.returncode == 2
 
     def test_verbose_where_the_system_does_not_tell_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("mo_loop.cli.time_table.peak_memory", lambda: 0)
+        monkeypatch.setattr("mo_loop.cli.conversion_summary.peak_memory", lambda: 0)
         times = TimeTable()
         convert_model(parsed(PLAIN), observers=[times])
         assert {len(line) for line in times.lines(1.0)} == {4} and times.lines(1.0)[0] == ("", "s", "share", "nodes")

@@ -70,7 +70,7 @@ def test_tls_without_certificates(folder: Path) -> None:
 
 
 def test_no_workers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mo_loop.batching.cluster.agreement.WORKERS", 1.0)
+    monkeypatch.setattr("mo_loop.batching.cluster.connecting.WORKERS", 1.0)
     with cluster(folder / "cluster", 0) as running:
         done = batch("in", "-o", "out", "--scheduler", running.address, cwd=folder)
     assert "within 1 s" in assert_refused(done, "ML291", folder)

@@ -17,8 +17,8 @@ import onnx
 import pytest
 
 from mo_loop.errors import MoLoopError
-from mo_loop.support.workers import pool
-from mo_loop.support.workers.worker import Worker
+from mo_loop.support import workers
+from mo_loop.support.worker_process import Worker
 from tests.cli.batches import batch, command, environment, good, processes, read, refused, statuses, trouble
 from tests.cluster.models import loads, numbers, with_external
 from tests.cluster.s3_server import DENIED, Request, S3Server, Store
@@ -285,7 +285,7 @@ def test_a_worker_that_is_killed_while_it_uploads(
     store: Store, server: S3Server, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is killed between the .bin and the .xml: the old .xml is gone, and nothing else is to be seen."""
-    monkeypatch.setattr(pool, "Worker", Worker)  # not one that tests keep, which has another folder
+    monkeypatch.setattr(workers, "Worker", Worker)  # not one that tests keep, which has another folder
     store.put("zoo/m.onnx", good(tmp_path / "m.onnx", 1))
     arguments = (f"{store.url}/zoo", "-o", f"{store.url}/ir", "--report", tmp_path / "report.json")
     assert batch(*arguments).returncode == 0

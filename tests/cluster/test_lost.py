@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /pr
 
 
 IMPATIENT = """
-import mo_loop.batching.cluster.watching as watching
+import mo_loop.batching.cluster.scheduling as watching
 watching.PATIENCE = 3.0
 """
 """A batch that waits three seconds for workers before it begins."""

@@ -45,7 +45,7 @@ def at_once(times: Path) -> int:
 @pytest.mark.parametrize(("need", "most"), [(4.5e9, 1), (4e9, 2), (1e9, 3)])
 def test_a_worker_is_given_what_fits(need: float, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     estimated = SimpleNamespace(memory=int(need))
-    monkeypatch.setattr("mo_loop.batching.cluster.portions.estimate", lambda *_, **__: estimated)
+    monkeypatch.setattr("mo_loop.batching.cluster.scheduling.estimate", lambda *_, **__: estimated)
     for number in range(6):
         good(tmp_path / "in" / f"m{number}.onnx", number)
     (tmp_path / "noted.py").write_text(NOTED.format(place=str(tmp_path / "times.txt")))
@@ -61,7 +61,7 @@ def test_a_model_above_every_worker_is_refused(tmp_path: Path, monkeypatch: pyte
     good(tmp_path / "in" / "large.onnx", name="a_much_longer_name_of_a_graph")
     limit = small.stat().st_size
     found = lambda size, *_, **__: SimpleNamespace(memory=1 if size <= limit else 9 << 30)  # noqa: E731
-    monkeypatch.setattr("mo_loop.batching.cluster.portions.estimate", found)
+    monkeypatch.setattr("mo_loop.batching.cluster.scheduling.estimate", found)
     with cluster(tmp_path / "cluster", 1, "--memory-limit", "2GiB") as running:
         flags = ("--report", "r.json", "--scheduler", running.address)
         done = batch("in", "-o", "out", *flags, cwd=tmp_path)

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batching.storage.locations import Location
+from mo_loop.batching.storage.locations import Info, Location
 from mo_loop.batching.storage.scratch import Scratch
-from mo_loop.batching.storage.staging import staged
-from mo_loop.batching.storage.stamps import Info
 from mo_loop.batching.storage.stores import info
+from mo_loop.batching.storage.transfers import staged
 from mo_loop.errors import FileError, StorageError, UsageError
 from tests.cli.batches import good
 from tests.cluster.models import numbers, with_external
@@ -245,7 +244,7 @@ class TestRoom:
     def test_without_locks_a_process_counts_its_own_rooms(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("mo_loop.support.locking.try_lock", lambda _: None)
+        monkeypatch.setattr("mo_loop.support.files.try_lock", lambda _: None)
         (tmp_path / "room-1-x").mkdir()
         (tmp_path / "room-1-x" / "bytes").write_text("90")
         monkeypatch.setattr("mo_loop.batching.storage.scratch.LONGEST_WAIT", 0.1)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batching.storage import faults, stores
+from mo_loop.batching.storage import filesystems, stores
 from mo_loop.batching.storage.locations import Location
-from mo_loop.batching.storage.uploading import StaleUploads, upload_pair
+from mo_loop.batching.storage.transfers import StaleUploads, upload_pair
 from mo_loop.errors import StorageError
 from tests.cluster.s3_server import DENIED, S3Server, Store
 
@@ -29,7 +29,7 @@ def base(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Locati
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting between attempts."""
-    monkeypatch.setattr(faults, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr(filesystems, "FIRST_WAIT", 0.0)
 
 
 def names(where: Location, ending: str = "") -> list[str]:
@@ -113,10 +113,10 @@ def test_uploads_in_parts_of_killed_processes_are_ended(store: Store, monkeypatc
     for key in ("ir/a.bin", "ir/a.onnx", "other/a.bin", "ir/b.bin"):
         store.client.create_multipart_upload(Bucket=store.name, Key=key)
     prefix = Location(store.url)
-    monkeypatch.setattr("mo_loop.batching.storage.uploading.STALE", 1e12)  # the server reports that all of them are old
+    monkeypatch.setattr("mo_loop.batching.storage.transfers.STALE", 1e12)  # the server reports that all of them are old
     StaleUploads(prefix).end(prefix / "ir/a.xml")
     assert len(store.uploads()) == 4
-    monkeypatch.setattr("mo_loop.batching.storage.uploading.STALE", -1.0)
+    monkeypatch.setattr("mo_loop.batching.storage.transfers.STALE", -1.0)
     StaleUploads(prefix).end(prefix / "ir/a.xml")
     assert sorted(store.uploads()) == ["ir/a.onnx", "ir/b.bin", "other/a.bin"]
 
@@ -309,10 +309,10 @@ class TestPairs:
 
 
 def test_everything_that_a_task_carries_can_be_pickled() -> None:
+    from mo_loop.batching.engine import Remote
+    from mo_loop.batching.result import StateRecord
+    from mo_loop.batching.storage.locations import Info
     from mo_loop.batching.storage.scratch import Scratch
-    from mo_loop.batching.storage.stamps import Info
-    from mo_loop.batching.task import Remote
-    from mo_loop.batching.url_records import StateRecord
 
     records = (StateRecord("a", "b", "c"),)
     remote = Remote(Scratch(None, 5), Info(3, "tag"), Location("s3://ir"), "m.xml", True, records)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.compare.results.array_comparison import RTOL
-from mo_loop.support.packed_sequences import pack_sequence
+from mo_loop.support.packed_arrays import pack_sequence
 from tests.samples import Sample
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from mo_loop.api import Model, convert_model, save_model
-from mo_loop.diagnostics.examine import examine
 from mo_loop.errors import ConversionWarning
 from mo_loop.frontend.model import load
 from mo_loop.frontend.onnx_graphs import all_graphs, tensors_of
+from mo_loop.look.diagnostics.examine import examine
 from mo_loop.look.inspection.description import below
 from mo_loop.look.inspection.read import inspect
 from mo_loop.options import ConvertOptions

@@ -15,7 +15,7 @@ import pytest
 from mo_loop.api import Model, convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.errors import ConversionWarning, MoLoopError, UsageError
-from mo_loop.preprocessing.layout import Layout, layout_of, permutation
+from mo_loop.preprocessing import Layout, layout_of, permutation
 from tests.harness import floats, folded, oracle, parsed, refusal
 
 WEIGHTS = ",".join(f"{value:.6f}" for value in floats(4 * 3 * 3 * 3, seed=1))

@@ -10,7 +10,7 @@ import onnx.parser
 import pytest
 
 import mo_loop
-from mo_loop.look.ir_origins import recorded_options
+from mo_loop.ir_origins import recorded_options
 from mo_loop.transforms.config import PassConfig
 
 MODEL = onnx.parser.parse_model(

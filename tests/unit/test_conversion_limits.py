@@ -18,10 +18,10 @@ from mo_loop import conversion_limits, ops
 from mo_loop.api import convert_model, read_model, save_model
 from mo_loop.cli import main
 from mo_loop.conversion_limits import DEFAULT, Budget, Limits, budget, limited
-from mo_loop.diagnostics.codes import CODES
-from mo_loop.diagnostics.examine import examine
 from mo_loop.errors import LimitError, UsageError
 from mo_loop.graph import Graph, Node
+from mo_loop.look.diagnostics.codes import CODES
+from mo_loop.look.diagnostics.examine import examine
 from mo_loop.options import ConvertOptions
 from mo_loop.text import parse
 from mo_loop.transforms.manager import Manager, Phase, Step

@@ -23,11 +23,11 @@ from mo_loop import errors
 from mo_loop.api import ConvertArguments, convert_model, save_model
 from mo_loop.conversion import Conversion
 from mo_loop.conversion_limits import Limits
-from mo_loop.diagnostics import examine as diagnostics
-from mo_loop.diagnostics.codes import CODES
-from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, exit_code, grouped
 from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, UsageError
 from mo_loop.graph import Graph
+from mo_loop.look.diagnostics import examine as diagnostics
+from mo_loop.look.diagnostics.codes import CODES
+from mo_loop.look.diagnostics.diagnostic import CheckReport, Diagnostic, exit_code, grouped
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.low_precision.saturation import rounded_products
@@ -567,7 +567,7 @@ def test_the_table_holds_every_code() -> None:
     for path in [*(ROOT / "mo_loop").rglob("*.py"), *(ROOT / "transforms").rglob("*.py")]:
         if path.name != "codes.py":
             given |= set(re.findall(r"\bML[2-5]\d\d\b", path.read_text("utf-8")))
-    assert given - CODES.keys() == set(), "explain these in mo_loop/diagnostics/codes.py"
+    assert given - CODES.keys() == set(), "explain these in mo_loop/look/diagnostics/codes.py"
     assert CODES.keys() - given == set(), "nothing gives these"
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("distributed", reason="the extra `cluster` is not installed"
 
 from mo_loop.batching.cluster import on_worker
 from mo_loop.batching.cluster.connecting import _silent_logs
-from mo_loop.batching.cluster.sent_files import SentFile
+from mo_loop.batching.cluster.requirements import SentFile
 from mo_loop.errors import ClusterError
 
 

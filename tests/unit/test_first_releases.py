@@ -8,8 +8,8 @@ import pytest
 
 from mo_loop import convert_model
 from mo_loop.api import Model
-from mo_loop.diagnostics.examine import examine
 from mo_loop.errors import ConversionErrors, ConversionWarning
+from mo_loop.look.diagnostics.examine import examine
 from mo_loop.ops.base import Op
 from mo_loop.options import ConvertOptions
 from mo_loop.target import OLDEST, RELEASES, Target

@@ -16,7 +16,7 @@ import mo_loop
 from mo_loop import ops
 from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.errors import UsageError
-from mo_loop.support.shown_result import ShownResult
+from mo_loop.printable import ShownResult
 
 MODEL = """
 <ir_version: 9, opset_import: ["": 18]>

@@ -13,9 +13,8 @@ from mo_loop.frontend.translate import translate
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.renaming import rename_tensors
 from mo_loop.graph.types import f32
-from mo_loop.ordered_union import union
-from mo_loop.origin import Origin, current, made_for
-from mo_loop.report.record import Record, mapping
+from mo_loop.look.conversion_record import Record, mapping
+from mo_loop.origin import Origin, current, made_for, union
 from mo_loop.transforms import FunctionPass, Manager, MatcherPass, any_input, wrap_type
 from mo_loop.transforms.replace import copy_runtime_info, insert_after, replace_node
 from tests.harness import folded, parsed

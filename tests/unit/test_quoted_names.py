@@ -11,7 +11,7 @@ from onnx import helper
 
 from mo_loop import read_model
 from mo_loop.cli import main
-from mo_loop.cli.model_options import frozen, names, renamed, state_pairs
+from mo_loop.cli.conversion_options import frozen, names, renamed, state_pairs
 from mo_loop.frontend.input_text import parse_inputs
 from mo_loop.preprocessing import BRACKETS, PARENTHESES, PerInput
 

@@ -11,10 +11,9 @@ import pytest
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import MoLoopError
-from mo_loop.look.inspection.contents import node_rows
+from mo_loop.look.inspection.contents import ControlNode, Entry, FunctionCall, Run, Skeleton, node_rows, skeleton
 from mo_loop.look.inspection.description import below
 from mo_loop.look.inspection.read import inspect
-from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Run, Skeleton, skeleton
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import TensorPort, port_of
 from tests import MODELS

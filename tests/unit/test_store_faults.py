@@ -6,8 +6,8 @@ import errno
 
 import pytest
 
-from mo_loop.batching.storage import faults
-from mo_loop.batching.storage.faults import Fault, called, coded, fault_of
+from mo_loop.batching.storage import filesystems
+from mo_loop.batching.storage.filesystems import Fault, called, coded, fault_of
 from mo_loop.batching.storage.locations import Location
 from mo_loop.errors import StorageError
 
@@ -75,7 +75,7 @@ class TestAttempts:
     @pytest.fixture(autouse=True)
     def waits(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
         found: list[float] = []
-        monkeypatch.setattr(faults.time, "sleep", found.append)
+        monkeypatch.setattr(filesystems.time, "sleep", found.append)
         return found
 
     def failing(self, *errors: Exception) -> object:

@@ -8,9 +8,9 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.conversion import Conversion
+from mo_loop.conversion_info import conversion_info
 from mo_loop.errors import ConversionWarning, UsageError
 from mo_loop.options import ConvertOptions
-from mo_loop.report.conversion_info import conversion_info
 from mo_loop.transformations import Transformation, transformations
 from mo_loop.transforms.config import PassConfig
 from tests.harness import parsed

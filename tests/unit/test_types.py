@@ -36,7 +36,7 @@ from mo_loop.graph.types import (
     u2,
     u4,
 )
-from mo_loop.support.packed_elements import pack, unpack
+from mo_loop.support.packed_arrays import pack, unpack
 
 NUMERIC = [each for each in ALL if each is not string]
 NARROW = [each for each in NUMERIC if each.bits < 8]

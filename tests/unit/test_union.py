@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from mo_loop.ordered_union import FEW, Many, union
+from mo_loop.origin import FEW, Many, union
 
 
 def test_few_elements_are_a_tuple() -> None:

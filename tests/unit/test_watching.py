@@ -11,12 +11,12 @@ import pytest
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 from mo_loop.batching.cluster.requirements import Unable
-from mo_loop.batching.cluster.watching import Watch
+from mo_loop.batching.cluster.scheduling import Watch
 
 
 def test_a_look_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error of one look ended the thread: from then on nothing noticed workers that come late."""
-    monkeypatch.setattr("mo_loop.batching.cluster.watching.EVERY", 0.01)
+    monkeypatch.setattr("mo_loop.batching.cluster.scheduling.EVERY", 0.01)
     found = {"workers": {"tcp://1": {"nthreads": 2, "resources": {"MEMORY": 5}}}}
     client: Any = SimpleNamespace(scheduler_info=lambda n_workers: found)
     watch, calls, done = Watch(client), [], threading.Event()
@@ -35,7 +35,7 @@ def test_a_look_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_an_error_of_our_own_ends_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every error of a look was passed over: a wrong name in what follows it would not be seen in the whole batch."""
-    monkeypatch.setattr("mo_loop.batching.cluster.watching.EVERY", 0.01)
+    monkeypatch.setattr("mo_loop.batching.cluster.scheduling.EVERY", 0.01)
     client: Any = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": {}})
     found: list[Exception] = []
     done = threading.Event()

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from mo_loop.support.worker_process import Worker, remove_folder
 from mo_loop.support.workers import Pool, TaskOutcome, WorkerStartError, report_stage
-from mo_loop.support.workers.serve import remove_folder
-from mo_loop.support.workers.worker import Worker
 
 THIS = __name__
 
@@ -228,7 +227,7 @@ def test_close_waits_for_a_process_that_another_thread_starts(monkeypatch: pytes
         time.sleep(0.5)
         return worker
 
-    monkeypatch.setattr("mo_loop.support.workers.pool.Worker", slow)
+    monkeypatch.setattr("mo_loop.support.workers.Worker", slow)
     workers = Pool(f"{THIS}:work")
     thread = threading.Thread(target=call_quietly, args=(workers, "a", []))
     thread.start()

@@ -50,16 +50,16 @@ from pathlib import Path
 import mo_loop.batching.storage.stores as stores
 import mo_loop.batching.url_state as url_state
 from mo_loop.batching.batch_options import BatchOptions
-from mo_loop.batching.finding import planned
+from mo_loop.batching.plan import planned
 from mo_loop.batching.outputs import Outputs
 from mo_loop.batching.run import Batch
-from mo_loop.batching.task import Work
+from mo_loop.batching.engine import Work
 from mo_loop.batching.cluster.dask_engine import DaskEngine
 from mo_loop.options import ConvertOptions
 from mo_loop.support.process_memory import peak_memory
 from mo_loop.batching.storage.locations import Location, location_of
 from mo_loop.batching.storage.scratch import Scratch
-from mo_loop.batching.storage.stamps import Info
+from mo_loop.batching.storage.locations import Info
 
 count = int(sys.argv[1])
 

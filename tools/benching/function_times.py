@@ -20,7 +20,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import boolean, f32, i64
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.process_memory import paused_collector
 from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.pipelines import default_pipeline

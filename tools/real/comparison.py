@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.batching.finding import models_below
+from mo_loop.batching.plan import models_below
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME, OnnxRuntime
 from mo_loop.support.workers import report_stage
 from tests.models.sources.exporting.inputs import read_cases

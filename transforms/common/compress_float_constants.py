@@ -20,7 +20,7 @@ from mo_loop.graph.types import KNOWN_LIMIT, f16, f32, f64
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.port_map import Branched, Merged, Selected
 from mo_loop.ops.quantization import quantised_constant
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Op, Parameter, Value, ops
 
 

@@ -14,7 +14,7 @@ from mo_loop.graph.types import TensorType, i64, string
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Branched, Concatenated, Merged, Selected, Sliced
 from mo_loop.origin import made_for
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.loops.pieces import ANY_SIZES, loops_in
 from mo_loop.transforms.port_maps import take_branch
 from mo_loop.transforms.replace import replace_node

@@ -14,7 +14,7 @@ from mo_loop.graph.dimension import low
 from mo_loop.ops.control import If, Iteration, Loop
 from mo_loop.ops.lengths import as_value, dimension, scalar
 from mo_loop.ops.port_map import Branched, Concatenated, Invariant, Merged, Selected, Sliced
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.loop_pass import AllStepsPass
 from mo_loop.transforms.loops.outer import (

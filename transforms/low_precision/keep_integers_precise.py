@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.graph.types import TensorType
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Value, ops
 
 PRECISE = "precise"

@@ -25,7 +25,7 @@ from mo_loop.ops.exact import (
     steps,
 )
 from mo_loop.ops.quantization import limits, spread
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.low_precision.weights import is_weights
 from mo_loop.transforms.replace import drop_dead, replace_node, replace_output

@@ -24,8 +24,7 @@ from mo_loop.errors import UsageError
 from mo_loop.graph.dimension import now
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import TensorType
-from mo_loop.preprocessing import BRACKETS, PerInput
-from mo_loop.preprocessing.layout import layout_of
+from mo_loop.preprocessing import BRACKETS, PerInput, layout_of
 from mo_loop.transforms.preprocess import inputs
 from mo_loop.transforms.replace import drop_dead, replace_output
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Identity, Node, Parameter, Use, Value, ops

@@ -10,8 +10,7 @@ from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import merge_dim, of_declared_sizes
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.recurrent import ReadValue
-from mo_loop.preprocessing import PerInput
-from mo_loop.preprocessing.layout import layout_of
+from mo_loop.preprocessing import PerInput, layout_of
 from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, is_static
 
 T = TypeVar("T")

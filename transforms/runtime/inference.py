@@ -13,7 +13,7 @@ from mo_loop.graph.types import f32, i32
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.filling import RandomUniform
 from mo_loop.ops.port_map import Final, Invariant, Merged
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.vocabulary import Constant, Graph, Identity, Node, Op, Parameter, Result, Value, is_static, ops
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mo_loop.graph.types import i64
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.target import ERROR, NEVER, Processor
 from mo_loop.transforms.function_pass import FunctionPass, node_pass
 from mo_loop.transforms.predicates import consumed_by

@@ -15,7 +15,7 @@ import numpy as np
 from mo_loop.graph.dimension import Dim, Dimension
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Value, is_static, ops
 
 _INDEXED = (

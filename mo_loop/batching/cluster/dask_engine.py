@@ -5,7 +5,7 @@
         results = Batch(plan, folder, work, engine.options, engine=engine).run(listener)
 
 One thread submits models, the largest first, and takes answers as they come; small ones are submitted in portions
-(`portions.py`). CHECKS_AT_ONCE threads find out which models have to be converted, because they wait for the store.
+(`scheduling.py`). CHECKS_AT_ONCE threads find out which models have to be converted, because they wait for the store.
 Twice as many models are submitted as the workers have threads, so that a worker need not wait for the next, and the
 scheduler need not hold 100,000 models. The memory requirement of each model is declared to Dask; a model above every
 worker's memory is refused.
@@ -29,17 +29,24 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.batching.assignment import Answer, Assignment
-from mo_loop.batching.cluster.agreement import own_versions, require_folder
-from mo_loop.batching.cluster.connecting import within
+from mo_loop.batching.cluster.connecting import own_versions, require_folder, within
 from mo_loop.batching.cluster.on_worker import MEMORY, STARTS_NOT, Equipment, Reply, portable_function
-from mo_loop.batching.cluster.portions import Pace, Portion, need_of, portable
-from mo_loop.batching.cluster.requirements import Requirements, Unable
-from mo_loop.batching.cluster.sent_files import SentFile
-from mo_loop.batching.cluster.watching import Watch
-from mo_loop.batching.engine import JOB, Ended, EngineFailed, Finished, NoteAdded, Started, WorkQueue, start_error
+from mo_loop.batching.cluster.requirements import Requirements, SentFile, Unable
+from mo_loop.batching.cluster.scheduling import Pace, Portion, Watch, need_of, portable
+from mo_loop.batching.engine import (
+    JOB,
+    Answer,
+    Assignment,
+    Ended,
+    EngineFailed,
+    Finished,
+    NoteAdded,
+    Started,
+    WorkQueue,
+    result_of,
+    start_error,
+)
 from mo_loop.batching.estimates import largest_first, size_of
-from mo_loop.batching.outcomes import result_of
 from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import GOOD
 from mo_loop.errors import ClusterError, MoLoopError
@@ -116,7 +123,12 @@ class DaskEngine:
         if work.folder is not None:
             there, here = str(work.folder.absolute()), str(work.folder)
             texts = {there + os.sep: here + os.sep} if there != here else {}
-        requirements = _requirements(work.plan.models[0], folders)
+        first = work.plan.models[0]
+        requirements = Requirements(
+            own_versions(), tuple(str(folder.absolute()) for folder in folders),
+            None if isinstance(first.source, Path) else first.source,
+            None if isinstance(first.target, Path) else first.target.parent,
+        )  # fmt: skip
         equipment = Equipment(self._name, JOB, self.options.memory, self._files, texts, requirements)
         self._client.subscribe_topic(self._name, self._heard)
         try:
@@ -180,7 +192,9 @@ class DaskEngine:
             for again in self._handled(future, result, portion):
                 completed.add(self._submit(again))
             if (self._queue.is_over() or (self._is_single and self._has_failed)) and not self._is_stopping:
-                self._drop()
+                # The batch ends after a failure: those that have not begun are cancelled.
+                pending = self._pending().items()
+                self._cancel({future: portion for future, portion in pending if not portion.begun}, "dropped")
 
     def _next_portions(self) -> Iterator[Portion]:
         is_over = self._is_stopping or (self._is_single and self._has_failed)
@@ -282,7 +296,10 @@ class DaskEngine:
             portion.deaths += 1
             if portion.begun < 2 and portion.deaths < TRIES:
                 return (portion,)
-            outcome = TaskOutcome(None, CRASH, message=_lost_worker(error))
+            outcome = TaskOutcome(
+                None, CRASH, message=f"the worker was lost: {error.allowed_failures + 1} workers died while they had "
+                f"the model, the last of them was {error.last_worker.address}",
+            )  # fmt: skip
         else:
             name = type(error).__name__
             outcome = TaskOutcome(None, ERROR, message=f"{name}: {error}", error=name)
@@ -328,10 +345,6 @@ class DaskEngine:
         self._waiting = {portion.place for portion in waiting.values()}
         self._cancel(stuck, "again")
 
-    def _drop(self) -> None:
-        """Cancel the models that were submitted and have not begun: the batch ends after a failure."""
-        self._cancel({future: portion for future, portion in self._pending().items() if not portion.begun}, "dropped")
-
     def _pending(self) -> dict[Future, Portion]:
         """The futures that are not finished, and the `lost` ones, which are computed again: the worker died with the
         answer."""
@@ -367,19 +380,5 @@ class DaskEngine:
         return ClusterError("the connection to the scheduler is lost", code="ML295", hint=again)
 
 
-def _requirements(first: Planned, folders: Iterable[Path]) -> Requirements:
-    """The requirements of a batch on its workers. `first` is the first model of the batch."""
-    model = None if isinstance(first.source, Path) else first.source
-    output = None if isinstance(first.target, Path) else first.target.parent
-    return Requirements(own_versions(), tuple(str(folder.absolute()) for folder in folders), model, output)
-
-
 class _Gone(Exception):
     """The scheduler has cancelled the work, or cannot be reached."""
-
-
-def _lost_worker(error: Any) -> str:
-    return (
-        f"the worker was lost: {error.allowed_failures + 1} workers died while they had the model, the last of them "
-        f"was {error.last_worker.address}"
-    )

@@ -30,10 +30,16 @@ from typing import TYPE_CHECKING, Any
 
 from distributed import WorkerPlugin, get_worker
 
-from mo_loop.batching.assignment import Answer, Assignment, attempted
-from mo_loop.batching.cluster.requirements import Requirements, Unable, is_of_worker
-from mo_loop.batching.cluster.sent_files import SentFile, with_given_paths, with_places, written
-from mo_loop.batching.task import Task
+from mo_loop.batching.cluster.requirements import (
+    Requirements,
+    SentFile,
+    Unable,
+    is_of_worker,
+    with_given_paths,
+    with_places,
+    written,
+)
+from mo_loop.batching.engine import Answer, Assignment, Task, attempted
 from mo_loop.errors import ClusterError, MoLoopError
 from mo_loop.support.workers import ERROR, Pool, TaskOutcome, WorkerStartError
 
@@ -142,7 +148,8 @@ class Equipment(WorkerPlugin):
                 return self.unable
         if isinstance(answer.result, TaskOutcome):
             answer = Answer(replace(answer.result, task=None), answer.seconds)
-        return self._as_given(answer, places)
+        texts = {**{there: given for given, there in places.items()}, **self._texts}
+        return with_given_paths(answer, texts) if texts else answer
 
     def _look(self, *, with_writing: bool = False) -> None:
         """Find out whether this worker lacks something."""
@@ -158,10 +165,6 @@ class Equipment(WorkerPlugin):
         unable = Unable.by(self._worker.address, error)
         is_of_limit = isinstance(error, WorkerStartError) and self._memory is not None
         return replace(unable, code=STARTS_NOT) if is_of_limit else unable
-
-    def _as_given(self, answer: Answer, places: Mapping[str, str]) -> Answer:
-        texts = {**{there: given for given, there in places.items()}, **self._texts}
-        return with_given_paths(answer, texts) if texts else answer
 
     def _ready(self) -> tuple[Pool, dict[str, str]]:
         with self._lock:

@@ -1,4 +1,4 @@
-"""Location: a URL, as a value.
+"""Location: a URL, as a value. Info and Stamp: facts that distinguish contents of a file or object.
 
     where = Location("s3://zoo/vision/model.onnx")
     where.parent / "model.data"             # s3://zoo/vision/model.data
@@ -189,3 +189,35 @@ def _masked_url(url: str) -> str:
     is_signed = scheme in _WITH_SIGNED_QUERY and "=" in query
     is_secret = is_signed or scheme in _WITH_QUERY or _SIGNATURE.search(query)
     return f"{scheme}://{head}?***" if mark and is_secret else f"{scheme}://{head}{mark}{query}"
+
+
+Ranges = tuple[tuple[int, int], ...]
+"""Pairs of the first byte and the byte after the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """The facts that a store gives about an object: its size in bytes, and its ETag or checksum; empty if the store has
+    none."""
+
+    size: int
+    tag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Size in bytes and SHA-256 of a file that was read.
+
+    An object at a URL has a tag too, if its store has one. `ranges` are those of external data that was read in part:
+    the hash is that of these bytes.
+    """
+
+    size: int
+    sha256: str
+    tag: str = ""
+    ranges: Ranges | None = None
+
+    @property
+    def info(self) -> Info:
+        """Size and tag."""
+        return Info(self.size, self.tag)

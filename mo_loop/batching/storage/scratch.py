@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mo_loop.errors import FileError, StorageError
-from mo_loop.support.files import reason_of
-from mo_loop.support.locking import locked, new_locked_folder, remove_abandoned, remove_locked
+from mo_loop.support.files import locked, new_locked_folder, reason_of, remove_abandoned, remove_locked
 
 _NAME = "mo-loop-scratch"
 _PREFIX = "room-"

@@ -21,10 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mo_loop.batching.storage.faults import Fault, called, coded, fault_of
-from mo_loop.batching.storage.filesystems import filesystem_of, matcher
-from mo_loop.batching.storage.locations import Location
-from mo_loop.batching.storage.stamps import Info
+from mo_loop.batching.storage.filesystems import Fault, called, coded, fault_of, filesystem_of, matcher
+from mo_loop.batching.storage.locations import Info, Location
 from mo_loop.errors import StorageError
 
 BLOCK = 8 << 20
@@ -295,19 +293,16 @@ def _entries(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]
     if hasattr(system, "_iterdir") and hasattr(system, "loop"):
         yield from _pages(system, base, root)
         return
-    _require_bucket(system, base, root)
+    if "/" not in root.rest:  # a bucket that does not exist is an error: other file systems list nothing then
+        called(root, "listed", lambda: system.info(base))
     folders = [base or "/"]
     while folders:
-        for entry in called(root, "listed", partial(_in_folder, system, folders.pop())):
+        folder = partial(system.ls, folders.pop(), detail=True)
+        for entry in called(root, "listed", partial(_unless_missing, folder, [])):  # none if it does not exist
             if entry.get("type") != "directory":
                 yield entry
             elif not entry.get("islink"):  # a link to a folder above would have no end
                 folders.append(entry["name"])
-
-
-def _in_folder(system: Any, folder: str) -> Any:
-    """The entries of one folder; none if it does not exist."""
-    return _unless_missing(lambda: system.ls(folder, detail=True), [])
 
 
 def _pages(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]:
@@ -333,9 +328,3 @@ def _pages(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]:
         yield from entries
         if len(entries) < 1000:
             return
-
-
-def _require_bucket(system: Any, base: str, root: Location) -> None:
-    """StorageError if a folder does not exist: other file systems list nothing then."""
-    if "/" not in root.rest:
-        called(root, "listed", lambda: system.info(base))

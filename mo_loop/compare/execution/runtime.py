@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mo_loop.support.packed_elements import pack, unpack
+from mo_loop.support.packed_arrays import pack, unpack
 
 if TYPE_CHECKING:
     from mo_loop.compare.results.verify_settings import Size, Sizes

@@ -15,6 +15,6 @@ from mo_loop.compare.layers.findings import PieceFindings
 from mo_loop.compare.layers.first_difference import History, compared, first_difference
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.layer_difference import LayerDifference
-from mo_loop.look.ir_origins import assign_origins
+from mo_loop.ir_origins import assign_origins
 
 __all__ = ["Heat", "History", "LayerDifference", "PieceFindings", "assign_origins", "compared", "first_difference"]

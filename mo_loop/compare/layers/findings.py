@@ -34,13 +34,13 @@ from mo_loop.compare.layers.piece_tolerance import DRAWS, Run, Undecided, base_t
 from mo_loop.compare.layers.piece_tolerance import RTOL as PIECE_RTOL
 from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS
 from mo_loop.compare.results.array_comparison import ArrayComparison, compare, is_limited, largest_number
-from mo_loop.diagnostics.ir_checks import loses_nan
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph, Value
+from mo_loop.look.diagnostics.ir_checks import loses_nan
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, Iteration
 from mo_loop.origin import Origin
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 
 CALM = 1000.0
 """A loop that moves by less than this part of what the loop of the model does computes something else."""

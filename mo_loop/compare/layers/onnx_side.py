@@ -29,7 +29,7 @@ from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_
 from mo_loop.frontend.registry import FAMILIES
 from mo_loop.graph import Value
 from mo_loop.origin import Origin
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 
 _NUMBERS = count()
 

@@ -22,7 +22,7 @@ from mo_loop.compare.layers.loop_runs import OnnxLoop
 from mo_loop.compare.layers.onnx_side import OnnxError, OnnxFrame, OnnxNodes
 from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 
 AMPLITUDE = 2.5e-5
 """The relative change of inputs: some hundred roundings of f32, as sums are added in any order."""

@@ -30,7 +30,7 @@ from mo_loop.errors import NotComparableError
 from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.frontend.registry import qualified
 from mo_loop.graph.types import ElementType, from_numpy, from_onnx
-from mo_loop.support.packed_elements import pack, unpack
+from mo_loop.support.packed_arrays import pack, unpack
 
 ONNX_RUNTIME, REFERENCE = "ONNX Runtime", "the reference evaluator of onnx"
 

@@ -36,11 +36,11 @@ from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.onnx_graphs import graph_protos, needs_permission, with_data
 from mo_loop.graph import Graph
 from mo_loop.graph.types import f16
-from mo_loop.look.ir_origins import recorded_options
+from mo_loop.ir_origins import recorded_options
 from mo_loop.ops.arithmetic import Convert
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.options import ConvertOptions
-from mo_loop.preprocessing.layout import Layout, permutation
+from mo_loop.preprocessing import Layout, permutation
 from mo_loop.transforms.preprocess.inputs import DONE, channel_axis, names_of
 
 LARGEST = float(np.finfo(np.float16).max)

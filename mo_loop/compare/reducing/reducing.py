@@ -44,8 +44,7 @@ from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.frontend.node_order import NamesRead
 from mo_loop.frontend.onnx_graphs import operator_of, with_data
 from mo_loop.options import ConvertOptions
-from mo_loop.printable import printable
-from mo_loop.support.shown_result import PLAIN, ShownResult, Style
+from mo_loop.printable import PLAIN, ShownResult, Style, printable
 from mo_loop.support.workers import Pool
 
 LEAST_SECONDS = 2.0

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.graph.types import name_of
-from mo_loop.support.packed_sequences import pack_sequence, unpack_sequence
+from mo_loop.support.packed_arrays import pack_sequence, unpack_sequence
 
 RTOL, ATOL, SMALL_FLOAT = 1e-3, 1e-5, 1e-2
 

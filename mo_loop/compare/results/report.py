@@ -24,7 +24,7 @@ from mo_loop.compare.results.array_comparison import (
 )
 from mo_loop.compare.results.verify_settings import VerifyOptions
 from mo_loop.graph.types import name_of
-from mo_loop.support.shown_result import PLAIN, ShownResult, Style
+from mo_loop.printable import PLAIN, ShownResult, Style
 
 PASSED, DIFFERS = "passed", "differs"
 NOT_DECIDED = "not decided"

@@ -47,7 +47,7 @@ from mo_loop.errors import InputError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs, operator_of
 from mo_loop.graph import Value
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.states.port_names import BEAM_INDEX
 
 PLANS = tuple(product((True, False), repeat=2))

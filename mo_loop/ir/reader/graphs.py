@@ -22,7 +22,7 @@ from mo_loop.ir.reader.layer_types import attributes_of, classes, declared_type
 from mo_loop.ir.reader.variable_layers import ASSIGN, TYPED, VariableLayers, require_consistent, require_stored
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.front import Opaque, OpaqueSink
-from mo_loop.support.producers_first import producers_first
+from mo_loop.support.traversal import producers_first
 
 SINKS = frozenset((ASSIGN,))
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -20,9 +19,8 @@ from mo_loop.look.differences.changes import ADDED, ASPECTS, CHANGED, NAMES, REM
 from mo_loop.look.differences.pairing import Pairs, pair
 from mo_loop.look.records.opening import opened, require_same_kind
 from mo_loop.look.records.structure import Structure
-from mo_loop.printable import printable
-from mo_loop.support.garbage_collection import paused_collector
-from mo_loop.support.shown_result import PLAIN, ShownResult, Style
+from mo_loop.printable import PLAIN, ShownResult, Style, did_you_mean, printable
+from mo_loop.support.process_memory import paused_collector
 
 SCHEMA, VERSION = "mo-loop diff", 1
 
@@ -166,8 +164,7 @@ def require_scope(scope: str, *models: Structure) -> None:
     """UsageError if no model has the body."""
     known = [each.text for model in models for each in model.scopes() if each.text]
     if scope not in known:
-        close = get_close_matches(scope, known, 1, 0.5)
-        raise UsageError(f"no model has a scope {scope!r}", hint=f"did you mean {close[0]!r}?" if close else "")
+        raise UsageError(f"no model has a scope {scope!r}", hint=did_you_mean(scope, known))
 
 
 def _counted(changes: Iterable[Change], ignored: set[str]) -> Iterator[Change]:

@@ -35,7 +35,7 @@ from typing import Any
 from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR, NodeKeys
 from mo_loop.look.records.data import changed
 from mo_loop.look.records.structure import Item, Ref, ScopeRecord, Structure
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 
 STRONG, NUMBERED, GENERATED = range(3)
 """Kinds of names: any; one that ends in a number; the operator with a number."""
@@ -156,7 +156,14 @@ class Alignment:
         while again and not self.is_done:
             again = False
             for forward in (True, False):
-                groups = (self._grouped(side, forward) for side in self._sides(level, forward, ends))
+                # Without small constants forwards: equal data do not show their purpose.
+                groups = (
+                    grouped(
+                        (key, item) for item, key in side.items()
+                        if not (forward and item.data is not None and not item.data.is_large)
+                    )
+                    for side in self._sides(level, forward, ends)
+                )  # fmt: skip
                 for pair in alone(*groups):
                     self._pairs.add(*pair)
                     again = True
@@ -173,13 +180,6 @@ class Alignment:
         for pair in chosen:
             self._pairs.add(*pair)
         return bool(chosen)
-
-    def _grouped(self, side: dict[Item, int], forward: bool) -> Groups:
-        """Without small constants forwards: equal data do not show their purpose."""
-        return grouped(
-            (key, item) for item, key in side.items()
-            if not (forward and item.data is not None and not item.data.is_large)
-        )  # fmt: skip
 
     def several(self, level: int) -> bool:
         """Pair items of which several have the same computation and use, in their order. Those whose neighbours are

@@ -30,8 +30,7 @@ from typing import Any
 from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph, Node
 from mo_loop.ir.xml import layer_order
-from mo_loop.look.dump.around import DEPTH, Around
-from mo_loop.look.dump.step_files import FORMATS, PAGE, RunFolder, StepFiles
+from mo_loop.look.dump.step_files import DEPTH, FORMATS, PAGE, Around, RunFolder, StepFiles
 from mo_loop.look.page import Document, delta, page, step_record
 from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.trip_counts import set_trip_counts
@@ -76,7 +75,7 @@ class Dumper:
             folder: the folder of the files.
             formats: keys of FORMATS.
             after: the names of passes after which the graph is written in full as well.
-            around, depth: only the nodes within `depth` edges of this node are shown (see around.py).
+            around, depth: only the nodes within `depth` edges of this node are shown (see step_files.py).
             whole: write the whole graph after each pass that changed it, instead of the changes.
             only: the names of the passes after which whole graphs are written, and no others; all if empty.
             shapes, types: the labels of the edges of pictures.

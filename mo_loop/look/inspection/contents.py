@@ -5,13 +5,24 @@ its nodes with the names and types of their tensors (`mo-loop inspect --nodes`).
         row.name, row.operator, row.inputs, row.outputs
 
 The names of the main graph of an ONNX model are those at which a conversion can be cut.
+
+The control flow of a model as a tree (`mo-loop inspect --graph`): plain records, with the fields of the JSON.
+
+    Skeleton            version, file, format ("onnx", "ir" or "dump"), graph, functions
+      Outline           the main graph, a body or a function: inputs, outputs, and its steps in the order of the data
+        Run             plain nodes, with the number of each operator
+        ControlNode     a Loop, Scan, TensorIterator, If, or another operator with bodies
+          Entry         what one of its inputs or outputs is to its bodies
+        FunctionCall    a call of a function of the model that has control flow
+
+`kind` of a step is "nodes", "control" or "call". Ports are those of mo_loop/look/records/structure.py.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mo_loop.look.inspection.description import Branch, ControlFacts, Operator, ScopeSize, SlicedFacts, StateFacts
@@ -25,12 +36,13 @@ from mo_loop.look.records.structure import (
     Structure,
     TensorPort,
     port_of,
+    result_port,
     tensor_name,
     tensor_port,
 )
 from mo_loop.look.records.trip_counts import condition, goes_on, slicing, trip_count
 
-SCHEMA, VERSION = "mo-loop nodes", 1
+NODES_SCHEMA, NODES_VERSION = "mo-loop nodes", 1
 """The version of the JSON of nodes; increased when a field changes its meaning or is removed, not when one is added."""
 
 
@@ -42,11 +54,13 @@ def operators(structure: Structure) -> list[Operator]:
         for name, refs in _computed(scope, structure.kind):
             operator = found.setdefault(name, Operator(name))
             operator.count += 1
-            for item in map(_behind, refs):
-                if item is not None and item.data is not None and (name, id(item)) not in seen:
-                    seen.add((name, id(item)))
-                    operator.elements += item.data.elements
-                    operator.bytes += item.data.nbytes
+            for ref in refs:
+                if ref is not None and ref.item.operator == "Convert":  # of a compressed constant
+                    ref = ref.item.input(0)
+                if ref is not None and ref.item.data is not None and (name, id(ref.item)) not in seen:
+                    seen.add((name, id(ref.item)))
+                    operator.elements += ref.item.data.elements
+                    operator.bytes += ref.item.data.nbytes
     return sorted(found.values(), key=lambda each: (-each.count, each.name))
 
 
@@ -77,13 +91,6 @@ def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref 
     if format_ == IR:
         for result in scope.results:
             yield "Result", [result.ref]
-
-
-def _behind(ref: Ref | None) -> Item | None:
-    """The producer of a value, looking through the Convert of a compressed constant."""
-    if ref is not None and ref.item.operator == "Convert":
-        ref = ref.item.input(0)
-    return None if ref is None else ref.item
 
 
 # -- control flow
@@ -184,3 +191,210 @@ def _of_scope(scope: ScopeRecord, result: str, operator: str | None) -> Iterator
     if operator in (None, result):
         for each in scope.results:
             yield NodeRow(path, each.name, result, [tensor_name(each.ref)], [])
+
+
+SCHEMA, VERSION = "mo-loop graph", 1
+"""The version of the JSON; increased when a field changes its meaning or is removed, not when one is added."""
+
+
+@dataclass
+class Run:
+    """Nodes without bodies that follow each other. Constants are not counted."""
+
+    kind: str = field(default="nodes", init=False)
+    nodes: int
+    operators: dict[str, int]
+
+
+@dataclass
+class FunctionCall:
+    """A call of a function that has control flow. `function` is the operator, with the overload if there is one."""
+
+    kind: str = field(default="call", init=False)
+    name: str
+    operator: str
+    function: str
+
+
+@dataclass
+class Entry:
+    """An input or output of a node with bodies.
+
+    `kind` is "merged", "sliced", "invariant", "branched" or "captured" for an input, "final", "concatenated" or
+    "selected" for an output; `value` is the tensor outside. `inner` has the name of the tensor inside, by body.
+    Where the operator alone defines what its bodies get and return, the kinds are "input" and "output", which have no
+    `inner`, and "parameter" and "result", whose `value` has no name.
+    `back_edge` is the tensor that a merged input gets from the iteration before. Slices have an axis and a stride,
+    which is negative from the end to the beginning; start, end and part_size are only in an IR or a dump.
+    """
+
+    kind: str
+    value: TensorPort
+    inner: dict[str, str] = field(default_factory=dict)
+    back_edge: str | None = None
+    slicing: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class ControlNode:
+    """A node with bodies. `trip_count`, `condition` and `goes_on` are as in mo_loop/look/inspection/description.py;
+    `iteration` is the name of the iteration number in the body."""
+
+    kind: str = field(default="control", init=False)
+    path: str
+    name: str
+    operator: str
+    trip_count: str | None = None
+    condition: str | None = None
+    goes_on: str | None = None
+    iteration: str | None = None
+    inputs: list[Entry] = field(default_factory=list)
+    outputs: list[Entry] = field(default_factory=list)
+    bodies: list[Outline] = field(default_factory=list)
+
+
+@dataclass
+class Outline:
+    """The main graph, a body or a function. `tag` is "model", "function", or the name of the body in its owner."""
+
+    path: str
+    tag: str
+    nodes: int
+    constants: int
+    inputs: list[TensorPort]
+    outputs: list[TensorPort]
+    steps: list[Run | ControlNode | FunctionCall] = field(default_factory=list)
+
+    def controls(self) -> Iterator[ControlNode]:
+        for step in self.steps:
+            if isinstance(step, ControlNode):
+                yield step
+
+    def all(self) -> Iterator[Outline]:
+        """This one and those of the bodies below, outer before inner."""
+        yield self
+        for step in self.controls():
+            for body in step.bodies:
+                yield from body.all()
+
+
+@dataclass
+class Skeleton:
+    """The control flow of one model.
+
+    Of a scope that was chosen, `graph` is the first body with its path, and `functions` has further ones: names of
+    nodes can repeat.
+    """
+
+    file: str
+    format: str
+    graph: Outline
+    functions: list[Outline] = field(default_factory=list)
+
+    def outlines(self) -> Iterator[Outline]:
+        for each in (self.graph, *self.functions):
+            yield from each.all()
+
+    def as_json(self) -> dict[str, Any]:
+        """The skeleton as plain data; the version comes first."""
+        return {"schema": SCHEMA, "version": VERSION, **asdict(self)}
+
+
+def skeleton(structure: Structure) -> Skeleton:
+    """The control flow of a model."""
+    reader = _Reader(structure)
+    functions = [reader.outline(scope, "function") for scope in structure.functions.values()]
+    return Skeleton(structure.source, structure.kind.lower(), reader.outline(structure.main, "model"), functions)
+
+
+class _Reader:
+    def __init__(self, structure: Structure) -> None:
+        self._functions = structure.functions
+        self._with_control = _with_control(structure)
+
+    def outline(self, scope: ScopeRecord, tag: str) -> Outline:
+        inputs = [each.port() for each in scope.parameters]
+        outputs = list(map(result_port, scope.results))
+        nodes, constants = len(scope.nodes), len(scope.constants)
+        return Outline(scope.text, tag, nodes, constants, inputs, outputs, list(self._steps(scope)))
+
+    def _steps(self, scope: ScopeRecord) -> Iterator[Run | ControlNode | FunctionCall]:
+        plain: Counter[str] = Counter()
+
+        def run() -> Iterator[Run]:
+            if plain:
+                yield Run(plain.total(), dict(sorted(plain.items(), key=lambda pair: (-pair[1], pair[0]))))
+                plain.clear()
+
+        for item in scope.nodes:
+            if item.bodies:
+                yield from run()
+                yield self._control(item)
+            elif item.called in self._with_control:
+                yield from run()
+                yield FunctionCall(item.label, item.operator, item.called)
+            else:
+                plain[item.operator] += 1
+        yield from run()
+
+    def _control(self, item: Item) -> ControlNode:
+        found = ControlNode("/".join((*item.scope.path, item.label)), item.label, item.operator)
+        found.inputs = list(_inputs(item))
+        found.outputs = list(_outputs(item))
+        found.bodies = [self.outline(body, tag) for tag, body in item.bodies.items()]
+        found.trip_count, found.condition, found.goes_on = trip_count(item), condition(item), goes_on(item)
+        for body in item.bodies.values():
+            for each in body.parameters:
+                if each.feed is not None and each.feed.kind == "iteration number":
+                    found.iteration = each.port().name
+        return found
+
+
+def _with_control(structure: Structure) -> set[str]:
+    """The names of the functions that have control flow, or call one that has."""
+    items = {name: [item for at in scope.all() for item in at.items] for name, scope in structure.functions.items()}
+    found = {name for name, inner in items.items() if any(item.bodies for item in inner)}
+    before = -1
+    while before != len(found):
+        before = len(found)
+        found |= {name for name, inner in items.items() if any(item.called in found for item in inner)}
+    return found
+
+
+# -- inputs and outputs of a node with bodies
+
+
+def _inputs(item: Item) -> Iterator[Entry]:
+    """The inputs of the bodies. A value that reaches both branches of an If is one entry; of an operator whose
+    connections only it defines, the inputs, and the parameters of the bodies."""
+    branched: dict[Ref, Entry] = {}
+    if item.direct is None:
+        yield from (Entry("input", tensor_port(ref)) for ref in item.inputs if ref is not None)
+    for tag, body in item.bodies.items():
+        for parameter in body.parameters:
+            feed, inner = parameter.feed, parameter.port().name
+            if item.direct is None:
+                yield Entry("parameter", TensorPort(""), {tag: inner})
+            elif feed is None or feed.kind in ("iteration number", "condition"):
+                continue
+            elif len(item.bodies) > 1 and feed.source is not None:
+                branched.setdefault(feed.source, Entry("branched", tensor_port(feed.source))).inner[tag] = inner
+            else:
+                back_edge = tensor_name(feed.next) if feed.kind == "merged" else None
+                cut = slicing(feed.settings) if feed.kind == "sliced" else {}
+                yield Entry(feed.kind, tensor_port(feed.source), {tag: inner}, back_edge, cut)
+    yield from branched.values()
+    yield from (Entry("captured", tensor_port(ref)) for ref in item.captures)
+
+
+def _outputs(item: Item) -> Iterator[Entry]:
+    """The outputs; of an operator whose connections only it defines after the results of the bodies."""
+    if item.direct is None:
+        for tag, body in item.bodies.items():
+            yield from (Entry("result", TensorPort(""), {tag: tensor_name(each.ref)}) for each in body.results)
+        yield from (Entry("output", item.port(place)) for place in range(len(item.outputs)))
+        return
+    for place, drain in enumerate(item.drains):
+        value = item.port(place) if place < len(item.outputs) else TensorPort("")
+        inner = {tag: tensor_name(ref) for tag, ref in drain.sources.items()}
+        yield Entry(drain.kind, value, inner, None, slicing(drain.settings) if drain.kind == "concatenated" else {})

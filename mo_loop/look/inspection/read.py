@@ -1,13 +1,22 @@
-"""inspect: the inspection of a file. Its content decides the format: XML is IR, anything else ONNX."""
+"""inspect: the inspection of a file. Its content decides the format: XML is IR, anything else ONNX.
+
+    inspection = inspect("model.onnx")
+    inspection.operators, inspection.scopes, inspection.control        # nothing is translated, no tensor is read
+
+Of an IR it reads the .xml, and only constants of a few bytes of the .bin.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mo_loop.errors import FileError
 from mo_loop.frontend.external_files import byte_count
@@ -15,11 +24,17 @@ from mo_loop.frontend.model import OnnxModel, check_names_on_error, opened
 from mo_loop.frontend.onnx_graphs import all_graphs, tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.look.inspection.contents import controls, operators, scope_sizes
-from mo_loop.look.inspection.description import ExternalFile, Function, Inspection
+from mo_loop.look.inspection.description import ExternalFile, Function, Initial, Inspection, VariableFacts
+from mo_loop.look.records.data import Data
+from mo_loop.look.records.of_graph import flat, number, shape_of, structure_of_layers
 from mo_loop.look.records.of_onnx import structure_of_onnx, tensor_size
 from mo_loop.look.records.opening import kind_of
-from mo_loop.look.records.structure import IR, ONNX, result_port
-from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.look.records.structure import IR, ONNX, Item, Structure, result_port, tensor_port
+from mo_loop.support.process_memory import paused_collector
+
+if TYPE_CHECKING:
+    from mo_loop.ir.reader.layer_records import Layer, Net
+    from mo_loop.ir.reader.variable_layers import VariableLayers
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
 
@@ -42,48 +57,34 @@ def inspect(source: Any, *, allow_external: Sequence[str] = ()) -> Inspection:
     with paused_collector():
         kind = kind_of(Path(source)) if isinstance(source, str | os.PathLike) else ONNX
         if kind == IR:
-            from mo_loop.look.inspection.from_ir import inspect_ir
-
             return inspect_ir(Path(source))
         try:
-            return _inspect_onnx(source, allow_external)
+            model = opened(source, allow_external)
+            with check_names_on_error(model.proto):
+                inspection = _inspection(model)
+                json.dumps(inspection.to_dict())  # fails if a name is not UTF-8
+            return inspection
         except FileError as error:
             if kind == ONNX or error.code != "ML214":  # not an ONNX model
                 raise
             raise error.at(hint="if it is a file of --dump, add --graph or --nodes") from error.__cause__
 
 
-def _inspect_onnx(source: Any, allowed: Sequence[str]) -> Inspection:
-    """Inspect an ONNX model, convertible or not. Types are those that the model declares.
-
-    Raises FileError as `opened` does, and ModelError for names that are not UTF-8.
-    """
-    model = opened(source, allowed)
-    with check_names_on_error(model.proto):
-        inspection = _inspection(model)
-        json.dumps(inspection.to_dict())  # fails if a name is not UTF-8
-    return inspection
-
-
 def _inspection(model: OnnxModel) -> Inspection:
+    """The inspection of an ONNX model, convertible or not. Types are those that the model declares."""
     proto = model.proto
     structure = structure_of_onnx(model, model.path or "model", weights=False)
     called = (item.called for scope in structure.scopes() for item in scope.items) if structure.functions else ()
     calls = Counter(called)
-    return Inspection(
+    return _with_contents(
+        structure,
         file=structure.source,
-        format="onnx",
         file_bytes=os.stat(model.path).st_size if model.path else proto.ByteSize(),
         name=model.name,
         ir_version=proto.ir_version,
         producer=f"{proto.producer_name} {proto.producer_version}".strip(),
         opsets={domain or "ai.onnx": version for domain, version in model.opsets.items()},
         metadata={entry.key: entry.value for entry in proto.metadata_props},
-        inputs=[each.port() for each in structure.main.parameters],
-        outputs=list(map(result_port, structure.main.results)),
-        operators=operators(structure),
-        scopes=scope_sizes(structure),
-        control=[each for start in (structure.main, *structure.functions.values()) for each in controls(start, ONNX)],
         functions=[
             Function(
                 name, len(scope.nodes), calls[name], [each.port().name for each in scope.parameters],
@@ -92,6 +93,20 @@ def _inspection(model: OnnxModel) -> Inspection:
             for name, scope in structure.functions.items()
         ],
         external=list(_external(model)),
+    )
+
+
+def _with_contents(structure: Structure, **facts: Any) -> Inspection:
+    """An inspection with these facts, and what the structure shows."""
+    starts = (structure.main, *structure.functions.values())
+    return Inspection(
+        format=structure.kind.lower(),
+        inputs=[each.port() for each in structure.main.parameters],
+        outputs=list(map(result_port, structure.main.results)),
+        operators=operators(structure),
+        scopes=scope_sizes(structure),
+        control=[each for start in starts for each in controls(start, structure.kind)],
+        **facts,
     )
 
 
@@ -119,3 +134,97 @@ def _file_size(model: OnnxModel, location: str, tensor: str) -> int | None:
     except FileError:
         return None
     return None if file.identity is None else file.identity.size
+
+
+_LOOKED_AT = 1 << 22
+"""The number of elements of a constant above which its values are not compared with each other."""
+
+
+def inspect_ir(path: Path) -> Inspection:
+    """Inspect the IR at `path`. Raises FileError, IrError and UnsupportedError as `records` does."""
+    from mo_loop.ir.reader.parse import records
+    from mo_loop.ir.reader.variable_layers import variables
+
+    net, version = records(path)
+    given = net.rt_info.pop("sizes", None)
+    structure = structure_of_layers(net, path)
+    weights = path.with_suffix(".bin")
+    metadata = structure.metadata
+    layers = list(_layers(net))
+    constants = [layer for layer in layers if layer.type == "Const"]
+    needed = max((number(layer, "offset") + number(layer, "size") for layer in constants), default=0)
+    external = [ExternalFile(weights.name, len(constants), needed, _regular_size(weights))] if constants else []
+    items = {id(item.made_of): item for scope in structure.scopes() for item in scope.items}
+    versions = Counter(layer.version for layer in layers)
+    return _with_contents(
+        structure,
+        file=os.fspath(path),
+        file_bytes=path.stat().st_size,
+        name=net.name,
+        ir_version=version,
+        producer=metadata.get("Runtime_version") or metadata.get("MO_version") or "",
+        opsets=dict(sorted(versions.items())),
+        metadata=metadata,
+        external=external,
+        states=[_state(each, items) for each in variables(net).values()],
+        sizes=dict(flat(given)) if isinstance(given, dict) else {},
+    )
+
+
+def _layers(net: Net) -> Iterator[Layer]:
+    for layer in net.layers:
+        yield layer
+        for body in layer.bodies.values():
+            yield from _layers(body)
+
+
+def _regular_size(path: Path) -> int | None:
+    """The size of a regular file; None if there is none: opening a pipe would wait forever."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+# -- variables
+
+
+def _state(found: VariableLayers, items: dict[int, Item]) -> VariableFacts:
+    from mo_loop.ir.reader.variable_layers import declared, shape_text
+
+    read, assigned = ([layer.where for _, layer in ends] for ends in (found.reads, found.assigns))
+    if not found.reads:
+        return VariableFacts(found.id, "?", None, Initial("none"), read, assigned)
+    layer = found.reads[0][1]
+    initial = _initial(items[id(layer)])
+    return VariableFacts(found.id, declared(layer)[0], shape_of(shape_text(layer)), initial, read, assigned)
+
+
+def _initial(item: Item) -> Initial:
+    """The value of the variable before it is assigned: the input of its ReadValue."""
+    ref = item.input(0)
+    if ref is None:
+        return Initial("none")
+    port = tensor_port(ref)
+    seen: list[Item] = []
+    while ref is not None and ref.item.operator in ("Convert", "Broadcast", "Tile") and ref.item not in seen:
+        seen.append(ref.item)
+        ref = ref.item.input(0)
+    is_computed = any(each.operator != "Convert" for each in seen)
+    data = None if ref is None else ref.item.data
+    value = "" if data is None else _uniform(data)
+    return Initial("computed" if is_computed or data is None else "constant", value, port.type, port.shape)
+
+
+def _uniform(data: Data) -> str:
+    """The value of all elements of a constant: "zeros", or the number; empty if they differ or cannot be read."""
+    values = data.array(_LOOKED_AT)
+    if values is None or not values.size or values.dtype.kind == "O":
+        return ""
+    cells = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
+    if not (cells == cells[0]).all():
+        return ""
+    if not cells[0].any():
+        return "zeros"
+    return str(int(values[0]) if values.dtype.kind in "biu" else values[0])

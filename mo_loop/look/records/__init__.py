@@ -5,13 +5,13 @@
 
 ==================  ===================================================================================================
 `structure`         scopes, items, what feeds the bodies of an item and what it takes from them, the same for all models
-`opening`           the files and objects that can be read
-`of_onnx`           the structure of an ONNX model; `of_graph` of a Graph, an IR, a dump, or an .xml that is only
-                    inspected, and need not be a graph
-`port_entries`      port maps, interpreted; `trip_counts` what decides how often a loop runs
+`opening`           the files and objects that can be read, as structures and as the records of nodes
+`of_onnx`           the structure of an ONNX model, with the port maps of its bodies
+`of_graph`          that of a Graph, an IR, a dump, or an .xml that is only inspected, and need not be a graph
+`trip_counts`       what decides how often a loop runs
 `data`              constants: how much two of them differ, and how the page shows them
-`node_records`      nodes and scopes of a Graph as plain data with ids that stay, for dumps and pages; `of_structure`
-                    those of other models
+`node_records`      nodes and scopes of a Graph as plain data with ids that stay, for dumps and pages; port maps,
+                    interpreted
 `node_link`         their form in the JSON of a dump, and how its files are read back
 ==================  ===================================================================================================
 """

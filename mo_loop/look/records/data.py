@@ -27,7 +27,7 @@ import numpy as np
 
 from mo_loop.errors import MoLoopError
 from mo_loop.graph.tensor import BLOCK, SAMPLE, ArrayTensor, FileTensor, Tensor, same_bytes
-from mo_loop.support.packed_elements import unpack
+from mo_loop.support.packed_arrays import unpack
 from mo_loop.text.literals import show_array
 
 LISTED = 8

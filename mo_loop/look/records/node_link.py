@@ -29,8 +29,8 @@ from typing import Any, TypeVar
 from mo_loop.errors import FileError, InputError
 from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.trip_counts import set_trip_counts
-from mo_loop.support.files import refuse_device
-from mo_loop.support.producers_first import producers_first
+from mo_loop.support.files import reason_of, refuse_device
+from mo_loop.support.traversal import producers_first
 from mo_loop.text import parse
 
 HEAD = {"schema": "mo-loop dumped graph", "version": 1}
@@ -320,7 +320,7 @@ def read_file(file: Path, needed_by: Path | None = None) -> Any:
     try:
         return json.loads(file.read_bytes())
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = reason_of(error)
         raise FileError(
             f"{file} cannot be read", why=reason if needed_by is None else f"{needed_by.name} needs it: {reason}",
             hint="" if needed_by is None else "a file of a step has only the changes: keep the files before it",

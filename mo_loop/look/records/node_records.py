@@ -7,11 +7,20 @@
     later = describer.state(graph)       # after a pass; unchanged nodes have the same dictionaries as before
 
 docs/dump.md describes both.
+
+Port maps, interpreted: the sources of the parameters of bodies, and the targets of their results.
+
+    ports = ports_of(node)                # {"inputs": [{"role": "Merged", "port": 2, "parameter": ..., ...}], ...}
+    connect(item, renamed(ports, found))  # sets the feeds of the parameters and the drains of the item
+
+The ends of an entry are nodes of a Graph, ids in a dump, or, for `connect`, the items and results of a Structure.
+Records of nodes (node_records.py) have entries with ids.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,13 +28,102 @@ from mo_loop.graph import Graph, Node
 from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import TensorType
 from mo_loop.look.records.data import LIMIT, SHOWN, Contents, described_constant
-from mo_loop.look.records.port_entries import ports_of, renamed, tags
+from mo_loop.look.records.structure import Drain, Feed, Item, OutputRecord, Ref
 from mo_loop.ops.base import Constant, Op, Result
-from mo_loop.ops.control import Control
+from mo_loop.ops.control import Control, If
 from mo_loop.ops.front import Opaque
 from mo_loop.text.attributes import show_attribute
 from mo_loop.text.literals import show_data
 from mo_loop.text.spelling import show_type
+
+Ports = Mapping[str, Any]
+
+SETTINGS = ("axis", "start", "end", "stride", "part_size", "declared", "direction")
+"""The facts of an entry beside its ends; only an ONNX model has a `direction`."""
+
+ENDS = ("parameter", "result", "then", "else_")
+"""The nodes to which an entry refers."""
+
+INPUT_NAMES = {"Loop": ("trip count", "execution condition"), "If": ("condition",)}
+"""The inputs that do not feed a body."""
+
+SCAN_ATTRIBUTES = (
+    "num_scan_inputs", "scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions",
+)  # fmt: skip
+
+
+def tags(node: Any) -> tuple[str, ...]:
+    """The tags of the bodies of a node of a Graph, in their order."""
+    if not node.bodies:
+        return ()
+    return ("then_body", "else_body") if isinstance(node, If) else ("body",)
+
+
+def ports_of(node: Any) -> dict[str, Any]:
+    """The port map of a node of a Graph."""
+    found: dict[str, Any] = {
+        side: [{"role": type(each).__name__, "port": port, **vars(each)} for port, each in enumerate(entries, first)]
+        for side, entries, first in (("inputs", node.input_map, node.first_data_port), ("outputs", node.output_map, 0))
+    }
+    return found | {
+        key: getattr(node, key) for key in ("iteration", "condition") if getattr(node, key, None) is not None
+    }
+
+
+def renamed(ports: Ports, end: Callable[[Any], Any]) -> dict[str, Any]:
+    """A port map with other ends."""
+    found = dict(ports)
+    for side in ("inputs", "outputs"):
+        found[side] = [
+            {name: end(value) if name in ENDS and value is not None else value for name, value in entry.items()}
+            for entry in ports[side]
+        ]
+    for name in ("iteration", "condition"):
+        if ports.get(name) is not None:
+            found[name] = end(ports[name])
+    return found
+
+
+def connect(item: Item, ports: Ports) -> None:
+    """Set the port map of an item that has its bodies, with the feeds and drains that it describes."""
+    item.ports = ports
+    item.input_names = INPUT_NAMES.get(item.operator, ())
+    item.direct = len(item.input_names)
+    for entry in ports["inputs"]:
+        role, source = entry["role"], item.input(entry["port"])
+        if role == "Branched":
+            for name in ("then", "else_"):
+                if entry.get(name) is not None:
+                    entry[name].feed = Feed("invariant", source)
+        elif entry["port"] < item.direct and item.is_loop:  # in ONNX the condition is a state of the body
+            entry["parameter"].feed = Feed("condition")
+        else:
+            after = ref_of(entry["result"]) if role == "Merged" else None
+            entry["parameter"].feed = Feed(role.lower(), source, after, _settings(entry))
+    for entry in ports["outputs"]:
+        names = {tag: branch_key(tag) if entry["role"] == "Selected" else "result" for tag in item.bodies}
+        sources = {tag: ref_of(entry[name]) for tag, name in names.items()}
+        item.drains.append(Drain(entry["role"].lower(), sources, _settings(entry)))
+    if ports.get("iteration") is not None:
+        ports["iteration"].feed = Feed("iteration number")
+    item.condition = ref_of(ports.get("condition"))
+
+
+def ref_of(end: OutputRecord | None) -> Ref | None:
+    """The value that a result reads; None for one that is missing in a damaged model."""
+    return None if end is None else end.ref
+
+
+def _settings(entry: Mapping[str, Any]) -> dict[str, str]:
+    found = {key: entry[key] for key in SETTINGS if key in entry}
+    return {key: str(tuple(value) if isinstance(value, list) else value) for key, value in found.items()}
+
+
+def branch_key(tag: str) -> str:
+    """The name in an entry of a value in a branch of If."""
+    start = tag.partition("_")[0]
+    return "else_" if start == "else" else start
+
 
 _HELD = frozenset({"body", "then_body", "else_body", "input_map", "output_map", "iteration", "condition"})
 Record = dict[str, Any]

@@ -22,8 +22,16 @@ from mo_loop.ir.reader.layer_records import Layer, LayerPort, Link, Net, PortMap
 from mo_loop.ir.reader.numbers import integer
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.look.records.data import Data
-from mo_loop.look.records.node_records import GraphState, Record, shown_attributes
-from mo_loop.look.records.port_entries import branch_key, connect, ports_of, renamed, tags
+from mo_loop.look.records.node_records import (
+    GraphState,
+    Record,
+    branch_key,
+    connect,
+    ports_of,
+    renamed,
+    shown_attributes,
+    tags,
+)
 from mo_loop.look.records.structure import (
     DUMP,
     IR,

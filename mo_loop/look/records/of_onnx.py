@@ -18,9 +18,11 @@ from mo_loop.frontend.onnx_graphs import OnnxGraph, function_graph, main_graph, 
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import BY_ONNX, string
 from mo_loop.look.records.data import Data, digest
-from mo_loop.look.records.port_entries import connect_onnx
+from mo_loop.look.records.node_records import SCAN_ATTRIBUTES, branch_key, connect, ref_of
 from mo_loop.look.records.structure import (
     ONNX,
+    Drain,
+    Feed,
     Item,
     Output,
     OutputRecord,
@@ -308,3 +310,83 @@ def element_type(number: int) -> str:
     if not number:
         return "?"
     return BY_ONNX[number].name if number in BY_ONNX else f"type {number}"
+
+
+# -- Loop, Scan and If of ONNX
+
+
+def connect_onnx(node: Any, item: Item, is_old: bool) -> None:
+    """Set the port map of an item. The Scan of operator set 8 (`is_old`) has lengths as its first input."""
+    bodies = list(item.bodies.values())
+    if item.operator == "If":
+        connect(item, {"inputs": [], "outputs": [
+            {"role": "Selected", "port": port, **{branch_key(body.tag): _end(body, port) for body in bodies}}
+            for port in range(len(item.outputs))
+        ]})  # fmt: skip
+    elif item.operator == "Loop" and len(bodies) == 1:
+        connect(item, _loop_ports(item, bodies[0]))
+    elif item.operator == "Scan" and len(bodies) == 1:
+        item.mapped = {key: item.attributes.pop(key) for key in SCAN_ATTRIBUTES if key in item.attributes}
+        connect(item, _scan_ports(node, item, bodies[0], is_old))
+        if is_old:
+            item.input_names, item.direct = ("sequence lengths",), 1
+    else:
+        _connect_unknown(item, bodies)
+
+
+def _connect_unknown(item: Item, bodies: Sequence[ScopeRecord]) -> None:
+    """Only the operator defines how the outputs depend on those of the bodies: they are compared one by one."""
+    for body in bodies:
+        for place, parameter in enumerate(body.parameters):
+            parameter.feed = Feed(f"input {place}")
+    for place in range(max((len(body.results) for body in bodies), default=0)):
+        sources = {tag: ref_of(_end(body, place)) for tag, body in item.bodies.items()}
+        item.drains.append(Drain("body output", sources))
+
+
+def _end(body: ScopeRecord, place: int) -> OutputRecord | None:
+    """An output of a body; None in a damaged model that lacks it."""
+    return body.results[place] if place < len(body.results) else None
+
+
+def _loop_ports(item: Item, body: ScopeRecord) -> dict[str, Any]:
+    """The condition is a state of the body, which input 1 begins."""
+    found: dict[str, Any] = {"inputs": [], "outputs": []}
+    for port, parameter in enumerate(body.parameters):
+        if not port:
+            found["iteration"] = parameter
+        elif port < max(len(item.inputs), 2):
+            entry = {"role": "Merged", "port": port, "parameter": parameter, "result": _end(body, port - 1)}
+            found["inputs"].append(entry)
+    found["condition"] = _end(body, 0)
+    for port in range(len(item.outputs)):
+        role = "Final" if port < len(item.inputs) - 2 else "Concatenated"
+        found["outputs"].append({"role": role, "port": port, "result": _end(body, port + 1)})
+    return found
+
+
+def _scan_ports(node: Any, item: Item, body: ScopeRecord, is_old: bool) -> dict[str, Any]:
+    given = {each.name: each for each in node.attribute}
+    count = given["num_scan_inputs"].i if "num_scan_inputs" in given else 0
+    first = int(is_old)
+    states = max(len(item.inputs) - first - max(count, 0), 0)
+
+    def sliced(side: str, place: int) -> dict[str, Any]:
+        name = "directions" if is_old and side == "input" else f"scan_{side}_directions"
+        axes, ways = (list(given[key].ints) if key in given else [] for key in (f"scan_{side}_axes", name))
+        backward = place < len(ways) and bool(ways[place])
+        axis = axes[place] if place < len(axes) else first
+        return {"axis": axis, "direction": "reverse" if backward else "forward"}
+
+    found: dict[str, Any] = {"inputs": [], "outputs": []}
+    for place, parameter in enumerate(body.parameters):
+        is_state = place < states
+        role = "Merged" if is_state else "Sliced"
+        more = {"result": _end(body, place)} if is_state else sliced("input", place - states)
+        found["inputs"].append({"role": role, "port": first + place, "parameter": parameter} | more)
+    for port in range(len(item.outputs)):
+        is_state = port < states
+        role = "Final" if is_state else "Concatenated"
+        more = {} if is_state else sliced("output", port - states)
+        found["outputs"].append({"role": role, "port": port, "result": _end(body, port)} | more)
+    return found

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from mo_loop.look.records.data import Data
-from mo_loop.support.producers_first import producers_first
+from mo_loop.support.traversal import producers_first
 from mo_loop.text.scanner import quoted, unquoted
 
 ONNX, IR, DUMP = "ONNX", "IR", "dump"
@@ -90,7 +90,7 @@ class Item:
     `direct` is the number of inputs that are compared by their place; the others of a node with bodies are compared by
     the `feed` of the parameters that they reach. `condition` is the inner value that lets a loop continue. `mapped` has
     attributes that the feeds and drains give. `ports` is the port map, with items and results as its ends
-    (port_entries.py), `made_of` the object that the item describes: a Node, a Layer, or a NodeProto; an initializer or
+    (node_records.py), `made_of` the object that the item describes: a Node, a Layer, or a NodeProto; an initializer or
     input of an ONNX model has none. `id` is that of its record (node_records.py), once it is described.
     """
 

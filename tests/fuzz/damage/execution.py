@@ -123,8 +123,8 @@ class Checked(Onnx):
     """ONNX models whose contents `mo-loop check` and `mo-loop inspect` list."""
 
     def use(self, damaged: bytes) -> None:
-        from mo_loop.diagnostics.examine import examine
         from mo_loop.errors import InternalError
+        from mo_loop.look.diagnostics.examine import examine
         from mo_loop.look.inspection.read import inspect
 
         report = examine(damaged)

@@ -24,13 +24,13 @@ from mo_loop.support.workers import ERROR, OK, TaskOutcome
 def here() -> Iterator[None]:
     """Let every pool that is made in the block run its tasks in this process."""
     isolated._pool.cache_clear()
-    with patch("mo_loop.support.workers.pool.Worker", Here):
+    with patch("mo_loop.support.workers.Worker", Here):
         yield
     isolated._pool.cache_clear()
 
 
 class Here:
-    """A worker as `mo_loop.support.workers.worker.Worker` is one, in this process."""
+    """A worker as `mo_loop.support.worker_process.Worker` is one, in this process."""
 
     alive = True
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batching.cluster.sent_files import read_files, written
-from mo_loop.batching.declared_files import declared_files
-from mo_loop.batching.fingerprint import of_options
+from mo_loop.batching.cluster.requirements import read_files, written
+from mo_loop.batching.fingerprint import declared_files, of_options
 from mo_loop.errors import ExtensionError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batching.folder_state import drafts_in
+from mo_loop.batching.outputs import drafts_in
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="this system cannot lock folders")
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batching.kept_results import KeptResults
 from mo_loop.batching.plan import BatchPlan, FoundModels
-from mo_loop.batching.result import CANCELLED, FAILED, Error, ModelResult
+from mo_loop.batching.result import CANCELLED, FAILED, Error, KeptResults, ModelResult
 from tests.memory import least_peak
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batching.measuring import Meter
+from mo_loop.batching.estimates import Meter
 
 SCRIPT = """
-from mo_loop.batching.measuring import Meter
+from mo_loop.batching.estimates import Meter
 
 MB = 1 << 20
 costs = []
@@ -35,9 +35,9 @@ def test_the_peak_of_an_earlier_model_is_not_that_of_the_next() -> None:
 
 def test_where_the_peak_cannot_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a new peak nothing is known but the limit."""
-    monkeypatch.setattr("mo_loop.batching.measuring.reset_peak", lambda: False)
-    monkeypatch.setattr("mo_loop.batching.measuring.peak_memory", lambda: 900)
-    monkeypatch.setattr("mo_loop.batching.measuring.memory_now", lambda: 300)
-    monkeypatch.setattr("mo_loop.batching.measuring._NEW", 200)
+    monkeypatch.setattr("mo_loop.batching.estimates.reset_peak", lambda: False)
+    monkeypatch.setattr("mo_loop.batching.estimates.peak_memory", lambda: 900)
+    monkeypatch.setattr("mo_loop.batching.estimates.memory_now", lambda: 300)
+    monkeypatch.setattr("mo_loop.batching.estimates._NEW_PROCESS", 200)
     cost = Meter().cost()
     assert (cost.memory, cost.peak) == (200, 900) and cost.seconds >= 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batching.finding import planned
+from mo_loop.batching.plan import planned
 from mo_loop.errors import FileError, UsageError
 
 

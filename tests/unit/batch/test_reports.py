@@ -6,10 +6,8 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from mo_loop.batching.batch_options import BatchOptions
-from mo_loop.batching.junit import as_junit
-from mo_loop.batching.markdown import FAILURES, OTHERS, as_markdown, counted
 from mo_loop.batching.plan import Planned
-from mo_loop.batching.report import About
+from mo_loop.batching.report import FAILURES, OTHERS, About, as_junit, as_markdown, counted
 from mo_loop.batching.result import FAILED, Error, Facts, FileSizes, ModelResult, Results
 
 ABOUT = About("2026-01-31T12:00:00Z", "in", "out", BatchOptions(jobs=2), {})

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mo_loop.batching.batch_options import BatchOptions
-from mo_loop.batching.folder_state import NAME
+from mo_loop.batching.engine import Work
+from mo_loop.batching.outputs import NAME
 from mo_loop.batching.plan import BatchPlan, Planned
 from mo_loop.batching.run import Batch, BatchListener
-from mo_loop.batching.task import Work
 from mo_loop.errors import FileError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
@@ -27,7 +27,7 @@ def test_a_state_that_cannot_be_written_costs_only_the_next_batch(
 
     source = good(tmp_path / "m.onnx")
     plan = BatchPlan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
-    monkeypatch.setattr("mo_loop.batching.folder_state.append_lines", refuse)
+    monkeypatch.setattr("mo_loop.batching.outputs.append_lines", refuse)
     batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), BatchOptions(jobs=1))
     found = batch.run(BatchListener())
     assert [each.status for each in found.results] == ["converted"]
@@ -94,7 +94,7 @@ def test_a_worker_that_the_same_signal_ended_is_no_error(tmp_path: Path, monkeyp
         threading.Timer(0.1, batch.stop, ["SIGINT"]).start()
         raise WorkerStartError("killed by SIGINT")
 
-    monkeypatch.setattr("mo_loop.support.workers.worker.Worker.start", killed)
+    monkeypatch.setattr("mo_loop.support.worker_process.Worker.start", killed)
     plan = BatchPlan((Planned(good(tmp_path / "m.onnx"), tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
     batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), BatchOptions(jobs=1))
     found = batch.run(BatchListener())

@@ -13,14 +13,13 @@ from typing import Any, BinaryIO
 import numpy as np
 import pytest
 
-from mo_loop.batching.entries import StateEntry
+from mo_loop.api import _work
 from mo_loop.batching.estimates import Earlier
 from mo_loop.batching.fingerprint import is_current, of_options, stamp
-from mo_loop.batching.folder_state import HEAD, NAME, FolderState
+from mo_loop.batching.outputs import HEAD, NAME, FolderState
 from mo_loop.batching.plan import Planned
-from mo_loop.batching.result import Facts
+from mo_loop.batching.result import Facts, StateEntry
 from mo_loop.compare.batch_comparison import Comparing
-from mo_loop.converting_many import _work
 from mo_loop.errors import FileError
 from mo_loop.extensions import GROUP
 from mo_loop.options import ConvertOptions

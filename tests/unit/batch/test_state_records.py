@@ -13,20 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batching.entries import StateEntry, entry_of, plain
+from mo_loop.batching.engine import Work
 from mo_loop.batching.estimates import Earlier
-from mo_loop.batching.finding import planned
 from mo_loop.batching.outputs import Outputs
-from mo_loop.batching.plan import Planned
-from mo_loop.batching.result import Cost, Facts
+from mo_loop.batching.plan import Planned, planned
+from mo_loop.batching.result import Cost, Facts, StateEntry, StateRecord, entry_of, plain
 from mo_loop.batching.storage import stores
-from mo_loop.batching.storage.locations import Location
+from mo_loop.batching.storage.locations import Info, Location, Stamp
 from mo_loop.batching.storage.scratch import Scratch
-from mo_loop.batching.storage.stamps import Info, Stamp
 from mo_loop.batching.storage.stores import is_glob
-from mo_loop.batching.task import Work
-from mo_loop.batching.url_records import (
-    StateRecord,
+from mo_loop.batching.url_state import (
     entry_from,
     facts_from,
     inputs_hash,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from mo_loop.graph.shape import of_declared_sizes
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import is_doubled, is_one_element, maximum_rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
 from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, ops

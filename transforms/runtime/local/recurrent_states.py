@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mo_loop.ops.control import Control
 from mo_loop.ops.recurrent import Recurrent
-from mo_loop.support.reached import reached
+from mo_loop.support.traversal import reached
 from mo_loop.target import ERROR
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import has_constant_sizes, is_computable

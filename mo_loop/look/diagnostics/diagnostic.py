@@ -1,0 +1,398 @@
+"""Diagnostic: an error, a warning or a note about a model. CheckReport: all diagnostics of one model. Reports of
+several models as text, JSON, Markdown and SARIF.
+
+The JSON is one object:
+
+    schema      "mo-loop check"
+    version     1; increased when a field changes its meaning or is removed, not when one is added
+    tool        {"name", "version"}
+    exit_code   that of the command
+    counts      {"error", "warning", "note"}: diagnostics in all models
+    models      one object each: file, checked, error (null, or {code, message, why, help}: why it was not checked),
+                counts, findings: [{code, level, message, why, help, place: {path, scope, node, operator}}],
+                sizes: input -> what its sizes may be ("?,3,?,?"), as the pass WriteSizes describes it
+
+As SARIF 2.1.0, the format in which code scanning services take diagnostics:
+
+    run.tool.driver.rules           one rule for each code that occurs, with why and help
+    result.locations                the model (a relative URI where it lies below the current folder), and the
+                                    scope path as a logical location
+    result.partialFingerprints      the same for the same diagnostic in the next version of a model
+    invocation.toolExecutionNotifications   models that cannot be read
+
+Spec: OASIS, Static Analysis Results Interchange Format version 2.1.0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+from mo_loop.conversion_info import size_rows
+from mo_loop.errors import ConversionWarning, MoLoopError
+from mo_loop.look.diagnostics.codes import CODES, Code
+from mo_loop.origin import Origin
+from mo_loop.printable import PLAIN, ShownResult, Style, first_few, printable
+from mo_loop.version import __version__
+
+Level = Literal["error", "warning", "note"]
+
+LEVELS: tuple[Level, ...] = ("error", "warning", "note")
+"""Worst first. An error stops the conversion. With a warning the model converts, but it may give other numbers than the
+ONNX model, fail when it is compiled or run, or depend on an assumption. A note is about costs and other facts."""
+
+SCHEMA, VERSION = "mo-loop check", 1
+"""The name of the JSON schema, and its version."""
+
+COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+
+SHOWN = 5
+"""The number of places of a group that are listed."""
+
+
+@dataclass(frozen=True)
+class NodePlace:
+    """The place of a node or value in a model.
+
+    `path` is the scope path of a node or value, `scope` that of the graph which holds it (empty for the main graph) and
+    `node` its name there; `operator` is the ONNX operator, or the operation of the
+    IR if it does not come from a single one.
+    """
+
+    path: str = ""
+    scope: str = ""
+    node: str = ""
+    operator: str = ""
+
+    @classmethod
+    def of(cls, origin: Origin) -> NodePlace:
+        """The place of an origin."""
+        name = origin.output or origin.node
+        return cls(origin.path, Origin(origin.scope).path, name, origin.operator)
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.operator})" if self.path and self.operator else self.path or self.operator
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """An error, warning or note: what, where, why, and what to do. `code` is stable; codes.py has the meaning of each.
+    """
+
+    code: str
+    message: str
+    place: NodePlace = NodePlace()
+    why: str = ""
+    help: str = ""
+
+    @property
+    def level(self) -> Level:
+        return CODES[self.code].level if self.code in CODES else "error"
+
+    @classmethod
+    def of_error(cls, error: MoLoopError, origin: Origin | None = None) -> Diagnostic:
+        """The diagnostic of an error; without a reason or help of the error it gets those of the code."""
+        known = CODES.get(error.code)
+        why, help_ = (known.why, known.help) if known else ("", "")
+        message = f"{error.message} (in {error.during})" if error.during else error.message
+        origin = origin or error.origin
+        place = NodePlace(error.where, node=error.where) if origin is None else NodePlace.of(origin)
+        return cls(error.code, message, place, error.why or why, error.hint or help_)
+
+    @classmethod
+    def of_code(cls, code: str, message: str, origin: Origin | None = None) -> Diagnostic:
+        """A diagnostic with the reason and help of its code, at the place of an origin or of the whole model."""
+        place = NodePlace() if origin is None else NodePlace.of(origin)
+        return cls(code, message, place, CODES[code].why, CODES[code].help)
+
+
+@dataclass(repr=False)
+class CheckReport(ShownResult):
+    """All diagnostics of one model, worst first. `refused` is the error if the model could not be checked: the file is
+    not a model, or an argument does not fit it."""
+
+    file: str
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    refused: MoLoopError | None = None
+    trouble: str = ""
+    """The traceback of a bug, if one occurred."""
+    sizes: Mapping[str, str] = field(default_factory=dict)
+    """The name of each input -> what its sizes may be, as the pass WriteSizes describes it; empty if errors were found.
+    """
+    level: Level = "note"
+    """Diagnostics of this level and worse ones are shown; all are counted."""
+
+    def __post_init__(self) -> None:
+        self.diagnostics = sorted(self.diagnostics, key=lambda each: (LEVELS.index(each.level), each.code))
+
+    @property
+    def shown(self) -> list[Diagnostic]:
+        """The diagnostics that a report shows."""
+        return [each for each in self.diagnostics if LEVELS.index(each.level) <= LEVELS.index(self.level)]
+
+    @cached_property
+    def counts(self) -> dict[Level, int]:
+        """Level -> number of diagnostics."""
+        found = Counter(each.level for each in self.diagnostics)
+        return {level: found[level] for level in LEVELS}
+
+    @property
+    def exit_code(self) -> int:
+        """4 for a bug, 2 for bad input, 1 for errors and warnings; notes alone are 0."""
+        if any(each.code.startswith("ML4") for each in self.diagnostics):
+            return 4
+        if self.refused is not None:
+            return self.refused.exit_code
+        return 1 if self.counts["error"] or self.counts["warning"] else 0
+
+    def text(self, style: Style = PLAIN) -> str:
+        """The text that `mo-loop check` prints."""
+        return as_text([self], style)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The part of `mo-loop check --format json` for one model."""
+        return as_json([self])
+
+    def _brief(self) -> str:
+        return f"{self.file}: {counted(self)}"
+
+    def __bool__(self) -> bool:
+        """Whether nothing stops or worsens the conversion."""
+        return self.exit_code == 0
+
+
+def exit_code(reports: Iterable[CheckReport]) -> int:
+    """The exit code of several models: the worst one."""
+    codes = {each.exit_code for each in reports}
+    return max(codes, default=0)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Errors that differ only in their place, or warnings or notes of one code."""
+
+    first: Diagnostic
+    places: tuple[NodePlace, ...]
+    count: int
+    differ: bool
+
+    @property
+    def message(self) -> str:
+        """The first message, with the number of all."""
+        if self.count < 2:
+            return self.first.message
+        return f"{self.first.message} ({self.count} times{', with other names or numbers' if self.differ else ''})"
+
+
+def of_warnings(heard: Iterable[ConversionWarning]) -> list[Diagnostic]:
+    """The diagnostics of warnings of a conversion, each once."""
+    found = {}
+    for each in heard:
+        text = each.message.removeprefix(f"{each.where}: ")
+        found[each.code, text, each.where] = Diagnostic.of_code(each.code, text, each.origin)
+    return list(found.values())
+
+
+def grouped(diagnostics: Iterable[Diagnostic]) -> list[Group]:
+    """Errors of one message together, warnings and notes of one code, in the order of the first of each."""
+    found: dict[tuple[str, ...], list[Diagnostic]] = {}
+    for each in diagnostics:
+        details = (each.message, each.why, each.help) if each.level == LEVELS[0] else ()
+        found.setdefault((each.code, each.level, *details), []).append(each)
+    return [
+        Group(
+            same[0], tuple(each.place for each in same if str(each.place)), len(same),
+            len({each.message for each in same}) > 1,
+        )
+        for same in found.values()
+    ]  # fmt: skip
+
+
+# -- reports
+
+
+def as_json(reports: Sequence[CheckReport]) -> dict[str, Any]:
+    """All reports as plain data."""
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "tool": {"name": "mo-loop", "version": __version__},
+        "exit_code": exit_code(reports),
+        "counts": {level: sum(each.counts[level] for each in reports) for level in LEVELS},
+        "models": [_model(each) for each in reports],
+    }
+
+
+def _model(report: CheckReport) -> dict[str, Any]:
+    error = report.refused
+    return {
+        "file": report.file,
+        "checked": error is None,
+        "error": None if error is None else {
+            "code": error.code, "message": error.message, "why": error.why, "help": error.hint,
+        },
+        "counts": dict(report.counts),
+        "findings": [
+            {"code": each.code, "level": each.level, "message": each.message, "why": each.why, "help": each.help,
+             "place": asdict(each.place)}
+            for each in report.shown
+        ],
+        "sizes": dict(report.sizes),
+    }  # fmt: skip
+
+
+def counted(report: CheckReport) -> str:
+    """`2 errors, 1 note`, or "nothing found"."""
+    if report.refused is not None:
+        return "not checked"
+    words = [f"{count} {level}{'s' * (count != 1)}" for level, count in report.counts.items() if count]
+    return ", ".join(words) or "nothing found"
+
+
+def places_text(places: Iterable[Any]) -> str:
+    """The first few places, and the number of the others."""
+    return first_few(list(map(str, places)), SHOWN)
+
+
+def as_text(reports: Sequence[CheckReport], style: Style) -> str:
+    """Each diagnostic with its place, reason and help; of several models the number of bad ones."""
+    return "\n".join(_text(reports, style))
+
+
+def _text(reports: Sequence[CheckReport], style: Style) -> Iterator[str]:
+    for report in reports:
+        yield f"{style.paint(report.file, bold=True)}: {counted(report)}"
+        yield from (f"  sizes: {printable(row)}" for row in size_rows(report.sizes))
+        for group in grouped(report.shown):
+            yield from _lines(group, style)
+    if len(reports) > 1:
+        bad = sum(report.exit_code != 0 for report in reports)
+        yield f"{len(reports)} models, {bad} with errors or warnings"
+
+
+def _lines(group: Group, style: Style) -> Iterator[str]:
+    first = group.first
+    level = style.paint(first.level, fg=COLOURS[first.level], bold=True)
+    yield f"  {level} {first.code}: {printable(group.message)}"
+    for name, text in (("where", places_text(group.places)), ("why", first.why), ("help", first.help)):
+        if text:
+            yield f"    {name + ':':6} {printable(text)}"
+
+
+def as_markdown(reports: Iterable[CheckReport]) -> str:
+    """A section for each model, a table of its diagnostics in it."""
+    lines = ["# Models checked by mo-loop", ""]
+    for report in reports:
+        lines += [f"## {_escaped(report.file)}", "", f"{counted(report)[:1].upper()}{counted(report)[1:]}.", ""]
+        if report.refused is not None:
+            lines += [f"{report.refused.code}: {_escaped(report.refused.message)}", ""]
+        if rows := size_rows(report.sizes):
+            lines += [f"Sizes: {_escaped('; '.join(rows))}.", ""]
+        if report.shown:
+            lines += ["| level | code | what | where | why and what to do |", "|---|---|---|---|---|"]
+            for group in grouped(report.shown):
+                advice = "; ".join(filter(None, (group.first.why, group.first.help)))
+                cells = (group.first.level, group.first.code, group.message, places_text(group.places), advice)
+                lines.append(f"| {' | '.join(map(_escaped, cells))} |")
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    """Text with the special characters of Markdown escaped."""
+    for mark in "\\`*_<|[":
+        text = text.replace(mark, "&lt;" if mark == "<" else f"\\{mark}")
+    return " ".join(text.split())
+
+
+SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def as_sarif(reports: Sequence[CheckReport], folder: str | os.PathLike[str] = ".") -> dict[str, Any]:
+    """One log with one run. URIs are relative to `folder` for the models below it."""
+    codes = sorted({each.code for report in reports for each in report.shown})
+    rules = {code: place for place, code in enumerate(codes)}
+    uris = [_uri(report.file, folder) for report in reports]
+    results = [
+        _result(each, rules, uri, place)
+        for place, (report, uri) in enumerate(zip(reports, uris, strict=True))
+        for each in report.shown
+    ]
+    code = exit_code(reports)
+    notifications = [
+        {
+            "level": "error",
+            "descriptor": {"id": report.refused.code},
+            "message": {"text": report.refused.message},
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri, "index": place}}}],
+        }
+        for place, (report, uri) in enumerate(zip(reports, uris, strict=True))
+        if report.refused is not None
+    ]
+    invocation: dict[str, Any] = {"executionSuccessful": code in (0, 1), "exitCode": code}
+    if notifications:
+        invocation["toolExecutionNotifications"] = notifications
+    driver = {"name": "mo-loop", "version": __version__, "rules": [_rule(code) for code in codes]}
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "artifacts": [{"location": {"uri": uri, "index": place}} for place, uri in enumerate(uris)],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(code: str) -> dict[str, Any]:
+    meaning = CODES.get(code) or Code(code)
+    title = meaning.title[:1].upper() + meaning.title[1:] + "."
+    text = meaning.help or "Each diagnostic describes what to do."
+    return {
+        "id": code,
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": f"{title} {_sentence(meaning.why)}".strip()},
+        "help": {"text": _sentence(text)},
+        "defaultConfiguration": {"level": meaning.level},
+    }
+
+
+def _result(diagnostic: Diagnostic, rules: dict[str, int], uri: str, artifact: int) -> dict[str, Any]:
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": uri, "index": artifact}}}
+    if diagnostic.place.path:
+        place, kind = diagnostic.place, "element" if diagnostic.place.node else "namespace"
+        location["logicalLocations"] = [
+            {"name": place.node or place.path, "fullyQualifiedName": place.path, "kind": kind}
+        ]
+    known = (uri, diagnostic.code, diagnostic.place.path, diagnostic.place.operator, diagnostic.message)
+    fingerprint = hashlib.sha256("\0".join(known).encode("utf-8", "backslashreplace"))
+    parts = (
+        diagnostic.message,
+        f"Why: {diagnostic.why}" if diagnostic.why else "",
+        f"Help: {diagnostic.help}" if diagnostic.help else "",
+    )
+    return {
+        "ruleId": diagnostic.code,
+        "ruleIndex": rules[diagnostic.code],
+        "level": diagnostic.level,
+        "message": {"text": "\n".join(each for each in parts if each)},
+        "locations": [location],
+        "partialFingerprints": {"placeAndMessage/v1": fingerprint.hexdigest()[:32]},
+        "properties": {"operator": diagnostic.place.operator, "scope": diagnostic.place.scope},
+    }
+
+
+def _uri(file: str, folder: str | os.PathLike[str]) -> str:
+    """A URI relative to `folder` for a file below it, else an absolute one."""
+    path, root = Path(os.path.abspath(file)), Path(os.path.abspath(folder))
+    return quote(path.relative_to(root).as_posix()) if path.is_relative_to(root) else path.as_uri()
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
