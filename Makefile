@@ -23,7 +23,7 @@ QUIET   = --quiet
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo docs determinism load load-cluster test test-all test-times test-fast test-oldest test-newest lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-graphs fuzz-options fuzz-states fuzz-weights fuzz-quantised default-precision dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
+.PHONY: help audit demo docs determinism load load-cluster test test-all test-times test-fast test-oldest test-newest lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-graphs fuzz-options fuzz-states fuzz-weights fuzz-quantised default-precision dynamic-int8 fuzz-bytes faults reduce mutants runtimes gpu arm test-devices probes test-browser test-cluster page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -147,6 +147,13 @@ mutants: $(VENV)/.installed-mutants ## change the code in 300 places, one at a t
 
 runtimes: $(VENV)/pyvenv.cfg ## make environments with older OpenVINO releases, for --runtime and MO_LOOP_RUNTIME
 	$(PY) tools/runtimes.py $(ARGS)
+
+gpu arm: $(VENV)/.installed-dev ## make an environment in which OpenVINO's plugin for GPUs, or for ARM, runs here (Debian on x86-64)
+	$(PY) tools/runtimes.py $@ $(ARGS)
+
+test-devices: $(VENV)/.installed-dev ## run tests and random models on the devices that `make gpu arm` has made
+	$(PY) -m pytest -n $(WORKERS) tests/runtime/test_devices.py $(ARGS)
+	test ! -e build/runtimes/arm || $(PY) tools/fuzz_controlflow.py --count 60 --runtime arm --against mo_loop
 
 probes: $(VENV)/.installed-dev ## run the probes of the runtime's errors on every release of `make runtimes ARGS=--every`
 	$(PY) tools/probe_runtime.py --every --rules $(ARGS)

@@ -156,10 +156,11 @@ def _without(source: Path, sample: Sample) -> list[Named]:
 class CompiledElsewhere(Hosted):
     """A compiled model in the worker of an interpreter; the next one compiled there replaces it."""
 
-    def __init__(self, path: str | Path, python: str) -> None:
-        """Raises IsolatedError if the IR does not compile, or the process crashes."""
+    def __init__(self, path: str | Path, python: str, precision: str = "f32") -> None:
+        """Raises IsolatedError if the IR does not compile, or the process crashes. The precision may be the device's
+        `default`."""
         on = device(python)
-        properties = properties_of("f32", on) if on != "CPU" else None
+        properties = properties_of(precision, on) if on != "CPU" or precision != "f32" else None
         super().__init__(compile_ir, str(path), properties, on, pool=_pool(python))
 
     def run(self, feeds: Any) -> Any:

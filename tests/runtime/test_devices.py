@@ -1,0 +1,78 @@
+"""Errors of the ARM plugin and the GPU plugin that the IR avoids, on the devices of `make arm` and `make gpu`.
+
+A device whose environment has not been made is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from mo_loop.api import convert_model, save_model
+from mo_loop.compare.results.array_comparison import compare_all
+from tests.harness import Feeds, floats, oracle, parsed
+from tests.samples import CompiledElsewhere
+from tools.runtimes import device, interpreter
+
+FRACTIONS = np.array([0.9, -0.3, 2.6, -1.7], np.float32)
+
+
+@pytest.fixture(params=["arm", "gpu"])
+def python(request: pytest.FixtureRequest) -> str:
+    """The interpreter of a device."""
+    try:
+        return interpreter(request.param)
+    except FileNotFoundError:
+        pytest.skip(f"`make {request.param}` has not made the device")
+
+
+@pytest.mark.parametrize("readers", [
+    "y = Add (n, k)", "y = Mul (k, n)", "y = Mod (n, k)", "y = Abs (n)", "y = Max (n, k)",
+    "c = Equal (n, k)  y = Where (c, k, n)", "c = Less (x, f)  y = Where (c, n, k)",
+    "m = Cast <to = 7> (xx)  y = Add (n, m)",
+])  # fmt: skip
+def test_truncated_numbers_are_read_as_integers(
+    readers: str, python: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """ARM: an elementwise operation read the numbers before the Cast. `ReadTruncatedTwice`."""
+    if device(python) == "GPU" and "Mod" in readers:
+        reason = "the GPU plugin gives FloorMod the sign of the dividend"
+        request.node.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+    model = parsed(f"""main (float[N] x) => (int64[N] y) <int64[1] k = {{5}}, float[1] f = {{0.5}}> {{
+      xx = Mul (x, x)  n = Cast <to = 7> (x)  {readers} }}""")
+    compare(model, python, tmp_path, {"x": FRACTIONS}, {"x": 3 * FRACTIONS})
+
+
+@pytest.mark.parametrize("precision", ["f32", "default"])
+def test_a_size_of_zero_that_inference_does_not_know(precision: str, python: str, tmp_path: Path) -> None:
+    """A size that followed from random numbers did not compile on ARM, and ended the process of the GPU plugin."""
+    model = parsed("""main (float[2] x) => (float[p,2] y, float[2] z) <int64[2] none = {0,2}> {
+      y = ConstantOfShape (none)  z = Tanh (x) }""")
+    compare(model, python, tmp_path, {"x": floats(2)}, {"x": floats(2, seed=1)}, precision=precision)
+
+
+@pytest.mark.parametrize("sizes", ["2", "N"])
+@pytest.mark.parametrize("precision", ["f32", "default"])
+def test_a_counted_loop(precision: str, sizes: str, python: str, tmp_path: Path) -> None:
+    model = parsed(f"""main (float[{sizes}] x, int64 n) => (float[{sizes}] y) {{
+      y = Loop (n, "", x) <body = step (int64 i, bool c, float[{sizes}] s) => (bool d, t) {{
+        d = Identity (c)  t = Sin (s) }}> }}""")
+    sets = [{"x": floats(2, seed=each), "n": np.array(each + 1)} for each in range(3)]
+    compare(model, python, tmp_path, *sets, precision=precision)
+
+
+def compare(
+    model: onnx.ModelProto, python: str, folder: Path, *sets: Feeds, precision: str = "f32"
+) -> None:
+    """Forwards and backwards on one compiled model, with ONNX Runtime's results; within 2% in another precision."""
+    save_model(convert_model(model), folder / "model.xml")
+    limits: Mapping[str, Any] = {} if precision == "f32" else {"rtol": 0.02, "atol": 0.02}
+    compiled, expected = CompiledElsewhere(folder / "model.xml", python, precision), oracle(model, sets).values
+    for number in (*range(len(sets)), *reversed(range(len(sets)))):
+        different = [each for each in compare_all(expected[number], compiled.run(sets[number]), **limits) if not each]
+        assert different == []
