@@ -25,7 +25,7 @@ from mo_loop.errors import UsageError
 from mo_loop.version import __version__
 
 if TYPE_CHECKING:
-    from mo_loop.graph.data_file import DataFile
+    from mo_loop.graph.tensor import DataFile
 
 
 def stamp(path: str | os.PathLike[str]) -> Stamp:

@@ -9,7 +9,7 @@ from mo_loop.cli.output import painted
 from mo_loop.look.inspection.contents import NodeRow
 from mo_loop.look.records.structure import TensorPort
 from mo_loop.printable import printable
-from mo_loop.text.scanner import quoted
+from mo_loop.text.spelling import quoted
 
 HEADS = ("scope", "name", "operator", "inputs", "outputs")
 

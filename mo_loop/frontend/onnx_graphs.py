@@ -19,8 +19,7 @@ from mo_loop.errors import ConversionErrors, FileError, InputError, ModelError, 
 from mo_loop.frontend.external_files import ExternalFiles, range_of, tensor_from
 from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.graph.data_file import DataFile
-from mo_loop.graph.tensor import Tensor
+from mo_loop.graph.tensor import DataFile, Tensor
 from mo_loop.origin import Origin
 
 _GRAPH, _GRAPHS = 5, 10  # AttributeProto.AttributeType

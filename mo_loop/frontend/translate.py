@@ -26,9 +26,8 @@ from mo_loop.frontend import boundary, functions, node_order, refusals, registry
 from mo_loop.frontend.consumers_into_branches import sink_consumers, split_outputs
 from mo_loop.frontend.context import Context, Translation, as_values
 from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.declared_types import contradictions
+from mo_loop.frontend.declared_types import Ranks, contradictions
 from mo_loop.frontend.external_files import ExternalFiles, dense_from_sparse, tensor_from
-from mo_loop.frontend.forced_ranks import Ranks
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.node_arguments import AttributeReader, arguments, require_tensors
 from mo_loop.frontend.rank_variants import least_after, of_declared_ranks, output_of_one_rank

@@ -29,11 +29,9 @@ from mo_loop.conversion_limits import Remaining
 from mo_loop.conversion_limits import current as current_budget
 from mo_loop.errors import InternalError
 from mo_loop.graph.dimension import fresh_symbols
-from mo_loop.graph.networkx_view import networkx_view
+from mo_loop.graph.inference_cache import Renaming, same_type
 from mo_loop.graph.node import Node, Value, use_of
-from mo_loop.graph.node_copies import copy_nodes, restore, state_of
-from mo_loop.graph.topological import topological
-from mo_loop.graph.type_equality import Renaming, same_type
+from mo_loop.graph.node_copies import copy_nodes, networkx_view, restore, state_of, topological
 from mo_loop.origin import Origin, Origins, current
 
 if TYPE_CHECKING:

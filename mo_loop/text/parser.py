@@ -12,11 +12,19 @@ from mo_loop.graph.tensor import Tensor
 from mo_loop.ops.base import Constant, Op, Parameter, Result, type_of_tensor
 from mo_loop.ops.control import Control, If
 from mo_loop.ops.front import Failed
-from mo_loop.text.attributes import parse_attribute, parse_info, parse_list
+from mo_loop.text.attributes import (
+    BODIES,
+    PORTS,
+    Names,
+    fed_types,
+    parse_attribute,
+    parse_info,
+    parse_list,
+    parse_ports,
+    resolved,
+)
 from mo_loop.text.literals import Literal, implied_type, parse_data, parse_literal, sees_literal, shaped
-from mo_loop.text.ports import BODIES, PORTS, Names, fed_types, parse_ports, resolved
-from mo_loop.text.scanner import RESULT, VALUE, WORD, Scanner
-from mo_loop.text.spelling import parse_type, show_type
+from mo_loop.text.spelling import RESULT, VALUE, WORD, Scanner, parse_type, show_type
 
 
 def parse(text: str) -> Graph:

@@ -27,7 +27,7 @@ from mo_loop.batching.storage.stores import BLOCK, blocks, find, info, read_whol
 from mo_loop.errors import FileError, StorageError, UsageError
 
 if TYPE_CHECKING:
-    from mo_loop.graph.data_file import DataFile
+    from mo_loop.graph.tensor import DataFile
 
 GAP = 64 << 10
 """Ranges that are closer than this are fetched as one."""

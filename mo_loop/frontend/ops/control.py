@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.context import TranslatedBody
 from mo_loop.frontend.ops.conditional import (
     as_condition,
@@ -35,7 +34,7 @@ from mo_loop.frontend.ops.conditional import (
     settled,
     with_ranks_of,
 )
-from mo_loop.frontend.ops.shared import as_type
+from mo_loop.frontend.ops.shared import as_type, ones
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import now

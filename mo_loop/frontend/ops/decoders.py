@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import full, repeated_numbers
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import as_type, counted, full, repeated_numbers
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Body, Context, ModelError, UnsupportedError, Value, ops
 from mo_loop.graph.types import ElementType, TensorType, f32, i32

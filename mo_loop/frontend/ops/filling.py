@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.arrays import counted_up
-from mo_loop.frontend.ops.shared import as_type, integers, near, one_integer
+from mo_loop.frontend.ops.shared import as_type, counted_up, integers, near, one_integer
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, from_onnx, i64

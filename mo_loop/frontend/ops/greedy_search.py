@@ -49,12 +49,11 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops import decoders
 from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.ranking import Mode, first, top
-from mo_loop.frontend.ops.shared import as_type, counted, integers
+from mo_loop.frontend.ops.shared import as_type, counted, first_numbers, integers
 from mo_loop.frontend.ops.tensors import uniform
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import MICROSOFT, Body, Context, ModelError, UnsupportedError, Value, ops, translates

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mo_loop.frontend.arrays import full
 from mo_loop.frontend.ops.movement import slice_10
+from mo_loop.frontend.ops.shared import full
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import require_sizes
 from mo_loop.graph.types import from_onnx, i64

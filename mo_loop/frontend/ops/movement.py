@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from mo_loop.frontend.arrays import ones, zeros
-from mo_loop.frontend.ops.shared import FAR, constant_like, integers, near
+from mo_loop.frontend.ops.shared import FAR, constant_like, integers, near, ones, zeros
 from mo_loop.frontend.rank_variants import SQUEEZED, decided
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import may_be_one

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import TypeError_
-from mo_loop.frontend.arrays import full, zeros
 from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.ops.recurrent_steps import GATES, Recurrence, activations_of, scanned
-from mo_loop.frontend.ops.shared import as_type, constant_like
+from mo_loop.frontend.ops.shared import as_type, constant_like, full, zeros
 from mo_loop.frontend.vocabulary import Attributes, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32
 from mo_loop.ops.ranges import Floats, Integers, Matrix, Positive, Rank3, Strings, Vector

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import zeros
 from mo_loop.frontend.ops.activation import DEFAULTS, Activation
 from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
-from mo_loop.frontend.ops.shared import as_type, constant_like
+from mo_loop.frontend.ops.shared import as_type, constant_like, zeros
 from mo_loop.frontend.vocabulary import Context, Graph, ModelError, Value, ops
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import TensorType, i32

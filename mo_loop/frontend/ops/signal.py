@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.linear import array_of
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import as_type, counted, number, one_integer
+from mo_loop.frontend.ops.shared import as_type, counted, first_numbers, number, one_integer
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.shape import assume_fixed, assume_least, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import counted_up, first_numbers
 from mo_loop.frontend.ops.activation import clipped, flattened, softmax
 from mo_loop.frontend.ops.filling import pad_11, range_11, trilu
 from mo_loop.frontend.ops.images.detection import grid_sample_16
 from mo_loop.frontend.ops.indexing import gather_nd, unique_elements
 from mo_loop.frontend.ops.normalisation import dropout_12, ranked
-from mo_loop.frontend.ops.shared import FAR, as_type, integers, number
+from mo_loop.frontend.ops.shared import FAR, as_type, counted_up, first_numbers, integers, number
 from mo_loop.frontend.ops.tensors import identity
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from mo_loop.ir.reader.layer_records import Layer, Net
+from mo_loop.ir.reader.layer_types import VariableLayers, declared, shape_text, variables
 from mo_loop.ir.reader.parse import records
-from mo_loop.ir.reader.variable_layers import VariableLayers, declared, shape_text, variables
 from mo_loop.look.inspection.contents import controls, operators, scope_sizes
 from mo_loop.look.inspection.description import ExternalFile, Initial, Inspection, VariableFacts
 from mo_loop.look.records.data import Data

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.images.convolution import WindowAttributes, biased, grouped
 from mo_loop.frontend.ops.linear import reshaped
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import FAR, counted, number
+from mo_loop.frontend.ops.shared import FAR, counted, first_numbers, number
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.lengths import Length, as_i64, dimension, joined
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, Positive, Rank3, Vector

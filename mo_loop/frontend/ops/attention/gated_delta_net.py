@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.attention.heads import real, scaled
 from mo_loop.frontend.ops.attention.linear_attention import divided, read_by, recurrence, shared
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import FAR, as_type, counted
+from mo_loop.frontend.ops.shared import FAR, as_type, counted, first_numbers
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32
 from mo_loop.ops.lengths import as_i64, dimension, joined

@@ -30,9 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.attention.heads import scaled
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import as_type, counted, first_numbers
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import TensorType, f32
 from mo_loop.ops.base import Parameter, Result

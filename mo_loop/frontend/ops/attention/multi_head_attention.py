@@ -20,12 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import counted_up
 from mo_loop.frontend.context import as_values
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.quantization.quantization import mat_mul_integer
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import as_type, counted, counted_up
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i64
 from mo_loop.ops.lengths import as_i64, dimension, joined, length_in, vector

@@ -29,12 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers, require_room, zeros
 from mo_loop.frontend.ops.attention import dot_product_attention as groups
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.attention.decoder_attention import normalised
 from mo_loop.frontend.ops.attention.heads import rotated
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import as_type, counted, first_numbers, require_room, zeros
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import bf16, f32, i8, i32
 from mo_loop.ops.lengths import as_i64, as_value, dimension, joined, length_in, vector

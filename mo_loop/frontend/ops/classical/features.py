@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import ConversionWarning
-from mo_loop.frontend.arrays import full, ones, zeros
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.shared import as_type, full, number, ones, zeros
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64, string
 from mo_loop.ops.front import Failed

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers, full, zeros
 from mo_loop.frontend.ops.classical.tree_forms import (
     EQ,
     GTE,
@@ -23,7 +22,7 @@ from mo_loop.frontend.ops.classical.tree_forms import (
     looked_up,
     tests_of,
 )
-from mo_loop.frontend.ops.shared import number
+from mo_loop.frontend.ops.shared import first_numbers, full, number, zeros
 from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops
 from mo_loop.graph.dimension import now
 from mo_loop.graph.types import ElementType

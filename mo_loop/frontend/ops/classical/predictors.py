@@ -23,12 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import repeated_numbers, require_room, unit_matrix, zeros
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
 from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.shared import as_type, number, repeated_numbers, require_room, unit_matrix, zeros
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64

@@ -39,7 +39,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import counted_up, first_numbers, full, repeated_numbers, zeros
+from mo_loop.frontend.ops.shared import counted_up, first_numbers, full, repeated_numbers, zeros
 from mo_loop.frontend.vocabulary import Value, ops
 from mo_loop.graph.types import ElementType, f64, i32
 from mo_loop.ops.lengths import Length, dimension, joined

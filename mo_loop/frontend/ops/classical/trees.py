@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.arrays import first_numbers, zeros
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
 from mo_loop.frontend.ops.classical.forest import LEAF, Forest, Votes
 from mo_loop.frontend.ops.classical.predictors import (
@@ -18,7 +17,7 @@ from mo_loop.frontend.ops.classical.predictors import (
     transformed_alone,
 )
 from mo_loop.frontend.ops.classical.tree_forms import MODES, Leaves
-from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.shared import as_type, first_numbers, number, zeros
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType, f64
 from mo_loop.ops.ranges import FloatArray, Floats, IntArray, Ints, Strings

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers, unit_matrix
 from mo_loop.frontend.ops.images.convolution import (
     ConvolutionAttributes,
     Window,
@@ -24,7 +23,7 @@ from mo_loop.frontend.ops.images.convolution import (
 )
 from mo_loop.frontend.ops.images.sampling import affine, sampled_at
 from mo_loop.frontend.ops.linear import array_of
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import as_type, counted, first_numbers, unit_matrix
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.exact import quotient

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.ops.images.convolution import Window, WindowAttributes, convolved
-from mo_loop.frontend.ops.shared import FAR, as_type, constant_like, number
+from mo_loop.frontend.ops.shared import FAR, as_type, constant_like, number, ones
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import Dimension, low, now
 from mo_loop.graph.shape import assume_least

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.shared import MOST_COUNTED, as_type, constant_like, counted
+from mo_loop.frontend.ops.shared import MOST_COUNTED, as_type, constant_like, counted, first_numbers
 from mo_loop.frontend.vocabulary import Graph, ModelError, UnsupportedError, Value, ops
 from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import f32, i32, i64

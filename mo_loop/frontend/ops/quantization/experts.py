@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.linear import rearranged, reshaped
 from mo_loop.frontend.ops.quantization.packed_weights import middle, require_bits, unpacked
-from mo_loop.frontend.ops.shared import constant_like
+from mo_loop.frontend.ops.shared import constant_like, first_numbers
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.ranges import Matrix, Needed, Positive, Rank3
 

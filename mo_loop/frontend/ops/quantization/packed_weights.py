@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import TypeError_
-from mo_loop.frontend.arrays import counted_up, first_numbers, zeros
 from mo_loop.frontend.ops.linear import array_of, reshaped
-from mo_loop.frontend.ops.shared import constant_like, number
+from mo_loop.frontend.ops.shared import constant_like, counted_up, first_numbers, number, zeros
 from mo_loop.frontend.vocabulary import MICROSOFT, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import viewed
