@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.shared import number
 from mo_loop.frontend.ops.tensors import dropped
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static, normalise_axis
@@ -77,7 +77,7 @@ def _batch_inference(x: Value, scale: Value, bias: Value, mean: Value, variance:
     if not spatial:
         deviation = ops.Sqrt(variance + epsilon)
         return (x - mean) / deviation * scale + bias
-    scale, bias, mean, variance = (as_type(each, x.dtype) for each in (scale, bias, mean, variance))
+    scale, bias, mean, variance = (each.astype(x.dtype) for each in (scale, bias, mean, variance))
     if x.rank == 1:  # a batch of one channel
         column = ops.BatchNormInference(ops.Unsqueeze(x, 1), scale, bias, mean, variance, epsilon=epsilon)
         return ops.Squeeze(column, 1)
@@ -93,19 +93,19 @@ def _batch_training(
     of unknown sizes are one dimension: it starts its kernel for each row of the last one."""
     rank = ranked(x, "BatchNormalization")
     if spatial and rank > 3 and not is_static(x.shape):
-        rows = ops.Reshape(x, [0, 0, -1], special_zero=True)
+        rows = x.reshape([None, None, -1])
         y, *others = _batch_training(rows, scale, bias, mean, variance, epsilon, momentum, spatial)
-        return [ops.Reshape(y, ops.ShapeOf(x)), *others]
+        return [ops.Reshape(y, x.sizes), *others]
     axes = [0, *range(2, rank)] if spatial else [0]
     own_mean = ops.ReduceMean(x, axes, keep_dims=True)
     centred = x - own_mean
     own_variance = ops.ReduceMean(_squared(centred), axes, keep_dims=True)
     if spatial:
-        scale, bias = (along_channels(as_type(each, x.dtype), rank) for each in (scale, bias))
+        scale, bias = (along_channels(each.astype(x.dtype), rank) for each in (scale, bias))
     y = centred * (scale / ops.Sqrt(own_variance + epsilon)) + bias
     flat_mean, flat_variance = (ops.Squeeze(each, axes) for each in (own_mean, own_variance))
     running = [
-        old * momentum + as_type(new, old.dtype) * (1 - momentum)
+        old * momentum + new.astype(old.dtype) * (1 - momentum)
         for old, new in ((mean, flat_mean), (variance, flat_variance))
     ]
     return [y, *running, flat_mean, flat_variance]
@@ -135,8 +135,8 @@ def layer_normalization(
     if not node.wants(1) and not node.wants(2):
         return affine(ops.MVN(x, axes, eps=epsilon, eps_mode="INSIDE_SQRT"), scale, bias)
     stash = bf16 if stash_type == bf16.onnx else f32
-    mean, centred, inverse = layer_statistics(as_type(x, stash), axes, epsilon)
-    return [affine(as_type(centred * inverse, x.dtype), scale, bias), mean, inverse]
+    mean, centred, inverse = layer_statistics(x.astype(stash), axes, epsilon)
+    return [affine((centred * inverse).astype(x.dtype), scale, bias), mean, inverse]
 
 
 def layer_statistics(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value, Value]:
@@ -149,8 +149,8 @@ def layer_statistics(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Val
 
 def affine(x: Value, scale: Value, bias: Value | None) -> Value:
     """x * scale + bias in the element type of x."""
-    product = x * as_type(scale, x.dtype)
-    return product if bias is None else product + as_type(bias, x.dtype)
+    product = x * scale.astype(x.dtype)
+    return product if bias is None else product + bias.astype(x.dtype)
 
 
 @translates("GroupNormalization", since=18)
@@ -158,20 +158,20 @@ def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups:
     """One scale and bias for each group."""
     groups = grouped(x, num_groups, epsilon)
     shaped = affine(groups, ops.Unsqueeze(scale, 1), ops.Unsqueeze(bias, 1))
-    return ops.Reshape(shaped, ops.ShapeOf(x))
+    return ops.Reshape(shaped, x.sizes)
 
 
 @translates("GroupNormalization", since=21, ignored="stash_type")
 def group_normalization_21(x, scale, bias, *, epsilon: float = 1e-5, num_groups: Positive, stash_type: int = 1):
     """One scale and bias for each channel; `stash_type` is ignored: the runtime computes statistics in f32."""
     rank = ranked(x, "GroupNormalization")
-    normal = ops.Reshape(grouped(x, num_groups, epsilon), ops.ShapeOf(x))
+    normal = ops.Reshape(grouped(x, num_groups, epsilon), x.sizes)
     return affine(normal, along_channels(scale, rank), along_channels(bias, rank))
 
 
 def grouped(x: Value, num_groups: int, epsilon: float) -> Value:
     """[N, groups, elements of a group], each group normalised."""
-    groups = ops.Reshape(x, [0, num_groups, -1], special_zero=True)
+    groups = x.reshape([None, num_groups, -1])
     return ops.MVN(groups, [2], eps=epsilon, eps_mode="INSIDE_SQRT")
 
 
@@ -180,7 +180,7 @@ def rms_normalization(x, scale, *, axis: int = -1, epsilon: float = 1e-5, stash_
     """x / sqrt(mean of squares) over all dimensions from `axis` on."""
     rank = ranked(x, "RMSNormalization")
     y, _ = rms_normal(x, list(range(normalise_axis(axis, rank), rank)), epsilon)
-    return y * as_type(scale, x.dtype)
+    return y * scale.astype(x.dtype)
 
 
 @translates("SimplifiedLayerNormalization", since=1, ignored="stash_type")
@@ -190,15 +190,15 @@ def simplified_layer_normalization(
     """RMSNormalization, and 1 / deviation. The product with the scale has the type of the scale."""
     rank = ranked(x, "SimplifiedLayerNormalization")
     y, inverse = rms_normal(x, list(range(normalise_axis(axis, rank), rank)), epsilon)
-    return [as_type(y, scale.dtype) * scale, as_type(inverse, f32)]
+    return [y.astype(scale.dtype) * scale, inverse.astype(f32)]
 
 
 def rms_normal(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value]:
     """x / sqrt(mean of squares) in the type of x, and 1 / sqrt(mean of squares); both are computed in at least f32."""
-    y = as_type(x, f32) if x.dtype.bits < 32 else x
+    y = x.astype(f32) if x.dtype.bits < 32 else x
     deviation = ops.Sqrt(ops.ReduceMean(_squared(y), list(axes), keep_dims=True) + epsilon)
     inverse = 1 / deviation
-    return as_type(y * inverse, x.dtype), inverse
+    return (y * inverse).astype(x.dtype), inverse
 
 
 @translates("LpNormalization", since=1)
@@ -277,4 +277,4 @@ def _is_zero(value: Value) -> bool:
 def _kept(x: Value, node: Context, mask_type) -> list[Any]:
     if not node.wants(1):
         return [x]
-    return [x, ops.Broadcast(np.ones((), mask_type.numpy), ops.ShapeOf(x))]
+    return [x, ops.Broadcast(np.ones((), mask_type.numpy), x.sizes)]

@@ -19,12 +19,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import FAR, as_type, integers
+from mo_loop.frontend.ops.shared import integers, number
 from mo_loop.frontend.vocabulary import Graph, Value, ops
 from mo_loop.graph.dimension import high, now
 from mo_loop.graph.shape import assume_fixed, element_count, normalise_axis
 from mo_loop.graph.types import ElementType, i32, i64, u32, u64
-from mo_loop.ops.lengths import dimension
+from mo_loop.ops.lengths import FAR
 
 Mode = Literal["max", "min"]
 
@@ -89,15 +89,15 @@ def first(x: Value, axis: int, mode: Mode, index: ElementType = i64, *, last: bo
         length = x.type.dims[axis]
         is_row = axis == x.rank - 1 and isinstance(length, int) and _ROW <= length <= 2**24
         if is_row and x.dtype not in _WIDE:
-            return as_type(_place(x, axis, length, mode, last), index)
+            return _place(x, axis, length, mode, last).astype(index)
         if is_row_of_any_length(x, axis) and (now(x.type.dims[axis]) or _ROW) >= _ROW:
             upper, lower, _ = first_of_any_length(x, mode, last=last)
-            return as_type(ops.BitwiseAnd(upper, np.int32(_BEHIND - 1)) + lower, index)
+            return (ops.BitwiseAnd(upper, np.int32(_BEHIND - 1)) + lower).astype(index)
     if not last:
         return ops.TopK11(x, 1, axis=axis, mode=mode, stable=True, index_element_type=index)[1]
     backwards = ops.Slice(x, [-1], [-FAR], [-1], [axis])
     place = first(backwards, axis, mode)
-    return as_type(ops.Gather(ops.ShapeOf(x), [axis], 0) - 1 - place, index)
+    return (ops.Gather(x.sizes, [axis], 0) - 1 - place).astype(index)
 
 
 def _place(x: Value, axis: int, length: int, mode: Mode, last: bool) -> Value:
@@ -125,7 +125,7 @@ def first_of_any_length(x: Value, mode: Mode, *, last: bool = False) -> tuple[Va
     no element is equal to the maximum of infinities that the runtime finds, all multiples are as far behind.
     """
     best = (ops.ReduceMax if mode == "max" else ops.ReduceMin)(x, [-1], keep_dims=True)
-    steps = _steps(x.graph, _number(x.graph, dimension(x, -1)))
+    steps = _steps(x.graph, _number(x.graph, x.size(-1)))
     low = ops.BitwiseAnd(steps, np.int32(_BLOCK - 1))
     high = steps - low
     reduce, behind = (ops.ReduceMax, -_BEHIND) if last else (ops.ReduceMin, _BEHIND)
@@ -151,7 +151,7 @@ def _by_values(x: Value, k: Any, axis: int, mode: Mode, index: ElementType, most
     if axis != rank - 1:
         x = ops.Transpose(x, last)
     values, found = _found(x, k, rank - 1, mode, most)
-    results = [values, as_type(found, index)]
+    results = [values, found.astype(index)]
     return results if axis == rank - 1 else [ops.Transpose(each, np.argsort(last)) for each in results]
 
 
@@ -172,7 +172,7 @@ def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, V
         order = search(selected, mode)[1]
         found = ops.GatherElements(place, order, axis=axis)
     before = ops.Concat(ops.Slice(values, [0], [1], [1], [axis]), ops.Slice(values, [0], [-1], [1], [axis]), axis=axis)
-    group = ops.CumSum(ops.Convert(~same(values, before), destination_type=i32), axis)
+    group = ops.CumSum((~same(values, before)).astype(i32), axis)
     count = _number(x.graph, k)
     base, digits = FAR // max(most, 1), 1  # of the group, such that digit * k + place fits into 31 bits
     while base**digits < most:
@@ -191,7 +191,7 @@ def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, V
 def _selected(x: Value, values: Value, axis: int, mode: Mode, search: Any) -> Value:
     """The places of the selected elements, in their order. NaN is never before nor equal: no place is too large."""
     last = ops.Slice(values, [-1], [FAR], [1], [axis])
-    length = _number(x.graph, dimension(x, axis))
+    length = _number(x.graph, x.size(axis))
     steps = _steps(x.graph, length)
     keys = ops.Select(same(x, last), steps * np.int32(_APART) + np.int32(_EQUAL), np.int32(_BEHIND))
     keys = search(ops.Select(_precedes(x, last, mode), steps, keys), "min")[0]
@@ -209,12 +209,12 @@ def _precedes(x: Value, other: Value, mode: Mode) -> Value:
 def same(x: Value, other: Value) -> Value:
     """The runtime compares integers as f32; whether their difference is 0 is exact."""
     if x.dtype in _WIDE:
-        return ops.Equal(x - other, np.zeros((), x.dtype.numpy))
+        return ops.Equal(x - other, number(x, 0))
     return ops.Equal(x, other)
 
 
 def _number(graph: Graph, number: Any) -> Value:
-    return ops.Constant(np.int32(number), graph=graph) if isinstance(number, int) else as_type(number, i32)
+    return ops.Constant(np.int32(number), graph=graph) if isinstance(number, int) else number.astype(i32)
 
 
 def _steps(graph: Graph, count: Value) -> Value:

@@ -20,8 +20,8 @@ from mo_loop.conversion_limits import budget
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.vocabulary import Value, ops
 from mo_loop.graph.shape import require_computable
-from mo_loop.graph.types import ElementType, i64
-from mo_loop.ops.lengths import Length, as_value, joined
+from mo_loop.graph.types import i64
+from mo_loop.ops.lengths import FAR, Length, as_value, joined
 
 Array = np.ndarray[Any, Any]
 
@@ -81,9 +81,6 @@ def repeated_numbers(count: int, times: int | Sequence[int]) -> Array:
 MOST_COUNTED = 2**20
 """The largest number of indices that become a constant."""
 
-FAR = 2**31 - 1
-"""The largest index: the runtime computes indices in 32 bits."""
-
 
 def integers(value: Value | None) -> tuple[int, ...] | None:
     """All values of a small integer tensor if they are known, else None."""
@@ -117,13 +114,7 @@ def counted(count: Length, like: Value) -> Value:
 
 def divided(x: Value, count: Any, size: Any) -> Value:
     """The last dimension as `count` rows of `size` elements. (A size of -1 does not exist in an empty tensor.)"""
-    leading = ops.Slice(ops.ShapeOf(x), [0], [-1], [1], [0])
-    return ops.Reshape(x, ops.Concat(leading, joined([count, size], x), axis=0))
-
-
-def as_type(value: Value | None, to: ElementType):
-    """A value in another element type; None stays None."""
-    return value if value is None or value.dtype is to else ops.Convert(value, destination_type=to)
+    return ops.Reshape(x, ops.Concat(x.sizes[:-1], joined([count, size], x), axis=0))
 
 
 def number(like: Value, value: float):

@@ -17,7 +17,7 @@ from mo_loop.frontend.ops.classical.predictors import (
     transformed_alone,
 )
 from mo_loop.frontend.ops.classical.tree_forms import MODES, Leaves
-from mo_loop.frontend.ops.shared import as_type, first_numbers, number, zeros
+from mo_loop.frontend.ops.shared import first_numbers, number, zeros
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType, f64
 from mo_loop.ops.ranges import FloatArray, Floats, IntArray, Ints, Strings
@@ -128,7 +128,7 @@ def tree_ensemble(
     count = n_targets or max(leaf_targetids, default=0) + 1
     votes = Votes.collected(len(is_leaf), count, places, leaf_targetids, leaf_weights.array().reshape(-1))
     made = _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, TRANSFORMS[post_transform])
-    return as_type(made, x.dtype)
+    return made.astype(x.dtype)
 
 
 def _spell_out_members(table: list[list[Any]], members) -> None:
@@ -283,7 +283,7 @@ def _of_two_classes(
     are w and -w for the two classes, as CatBoost writes them."""
     if len(labels) == 2 and ids == {0, 1} and not bases and votes.are_opposite(forest):
         scores = votes.total(leaves)
-        second = ops.Less(number(scores, 0), ops.Slice(scores, [1], [2], [1], [1]))
+        second = ops.Less(number(scores, 0), scores[:, 1:2])
         return [_one_of_two(second, labels), transformed(scores, post_transform)]
     if len(labels) < 2 or ids != {0} or len(bases) > 1 or post_transform == "PROBIT":
         raise UnsupportedError(
@@ -291,7 +291,7 @@ def _of_two_classes(
             "than ONNX defines", code="ML316",
             hint="convert the scores alone (--output), or let all votes be for class 0, with one base value at most",
         )  # fmt: skip
-    score = ops.Slice(votes.total(leaves), [0], [1], [1], [1])
+    score = votes.total(leaves)[:, :1]
     score = _with_bases(score, bases)
     is_probability = bool(np.all(votes.weights >= 0))
     second = ops.Less(number(score, 0.5 if is_probability else 0), score)

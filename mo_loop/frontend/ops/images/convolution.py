@@ -12,7 +12,7 @@ from mo_loop.frontend.ops.linear import reshaped
 from mo_loop.frontend.ops.shared import number
 from mo_loop.frontend.vocabulary import Attributes, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static
-from mo_loop.ops.lengths import dimension, joined
+from mo_loop.ops.lengths import joined
 from mo_loop.ops.ranges import AtLeast2, Indices, NotNegatives, Positive, Positives, Vector
 from mo_loop.target import NEVER, Gap, without_avx512
 
@@ -140,11 +140,11 @@ def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
         if at.auto_pad == "explicit":
             at = replace(at, end=(*at.end[:-1], at.end[-1] + stride))
         else:  # automatic padding stays the same; the runtime would replace all of it by an explicit Pad
-            sizes = [dimension(x, axis) for axis in range(x.type.known_rank - 1)]
+            sizes = [x.size(axis) for axis in range(x.type.known_rank - 1)]
             zeros = ops.Broadcast(number(x, 0), joined([*sizes, stride], x))
             x = ops.Concat(x, zeros, axis=x.type.known_rank - 1)
         y = ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
-        return ops.Slice(y, [0], [-1], [1], [-1])
+        return y[..., :-1]
     if group == 1:
         return ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
     return ops.GroupConvolution(x, grouped(w, group, at), dilations=at.dilations, **at.attributes())
@@ -166,7 +166,7 @@ def _is_single_column(x: Value, w: Value, at: Window) -> bool:
 def grouped(w: Value, group: int, at: Window) -> Value:
     """Filters [O, C, K...] as [group, O / group, C, K...]; those of a transposed convolution begin with C."""
     if w.shape is None or not all(isinstance(dim, int) for dim in w.shape[1:]):
-        tail = ops.Slice(ops.ShapeOf(w), [1], [2 + at.count], [1], [0])
+        tail = w.sizes[1 : 2 + at.count]
         pattern = ops.Concat(ops.Constant([group, -1], graph=w.graph), tail, axis=0)
         return ops.Reshape(w, pattern)
     first, *rest = w.shape
@@ -254,7 +254,7 @@ def _cut_out(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...],
     none = (0,) * len(asked)
     reserve = tuple(stride - 1 for stride in at.strides)  # zeros at the end: the shape may exceed the computed one
     y = _transposed(x, w, group, replace(at, begin=none, end=none, auto_pad="explicit"), reserve)
-    sizes = ops.Slice(ops.ShapeOf(y), [2], [2 + len(asked)], [1], [0])
+    sizes = y.sizes[2 : 2 + len(asked)]
     beyond = [wanted + r - e for wanted, r, e in zip(asked, reserve, extra, strict=True)]
     excess = ops.Maximum(sizes - beyond, 0)
     less = excess // 2

@@ -8,13 +8,12 @@ import numpy as np
 
 from mo_loop.frontend.ops.images.sampling import Axis, Sampling, float_of, sampled
 from mo_loop.frontend.ops.linear import array_of
-from mo_loop.frontend.ops.shared import as_type
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.exact import quotient
-from mo_loop.ops.lengths import dimension, joined, vector
+from mo_loop.ops.lengths import joined, vector
 from mo_loop.ops.ranges import Vector
 
 _OLD = Sampling("nearest", "asymmetric", "simple", -0.75, False, False, 0.0)
@@ -97,8 +96,8 @@ def _resized(
     if not plan:
         return x
     if not x.dtype.is_float and how.mode != "nearest":
-        y = sampled(ops.Convert(x, destination_type=f32), plan, how)
-        return ops.Convert(y, destination_type=x.dtype)
+        y = sampled(x.astype(f32), plan, how)
+        return y.astype(x.dtype)
     is_stretched = given is None or policy == "stretch"
     if is_stretched and _is_native(x, plan, how, by_sizes=given is not None):
         return _interpolate(x, plan, how, by_sizes=given is not None)
@@ -115,14 +114,14 @@ def _by_factors(x: Value, scales, numbers: Sequence[int]) -> list[Axis]:
     made = []
     for i, number in enumerate(numbers):
         scale = np.float32(constant[i]) if constant is not None else ops.Gather(vector(scales), i, 0)
-        size = dimension(x, number)
+        size = x.size(number)
         if isinstance(size, int) and not isinstance(scale, Value):
             new: Any = _product(size, scale)
         elif isinstance(scale, np.floating) and float(scale).is_integer():
             new = size * int(scale)
         else:
-            wide = ops.Convert(size, destination_type=f32) if isinstance(size, Value) else np.float32(size)
-            new = ops.Convert(ops.Floor(wide * scale), destination_type=i64)
+            wide = size.astype(f32) if isinstance(size, Value) else np.float32(size)
+            new = ops.Floor(wide * scale).astype(i64)
         made.append(Axis(number, size, new, scale))
     return made
 
@@ -140,7 +139,7 @@ def _by_sizes(x: Value, sizes: Value, numbers: Sequence[int], policy: str) -> li
         raise ModelError(f"Resize has {len(known)} sizes for {len(numbers)} dimensions", code="ML227")
     made = []
     for i, (number, item) in enumerate(zip(numbers, known, strict=True)):
-        size = dimension(x, number)
+        size = x.size(number)
         new = item if isinstance(item, int) else ops.Gather(vector(sizes), i, 0)
         assert x.shape is not None
         if item is not None and item == x.shape[number]:
@@ -167,7 +166,7 @@ def _one_ratio(x: Value, axes: Sequence[Axis], policy: str) -> list[Axis]:
 
 
 def _nearest(x: Value, size, scale: Value) -> Value:
-    return ops.Convert(ops.Floor(float_of(x.graph, size) * scale + 0.5), destination_type=i64)
+    return ops.Floor(float_of(x.graph, size) * scale + 0.5).astype(i64)
 
 
 def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
@@ -177,7 +176,7 @@ def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
         raise ModelError(f"the region of {count} axes is {roi.type}", code="ML235")
     if constant is not None:
         return replace(axis, start=float(constant[i]), end=float(constant[count + i]))
-    roi = as_type(roi, f32)
+    roi = roi.astype(f32)
     return replace(axis, start=ops.Gather(roi, i, 0), end=ops.Gather(roi, count + i, 0))
 
 
