@@ -172,8 +172,7 @@ def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]):
             return make(x, axis)
     if axis < 0:
         raise ModelError(f"axis {axis} of a tensor of unknown rank", code="ML227")
-    flat = ops.Reshape(x, [0] * axis + [-1], special_zero=True)
-    return ops.Reshape(make(flat, axis), x.sizes)
+    return ops.Reshape(make(ops.Reshape(x, [0] * axis + [-1], special_zero=True), axis), x.sizes)
 
 
 def hardmax(x: Value, axis: int):
@@ -185,8 +184,7 @@ def hardmax(x: Value, axis: int):
         if is_row_of_any_length(x, axis):
             return first_of_any_length(x, "max")[2].astype(x.dtype)
     indices = first(x, axis, "max")
-    size = ops.Gather(x.sizes, axis, 0)
-    places = ops.Range(0, size, 1, output_type=i64)
+    places = ops.Range(0, ops.Gather(x.sizes, axis, 0), 1, output_type=i64)
     behind = (x.rank - 1 - axis) if x.rank is not None else -1 - axis
     if behind:
         places = ops.Unsqueeze(places, list(range(1, behind + 1)))

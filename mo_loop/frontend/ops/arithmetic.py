@@ -73,8 +73,7 @@ def wrapping(cls) -> Callable[[Value, Value], Any]:
     def make(a: Value, b: Value):
         if a.dtype.bits not in (8, 16) or not a.dtype.is_integer or b.dtype is not a.dtype:
             return cls(a, b)
-        wide = cls(a.astype(i32), b.astype(i32))
-        return wide.astype(a.dtype)
+        return cls(a.astype(i32), b.astype(i32)).astype(a.dtype)
 
     return make
 

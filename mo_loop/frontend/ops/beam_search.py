@@ -72,8 +72,7 @@ class Search:
 
     def start(self, sequences: Value, prompts: Any, beams: Any, limit: Any) -> Beams:
         """Beams that hold `sequences` [N * M, L]; all but the first of a prompt are too bad to be chosen."""
-        is_other = (counted(beams, sequences) > np.int64(0)).astype(f32)
-        others = is_other * np.float32(-1e9)
+        others = (counted(beams, sequences) > np.int64(0)).astype(f32) * np.float32(-1e9)
         sums = ops.Broadcast(others, joined([prompts, beams], sequences))
         return Beams(
             decoders.filled(np.int32(0), sequences, prompts * beams, 1), sequences, sums,
@@ -114,8 +113,7 @@ class Search:
         is_done = ops.Equal(number, as_value(width, logits.graph).astype(i32))
         if not self.is_early:
             bound = self._score(scope, _compared(best, beams.sums), beams.sequences)
-            worst = ops.Gather(kept[0], [-1], 1)
-            is_done = is_done & (worst >= bound)
+            is_done = is_done & (ops.Gather(kept[0], [-1], 1) >= bound)
         after = Beams(
             following, sequences, ops.Select(finished, np.float32(0), sums),
             finished | is_done, *kept, number,
@@ -174,8 +172,7 @@ def _top(x: Value, count: Any) -> tuple[Value, Value]:
 def _starts(sums: Value) -> Value:
     """The number of the first beam of each prompt, [N, 1] of i32."""
     prompts, width = sums.size(0), sums.size(1)
-    firsts = counted(prompts, sums) * as_value(width, sums.graph)
-    return ops.Unsqueeze(firsts, 1).astype(i32)
+    return ops.Unsqueeze(counted(prompts, sums) * as_value(width, sums.graph), 1).astype(i32)
 
 
 def _compared(best: Value, sums: Value) -> Value:

@@ -167,8 +167,7 @@ def scan_8(
 def _padded(value: Value, length: Value, longest: Value) -> Value:
     """`value` of `length` slices along axis 0, padded with slices of zeros to `longest` (both of shape [1])."""
     others = value.type.known_rank - 1
-    missing = longest - length
-    ends = ops.Concat(missing, *([np.zeros(others, np.int64)] if others else []), axis=0)
+    ends = ops.Concat(longest - length, *([np.zeros(others, np.int64)] if others else []), axis=0)
     fill = ops.Constant(np.zeros(()), graph=value.graph, dtype=value.dtype)
     padded = ops.Pad(value, [0] * value.type.rank, ends, fill, pad_mode="constant")
     if longest.type.integers is None:

@@ -129,8 +129,7 @@ class Gpt:
     def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
         """The sequences [N, S] to continue, the logits [N, V] of the first new token, and the states after it."""
         kept = ops.NotEqual(prompts, np.int32(padding)).astype(i32)
-        counted = ops.CumSum(kept, 1)
-        positions = (counted - np.int32(1)) * kept
+        positions = (ops.CumSum(kept, 1) - np.int32(1)) * kept
         mask = kept if mask is None else mask
         rows = prompts.size(0)
         past = self.first.declared(PAST)

@@ -164,9 +164,7 @@ def _wrapped(x: Value, begin, end):
         if all(isinstance(each, int) for each in (before, after, length)):
             x = ops.Gather(x, counted_up(-before, length + after) % length, axis)
             continue
-        first = -before
-        last = length + after
-        steps = ops.Range(first, last, 1, graph=x.graph, output_type=i64)
+        steps = ops.Range(-before, length + after, 1, graph=x.graph, output_type=i64)
         x = ops.Gather(x, steps % length, axis)
     return x
 

@@ -127,8 +127,7 @@ def _preferring_timestamps(scores: Value, first: int, size: int) -> Value:
     # Without any timestamp this is -infinity.
     together = ops.Log(ops.ReduceSum(chances, [1], keep_dims=True)) + top
     is_time = together > ops.ReduceMax(texts, [1], keep_dims=True)
-    is_text = first_numbers(size)[None] < first
-    return _without(scores, is_time & is_text)
+    return _without(scores, is_time & (first_numbers(size)[None] < first))
 
 
 def _are(tokens: Any, some: tuple[int | None, ...]) -> Any:
@@ -215,8 +214,7 @@ class Rules:
         if least is None or (least.type.integers or (1,))[0] <= 0:
             return scores
         is_short = as_value(sequences.size(1), scores.graph) < scalar(as_i64(least))
-        end = first_numbers(self.vocabulary) == self.end
-        return _without(scores, is_short & end[None])
+        return _without(scores, is_short & (first_numbers(self.vocabulary) == self.end)[None])
 
 
 def _is_one(value: Value) -> bool:
@@ -349,8 +347,7 @@ class Draw:
         shape = joined([scores.size(0), 1], scores)
         drawn = uniform(shape, self.seed) * ops.Gather(sums, [-1], 1)
         place = ops.ReduceSum((sums <= drawn).astype(i32), [1], keep_dims=True)
-        last = ops.Minimum(place, np.int32(size - 1))
-        return ops.GatherElements(order, last, axis=1)
+        return ops.GatherElements(order, ops.Minimum(place, np.int32(size - 1)), axis=1)
 
     def _dropped(self, ordered: Value, size: int) -> Value:
         """[N, V]: which of the ordered scores are filtered."""

@@ -42,8 +42,7 @@ def unique_elements(x: Value, in_order: bool, *, values_only: bool = False) -> S
     if low(element_count(x.shape) or 0) > 0:
         return found(flat)
     length = flat.sizes
-    one_if_empty = ops.Maximum(1 - length, 0)
-    padded = ops.Pad(flat, [0], one_if_empty, number(x, 0))
+    padded = ops.Pad(flat, [0], ops.Maximum(1 - length, 0), number(x, 0))
     return [each[:length] for each in found(padded)]
 
 
@@ -89,8 +88,7 @@ def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
     times = ops.ReduceSum(are_equal.astype(i64), [1])
     if in_order:
         # Row i is before row j in lexicographic order: the first column that differs decides.
-        seen = ops.CumSum(differs.astype(i32), 2, exclusive=True)
-        decides = differs & ops.Equal(seen, 0)
+        decides = differs & ops.Equal(ops.CumSum(differs.astype(i32), 2, exclusive=True), 0)
         before = ops.ReduceLogicalOr(decides & lower, [2]) & ops.Unsqueeze(is_first, 1)
         rank = ops.ReduceSum(before.astype(i64), [0])
         order = ops.ScatterUpdate(_zeros(places), ops.Gather(rank, places, 0), places, 0)
@@ -133,8 +131,7 @@ def gather_elements(data, indices, *, axis: int = 0):
         for i in range(data.rank):
             if i != at and data.type.dims[i] != indices.type.dims[i]:
                 # Not Slice: the runtime removes a Slice before GatherElements, and then refuses the shapes.
-                lengths = joined([indices.size(i), -1], data)
-                data = ops.VariadicSplit(data, i, lengths)[0]
+                data = ops.VariadicSplit(data, i, joined([indices.size(i), -1], data))[0]
     if isinstance(data.node, operations.Slice):
         # The runtime also removes a Slice along the axis, on which the meaning of negative indices depends.
         data = ops.VariadicSplit(data, axis, [-1, 0])[0]

@@ -204,21 +204,16 @@ def _largest(table: Value, indices: Value, starts: Value | None, bags: Bags):
     if starts is None:
         found = ops.ReduceMax(rows, [1])
     else:
-        bag = _passed(starts, indices) - 1
-        places = ops.Broadcast(bag[:, None], rows.sizes)
-        shape = ops.Concat(starts.sizes, table.sizes[1:2], axis=0)
-        none = ops.Broadcast(lowest, shape)
+        places = ops.Broadcast((_passed(starts, indices) - 1)[:, None], rows.sizes)
+        none = ops.Broadcast(lowest, ops.Concat(starts.sizes, table.sizes[1:2], axis=0))
         found = ops.ScatterElementsUpdate12(none, places, rows, 0, reduction="max")
-    is_empty = ops.Equal(_sizes(table, indices, starts, bags), 0)
-    return ops.Select(is_empty, number(table, 0), found)
+    return ops.Select(ops.Equal(_sizes(table, indices, starts, bags), 0), number(table, 0), found)
 
 
 def _passed(starts: Value, indices: Value) -> Value:
     """For each place among the indices, how many bags start there or before."""
-    count = ops.Gather(indices.sizes, 0, 0)
-    places = ops.Range(0, count, 1, output_type=i64)[:, None]
-    before = starts.astype(i64) <= places
-    return ops.ReduceSum(before.astype(i64), [1])
+    places = ops.Range(0, ops.Gather(indices.sizes, 0, 0), 1, output_type=i64)[:, None]
+    return ops.ReduceSum((starts.astype(i64) <= places).astype(i64), [1])
 
 
 def _bags(table: Value, indices: Value, offsets: Value | None, weights: Value | None):

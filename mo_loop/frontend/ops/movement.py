@@ -76,8 +76,7 @@ def squeeze_13(data, axes=None, *, node: Context):
         return _squeeze(data, integers(axes), node)
     assume_fixed(data.shape or ())
     rank, count = _ranks(data, axes)
-    kept = _others(axes, rank, count)
-    return ops.Reshape(data, ops.Gather(data.sizes, kept, 0))
+    return ops.Reshape(data, ops.Gather(data.sizes, _others(axes, rank, count), 0))
 
 
 def _squeeze(data: Value, axes: tuple[int, ...] | None, node: Context):

@@ -157,8 +157,7 @@ def affine(x: Value, scale: Value, bias: Value | None) -> Value:
 def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups: Positive):
     """One scale and bias for each group."""
     groups = grouped(x, num_groups, epsilon)
-    shaped = affine(groups, ops.Unsqueeze(scale, 1), ops.Unsqueeze(bias, 1))
-    return ops.Reshape(shaped, x.sizes)
+    return ops.Reshape(affine(groups, ops.Unsqueeze(scale, 1), ops.Unsqueeze(bias, 1)), x.sizes)
 
 
 @translates("GroupNormalization", since=21, ignored="stash_type")
@@ -171,8 +170,7 @@ def group_normalization_21(x, scale, bias, *, epsilon: float = 1e-5, num_groups:
 
 def grouped(x: Value, num_groups: int, epsilon: float) -> Value:
     """[N, groups, elements of a group], each group normalised."""
-    groups = x.reshape([None, num_groups, -1])
-    return ops.MVN(groups, [2], eps=epsilon, eps_mode="INSIDE_SQRT")
+    return ops.MVN(x.reshape([None, num_groups, -1]), [2], eps=epsilon, eps_mode="INSIDE_SQRT")
 
 
 @translates("RMSNormalization", since=23, ignored="stash_type")

@@ -95,8 +95,7 @@ def first(x: Value, axis: int, mode: Mode, index: ElementType = i64, *, last: bo
             return (ops.BitwiseAnd(upper, np.int32(_BEHIND - 1)) + lower).astype(index)
     if not last:
         return ops.TopK11(x, 1, axis=axis, mode=mode, stable=True, index_element_type=index)[1]
-    backwards = ops.Slice(x, [-1], [-FAR], [-1], [axis])
-    place = first(backwards, axis, mode)
+    place = first(ops.Slice(x, [-1], [-FAR], [-1], [axis]), axis, mode)
     return (ops.Gather(x.sizes, [axis], 0) - 1 - place).astype(index)
 
 

@@ -72,8 +72,7 @@ def _to_their_ends(
     """All outputs [batch, directions, time, hidden] of sequences of such lengths and the last states, zeros if a length
     is 0. The last cell state is right only if the steps past the end keep it."""
     zero, one = (ops.Constant(np.int32(each), graph=x.graph) for each in (0, 1))
-    time = ops.Gather(x.sizes, 1, 0).astype(i32)
-    places = ops.Range(zero, time, one, output_type=i32)
+    places = ops.Range(zero, ops.Gather(x.sizes, 1, 0).astype(i32), one, output_type=i32)
     inside = ops.Unsqueeze(places, [0, 2]) < lengths[:, None, None]  # [batch, time, 1]
     if keeps:
         x = ops.Select(inside, x, constant_like(x, 0))
@@ -82,8 +81,7 @@ def _to_their_ends(
         backward = task.direction == "reverse" or number == 1
         steps = ops.ReverseSequence(x, lengths, batch_axis=0, seq_axis=1) if backward else x
         if keeps:
-            behind = (~inside).astype(x.dtype)
-            steps = ops.Concat(steps, behind, axis=2)
+            steps = ops.Concat(steps, (~inside).astype(x.dtype), axis=2)
         states = [_row(each, number, 1) for each in firsts]
         every, *last = run(steps, states, [_row(each, number, 0) for each in weights], "forward")
         last[0] = ops.Gather(every, lengths - np.int32(1), 2, batch_dims=1)

@@ -135,8 +135,7 @@ def _mean(x: Value, axes: Sequence[int], keep: bool):
     if x.dtype.is_float:
         return ops.ReduceMean(x, axes, keep_dims=keep)
     # For integers the sum is divided, which truncates; a mean in f32 can be slightly below an integer.
-    taken = ops.Gather(x.sizes, axes, 0)
-    count = ops.ReduceProd(taken, [0], keep_dims=False).astype(x.dtype)
+    count = ops.ReduceProd(ops.Gather(x.sizes, axes, 0), [0], keep_dims=False).astype(x.dtype)
     if x.rank is None or any(low(x.type.dims[normalise_axis(axis, x.rank)]) == 0 for axis in axes):
         count = ops.Maximum(count, number(x, 1))
     return divided(_sum(x, axes, keep), count)
@@ -161,8 +160,7 @@ def _log_sum_exp(x: Value, axes: Sequence[int], keep: bool):
         return _filled(x, axes, keep, -np.inf if x.dtype.is_float else np.iinfo(x.dtype.numpy).min)
     bound = float(np.finfo(np.float16 if y.dtype.bits == 16 else np.float32).max)
     peak = ops.Clamp(ops.ReduceMax(y, axes, keep_dims=True), min=-bound, max=bound)
-    logs = ops.Log(ops.ReduceSum(ops.Exp(y - peak), axes, keep_dims=True))
-    result = logs + peak
+    result = ops.Log(ops.ReduceSum(ops.Exp(y - peak), axes, keep_dims=True)) + peak
     if not keep:
         result = ops.Squeeze(result, axes)
     return result.astype(x.dtype)

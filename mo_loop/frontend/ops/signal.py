@@ -64,8 +64,7 @@ def dft_20(x: AtLeast2, dft_length: One | Integers = None, axis: One = None, *, 
 
 def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesided: bool):
     if x.dtype is f64:  # the runtime has no transforms in f64, and computes everything else of f64 in f32
-        narrow = x.astype(f32)
-        return _transformed(narrow, axis, length, inverse, onesided).astype(f64)
+        return _transformed(x.astype(f32), axis, length, inverse, onesided).astype(f64)
     rank = ranked(x, "DFT")
     assume_fixed(x.type.dims[-1:])  # it says whether numbers are complex
     at = normalise_axis(axis, rank)
@@ -94,8 +93,7 @@ def _whole(x: Value, at: int) -> Value:
         return ops.DFT(x, [at])
     rank = len(x.type.dims)
     halves = ops.RDFT(x, [at])  # [..., parts, 2]
-    count = (size + -1) // 2
-    tails = ops.Slice(halves, joined([count], x), [0], [-1], [at])
+    tails = ops.Slice(halves, joined([(size + -1) // 2], x), [0], [-1], [at])
     pieces = [ops.Gather(each, 0, rank - 1) for each in (halves, tails)]
     signs = np.array([1, -1], x.dtype.numpy)
     pieces[1] = pieces[1] * signs
@@ -124,8 +122,7 @@ def _half_inverted(x: Value, at: int, size):
     if size is None:
         assume_least([(x.type.dims[at], 2)])  # the runtime reads outside a transform of no elements
         size = (x.size(at) + -1) * 2
-    halves = _of_length(x, at, size // 2 + 1)
-    return ops.Unsqueeze(ops.IRDFT(halves, [at], joined([size], x)), -1)
+    return ops.Unsqueeze(ops.IRDFT(_of_length(x, at, size // 2 + 1), [at], joined([size], x)), -1)
 
 
 def _complex(x: Value) -> Value:
@@ -178,8 +175,7 @@ def stft(
         length = _length(frame_length)
     else:
         length = total if window is None else window.size(0)
-    count = (total + length * -1) // step + 1
-    starts = _numbers(signal, count) * step
+    starts = _numbers(signal, (total + length * -1) // step + 1) * step
     places = ops.Unsqueeze(starts, 1) + _numbers(signal, length)
     frames = ops.Gather(signal, places, 1)  # [batch, frames, length, 1 or 2]
     if window is not None:
@@ -239,10 +235,8 @@ def _mel_composed(given: Sequence[Value], to: ElementType):
     low, high = (ops.Log(e.astype(f32) / 700 + 1) * _MEL for e in (lower, upper))
     corners = count + 2
     step = (high - low) / corners.astype(f32)
-    mels = _floats(corners) * step + low
-    hertz = (ops.Exp(mels / _MEL) - 1) * 700
-    size = (length + 1).astype(f32)
-    places = ops.Floor(hertz * size / rate.astype(f32))
+    hertz = (ops.Exp((_floats(corners) * step + low) / _MEL) - 1) * 700
+    places = ops.Floor(hertz * (length + 1).astype(f32) / rate.astype(f32))
     left, centre, right = (ops.Slice(places, [i], [i - 2 or 2**30], [1], [0]) for i in range(3))
     rows = ops.Unsqueeze(_floats(length.astype(i64) // 2 + 1), 1)
     one, zero = (np.float32(each) for each in (1, 0))

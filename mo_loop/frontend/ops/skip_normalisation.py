@@ -172,8 +172,7 @@ def gated_rms_norm(x, scale, gate, *, activation: str = "silu", epsilon: float =
         raise ModelError(f"activation {activation!r}: the operator supports silu, swish and sigmoid", code="ML227")
     ranked(x, "GatedRMSNorm")
     size = scale.size(0)
-    rows = divided(x, quotient(x.size(-1), size), size)
-    y, _ = rms_normal(rows.astype(f32), [-1], epsilon)
+    y, _ = rms_normal(divided(x, quotient(x.size(-1), size), size).astype(f32), [-1], epsilon)
     y = ops.Reshape(y * scale.astype(f32), x.sizes)
     wide = gate.astype(f32)
     factor = ops.Sigmoid(wide) if activation == "sigmoid" else ops.Swish(wide)
@@ -209,8 +208,7 @@ def _normalised(x: Value, scale: Value, epsilon: float) -> Value:
 def hyper_connection_pre_mix(streams, pre_mix, *, num_branches: NotNegative = 0, reduction_scale: float = 1.0):
     """The sum of all rows times their gates; a row has one gate, or one for each element."""
     rows = _rows(streams, num_branches)
-    gates = _gates(pre_mix, rows, num_branches)
-    total = ops.ReduceSum(rows * gates, [-2])
+    total = ops.ReduceSum(rows * _gates(pre_mix, rows, num_branches), [-2])
     return (total * np.float32(reduction_scale)).astype(streams.dtype)
 
 
@@ -256,8 +254,7 @@ def hyper_connection_low_rank_mix(
     flat_shape = streams.sizes
     if prev_block_output is not None:
         gates = _gates(prev_post_gate, rows, num_branches)
-        added = gates * ops.Unsqueeze(prev_block_output.astype(f32), -2)
-        rows = rows + added
+        rows = rows + (gates * ops.Unsqueeze(prev_block_output.astype(f32), -2))
     normal, _ = rms_normal(rows, [-1], epsilon)
     flat = ops.Reshape(normal, flat_shape) * norm_scale.astype(f32)
     down = flat @ down_weight.astype(f32) * np.float32(silu_alpha)

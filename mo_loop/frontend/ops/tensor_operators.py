@@ -88,8 +88,7 @@ def unfold_tensor(x: AtLeast1, *, dim: int = -1, size: Positive, step: Positive 
         if isinstance(length, int)
         else ops.Range(0, length + (1 - size), step, output_type=i64)
     )
-    places = ops.Unsqueeze(_constant(x, starts), 1) + first_numbers(size)
-    windows = ops.Gather(x, places, at)
+    windows = ops.Gather(x, ops.Unsqueeze(_constant(x, starts), 1) + first_numbers(size), at)
     return ops.Transpose(windows, [*range(at + 1), *range(at + 2, rank + 1), at + 1])
 
 
@@ -141,8 +140,7 @@ def ngram_repeat_block(input_ids: Matrix | Integers, scores: Matrix, *, ngram_si
     # Tokens that are not banned write to one more column, which is dropped.
     wide = ops.Pad(scores, [0, 0], [0, 1], np.float32(0))
     lowest = ops.Broadcast(np.full((), -np.inf, np.float32), tokens.sizes)
-    marked = ops.ScatterElementsUpdate(wide, tokens, lowest, 1)
-    return marked[:, :-1]
+    return ops.ScatterElementsUpdate(wide, tokens, lowest, 1)[:, :-1]
 
 
 def _is_tail(ids: Value, place: int, before: int) -> Value:
@@ -192,9 +190,7 @@ def _product(x: Value, y: Value, sign: int):
     """The imaginary part of `y` is multiplied by `sign`."""
     (a, b), (c, d) = (ops.Split(each, -1, num_splits=2) for each in (x, y))
     first, last = (ops.Subtract, ops.Add) if sign > 0 else (ops.Add, ops.Subtract)
-    real = first(a * c, b * d)
-    imaginary = last(b * c, a * d)
-    return ops.Concat(real, imaginary, axis=-1)
+    return ops.Concat(first(a * c, b * d), last(b * c, a * d), axis=-1)
 
 
 @translates("Rfft", since=1, domain=MICROSOFT)

@@ -151,8 +151,7 @@ def _cast(x: Value, to: ElementType, saturate: bool = False):
     if to in (i4, u4) and x.dtype.is_integer:
         # The lowest four bits in i32: the runtime computes 4-bit types in 8 bits.
         offset = 8 if to is i4 else 0
-        bits = ops.BitwiseAnd(x.astype(i32) + offset, 15)
-        x = bits - offset
+        x = ops.BitwiseAnd(x.astype(i32) + offset, 15) - offset
     return x.astype(to)
 
 
@@ -253,8 +252,7 @@ def _require_float(dtype: ElementType) -> None:
 @translates("Bernoulli", since=15)
 def bernoulli(input, *, dtype: int | None = None, seed: float | None = None):
     """1 with the probability given by the input, else 0."""
-    hits = uniform(input.sizes, seed) < input.astype(f32)
-    return hits.astype(_type_like(input, dtype))
+    return (uniform(input.sizes, seed) < input.astype(f32)).astype(_type_like(input, dtype))
 
 
 @translates("Multinomial", since=7)
@@ -281,5 +279,4 @@ def dropped(x: Value, ratio: Value | None, training_mode: Value, seed: int | Non
     if is_on.constant is None:
         kept = kept | ~is_on
         scale = ops.Select(is_on, scale, np.float32(1))
-    y = x * scale.astype(x.dtype)
-    return [ops.Select(kept, y, number(x, 0)), kept]
+    return [ops.Select(kept, x * scale.astype(x.dtype), number(x, 0)), kept]

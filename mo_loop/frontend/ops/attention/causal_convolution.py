@@ -164,8 +164,7 @@ class _Packing:
 
     def _shifted(self, tokens: Value) -> Value:
         """[batch]: token numbers of the sequences, after the states of all sequences before."""
-        count = counted(tokens.size(0), self.x)
-        return tokens + count * np.int64(self.width)
+        return tokens + counted(tokens.size(0), self.x) * np.int64(self.width)
 
     def of_tokens(self, y: Value) -> Value:
         """The rows of the convolution that belong to tokens; the others have taps in two sequences."""
@@ -179,8 +178,7 @@ class _Packing:
         """[batch, channels, width]: the last rows of each sequence."""
         if not self.width:
             return self.state
-        first = ops.Unsqueeze(self._shifted(self.stops), 1)
-        rows = first + first_numbers(self.width)[None]
+        rows = ops.Unsqueeze(self._shifted(self.stops), 1) + first_numbers(self.width)[None]
         return ops.Transpose(ops.Gather(long, rows, 0), [0, 2, 1])
 
 
@@ -208,8 +206,7 @@ def causal_conv_with_state(input, weight, bias=None, past_state=None, *, activat
     """A causal convolution of each channel of [N, C, L] with its kernel [C, 1, K]; the state has K - 1 elements."""
     if activation not in ("none", "silu", "swish"):
         raise ModelError(f"activation {activation!r}: ONNX defines none, silu and swish", code="ML227")
-    size = weight.size(2)
-    reach = size - 1
+    reach = weight.size(2) - 1
     if past_state is None:
         before = joined([0, 0, reach], input)
         whole = ops.Pad(input, before, np.zeros(3, np.int64), number(input, 0))

@@ -58,8 +58,7 @@ def decoder_attention(
     if is_masked:
         mask = parts.filled((~key_padding_mask)[:, None, None], parts.LOWEST)
     y, _ = parts.attend(q, k, v, None, mask)
-    rows = ops.Transpose(y, [2, 0, 1, 3])
-    return [rows.reshape([None, None, query.size(2)]), k, v]
+    return [ops.Transpose(y, [2, 0, 1, 3]).reshape([None, None, query.size(2)]), k, v]
 
 
 def _decided(flag: Value, name: str) -> bool:
@@ -153,8 +152,7 @@ def _cached(past: Value | None, new: Value, first: Value, total: Any) -> Value:
     # All rows in one tensor: those of the past, the new ones, and one of zeros.
     joint = ops.Concat(past, ops.Pad(new, [0, 0, 0, 0], [0, 0, 1, 0], number(new, 0)), axis=2)
     fresh_row = ops.Minimum(behind, rows) + held
-    row = ops.Select(behind < 0, places, fresh_row)
-    return groups.chosen(joint, row)
+    return groups.chosen(joint, ops.Select(behind < 0, places, fresh_row))
 
 
 def _larger(a: Any, b: Any) -> Value:
@@ -166,8 +164,7 @@ def _kept(places: Value, ends: Value, total: Any, causal: bool, window: int) -> 
     keys = counted(total, places)
     kept = groups.earlier(keys, places, ends) if causal else parts.within(ends, None, total, places)
     if window:
-        first = ops.Unsqueeze(places, [1, 3]) - window
-        kept = kept & (keys > first)
+        kept = kept & (keys > (ops.Unsqueeze(places, [1, 3]) - window))
     return kept
 
 
@@ -249,15 +246,13 @@ def _of_beams(caches: Sequence[Value], width: Value | None, indirection: Value |
     given = as_i64(indirection)[:, :, :total]
     first = counted(indirection.size(0), like) * beams
     beam = ops.Select(from_other, given, own) + first[:, None, None]  # [batch, beams, T]
-    rows = beam.reshape([-1, total])
-    place = rows * total + counted(total, like)
+    place = beam.reshape([-1, total]) * total + counted(total, like)
     return [_gathered(each, place) for each in caches]
 
 
 def _gathered(cache: Value, place: Value) -> Value:
     """The rows `place` [batch * beams, T] of all sequences, one after the other."""
-    rows = ops.Transpose(cache, [0, 2, 1, 3])
-    flat = rows.reshape([-1, cache.size(1), cache.size(3)])
+    flat = ops.Transpose(cache, [0, 2, 1, 3]).reshape([-1, cache.size(1), cache.size(3)])
     return ops.Transpose(ops.Gather(flat, place, 0), [0, 2, 1, 3])
 
 

@@ -241,8 +241,7 @@ def beginning(cache: Value, total: Any) -> Value:
 
 def earlier(keys: Value, places: Value, ends: Value) -> Value:
     """[batch, 1, S, T]: whether a key is not after the query at its place [batch, S], nor past the end [batch]."""
-    last = ops.Minimum(places, ends[:, None] - 1)
-    return keys <= ops.Unsqueeze(last, [1, 3])
+    return keys <= ops.Unsqueeze(ops.Minimum(places, ends[:, None] - 1), [1, 3])
 
 
 def _masked(scores: Value, mask: Value, task: Scores) -> Value:
@@ -251,8 +250,7 @@ def _masked(scores: Value, mask: Value, task: Scores) -> Value:
     if count in (1, task.heads) or not isinstance(count, int):
         return scores + mask
     batch, rows = scores.size(0), scores.size(2)
-    apart = scores.reshape([batch, task.heads // count, count, rows, -1])
-    added = apart + mask[:, None]
+    added = scores.reshape([batch, task.heads // count, count, rows, -1]) + mask[:, None]
     return added.reshape([batch, task.heads, rows, -1])
 
 
@@ -274,8 +272,6 @@ def _softmax(scores: Value, sink: Value | None, task: Scores) -> Value:
     """The softmax; a sink is one more score for each head, of no key; `smooth` is a sink of 0."""
     if sink is None and not task.smooth:
         return ops.Softmax(scores, axis=3)
-    column = scores[:, :, :, :1]
-    none = column * np.float32(0)
+    none = scores[:, :, :, :1] * np.float32(0)
     extra = none if sink is None else none + sink.astype(f32).reshape([1, task.heads, 1, 1])
-    every = ops.Softmax(ops.Concat(scores, extra, axis=3), axis=3)
-    return every[:, :, :, :-1]
+    return ops.Softmax(ops.Concat(scores, extra, axis=3), axis=3)[:, :, :, :-1]

@@ -160,8 +160,7 @@ class _Ragged(_Order):
         self._longest = ops.ReduceMax(self._counts, [0])
         steps = counted(self._longest, cumulative)[None]
         self._inside = steps < self._counts[:, None]
-        rows = self.starts[:, None] + steps
-        self._rows = ops.Select(self._inside, rows, np.int64(0))
+        self._rows = ops.Select(self._inside, self.starts[:, None] + steps, np.int64(0))
 
     def apart(self, x: Value) -> Value:
         return ops.Gather(x, self._rows, 0)
@@ -178,8 +177,7 @@ class _Ragged(_Order):
         sequence = ops.ReduceSum(ops.Select(ended, np.int64(1), np.int64(0)), [1])
         step = tokens - ops.Gather(self.starts, sequence, 0)
         row = sequence * self._longest + step
-        flat = x.reshape([-1, x.size(2), x.size(3)])
-        return ops.Gather(flat, row, 0)
+        return ops.Gather(x.reshape([-1, x.size(2), x.size(3)]), row, 0)
 
 
 def _order(query: Value, cumulative: Value | None, state: Value | None) -> "_Order":

@@ -48,8 +48,7 @@ def merge_heads(x: Value) -> Value:
     """[batch, heads, S, size] as [batch, S, heads * size]."""
     heads, size = x.type.dims[1], x.type.dims[3]
     hidden = heads * size if isinstance(heads, int) and isinstance(size, int) else -1
-    rows = ops.Transpose(x, [0, 2, 1, 3])
-    return rows.reshape([None, None, hidden])
+    return ops.Transpose(x, [0, 2, 1, 3]).reshape([None, None, hidden])
 
 
 def pieces(x: Value, axis: int, sizes: list[int]) -> list[Value]:
@@ -102,8 +101,7 @@ def attend(q: Value, k: Value, v: Value, scale: float | None, mask: Value | None
     scores = ops.MatMul(scaled(q, scale), k, transpose_b=True).astype(f32)
     if mask is not None:
         scores = scores + mask
-    weights = ops.Softmax(scores, axis=3).astype(v.dtype)
-    return weights @ v, scores.astype(q.dtype)
+    return ops.Softmax(scores, axis=3).astype(v.dtype) @ v, scores.astype(q.dtype)
 
 
 def capped(scores: Value, cap: float) -> Value:
@@ -117,10 +115,8 @@ def grouped_product(a: Value, b: Value, heads: Any, kv_heads: Any, *, transpose_
         return ops.MatMul(a, b, transpose_b=transpose_b)
     width = a.size(3)
     # The heads of one group are rows of one matrix.
-    tall = a.reshape([a.size(0), kv_heads, -1, width])
-    product = ops.MatMul(tall, b, transpose_b=transpose_b)
-    shape = joined([a.size(0), heads, a.size(2), -1], a)
-    return ops.Reshape(product, shape)
+    product = ops.MatMul(a.reshape([a.size(0), kv_heads, -1, width]), b, transpose_b=transpose_b)
+    return ops.Reshape(product, joined([a.size(0), heads, a.size(2), -1], a))
 
 
 def filled(keeps: Value, filter_value: float | None, then: Value | None = None) -> Value:
@@ -157,8 +153,7 @@ def causal(past: Any, queries: Any, total: Any, q: Value, same: bool) -> Value:
     before = counted(total, q) <= last
     if same:
         return before
-    final = ops.Equal(rows, queries - 1)
-    return before | final
+    return before | ops.Equal(rows, queries - 1)
 
 
 def with_bias(mask: Value | None, bias: Value | None) -> Value | None:
@@ -308,8 +303,7 @@ def rotated(x: Value, cos: Value, sin: Value, interleaved: int | None) -> Value:
     if isinstance(columns, int):
         turned, rest = ops.VariadicSplit(x, 3, [2 * columns, -1])
     else:
-        width = joined([cos.size(3) * 2, -1], x)
-        turned, rest = ops.VariadicSplit(x, 3, width)
+        turned, rest = ops.VariadicSplit(x, 3, joined([cos.size(3) * 2, -1], x))
     moved = _neighbours(turned, cos, sin) if interleaved else _halves(turned, cos, sin)
     return ops.Concat(moved, rest, axis=3)
 

@@ -84,8 +84,7 @@ def chunked_recurrence(
     if beta is not None:
         retrieved, read = ops.VariadicSplit(read, 2, joined([chunks.size, -1], k))
         added = added - retrieved
-    seen = ops.MatMul(q, k, transpose_b=True) * _between(of_queries, before)
-    y = read + seen @ added
+    y = read + (ops.MatMul(q, k, transpose_b=True) * _between(of_queries, before)) @ added
     changes = chunks.together(added, ops.Unsqueeze(keys, [3]))
     return chunks.together(y, queries), chunks.split(last, state), changes
 
@@ -169,8 +168,7 @@ class _Chunks:
             return cls(size, -(-tokens // size), tokens, heads, keys)
         least = ops.Maximum(tokens, np.int64(LEAST_TOKENS))  # zeros change no state
         size = ops.Minimum(least, np.int64(CHUNK))
-        count = (least + (size - np.int64(1))) // size
-        return cls(size, count, tokens, heads, keys)
+        return cls(size, (least + (size - np.int64(1))) // size, tokens, heads, keys)
 
     @property
     def longest(self) -> int:
@@ -203,8 +201,7 @@ class _Chunks:
     def together(self, y: Value, like: Value) -> Value:
         """[batch, T, heads, R, V] of chunks [.., size * R, V], where `like` is [batch, T, heads, R, ..]."""
         batch, heads = like.size(0), like.size(2)
-        length = self.count * self.size
-        shape = joined([batch, heads, length, like.type.dims[3], y.size(3)], y)
+        shape = joined([batch, heads, self.count * self.size, like.type.dims[3], y.size(3)], y)
         every = ops.Transpose(ops.Reshape(y, shape), [0, 2, 1, 3, 4])
         if self._padding(like) is None:
             return every
@@ -247,8 +244,7 @@ def recurrence(
     if beta is not None:
         retrieved, read = ops.VariadicSplit(read, 3, [1, -1])
         added = added - retrieved
-    overlap = ops.ReduceSum(queries * rows, [4], keep_dims=True)
-    return read + overlap * added, last, added
+    return read + ops.ReduceSum(queries * rows, [4], keep_dims=True) * added, last, added
 
 
 def _scanned(
@@ -315,8 +311,7 @@ def linear_attention(
     if state is None:
         state = _zeros([query.size(0), kv_num_heads, size, v.size(3)], query)
     y, last, _ = recurrence(q, k, v, decay, beta, state.astype(f32))
-    hidden = v.size(3) * max(q_num_heads, kv_num_heads)
-    flat = y.reshape([None, None, hidden])
+    flat = y.reshape([None, None, v.size(3) * max(q_num_heads, kv_num_heads)])
     return [flat.astype(query.dtype), last.astype(state.dtype)]
 
 

@@ -189,8 +189,7 @@ def _ends_and_starts(mask: Value, q: Value, total: Any, with_starts: bool) -> Va
 
 def _and_causal(mask: Value | None, q: Value, past: Any, total: Any, same: bool) -> Value:
     """The mask with the score of every key after its query replaced by the smallest number."""
-    before = parts.causal(past, q.size(2), total, q, same)
-    return parts.filled(before, parts.LOWEST, mask)
+    return parts.filled(parts.causal(past, q.size(2), total, q, same), parts.LOWEST, mask)
 
 
 @translates("RemovePadding", since=1, domain=MICROSOFT)
@@ -263,16 +262,14 @@ def restored(x: Value, token_offset: Value, used: Value) -> Value:
     """[tokens, ..] as [batch, S, ..]."""
     rest = [x.size(axis) for axis in range(1, ranked(x, "a packed tensor"))]
     count = token_offset.reshape([-1]).size(0)
-    zeros = ops.Broadcast(number(x, 0), joined([count, *rest], x))
-    filled = ops.ScatterUpdate(zeros, used, x, 0)
+    filled = ops.ScatterUpdate(ops.Broadcast(number(x, 0), joined([count, *rest], x)), used, x, 0)
     return filled.reshape([token_offset.size(0), token_offset.size(1), *rest])
 
 
 def _attended(tensors: list[Value], ends: Value, bias: Value | None, scale: float | None, used: Value) -> Value:
     """The result for the tokens, from Q, K and V of [batch, heads, S, size]."""
     q, k, v = tensors
-    lengths = ends[1:] - ends[:-1]
-    mask = parts.filled(parts.within(lengths, None, k.size(2), q), parts.LOWEST)
+    mask = parts.filled(parts.within(ends[1:] - ends[:-1], None, k.size(2), q), parts.LOWEST)
     y, _ = parts.attend(q, k, v, scale, parts.with_bias(mask, bias))
     rows = parts.merge_heads(y)
     return ops.Gather(rows.reshape([-1, rows.size(2)]), used, 0)
@@ -336,9 +333,7 @@ def gated_relative_position_bias(
         query = restored(query, token_offset, token_offsets(token_offset, query))
     if ranked(query, "the query_layer of GatedRelativePositionBias") != 3:
         raise ModelError("a query_layer of [tokens, hidden] needs the input token_offset", code="ML227")
-    q = parts.split_heads(query + query_bias, num_heads)
-    projected = q @ weight + bias
+    projected = parts.split_heads(query + query_bias, num_heads) @ weight + bias
     halves = ops.Split(projected, 3, num_splits=2)
     u, r = (ops.Sigmoid(ops.ReduceSum(each, [3], keep_dims=True)) for each in halves)
-    gate = u * (r * eco_a - 1) + 2
-    return gate * rel_pos
+    return (u * (r * eco_a - 1) + 2) * rel_pos

@@ -56,8 +56,7 @@ def sparse_attention(
     q, k, v = groups.separate(query, key, value, num_heads, kv_num_heads)
     rows, total = q.size(2), length_in(total_sequence_length)
     ends = as_i64(vector(key_total_sequence_lengths))
-    first = ops.Maximum(ends - rows, 0)
-    places = first[:, None] + counted(rows, q)
+    places = ops.Maximum(ends - rows, 0)[:, None] + counted(rows, q)
     if do_rotary:
         cos, sin = (ops.Gather(each, places, 0)[:, None] for each in (cos_cache, sin_cache))
         q, k = (rotated(each, cos, sin, rotary_interleaved) for each in (q, k))
@@ -102,8 +101,7 @@ def _computed_layouts(rows: Value, columns: Value) -> Value:
     starts, ends = places[:, :-1], places[:, 1:]
     entries = counted(columns.size(1), columns).astype(rows.dtype)
     of_row = (entries >= starts) & (entries < ends)
-    blocks = rows.size(1) - 1
-    numbers = counted(blocks, columns).astype(columns.dtype)
+    numbers = counted(rows.size(1) - 1, columns).astype(columns.dtype)
     of_column = ops.Equal(columns[:, :, None], numbers)
     one, other = (each.astype(f32) for each in (of_row, of_column))
     return one @ other > np.float32(0)
@@ -162,8 +160,7 @@ def _replaced(x: Value, at: Value, rows: Value) -> Value:
 
 def _global(x: Value, weight: Value, bias: Value, at: Value, added: Value, heads: int) -> Value:
     """[batch, G, hidden]: the attention of the tokens at the places to all tokens."""
-    hidden = x.size(2)
-    sizes = joined([hidden, -1], x)
+    sizes = joined([x.size(2), -1], x)
     of_query, of_rest = ops.VariadicSplit(weight, 1, sizes)
     to_query, to_rest = ops.VariadicSplit(bias, 0, sizes)
     q = _rows(x, at) @ of_query + to_query
@@ -180,8 +177,7 @@ def _local(x: Value, weight: Value, bias: Value, tokens: Any, added: Value, head
     q, k, v = (parts.split_heads(each, heads) for each in parts.thirds(product, None))
     lowest = parts.real(parts.LOWEST, x)
     near = _near(ops.Select(flags, lowest, added), window)
-    of_keys = ops.Squeeze(_rows(added[:, :, None], at), [2])
-    far = ops.Select(is_used, of_keys, lowest)
+    far = ops.Select(is_used, ops.Squeeze(_rows(added[:, :, None], at), [2]), lowest)
     q = parts.scaled(q, None)
     lengths = [q.size(axis) for axis in range(4)]
     chunks = [*lengths[:2], lengths[2] // window, window]
@@ -208,8 +204,7 @@ def _around(x: Value, window: int, outside: float = 0.0) -> Value:
     """[batch, heads, S, size] as [batch, heads, chunks, 3 W, size]: for each chunk the rows of its neighbours too."""
     border = [0, 0, window, 0]
     padded = ops.Pad(x, border, border, np.array(outside, x.dtype.numpy))
-    count = x.size(2) // window
-    more = count + 2
+    more = (x.size(2) // window) + 2
     blocks = padded.reshape([x.size(0), x.size(1), more, window, x.size(3)])
     ends = (-2, -1, 2**31 - 1)
     return ops.Concat(*(blocks[:, :, first:end] for first, end in enumerate(ends)), axis=3)
@@ -256,8 +251,7 @@ def dynamic_sparse_attention(
         k = normalised(k, k_norm_weight, qk_norm_epsilon)
     rows, total = q.size(2), length_in(total_sequence_length)
     ends = as_i64(vector(seqlens_k))
-    first = ends + 1 - rows
-    places = first[:, None] + counted(rows, q)
+    places = (ends + 1 - rows)[:, None] + counted(rows, q)
     if do_rotary:
         at = places if position_ids is None else position_ids
         cos, sin = (ops.Gather(each, at, 0)[:, None] for each in (cos_cache, sin_cache))
@@ -321,8 +315,7 @@ def _buffer(past: Value | None, new: Value, total: Any, kind: Any) -> Value:
 def _selected(selected: list[Any], count: Any) -> Value:
     """[batch, 1, S, count]: which of `count` keys are among the first numbers of their row."""
     indices, counts, batch, rows = selected
-    given = indices.size(1)
-    is_given = counted(given, indices) < as_i64(vector(counts))[:, None]
+    is_given = counted(indices.size(1), indices) < as_i64(vector(counts))[:, None]
     # What is not given goes to a further column; each row has one such number, so that no tensor is empty.
     at = ops.Select(is_given, ops.Minimum(as_i64(indices), count), as_value(count, indices.graph))
     queries = indices.size(0)
@@ -331,5 +324,4 @@ def _selected(selected: list[Any], count: Any) -> Value:
     none = ops.Broadcast(np.float32(0), joined([queries, more], indices))
     ones = ops.Broadcast(np.float32(1), padded.sizes)
     marks = ops.ScatterElementsUpdate(none, padded, ones, 1)[:, :count]
-    apart = marks.reshape([batch, 1, rows, count])
-    return apart > np.float32(0)
+    return marks.reshape([batch, 1, rows, count]) > np.float32(0)

@@ -120,8 +120,7 @@ def _features(x: Value, width: int | None) -> Value:
         missing: Any = [0, max(width - have, 0)]
     else:
         missing = ops.Concat([0], ops.Unsqueeze(ops.Maximum(np.int64(width) - have, 0), 0), axis=0)
-    cut = row[:, :width]
-    return ops.Pad(cut, [0, 0], missing, np.float32(0))
+    return ops.Pad(row[:, :width], [0, 0], missing, np.float32(0))
 
 
 @translates("Imputer", since=1, domain=DOMAIN)

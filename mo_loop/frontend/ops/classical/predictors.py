@@ -126,8 +126,7 @@ def _softmax_zero(x: Value) -> Value:
 def _probit(x: Value) -> Value:
     """sqrt(2) erfinv(2x - 1), with Winitzki's formula for erfinv."""
     y = x * 2 - 1
-    inside = (np.float32(1) - y) * (y + 1)
-    log = ops.Log(inside)
+    log = ops.Log((np.float32(1) - y) * (y + 1))
     v = log * 0.5 + 2 / (math.pi * 0.147)
     root = ops.Sqrt(v * v - log * (1 / 0.147))
     size = ops.Sqrt(root - v) * math.sqrt(2)
@@ -242,8 +241,7 @@ def _kernel(x: Value, vectors, kind: str, parameters: Floats | None) -> Value:
     if kind == "RBF":
         gap = ops.Unsqueeze(x, 1) - vectors
         return ops.Exp(ops.ReduceSum(gap * gap, [2], keep_dims=False) * -gamma)
-    product = ops.MatMul(x, vectors, transpose_b=True)
-    scaled = product * gamma + offset
+    scaled = ops.MatMul(x, vectors, transpose_b=True) * gamma + offset
     if kind == "POLY":
         return ops.Power(scaled, number(scaled, degree))
     if kind == "SIGMOID":

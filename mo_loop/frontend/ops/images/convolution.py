@@ -143,8 +143,7 @@ def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
             sizes = [x.size(axis) for axis in range(x.type.known_rank - 1)]
             zeros = ops.Broadcast(number(x, 0), joined([*sizes, stride], x))
             x = ops.Concat(x, zeros, axis=x.type.known_rank - 1)
-        y = ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
-        return y[..., :-1]
+        return ops.Convolution(x, w, dilations=at.dilations, **at.attributes())[..., :-1]
     if group == 1:
         return ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
     return ops.GroupConvolution(x, grouped(w, group, at), dilations=at.dilations, **at.attributes())
@@ -167,8 +166,7 @@ def grouped(w: Value, group: int, at: Window) -> Value:
     """Filters [O, C, K...] as [group, O / group, C, K...]; those of a transposed convolution begin with C."""
     if w.shape is None or not all(isinstance(dim, int) for dim in w.shape[1:]):
         tail = w.sizes[1 : 2 + at.count]
-        pattern = ops.Concat(ops.Constant([group, -1], graph=w.graph), tail, axis=0)
-        return ops.Reshape(w, pattern)
+        return ops.Reshape(w, ops.Concat(ops.Constant([group, -1], graph=w.graph), tail, axis=0))
     first, *rest = w.shape
     if isinstance(first, int) and first % group:
         raise ModelError(f"{first} channels do not divide into {group} groups", code="ML227")

@@ -41,8 +41,7 @@ def scattered_images(columns: Value, image_shape: Value, block_shape: Value, at:
     place: Any = None
     for axis in range(count):
         reach = (blocks[axis] - 1) * at.dilations[axis]
-        span = padded[axis] - 1 - reach
-        windows = span // at.strides[axis] + 1
+        windows = (padded[axis] - 1 - reach) // at.strides[axis] + 1
         steps = counted(windows, windows) * at.strides[axis]
         offsets = counted(blocks[axis], blocks[axis]) * at.dilations[axis]
         here = _along(offsets, axis, 2 * count) + _along(steps, count + axis, 2 * count)
@@ -50,8 +49,7 @@ def scattered_images(columns: Value, image_shape: Value, block_shape: Value, at:
     places = place.reshape([1, 1, -1])
     batch = columns.sizes[:1]
     of_block = _vector(reduce(lambda a, b: a * b, blocks))
-    channels = columns.sizes[1:2] // of_block
-    rows = ops.Concat(batch, channels, axis=0)
+    rows = ops.Concat(batch, columns.sizes[1:2] // of_block, axis=0)
     values = ops.Reshape(columns, ops.Concat(rows, places.sizes[2:3], axis=0))
     area = _vector(reduce(lambda a, b: a * b, padded))
     empty = ops.Broadcast(number(columns, 0), ops.Concat(rows, area, axis=0))
@@ -90,8 +88,7 @@ def largest_corners(
     best: Any = None
     for row, row_weight in sides[0]:
         for column, column_weight in sides[1]:
-            line = image * height + row[:, :, None]
-            index = line * width + column[:, None]
+            index = (image * height + row[:, :, None]) * width + column[:, None]
             weight = row_weight[:, :, None] * column_weight[:, None]
             value = ops.Gather(pixels, index, 0) * ops.Unsqueeze(weight, [3])  # [R, h * s, w * s, C]
             best = value if best is None else ops.Maximum(best, value)
@@ -114,15 +111,13 @@ def _places(rois: Value, first: int, count: int, samples: int, scale: float, shi
     if not shifted:
         length = ops.Maximum(length, 1.0)
     fractions = (first_numbers(count * samples, np.float32) + np.float32(0.5)) / np.float32(samples)
-    cell = quotient(length, ops.Constant(np.float32(count), graph=rois.graph))
-    return start + cell * fractions
+    return start + quotient(length, ops.Constant(np.float32(count), graph=rois.graph)) * fractions
 
 
 def _corners(at: Value, size: Value) -> list[tuple[Any, Any]]:
     """The pixels before and after each coordinate, and their weights: 0 if it is more than one pixel outside."""
     last = size - 1.0
-    inside = (at >= -1.0) & (at <= size)
-    live = inside.astype(f32)
+    live = ((at >= -1.0) & (at <= size)).astype(f32)
     clipped = ops.Minimum(ops.Maximum(at, 0.0), last)
     before = ops.Floor(clipped)
     after = ops.Minimum(before + 1.0, last)

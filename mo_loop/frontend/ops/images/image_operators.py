@@ -135,8 +135,7 @@ def conv_transpose_with_dynamic_pads(
     begin, end = ops.Split(pads, 0, num_splits=2)
     sizes = whole.sizes[2 : 2 + count]
     axes = list(range(2, 2 + count))
-    cut = ops.Slice(whole, begin, sizes - end, [1] * count, axes)
-    return biased(cut, b, count)
+    return biased(ops.Slice(whole, begin, sizes - end, [1] * count, axes), b, count)
 
 
 @translates("NhwcMaxPool", since=1, domain=MICROSOFT)
@@ -308,8 +307,7 @@ def _pads(x: Value, length: int, at: Window) -> tuple[Any, Any]:
         return at.begin[-1], at.end[-1]
     size = ops.Gather(x.sizes, -1, 0)
     # The last of ceil(size / stride) windows starts `rest` elements before the end.
-    rest = (size - 1) % at.strides[-1] + 1
-    total = ops.Maximum(length - rest, 0)
+    total = ops.Maximum(length - ((size - 1) % at.strides[-1] + 1), 0)
     less = total / 2
     more = total - less
     return (less, more) if at.auto_pad == "same_upper" else (more, less)

@@ -212,8 +212,7 @@ def _window_sum(x: Value, kernel: Ints, at: Window) -> Value:
     alone = ops.Concat(ops.Constant([-1, 1], graph=x.graph), shape[2 : 2 + count], axis=0)
     summed = ops.Constant(ones((1, 1, *kernel), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
     y = convolved(ops.Reshape(x, alone), summed, 1, at)
-    back = ops.Concat(shape[:2], y.sizes[2 : 2 + count], axis=0)
-    return ops.Reshape(y, back)
+    return ops.Reshape(y, ops.Concat(shape[:2], y.sizes[2 : 2 + count], axis=0))
 
 
 @translates("LpPool", since=1, without="dilations")

@@ -96,8 +96,7 @@ def _resized(
     if not plan:
         return x
     if not x.dtype.is_float and how.mode != "nearest":
-        y = sampled(x.astype(f32), plan, how)
-        return y.astype(x.dtype)
+        return sampled(x.astype(f32), plan, how).astype(x.dtype)
     is_stretched = given is None or policy == "stretch"
     if is_stretched and _is_native(x, plan, how, by_sizes=given is not None):
         return _interpolate(x, plan, how, by_sizes=given is not None)

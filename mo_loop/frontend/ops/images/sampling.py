@@ -140,8 +140,7 @@ def _index(position, axis: Axis) -> Value:
 
 def _rounded(at: Value, axis: Axis, how: Sampling):
     if how.nearest == "simple":
-        down = float_of(at.graph, axis.scale) < 1.0
-        return ops.Select(down, ops.Ceiling(at), ops.Floor(at))
+        return ops.Select(float_of(at.graph, axis.scale) < 1.0, ops.Ceiling(at), ops.Floor(at))
     if how.nearest == "round_prefer_floor":
         return ops.Ceiling(at - 0.5)
     if how.nearest == "round_prefer_ceil":
@@ -180,11 +179,9 @@ def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     if not how.exclude_outside:
         radius = ops.Constant(np.float32(1 if how.mode == "linear" else 2), graph=graph)
         beyond = ops.Ceiling(radius / shrink).astype(i64)
-        count = beyond * 2 + axis.size
-        elements = _numbers(graph, count) - beyond.astype(f32)
+        elements = _numbers(graph, beyond * 2 + axis.size) - beyond.astype(f32)
         y = ops.Gather(y, _index(elements, axis), axis.number)
-    distances = magnitude(elements - at[:, None])
-    weights = _filter(distances * shrink, how)
+    weights = _filter(magnitude(elements - at[:, None]) * shrink, how)
     weights = (weights / ops.ReduceSum(weights, [1], keep_dims=True)).astype(y.dtype)
     if axis.number == rank - 1:
         return ops.MatMul(y, weights, transpose_b=True)
@@ -306,8 +303,7 @@ def affine(theta: Value, size: Value, align_corners: bool) -> Value:
     columns = [*reversed(columns), ops.Broadcast(one, ops.Concat(shape, _ints(theta, [1]), axis=0))]
     points = ops.Concat(*columns, axis=-1).reshape([1, -1, count + 1])
     moved = ops.MatMul(points.astype(theta.dtype), theta, transpose_b=True)  # [N, places, count]
-    new = ops.Concat(size[:1], shape, _ints(theta, [count]), axis=0)
-    return ops.Reshape(moved, new)
+    return ops.Reshape(moved, ops.Concat(size[:1], shape, _ints(theta, [count]), axis=0))
 
 
 def _line(length: Value, align_corners: bool) -> Value:

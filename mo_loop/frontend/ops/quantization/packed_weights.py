@@ -66,8 +66,7 @@ def _computed(packed: Value, bits: int, shape: Sequence[int]) -> Value:
         higher = ops.Floor(rest * (1 / (1 << bits)))
         parts.append(rest - higher * (1 << bits))
         rest = higher
-    joined = ops.Concat(*parts, rest, axis=len(shape))
-    return ops.Reshape(joined, list(shape)).astype(u8)
+    return ops.Reshape(ops.Concat(*parts, rest, axis=len(shape)), list(shape)).astype(u8)
 
 
 def _cut(x: Value, length: int) -> Value:
@@ -249,8 +248,7 @@ def _places(packed: Value, count: int) -> Value:
     array = array_of(packed)
     if array is None:
         bytes_of = _static(packed)[-1]
-        pairs = unpacked(packed, 4, (bytes_of, 2))
-        flat = ops.Gather(pairs, [1, 0], 1).reshape([-1])
+        flat = ops.Gather(unpacked(packed, 4, (bytes_of, 2)), [1, 0], 1).reshape([-1])
         return ops.Pad(flat, [0], [count - 2 * bytes_of], 0) if count > 2 * bytes_of else flat
     places = np.stack([array >> 4, array & 15], -1).reshape(-1)[:count]
     whole = np.concatenate([places, zeros([count - len(places)], np.uint8)])

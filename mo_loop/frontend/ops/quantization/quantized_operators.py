@@ -146,8 +146,7 @@ def qlinear_softmax(
     numbers = _numbers(x, x_scale, x_zero_point)
     y = softmax(numbers, axis) if opset >= 13 else flattened(numbers, axis, softmax)
     scale: Any = one(y_scale)
-    steps = ops.Floor(1 / as_float(scale))
-    return _quantized(y, scale, y_zero_point, x.dtype, y * steps)
+    return _quantized(y, scale, y_zero_point, x.dtype, y * ops.Floor(1 / as_float(scale)))
 
 
 @translates("QLinearReduceMean", since=1, domain=MICROSOFT)
