@@ -415,7 +415,7 @@ class Graph:
         start = fresh_symbols()
         types = node.infer_types()
         made = (start, fresh_symbols())
-        renaming = Renaming(_made(node), made) if made[1] > start else None
+        renaming = Renaming(getattr(node, "made", (0, 0)), made) if made[1] > start else None
         for output, new in zip(node.outputs, types, strict=True):
             if not (output.type == new if renaming is None else same_type(output.type, new, renaming)):
                 break
@@ -483,7 +483,3 @@ def _is_unread(node: Node) -> bool:
 
 def _origins_of(inputs: Iterable[Value | None]) -> Origins:
     return next((value.node.origins for value in inputs if value is not None and value.node.origins), ())
-
-
-def _made(node: Node) -> tuple[int, int]:
-    return getattr(node, "made", (0, 0))

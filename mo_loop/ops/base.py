@@ -303,7 +303,9 @@ class Op(Node):
                 message = f"{self.type}({shown}): {message}"
             raise error.at(None if error.where else self._place, message=message) from error.__cause__
         # An input type that is returned as the output type does not mean equal values.
-        return [r.without_known() if isinstance(r, TensorType) and _among(r, types) else r for r in results]
+        return [
+            r.without_known() if isinstance(r, TensorType) and any(r is each for each in types) else r for r in results
+        ]
 
     def _require_present(self, types: Sequence[Any]) -> None:
         """Raise TypeError_ if a required input, or one of a list, is absent."""
@@ -375,10 +377,6 @@ class Op(Node):
 def is_index(dtype: ElementType) -> bool:
     """Whether numbers of the type can be indices and sizes; smaller integers are weights."""
     return dtype.is_integer and dtype.bits >= 8
-
-
-def _among(result, types: Sequence[Any]) -> bool:
-    return any(result is each for each in types)
 
 
 def _checked(op: Op, key: str, value):

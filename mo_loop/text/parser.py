@@ -37,7 +37,7 @@ def parse(text: str) -> Graph:
     scanner = Scanner(text)
     parser = _Parser(scanner)
     if scanner.accept("graph"):
-        graph = Graph(_name(scanner))
+        graph = Graph("" if scanner.sees("{") else scanner.word_or_string("a name"))
         scanner.expect("{")
         parser.statements(graph, {})
         scanner.expect("}")
@@ -49,10 +49,6 @@ def parse(text: str) -> Graph:
     graph.validate()
     parser.check_types()
     return graph
-
-
-def _name(scanner: Scanner) -> str:
-    return "" if scanner.sees("{") else scanner.word_or_string("a name")
 
 
 class _Parser:
@@ -270,9 +266,8 @@ class _Parser:
         bodies: dict[str, Names] = {}
         for branch, tag in enumerate(BODIES[1:] if cls is If else BODIES[:1]):
             self.scanner.expect(tag)
-            body = Graph(_name(self.scanner))
+            body = Graph("" if self.scanner.sees("{") else self.scanner.word_or_string("a name"))
             self.scanner.expect("{")
             bodies[tag] = self.statements(body, fed_types(cls, ports, types, branch))
             self.scanner.expect("}")
         return bodies
-

@@ -15,6 +15,7 @@ from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, one_to_one
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_equal, assume_fixed, element_count, normalise_axis
 from mo_loop.graph.types import f32, i64
+from mo_loop.ops.lengths import scalar
 
 one_to_one({"Sigmoid": ops.Sigmoid, "Softplus": ops.SoftPlus, "Softsign": ops.SoftSign})
 one_to_one({"HardSwish": ops.HSwish}, since=14)
@@ -137,8 +138,8 @@ def clip_11(x, min=None, max=None):
     if low is not None and high is not None:
         return clipped(x, low, high)
     if min is not None:
-        x = ops.Maximum(_scalar(min), x)
-    return ops.Minimum(_scalar(max), x) if max is not None else x
+        x = ops.Maximum(scalar(min), x)
+    return ops.Minimum(scalar(max), x) if max is not None else x
 
 
 def clipped(x: Value, low: float | None, high: float | None):
@@ -158,10 +159,6 @@ def _number(x: Value, bound: Value | None) -> float | None:
         return None
     array = bound.constant
     return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
-
-
-def _scalar(bound: Value) -> Value:
-    return bound if bound.rank == 0 else ops.Reshape(bound, np.zeros(0, np.int64))
 
 
 def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]):

@@ -284,11 +284,6 @@ def greater(a: Value, b: Value):
     return b < a if a.dtype.is_float else a > b
 
 
-def greater_or_equal(a: Value, b: Value):
-    """a >= b, which does not hold for NaN either."""
-    return b <= a if a.dtype.is_float else a >= b
-
-
 for _op, _make in {
     "Equal": ops.Equal, "Greater": greater, "Less": ops.Less, "And": ops.LogicalAnd, "Or": ops.LogicalOr,
     "Xor": ops.LogicalXor,
@@ -296,7 +291,7 @@ for _op, _make in {
     legacy_binary(_op, _make)
 
 one_to_one({"Not": ops.LogicalNot})
-translates("GreaterOrEqual", since=12, elementwise=True)(lambda a, b: greater_or_equal(a, b))
+translates("GreaterOrEqual", since=12, elementwise=True)(lambda a, b: b <= a if a.dtype.is_float else a >= b)
 one_to_one({"LessOrEqual": ops.LessEqual}, inputs=2, since=12)
 translates("Where", since=9, elementwise=True)(lambda condition, x, y: ops.Select(condition, x, y))
 

@@ -106,13 +106,13 @@ class Timestamps:
 
         times = tokens >= first
         rules = (
-            (is_begun, _are(tokens, self.only_before)),
+            (is_begun, np.isin(tokens, [each for each in self.only_before if each is not None])),
             (~is_begun, tokens > first + LATEST),
             (ends & is_pair, times),
             (is_open, tokens < self.end),
             (number > np.int32(0), ops.Less(tokens, least) & times),
         )
-        forbidden: Any = _are(tokens, self.never)
+        forbidden: Any = np.isin(tokens, [each for each in self.never if each is not None])
         for applies, which in rules:
             forbidden = ops.LogicalOr(forbidden, applies & which)
         return forbidden
@@ -128,10 +128,6 @@ def _preferring_timestamps(scores: Value, first: int, size: int) -> Value:
     together = ops.Log(ops.ReduceSum(chances, [1], keep_dims=True)) + top
     is_time = together > ops.ReduceMax(texts, [1], keep_dims=True)
     return _without(scores, is_time & (first_numbers(size)[None] < first))
-
-
-def _are(tokens: Any, some: tuple[int | None, ...]) -> Any:
-    return np.isin(tokens, [each for each in some if each is not None])
 
 
 def _without(scores: Value, forbidden: Value) -> Value:

@@ -171,11 +171,7 @@ def _counted(indices: Value, bags: Bags, dtype: Any) -> Value | None:
     """1 for each index that counts, 0 for padding; None if all count."""
     if bags.padding < 0:
         return None
-    return ops.NotEqual(indices, _padding(indices, bags)).astype(dtype)
-
-
-def _padding(indices: Value, bags: Bags) -> Any:
-    return np.array(bags.padding, indices.dtype.numpy)
+    return ops.NotEqual(indices, np.array(bags.padding, indices.dtype.numpy)).astype(dtype)
 
 
 def _summed(table: Value, indices: Value, starts: Value | None, bags: Bags):
@@ -200,7 +196,7 @@ def _largest(table: Value, indices: Value, starts: Value | None, bags: Bags):
     indices = indices if starts is None else vector(indices)
     rows = ops.Gather(table, indices, 0)
     if bags.padding >= 0:
-        rows = ops.Select(ops.Equal(indices, _padding(indices, bags))[..., None], lowest, rows)
+        rows = ops.Select(ops.Equal(indices, np.array(bags.padding, indices.dtype.numpy))[..., None], lowest, rows)
     if starts is None:
         found = ops.ReduceMax(rows, [1])
     else:

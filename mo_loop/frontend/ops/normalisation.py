@@ -41,7 +41,7 @@ def batch_normalization_1(
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, is_test: int = 0, node: Context,
 ):  # fmt: skip
     """Training if `is_test` is 0 and there is more than one output, else inference."""
-    if is_test or not _extra_outputs(node):
+    if is_test or not any(node.wants(index) for index in range(1, 5)):
         y = _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
         return [y, mean, variance, mean, variance]
     return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
@@ -54,7 +54,7 @@ def batch_normalization_7(
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, node: Context,
 ):  # fmt: skip
     """Training if there is more than one output, else inference."""
-    if _extra_outputs(node):
+    if any(node.wants(index) for index in range(1, 5)):
         return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
     return _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
 
@@ -67,10 +67,6 @@ def batch_normalization_14(
     if training_mode:
         return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, True)[:3]
     return [_batch_inference(x, scale, bias, mean, variance, epsilon, True), mean, variance]
-
-
-def _extra_outputs(node: Context) -> bool:
-    return any(node.wants(index) for index in range(1, 5))
 
 
 def _batch_inference(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float, spatial: bool):

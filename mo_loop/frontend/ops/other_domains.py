@@ -215,7 +215,7 @@ def adagrad(r, t, *inputs, decay_factor: float = 0.0, epsilon: float = 1e-6, nor
         rate = rate / (count * decay_factor + 1)
         gradient = _regularized(x, g, norm_coefficient)
         squares = h + gradient * gradient
-        made.append([_moved(x, rate, gradient / _root(squares, epsilon)), squares])
+        made.append([x - gradient / (ops.Sqrt(squares) + epsilon) * rate, squares])
     return _in_turn(made)
 
 
@@ -235,7 +235,7 @@ def adam(
         gradient = _regularized(x, g, norm_coefficient)
         mean = v * alpha + gradient * (1 - alpha)
         squares = h * beta + gradient * gradient * (1 - beta)
-        new = _moved(x, rate, mean / _root(squares, epsilon))
+        new = x - mean / (ops.Sqrt(squares) + epsilon) * rate
         made.append([new * (1 - norm_coefficient_post) if norm_coefficient_post else new, mean, squares])
     return _in_turn(made)
 
@@ -254,7 +254,7 @@ def momentum(r, t, *inputs, alpha: float, beta: float, mode: str, norm_coefficie
         step: Any = new
         if mode == "nesterov":
             step = gradient + new * alpha
-        made.append([_moved(x, rate, step), new])
+        made.append([x - step * rate, new])
     return _in_turn(made)
 
 
@@ -277,11 +277,3 @@ def _scalars(dtype: ElementType, *values: Value) -> list[Value]:
 
 def _regularized(x: Value, gradient: Value, coefficient: float) -> Value:
     return x * coefficient + gradient if coefficient else gradient
-
-
-def _root(squares: Value, epsilon: float):
-    return ops.Sqrt(squares) + epsilon
-
-
-def _moved(x: Value, rate: Value, step) -> Value:
-    return x - step * rate

@@ -129,7 +129,7 @@ def ngram_repeat_block(input_ids: Matrix | Integers, scores: Matrix, *, ngram_si
     if ngram_size < 1:
         raise ModelError(f"NGramRepeatBlock has the ngram_size {ngram_size}", code="ML227")
     before = ngram_size - 1
-    tokens = _columns(input_ids, before, FAR)
+    tokens = input_ids[:, before:FAR]
     if tokens.type.dims[1] == 0:
         return scores
     same = [_is_tail(input_ids, place, before) for place in range(before)]
@@ -146,11 +146,7 @@ def ngram_repeat_block(input_ids: Matrix | Integers, scores: Matrix, *, ngram_si
 def _is_tail(ids: Value, place: int, before: int) -> Value:
     """[batch, windows]: whether token `place` of a window is that of the last `before` tokens."""
     left = place - before
-    return ops.Equal(_columns(ids, place, left), _columns(ids, left, left + 1 or FAR))
-
-
-def _columns(ids: Value, start: int, stop: int) -> Value:
-    return ids[:, start:stop]
+    return ops.Equal(ids[:, place:left], ids[:, left : (left + 1 or FAR)])
 
 
 @translates("Inverse", since=1, domain=MICROSOFT)

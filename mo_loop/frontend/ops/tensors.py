@@ -186,7 +186,7 @@ def random_uniform(
     *, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: Ints, node: Context
 ):
     """The shape is an attribute."""
-    return _spread(_dims(node, shape), from_onnx(dtype), low, high, seed)
+    return _spread(node.constant(np.array(shape, np.int64)), from_onnx(dtype), low, high, seed)
 
 
 @translates("RandomUniformLike", since=1)
@@ -202,7 +202,7 @@ def random_normal(
     *, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: Ints, node: Context
 ):
     """The shape is an attribute."""
-    return _normal(_dims(node, shape), from_onnx(dtype), mean, scale, seed)
+    return _normal(node.constant(np.array(shape, np.int64)), from_onnx(dtype), mean, scale, seed)
 
 
 @translates("RandomNormalLike", since=1)
@@ -211,10 +211,6 @@ def random_normal_like(
 ):
     """The shape is that of a tensor, and so is the type if none is given."""
     return _normal(input.sizes, _type_like(input, dtype), mean, scale, seed)
-
-
-def _dims(node: Context, shape: Ints) -> Value:
-    return node.constant(np.array(shape, np.int64))
 
 
 def _type_like(x: Value, dtype: int | None) -> ElementType:

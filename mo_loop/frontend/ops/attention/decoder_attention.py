@@ -256,14 +256,9 @@ def _gathered(cache: Value, place: Value) -> Value:
     return ops.Transpose(ops.Gather(flat, place, 0), [0, 2, 1, 3])
 
 
-def _block(keys: Value) -> int:
-    """The numbers of a key that are adjacent in a buffer: 16 bytes."""
-    return 16 // keys.dtype.numpy.itemsize
-
-
 def _in_rows(keys: Value) -> Value:
     """A buffer of [batch, heads, size / block, length, block], declared as [batch, heads, length, size], in rows."""
-    block = _block(keys)
+    block = 16 // keys.dtype.numpy.itemsize
     length, size = keys.size(2), keys.size(3)
     blocks = keys.reshape([None, None, -1, length, block])
     return ops.Transpose(blocks, [0, 1, 3, 2, 4]).reshape([None, None, None, size])
@@ -271,7 +266,7 @@ def _in_rows(keys: Value) -> Value:
 
 def _in_blocks(keys: Value) -> Value:
     """Rows of keys as they lie in a buffer."""
-    block = _block(keys)
+    block = 16 // keys.dtype.numpy.itemsize
     blocks = keys.reshape([None, None, None, -1, block])
     shape: Any = keys.sizes
     return ops.Reshape(ops.Transpose(blocks, [0, 1, 3, 2, 4]), shape)

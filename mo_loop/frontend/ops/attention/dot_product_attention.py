@@ -74,8 +74,8 @@ def attention(
     present_k, present_v = k, v = parts.appended(past_key, k), parts.appended(past_value, v)
     assume_equal(k.type.dims[2:3], v.type.dims[2:3])
     heads, kv_heads = _counts(q, k)
-    right = 0 if is_causal else _bound(right_window_size)
-    keys = Keys(past_key, nonpad_kv_seqlen, _bound(left_window_size), right)
+    right = 0 if is_causal else (None if right_window_size < 0 else right_window_size)
+    keys = Keys(past_key, nonpad_kv_seqlen, None if left_window_size < 0 else left_window_size, right)
     bias, sees = _bias(keys, q, k, attn_mask, is_square, node.opset >= PADS_MASKS)
     raw = parts.grouped_product(q * 0.0 if scale == 0 else parts.scaled(q, scale), k, heads, kv_heads, transpose_b=True)
     capped = parts.capped(raw, softcap)
@@ -99,10 +99,6 @@ def _counts(q: Value, k: Value) -> tuple[Any, Any]:
     if isinstance(heads, int) and isinstance(kv_heads, int) and (kv_heads == 0 or heads % kv_heads):
         raise TypeError_(f"{heads} heads of queries cannot share {kv_heads} heads of keys", code="ML235")
     return heads, kv_heads
-
-
-def _bound(number: int) -> int | None:
-    return None if number < 0 else number
 
 
 def _or_zero(x: Value, sees: Value | None) -> Value:

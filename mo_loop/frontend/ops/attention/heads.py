@@ -214,7 +214,14 @@ def rotary_embedding(
     places = position_ids
     if ranked(position_ids, "the position_ids of RotaryEmbedding") < 2:
         places = (counted(rows, x) + scalar(position_ids))[None]
-    return _embedded(x, _at(cos_cache, places), _at(sin_cache, places), num_heads, rotary_embedding_dim, interleaved)
+    return _embedded(
+        x,
+        ops.Gather(cos_cache, places, 0),
+        ops.Gather(sin_cache, places, 0),
+        num_heads,
+        rotary_embedding_dim,
+        interleaved,
+    )
 
 
 @translates("MRotaryEmbedding", since=1, domain=MICROSOFT, ignored="is_packed_batching scale")
@@ -266,10 +273,6 @@ def gemma_rotary_embedding(emb, q, q_rot, k, k_rot):
     """q * cos(emb) + q_rot * sin(emb), and k likewise; cos and sin are rounded to f16."""
     cos, sin = (each(emb).astype(f16)[:, None] for each in (ops.Cos, ops.Sin))
     return [x * cos + turned * sin for x, turned in ((q, q_rot), (k, k_rot))]
-
-
-def _at(cache: Value, places: Value) -> Value:
-    return ops.Gather(cache, places, 0)
 
 
 def _embedded(x: Value, cos: Value, sin: Value, heads: int | None, size: int | None, interleaved: int | None):

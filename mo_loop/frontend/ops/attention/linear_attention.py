@@ -309,7 +309,7 @@ def linear_attention(
         beta = ops.Unsqueeze(beta.astype(f32), [3])
     state = past_state
     if state is None:
-        state = _zeros([query.size(0), kv_num_heads, size, v.size(3)], query)
+        state = ops.Broadcast(number(query, 0), joined([query.size(0), kv_num_heads, size, v.size(3)], query))
     y, last, _ = recurrence(q, k, v, decay, beta, state.astype(f32))
     flat = y.reshape([None, None, v.size(3) * max(q_num_heads, kv_num_heads)])
     return [flat.astype(query.dtype), last.astype(state.dtype)]
@@ -344,10 +344,6 @@ def grouped_queries(q: Value, heads: int, states: int) -> Value:
         return ops.Unsqueeze(shared(q, states), [3])
     pattern = joined([0, 0, states, heads // states, q.size(3)], q)
     return ops.Reshape(q, pattern, special_zero=True)
-
-
-def _zeros(dims: list[Any], like: Value) -> Value:
-    return ops.Broadcast(number(like, 0), joined(dims, like))
 
 
 @translates("LinearAttentionGate", since=1, domain=MICROSOFT)

@@ -197,17 +197,12 @@ def remove_padding(x: Rank3, sequence_token_count: Vector | Integers):
     """The tokens of [batch, S, hidden]; the offsets of tokens, then of padding; the lengths so far; the largest."""
     counts = as_i64(vector(sequence_token_count))
     kept = counted(x.size(1), x) < counts[:, None]
-    tokens, padding = (_where(each) for each in (kept, ~kept))
+    tokens, padding = (ops.NonZero(each.reshape([-1]), output_type=i64).reshape([-1]) for each in (kept, ~kept))
     rows = x.reshape([-1, x.size(2)])
     offsets = ops.Concat(tokens, padding, axis=0).reshape([x.size(0), x.size(1)])
     lengths = ops.Concat(np.zeros(1, np.int64), ops.CumSum(counts, 0), axis=0)
     numbers = [offsets, lengths, ops.ReduceMax(counts, [0], keep_dims=True)]
     return [ops.Gather(rows, tokens, 0), *(each.astype(sequence_token_count.dtype) for each in numbers)]
-
-
-def _where(flags: Value) -> Value:
-    """The places of those that hold, counted through all of them."""
-    return ops.NonZero(flags.reshape([-1]), output_type=i64).reshape([-1])
 
 
 @translates("RestorePadding", since=1, domain=MICROSOFT)

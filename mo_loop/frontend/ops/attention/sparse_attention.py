@@ -204,7 +204,7 @@ def _around(x: Value, window: int, outside: float = 0.0) -> Value:
     """[batch, heads, S, size] as [batch, heads, chunks, 3 W, size]: for each chunk the rows of its neighbours too."""
     border = [0, 0, window, 0]
     padded = ops.Pad(x, border, border, np.array(outside, x.dtype.numpy))
-    more = (x.size(2) // window) + 2
+    more = x.size(2) // window + 2
     blocks = padded.reshape([x.size(0), x.size(1), more, window, x.size(3)])
     ends = (-2, -1, 2**31 - 1)
     return ops.Concat(*(blocks[:, :, first:end] for first, end in enumerate(ends)), axis=3)

@@ -79,7 +79,7 @@ def tree_ensemble_classifier(
     labels = classlabels_int64s or range(len(classlabels_strings or ()))
     weights = _either(class_weights, class_weights_as_tensor)
     votes = _votes(places, len(labels), class_treeids, class_nodeids, class_ids, weights)
-    leaves = _leaves(forest, x)
+    leaves = forest.leaves(rows_of(x, "an ensemble of trees"), numbers_of(x))
     bases = tuple(_either(base_values, base_values_as_tensor))
     ids = set(_listed(class_ids).tolist())
     if len(labels) > 2 or (ids == {0, 1} and len(labels) == 2 and not bases and not node.makes(0)):
@@ -165,10 +165,6 @@ def _forest(table: Sequence[Any], is_leaf, roots) -> Forest:
     )  # fmt: skip
 
 
-def _leaves(forest: Forest, x: Value) -> Leaves:
-    return forest.leaves(rows_of(x, "an ensemble of trees"), numbers_of(x))
-
-
 class _Places:
     """The indices of nodes that have a tree number and a node number."""
 
@@ -252,7 +248,7 @@ def _either(floats: Any, tensor) -> Any:
 def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_transform: str) -> Value:
     if how not in AGGREGATES:
         raise ModelError(f"aggregate_function {how!r}: ONNX defines {', '.join(AGGREGATES)}", code="ML227")
-    leaves = _leaves(forest, x)
+    leaves = forest.leaves(rows_of(x, "an ensemble of trees"), numbers_of(x))
     made = votes.extreme(leaves, how == "MAX") if how in ("MIN", "MAX") else votes.total(leaves)
     if how == "AVERAGE":
         made = made / number(made, len(forest.roots))

@@ -48,21 +48,17 @@ def scattered_images(columns: Value, image_shape: Value, block_shape: Value, at:
         place = here if place is None else place * padded[axis] + here
     places = place.reshape([1, 1, -1])
     batch = columns.sizes[:1]
-    of_block = _vector(reduce(lambda a, b: a * b, blocks))
+    of_block = ops.Unsqueeze(reduce(lambda a, b: a * b, blocks), 0)
     rows = ops.Concat(batch, columns.sizes[1:2] // of_block, axis=0)
     values = ops.Reshape(columns, ops.Concat(rows, places.sizes[2:3], axis=0))
-    area = _vector(reduce(lambda a, b: a * b, padded))
+    area = ops.Unsqueeze(reduce(lambda a, b: a * b, padded), 0)
     empty = ops.Broadcast(number(columns, 0), ops.Concat(rows, area, axis=0))
     every = ops.Broadcast(places, values.sizes)
     flat = ops.ScatterElementsUpdate12(empty, every, values, 2, reduction="sum")
-    whole = ops.Reshape(flat, ops.Concat(rows, *(_vector(each) for each in padded), axis=0))
+    whole = ops.Reshape(flat, ops.Concat(rows, *(ops.Unsqueeze(each, 0) for each in padded), axis=0))
     first = np.array(at.begin, np.int64)
     last = as_i64(image_shape) + first
     return ops.Slice(whole, first, last, [1] * count, list(range(2, 2 + count)))
-
-
-def _vector(scalar: Value) -> Value:
-    return ops.Unsqueeze(scalar, 0)
 
 
 def _along(numbers, axis: int, rank: int) -> Value:

@@ -269,7 +269,7 @@ def max_pool_with_mask(
     kept = ops.NotEqual(_of_channels(mask, x), 0)
     if rank > 3:  # the kernel of ONNX Runtime ignores the mask of the first element
         spatial = x.sizes[2:]
-        kept = kept | ops.Equal(ops.Reshape(_range(_count(x, 2, FAR)), spatial), 0)
+        kept = kept | ops.Equal(ops.Reshape(ops.Range(0, _count(x, 2, FAR), 1, output_type=i64), spatial), 0)
     numbers = ops.Select(ops.Less(_LOWEST, x), x, _LOWEST)
     row = _largest_of_rows(numbers, kept, kernel_shape[-1], at)
     if rank == 3:
@@ -285,10 +285,6 @@ def _count(x: Value, first: int, end: int) -> Value:
     return ops.Maximum(ops.ReduceProd(x.sizes[first:end], [0]), 1)
 
 
-def _range(count: Value) -> Value:
-    return ops.Range(0, count, 1, output_type=i64)
-
-
 def _of_channels(mask: Value, x: Value) -> Value:
     """The mask that each channel of x reads: one for all, or elements from (channel * its size) modulo the number of
     masks on, as the kernel of ONNX Runtime counts."""
@@ -296,8 +292,8 @@ def _of_channels(mask: Value, x: Value) -> Value:
         return mask
     masks, size = _count(mask, 0, 2), _count(x, 2, FAR)
     # The remainder is taken first: the runtime computes it in f32.
-    first = _range(_count(x, 0, 2)) * (size % masks) % masks
-    at = first[:, None] + _range(size)
+    first = ops.Range(0, _count(x, 0, 2), 1, output_type=i64) * (size % masks) % masks
+    at = first[:, None] + ops.Range(0, size, 1, output_type=i64)
     return ops.Reshape(ops.Gather(mask.reshape([-1]), at, 0), x.sizes)
 
 

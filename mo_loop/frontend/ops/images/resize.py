@@ -161,11 +161,10 @@ def _one_ratio(x: Value, axes: Sequence[Axis], policy: str) -> list[Axis]:
     common = float_of(x.graph, axes[0].scale)
     for each in axes[1:]:
         common = extreme(common, float_of(x.graph, each.scale))
-    return [replace(each, scale=common, new=_nearest(x, each.size, common)) for each in axes]
-
-
-def _nearest(x: Value, size, scale: Value) -> Value:
-    return ops.Floor(float_of(x.graph, size) * scale + 0.5).astype(i64)
+    return [
+        replace(each, scale=common, new=ops.Floor(float_of(x.graph, each.size) * common + 0.5).astype(i64))
+        for each in axes
+    ]
 
 
 def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
