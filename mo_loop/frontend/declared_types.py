@@ -7,9 +7,10 @@ The ranks of tensors whose own rank is not known: those that other nodes of the 
     ranks = Ranks(graph, {"x": None, "w": 4})      # the names of inputs and their ranks
     ranks.of("x")                                  # Forced(4, by_declaration=False); None if it is not known
 
-A convolution forces the rank of its weights, a Transpose that of its permutation, a Gemm two dimensions; operators such
-as Relu, Concat and Softmax pass it on. A declaration of an inner value or an output is weaker: it may be wrong. The
-weakest one is that of another graph: the body for the node that runs it, and this node for the body.
+Translators declare which inputs have the rank of the result (`one_rank`): a convolution forces the rank of its weights,
+and Concat and Softmax pass a rank on. A Transpose forces that of its permutation, a Gemm two dimensions. A declaration
+of an inner value or an output is weaker: it may be wrong. The weakest one is that of another graph: the body for the
+node that runs it, and this node for the body.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 from mo_loop.conversion_limits import budget
 from mo_loop.errors import ConversionWarning, UnsupportedError
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.registry import is_elementwise
+from mo_loop.frontend.registry import is_elementwise, ports_of_one_rank
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dimension, fresh, high, low, named, now
 from mo_loop.graph.shape import Shape
@@ -147,21 +148,6 @@ def is_valid(model: OnnxModel) -> bool:
     return True
 
 
-_SAME = frozenset((
-    "AveragePool", "BatchNormalization", "Clip", "Conv", "ConvInteger", "ConvTranspose", "CumSum", "DepthToSpace",
-    "DequantizeLinear", "Dropout", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
-    "Hardmax", "InstanceNormalization", "LRN", "LayerNormalization", "LogSoftmax", "LpNormalization", "LpPool",
-    "MaxPool", "MeanVarianceNormalization", "PRelu", "Pad", "QLinearConv", "QuantizeLinear", "Resize",
-    "ReverseSequence", "ScatterElements", "ScatterND", "Slice", "Softmax", "SpaceToDepth", "Tile", "TopK",
-    "Transpose", "Trilu", "Upsample",
-))  # fmt: skip
-"""Operators whose first output has the rank of the first input. So have those of elements
-whose other inputs are scalars."""
-
-_ALL = {"Concat": slice(None), "GatherElements": slice(2), "ScatterElements": slice(3), "Split": slice(1)}
-"""Operators of which several inputs, and all outputs, have one rank."""
-
-_WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "QLinearConv": 3}
 _FIXED = {"DepthToSpace": 4, "SpaceToDepth": 4, "RoiAlign": 4, "MaxRoiPool": 4, "LSTM": 3, "GRU": 3, "RNN": 3}
 """The rank of the first input."""
 
@@ -291,17 +277,17 @@ class Ranks:
         op, inputs = node.op_type, node.input
         if any(name in self._inputs for name in node.output):
             return  # the conversion starts there: the node is not part of it
-        if op in _SAME or (op.startswith("Reduce") and _attribute(node, "keepdims", 1)):
-            self._join(inputs[0], node.output[0])
+        ports = ports_of_one_rank(op)
+        if ports or (op.startswith("Reduce") and _attribute(node, "keepdims", 1)):
+            for name in (*(inputs[port] for port in ports if port < len(inputs)), node.output[0]):
+                self._join(inputs[0], name)
+        elif op in ("Concat", "Split"):
+            for name in (*(inputs if op == "Concat" else ()), *node.output):
+                self._join(inputs[0], name)
         elif is_elementwise(op):
             tensors = [name for name in inputs if self._arrays.get(name) != []]
             if len(tensors) == 1:
                 self._join(tensors[0], node.output[0])
-        if op in _ALL:
-            for name in (*inputs[_ALL[op]], *node.output):
-                self._join(inputs[0], name)
-        if op in _WEIGHTS and len(inputs) > _WEIGHTS[op]:
-            self._join(inputs[0], inputs[_WEIGHTS[op]])
         for name, rank in _said(node):
             self._say(name, rank)
         if op in _LENGTHS:
@@ -367,7 +353,7 @@ def _said(node: Any) -> Iterator[tuple[str, int]]:
         yield node.output[0], 2
     if op == "Transpose" and _numbers(node, "perm"):
         yield node.input[0], len(_numbers(node, "perm"))
-    if op.endswith("Pool") or op in _WEIGHTS:
+    if op.endswith("Pool") or "Conv" in op:
         kernel = _numbers(node, "kernel_shape")
         if kernel:
             yield node.input[0], len(kernel) + 2

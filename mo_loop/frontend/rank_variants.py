@@ -20,7 +20,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.registry import FAMILIES, is_elementwise
+from mo_loop.frontend.registry import FAMILIES, is_elementwise, ports_of_one_rank
 from mo_loop.frontend.scope import Doubts, Scope
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dimension, may_be_one
@@ -42,9 +42,6 @@ VECTORS = {
     **dict.fromkeys(REDUCTIONS, (1,)),
 }  # fmt: skip
 """Inputs that cannot be scalars: one of rank 1 has this rank in every run that succeeds."""
-
-EQUAL = {"GatherElements": (0, 1), "ScatterElements": (0, 1, 2)}
-"""Inputs of one rank: if one of them has the widest rank in every run, so have the others."""
 
 ALONG_AN_AXIS = {
     "ArgMax": 0, "ArgMin": 0, "Gather": 0, "Hardmax": -1, "LayerNormalization": -1, "LogSoftmax": -1,
@@ -105,13 +102,13 @@ def decided(value: Value, least: int, rank: int) -> Value | None:
         return None
     if rank == surely:
         return ops.Squeeze(value, ones).output
-    sizes = ops.ShapeOf(value)
+    sizes = value.sizes
     others = np.array([axis not in ones for axis in range(len(dims))])
-    places = ops.Reshape(ops.NonZero(ops.LogicalOr(ops.NotEqual(sizes, 1), others)), [-1])
+    places = ops.NonZero(ops.NotEqual(sizes, 1) | others).output.reshape([-1])
     # With more or fewer sizes the number of elements is another one, and the runtime refuses it.
     known = ops.Concat([1], ops.Gather(sizes, places, 0), np.full(rank, 2), axis=0)
     # Without the leading 1, or with a Squeeze of it, the runtime makes a vector of any number of elements.
-    checked = ops.Reshape(value, ops.Reshape(ops.Slice(known, [0], [rank + 1], [1], [0]), [rank + 1]))
+    checked = ops.Reshape(value, known.output[: rank + 1].reshape([rank + 1]))
     return ops.Gather(checked, 0, 0).output
 
 
@@ -156,8 +153,9 @@ def _needs_widest(
         return True
     if op == "Transpose":
         return ranks == {len(attributes.get("perm", ()))}
+    ports = ports_of_one_rank(op)  # if one of them has the widest rank in every run, so have the others
     others = {value.rank for value in given if value not in least}
-    return op in EQUAL and read.keys() <= set(EQUAL[op]) and others == ranks
+    return len(ports) > 1 and read.keys() <= set(ports) and others == ranks
 
 
 def _after_data(op: str, given: Sequence[Value], attributes: Mapping[str, Any], lowest: int, opset: int) -> int | None:

@@ -40,7 +40,7 @@ def prelu_1(x, slope):
     return ops.PReLU(x, slope)
 
 
-@translates("PRelu", since=7, elementwise=True)
+@translates("PRelu", since=7, elementwise=True, one_rank="x")
 def prelu_7(x, slope):
     """The slope is broadcast as in numpy; in PReLU-1 a vector has one number for each channel."""
     if x.dtype.is_float and element_count(slope.shape) == 1:
@@ -131,7 +131,7 @@ def clip_6(x, *, min: float = -_FLOAT_MAX, max: float = _FLOAT_MAX):
     return clipped(x, None if min <= -_FLOAT_MAX else min, None if max >= _FLOAT_MAX else max)
 
 
-@translates("Clip", since=11)
+@translates("Clip", since=11, one_rank="x")
 def clip_11(x, min=None, max=None):
     """Bounds are inputs, and may be absent."""
     low, high = _number(x, min), _number(x, max)
@@ -206,7 +206,7 @@ def _both_forms(op: str, make: Callable[[Value, int], Any]) -> None:
         return make(x, axis)
 
     translates(op, since=1)(before_13)
-    translates(op, since=13)(from_13)
+    translates(op, since=13, one_rank="x")(from_13)
 
 
 for _op, _make in {"Softmax": softmax, "LogSoftmax": log_softmax, "Hardmax": hardmax}.items():

@@ -222,7 +222,7 @@ def mean(first, *rest):
     return total(first, *rest) / (len(rest) + 1) if rest else first
 
 
-@translates("CumSum", since=11)
+@translates("CumSum", since=11, one_rank="x")
 def cumsum(x, axis, *, exclusive: int = 0, reverse: int = 0):
     """Cumulative sums."""
     if axis.rank != 0:

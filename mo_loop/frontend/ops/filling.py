@@ -53,7 +53,7 @@ def tile_1(input, tiles, axis):
     return ops.Tile(input, ops.ScatterUpdate(np.ones(input.rank, np.int64), places, times, 0))
 
 
-@translates("Tile", since=6)
+@translates("Tile", since=6, one_rank="input")
 def tile_6(input, repeats):
     """Repeats of all dimensions."""
     known = integers(repeats)
@@ -94,7 +94,7 @@ def pad_11(data, pads, constant_value=None, *, mode: str = "constant"):
     return _pad(data, begin, end, mode, constant_value)
 
 
-@translates("Pad", since=18)
+@translates("Pad", since=18, one_rank="data")
 def pad_18(data, pads, constant_value=None, axes=None, *, mode: str = "constant"):
     """The pads may be for some of the axes."""
     if axes is None:
@@ -246,7 +246,7 @@ def eye_like(input, *, dtype: int | None = None, k: int = 0):
     return ops.Eye(rows, columns, *near([k]), output_type=wanted)
 
 
-@translates("Trilu", since=14)
+@translates("Trilu", since=14, one_rank="input")
 def trilu(input: AtLeast2, k: One | Integers = None, *, upper: int = 1):
     """The triangle above or below the k-th diagonal; the rest becomes 0."""
     if input.rank is None:

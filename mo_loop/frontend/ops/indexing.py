@@ -123,7 +123,7 @@ def gather(data, indices, *, axis: int = 0):
     return ops.Gather(data, indices, axis)
 
 
-@translates("GatherElements", since=11)
+@translates("GatherElements", since=11, one_rank="data indices")
 def gather_elements(data, indices, *, axis: int = 0):
     """One element for each index. In the IR the other dimensions are equal; in ONNX the indices may have less."""
     if data.rank is not None and indices.rank == data.rank:
@@ -152,7 +152,7 @@ def scatter(data, indices, updates, *, axis: int = 0):
 
 
 @translates("ScatterElements", since=11, without="reduction")
-@translates("ScatterElements", since=16)
+@translates("ScatterElements", since=16, one_rank="data indices updates")
 def scatter_elements(data, indices, updates, *, axis: int = 0, reduction: str = "none"):
     """Elements replaced, or combined with the new ones."""
     return _scatter_elements(data, indices, updates, axis, reduction)
@@ -165,7 +165,7 @@ def _scatter_elements(data: Value, indices: Value, updates: Value, axis: int, re
 
 
 @translates("ScatterND", since=11, without="reduction")
-@translates("ScatterND", since=16)
+@translates("ScatterND", since=16, one_rank="data")
 def scatter_nd(data, indices, updates, *, reduction: str = "none"):
     """Slices replaced, or combined with the new ones."""
     if reduction == "none":
@@ -255,7 +255,7 @@ def top_k_1(x, *, k: int, axis: int = -1, node: Context):
 
 
 @translates("TopK", since=10, without="largest sorted")
-@translates("TopK", since=11, ignored="sorted")
+@translates("TopK", since=11, ignored="sorted", one_rank="x")
 def top_k(x, k, *, axis: int = -1, largest: int = 1, sorted: int = 1, node: Context):
     """k is an input. The results are sorted even if `sorted` is 0."""
     return _top_k(x, scalar(k), axis, bool(largest), node)

@@ -140,7 +140,7 @@ def _others(axes: Value, rank: int, count: int) -> Value:
     return ops.NonZero(mask).reshape([rank - count])
 
 
-@translates("Transpose", since=1)
+@translates("Transpose", since=1, one_rank="data")
 def transpose(data, *, perm: tuple[int, ...] | None = None):
     """Without `perm` the dimensions are reversed."""
     if data.rank == 0:
@@ -204,7 +204,7 @@ def slice_1(data, *, starts: tuple[int, ...], ends: tuple[int, ...], axes: tuple
     return ops.Slice(data, near(starts), near(ends), [1] * len(starts), places)
 
 
-@translates("Slice", since=10)
+@translates("Slice", since=10, one_rank="data")
 def slice_10(data, starts, ends, axes=None, steps=None):
     """The bounds are inputs, and there are steps."""
     bounds = [value if integers(value) is None else near(integers(value) or ()) for value in (starts, ends)]
@@ -230,14 +230,14 @@ def slice_10(data, starts, ends, axes=None, steps=None):
 
 
 @translates("DepthToSpace", since=1, without="mode")
-@translates("DepthToSpace", since=11)
+@translates("DepthToSpace", since=11, one_rank="input")
 def depth_to_space(input, *, blocksize: Positive, mode: str = "DCR"):
     """Depth, column, row; or column, row, depth."""
     return ops.DepthToSpace(input, mode=_block_mode(mode), block_size=blocksize)
 
 
 @translates("SpaceToDepth", since=1, without="mode")
-@translates("SpaceToDepth", since=28)
+@translates("SpaceToDepth", since=28, one_rank="input")
 def space_to_depth(input, *, blocksize: Positive, mode: str = "DCR"):
     """Depth, column, row; or column, row, depth."""
     return ops.SpaceToDepth(input, mode=_block_mode(mode), block_size=blocksize)
@@ -249,7 +249,7 @@ def _block_mode(mode: str) -> str:
     return "blocks_first" if mode == "DCR" else "depth_first"
 
 
-@translates("ReverseSequence", since=10)
+@translates("ReverseSequence", since=10, one_rank="input")
 def reverse_sequence(input, sequence_lens, *, batch_axis: int = 1, time_axis: int = 0):
     """Reverses the first elements of each batch entry along time, as many as its length."""
     return ops.ReverseSequence(input, sequence_lens, batch_axis=batch_axis, seq_axis=time_axis)

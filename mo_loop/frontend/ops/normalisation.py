@@ -59,7 +59,7 @@ def batch_normalization_7(
     return _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
 
 
-@translates("BatchNormalization", since=14)
+@translates("BatchNormalization", since=14, one_rank="x")
 def batch_normalization_14(
     x, scale, bias, mean, variance, *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: int = 0
 ):
@@ -111,7 +111,7 @@ def _squared(x: Value) -> Value:
     return x * x
 
 
-@translates("InstanceNormalization", since=1)
+@translates("InstanceNormalization", since=1, one_rank="x")
 def instance_normalization(x: AtLeast2, scale: Vector, bias: Vector, *, epsilon: float = 1e-5):
     """Normalises each channel of each sample."""
     rank = ranked(x, "InstanceNormalization")
@@ -120,7 +120,7 @@ def instance_normalization(x: AtLeast2, scale: Vector, bias: Vector, *, epsilon:
 
 
 @translates("LayerNormalization", since=1)
-@translates("LayerNormalization", since=17)
+@translates("LayerNormalization", since=17, one_rank="x")
 def layer_normalization(
     x, scale, bias=None,
     *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, node: Context,
@@ -156,7 +156,7 @@ def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups:
     return ops.Reshape(affine(groups, ops.Unsqueeze(scale, 1), ops.Unsqueeze(bias, 1)), x.sizes)
 
 
-@translates("GroupNormalization", since=21, ignored="stash_type")
+@translates("GroupNormalization", since=21, ignored="stash_type", one_rank="x")
 def group_normalization_21(x, scale, bias, *, epsilon: float = 1e-5, num_groups: Positive, stash_type: int = 1):
     """One scale and bias for each channel; `stash_type` is ignored: the runtime computes statistics in f32."""
     rank = ranked(x, "GroupNormalization")
@@ -195,7 +195,7 @@ def rms_normal(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Va
     return (y * inverse).astype(x.dtype), inverse
 
 
-@translates("LpNormalization", since=1)
+@translates("LpNormalization", since=1, one_rank="x")
 def lp_normalization(x, *, axis: int = -1, p: int = 2):
     """x / norm along one axis; where the norm is 0, so is the result."""
     if p not in (1, 2):
@@ -204,7 +204,7 @@ def lp_normalization(x, *, axis: int = -1, p: int = 2):
     return x / ops.Select(ops.Equal(norm, 0), number(x, 1), norm)
 
 
-@translates("LRN", since=1)
+@translates("LRN", since=1, one_rank="x")
 def lrn(x: AtLeast2, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: Few):
     """Normalises over a window of channels; a window of even size has one more channel after than before the centre.
 
@@ -235,7 +235,7 @@ def mean_variance_normalization_1(x, *, across_channels: int = 0, normalize_vari
     return x - ops.ReduceMean(x, axes, keep_dims=True)
 
 
-@translates("MeanVarianceNormalization", since=9)
+@translates("MeanVarianceNormalization", since=9, one_rank="x")
 def mean_variance_normalization(x, *, axes: tuple[int, ...] = (0, 2, 3)):
     """(x - mean) / (deviation + 1e-9)."""
     places = axes if x.rank is None else [normalise_axis(axis, x.rank) for axis in axes]
@@ -255,7 +255,7 @@ def dropout_10(x, *, ratio: float = 0.5, node: Context):
     return _kept(x, node, boolean)
 
 
-@translates("Dropout", since=12, elementwise=True)
+@translates("Dropout", since=12, elementwise=True, one_rank="x")
 def dropout_12(x, ratio=None, training_mode=None, *, seed: int | None = None, node: Context):
     """A copy, unless `training_mode` may be on and something may be dropped."""
     if training_mode is not None and not _is_zero(training_mode) and (ratio is None or not _is_zero(ratio)):

@@ -121,7 +121,7 @@ class ConvolutionAttributes(WindowAttributes):
         return self.over(spatial_rank(x, w, self.kernel_shape))
 
 
-@translates("Conv", since=1)
+@translates("Conv", since=1, one_rank="x w")
 def conv(x: AtLeast2, w: AtLeast2, b: Vector = None, *, given: ConvolutionAttributes):
     """The shape of the kernel comes from w if it is known."""
     w = sized(w, (_length(b), _channels(x, given.group), *(given.kernel_shape or ())))
@@ -207,7 +207,7 @@ def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) 
     return x.rank - 2
 
 
-@translates("ConvTranspose", since=1)
+@translates("ConvTranspose", since=1, one_rank="x w")
 def conv_transpose(
     x: AtLeast2, w: AtLeast2, b: Vector = None, *, output_padding: NotNegatives | None = None,
     output_shape: tuple[int, ...] | None = None, given: ConvolutionAttributes,

@@ -42,7 +42,7 @@ def max_pool_1(x: AtLeast3, *, kernel_shape: Positives, given: WindowAttributes)
 
 
 @translates("MaxPool", since=8, without="ceil_mode dilations")
-@translates("MaxPool", since=10)
+@translates("MaxPool", since=10, one_rank="x")
 def max_pool(
     x: AtLeast3, *, ceil_mode: int = 0, kernel_shape: Positives, storage_order: int = 0, given: WindowAttributes,
     node: Context,
@@ -165,7 +165,7 @@ def _rounded(at: Window, kernel: Ints, ceil_mode: int) -> Window:
 @translates("AveragePool", since=1, without="ceil_mode dilations", fixed={"count_include_pad": 1})
 @translates("AveragePool", since=7, without="ceil_mode dilations")
 @translates("AveragePool", since=10, without="dilations")
-@translates("AveragePool", since=19)
+@translates("AveragePool", since=19, one_rank="x")
 def average_pool(
     x: AtLeast3, *, ceil_mode: int = 0, count_include_pad: int = 0, kernel_shape: Positives, given: WindowAttributes,
 ):  # fmt: skip
@@ -224,7 +224,7 @@ def lp_pool_1(x: AtLeast3, *, kernel_shape: Positives | None = None, p: AboveZer
 
 
 @translates("LpPool", since=2, without="ceil_mode dilations")
-@translates("LpPool", since=18)
+@translates("LpPool", since=18, one_rank="x")
 def lp_pool(x: AtLeast3, *, ceil_mode: int = 0, kernel_shape: Positives, p: Positive = 2, given: WindowAttributes):
     """From opset 2 on p is an integer."""
     return _lp_pool(x, kernel_shape, given.over(len(kernel_shape)), p, ceil_mode)
@@ -247,7 +247,7 @@ def _root(x: Value, p: float) -> Value:
     return x if p == 1 else ops.Power(x, 1 / p)
 
 
-@translates("GlobalAveragePool", since=1)
+@translates("GlobalAveragePool", since=1, one_rank="x")
 def global_average_pool(x):
     """The mean of each channel."""
     # ReduceMean of several axes adds in another order in the runtime's last, incomplete block of channels: then equal
@@ -264,7 +264,7 @@ def global_average_pool(x):
     return ops.Unsqueeze(ops.ReduceMean(rows, [2], keep_dims=True), list(range(3, len(dims))))
 
 
-@translates("GlobalMaxPool", since=1)
+@translates("GlobalMaxPool", since=1, one_rank="x")
 def global_max_pool(x):
     """The largest element of each channel."""
     return ops.ReduceMax(x, spatial_axes(x), keep_dims=True)
@@ -276,7 +276,7 @@ def global_lp_pool_1(x, *, p: AboveZero = 2.0):
     return _global_lp_pool(x, p)
 
 
-@translates("GlobalLpPool", since=2)
+@translates("GlobalLpPool", since=2, one_rank="x")
 def global_lp_pool_2(x, *, p: NotNegative = 2):
     """From opset 2 on p is an integer. For p = 0 it counts elements other than zero, as OpenVINO's front end does."""
     if p:

@@ -38,7 +38,7 @@ def upsample_7(x, *, mode: str = "nearest", scales: tuple[float, ...]):
     return _by_scales(x, np.array(scales, np.float32), mode)
 
 
-@translates("Upsample", since=9)
+@translates("Upsample", since=9, one_rank="x")
 def upsample_9(x, scales: Vector, *, mode: str = "nearest"):
     """The scales are an input."""
     return _by_scales(x, scales, mode)
@@ -57,7 +57,7 @@ def _by_scales(x: Value, scales, mode: str) -> Value:
 
 @translates("Resize", since=11, without="antialias axes keep_aspect_ratio_policy", required="roi scales")
 @translates("Resize", since=13, without="antialias axes keep_aspect_ratio_policy")
-@translates("Resize", since=18)
+@translates("Resize", since=18, one_rank="x")
 def resize(
     x, roi: Vector = None, scales: Vector = None, sizes: Vector = None, *, antialias: int = 0,
     axes: tuple[int, ...] | None = None, coordinate_transformation_mode: str = "half_pixel",
