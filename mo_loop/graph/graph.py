@@ -415,13 +415,13 @@ class Graph:
         start = fresh_symbols()
         types = node.infer_types()
         made = (start, fresh_symbols())
-        renaming = Renaming(getattr(node, "made", (0, 0)), made) if made[1] > start else None
+        renaming = Renaming(getattr(node, "symbols_made", (0, 0)), made) if made[1] > start else None
         for output, new in zip(node.outputs, types, strict=True):
             if not (output.type == new if renaming is None else same_type(output.type, new, renaming)):
                 break
         else:
             return ()
-        node.made = made
+        node.symbols_made = made
         for output, new in zip(node.outputs, types, strict=True):
             output.type = new
         return node.outputs

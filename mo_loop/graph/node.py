@@ -243,7 +243,7 @@ class Value(Operand):
 class Node(Operand):
     """A node of a graph; the operations in mo_loop.ops derive from it."""
 
-    __slots__ = ("_rt_info", "graph", "id", "inputs", "made", "name", "origins", "outputs")
+    __slots__ = ("_rt_info", "graph", "id", "inputs", "name", "origins", "outputs", "symbols_made")
 
     graph: Graph
     id: int
@@ -254,7 +254,7 @@ class Node(Operand):
     """The nodes of the ONNX model that it was made for; may be empty."""
 
     bodies: tuple[Graph, ...] = ()
-    made: tuple[int, int]
+    symbols_made: tuple[int, int]
     """The numbers of the fresh symbols that the inference of its types made: after the first, up to the second. Not
     set where it made none."""
     is_kept: ClassVar[bool] = False

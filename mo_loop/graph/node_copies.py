@@ -32,7 +32,7 @@ class _State(NamedTuple):
     origins: Origins
     outputs: Sequence[tuple[Any, Sequence[str], Origins]]
     """Type, names and origins."""
-    made: tuple[int, int] | None
+    symbols_made: tuple[int, int] | None
     fields: dict[str, Any]
     rt_info: dict[str, Any]
 
@@ -60,7 +60,7 @@ def copy_nodes(source: Graph, target: Graph, values: dict[Value, Value], skip: I
 def _state_of(node: Node) -> _State:
     outputs = [(value.type, value.names, value.origins) for value in node.outputs]
     fields, info = getattr(node, "__dict__", None) or {}, getattr(node, "_rt_info", None) or {}
-    return _State(type(node), node.name, node.origins, outputs, getattr(node, "made", None), fields, info)
+    return _State(type(node), node.name, node.origins, outputs, getattr(node, "symbols_made", None), fields, info)
 
 
 def _attached(state: _State, inputs: tuple[Value | None, ...], graph: Graph) -> Node:
@@ -69,8 +69,8 @@ def _attached(state: _State, inputs: tuple[Value | None, ...], graph: Graph) -> 
     if state.fields:
         node.__dict__.update(state.fields)
     node.name = state.name
-    if state.made is not None:
-        node.made = state.made
+    if state.symbols_made is not None:
+        node.symbols_made = state.symbols_made
     if state.rt_info:
         node.rt_info.update(state.rt_info)
     node.inputs = inputs
@@ -118,8 +118,8 @@ def restore(graph: Graph, state: tuple[Any, ...]) -> None:
     for each, inputs in nodes:
         read = tuple([None if place is None else made[place[0]].outputs[place[1]] for place in inputs])
         node = _attached(each, read, graph)
-        if each.made is not None:
-            node.made = each.made[0] + numbering.offset, each.made[1] + numbering.offset
+        if each.symbols_made is not None:
+            node.symbols_made = each.symbols_made[0] + numbering.offset, each.symbols_made[1] + numbering.offset
         _own_bodies(node)
         made.append(node)
     for place in marked:

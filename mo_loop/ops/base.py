@@ -213,7 +213,7 @@ class Op(Node):
         result = self._inferred(types)
         made = fresh_symbols()
         if made > start:
-            _set(self, "made", (start, made))
+            _set(self, "symbols_made", (start, made))
         if constants:
             graph.require_own((value for value in values if isinstance(value, Value)), self)
             for constant in constants:

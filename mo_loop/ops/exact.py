@@ -204,9 +204,9 @@ def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:
         return ops.Reshape(scale, np.array([], np.int64)).output
     at = normalise_axis(axis, x.type.rank)
     if not block_size:
-        behind = x.type.rank - 1 - at
+        later = x.type.rank - 1 - at
         is_full = scale.rank == x.rank
-        return scale if is_full or not behind else ops.Reshape(scale, [-1] + [1] * behind).output
+        return scale if is_full or not later else ops.Reshape(scale, [-1] + [1] * later).output
     size = x.type.dims[at]
     if isinstance(size, int):
         require_computable(size)

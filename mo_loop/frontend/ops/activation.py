@@ -182,9 +182,9 @@ def hardmax(x: Value, axis: int):
             return first_of_any_length(x, "max")[2].astype(x.dtype)
     indices = first(x, axis, "max")
     places = ops.Range(0, ops.Gather(x.sizes, axis, 0), 1, output_type=i64)
-    behind = (x.rank - 1 - axis) if x.rank is not None else -1 - axis
-    if behind:
-        places = ops.Unsqueeze(places, list(range(1, behind + 1)))
+    later = (x.rank - 1 - axis) if x.rank is not None else -1 - axis
+    if later:
+        places = ops.Unsqueeze(places, list(range(1, later + 1)))
     return ops.Equal(places, indices).astype(x.dtype)
 
 

@@ -189,8 +189,8 @@ def _compared(best: Value, sums: Value) -> Value:
 def _continuing(ends: Value, width: Any) -> Value:
     """The places of the first `width` False of each row, in their order. The runtime sorts integers as f32."""
     places = counted(ends.size(1), ends).astype(f32)
-    behind = as_value(ends.size(1), ends.graph).astype(f32)
-    order = places + ends.astype(f32) * behind
+    length = as_value(ends.size(1), ends.graph).astype(f32)
+    order = places + ends.astype(f32) * length
     _, found = ops.TopK11(order, width, axis=1, mode="min", stable=True, index_element_type=i32)
     return found
 

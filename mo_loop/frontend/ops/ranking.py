@@ -43,14 +43,14 @@ _LONG = 2**14
 """From this length on a search for a few elements takes less time if it is one for `_FEW`."""
 _ROW = 32
 """From this length on reductions find the first element of a row in less time than the stable search."""
-_BEHIND = 2**30
+_AFTER_ALL = 2**30
 """A key after all others, which f32 represents: the runtime computes the keys together with the comparisons."""
 _EQUAL = 2**24
 """The least key of an element that is equal to the last one."""
-_APART = _BEHIND // _EQUAL
-"""The difference of the keys of such elements. f32 represents multiples of it up to `_BEHIND`."""
-_LONGEST = (_BEHIND - _EQUAL) // _APART
-"""The length of a row up to which all keys of equal elements are below `_BEHIND`."""
+_APART = _AFTER_ALL // _EQUAL
+"""The difference of the keys of such elements. f32 represents multiples of it up to `_AFTER_ALL`."""
+_LONGEST = (_AFTER_ALL - _EQUAL) // _APART
+"""The length of a row up to which all keys of equal elements are below `_AFTER_ALL`."""
 _BLOCK = 2**12
 """In a row of unknown length, the multiple of this number that is in a place is found before the rest."""
 _MOST = 2**23
@@ -74,8 +74,8 @@ def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, pl
     if isinstance(k, int) and k < _FEW and isinstance(size, int) and _LONG <= size <= _LONGEST:
         more = _by_values(x, _FEW, at, mode, index, _FEW)
         return [ops.Slice(each, [0], [k], [1], [at]) for each in more]
-    behind = element_count(x.type.dims[at + 1 :])
-    are_many = not isinstance(behind, int) or behind >= _FEW
+    inner = element_count(x.type.dims[at + 1 :])
+    are_many = not isinstance(inner, int) or inner >= _FEW
     if _is_fast(_USUAL if usual is None and are_many else usual, count, _TOGETHER if are_many else 1):
         return ops.TopK11(x, k, axis=axis, mode=mode, stable=True, index_element_type=index)
     known = [each for each in (length, count) if each is not None]
@@ -92,7 +92,7 @@ def first(x: Value, axis: int, mode: Mode, index: ElementType = i64, *, last: bo
             return _place(x, axis, length, mode, last).astype(index)
         if is_row_of_any_length(x, axis) and (now(x.type.dims[axis]) or _ROW) >= _ROW:
             upper, lower, _ = first_of_any_length(x, mode, last=last)
-            return (ops.BitwiseAnd(upper, np.int32(_BEHIND - 1)) + lower).astype(index)
+            return (ops.BitwiseAnd(upper, np.int32(_AFTER_ALL - 1)) + lower).astype(index)
     if not last:
         return ops.TopK11(x, 1, axis=axis, mode=mode, stable=True, index_element_type=index)[1]
     place = first(ops.Slice(x, [-1], [-FAR], [-1], [axis]), axis, mode)
@@ -121,14 +121,14 @@ def first_of_any_length(x: Value, mode: Mode, *, last: bool = False) -> tuple[Va
     """As `first`, along the last axis, of at most 2^30 elements: a place in two parts, and whether elements are there.
 
     Reductions compare in f32, which counts to 2^24: the multiple of 4096 in a place is found first, then the rest. If
-    no element is equal to the maximum of infinities that the runtime finds, all multiples are as far behind.
+    no element is equal to the maximum of infinities that the runtime finds, all multiples are equally far after it.
     """
     best = (ops.ReduceMax if mode == "max" else ops.ReduceMin)(x, [-1], keep_dims=True)
     steps = _steps(x.graph, _number(x.graph, x.size(-1)))
     low = ops.BitwiseAnd(steps, np.int32(_BLOCK - 1))
     high = steps - low
-    reduce, behind = (ops.ReduceMax, -_BEHIND) if last else (ops.ReduceMin, _BEHIND)
-    keys = ops.Select(ops.Equal(x, best), high, high + np.int32(behind))
+    reduce, after = (ops.ReduceMax, -_AFTER_ALL) if last else (ops.ReduceMin, _AFTER_ALL)
+    keys = ops.Select(ops.Equal(x, best), high, high + np.int32(after))
     upper = reduce(keys, [-1], keep_dims=True)
     rests = ops.Select(ops.Equal(keys, upper), low, np.int32(-1 if last else _BLOCK))
     lower = reduce(rests, [-1], keep_dims=True)
@@ -192,7 +192,7 @@ def _selected(x: Value, values: Value, axis: int, mode: Mode, search: Any) -> Va
     last = ops.Slice(values, [-1], [FAR], [1], [axis])
     length = _number(x.graph, x.size(axis))
     steps = _steps(x.graph, length)
-    keys = ops.Select(same(x, last), steps * np.int32(_APART) + np.int32(_EQUAL), np.int32(_BEHIND))
+    keys = ops.Select(same(x, last), steps * np.int32(_APART) + np.int32(_EQUAL), np.int32(_AFTER_ALL))
     keys = search(ops.Select(_precedes(x, last, mode), steps, keys), "min")[0]
     places = ops.Select(keys < np.int32(_EQUAL), keys, keys // np.int32(_APART) - np.int32(_EQUAL // _APART))
     return ops.Minimum(places, length - np.int32(1))

@@ -49,8 +49,8 @@ def _of_rows(
     channels = _channels(weight)
     rows = _rows(x, channels)
     long = _after(_rows(past, channels) if past is not None else None, rows, _width(weight, dilation), 1)
-    columns, behind = (ops.Transpose(each, [0, 2, 1]) for each in (rows, long))
-    y = ops.Transpose(_convolved(columns, behind, weight, bias, dilation, activation), [0, 2, 1])
+    columns, long_columns = (ops.Transpose(each, [0, 2, 1]) for each in (rows, long))
+    y = ops.Transpose(_convolved(columns, long_columns, weight, bias, dilation, activation), [0, 2, 1])
     state = _last(long, rows, 1)
     if rank == 3:
         return [y, state]

@@ -148,11 +148,11 @@ def _cached(past: Value | None, new: Value, first: Value, total: Any) -> Value:
     held, rows = past.size(2), new.size(2)
     length = max(held, total) if isinstance(held, int) and isinstance(total, int) else _larger(held, total)
     places = counted(length, new)
-    behind = places - first[:, None]  # [batch, length], below 0 in the past
+    since = places - first[:, None]  # [batch, length], below 0 in the past
     # All rows in one tensor: those of the past, the new ones, and one of zeros.
     joint = ops.Concat(past, ops.Pad(new, [0, 0, 0, 0], [0, 0, 1, 0], number(new, 0)), axis=2)
-    fresh_row = ops.Minimum(behind, rows) + held
-    return groups.chosen(joint, ops.Select(behind < 0, places, fresh_row))
+    fresh_row = ops.Minimum(since, rows) + held
+    return groups.chosen(joint, ops.Select(since < 0, places, fresh_row))
 
 
 def _larger(a: Any, b: Any) -> Value:

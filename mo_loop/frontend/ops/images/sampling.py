@@ -86,8 +86,8 @@ def _numbers(graph: Graph, count) -> Value:
 
 def _placed(vector: Value, axis: int, rank: int) -> Value:
     """[n] with dimensions of 1 appended, so that it broadcasts along `axis` of a tensor of that rank."""
-    behind = list(range(1, rank - axis))
-    return ops.Unsqueeze(vector, behind) if behind else vector
+    later = list(range(1, rank - axis))
+    return ops.Unsqueeze(vector, later) if later else vector
 
 
 def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:

@@ -210,8 +210,8 @@ def _slices(x: Value, indices: Value, axis: int) -> Value:
     inside = (indices + count >= 0) & (indices < count)
     taken = ops.Gather(x, ops.Select(inside, indices, number(indices, 0)), axis)
     mask = inside.astype(x.dtype)
-    behind = list(range(axis + 1 - rank, 0))
-    return taken * (ops.Unsqueeze(mask, behind) if behind else mask)
+    later = list(range(axis + 1 - rank, 0))
+    return taken * (ops.Unsqueeze(mask, later) if later else mask)
 
 
 def _static(x: Value) -> tuple[int, ...]:
