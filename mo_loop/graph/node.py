@@ -101,6 +101,7 @@ class Value(Operand):
     `names` are its tensor names, `origins` the tensors of the ONNX model that it contains.
 
         x[:, 1:]               # elements, in the notation of numpy: slices, None for a new axis, and ...
+        x.cut(axis, 1)         # the same slice along an axis that is a variable
         x.size(1)              # the length along an axis: an int if it is known, else a scalar Value
         x.sizes[2:]            # all lengths as a vector, and some of them
         x.reshape([None, -1])  # lengths, None for the same one; -1 is the rest
@@ -110,6 +111,7 @@ class Value(Operand):
     __slots__ = ("_uses", "index", "names", "node", "origins", "type")
 
     __getitem__ = _of_lengths("part")
+    cut = _of_lengths("cut")
     __iter__ = None
     """A value has no items to count: without this, Python would read x[0], x[1] .. without end."""
     size = _of_lengths("dimension")

@@ -85,6 +85,13 @@ def part(x: Value, key: Any) -> Value:
     return found
 
 
+def cut(x: Value, axis: int, start: Any, stop: Any = None) -> Value:
+    """Elements along an axis: of `x[start:stop]` where this is the first one."""
+    bounds = (_bounds([FAR if bound is None else bound], x) for bound in (start, stop))
+    found: Value = ops.Slice(x, *bounds, [1], [axis])
+    return found
+
+
 def _bounds(bounds: list[Any], x: Value) -> Any:
     if len(bounds) == 1 and isinstance(bounds[0], Value) and bounds[0].rank == 1:
         return bounds[0]

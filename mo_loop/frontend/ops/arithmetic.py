@@ -18,7 +18,7 @@ from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import TensorType, boolean, f32, from_onnx, i32, i64, u16
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.lengths import FAR, Length, joined
+from mo_loop.ops.lengths import Length
 from mo_loop.ops.port_map import Final, Merged, Sliced
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import NEVER, Gap, Processor
@@ -275,8 +275,7 @@ def _moved(x: Value, at: int, step: Length, back: int) -> Value:
     """`x` moved along an axis, with ones where nothing moves to."""
     here = np.eye(x.type.known_rank, dtype=np.int64)[at]
     padded = ops.Pad(x, *(0 * here, here * step) if back else (here * step, 0 * here), number(x, 1))
-    start, stop = (joined([step], x), [FAR]) if back else ([0], joined([-step], x))
-    return ops.Slice(padded, start, stop, [1], [at])
+    return padded.cut(at, step) if back else padded.cut(at, 0, -step)
 
 
 def greater(a: Value, b: Value):

@@ -196,7 +196,7 @@ class Rules:
         same: Any = None
         for place in range(rest):
             pieces = wide[:, place : place - rest]
-            ending = ops.Slice(wide, [place - rest], [place - rest + 1 or 2**30], [1], [1])
+            ending = wide.cut(1, place - rest, place - rest + 1 or 2**30)
             equal = ops.Equal(pieces, ending)
             same = equal if same is None else same & equal
         return decoders.marked(ops.Select(same, sequences, np.int32(self.vocabulary)), self.vocabulary)

@@ -26,7 +26,7 @@ from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import assume_least, element_count, normalise_axis
 from mo_loop.graph.types import boolean, i32, i64
 from mo_loop.ops.exact import is_not_negative
-from mo_loop.ops.lengths import FAR, as_i64, joined, scalar, vector
+from mo_loop.ops.lengths import as_i64, joined, scalar, vector
 from mo_loop.ops.ranges import AtLeast1, Vector
 from mo_loop.target import CRASH, Gap
 
@@ -187,7 +187,7 @@ def tensor_scatter(
         raise ModelError("the axis is that of the batch", code="ML227")
     length = update.size(at)
     if write_indices is None:
-        rest = ops.Slice(past_cache, joined([length], past_cache), [FAR], [1], [at])
+        rest = past_cache.cut(at, length)
         return ops.Concat(update, rest, axis=at)
     places = write_indices[:, None] + counted(length, update)[None]
     if mode == "circular":
@@ -270,7 +270,7 @@ def _top_k(x: Value, k, axis: int, largest: bool, node: Context):
     length = x.size(normalise_axis(axis, x.rank))
     least = min(length, 1) if isinstance(length, int) else ops.Minimum(length, 1)
     taken = top(x, ops.Maximum(k, least), axis, mode, places=places)
-    return [ops.Slice(each, [0], k.reshape([1]), [1], [axis]) for each in taken]
+    return [each.cut(axis, 0, k.reshape([1])) for each in taken]
 
 
 @translates("Unique", since=11)

@@ -73,7 +73,7 @@ def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, pl
     count = k if isinstance(k, int) else None if k.known is None else high(k.known.item())
     if isinstance(k, int) and k < _FEW and isinstance(size, int) and _LONG <= size <= _LONGEST:
         more = _by_values(x, _FEW, at, mode, index, _FEW)
-        return [ops.Slice(each, [0], [k], [1], [at]) for each in more]
+        return [each.cut(at, 0, k) for each in more]
     inner = element_count(x.type.dims[at + 1 :])
     are_many = not isinstance(inner, int) or inner >= _FEW
     if _is_fast(_USUAL if usual is None and are_many else usual, count, _TOGETHER if are_many else 1):
@@ -170,7 +170,7 @@ def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, V
             return values, ops.GatherElements(place, order, axis=axis)
         order = search(selected, mode)[1]
         found = ops.GatherElements(place, order, axis=axis)
-    before = ops.Concat(ops.Slice(values, [0], [1], [1], [axis]), ops.Slice(values, [0], [-1], [1], [axis]), axis=axis)
+    before = ops.Concat(values.cut(axis, 0, 1), values.cut(axis, 0, -1), axis=axis)
     group = ops.CumSum((~same(values, before)).astype(i32), axis)
     count = _number(x.graph, k)
     base, digits = FAR // max(most, 1), 1  # of the group, such that digit * k + place fits into 31 bits
@@ -189,7 +189,7 @@ def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, V
 
 def _selected(x: Value, values: Value, axis: int, mode: Mode, search: Any) -> Value:
     """The places of the selected elements, in their order. NaN is never before nor equal: no place is too large."""
-    last = ops.Slice(values, [-1], [FAR], [1], [axis])
+    last = values.cut(axis, -1)
     length = _number(x.graph, x.size(axis))
     steps = _steps(x.graph, length)
     keys = ops.Select(same(x, last), steps * np.int32(_APART) + np.int32(_EQUAL), np.int32(_AFTER_ALL))

@@ -141,7 +141,7 @@ def _of_length(x: Value, at: int, size) -> Value:
     if isinstance(have, int) and isinstance(size, int) and have == size:
         return x
     rank = len(x.type.dims)
-    x = ops.Slice(x, [0], joined([size], x), [1], [at])
+    x = x.cut(at, 0, size)
     if isinstance(have, int) and isinstance(size, int):
         missing: Any = max(size - have, 0)
     else:
@@ -237,7 +237,7 @@ def _mel_composed(given: Sequence[Value], to: ElementType):
     step = (high - low) / corners.astype(f32)
     hertz = (ops.Exp((_floats(corners) * step + low) / _MEL) - 1) * 700
     places = ops.Floor(hertz * (length + 1).astype(f32) / rate.astype(f32))
-    left, centre, right = (ops.Slice(places, [i], [i - 2 or 2**30], [1], [0]) for i in range(3))
+    left, centre, right = (places.cut(0, i, i - 2 or 2**30) for i in range(3))
     rows = ops.Unsqueeze(_floats(length.astype(i64) // 2 + 1), 1)
     one, zero = (np.float32(each) for each in (1, 0))
     rise, fall = (ops.Maximum(b - a, one) for a, b in ((left, centre), (centre, right)))

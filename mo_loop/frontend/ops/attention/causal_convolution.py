@@ -17,7 +17,7 @@ from mo_loop.frontend.ops.linear import reshaped
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import counted, first_numbers, number
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.ops.lengths import FAR, Length, as_i64, joined
+from mo_loop.ops.lengths import Length, as_i64, joined
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, Positive, Rank3, Vector
 
 
@@ -88,7 +88,7 @@ def _after(state: Value | None, x: Value, width: int, axis: int) -> Value:
 
 def _last(long: Value, x: Value, axis: int) -> Value:
     """The positions after as many as `x` has: the new state."""
-    return ops.Slice(long, joined([x.size(axis)], x), [FAR], [1], [axis])
+    return long.cut(axis, x.size(axis))
 
 
 def _convolved(x: Value, long: Value, weight: Value, bias: Value | None, dilation: int, activation: str) -> Value:

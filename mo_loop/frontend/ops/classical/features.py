@@ -327,7 +327,7 @@ def _counted(x: Value, pool, gap: int) -> Value:
     hits: Any = None
     for place in range(length):
         rest = (length - 1 - place) * gap
-        piece = ops.Slice(x, [place * gap], [-rest or 2**30], [1], [-1])
+        piece = x.cut(-1, place * gap, -rest or 2**30)
         # The runtime compares integers in f32: their difference to 0 is exact.
         gone = ops.Unsqueeze(piece, -1) - pool[:, place].astype(x.dtype.numpy)
         here = ops.Equal(gone, number(x, 0))

@@ -262,7 +262,7 @@ def _parts(x: Value, fusion: int) -> tuple[Value, Value]:
     if fusion == 1:
         return ops.Slice(x, [0], [size], [2], [axis]), ops.Slice(x, [1], [size], [2], [axis])
     half = size // 2
-    return ops.Slice(x, [0], [half], [1], [axis]), ops.Slice(x, [half], [size], [1], [axis])
+    return x.cut(axis, 0, half), x.cut(axis, half, size)
 
 
 def _swiglu(gate: Value, up: Value, alpha: float, beta: float, limit: float | None, limits_result: bool) -> Value:

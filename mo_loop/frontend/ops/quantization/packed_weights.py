@@ -71,7 +71,7 @@ def _computed(packed: Value, bits: int, shape: Sequence[int]) -> Value:
 
 def _cut(x: Value, length: int) -> Value:
     assert x.shape is not None
-    return x if x.shape[-1] == length else ops.Slice(x, [0], [length], [1], [len(x.shape) - 1])
+    return x if x.shape[-1] == length else x.cut(len(x.shape) - 1, 0, length)
 
 
 def middle(like: Value, bits: int) -> Value:
