@@ -95,7 +95,7 @@ def _batch_training(
     axes = [0, *range(2, rank)] if spatial else [0]
     own_mean = ops.ReduceMean(x, axes, keep_dims=True)
     centred = x - own_mean
-    own_variance = ops.ReduceMean(_squared(centred), axes, keep_dims=True)
+    own_variance = ops.ReduceMean(centred * centred, axes, keep_dims=True)
     if spatial:
         scale, bias = (along_channels(each.astype(x.dtype), rank) for each in (scale, bias))
     y = centred * (scale / ops.Sqrt(own_variance + epsilon)) + bias
@@ -105,10 +105,6 @@ def _batch_training(
         for old, new in ((mean, flat_mean), (variance, flat_variance))
     ]
     return [y, *running, flat_mean, flat_variance]
-
-
-def _squared(x: Value) -> Value:
-    return x * x
 
 
 @translates("InstanceNormalization", since=1, one_rank="x")
@@ -139,7 +135,7 @@ def layer_statistics(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Val
     """The mean, x less the mean, and 1 / deviation."""
     mean = ops.ReduceMean(x, list(axes), keep_dims=True)
     centred = x - mean
-    variance = ops.ReduceMean(_squared(centred), list(axes), keep_dims=True)
+    variance = ops.ReduceMean(centred * centred, list(axes), keep_dims=True)
     return mean, centred, 1 / ops.Sqrt(variance + epsilon)
 
 
@@ -190,7 +186,7 @@ def simplified_layer_normalization(
 def rms_normal(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value]:
     """x / sqrt(mean of squares) in the type of x, and 1 / sqrt(mean of squares); both are computed in at least f32."""
     y = x.astype(f32) if x.dtype.bits < 32 else x
-    deviation = ops.Sqrt(ops.ReduceMean(_squared(y), list(axes), keep_dims=True) + epsilon)
+    deviation = ops.Sqrt(ops.ReduceMean(y * y, list(axes), keep_dims=True) + epsilon)
     inverse = 1 / deviation
     return (y * inverse).astype(x.dtype), inverse
 
@@ -215,7 +211,7 @@ def lrn(x: AtLeast2, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1
     rank = ranked(x, "LRN")
     before, after = np.zeros((2, rank), np.int64)
     before[1], after[1] = (size - 1) // 2, size // 2
-    padded = ops.Pad(_squared(x), before, after, number(x, 0))
+    padded = ops.Pad(x * x, before, after, number(x, 0))
     windows = [padded.cut(1, i, i + 1 - size or 2**30) for i in range(size)]
     total = reduce(lambda a, b: a + b, windows)
     scale = total * (alpha / size) + bias

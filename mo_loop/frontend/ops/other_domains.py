@@ -46,15 +46,10 @@ def swish(x, beta=None):
     return ops.Swish(x, None if beta is None else scalar(beta))
 
 
+@translates("ExperimentalDetectronGroupNorm", since=1, domain=OPENVINO)
 @translates("GroupNorm", since=1, domain=OPENVINO)
 def group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: Positive):
     """GroupNormalization with one scale and bias for each channel."""
-    return group_normalization_21(x, scale, bias, epsilon=eps, num_groups=num_groups)
-
-
-@translates("ExperimentalDetectronGroupNorm", since=1, domain=OPENVINO)
-def detectron_group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: Positive):
-    """As GroupNorm."""
     return group_normalization_21(x, scale, bias, epsilon=eps, num_groups=num_groups)
 
 

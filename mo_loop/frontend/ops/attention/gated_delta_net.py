@@ -113,8 +113,7 @@ def _state(given: Value | None, order: "_Order", q: Value, v: Value) -> Value:
     """The states as [batch, heads, K, V]."""
     if given is not None:
         return ops.Transpose(given.astype(f32), [0, 1, 3, 2])
-    shape = joined([order.batch, v.size(2), q.size(3), v.size(3)], q)
-    return ops.Broadcast(np.float32(0), shape)
+    return ops.Broadcast(np.float32(0), joined([order.batch, v.size(2), q.size(3), v.size(3)], q))
 
 
 @dataclass

@@ -201,8 +201,8 @@ class _Chunks:
     def together(self, y: Value, like: Value) -> Value:
         """[batch, T, heads, R, V] of chunks [.., size * R, V], where `like` is [batch, T, heads, R, ..]."""
         batch, heads = like.size(0), like.size(2)
-        shape = joined([batch, heads, self.count * self.size, like.type.dims[3], y.size(3)], y)
-        every = ops.Transpose(ops.Reshape(y, shape), [0, 2, 1, 3, 4])
+        every = y.reshape([batch, heads, self.count * self.size, like.type.dims[3], y.size(3)])
+        every = ops.Transpose(every, [0, 2, 1, 3, 4])
         if self._padding(like) is None:
             return every
         return every[:, : self.tokens]
@@ -264,8 +264,7 @@ def _scanned(
     if isinstance(readers.type.dims[1], int):
         return read, last
     # After 0 tokens, a Scan returns 0 for every dimension that is known only at run time.
-    shape = joined([*(readers.size(axis) for axis in range(4)), added.size(4)], readers)
-    return ops.Reshape(read, shape), last
+    return read.reshape([*(readers.size(axis) for axis in range(4)), added.size(4)]), last
 
 
 def shared(x: Value, heads: Any) -> Value:
@@ -342,8 +341,7 @@ def grouped_queries(q: Value, heads: int, states: int) -> Value:
     """[batch, T, heads, K] as [batch, T, states, R, K], the R queries of one state together."""
     if heads <= states:
         return ops.Unsqueeze(shared(q, states), [3])
-    pattern = joined([0, 0, states, heads // states, q.size(3)], q)
-    return ops.Reshape(q, pattern, special_zero=True)
+    return q.reshape([None, None, states, heads // states, q.size(3)])
 
 
 @translates("LinearAttentionGate", since=1, domain=MICROSOFT)

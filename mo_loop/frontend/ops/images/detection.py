@@ -28,7 +28,7 @@ from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.exact import quotient
 from mo_loop.ops.infer import vector_length
-from mo_loop.ops.lengths import as_i64, scalar
+from mo_loop.ops.lengths import as_i64, joined, scalar
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, One, Positive, Positives, Rank3, Rank4, Vector
 from mo_loop.target import CRASH, Gap
 
@@ -74,7 +74,7 @@ def largest_corners(
     x, rois = x.astype(f32), rois.astype(f32)
     shape = x.sizes
     sizes = [ops.Gather(shape, axis, 0) for axis in (2, 3)]
-    pixels = ops.Reshape(ops.Transpose(x, [0, 2, 3, 1]), ops.Concat(_ints(x, [-1]), ops.Gather(shape, [1], 0), axis=0))
+    pixels = ops.Reshape(ops.Transpose(x, [0, 2, 3, 1]), ops.Concat(joined([-1], x), ops.Gather(shape, [1], 0), axis=0))
     sides = []
     for axis, (size, count) in enumerate(zip(sizes, cells, strict=True)):
         at = _places(rois, 1 - axis, count, samples, scale, shifted)
@@ -89,14 +89,10 @@ def largest_corners(
             value = ops.Gather(pixels, index, 0) * ops.Unsqueeze(weight, [3])  # [R, h * s, w * s, C]
             best = value if best is None else ops.Maximum(best, value)
     # Not -1 for the channels, which is ambiguous if there are no regions.
-    pattern = ops.Concat(_ints(x, [0, cells[0], samples, cells[1], samples]), ops.Gather(shape, [1], 0), axis=0)
+    pattern = ops.Concat(joined([0, cells[0], samples, cells[1], samples], x), ops.Gather(shape, [1], 0), axis=0)
     grouped = ops.Reshape(best, pattern, special_zero=True)
     found = ops.Transpose(ops.ReduceMax(grouped, [2, 4], keep_dims=False), [0, 3, 1, 2])
     return found.astype(dtype)
-
-
-def _ints(x: Value, numbers: list[int]) -> Value:
-    return ops.Constant(np.array(numbers, np.int64), graph=x.graph)
 
 
 def _places(rois: Value, first: int, count: int, samples: int, scale: float, shifted: bool) -> Value:

@@ -39,14 +39,9 @@ def upsample_7(x, *, mode: str = "nearest", scales: tuple[float, ...]):
 
 
 @translates("Upsample", since=9, one_rank="x")
-def upsample_9(x, scales: Vector, *, mode: str = "nearest"):
-    """The scales are an input."""
-    return _by_scales(x, scales, mode)
-
-
 @translates("Resize", since=10)
 def resize_10(x, scales: Vector, *, mode: str = "nearest"):
-    """As Upsample, but the scales may be below 1."""
+    """The scales are an input. Those of Resize may be below 1."""
     return _by_scales(x, scales, mode)
 
 

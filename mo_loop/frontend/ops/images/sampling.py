@@ -20,6 +20,7 @@ from mo_loop.frontend.vocabulary import Graph, ModelError, UnsupportedError, Val
 from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import f32, i32, i64
 from mo_loop.ops.exact import magnitude, quotient
+from mo_loop.ops.lengths import joined
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def sampled_at(x: Value, grid: Value, align_corners: bool, nearest: bool, paddin
     count = rank - 2
     shape = x.sizes
     sizes = [ops.Gather(shape, 2 + i, 0) for i in range(count)]
-    flat = ops.Reshape(x, ops.Concat(shape[:2], _ints(x, [-1]), axis=0))
+    flat = ops.Reshape(x, ops.Concat(shape[:2], joined([-1], x), axis=0))
     places = grid.reshape([None, -1, count])
     columns = [ops.Gather(places, count - 1 - i, 2) for i in range(count)]  # [N, P] each
     columns = [each.astype(f32) for each in columns]
@@ -224,10 +225,6 @@ def sampled_at(x: Value, grid: Value, align_corners: bool, nearest: bool, paddin
     y = _picked(flat, [ops.Round(each) for each in at], sizes, whole) if nearest else _linear(flat, at, sizes, whole)
     new = grid.sizes[1 : 1 + count]
     return ops.Reshape(y, ops.Concat(shape[:2], new, axis=0))
-
-
-def _ints(x: Value, numbers: list[int]) -> Value:
-    return ops.Constant(np.array(numbers, np.int64), graph=x.graph)
 
 
 def _pixel(g: Value, size: Value, align_corners: bool, padding_mode: str) -> Value:
@@ -298,12 +295,12 @@ def affine(theta: Value, size: Value, align_corners: bool) -> Value:
         length = ops.Gather(shape, axis, 0)
         place = [1 if other == axis else 0 for other in range(count)]
         line = ops.Unsqueeze(_line(length, align_corners), [i for i, own in enumerate([*place, 0]) if not own])
-        columns.append(ops.Broadcast(line, ops.Concat(shape, _ints(theta, [1]), axis=0)))
+        columns.append(ops.Broadcast(line, ops.Concat(shape, joined([1], theta), axis=0)))
     one = ops.Constant(np.float32(1), graph=theta.graph)
-    columns = [*reversed(columns), ops.Broadcast(one, ops.Concat(shape, _ints(theta, [1]), axis=0))]
+    columns = [*reversed(columns), ops.Broadcast(one, ops.Concat(shape, joined([1], theta), axis=0))]
     points = ops.Concat(*columns, axis=-1).reshape([1, -1, count + 1])
     moved = ops.MatMul(points.astype(theta.dtype), theta, transpose_b=True)  # [N, places, count]
-    return ops.Reshape(moved, ops.Concat(size[:1], shape, _ints(theta, [count]), axis=0))
+    return ops.Reshape(moved, ops.Concat(size[:1], shape, joined([count], theta), axis=0))
 
 
 def _line(length: Value, align_corners: bool) -> Value:
