@@ -59,8 +59,7 @@ def reshaped(x: Value, lengths: Sequence[Any]) -> Value:
     """The same elements in another shape: a length or -1 for each axis, and None where it stays the same."""
     keeps = None in lengths
     shape = [0 if length is None else length for length in lengths] if keeps else lengths
-    numbers = all(isinstance(length, int) for length in shape)
-    reshaped: Value = ops.Reshape(x, shape if numbers else joined(shape, x), special_zero=keeps)
+    reshaped: Value = ops.Reshape(x, joined(shape, x) if _holds_value(shape) else shape, special_zero=keeps)
     return reshaped
 
 
@@ -95,7 +94,11 @@ def cut(x: Value, axis: int, start: Any, stop: Any = None) -> Value:
 def _bounds(bounds: list[Any], x: Value) -> Any:
     if len(bounds) == 1 and isinstance(bounds[0], Value) and bounds[0].rank == 1:
         return bounds[0]
-    return bounds if all(isinstance(bound, int) for bound in bounds) else joined(bounds, x)
+    return joined(bounds, x) if _holds_value(bounds) else bounds
+
+
+def _holds_value(lengths: Sequence[Any]) -> bool:
+    return any(isinstance(length, Value) for length in lengths)
 
 
 def as_type(x: Value, dtype: ElementType) -> Value:
