@@ -12,17 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple, get_args, get_origin
 
-from mo_loop.errors import (
-    ConversionErrors,
-    FileError,
-    InputError,
-    InternalError,
-    ModelError,
-    MoLoopError,
-    TypeError_,
-    UnsupportedError,
-    UsageError,
-)
+from mo_loop import errors
+from mo_loop.errors import ConversionErrors, MoLoopError
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dim
 from mo_loop.graph.types import BY_NAME, ElementType, TensorType, i64
@@ -45,8 +36,9 @@ from mo_loop.text.spelling import (
 
 CODE = re.compile(r"ML\d{3}")
 _ERRORS: dict[str, type[MoLoopError]] = {
-    "ML200": InputError, "ML20": UsageError, "ML21": FileError, "ML22": ModelError, "ML23": TypeError_,
-    "ML24": TypeError_, "ML2": InputError, "ML3": UnsupportedError, "ML4": InternalError,
+    "ML200": errors.InputError, "ML20": errors.UsageError, "ML21": errors.FileError, "ML22": errors.ModelError,
+    "ML23": errors.TypeError_, "ML24": errors.TypeError_, "ML2": errors.InputError, "ML3": errors.UnsupportedError,
+    "ML4": errors.InternalError,
 }  # fmt: skip
 
 
@@ -81,8 +73,8 @@ def parse_attribute(scanner: Scanner, kind: Any) -> Any:
         # A plain tuple is a shape; one of numbers or strings declares its items.
         item = parse_dim if kind is tuple else lambda scanner: parse_attribute(scanner, _item_kind(kind))
         parse_list(scanner, "[", "]", lambda: items.append(item(scanner)))
-        errors = [item for item in items if isinstance(item, MoLoopError)]
-        return ConversionErrors(errors) if errors else tuple(items)
+        found = [item for item in items if isinstance(item, MoLoopError)]
+        return ConversionErrors(found) if found else tuple(items)
     text = scanner.string()
     if text is not None:
         return text

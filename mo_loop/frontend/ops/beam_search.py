@@ -362,10 +362,10 @@ def beam_search(
         begun = model.begin(given.scope, input_ids, decoder_input_ids)
     elif model_type == T5:
         model = decoders.EncoderDecoder(encoder, decoder, given, beams, decoder_start_token_id)
-        begun = model.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
+        begun = model.start(given.scope, input_ids.astype(i32), attention_mask, pad_token_id)
     else:
         model = decoders.Gpt(decoder, init_decoder)
-        begun = model.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
+        begun = model.start(given.scope, input_ids.astype(i32), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size)
     return searched(
         node, model, begun, rules, max_length, beams, num_return_sequences, prefix_vocab_mask, pad_token_id,

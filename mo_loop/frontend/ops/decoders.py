@@ -108,10 +108,6 @@ def not_translated(values: Sequence[Value]) -> Value | None:
     return unknown
 
 
-def as_i32(value: Value) -> Value:
-    return value.astype(i32)
-
-
 PAST = 3
 """The number of the first cache among the inputs of a GPT-2 decoder."""
 
@@ -302,5 +298,5 @@ class Whisper(EncoderDecoder):
         if len(self.encoder.inputs) != 2:
             found = len(self.encoder.inputs)
             raise ModelError(f"the encoder has {found} inputs, not features and tokens", code="ML226")
-        begun = self.first_tokens(features) if tokens is None else as_i32(tokens)
+        begun = self.first_tokens(features) if tokens is None else tokens.astype(i32)
         return self.first_step(scope, [features, begun])

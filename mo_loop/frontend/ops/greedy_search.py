@@ -236,7 +236,7 @@ def greedy_search(
         "prefix_vocab_mask": prefix_vocab_mask,
     })  # fmt: skip
     gpt = decoders.Gpt(decoder, init_decoder)
-    begun = gpt.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
+    begun = gpt.start(given.scope, input_ids.astype(i32), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size)
     return generated(node, gpt, begun, rules, length_in(max_length), pad_token_id, _best)
 
@@ -316,7 +316,7 @@ def sampling(
         "prefix_vocab_mask": prefix_vocab_mask,
     })  # fmt: skip
     gpt = decoders.Gpt(decoder, init_decoder)
-    begun = gpt.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
+    begun = gpt.start(given.scope, input_ids.astype(i32), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size, temperature)
     numbers = integers(seed)
     draw = Draw(top_p, filter_value, min_tokens_to_keep, bool(custom), numbers[0] if numbers else None)
