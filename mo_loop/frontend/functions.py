@@ -86,8 +86,7 @@ def without_absent(function: Any, absent: Iterable[str]) -> Sequence[Any]:
     """The function's nodes, with an empty name for each input that the caller leaves out."""
     gone = set(absent)
     if not gone:
-        nodes: Sequence[Any] = function.node
-        return nodes
+        return function.node
     import onnx
 
     nodes = []

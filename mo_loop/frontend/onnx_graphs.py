@@ -41,8 +41,7 @@ class OnnxGraph:
 
     @property
     def nodes(self) -> Sequence[Any]:
-        nodes: Sequence[Any] = self.proto.node
-        return nodes
+        return self.proto.node
 
     @property
     def path(self) -> str:
@@ -90,8 +89,7 @@ def graphs_of(attribute: Any) -> Sequence[Any]:
     """The GraphProtos in an attribute."""
     if attribute.type == _GRAPH:
         return (attribute.g,)
-    graphs: Sequence[Any] = attribute.graphs if attribute.type == _GRAPHS else ()
-    return graphs
+    return attribute.graphs if attribute.type == _GRAPHS else ()
 
 
 def body_protos(node: Any) -> Iterator[Any]:

@@ -171,8 +171,7 @@ class Graph:
         """
         if key not in self._notes:
             self._notes[key] = make()
-        made: T = self._notes[key]
-        return made
+        return self._notes[key]
 
     @property
     def places(self) -> dict[Node, int]:

@@ -41,8 +41,7 @@ def _operator(name: str) -> _Operator:
     def applied(*operands: Any) -> Value:
         from mo_loop.ops import functional  # a family of operations is loaded when one of them is used
 
-        result: Value = getattr(functional, name)(*operands)
-        return result
+        return getattr(functional, name)(*operands)
 
     return applied
 
@@ -133,13 +132,11 @@ class Value(Operand):
 
     @property
     def dtype(self) -> ElementType:
-        dtype: ElementType = self.type.dtype
-        return dtype
+        return self.type.dtype
 
     @property
     def shape(self) -> Shape:
-        shape: Shape = self.type.shape
-        return shape
+        return self.type.shape
 
     @property
     def rank(self) -> int | None:

@@ -82,8 +82,7 @@ def _attached(state: _State, inputs: tuple[Value | None, ...], graph: Graph) -> 
     node.outputs = tuple(outputs)
     graph.add(node)
     node.origins = state.origins
-    made: Node = node
-    return made
+    return node
 
 
 def _own_bodies(node: Node) -> None:

@@ -498,8 +498,7 @@ class Constant(Op, opset=1, type="Const"):
 
     @property
     def array(self) -> np.ndarray[Any, Any]:
-        array: np.ndarray[Any, Any] = self.tensor.array()
-        return array
+        return self.tensor.array()
 
     def infer(self):
         return self.outputs[0].type
@@ -551,5 +550,4 @@ def type_of_tensor(tensor: Tensor) -> TensorType:
     if (tensor.dtype.is_integer or tensor.dtype is boolean) and tensor.size <= KNOWN_LIMIT and tensor.dtype.bits >= 8:
         known = known_array([int(item) for item in tensor.array().reshape(-1)], tensor.shape)
         return TensorType(tensor.dtype, tensor.shape, known)
-    type_: TensorType = unique(TensorType(tensor.dtype, tensor.shape))  # weights of repeated layers have equal types
-    return type_
+    return unique(TensorType(tensor.dtype, tensor.shape))  # weights of repeated layers have equal types

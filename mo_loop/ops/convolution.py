@@ -77,8 +77,7 @@ class Windowed(Op, abstract=True):
         if x.shape is None:
             return tuple(fresh() for _ in range(count))
         self.require(len(x.shape) == count + 2, f"a tensor of rank {len(x.shape)} for a window of {count} dimensions")
-        dims: tuple[Dimension, ...] = x.shape[2:]
-        return dims
+        return x.shape[2:]
 
 
 class Filtered(Windowed, abstract=True, keeps_axes=True):

@@ -51,16 +51,14 @@ def joined(items: Sequence[Any], like: Value) -> Value:
     parts: list[Any] = [
         np.array([item], np.int64) if isinstance(item, int) else ops.Reshape(as_i64(item), [1]) for item in items
     ]
-    joint: Value = parts[0] if len(parts) == 1 else ops.Concat(*parts, axis=0)
-    return joint
+    return parts[0] if len(parts) == 1 else ops.Concat(*parts, axis=0)
 
 
 def reshaped(x: Value, lengths: Sequence[Any]) -> Value:
     """The same elements in another shape: a length or -1 for each axis, and None where it stays the same."""
     keeps = None in lengths
     shape = [0 if length is None else length for length in lengths] if keeps else lengths
-    reshaped: Value = ops.Reshape(x, joined(shape, x) if _holds_value(shape) else shape, special_zero=keeps)
-    return reshaped
+    return ops.Reshape(x, joined(shape, x) if _holds_value(shape) else shape, special_zero=keeps)
 
 
 def part(x: Value, key: Any) -> Value:
@@ -74,21 +72,17 @@ def part(x: Value, key: Any) -> Value:
     known = all(each is None or (isinstance(each, slice) and each.step is None) for each in axes.values())
     if not known or bool(new) is bool(cuts):
         raise TypeError(f"{key!r} is neither slices nor new axes of a value")
-    found: Value
     if new:
-        found = ops.Unsqueeze(x, new)
-        return found
+        return ops.Unsqueeze(x, new)
     begin = _bounds([cut.start or 0 for cut in cuts.values()], x)
     end = _bounds([FAR if cut.stop is None else cut.stop for cut in cuts.values()], x)
-    found = ops.Slice(x, begin, end, [1] * len(cuts), list(cuts))
-    return found
+    return ops.Slice(x, begin, end, [1] * len(cuts), list(cuts))
 
 
 def cut(x: Value, axis: int, start: Any, stop: Any = None) -> Value:
     """Elements along an axis: of `x[start:stop]` where this is the first one."""
     bounds = (_bounds([FAR if bound is None else bound], x) for bound in (start, stop))
-    found: Value = ops.Slice(x, *bounds, [1], [axis])
-    return found
+    return ops.Slice(x, *bounds, [1], [axis])
 
 
 def _bounds(bounds: list[Any], x: Value) -> Any:

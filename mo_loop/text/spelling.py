@@ -107,8 +107,7 @@ def quoted(text: str) -> str:
 
 
 def unquoted(text: str) -> str:
-    result: str = json.loads(text)
-    return result
+    return json.loads(text)
 
 
 def word_or_quoted(text: str) -> str:

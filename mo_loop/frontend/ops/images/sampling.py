@@ -129,8 +129,7 @@ def _along(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
         piece = ops.Gather(y, _index(position, axis), axis.number)
         piece = piece * _placed(weight, axis.number, y.rank).astype(y.dtype)
         total = piece if total is None else total + piece
-    result: Value = total
-    return result
+    return total
 
 
 def _index(position, axis: Axis) -> Value:
@@ -259,8 +258,7 @@ def _linear(flat: Value, at: list[Value], sizes: list[Value], whole: list[Value]
         weight = weight[:, None].astype(flat.dtype)
         piece = _picked(flat, positions, sizes, whole) * weight
         total = piece if total is None else total + piece
-    result: Value = total
-    return result
+    return total
 
 
 def _picked(flat: Value, positions: list[Value], sizes: list[Value], whole: list[Value]) -> Value:

@@ -228,8 +228,7 @@ def requantized(
     axis = within(axis, numbers)
     exact = as_float(integers) * (factor / as_float(aligned(numbers, scale, axis)))
     zero = unless_zero(zero_point)
-    made = ops.Quantize(numbers, as_float(scale), zero, exact, to=to, axis=axis, rounds_sum=rounds_sum)
-    return made
+    return ops.Quantize(numbers, as_float(scale), zero, exact, to=to, axis=axis, rounds_sum=rounds_sum)
 
 
 def within(axis: int, x: Value) -> int:
