@@ -215,7 +215,7 @@ def with_length(context: Context, inputs: list[Value | None]) -> list[Value | No
         count = None if data.rank is None else abs(count - data.rank)
     if count is None:
         return inputs
-    return [*inputs[:place], ops.Reshape(vector, [count]).output, *inputs[place + 1 :]]
+    return [*inputs[:place], vector.reshape([count]), *inputs[place + 1 :]]
 
 
 @dataclass
