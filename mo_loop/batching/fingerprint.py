@@ -31,7 +31,7 @@ from mo_loop.support.files import reason_of
 from mo_loop.version import __version__
 
 if TYPE_CHECKING:
-    from mo_loop.graph.data_file import DataFile
+    from mo_loop.graph.tensor import DataFile
 
 
 FILES_NAME = "MO_LOOP_FILES"

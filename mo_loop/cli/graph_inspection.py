@@ -38,7 +38,7 @@ from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import Structure, TensorPort
 from mo_loop.printable import counted, first_few, printable, printable_record, shortened
 from mo_loop.support.process_memory import paused_collector
-from mo_loop.text.scanner import quoted
+from mo_loop.text.spelling import quoted
 
 HEADS = ("scope", "name", "operator", "inputs", "outputs")
 

@@ -19,7 +19,7 @@ that the model declares:
     start = with_rank(start, scope, translation)    # an input of the model, of the rank that the nodes after it force
     inputs = with_length(node, inputs)              # Reshape(x, v): v has as many elements as the result dimensions
 
-`Ranks` (forced_ranks.py) finds the ranks. A rank that only a declaration gives is a warning.
+`Ranks` (declared_types.py) finds the ranks. A rank that only a declaration gives is a warning.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def with_length(context: Context, inputs: list[Value | None]) -> list[Value | No
         count = None if data.rank is None else abs(count - data.rank)
     if count is None:
         return inputs
-    return [*inputs[:place], ops.Reshape(vector, [count]).output, *inputs[place + 1 :]]
+    return [*inputs[:place], vector.reshape([count]), *inputs[place + 1 :]]
 
 
 @dataclass

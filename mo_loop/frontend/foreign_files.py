@@ -137,10 +137,10 @@ def _message(data: bytes) -> Foreign | None:
     first = _field(data, 0)
     if first is None:
         return None
-    number, value, behind = first
+    number, value, end = first
     if number == 1 and isinstance(value, bytes):
         return _first_message(value)
-    second = _field(data, behind)
+    second = _field(data, end)
     if number != 1 or second is None or second[0] != 2 or not isinstance(second[1], bytes):
         return None
     if value == 1 and b"serve" in second[1][:4096] + data[-4096:]:

@@ -281,8 +281,7 @@ def _content(node: Any) -> bytes:
     copy.CopyFrom(node)
     copy.ClearField("name")
     copy.ClearField("doc_string")
-    content: bytes = copy.SerializeToString(deterministic=True)
-    return content
+    return copy.SerializeToString(deterministic=True)
 
 
 def _without(node: Any, name: str) -> Any:

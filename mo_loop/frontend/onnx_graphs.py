@@ -19,8 +19,7 @@ from mo_loop.errors import ConversionErrors, FileError, InputError, ModelError, 
 from mo_loop.frontend.external_files import ExternalFiles, range_of, tensor_from
 from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.graph.data_file import DataFile
-from mo_loop.graph.tensor import Tensor
+from mo_loop.graph.tensor import DataFile, Tensor
 from mo_loop.origin import Origin
 
 _GRAPH, _GRAPHS = 5, 10  # AttributeProto.AttributeType
@@ -42,8 +41,7 @@ class OnnxGraph:
 
     @property
     def nodes(self) -> Sequence[Any]:
-        nodes: Sequence[Any] = self.proto.node
-        return nodes
+        return self.proto.node
 
     @property
     def path(self) -> str:
@@ -91,8 +89,7 @@ def graphs_of(attribute: Any) -> Sequence[Any]:
     """The GraphProtos in an attribute."""
     if attribute.type == _GRAPH:
         return (attribute.g,)
-    graphs: Sequence[Any] = attribute.graphs if attribute.type == _GRAPHS else ()
-    return graphs
+    return attribute.graphs if attribute.type == _GRAPHS else ()
 
 
 def body_protos(node: Any) -> Iterator[Any]:

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.registry import FAMILIES, is_elementwise
+from mo_loop.frontend.registry import FAMILIES, is_elementwise, ports_of_one_rank
 from mo_loop.frontend.scope import Doubts, Scope
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dimension, may_be_one
 from mo_loop.graph.types import TensorType
+from mo_loop.ops import functional as ops
 
 MOST = 4
 """The most axes that a state gets: a body that adds one in every iteration is refused."""
@@ -42,9 +42,6 @@ VECTORS = {
     **dict.fromkeys(REDUCTIONS, (1,)),
 }  # fmt: skip
 """Inputs that cannot be scalars: one of rank 1 has this rank in every run that succeeds."""
-
-EQUAL = {"GatherElements": (0, 1), "ScatterElements": (0, 1, 2)}
-"""Inputs of one rank: if one of them has the widest rank in every run, so have the others."""
 
 ALONG_AN_AXIS = {
     "ArgMax": 0, "ArgMin": 0, "Gather": 0, "Hardmax": -1, "LayerNormalization": -1, "LogSoftmax": -1,
@@ -79,7 +76,7 @@ def with_rank(value: Value, rank: int | None) -> Value:
     """The value with leading axes of size 1, so that it has this rank."""
     if rank is None or value.rank is None or value.rank >= rank:
         return value
-    return ops.Unsqueeze(value, list(range(rank - value.rank))).output
+    return ops.Unsqueeze(value, list(range(rank - value.rank)))
 
 
 def shown_least(value: Value, least: Mapping[Value, int]) -> int:
@@ -104,15 +101,15 @@ def decided(value: Value, least: int, rank: int) -> Value | None:
     if not ones or not surely <= rank <= len(dims):
         return None
     if rank == surely:
-        return ops.Squeeze(value, ones).output
-    sizes = ops.ShapeOf(value)
+        return ops.Squeeze(value, ones)
+    sizes = value.sizes
     others = np.array([axis not in ones for axis in range(len(dims))])
-    places = ops.Reshape(ops.NonZero(ops.LogicalOr(ops.NotEqual(sizes, 1), others)), [-1])
+    places = ops.NonZero(ops.NotEqual(sizes, 1) | others).reshape([-1])
     # With more or fewer sizes the number of elements is another one, and the runtime refuses it.
     known = ops.Concat([1], ops.Gather(sizes, places, 0), np.full(rank, 2), axis=0)
     # Without the leading 1, or with a Squeeze of it, the runtime makes a vector of any number of elements.
-    checked = ops.Reshape(value, ops.Reshape(ops.Slice(known, [0], [rank + 1], [1], [0]), [rank + 1]))
-    return ops.Gather(checked, 0, 0).output
+    checked = ops.Reshape(value, known[: rank + 1].reshape([rank + 1]))
+    return ops.Gather(checked, 0, 0)
 
 
 def least_after(
@@ -156,8 +153,9 @@ def _needs_widest(
         return True
     if op == "Transpose":
         return ranks == {len(attributes.get("perm", ()))}
+    ports = ports_of_one_rank(op)  # if one of them has the widest rank in every run, so have the others
     others = {value.rank for value in given if value not in least}
-    return op in EQUAL and read.keys() <= set(EQUAL[op]) and others == ranks
+    return len(ports) > 1 and read.keys() <= set(ports) and others == ranks
 
 
 def _after_data(op: str, given: Sequence[Value], attributes: Mapping[str, Any], lowest: int, opset: int) -> int | None:
@@ -256,7 +254,7 @@ def output_of_one_rank(name: str, scope: Scope, doubts: Doubts) -> Value:
         if least == SQUEEZED:
             value = decided(value, least, rank) or value
         elif all(dim == 1 or may_be_one(dim) for dim in dims[: len(extra)]):
-            value = ops.Squeeze(value, extra).output  # the runtime refuses another size
+            value = ops.Squeeze(value, extra)  # the runtime refuses another size
     doubts.output_rank(name, lowest, widest, len(value.type.dims))
     return value
 

@@ -172,6 +172,8 @@ class Translator:
     given: Mapping[str, Any] = field(default_factory=dict)
     """The values of attributes that the node does not set and whose defaults differ from those of the function."""
     elementwise: bool = False
+    one_rank: tuple[str, ...] = ()
+    """The inputs that have the rank of the first output."""
     groups: Mapping[str, type[Attributes]] = field(default_factory=dict)
     """The parameters of the function that group several attributes."""
 
@@ -200,7 +202,7 @@ def qualified(domain: str, op: str) -> str:
 def translates(
     op: str, *, since: int, domain: str = "", without: str = "", required: str = "",
     defaults: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None,
-    ignored: str = "", elementwise: bool = False,
+    ignored: str = "", elementwise: bool = False, one_rank: str = "",
 ) -> Callable[[F], F]:  # fmt: skip
     """Register the decorated function for the ONNX operator `op` from version `since` of its domain on.
 
@@ -211,12 +213,14 @@ def translates(
         fixed: attributes that this version lacks, and the values that the function receives for them.
         ignored: inputs and attributes that the function does not read, because the result does not depend on them.
         elementwise: the inputs are broadcast, or there is one: leading axes of size 1 keep their meaning.
+        one_rank: inputs that have the rank of the first output, separated by spaces; the first input is one of them.
     """
 
     def register(function: F) -> F:
         described = replace(
-            describe(op, since, function), domain=domain, ignored=tuple(ignored.split()), elementwise=elementwise
-        )
+            describe(op, since, function), domain=domain, ignored=tuple(ignored.split()), elementwise=elementwise,
+            one_rank=tuple(one_rank.split()),
+        )  # fmt: skip
         add(_variant(described, set(without.split()), required.split(), defaults or {}, fixed or {}))
         return function
 
@@ -337,6 +341,12 @@ def listed(op: str, domain: str = "") -> Sequence[Translator]:
 def is_elementwise(op: str) -> bool:
     """Whether an operator of ONNX broadcasts its inputs, or has one, and works element by element."""
     return any(each.elementwise for each in listed(op))
+
+
+def ports_of_one_rank(op: str) -> tuple[int, ...]:
+    """The inputs of an operator of ONNX that have the rank of its first output."""
+    declared = (each for each in listed(op) if each.one_rank)
+    return tuple(each.inputs.index(name) for each in declared for name in each.one_rank)
 
 
 def newest(translators: Iterable[Translator], opset: int) -> Translator | None:

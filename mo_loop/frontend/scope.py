@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from mo_loop.conversion_limits import Budget, budget, exceeded
 from mo_loop.errors import ConversionWarning, ModelError
-from mo_loop.frontend.forced_ranks import Ranks
+from mo_loop.frontend.declared_types import Ranks
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.origin import Origin, made_for

@@ -139,11 +139,11 @@ class _Walk:
         copied = start  # the bytes before this position are in `parts`
         fields = self.fields(start, end, single=True)
         if kind == "attribute" and self._lists:
-            first, behind = self._list_of_trees(fields, end)
-            if behind - first > SMALL:
-                kept = [_small(_DIMS, behind - first), _small(_DATA_TYPE, _UINT8)]
-                tensor = b"".join([*kept, *_reference(first, behind)])
-                return self._bytes(start, first) + self._bytes(behind, end) + _field(_TENSOR, tensor)
+            first, after = self._list_of_trees(fields, end)
+            if after - first > SMALL:
+                kept = [_small(_DIMS, after - first), _small(_DATA_TYPE, _UINT8)]
+                tensor = b"".join([*kept, *_reference(first, after)])
+                return self._bytes(start, first) + self._bytes(after, end) + _field(_TENSOR, tensor)
         for number, wire, key, value, stop in fields:
             if wire == _BYTES and stop - value > SMALL and number in paths:
                 parts.append(self._bytes(copied, key))

@@ -22,15 +22,14 @@ from mo_loop.errors import (
     UnsupportedError,
     error_of_numbers,
 )
-from mo_loop.frontend import boundary, functions, node_order, refusals, registry, translators
+from mo_loop.frontend import boundary, calls, node_order, refusals, registry, translators
+from mo_loop.frontend.calls import AttributeReader, arguments, require_tensors
 from mo_loop.frontend.consumers_into_branches import sink_consumers, split_outputs
 from mo_loop.frontend.context import Context, Translation, as_values
 from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.declared_types import contradictions
+from mo_loop.frontend.declared_types import Ranks, contradictions
 from mo_loop.frontend.external_files import ExternalFiles, dense_from_sparse, tensor_from
-from mo_loop.frontend.forced_ranks import Ranks
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.node_arguments import AttributeReader, arguments, require_tensors
 from mo_loop.frontend.rank_variants import least_after, of_declared_ranks, output_of_one_rank
 from mo_loop.frontend.refusals import as_declared, certain_refusal, failed, with_advice
 from mo_loop.frontend.schemas import has_outputs
@@ -117,7 +116,7 @@ class ModelTranslation(Translation):
         # By id. Each entry keeps its message alive, because protobuf makes a new wrapper for a released message.
         self.names_read = node_order.NamesRead()
         self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
-        self._calls = functions.Calls(model.opsets)
+        self._calls = calls.Calls(model.opsets)
         self.trusts_declarations = trusts_declarations
         self.output_names = frozenset(outputs)
         self.top: Scope | None = None
@@ -271,7 +270,7 @@ class ModelTranslation(Translation):
             translator = custom or registry.find(proto.op_type, context.opset, domain)
         if translator is None:
             outer = context.scope.attributes
-            expanded = functions.schema_function(domain, proto, context.opset, inputs, outer)
+            expanded = calls.schema_function(domain, proto, context.opset, inputs, outer)
             if expanded is not None:
                 return self._call(context, expanded, inputs)
             raise refusals.unsupported(domain, proto.op_type, context.opset, self.custom)

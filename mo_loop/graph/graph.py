@@ -29,11 +29,9 @@ from mo_loop.conversion_limits import Remaining
 from mo_loop.conversion_limits import current as current_budget
 from mo_loop.errors import InternalError
 from mo_loop.graph.dimension import fresh_symbols
-from mo_loop.graph.networkx_view import networkx_view
+from mo_loop.graph.inference_cache import Renaming, same_type
 from mo_loop.graph.node import Node, Value, use_of
-from mo_loop.graph.node_copies import copy_nodes, restore, state_of
-from mo_loop.graph.topological import topological
-from mo_loop.graph.type_equality import Renaming, same_type
+from mo_loop.graph.node_copies import copy_nodes, networkx_view, restore, state_of, topological
 from mo_loop.origin import Origin, Origins, current
 
 if TYPE_CHECKING:
@@ -173,8 +171,7 @@ class Graph:
         """
         if key not in self._notes:
             self._notes[key] = make()
-        made: T = self._notes[key]
-        return made
+        return self._notes[key]
 
     @property
     def places(self) -> dict[Node, int]:
@@ -417,13 +414,13 @@ class Graph:
         start = fresh_symbols()
         types = node.infer_types()
         made = (start, fresh_symbols())
-        renaming = Renaming(_made(node), made) if made[1] > start else None
+        renaming = Renaming(getattr(node, "symbols_made", (0, 0)), made) if made[1] > start else None
         for output, new in zip(node.outputs, types, strict=True):
             if not (output.type == new if renaming is None else same_type(output.type, new, renaming)):
                 break
         else:
             return ()
-        node.made = made
+        node.symbols_made = made
         for output, new in zip(node.outputs, types, strict=True):
             output.type = new
         return node.outputs
@@ -485,7 +482,3 @@ def _is_unread(node: Node) -> bool:
 
 def _origins_of(inputs: Iterable[Value | None]) -> Origins:
     return next((value.node.origins for value in inputs if value is not None and value.node.origins), ())
-
-
-def _made(node: Node) -> tuple[int, int]:
-    return getattr(node, "made", (0, 0))

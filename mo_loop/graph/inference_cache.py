@@ -4,6 +4,11 @@
 
 The types in a result without known values are unique: those of the next layer are the same objects, by which a result
 is found. A result with fresh symbols belongs to one node and is not kept.
+
+Whether two inferences of a node gave the same types, apart from the fresh symbols that each of them made.
+
+    renaming = Renaming(made_before, made_now)
+    same_type(TensorType(f32, ("~4", 8)), TensorType(f32, ("~9", 8)), renaming)     # True if ~4 and ~9 were made so
 """
 
 from __future__ import annotations
@@ -11,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mo_loop.graph.dimension import fresh_symbols
-from mo_loop.graph.types import TensorType
+from mo_loop.graph.dimension import Dimension, Symbol, fresh_symbols
+from mo_loop.graph.types import OptionalType, SequenceType, TensorType
 
 LIMIT = 20_000
 """The number of results and of types that are kept; beyond it all are forgotten."""
@@ -57,3 +62,58 @@ def unique(type_: Any) -> Any:
     if len(_types) >= LIMIT:
         _types.clear()
     return _types.setdefault((type_.dtype, type_.shape), type_)
+
+
+class Renaming:
+    """Whether two inferences gave the same types, apart from the names of their fresh symbols.
+
+    `old` and `new` are the numbers of those symbols: after the first, up to the second. A fresh symbol of another
+    inference must be the same in both; the symbols of the two inferences must correspond one to one.
+    """
+
+    def __init__(self, old: tuple[int, int], new: tuple[int, int]) -> None:
+        self._old, self._new = old, new
+        self._forth: dict[Symbol, Symbol] = {}
+        self._back: dict[Symbol, Symbol] = {}
+
+    def agrees(self, a: Dimension, b: Dimension) -> bool:
+        """Whether `a` of the old inference and `b` of the new one are the same."""
+        if isinstance(a, int) or isinstance(b, int):
+            return a == b
+        if a.const != b.const or len(a.terms) != len(b.terms):
+            return False
+        return all(x == y and self._is_same(s, t) for (s, x), (t, y) in zip(a.terms, b.terms, strict=True))
+
+    def _is_same(self, a: Symbol, b: Symbol) -> bool:
+        made = (_is_within(a, self._old), _is_within(b, self._new))
+        if not any(made):
+            return a == b
+        if not all(made) or (a.lo, a.hi, a.now) != (b.lo, b.hi, b.now):
+            return False
+        return self._forth.setdefault(a, b) == b and self._back.setdefault(b, a) == a
+
+
+def _is_within(symbol: Symbol, numbers: tuple[int, int]) -> bool:
+    return symbol.is_fresh and numbers[0] < int(symbol.name[1:]) <= numbers[1]
+
+
+def same_type(old: Any, new: Any, renaming: Renaming) -> bool:
+    """Whether inference gave the same types, apart from fresh symbols, which are new in every inference."""
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, SequenceType):
+        if old.length is None or new.length is None:
+            same = old.length is new.length
+        else:
+            same = renaming.agrees(old.length, new.length)
+        return same and same_type(old.element, new.element, renaming)
+    if isinstance(old, OptionalType):
+        return old.present is new.present and same_type(old.element, new.element, renaming)
+    if old.dtype is not new.dtype or old.rank != new.rank or (old.known is None) != (new.known is None):
+        return False
+    if not all(map(renaming.agrees, old.shape or (), new.shape or ())):
+        return False
+    if old.known is None or new.known is None:
+        return True
+    items: Any = zip(old.known.flat, new.known.flat, strict=False)
+    return old.known.shape == new.known.shape and all(renaming.agrees(a, b) for a, b in items)

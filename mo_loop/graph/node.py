@@ -40,14 +40,24 @@ def _operator(name: str) -> _Operator:
     def applied(*operands: Any) -> Value:
         from mo_loop.ops import functional  # a family of operations is loaded when one of them is used
 
-        result: Value = getattr(functional, name)(*operands)
-        return result
+        return getattr(functional, name)(*operands)
 
     return applied
 
 
 def _reflected(operator: _Operator) -> _Operator:
     return lambda right, left: operator(left, right)
+
+
+def _of_lengths(name: str) -> _Operator:
+    """A method that mo_loop/ops/lengths.py has as a function."""
+
+    def applied(value: Value, *given: Any) -> Any:
+        from mo_loop.ops import lengths
+
+        return getattr(lengths, name)(value, *given)
+
+    return applied
 
 
 class Operand:
@@ -87,9 +97,25 @@ class Value(Operand):
     """One output of a node.
 
     `names` are its tensor names, `origins` the tensors of the ONNX model that it contains.
+
+        x[:, 1:]               # elements, in the notation of numpy: slices, None for a new axis, and ...
+        x.cut(axis, 1)         # the same slice along an axis that is a variable
+        x.size(1)              # the length along an axis: an int if it is known, else a scalar Value
+        x.sizes[2:]            # all lengths as a vector, and some of them
+        x.reshape([None, -1])  # lengths, None for the same one; -1 is the rest
+        x.astype(f32)          # x itself if it is of this type
     """
 
     __slots__ = ("_uses", "index", "names", "node", "origins", "type")
+
+    __getitem__ = _of_lengths("part")
+    cut = _of_lengths("cut")
+    __iter__ = None
+    """A value has no items to count: without this, Python would read x[0], x[1] .. without end."""
+    size = _of_lengths("dimension")
+    sizes = property(_operator("ShapeOf"))
+    reshape = _of_lengths("reshaped")
+    astype = _of_lengths("as_type")
 
     _uses: Use | dict[Use, None] | None
     """Its consumers, in the order in which they were linked. Nearly every value has one: a Use needs a third of the
@@ -105,13 +131,11 @@ class Value(Operand):
 
     @property
     def dtype(self) -> ElementType:
-        dtype: ElementType = self.type.dtype
-        return dtype
+        return self.type.dtype
 
     @property
     def shape(self) -> Shape:
-        shape: Shape = self.type.shape
-        return shape
+        return self.type.shape
 
     @property
     def rank(self) -> int | None:
@@ -217,7 +241,7 @@ class Value(Operand):
 class Node(Operand):
     """A node of a graph; the operations in mo_loop.ops derive from it."""
 
-    __slots__ = ("_rt_info", "graph", "id", "inputs", "made", "name", "origins", "outputs")
+    __slots__ = ("_rt_info", "graph", "id", "inputs", "name", "origins", "outputs", "symbols_made")
 
     graph: Graph
     id: int
@@ -228,7 +252,7 @@ class Node(Operand):
     """The nodes of the ONNX model that it was made for; may be empty."""
 
     bodies: tuple[Graph, ...] = ()
-    made: tuple[int, int]
+    symbols_made: tuple[int, int]
     """The numbers of the fresh symbols that the inference of its types made: after the first, up to the second. Not
     set where it made none."""
     is_kept: ClassVar[bool] = False

@@ -1,17 +1,25 @@
-"""Copies of nodes, in the same graph or in another one, and the states of graphs for pickle."""
+"""Copies of nodes, in the same graph or in another one, and the states of graphs for pickle.
+
+The order of the nodes of a graph when an edge goes from a newer to an older node.
+
+A graph as networkx reads it, made from the uses of the values when an algorithm asks for it.
+"""
 
 from __future__ import annotations
 
+import heapq
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mo_loop.errors import ExtensionError
+from mo_loop.errors import ExtensionError, ModelError
 from mo_loop.graph.dimension import NUMBERING
 from mo_loop.graph.node import Node, Value
 from mo_loop.origin import Origins
 
+if TYPE_CHECKING:
+    from mo_loop.graph.graph import Graph
 if TYPE_CHECKING:
     from mo_loop.graph.graph import Graph
 
@@ -24,7 +32,7 @@ class _State(NamedTuple):
     origins: Origins
     outputs: Sequence[tuple[Any, Sequence[str], Origins]]
     """Type, names and origins."""
-    made: tuple[int, int] | None
+    symbols_made: tuple[int, int] | None
     fields: dict[str, Any]
     rt_info: dict[str, Any]
 
@@ -52,7 +60,7 @@ def copy_nodes(source: Graph, target: Graph, values: dict[Value, Value], skip: I
 def _state_of(node: Node) -> _State:
     outputs = [(value.type, value.names, value.origins) for value in node.outputs]
     fields, info = getattr(node, "__dict__", None) or {}, getattr(node, "_rt_info", None) or {}
-    return _State(type(node), node.name, node.origins, outputs, getattr(node, "made", None), fields, info)
+    return _State(type(node), node.name, node.origins, outputs, getattr(node, "symbols_made", None), fields, info)
 
 
 def _attached(state: _State, inputs: tuple[Value | None, ...], graph: Graph) -> Node:
@@ -61,8 +69,8 @@ def _attached(state: _State, inputs: tuple[Value | None, ...], graph: Graph) -> 
     if state.fields:
         node.__dict__.update(state.fields)
     node.name = state.name
-    if state.made is not None:
-        node.made = state.made
+    if state.symbols_made is not None:
+        node.symbols_made = state.symbols_made
     if state.rt_info:
         node.rt_info.update(state.rt_info)
     node.inputs = inputs
@@ -74,8 +82,7 @@ def _attached(state: _State, inputs: tuple[Value | None, ...], graph: Graph) -> 
     node.outputs = tuple(outputs)
     graph.add(node)
     node.origins = state.origins
-    made: Node = node
-    return made
+    return node
 
 
 def _own_bodies(node: Node) -> None:
@@ -110,8 +117,8 @@ def restore(graph: Graph, state: tuple[Any, ...]) -> None:
     for each, inputs in nodes:
         read = tuple([None if place is None else made[place[0]].outputs[place[1]] for place in inputs])
         node = _attached(each, read, graph)
-        if each.made is not None:
-            node.made = each.made[0] + numbering.offset, each.made[1] + numbering.offset
+        if each.symbols_made is not None:
+            node.symbols_made = each.symbols_made[0] + numbering.offset, each.symbols_made[1] + numbering.offset
         _own_bodies(node)
         made.append(node)
     for place in marked:
@@ -132,3 +139,82 @@ def _require_importable(kind: type[Node], graph: Graph) -> None:
             hint="define the class in a module that both processes can import, not in a function or the file of an "
             "extension",
         )  # fmt: skip
+
+
+def topological(graph: Graph, nodes: Collection[Node]) -> list[Node]:
+    """The nodes of a graph, given by age, producers before consumers; of several possible ones the oldest first.
+
+    ModelError for a cycle.
+    """
+    # One walk by age emits nodes that are ready; only nodes that become ready after the walk need a heap.
+    waiting = {node: len(node.inputs) - node.inputs.count(None) for node in nodes}
+    late: list[tuple[int, Node]] = []
+    order: list[Node] = []
+    for reached in nodes:
+        if waiting[reached]:
+            continue
+        node = reached
+        while True:
+            order.append(node)
+            for output in node.outputs:
+                for consumer, _ in output.uses:
+                    waiting[consumer] -= 1
+                    if not waiting[consumer] and consumer.id < reached.id:
+                        heapq.heappush(late, (consumer.id, consumer))
+            if not late:
+                break
+            node = heapq.heappop(late)[1]
+    if len(order) != len(waiting):
+        from networkx import find_cycle
+
+        cycle = " -> ".join(edge[0].path for edge in find_cycle(graph.nx))
+        raise ModelError(f"the graph has a cycle: {cycle}", where=graph.origin, code="ML224")
+    return order
+
+
+Edges = dict[Node, dict[int, dict[str, Value]]]
+"""The edges of one node, as networkx has them: neighbour -> input port -> {"value": the Value}."""
+
+
+def networkx_view(nodes: dict[Node, dict[str, Any]]) -> Any:
+    """A networkx.MultiDiGraph over the nodes of a graph, each with the data that networkx keeps for it."""
+    from networkx import MultiDiGraph
+
+    view = MultiDiGraph()
+    view._node = nodes
+    view._succ, view._pred = _Neighbours(nodes, _successors), _Neighbours(nodes, _predecessors)
+    return view
+
+
+class _Neighbours(Mapping[Node, Edges]):
+    """The successors or the predecessors of every node, made when networkx asks for them."""
+
+    def __init__(self, nodes: Collection[Node], edges: Callable[[Node], Edges]) -> None:
+        self._nodes, self._edges = nodes, edges
+
+    def __getitem__(self, node: Node) -> Edges:
+        if node not in self._nodes:
+            raise KeyError(node)
+        return self._edges(node)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+def _successors(node: Node) -> Edges:
+    found: Edges = {}
+    for output in node.outputs:
+        for consumer, port in output.uses:
+            found.setdefault(consumer, {})[port] = {"value": output}
+    return found
+
+
+def _predecessors(node: Node) -> Edges:
+    found: Edges = {}
+    for port, value in enumerate(node.inputs):
+        if value is not None:
+            found.setdefault(value.node, {})[port] = {"value": value}
+    return found

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.graph.data_file import DataFile
-from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor, ended_before
+from mo_loop.graph.tensor import SAMPLE, DataFile, FileTensor, Tensor, ended_before
 
 GROUP = 1 << 26
 """Bytes of columns in memory at once."""

@@ -3,6 +3,11 @@
 Two constants share their bytes if type and size, a fingerprint of a few sampled pages, and finally all bytes are equal.
 The fingerprint avoids comparing most constants; hashing all bytes would take longer than writing them. Where many
 constants that differ have one fingerprint, each is hashed once instead of compared with all others.
+
+Appends bytes of one file to another through one buffer.
+
+Weights start at any offset of their file. For such spans pread into a buffer is as fast as `cp`, and twice as fast as
+copy_file_range and sendfile, which are slow if source and target are aligned differently (measured).
 """
 
 from __future__ import annotations
@@ -11,8 +16,40 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from mo_loop.conversion_limits import check_time, current
-from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor, digest, same_bytes
-from mo_loop.ir.copying import append, append_span
+from mo_loop.graph.tensor import SAMPLE, DataFile, FileTensor, Tensor, digest, ended_before, same_bytes
+
+PIECE = 1 << 18
+"""Bytes written at once. Smaller pieces need more calls. For a larger one Linux looks for that much memory in one
+place, which takes five times as long as the copy where memory is in pieces (measured on 6.18, ext4)."""
+
+
+def append(block: bytes | memoryview, target: BinaryIO) -> None:
+    """Append a block of any size to `target`. LimitError if the conversion has no time left."""
+    view = memoryview(block).cast("B")
+    for start in range(0, len(view), PIECE):
+        check_time()
+        target.write(view[start : start + PIECE])
+
+
+def append_span(file: DataFile, offset: int, size: int, target: BinaryIO) -> None:
+    """Append `size` bytes of `file`, from `offset` on, to `target`.
+
+    Raises:
+        FileError: the file is too short, or has changed.
+        LimitError: the conversion has no time left.
+    """
+    buffer = memoryview(bytearray(min(PIECE, size)))
+    with file.open() as source:
+        source.seek(offset)
+        done = 0
+        while done < size:
+            check_time()
+            count = source.readinto(buffer[: size - done])
+            if not count:
+                raise ended_before(file)
+            target.write(buffer[:count])
+            done += count
+
 
 ALIGNMENT = 64
 """Constants of at least this many bytes start at a multiple of it, so that a runtime can map them."""

@@ -161,8 +161,7 @@ class AlongAxis(Op, abstract=True, along="axis", keeps_axes=True):
     def _shifted(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """x minus its maximum, which makes the exponentials safe."""
         x = wide(x)
-        shifted: np.ndarray[Any, Any] = x - np.max(x, axis=self.axis, keepdims=True, initial=-np.inf)
-        return shifted
+        return x - np.max(x, axis=self.axis, keepdims=True, initial=-np.inf)
 
 
 class Softmax(AlongAxis, opset=8, type="SoftMax"):

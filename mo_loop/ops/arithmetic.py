@@ -1,6 +1,7 @@
 """Functions of elements: arithmetic, comparison, logic, selection, and changes of element type."""
 
 import math
+import operator
 from typing import Literal
 
 import numpy as np
@@ -31,11 +32,11 @@ class Binary(Elementwise, abstract=True):
             return type(self)._numpy(*inputs)
 
 
-class Add(Binary, opset=1, types=_NUMBERS, rule=values.add, numpy=np.add):
+class Add(Binary, opset=1, types=_NUMBERS, rule=operator.add, numpy=np.add):
     """a + b. Spec: Add-1."""
 
 
-class Subtract(Binary, opset=1, types=_NUMBERS, rule=values.subtract, numpy=np.subtract):
+class Subtract(Binary, opset=1, types=_NUMBERS, rule=operator.sub, numpy=np.subtract):
     """a - b. Spec: Subtract-1."""
 
 
@@ -113,7 +114,7 @@ class Unary(Elementwise, abstract=True):
             return np.asarray(type(self)._numpy(inputs[0])).astype(inputs[0].dtype)
 
 
-class Negative(Unary, opset=1, rule=values.negate, numpy=np.negative):
+class Negative(Unary, opset=1, rule=operator.neg, numpy=np.negative):
     """-x. Spec: Negative-1."""
 
 
@@ -288,11 +289,11 @@ class LogicalBinary(Binary, abstract=True):
         return super().infer(a, b)
 
 
-class LogicalAnd(LogicalBinary, opset=1, rule=values.both, numpy=np.logical_and):
+class LogicalAnd(LogicalBinary, opset=1, rule=values.minimum, numpy=np.logical_and):
     """Spec: LogicalAnd-1."""
 
 
-class LogicalOr(LogicalBinary, opset=1, rule=values.either, numpy=np.logical_or):
+class LogicalOr(LogicalBinary, opset=1, rule=values.maximum, numpy=np.logical_or):
     """Spec: LogicalOr-1."""
 
 

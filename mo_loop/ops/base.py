@@ -213,7 +213,7 @@ class Op(Node):
         result = self._inferred(types)
         made = fresh_symbols()
         if made > start:
-            _set(self, "made", (start, made))
+            _set(self, "symbols_made", (start, made))
         if constants:
             graph.require_own((value for value in values if isinstance(value, Value)), self)
             for constant in constants:
@@ -303,7 +303,9 @@ class Op(Node):
                 message = f"{self.type}({shown}): {message}"
             raise error.at(None if error.where else self._place, message=message) from error.__cause__
         # An input type that is returned as the output type does not mean equal values.
-        return [r.without_known() if isinstance(r, TensorType) and _among(r, types) else r for r in results]
+        return [
+            r.without_known() if isinstance(r, TensorType) and any(r is each for each in types) else r for r in results
+        ]
 
     def _require_present(self, types: Sequence[Any]) -> None:
         """Raise TypeError_ if a required input, or one of a list, is absent."""
@@ -375,10 +377,6 @@ class Op(Node):
 def is_index(dtype: ElementType) -> bool:
     """Whether numbers of the type can be indices and sizes; smaller integers are weights."""
     return dtype.is_integer and dtype.bits >= 8
-
-
-def _among(result, types: Sequence[Any]) -> bool:
-    return any(result is each for each in types)
 
 
 def _checked(op: Op, key: str, value):
@@ -500,8 +498,7 @@ class Constant(Op, opset=1, type="Const"):
 
     @property
     def array(self) -> np.ndarray[Any, Any]:
-        array: np.ndarray[Any, Any] = self.tensor.array()
-        return array
+        return self.tensor.array()
 
     def infer(self):
         return self.outputs[0].type
@@ -553,5 +550,4 @@ def type_of_tensor(tensor: Tensor) -> TensorType:
     if (tensor.dtype.is_integer or tensor.dtype is boolean) and tensor.size <= KNOWN_LIMIT and tensor.dtype.bits >= 8:
         known = known_array([int(item) for item in tensor.array().reshape(-1)], tensor.shape)
         return TensorType(tensor.dtype, tensor.shape, known)
-    type_: TensorType = unique(TensorType(tensor.dtype, tensor.shape))  # weights of repeated layers have equal types
-    return type_
+    return unique(TensorType(tensor.dtype, tensor.shape))  # weights of repeated layers have equal types

@@ -28,17 +28,13 @@ def places(size: Dimension, reach: Dimension, stride: int, begin: int, end: int,
     """The number of positions of a window of `reach` elements; `ceil_torch` drops a last one in the padding."""
     extent = size + (begin + end) - reach
     if rounding == "floor":
-        return _at_least(_floor(extent, stride) + 1, 0)
-    count = _floor(extent + (stride - 1), stride) + 1
+        return _at_least(extent // stride + 1, 0)
+    count = (extent + (stride - 1)) // stride + 1
     if rounding == "ceil_torch" and isinstance(count, int) and isinstance(size, int):
         return count - 1 if (count - 1) * stride >= size + begin else count
     if rounding == "ceil_torch" and not isinstance(count, int):
         return fresh(max(low(count) - 1, 0), high(count))
     return _at_least(count, 0)
-
-
-def _floor(dim: Dimension, stride: int) -> Dimension:
-    return dim // stride
 
 
 def _at_least(dim: Dimension, least: int) -> Dimension:
@@ -67,7 +63,7 @@ class Windowed(Op, abstract=True):
             sizes, kernel, self.strides, self.pads_begin, self.pads_end, dilations, strict=True
         ):
             if self.auto_pad in ("same_upper", "same_lower"):
-                result.append(_floor(size + (stride - 1), stride))
+                result.append((size + (stride - 1)) // stride)
                 continue
             if self.auto_pad == "valid":
                 begin = end = 0
@@ -81,8 +77,7 @@ class Windowed(Op, abstract=True):
         if x.shape is None:
             return tuple(fresh() for _ in range(count))
         self.require(len(x.shape) == count + 2, f"a tensor of rank {len(x.shape)} for a window of {count} dimensions")
-        dims: tuple[Dimension, ...] = x.shape[2:]
-        return dims
+        return x.shape[2:]
 
 
 class Filtered(Windowed, abstract=True, keeps_axes=True):

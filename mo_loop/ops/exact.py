@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
+from mo_loop import ops as operations
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import least
 from mo_loop.graph.shape import broadcast, is_static, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, bf16, f16, f32, i32, i64
+from mo_loop.ops import functional as ops
 from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import LARGEST, limits, spread
 from mo_loop.ops.ranges import WIDE_INTEGERS
@@ -25,21 +26,21 @@ from mo_loop.ops.ranges import WIDE_INTEGERS
 
 def quotient(a, b, limit: float | None = None) -> Value:
     """a / b in f32, corrected by the remainder that the product with b leaves; without a limit it must be finite."""
-    first = ops.Divide(a, b)
+    first = a / b
     if _is_folded(a, b):
-        return first.output
+        return first
     if limit is not None:
         first = ops.Clamp(first, min=-limit, max=limit)
-    missing = ops.Subtract(a, ops.Multiply(first, b))
-    return ops.Add(first, ops.Divide(missing, b)).output
+    missing = a - first * b
+    return first + missing / b
 
 
 def quotient_of_integer(a: Value, b: Value) -> Value:
     """a / b in f32, correctly rounded, for whole numbers b below 2^12: their products with parts of it are exact."""
-    first = ops.Divide(a, b)
+    first = a / b
     high, low = _parts(first, 2, 12)
-    missing = ops.Subtract(ops.Subtract(a, ops.Multiply(high, b)), ops.Multiply(low, b))
-    return ops.Add(first, ops.Divide(missing, b)).output
+    missing = a - high * b - low * b
+    return first + missing / b
 
 
 def _is_folded(*values) -> bool:
@@ -58,20 +59,20 @@ def steps(a: Value, b: Value, limit: int = 512) -> Value:
     Each line of the sum is a chain of nodes with one consumer each, which the runtime joins.
     """
     if _is_folded(a, b):
-        return ops.Divide(a, b).output
+        return a / b
     if (factor := _exact_reciprocal(b)) is not None:
         # The runtime would move a product before a Reshape that has no other reader, away from its chain.
-        is_moved = isinstance(a.node, ops.Reshape) and np.all(np.abs(factor) >= 1)
-        return ops.Multiply(ops.Add(a, a) if is_moved else a, factor / 2 if is_moved else factor).output
+        is_moved = isinstance(a.node, operations.Reshape) and np.all(np.abs(factor) >= 1)
+        return (a + a if is_moved else a) * (factor / 2 if is_moved else factor)
     a, b = _of_common_size(a, b)
-    half = ops.Multiply(b, 0.5)
+    half = b * 0.5
     # Clamp follows Round: the runtime would move the scale of a quantised input after a Clamp before it, and
     # that scale may be 0 after the division.
-    twice = ops.Clamp(ops.Round(ops.Divide(a, half)), min=-2.0 * limit, max=2.0 * limit)
+    twice = ops.Clamp(ops.Round(a / half), min=-2.0 * limit, max=2.0 * limit)
     rest: Any = a
-    for part in _parts(ops.Multiply(b, -0.5), *((2, 12) if limit <= 512 else (4, 18))):
-        rest = ops.Add(ops.Multiply(twice, part), rest)
-    return ops.Multiply(ops.Add(ops.Divide(rest, half), twice), 0.5).output
+    for part in _parts(b * -0.5, *((2, 12) if limit <= 512 else (4, 18))):
+        rest = twice * part + rest
+    return (rest / half + twice) * 0.5
 
 
 def _exact_reciprocal(b: Value) -> Any:
@@ -87,10 +88,10 @@ def _exact_reciprocal(b: Value) -> Any:
 def _parts(x: Any, count: int, bits: int) -> Iterator[Any]:
     """Numbers whose sum is x: each but the last has `bits` digits less than f32."""
     for _ in range(count - 1):
-        far = ops.Multiply(x, 2.0**bits + 1)
-        part = ops.Subtract(far, ops.Subtract(far, x))
+        far = x * (2.0**bits + 1)
+        part = far - (far - x)
         yield part
-        x = ops.Subtract(x, part)
+        x = x - part
     yield x
 
 
@@ -107,7 +108,7 @@ def _of_common_size(a: Value, b: Value) -> tuple[Any, Any]:
     if not np.all(np.isfinite(array) & (array != 0)) or not np.any((size < FACTORS_OF[0]) | (size > FACTORS_OF[1])):
         return a, b
     factor = np.ldexp(np.float32(1), np.clip(-np.frexp(array)[1], -126, 126)).astype(np.float32)
-    return ops.Multiply(a, factor), Constant(array * factor, graph=a.graph).output
+    return a * factor, ops.Constant(array * factor, graph=a.graph)
 
 
 def shortened(x: Value, precision: ElementType) -> Value:
@@ -115,9 +116,9 @@ def shortened(x: Value, precision: ElementType) -> Value:
 
     Beyond 2^17 it is 2^17. The runtime may drop a Convert to the type and back.
     """
-    x = ops.Clamp(x, min=-float(1 << 17), max=float(1 << 17)).output
-    far = ops.Multiply(x, SHORTENING[precision])
-    return ops.Subtract(far, ops.Subtract(far, x)).output
+    x = ops.Clamp(x, min=-float(1 << 17), max=float(1 << 17))
+    far = x * SHORTENING[precision]
+    return far - (far - x)
 
 
 SHORTENING = {f16: 2.0**13 + 1, bf16: 2.0**16 + 1}
@@ -126,20 +127,20 @@ SHORTENING = {f16: 2.0**13 + 1, bf16: 2.0**16 + 1}
 
 def magnitude(x) -> Value:
     """|x|"""
-    return ops.Maximum(x, ops.Negative(x)).output
+    return ops.Maximum(x, ops.Negative(x))
 
 
 def extremes(x: Value) -> tuple[Value, Value]:
     """The least and the largest of all elements and 0."""
     axes: Any = list(range(x.rank)) if x.rank is not None else _every_axis(x)
     reduced = ops.ReduceMin(x, axes, keep_dims=False), ops.ReduceMax(x, axes, keep_dims=False)
-    return ops.Minimum(reduced[0], 0).output, ops.Maximum(reduced[1], 0).output
+    return ops.Minimum(reduced[0], 0), ops.Maximum(reduced[1], 0)
 
 
 def _every_axis(x: Value) -> Value:
-    zero, one = (Constant(np.int64(each), graph=x.graph) for each in (0, 1))
-    rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])
-    return ops.Range(zero, rank, one, output_type=i64).output
+    zero, one = (ops.Constant(np.int64(each), graph=x.graph) for each in (0, 1))
+    rank = ops.Squeeze(x.sizes.sizes, [0])
+    return ops.Range(zero, rank, one, output_type=i64)
 
 
 def over_elements(x: Value, make: Callable[[Value], Value], *others: Value | None, axis: int = 0) -> Value:
@@ -157,13 +158,13 @@ def over_elements(x: Value, make: Callable[[Value], Value], *others: Value | Non
         kept = axis + 1 if are_vectors else x.rank
     if x.rank - kept < 2:
         return make(x)
-    flat = ops.Reshape(x, [0] * kept + [-1], special_zero=kept > 0).output
-    return ops.Reshape(make(flat), ops.ShapeOf(x)).output
+    flat = ops.Reshape(x, [0] * kept + [-1], special_zero=kept > 0)
+    return ops.Reshape(make(flat), x.sizes)
 
 
 def as_float(x: Value) -> Value:
     """The value in f32."""
-    return x if x.dtype is f32 else ops.Convert(x, destination_type=f32).output
+    return x.astype(f32)
 
 
 def rounded_to(
@@ -172,16 +173,16 @@ def rounded_to(
     """clamp(round(divided) + zero point) in the type `to`, or with `rounds_sum` clamp(round(divided + zero point));
     floating-point types are not rounded to integers."""
     if rounds_sum and zero is not None:
-        return rounded_to(to, ops.Add(divided, as_float(zero)).output, None, saturate=saturate)
+        return rounded_to(to, divided + as_float(zero), None, saturate=saturate)
     y: Any = divided if to.is_float else ops.Round(divided)
     if zero is not None:
-        y = ops.Add(y, as_float(zero))
+        y = y + as_float(zero)
     if to.is_integer:
         least, most = limits(to)
         y = ops.Clamp(y, min=float(least), max=float(most))
     elif saturate and to in LARGEST:
-        y = beside_halves(ops.Clamp(y, min=-LARGEST[to], max=LARGEST[to]).output)
-    return ops.Convert(y, destination_type=to).output
+        y = beside_halves(ops.Clamp(y, min=-LARGEST[to], max=LARGEST[to]))
+    return y.astype(to)
 
 
 def beside_halves(x: Value) -> Value:
@@ -190,10 +191,10 @@ def beside_halves(x: Value) -> Value:
     The runtime rounds to f16 before it rounds to 8 bits. A number close to the middle of two numbers of 4 or 3 digits
     would become the middle.
     """
-    far = ops.Multiply(x, 2.0**16 + 1)
-    near = ops.Subtract(far, ops.Subtract(far, x)).output
-    side = ops.Sign(ops.Subtract(x, near))
-    return ops.Add(near, ops.Multiply(ops.Multiply(side, magnitude(near)), 2.0**-10)).output
+    far = x * (2.0**16 + 1)
+    near = far - (far - x)
+    side = ops.Sign(x - near)
+    return near + side * magnitude(near) * 2.0**-10
 
 
 def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:
@@ -201,21 +202,21 @@ def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:
     if scale.rank == 0 or (scale.shape == (1,) and x.rank != 0 and not block_size):
         return scale
     if x.rank == 0:
-        return ops.Reshape(scale, np.array([], np.int64)).output
+        return ops.Reshape(scale, np.array([], np.int64))
     at = normalise_axis(axis, x.type.rank)
     if not block_size:
-        behind = x.type.rank - 1 - at
+        later = x.type.rank - 1 - at
         is_full = scale.rank == x.rank
-        return scale if is_full or not behind else ops.Reshape(scale, [-1] + [1] * behind).output
+        return scale if is_full or not later else ops.Reshape(scale, [-1] + [1] * later)
     size = x.type.dims[at]
     if isinstance(size, int):
         require_computable(size)
-        blocks = Constant(np.arange(size) // block_size, graph=x.graph).output
+        blocks = ops.Constant(np.arange(size) // block_size, graph=x.graph)
     else:
-        zero, one = (Constant(np.int64(each), graph=x.graph) for each in (0, 1))
-        numbers = ops.Range(zero, ops.Gather(ops.ShapeOf(x), at, 0), one, output_type=i64)
-        blocks = ops.Divide(numbers, block_size).output
-    return ops.Gather(scale, blocks, at).output
+        zero, one = (ops.Constant(np.int64(each), graph=x.graph) for each in (0, 1))
+        numbers = ops.Range(zero, ops.Gather(x.sizes, at, 0), one, output_type=i64)
+        blocks = numbers / block_size
+    return ops.Gather(scale, blocks, at)
 
 
 # -- sums of products of integers
@@ -228,7 +229,7 @@ def centred(x: Value, zero_point: Value | None, axis: int) -> Value:
     """x - zero point, in f32."""
     if zero_point is None:
         return as_float(x)
-    return ops.Subtract(as_float(x), as_float(aligned(x, zero_point, axis))).output
+    return as_float(x) - as_float(aligned(x, zero_point, axis))
 
 
 def centred_weights(w: Value, zero_point: Value | None, axis: int) -> Value:
@@ -236,8 +237,8 @@ def centred_weights(w: Value, zero_point: Value | None, axis: int) -> Value:
     parameters = w, zero_point
     if w.dtype.bits != 8 or not all(each is None or isinstance(each.node, Constant) for each in parameters):
         return centred(w, zero_point, axis)
-    one = Constant(np.float32(1), graph=w.graph).output
-    return ops.Dequantize(w, one, zero_point, axis=axis, expanded=True).output
+    one = ops.Constant(np.float32(1), graph=w.graph)
+    return ops.Dequantize(w, one, zero_point, axis=axis, expanded=True)
 
 
 def largest_sum(weights: Value, zero_point: Value | None, axis: int, summed: Sequence[int]) -> int | None:
@@ -262,24 +263,25 @@ def integer_product(a: Value, b: Value, product: Callable[[Value, Value], Value]
 
     It is computed in f32, with a = 16 * high + low if the sums of the whole product may not be exact.
     """
-    whole = ops.Convert(product(a, b), destination_type=i32).output
+    whole = product(a, b).astype(i32)
     if largest is not None and largest * 255 < SUM_LIMIT:
-        return ops.RoundedOrExact(whole, whole).output
-    high = ops.Floor(ops.Multiply(a, 1 / 16)).output
-    low = ops.Subtract(a, ops.Multiply(high, 16)).output
-    upper, lower = (ops.Convert(product(each, b), destination_type=i32) for each in (high, low))
-    return ops.RoundedOrExact(whole, ops.Add(ops.Multiply(upper, 16), lower)).output
+        return ops.RoundedOrExact(whole, whole)
+    high = ops.Floor(a * (1 / 16))
+    low = a - high * 16
+    upper, lower = (product(each, b).astype(i32) for each in (high, low))
+    return ops.RoundedOrExact(whole, upper * 16 + lower)
 
 
 _MOST = 64
 """Values before the one in question that are looked at; if there are more, nothing is proven."""
 
 _OF_FIRST = (
-    ops.Movement, ops.Barrier, ops.CumSum, ops.Mod, ops.ReduceMax, ops.ReduceMin, ops.ReduceProd, ops.ReduceSum,
+    operations.Movement, operations.Barrier, operations.CumSum, operations.Mod, operations.ReduceMax,
+    operations.ReduceMin, operations.ReduceProd, operations.ReduceSum,
 )  # fmt: skip
 """Operations whose results are not negative if the numbers of their first input are not."""
 
-_OF_ALL = (ops.Add, ops.Concat, ops.Divide, ops.Minimum, ops.Multiply)
+_OF_ALL = (operations.Add, operations.Concat, operations.Divide, operations.Minimum, operations.Multiply)
 """Operations whose results are not negative if no number of any input is."""
 
 
@@ -304,11 +306,11 @@ def _is_from_zero(value: Value) -> bool:
     node, known = value.node, value.type.known
     if known is not None:
         return all(least(each) >= 0 for each in known.flat)
-    if isinstance(node, ops.Constant):
+    if isinstance(node, operations.Constant):
         return bool((node.array >= 0).all())
-    if isinstance(node, ops.TopK):
+    if isinstance(node, operations.TopK):
         return value is node.outputs[1]
-    return isinstance(node, ops.NonZero | ops.ShapeOf | ops.Abs)
+    return isinstance(node, operations.NonZero | operations.ShapeOf | operations.Abs)
 
 
 def _needed(value: Value) -> Sequence[Value]:
@@ -318,12 +320,12 @@ def _needed(value: Value) -> Sequence[Value]:
         return node.operands[:1]
     if isinstance(node, _OF_ALL):
         return node.operands
-    if isinstance(node, ops.Maximum):
+    if isinstance(node, operations.Maximum):
         return [each for each in node.operands if _is_from_zero(each)] or node.operands
-    if isinstance(node, ops.Select | ops.FloorMod):
+    if isinstance(node, operations.Select | operations.FloorMod):
         return node.operands[1:]
-    if isinstance(node, ops.Range):
+    if isinstance(node, operations.Range):
         return node.operands[::2]
-    if isinstance(node, ops.Convert) and node.operands[0].dtype in WIDE_INTEGERS.types >= {value.dtype}:
+    if isinstance(node, operations.Convert) and node.operands[0].dtype in WIDE_INTEGERS.types >= {value.dtype}:
         return node.operands
     return ()

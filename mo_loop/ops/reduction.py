@@ -1,6 +1,7 @@
 """Reductions over axes, and normalisations by their results."""
 
 import functools
+import operator
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -61,7 +62,7 @@ class Folding(Reduction, abstract=True):
         return TensorType(x.dtype, plain.shape, fitting(known, x.dtype))
 
 
-class ReduceSum(Folding, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=values.add, numpy=np.sum):
+class ReduceSum(Folding, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=operator.add, numpy=np.sum):
     """Sums. Spec: ReduceSum-1."""
 
     _empty = 0

@@ -119,16 +119,6 @@ def _with_now(rule: Rule, items: Sequence[Dimension]) -> Dimension:
 # -- rules for items
 
 
-def add(a: Dimension, b: Dimension) -> Dimension:
-    """a + b, exactly."""
-    return a + b
-
-
-def subtract(a: Dimension, b: Dimension) -> Dimension:
-    """a - b, exactly."""
-    return a - b
-
-
 def multiply(a: Dimension, b: Dimension) -> Dimension:
     """a * b; for two symbols only the bounds are known, unless both are at least 0."""
     if isinstance(a, int) or isinstance(b, int) or (a.lo >= 0 and b.lo >= 0):
@@ -219,11 +209,6 @@ def same(a: Dimension) -> Dimension:
     return a
 
 
-def negate(a: Dimension) -> Dimension:
-    """-a, exactly."""
-    return -a
-
-
 def absolute(a: Dimension) -> Dimension:
     """|a|."""
     return maximum(a, -a)
@@ -276,16 +261,6 @@ def equal(a: Dimension, b: Dimension) -> Dimension:
 def invert(a: Dimension) -> Dimension:
     """Not a."""
     return 1 - a
-
-
-def both(a: Dimension, b: Dimension) -> Dimension:
-    """a and b."""
-    return minimum(a, b)
-
-
-def either(a: Dimension, b: Dimension) -> Dimension:
-    """a or b."""
-    return maximum(a, b)
 
 
 def differ(a: Dimension, b: Dimension) -> Dimension:

@@ -1,32 +1,44 @@
-"""Prints and parses attributes and rt_info: `{axis: 1, mode: bidirectional, pads: [0, 1], output_type: i64}`."""
+"""Prints and parses attributes and rt_info: `{axis: 1, mode: bidirectional, pads: [0, 1], output_type: i64}`.
+
+Port maps of control flow in text: `input_map: [Merged(%s, @n), Sliced(%e, axis: 1)], iteration: %i`.
+
+The header of a control-flow node comes before its bodies, so references are kept as labels until the bodies are parsed.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, get_args, get_origin
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple, get_args, get_origin
 
-from mo_loop.errors import (
-    ConversionErrors,
-    FileError,
-    InputError,
-    InternalError,
-    ModelError,
-    MoLoopError,
-    TypeError_,
-    UnsupportedError,
-    UsageError,
-)
+from mo_loop import errors
+from mo_loop.errors import ConversionErrors, MoLoopError
+from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dim
-from mo_loop.graph.types import BY_NAME, ElementType
+from mo_loop.graph.types import BY_NAME, ElementType, TensorType, i64
+from mo_loop.ops.base import Result
+from mo_loop.ops.control import Control, Iteration
+from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 from mo_loop.text.literals import parse_scalar
-from mo_loop.text.scanner import WORD, Scanner, quoted, word_or_quoted
-from mo_loop.text.spelling import parse_dim, parse_element_type, show_dim
+from mo_loop.text.spelling import (
+    INTEGER,
+    RESULT,
+    VALUE,
+    WORD,
+    Scanner,
+    parse_dim,
+    parse_element_type,
+    quoted,
+    show_dim,
+    word_or_quoted,
+)
 
 CODE = re.compile(r"ML\d{3}")
 _ERRORS: dict[str, type[MoLoopError]] = {
-    "ML200": InputError, "ML20": UsageError, "ML21": FileError, "ML22": ModelError, "ML23": TypeError_,
-    "ML24": TypeError_, "ML2": InputError, "ML3": UnsupportedError, "ML4": InternalError,
+    "ML200": errors.InputError, "ML20": errors.UsageError, "ML21": errors.FileError, "ML22": errors.ModelError,
+    "ML23": errors.TypeError_, "ML24": errors.TypeError_, "ML2": errors.InputError, "ML3": errors.UnsupportedError,
+    "ML4": errors.InternalError,
 }  # fmt: skip
 
 
@@ -61,8 +73,8 @@ def parse_attribute(scanner: Scanner, kind: Any) -> Any:
         # A plain tuple is a shape; one of numbers or strings declares its items.
         item = parse_dim if kind is tuple else lambda scanner: parse_attribute(scanner, _item_kind(kind))
         parse_list(scanner, "[", "]", lambda: items.append(item(scanner)))
-        errors = [item for item in items if isinstance(item, MoLoopError)]
-        return ConversionErrors(errors) if errors else tuple(items)
+        found = [item for item in items if isinstance(item, MoLoopError)]
+        return ConversionErrors(found) if found else tuple(items)
     text = scanner.string()
     if text is not None:
         return text
@@ -128,3 +140,129 @@ def _error(scanner: Scanner) -> MoLoopError:
 
 def _item_kind(kind: Any) -> Any:
     return get_args(kind)[0] if get_origin(kind) is tuple else Any
+
+
+PORTS = ("iteration", "condition", "input_map", "output_map")
+"""Attributes of control-flow nodes that refer to nodes of a body, in the order in which they are printed."""
+
+BODIES = ("body", "then_body", "else_body")
+
+ENTRIES = {cls.__name__: cls for cls in (Invariant, Merged, Sliced, Final, Concatenated, Branched, Selected)}
+
+
+class Names:
+    """The labels of one graph. `feeds` are the types of Parameters that have no type in the text."""
+
+    def __init__(self, graph: Graph, feeds: Mapping[str, Any]) -> None:
+        self.graph = graph
+        self.feeds = feeds
+        self.values: dict[str, Value] = {}
+        self.results: dict[str, Result] = {}
+
+
+class PortMapEntry(NamedTuple):
+    """An entry of a port map: labels of Parameters and Results (None for none), then numbers by name."""
+
+    cls: type
+    labels: list[str | None]
+    numbers: dict[str, int | tuple[int, ...]]
+    line: int
+
+
+def parse_ports(scanner: Scanner) -> list[PortMapEntry] | str | None:
+    """Take a list of entries, or one label."""
+    if not scanner.sees("["):
+        return _label(scanner)
+    entries: list[PortMapEntry] = []
+    parse_list(scanner, "[", "]", lambda: entries.append(_entry(scanner)))
+    return entries
+
+
+def _label(scanner: Scanner) -> str | None:
+    label = scanner.match(VALUE) or scanner.match(RESULT)
+    if label is None:
+        scanner.expect("_")
+    return label
+
+
+def _entry(scanner: Scanner) -> PortMapEntry:
+    line = scanner.line
+    word = scanner.require(WORD, "an entry of a port map")
+    if word not in ENTRIES:
+        raise scanner.fail(f"{word!r} is not an entry of a port map", hint=f"one of {', '.join(ENTRIES)}")
+    entry = PortMapEntry(ENTRIES[word], [], {}, line)
+    keys = [field.name for field in fields(entry.cls)]
+
+    def part() -> None:
+        if scanner.sees("_") or not scanner.sees(WORD):
+            entry.labels.append(_label(scanner))
+            return
+        key = scanner.require(WORD, "a number's name")
+        if key not in keys:
+            raise scanner.fail(f"{word} has no {key!r}", hint=f"it has {', '.join(keys)}")
+        scanner.expect(":")
+        entry.numbers[key] = _numbers(scanner)
+
+    parse_list(scanner, "(", ")", part)
+    return entry
+
+
+def _numbers(scanner: Scanner) -> int | tuple[int, ...]:
+    if not scanner.sees("["):
+        return int(scanner.require(INTEGER, "an integer"))
+    found: list[int] = []
+    parse_list(scanner, "[", "]", lambda: found.append(int(scanner.require(INTEGER, "an integer"))))
+    return tuple(found)
+
+
+def fed_types(cls: type[Control], ports: dict[str, Any], types: list[Any], branch: int) -> dict[str, Any]:
+    """The initial types of the Parameters of a body, by label; `branch` is 1 for else_body."""
+    feeds: dict[str, Any] = {}
+    if ports.get("iteration"):
+        feeds[ports["iteration"][1:]] = TensorType(i64, ())
+    for entry, type_ in zip(ports.get("input_map", ()), types, strict=False):
+        place = branch if entry.cls is Branched else 0
+        label = entry.labels[place] if len(entry.labels) > place else None
+        if label is None:
+            continue
+        if entry.cls is Sliced and issubclass(cls, Iteration):
+            cut = Sliced(None, **{"axis": 0, **entry.numbers})  # type: ignore[arg-type]  # its Parameter is yet to come
+            type_ = object.__new__(cls)._slice_type(cut, type_)[0]
+        feeds[label[1:]] = type_.without_known() if entry.cls is Merged else type_
+    return feeds
+
+
+def resolved(
+    scanner: Scanner, line: int, cls: type[Control], ports: dict[str, Any], bodies: dict[str, Names]
+) -> dict[str, Any]:
+    """Bodies and port maps as attributes: the labels become nodes."""
+    both = [*bodies.values()] * (2 if len(bodies) == 1 else 1)
+    found: dict[str, Any] = {tag: names.graph for tag, names in bodies.items()}
+    found |= {"input_map": (), "output_map": ()}
+    for key, value in ports.items():
+        if isinstance(value, list):
+            found[key] = tuple(_built(scanner, entry, both) for entry in value)
+        else:
+            found[key] = _node(scanner, value, both[0], line)
+    if "condition" in cls.attributes and "condition" not in found:
+        raise scanner.fail(f"{cls.__name__} needs a condition: the Result with the next execution condition", line)
+    return found
+
+
+def _built(scanner: Scanner, entry: PortMapEntry, bodies: list[Names]) -> Any:
+    nodes = [_node(scanner, label, names, entry.line) for label, names in zip(entry.labels, bodies, strict=False)]
+    try:
+        return entry.cls(*nodes, **entry.numbers)
+    except TypeError:
+        wanted = ", ".join(field.name for field in fields(entry.cls))
+        raise scanner.fail(f"{entry.cls.__name__} takes {wanted}", entry.line) from None
+
+
+def _node(scanner: Scanner, label: str | None, names: Names, line: int) -> Any:
+    if label is None:
+        return None
+    known: Mapping[str, Any] = names.results if label[0] == "@" else names.values
+    found = known.get(label[1:])
+    if found is None:
+        raise scanner.fail(f"{label} is not defined in the body", line)
+    return found if isinstance(found, Result) else found.node

@@ -14,8 +14,7 @@ import numpy as np
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import BY_NAME, KNOWN_LIMIT, ElementType, boolean, c64, f32, i64, string
 from mo_loop.ops.control import Control
-from mo_loop.text.scanner import STRING, WORD, Scanner, quoted
-from mo_loop.text.spelling import parse_element_type
+from mo_loop.text.spelling import STRING, WORD, Scanner, parse_element_type, quoted
 
 INLINE_LIMIT = 8
 """The largest number of elements of a constant that is printed among the inputs of its only consumer."""

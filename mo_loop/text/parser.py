@@ -12,11 +12,19 @@ from mo_loop.graph.tensor import Tensor
 from mo_loop.ops.base import Constant, Op, Parameter, Result, type_of_tensor
 from mo_loop.ops.control import Control, If
 from mo_loop.ops.front import Failed
-from mo_loop.text.attributes import parse_attribute, parse_info, parse_list
+from mo_loop.text.attributes import (
+    BODIES,
+    PORTS,
+    Names,
+    fed_types,
+    parse_attribute,
+    parse_info,
+    parse_list,
+    parse_ports,
+    resolved,
+)
 from mo_loop.text.literals import Literal, implied_type, parse_data, parse_literal, sees_literal, shaped
-from mo_loop.text.ports import BODIES, PORTS, Names, fed_types, parse_ports, resolved
-from mo_loop.text.scanner import RESULT, VALUE, WORD, Scanner
-from mo_loop.text.spelling import parse_type, show_type
+from mo_loop.text.spelling import RESULT, VALUE, WORD, Scanner, parse_type, show_type
 
 
 def parse(text: str) -> Graph:
@@ -29,7 +37,7 @@ def parse(text: str) -> Graph:
     scanner = Scanner(text)
     parser = _Parser(scanner)
     if scanner.accept("graph"):
-        graph = Graph(_name(scanner))
+        graph = Graph("" if scanner.sees("{") else scanner.word_or_string("a name"))
         scanner.expect("{")
         parser.statements(graph, {})
         scanner.expect("}")
@@ -41,10 +49,6 @@ def parse(text: str) -> Graph:
     graph.validate()
     parser.check_types()
     return graph
-
-
-def _name(scanner: Scanner) -> str:
-    return "" if scanner.sees("{") else scanner.word_or_string("a name")
 
 
 class _Parser:
@@ -262,9 +266,8 @@ class _Parser:
         bodies: dict[str, Names] = {}
         for branch, tag in enumerate(BODIES[1:] if cls is If else BODIES[:1]):
             self.scanner.expect(tag)
-            body = Graph(_name(self.scanner))
+            body = Graph("" if self.scanner.sees("{") else self.scanner.word_or_string("a name"))
             self.scanner.expect("{")
             bodies[tag] = self.statements(body, fed_types(cls, ports, types, branch))
             self.scanner.expect("}")
         return bodies
-

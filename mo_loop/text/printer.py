@@ -11,11 +11,9 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.front import Failed
-from mo_loop.text.attributes import show_attribute
+from mo_loop.text.attributes import BODIES, PORTS, show_attribute
 from mo_loop.text.literals import implied_type, kind_of, show_data, show_inline
-from mo_loop.text.ports import BODIES, PORTS
-from mo_loop.text.scanner import WORD, quoted, word_or_quoted
-from mo_loop.text.spelling import show_type
+from mo_loop.text.spelling import WORD, quoted, show_type, word_or_quoted
 
 WIDTH = 120
 _SKIPPED: dict[type[Op], set[str]] = {Control: {*PORTS, *BODIES}, Failed: {"count", "assumed"}}

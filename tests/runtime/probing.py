@@ -44,8 +44,7 @@ from mo_loop.support.workers import Pool, TaskOutcome
 from mo_loop.target import Gap, Processor
 from mo_loop.text import parse
 from mo_loop.text.literals import parse_data, shaped
-from mo_loop.text.scanner import Scanner
-from mo_loop.text.spelling import parse_type
+from mo_loop.text.spelling import Scanner, parse_type
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.last_check import last_check
 from mo_loop.transforms.manager import Manager

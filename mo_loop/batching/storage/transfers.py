@@ -59,7 +59,7 @@ from mo_loop.errors import FileError, StorageError, UsageError
 from mo_loop.support.files import Content, pieces_of, reason_of, write_whole
 
 if TYPE_CHECKING:
-    from mo_loop.graph.data_file import DataFile
+    from mo_loop.graph.tensor import DataFile
 
 
 ATTEMPTS = 6

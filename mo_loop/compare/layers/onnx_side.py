@@ -21,8 +21,8 @@ import numpy as np
 
 from mo_loop.compare.layers.ir_side import IrFrame
 from mo_loop.compare.oracle.oracle import INTEGER_OPERATORS, OnnxRuntime, Reference, not_implemented
+from mo_loop.frontend.calls import bound_attributes, resolved, without_absent
 from mo_loop.frontend.external_files import dense_from_sparse, tensor_from
-from mo_loop.frontend.functions import bound_attributes, resolved, without_absent
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.node_order import NamesRead, listed_order, needed
 from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, graph_protos

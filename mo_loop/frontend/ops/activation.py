@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.ops.ranking import first, first_of_any_length, is_row_of_any_length
-from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.shared import number
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, one_to_one, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_equal, assume_fixed, element_count, normalise_axis
 from mo_loop.graph.types import f32, i64
+from mo_loop.ops.lengths import scalar
 
 one_to_one({"Sigmoid": ops.Sigmoid, "Softplus": ops.SoftPlus, "Softsign": ops.SoftSign})
 one_to_one({"HardSwish": ops.HSwish}, since=14)
@@ -39,11 +40,11 @@ def prelu_1(x, slope):
     return ops.PReLU(x, slope)
 
 
-@translates("PRelu", since=7, elementwise=True)
+@translates("PRelu", since=7, elementwise=True, one_rank="x")
 def prelu_7(x, slope):
     """The slope is broadcast as in numpy; in PReLU-1 a vector has one number for each channel."""
     if x.dtype.is_float and element_count(slope.shape) == 1:
-        return ops.PReLU(x, slope if slope.rank == 1 else ops.Reshape(slope, [1]))
+        return ops.PReLU(x, slope if slope.rank == 1 else slope.reshape([1]))
     if not x.dtype.is_float or x.rank is None or slope.rank is None or not 0 < slope.rank <= x.rank:
         return ops.Select(x < 0, x * slope, x)
     dims = (1,) * (x.rank - slope.rank) + slope.type.dims
@@ -54,8 +55,8 @@ def prelu_7(x, slope):
         return ops.Select(x < 0, x * slope, x)
     is_vector = x.rank > 1 and all(dim == 1 for i, dim in enumerate(dims) if i != 1)
     if is_vector and isinstance(dims[1], int) and dims[1] == x.type.dims[1]:
-        return ops.PReLU(x, ops.Reshape(slope, [-1]))
-    return ops.PReLU(x, ops.Unsqueeze(slope, [0]) if slope.rank == 1 < x.rank else slope)
+        return ops.PReLU(x, slope.reshape([-1]))
+    return ops.PReLU(x, slope[None] if slope.rank == 1 < x.rank else slope)
 
 
 @translates("Elu", since=1, elementwise=True)
@@ -110,9 +111,9 @@ def swish(x, *, alpha: float = 1.0):
 @translates("Shrink", since=9, elementwise=True)
 def shrink(x, *, bias: float = 0.0, lambd: float = 0.5):
     """x + bias below -lambd, else x - bias above lambd, else 0; integers by way of f32."""
-    y = x if x.dtype.is_float else ops.Convert(x, destination_type=f32)
+    y = x if x.dtype.is_float else x.astype(f32)
     high = ops.Select(ops.Less(lambd, y), y - bias, number(y, 0))
-    return as_type(ops.Select(y < -lambd, y + bias, high), x.dtype)
+    return ops.Select(y < -lambd, y + bias, high).astype(x.dtype)
 
 
 _FLOAT_MAX = float(np.finfo(np.float32).max)
@@ -130,15 +131,15 @@ def clip_6(x, *, min: float = -_FLOAT_MAX, max: float = _FLOAT_MAX):
     return clipped(x, None if min <= -_FLOAT_MAX else min, None if max >= _FLOAT_MAX else max)
 
 
-@translates("Clip", since=11)
+@translates("Clip", since=11, one_rank="x")
 def clip_11(x, min=None, max=None):
     """Bounds are inputs, and may be absent."""
     low, high = _number(x, min), _number(x, max)
     if low is not None and high is not None:
         return clipped(x, low, high)
     if min is not None:
-        x = ops.Maximum(_scalar(min), x)
-    return ops.Minimum(_scalar(max), x) if max is not None else x
+        x = ops.Maximum(scalar(min), x)
+    return ops.Minimum(scalar(max), x) if max is not None else x
 
 
 def clipped(x: Value, low: float | None, high: float | None):
@@ -160,10 +161,6 @@ def _number(x: Value, bound: Value | None) -> float | None:
     return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
 
 
-def _scalar(bound: Value) -> Value:
-    return bound if bound.rank == 0 else ops.Reshape(bound, np.zeros(0, np.int64))
-
-
 def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]):
     """Apply `make` to all dimensions from `axis` on, flattened to one (opsets before 13)."""
     if x.rank is not None and x.rank > 0:
@@ -172,8 +169,7 @@ def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]):
             return make(x, axis)
     if axis < 0:
         raise ModelError(f"axis {axis} of a tensor of unknown rank", code="ML227")
-    flat = ops.Reshape(x, [0] * axis + [-1], special_zero=True)
-    return ops.Reshape(make(flat, axis), ops.ShapeOf(x))
+    return ops.Reshape(make(ops.Reshape(x, [0] * axis + [-1], special_zero=True), axis), x.sizes)
 
 
 def hardmax(x: Value, axis: int):
@@ -183,14 +179,13 @@ def hardmax(x: Value, axis: int):
     if x.rank is not None:
         axis = normalise_axis(axis, x.rank)
         if is_row_of_any_length(x, axis):
-            return ops.Convert(first_of_any_length(x, "max")[2], destination_type=x.dtype)
+            return first_of_any_length(x, "max")[2].astype(x.dtype)
     indices = first(x, axis, "max")
-    size = ops.Gather(ops.ShapeOf(x), axis, 0)
-    places = ops.Range(0, size, 1, output_type=i64)
-    behind = (x.rank - 1 - axis) if x.rank is not None else -1 - axis
-    if behind:
-        places = ops.Unsqueeze(places, list(range(1, behind + 1)))
-    return ops.Convert(ops.Equal(places, indices), destination_type=x.dtype)
+    places = ops.Range(0, ops.Gather(x.sizes, axis, 0), 1, output_type=i64)
+    later = (x.rank - 1 - axis) if x.rank is not None else -1 - axis
+    if later:
+        places = ops.Unsqueeze(places, list(range(1, later + 1)))
+    return ops.Equal(places, indices).astype(x.dtype)
 
 
 def softmax(x: Value, axis: int):
@@ -211,7 +206,7 @@ def _both_forms(op: str, make: Callable[[Value, int], Any]) -> None:
         return make(x, axis)
 
     translates(op, since=1)(before_13)
-    translates(op, since=13)(from_13)
+    translates(op, since=13, one_rank="x")(from_13)
 
 
 for _op, _make in {"Softmax": softmax, "LogSoftmax": log_softmax, "Hardmax": hardmax}.items():

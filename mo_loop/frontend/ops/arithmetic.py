@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.shared import FAR, as_type, number, one_integer
+from mo_loop.frontend.ops.shared import number, one_integer
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, one_to_one, ops, translates
 from mo_loop.graph import Graph
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import TensorType, boolean, f32, from_onnx, i32, i64, u16
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.lengths import Length
 from mo_loop.ops.port_map import Final, Merged, Sliced
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import NEVER, Gap, Processor
@@ -73,8 +73,7 @@ def wrapping(cls) -> Callable[[Value, Value], Any]:
     def make(a: Value, b: Value):
         if a.dtype.bits not in (8, 16) or not a.dtype.is_integer or b.dtype is not a.dtype:
             return cls(a, b)
-        wide = cls(ops.Convert(a, destination_type=i32), ops.Convert(b, destination_type=i32))
-        return ops.Convert(wide, destination_type=a.dtype)
+        return cls(a.astype(i32), b.astype(i32)).astype(a.dtype)
 
     return make
 
@@ -121,8 +120,8 @@ def power(x: Value, exponent: Value):
     if x.dtype.is_integer and 1 <= times <= (31 if x.dtype.bits >= 32 else 0 if exponent.dtype.is_float else 4):
         return _product(x, times)
     if x.dtype.is_integer and exponent.dtype.is_float:
-        return as_type(ops.Power(as_type(x, f32), as_type(exponent, f32)), x.dtype)
-    return ops.Power(x, as_type(exponent, x.dtype))
+        return ops.Power(x.astype(f32), exponent.astype(f32)).astype(x.dtype)
+    return ops.Power(x, exponent.astype(x.dtype))
 
 
 def _whole(x: Value, exponent: Value) -> int:
@@ -160,7 +159,7 @@ def through_32_bits(cls) -> Callable[[Value], Any]:
     def make(x):
         if x.dtype.kind != "int" or x.dtype.bits > 16:
             return cls(x)
-        return as_type(cls(as_type(x, i32)), x.dtype)
+        return cls(x.astype(i32)).astype(x.dtype)
 
     return make
 
@@ -223,7 +222,7 @@ def mean(first, *rest):
     return total(first, *rest) / (len(rest) + 1) if rest else first
 
 
-@translates("CumSum", since=11)
+@translates("CumSum", since=11, one_rank="x")
 def cumsum(x, axis, *, exclusive: int = 0, reverse: int = 0):
     """Cumulative sums."""
     if axis.rank != 0:
@@ -243,8 +242,8 @@ def cumprod(x, axis, *, exclusive: int = 0, reverse: int = 0):
     known = one_integer(axis)
     if known is not None:
         return _running_product(x, normalise_axis(known, x.rank), exclusive, reverse)
-    place = (as_type(axis, i64) + x.rank) % x.rank
-    others = ops.Convert(ops.NotEqual(np.arange(x.rank), place), destination_type=i32)
+    place = (axis.astype(i64) + x.rank) % x.rank
+    others = ops.NotEqual(np.arange(x.rank), place).astype(i32)
     _, order = ops.TopK11(others, x.rank, axis=0, mode="min", stable=True)
     _, back = ops.TopK11(order, x.rank, axis=0, mode="min")
     return ops.Transpose(_running_product(ops.Transpose(x, order), 0, exclusive, reverse), back)
@@ -255,18 +254,18 @@ def _running_product(x: Value, at: int, exclusive: int, reverse: int) -> Value:
 
     Steps of 1, 2, 4 ... double the number of factors, in a loop if the length is known only at run time."""
     y = _moved(x, at, 1, reverse) if exclusive else x
-    length = dimension(x, at)
+    length = x.size(at)
     if isinstance(length, int):
         for step in (2**i for i in range((length - 1).bit_length())):
             y = y * _moved(y, at, step, reverse)
         return y
     powers = ops.Constant(2 ** np.arange(31), graph=x.graph)
-    count = ops.ReduceSum(ops.Convert(ops.Less(powers, length), destination_type=i64), [0], keep_dims=True)
+    count = ops.ReduceSum(ops.Less(powers, length).astype(i64), [0], keep_dims=True)
     body = Graph("double")
     held, power = Parameter(graph=body, type=y.type), Parameter(graph=body, type=TensorType(i64, ()))
     longer = Result(held.output * _moved(held.output, at, power.output, reverse))
     [doubled] = ops.Scan(
-        y, ops.Slice(powers, [0], count, [1], [0]), graph=y.graph, body=body,
+        y, powers[:count], graph=y.graph, body=body,
         input_map=(Merged(held, longer), Sliced(power, 0)), output_map=(Final(longer),),
     )  # fmt: skip
     return doubled
@@ -276,18 +275,12 @@ def _moved(x: Value, at: int, step: Length, back: int) -> Value:
     """`x` moved along an axis, with ones where nothing moves to."""
     here = np.eye(x.type.known_rank, dtype=np.int64)[at]
     padded = ops.Pad(x, *(0 * here, here * step) if back else (here * step, 0 * here), number(x, 1))
-    start, stop = (joined([step], x), [FAR]) if back else ([0], joined([-step], x))
-    return ops.Slice(padded, start, stop, [1], [at])
+    return padded.cut(at, step) if back else padded.cut(at, 0, -step)
 
 
 def greater(a: Value, b: Value):
     """a > b. The runtime computes Greater as the opposite of LessEqual, so that it holds for NaN; Less does not."""
     return b < a if a.dtype.is_float else a > b
-
-
-def greater_or_equal(a: Value, b: Value):
-    """a >= b, which does not hold for NaN either."""
-    return b <= a if a.dtype.is_float else a >= b
 
 
 for _op, _make in {
@@ -297,7 +290,7 @@ for _op, _make in {
     legacy_binary(_op, _make)
 
 one_to_one({"Not": ops.LogicalNot})
-translates("GreaterOrEqual", since=12, elementwise=True)(lambda a, b: greater_or_equal(a, b))
+translates("GreaterOrEqual", since=12, elementwise=True)(lambda a, b: b <= a if a.dtype.is_float else a >= b)
 one_to_one({"LessOrEqual": ops.LessEqual}, inputs=2, since=12)
 translates("Where", since=9, elementwise=True)(lambda condition, x, y: ops.Select(condition, x, y))
 
@@ -348,7 +341,7 @@ def bit_cast(input, *, to: int):
     if array is not None:
         return ops.Constant(np.ascontiguousarray(array).view(target.numpy), graph=input.graph, dtype=target)
     if input.dtype is boolean and target.is_integer:
-        return ops.Convert(input, destination_type=target)
+        return input.astype(target)
     if target is boolean and input.dtype.is_integer:
         return ops.NotEqual(input, 0)
     if not input.dtype.is_integer or not target.is_integer or target.bits < 8:
@@ -358,11 +351,11 @@ def bit_cast(input, *, to: int):
         )  # fmt: skip
     # The runtime stores 32-bit and 64-bit integers in 32 bits, so those do not change.
     if target.bits > 16:
-        return ops.Convert(input, destination_type=target)
-    wide = ops.Convert(input, destination_type=i32)
+        return input.astype(target)
+    wide = input.astype(i32)
     span = 1 << target.bits  # integers outside the range change by this number
     if target.kind == "uint":
         moved = ops.Select(wide < 0, wide + span, wide)
     else:
         moved = ops.Select(wide < number(wide, span // 2), wide, wide - span)
-    return ops.Convert(moved, destination_type=target)
+    return moved.astype(target)

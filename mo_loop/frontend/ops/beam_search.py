@@ -31,11 +31,11 @@ from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.greedy_search import Rules, Timestamps
 from mo_loop.frontend.ops.ranking import top
-from mo_loop.frontend.ops.shared import as_type, counted, one_integer
+from mo_loop.frontend.ops.shared import counted, one_integer
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import MICROSOFT, Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
-from mo_loop.ops.lengths import as_value, dimension, joined, length_in, scalar
+from mo_loop.ops.lengths import as_value, joined, length_in, scalar
 from mo_loop.ops.ranges import FewOrNone, Integers, One
 
 NONE = np.float32(-np.inf)
@@ -72,8 +72,7 @@ class Search:
 
     def start(self, sequences: Value, prompts: Any, beams: Any, limit: Any) -> Beams:
         """Beams that hold `sequences` [N * M, L]; all but the first of a prompt are too bad to be chosen."""
-        is_other = as_type(counted(beams, sequences) > np.int64(0), f32)
-        others = is_other * np.float32(-1e9)
+        others = (counted(beams, sequences) > np.int64(0)).astype(f32) * np.float32(-1e9)
         sums = ops.Broadcast(others, joined([prompts, beams], sequences))
         return Beams(
             decoders.filled(np.int32(0), sequences, prompts * beams, 1), sequences, sums,
@@ -85,11 +84,11 @@ class Search:
 
     def step(self, scope: Scope, logits: Value, beams: Beams, is_first: bool = False) -> tuple[Beams, Value, Value]:
         """The beams after logits [N * M, V], the beams that they continue [N * M], and all scores [N, M, V]."""
-        size, width = self.rules.vocabulary, dimension(beams.sums, 1)
+        size, width = self.rules.vocabulary, beams.sums.size(1)
         chances = ops.LogSoftmax(decoders.scores_of(logits, size), axis=1)
         chances = self.rules.applied(scope, chances, beams.sequences, is_first)
-        chances = chances + ops.Reshape(beams.sums, [-1, 1])
-        table = ops.Reshape(chances, joined([-1, width * size], logits), special_zero=False)
+        chances = chances + beams.sums.reshape([-1, 1])
+        table = chances.reshape([-1, width * size])
         best, places = _top(table, width * 2)
         source = places // np.int32(size)
         tokens = places - source * np.int32(size)
@@ -99,30 +98,29 @@ class Search:
         stay = _continuing(ends, width)
         sums, following, continued = (ops.GatherElements(each, stay, axis=1) for each in (best, tokens, source))
         finished = beams.finished
-        continued = ops.Reshape(ops.Select(finished, np.int32(0), continued), [-1])
-        following = ops.Reshape(ops.Select(finished, np.int32(self.padding), following), [-1, 1])
+        continued = ops.Select(finished, np.int32(0), continued).reshape([-1])
+        following = ops.Select(finished, np.int32(self.padding), following).reshape([-1, 1])
         sequences = ops.Concat(ops.Gather(beams.sequences, continued, 0), following, axis=1)
 
         first = joined([width], logits)
-        leading = (ops.Slice(each, [0], first, [1], [1]) for each in (ends, source, best))
+        leading = (each[:, :first] for each in (ends, source, best))
         best_ends, best_source, best_sums = leading
         new = best_ends & ~finished
         scores = ops.Select(new, self._score(scope, best_sums, beams.sequences), NONE)
-        kept = self._with(beams, scores, beams.sequences, ops.Reshape(best_source, [-1]))
-        added = ops.ReduceSum(as_type(new, i32), [1], keep_dims=True)
-        number = ops.Minimum(beams.number + added, as_type(as_value(width, logits.graph), i32))
-        is_done = ops.Equal(number, as_type(as_value(width, logits.graph), i32))
+        kept = self._with(beams, scores, beams.sequences, best_source.reshape([-1]))
+        added = ops.ReduceSum(new.astype(i32), [1], keep_dims=True)
+        number = ops.Minimum(beams.number + added, as_value(width, logits.graph).astype(i32))
+        is_done = ops.Equal(number, as_value(width, logits.graph).astype(i32))
         if not self.is_early:
             bound = self._score(scope, _compared(best, beams.sums), beams.sequences)
-            worst = ops.Gather(kept[0], [-1], 1)
-            is_done = is_done & (worst >= bound)
+            is_done = is_done & (ops.Gather(kept[0], [-1], 1) >= bound)
         after = Beams(
             following, sequences, ops.Select(finished, np.float32(0), sums),
             finished | is_done, *kept, number,
         )  # fmt: skip
         # ONNX Runtime continues with other numbers where a prompt is finished.
         shown = ops.Select(finished, np.float32(0), table)
-        shown = ops.Reshape(shown, joined([-1, width, size], logits), special_zero=False)
+        shown = shown.reshape([-1, width, size])
         return after, self._caches(continued, finished, beams.sums), shown
 
     def _caches(self, continued: Value, finished: Value, sums: Value) -> Value:
@@ -130,10 +128,10 @@ class Search:
 
         ONNX Runtime gives a finished prompt the cache of the first beam of all, but with one beam its own.
         """
-        width = dimension(sums, 1)
+        width = sums.size(1)
         if isinstance(width, int):
             return continued
-        own = ops.Reshape(ops.Broadcast(_starts(sums), ops.ShapeOf(sums)), [-1])
+        own = ops.Broadcast(_starts(sums), sums.sizes).reshape([-1])
         return ops.Select(ops.Equal(width, np.int64(1)), own, continued)
 
     def final(self, scope: Scope, beams: Beams) -> tuple[Value, Value]:
@@ -144,23 +142,23 @@ class Search:
 
     def _with(self, beams: Beams, scores: Value, sequences: Value, rows: Value | None) -> tuple[Value, Value]:
         """The best of the ended sequences and others: `rows` of `sequences`, in their order by default."""
-        longer = decoders.padded(sequences, dimension(beams.ended, 2), self.padding)
+        longer = decoders.padded(sequences, beams.ended.size(2), self.padding)
         texts = longer if rows is None else ops.Gather(longer, rows, 0)
-        width, limit = dimension(beams.ended, 1), dimension(beams.ended, 2)
-        texts = ops.Reshape(texts, joined([-1, width, limit], texts), special_zero=False)
+        width, limit = beams.ended.size(1), beams.ended.size(2)
+        texts = texts.reshape([-1, width, limit])
         both = ops.Concat(beams.scores, scores, axis=1)
         best, places = _top(both, width)
         # Without batch dimensions: the runtime crashes for one batch of them.
-        rows = ops.Reshape(ops.Concat(beams.ended, texts, axis=1), joined([-1, limit], texts), special_zero=False)
+        rows = ops.Concat(beams.ended, texts, axis=1).reshape([-1, limit])
         places = places + _starts(both)
         return best, ops.Gather(rows, places, 0)
 
     def _score(self, scope: Scope, sums: Value, sequences: Value) -> Value:
         """The sums of sequences [N * M, L], divided by L ** length_penalty."""
         penalty = self.given.find(scope, "length_penalty")
-        length = as_type(as_value(dimension(sequences, 1), sums.graph), f32)
+        length = as_value(sequences.size(1), sums.graph).astype(f32)
         if penalty is not None:
-            length = ops.Power(length, scalar(as_type(penalty, f32)))
+            length = ops.Power(length, scalar(penalty.astype(f32)))
         # Of forbidden tokens the sum can be -infinity, and such a sequence counts more than none.
         return ops.Maximum(sums / length, decoders.LOWEST)
 
@@ -173,9 +171,8 @@ def _top(x: Value, count: Any) -> tuple[Value, Value]:
 
 def _starts(sums: Value) -> Value:
     """The number of the first beam of each prompt, [N, 1] of i32."""
-    prompts, width = dimension(sums, 0), dimension(sums, 1)
-    firsts = counted(prompts, sums) * as_value(width, sums.graph)
-    return as_type(ops.Unsqueeze(firsts, 1), i32)
+    prompts, width = sums.size(0), sums.size(1)
+    return ops.Unsqueeze(counted(prompts, sums) * as_value(width, sums.graph), 1).astype(i32)
 
 
 def _compared(best: Value, sums: Value) -> Value:
@@ -184,16 +181,16 @@ def _compared(best: Value, sums: Value) -> Value:
     As in ONNX Runtime, prompt n is compared with the best of the 2 M candidates from number n * M on in the list of
     all prompts, which are 2 M for each prompt: for the first prompt with its own, for others with those before it.
     """
-    window = as_type(counted(dimension(best, 1), best), i32)
+    window = counted(best.size(1), best).astype(i32)
     places = _starts(sums) + window
-    return ops.ReduceMax(ops.Gather(ops.Reshape(best, [-1]), places, 0), [1], keep_dims=True)
+    return ops.ReduceMax(ops.Gather(best.reshape([-1]), places, 0), [1], keep_dims=True)
 
 
 def _continuing(ends: Value, width: Any) -> Value:
     """The places of the first `width` False of each row, in their order. The runtime sorts integers as f32."""
-    places = as_type(counted(dimension(ends, 1), ends), f32)
-    behind = as_type(as_value(dimension(ends, 1), ends.graph), f32)
-    order = places + as_type(ends, f32) * behind
+    places = counted(ends.size(1), ends).astype(f32)
+    length = as_value(ends.size(1), ends.graph).astype(f32)
+    order = places + ends.astype(f32) * length
     _, found = ops.TopK11(order, width, axis=1, mode="min", stable=True, index_element_type=i32)
     return found
 
@@ -225,7 +222,7 @@ def searched(
         given.add("prefix_vocab_mask", decoders.repeated(prefix_vocab_mask, beams))
     rules = rules.of(logits)
     search = Search(given, rules, padding, is_early)
-    start = search.start(decoders.repeated(prompts, beams), dimension(prompts, 0), beams, limit)
+    start = search.start(decoders.repeated(prompts, beams), prompts.size(0), beams, limit)
     first, picked, step_scores = search.step(given.scope, decoders.repeated(logits, beams), start, is_first=True)
     states = model.for_beams(states, beams)
     states = states if beams == 1 else model.picked(states, picked)
@@ -241,7 +238,7 @@ def searched(
         states = states if beams == 1 else model.picked(states, picked)
         return [~decoders.all_true(after.finished), *after, *states, *[scores] * wants_scores]
 
-    others = limit + (dimension(prompts, 1) + 1) * -1
+    others = limit + (prompts.size(1) + 1) * -1
     go = ~decoders.all_true(first.finished)
     body = BuiltBody(decoder, given.scope, STATES + len(states), int(wants_scores), make)
     made: Any = loop(as_value(others, node.graph), go, *first, *states, body=body, node=node)
@@ -249,7 +246,7 @@ def searched(
         return [made.outputs[0]] * len(node.outputs)
     scores, sequences = search.final(given.scope, Beams(*made.outputs[:STATES]))
     kept = joined([length_in(num_return_sequences)], sequences)
-    results = [ops.Slice(each, [0], kept, [1], [1]) for each in (sequences, scores)]
+    results = [each[:, :kept] for each in (sequences, scores)]
     if wants_scores:
         results.append(_all_scores(step_scores, made.outputs[-1], others + 1))
     return results
@@ -258,12 +255,12 @@ def searched(
 def _all_scores(first: Value, others: Value, steps: Any) -> Value:
     """The scores of each step [steps, N, M, V], 0 for steps that are not made."""
     # As a vector: after no iteration, `others` [0, N, M, V] has none of these dimensions in the runtime.
-    found = ops.Concat(*(ops.Reshape(each, [-1]) for each in (first, others)), axis=0)
-    shape = [steps, *(dimension(first, axis) for axis in range(3))]
+    found = ops.Concat(*(each.reshape([-1]) for each in (first, others)), axis=0)
+    shape = [steps, *(first.size(axis) for axis in range(3))]
     total = reduce(mul, shape)
-    missing = total + dimension(found, 0) * -1
+    missing = total + found.size(0) * -1
     longer = ops.Concat(found, decoders.filled(np.float32(0), first, missing), axis=0)
-    return ops.Reshape(longer, joined(shape, first), special_zero=False)
+    return longer.reshape(shape)
 
 
 NO_PROCESSOR, TIMESTAMPS = 0, 1
@@ -365,10 +362,10 @@ def beam_search(
         begun = model.begin(given.scope, input_ids, decoder_input_ids)
     elif model_type == T5:
         model = decoders.EncoderDecoder(encoder, decoder, given, beams, decoder_start_token_id)
-        begun = model.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
+        begun = model.start(given.scope, input_ids.astype(i32), attention_mask, pad_token_id)
     else:
         model = decoders.Gpt(decoder, init_decoder)
-        begun = model.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
+        begun = model.start(given.scope, input_ids.astype(i32), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size)
     return searched(
         node, model, begun, rules, max_length, beams, num_return_sequences, prefix_vocab_mask, pad_token_id,

@@ -52,7 +52,7 @@ def settled(
         remembered.append(None)
     assumed = [
         type_
-        if known is None or not _are_alike(known, type_)
+        if known is None or not (type(known) is type(type_) and known.dtype is type_.dtype)
         else widen_types(*with_equal_ranks(known, type_), set(symbols_in(known)))
         for type_, known in zip(carried, remembered, strict=True)
     ]
@@ -92,7 +92,7 @@ def _widened(
         if new is UNKNOWN:
             continue
         require_one_kind(old, new)
-        if not _are_alike(old, new):
+        if not (type(old) is type(new) and old.dtype is new.dtype):
             start, end = (each.dtype or each for each in (old, new))
             raise TypeError_(f"state {i} starts as {start} and becomes {end}", code="ML239")
         lowest = least[i]
@@ -168,11 +168,6 @@ def require_one_kind(a: Any, b: Any) -> None:
     kinds = [isinstance(type_, OptionalType) for type_ in (a, b)]
     if kinds[0] != kinds[1] and UNKNOWN not in (a, b):
         raise UnsupportedError(f"a value is {a} or {b}: only a tensor can be optional", code="ML325")
-
-
-def _are_alike(a: Any, b: Any) -> bool:
-    """Whether one state can have both types."""
-    return type(a) is type(b) and a.dtype is b.dtype
 
 
 Make = Callable[[Scope, Value, list[Value]], Sequence[Value]]

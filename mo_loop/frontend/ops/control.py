@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.context import TranslatedBody
 from mo_loop.frontend.ops.conditional import (
     as_condition,
@@ -35,7 +34,7 @@ from mo_loop.frontend.ops.conditional import (
     settled,
     with_ranks_of,
 )
-from mo_loop.frontend.ops.shared import as_type
+from mo_loop.frontend.ops.shared import ones
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import now
@@ -50,7 +49,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, node: Context):
     """Loop-5. The condition that the body receives is true whenever the body runs, so it is a constant there."""
     trip = one_element(trip_count) if trip_count is not None else node.constant(-1, i64)
-    trip = as_type(trip, i64)
+    trip = trip.astype(i64)
     go = as_condition(condition) if condition is not None else node.constant(True, boolean)
     states = _present(initial, "initial value of a state")
     if len(body.outputs) < 1 + len(states):
@@ -142,11 +141,11 @@ def scan_8(
     parameters = [Parameter(graph=batch, type=_element_type(value.type, 0)) for value in values]
     elements = [parameter.output for parameter in parameters]
     length = elements.pop() if sequence_lens is not None else None
-    longest = ops.Gather(ops.ShapeOf(elements[count]), [0], np.array(0))
+    longest = ops.Gather(elements[count].sizes, [0], np.array(0))
     if length is not None:
         assume_fixed(elements[count].type.dims[:1])  # a Reshape to it says that padding to it gives it
-        length = ops.Reshape(length, [1])
-        cut = [ops.Slice(each, [0], length, [1], [0]) for each in elements[count:]]
+        length = length.reshape([1])
+        cut = [each[:length] for each in elements[count:]]
         elements = [*elements[:count], *cut]
     inner = _scan(node, body.within(scope), elements, [0] * num_scan_inputs, flags, (), (), batch)
     outputs = list(inner.outputs)
@@ -168,8 +167,7 @@ def scan_8(
 def _padded(value: Value, length: Value, longest: Value) -> Value:
     """`value` of `length` slices along axis 0, padded with slices of zeros to `longest` (both of shape [1])."""
     others = value.type.known_rank - 1
-    missing = longest - length
-    ends = ops.Concat(missing, *([np.zeros(others, np.int64)] if others else []), axis=0)
+    ends = ops.Concat(longest - length, *([np.zeros(others, np.int64)] if others else []), axis=0)
     fill = ops.Constant(np.zeros(()), graph=value.graph, dtype=value.dtype)
     padded = ops.Pad(value, [0] * value.type.rank, ends, fill, pad_mode="constant")
     if longest.type.integers is None:
@@ -231,18 +229,6 @@ def _scan(
     return made
 
 
-
-
-
-
-
-
-
-
-
-
-
-
 def _given_shape(body: Body, index: int, source: Value | None) -> tuple[int, ...]:
     """The shape of a one-element input of a Loop body. The rank is the declared one, or that of its source.
 
@@ -275,24 +261,16 @@ def _declared_output(body: Body, index: int, element: Value, axis: int) -> tuple
     return (*found[:axis], -1, *found[axis:]) if max(found, default=-1) >= 0 else ()
 
 
-
-
-
-
 def _present(values: Sequence[Value | None], what: str) -> list[Value]:
     if any(value is None for value in values):
         raise ModelError(f"an {what} is missing", code="ML227")
     return [value for value in values if value is not None]
 
 
-
-
 def _add_captures(captures: Sequence[Capture], input_map: list[Any], inputs: list[Value]) -> None:
     for outer, parameter in captures:
         input_map.append(Invariant(parameter))
         inputs.append(outer)
-
-
 
 
 def _per_input(given: Sequence[int], count: int, what: str) -> Sequence[int]:

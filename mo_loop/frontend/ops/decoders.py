@@ -23,13 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import full, repeated_numbers
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import counted, full, number, repeated_numbers
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Body, Context, ModelError, UnsupportedError, Value, ops
 from mo_loop.graph.types import ElementType, TensorType, f32, i32
 from mo_loop.ops.front import Failed
-from mo_loop.ops.lengths import as_value, dimension, joined
+from mo_loop.ops.lengths import as_value, joined
 
 LOWEST = np.finfo(np.float32).min
 """The score of a token that must not be chosen, as in ONNX Runtime."""
@@ -68,32 +67,32 @@ def repeated(x: Value, count: Any, axis: int = 0) -> Value:
     """Each slice along an axis `count` times, one after another: a prompt for each of its beams."""
     if count == 1:
         return x
-    rows = dimension(x, axis)
+    rows = x.size(axis)
     if isinstance(rows, int) and isinstance(count, int):
         return ops.Gather(x, repeated_numbers(rows, count), axis)
     column = ops.Unsqueeze(counted(rows, x), 1)
-    return ops.Gather(x, ops.Reshape(ops.Broadcast(column, joined([rows, count], x)), [-1]), axis)
+    return ops.Gather(x, ops.Broadcast(column, joined([rows, count], x)).reshape([-1]), axis)
 
 
 def marked(tokens: Value, vocabulary: int) -> Value:
     """[N, vocabulary] of boolean: the numbers in tokens [N, L]. Larger numbers are left out."""
-    rows = dimension(tokens, 0)
+    rows = tokens.size(0)
     inside = ops.Minimum(tokens, np.array(vocabulary, np.int32))
     ones = inside * np.int32(0) + np.int32(1)
     counted = ops.ScatterElementsUpdate(filled(np.int32(0), tokens, rows, vocabulary + 1), inside, ones, 1)
-    return ops.Slice(counted, [0], [vocabulary], [1], [1]) > np.int32(0)
+    return counted[:, :vocabulary] > np.int32(0)
 
 
 def padded(sequences: Value, length: Any, item: int) -> Value:
     """[N, L] with a number appended until L is `length`."""
-    missing = as_value(length, sequences.graph) - as_value(dimension(sequences, 1), sequences.graph)
+    missing = as_value(length, sequences.graph) - as_value(sequences.size(1), sequences.graph)
     ends = joined([0, missing], sequences)
     fill = np.array(item, np.int32)
     longer = ops.Pad(sequences, np.zeros(2, np.int64), ends, fill, pad_mode="constant")
     if not isinstance(length, int) or longer.type.dims[1] == length:
         return longer
     # The length is known, but not to follow from the one before and the pads.
-    return ops.Reshape(longer, [0, length], special_zero=True)
+    return longer.reshape([None, length])
 
 
 def all_true(flags: Value) -> Value:
@@ -107,10 +106,6 @@ def not_translated(values: Sequence[Value]) -> Value | None:
     if unknown is not None and not unknown.graph.of(Failed):
         raise UnsupportedError("a decoder whose logits or caches have unknown rank", code="ML314")
     return unknown
-
-
-def as_i32(value: Value) -> Value:
-    return as_type(value, i32)
 
 
 PAST = 3
@@ -129,13 +124,12 @@ class Gpt:
 
     def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
         """The sequences [N, S] to continue, the logits [N, V] of the first new token, and the states after it."""
-        kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32)
-        counted = ops.CumSum(kept, 1)
-        positions = (counted - np.int32(1)) * kept
+        kept = ops.NotEqual(prompts, np.int32(padding)).astype(i32)
+        positions = (ops.CumSum(kept, 1) - np.int32(1)) * kept
         mask = kept if mask is None else mask
-        rows = dimension(prompts, 0)
+        rows = prompts.size(0)
         past = self.first.declared(PAST)
-        none = filled(np.zeros((), past.dtype.numpy), prompts, 2, rows, past.dims[2], 0, past.dims[4])
+        none = filled(number(past, 0), prompts, 2, rows, past.dims[2], 0, past.dims[4])
         caches = [none] * (len(self.first.inputs) - PAST)
         logits, *presents = outputs_of(self.first, scope, [prompts, positions, mask, *caches])
         length = ops.ReduceSum(kept, [1], keep_dims=True)
@@ -159,7 +153,7 @@ class Gpt:
 
     def _longer(self, mask: Value) -> Value:
         """One more token is seen."""
-        return ops.Concat(mask, filled(np.int32(1), mask, dimension(mask, 0), 1), axis=1)
+        return ops.Concat(mask, filled(np.int32(1), mask, mask.size(0), 1), axis=1)
 
 
 def _check_gpt(body: Body) -> None:
@@ -178,11 +172,11 @@ def _check_gpt(body: Body) -> None:
 
 def outputs_of(body: Body, scope: Scope, values: list[Value]) -> list[Value]:
     """The outputs of a decoder; of the logits the last ones of each sequence, as f32 [N, V]."""
-    fed = [as_type(value, _type(body, place) or value.dtype) for place, value in enumerate(values)]
+    fed = [value.astype(_type(body, place) or value.dtype) for place, value in enumerate(values)]
     logits, *others = body.within(scope).inline(fed)
     if logits.rank is None:
         return [logits, *others]
-    return [as_type(ops.Gather(logits, -1, 1), f32), *others]
+    return [ops.Gather(logits, -1, 1).astype(f32), *others]
 
 
 def _type(body: Body, place: int) -> ElementType | None:
@@ -202,7 +196,7 @@ def vocabulary_of(logits: Value, given: int) -> int:
 
 def scores_of(logits: Value, vocabulary: int) -> Value:
     """The logits of the first `vocabulary` tokens."""
-    return logits if logits.type.dims[-1] == vocabulary else ops.Slice(logits, [0], [vocabulary], [1], [-1])
+    return logits if logits.type.dims[-1] == vocabulary else logits[..., :vocabulary]
 
 
 class EncoderDecoder:
@@ -235,7 +229,7 @@ class EncoderDecoder:
     def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
         """The sequences [N, 1] to continue, the logits [N, V] of the first new token, and the states after it."""
         if mask is None:  # 1 from the first token on that is not padding, else 0
-            kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32)
+            kept = ops.NotEqual(prompts, np.int32(padding)).astype(i32)
             mask = ops.Minimum(ops.CumSum(kept, 1), np.int32(1))
         begun = self.first_tokens(prompts)
         if self._makes_first_step():
@@ -246,7 +240,7 @@ class EncoderDecoder:
         declared: Any = self.decoder.declared(2)
         if not isinstance(declared, TensorType) or declared.rank != 4 or declared.dtype is None:
             raise ModelError(f"the decoder declares {declared} for a cache, not [N, heads, T, width]", code="ML226")
-        sizes = dimension(prompts, 0), declared.dims[1], 0, declared.dims[3]
+        sizes = prompts.size(0), declared.dims[1], 0, declared.dims[3]
         none = filled(np.zeros((), declared.dtype.numpy), prompts, *sizes)
         logits, *states = outputs_of(self.decoder, scope, [begun, mask, *[none] * (2 * self.layers), *cross])
         self._keep([mask, *cross])
@@ -256,7 +250,7 @@ class EncoderDecoder:
         """decoder_start_token_id for each prompt, [N, 1]."""
         if self.first_token < 0:
             raise ModelError("decoder_start_token_id is missing", code="ML227")
-        return filled(np.int32(self.first_token), prompts, dimension(prompts, 0), 1)
+        return filled(np.int32(self.first_token), prompts, prompts.size(0), 1)
 
     def first_step(self, scope: Scope, fed: list[Value]) -> tuple[Value, Value, list[Value]]:
         """The result of `start`, for an encoder with these inputs: the prompts, perhaps a mask, the first tokens."""
@@ -304,5 +298,5 @@ class Whisper(EncoderDecoder):
         if len(self.encoder.inputs) != 2:
             found = len(self.encoder.inputs)
             raise ModelError(f"the encoder has {found} inputs, not features and tokens", code="ML226")
-        begun = self.first_tokens(features) if tokens is None else as_i32(tokens)
+        begun = self.first_tokens(features) if tokens is None else tokens.astype(i32)
         return self.first_step(scope, [features, begun])

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.arrays import counted_up
-from mo_loop.frontend.ops.shared import as_type, integers, near, one_integer
+from mo_loop.frontend.ops.shared import counted_up, integers, near, number, one_integer
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, from_onnx, i64
 from mo_loop.ops.infer import vector_length
-from mo_loop.ops.lengths import dimension, joined, scalar
+from mo_loop.ops.lengths import joined, scalar
 from mo_loop.ops.ranges import AtLeast2, Indices, Integers, One, Vector
 from mo_loop.target import Gap
 
@@ -49,12 +48,12 @@ def tile_1(input, tiles, axis):
     """One axis; its number and the repeats are given in the type of the data."""
     if input.rank is None:
         raise UnsupportedError("Tile along one axis of a tensor of unknown rank", code="ML314")
-    places = ops.Reshape(as_type(axis, i64), [1])
-    times = ops.Reshape(as_type(tiles, i64), [1])
+    places = axis.astype(i64).reshape([1])
+    times = tiles.astype(i64).reshape([1])
     return ops.Tile(input, ops.ScatterUpdate(np.ones(input.rank, np.int64), places, times, 0))
 
 
-@translates("Tile", since=6)
+@translates("Tile", since=6, one_rank="input")
 def tile_6(input, repeats):
     """Repeats of all dimensions."""
     known = integers(repeats)
@@ -95,7 +94,7 @@ def pad_11(data, pads, constant_value=None, *, mode: str = "constant"):
     return _pad(data, begin, end, mode, constant_value)
 
 
-@translates("Pad", since=18)
+@translates("Pad", since=18, one_rank="data")
 def pad_18(data, pads, constant_value=None, axes=None, *, mode: str = "constant"):
     """The pads may be for some of the axes."""
     if axes is None:
@@ -106,7 +105,7 @@ def pad_18(data, pads, constant_value=None, axes=None, *, mode: str = "constant"
     if known is not None and places is not None:
         begin, end = (_spread(half, places, data.rank) for half in _halves(known))
         return _pad(data, begin, end, mode, constant_value)
-    position = as_type(axes, i64) % data.rank
+    position = axes.astype(i64) % data.rank
     zeros = np.zeros(data.rank, np.int64)
     halves = ops.Split(pads, 0, num_splits=2)
     before, after = (ops.ScatterUpdate(zeros, position, half, 0) for half in halves)
@@ -142,14 +141,14 @@ def _pad(x: Value, begin, end, mode: str, value):
     if mode != "constant":
         return cls(x, begin, end, pad_mode=mode)
     if value is None:
-        value = np.zeros((), x.dtype.numpy)
+        value = number(x, 0)
     if not isinstance(value, Value):
         return cls(x, begin, end, value, pad_mode=mode)
     if isinstance(value.node, operations.Constant):
         return cls(x, begin, end, scalar(value), pad_mode=mode)
     # The runtime ignores a computed value if the pads are, or become, constant: it is selected afterwards.
-    inside = ops.Broadcast(np.array(True), ops.ShapeOf(x))
-    padded = cls(x, begin, end, np.zeros((), x.dtype.numpy), pad_mode=mode)
+    inside = ops.Broadcast(np.array(True), x.sizes)
+    padded = cls(x, begin, end, number(x, 0), pad_mode=mode)
     return ops.Select(cls(inside, begin, end, np.array(False), pad_mode=mode), padded, scalar(value))
 
 
@@ -161,13 +160,11 @@ def _wrapped(x: Value, begin, end):
         before, after = (w[axis] if isinstance(w, list) else ops.Gather(w, axis, 0) for w in (begin, end))
         if isinstance(before, int) and isinstance(after, int) and before == after == 0:
             continue
-        length = dimension(x, axis)
+        length = x.size(axis)
         if all(isinstance(each, int) for each in (before, after, length)):
             x = ops.Gather(x, counted_up(-before, length + after) % length, axis)
             continue
-        first = -before
-        last = length + after
-        steps = ops.Range(first, last, 1, graph=x.graph, output_type=i64)
+        steps = ops.Range(-before, length + after, 1, graph=x.graph, output_type=i64)
         x = ops.Gather(x, steps % length, axis)
     return x
 
@@ -181,10 +178,10 @@ def center_crop_pad(input_data, shape: Vector | Integers, *, axes: tuple[int, ..
     known = integers(shape)
     if known is not None and len(known) != len(places):
         raise ModelError(f"CenterCropPad has {len(known)} lengths for {len(places)} axes", code="ML227")
-    lengths = [dimension(input_data, axis) for axis in places]
+    lengths = [input_data.size(axis) for axis in places]
     if known is not None and all(isinstance(length, int) for length in lengths):
         return _cropped_and_padded(input_data, places, lengths, known)
-    wanted = as_type(shape, i64) if known is None else np.array(known, np.int64)
+    wanted = shape.astype(i64) if known is None else np.array(known, np.int64)
     have = joined(lengths, input_data)
     surplus = have - wanted
     start = ops.Maximum(surplus, 0) // 2
@@ -220,8 +217,8 @@ def range_27(start, limit, delta, *, stash_type: int = 1):
     """16-bit floats are computed in `stash_type`."""
     if not start.dtype.is_float or start.dtype.bits > 16:
         return range_11(start, limit, delta)
-    bounds = [scalar(as_type(each, from_onnx(stash_type))) for each in (start, limit, delta)]
-    return as_type(_range(*bounds), start.dtype)
+    bounds = [scalar(each.astype(from_onnx(stash_type))) for each in (start, limit, delta)]
+    return _range(*bounds).astype(start.dtype)
 
 
 def _range(start: Value, limit: Value, delta: Value):
@@ -245,17 +242,17 @@ def eye_like(input, *, dtype: int | None = None, k: int = 0):
     if input.rank is not None and input.rank != 2:
         raise ModelError(f"EyeLike of a tensor of rank {input.rank}", code="ML227")
     wanted = input.dtype if dtype is None else from_onnx(dtype)
-    rows, columns = (ops.Gather(ops.ShapeOf(input), axis, 0) for axis in (0, 1))
+    rows, columns = (ops.Gather(input.sizes, axis, 0) for axis in (0, 1))
     return ops.Eye(rows, columns, *near([k]), output_type=wanted)
 
 
-@translates("Trilu", since=14)
+@translates("Trilu", since=14, one_rank="input")
 def trilu(input: AtLeast2, k: One | Integers = None, *, upper: int = 1):
     """The triangle above or below the k-th diagonal; the rest becomes 0."""
     if input.rank is None:
         raise UnsupportedError("Trilu of a tensor of unknown rank", code="ML314")
     known = 0 if k is None else one_integer(k)
-    rows, columns = (dimension(input, axis) for axis in (-2, -1))
+    rows, columns = (input.size(axis) for axis in (-2, -1))
     diagonal = near([known])[0] if known is not None else scalar(k)
     row = ops.Unsqueeze(ops.Range(0, rows, 1, graph=input.graph, output_type=i64), 1)
     column = ops.Range(0, columns, 1, graph=input.graph, output_type=i64)
@@ -263,4 +260,4 @@ def trilu(input: AtLeast2, k: One | Integers = None, *, upper: int = 1):
     kept = column >= edge if upper else column <= edge
     if input.dtype is boolean:
         return input & kept
-    return ops.Select(kept, input, np.zeros((), input.dtype.numpy))
+    return ops.Select(kept, input, number(input, 0))

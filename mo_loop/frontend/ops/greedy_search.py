@@ -49,17 +49,16 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops import decoders
 from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.ranking import Mode, first, top
-from mo_loop.frontend.ops.shared import as_type, counted, integers
+from mo_loop.frontend.ops.shared import counted, first_numbers, integers
 from mo_loop.frontend.ops.tensors import uniform
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import MICROSOFT, Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
-from mo_loop.ops.lengths import as_i64, as_value, dimension, joined, length_in, scalar
+from mo_loop.ops.lengths import as_i64, as_value, joined, length_in, scalar
 from mo_loop.ops.ranges import FewOrNone, Integers, Matrix, One
 
 LATEST = 50
@@ -91,7 +90,7 @@ class Timestamps:
     def _forbidden(self, sequences: Value, first: int, tokens: Any) -> Value:
         """[N, V]"""
         is_time = sequences >= np.int32(first)
-        numbers = as_type(is_time, i32)
+        numbers = is_time.astype(i32)
         number = ops.ReduceSum(numbers, [1], keep_dims=True)
         # A column before the sequences: there may be one token only.
         wide = ops.Pad(numbers, np.array([0, 1]), np.zeros(2, np.int64), np.int32(0), pad_mode="constant")
@@ -100,20 +99,20 @@ class Timestamps:
         is_pair = before | ~is_begun
         is_open = ends & ~is_pair
 
-        places = as_type(counted(dimension(sequences, 1), sequences), i32)
+        places = counted(sequences.size(1), sequences).astype(i32)
         last = ops.ReduceMax(numbers * places, [1], keep_dims=True)
         latest = ops.GatherElements(sequences, last, axis=1)
         least = latest + ops.Select(is_open, np.int32(0), np.int32(1))
 
         times = tokens >= first
         rules = (
-            (is_begun, _are(tokens, self.only_before)),
+            (is_begun, np.isin(tokens, [each for each in self.only_before if each is not None])),
             (~is_begun, tokens > first + LATEST),
             (ends & is_pair, times),
             (is_open, tokens < self.end),
             (number > np.int32(0), ops.Less(tokens, least) & times),
         )
-        forbidden: Any = _are(tokens, self.never)
+        forbidden: Any = np.isin(tokens, [each for each in self.never if each is not None])
         for applies, which in rules:
             forbidden = ops.LogicalOr(forbidden, applies & which)
         return forbidden
@@ -121,19 +120,14 @@ class Timestamps:
 
 def _preferring_timestamps(scores: Value, first: int, size: int) -> Value:
     """The scores without text, where the sum of the probabilities of timestamps is above that of each text."""
-    texts = ops.Slice(scores, [0], [first], [1], [1])
-    times = ops.Slice(scores, [first], [size], [1], [1])
+    texts = scores[:, :first]
+    times = scores[:, first:size]
     top = ops.ReduceMax(times, [1], keep_dims=True)
     chances = ops.Select(times > decoders.LOWEST, ops.Exp(times - top), np.float32(0))
     # Without any timestamp this is -infinity.
     together = ops.Log(ops.ReduceSum(chances, [1], keep_dims=True)) + top
     is_time = together > ops.ReduceMax(texts, [1], keep_dims=True)
-    is_text = first_numbers(size)[None] < first
-    return _without(scores, is_time & is_text)
-
-
-def _are(tokens: Any, some: tuple[int | None, ...]) -> Any:
-    return np.isin(tokens, [each for each in some if each is not None])
+    return _without(scores, is_time & (first_numbers(size)[None] < first))
 
 
 def _without(scores: Value, forbidden: Value) -> Value:
@@ -161,7 +155,7 @@ class Rules:
         """The scores of the next token after `sequences`, in the graph of `scope`."""
         penalty = self.given.find(scope, "repetition_penalty")
         if penalty is not None and not _is_one(penalty):
-            scores = self._penalised(scores, sequences, scalar(as_type(penalty, f32)))
+            scores = self._penalised(scores, sequences, scalar(penalty.astype(f32)))
         if self.ngram > 0:
             scores = _without(scores, self._repeating(sequences))
         scores = self._masked(scope, scores, "vocab_mask")
@@ -173,7 +167,7 @@ class Rules:
     def _tempered(self, scope: Scope, scores: Value) -> Value:
         given = self.given.find(scope, "temperature")
         if given is not None and not _is_one(given):
-            number = scalar(as_type(given, f32))
+            number = scalar(given.astype(f32))
             return scores / ops.Select(number > np.float32(0), number, np.float32(1))
         if self.temperature <= 0 or self.temperature == 1:
             return scores
@@ -201,8 +195,8 @@ class Rules:
         wide = ops.Pad(sequences, np.array([0, rest]), np.zeros(2, np.int64), np.int32(-1), pad_mode="constant")
         same: Any = None
         for place in range(rest):
-            pieces = ops.Slice(wide, [place], [place - rest], [1], [1])
-            ending = ops.Slice(wide, [place - rest], [place - rest + 1 or 2**30], [1], [1])
+            pieces = wide[:, place : place - rest]
+            ending = wide.cut(1, place - rest, place - rest + 1 or 2**30)
             equal = ops.Equal(pieces, ending)
             same = equal if same is None else same & equal
         return decoders.marked(ops.Select(same, sequences, np.int32(self.vocabulary)), self.vocabulary)
@@ -215,11 +209,8 @@ class Rules:
         least = self.given.find(scope, "min_length")
         if least is None or (least.type.integers or (1,))[0] <= 0:
             return scores
-        is_short = as_value(dimension(sequences, 1), scores.graph) < scalar(as_i64(least))
-        end = first_numbers(self.vocabulary) == self.end
-        return _without(scores, is_short & end[None])
-
-
+        is_short = as_value(sequences.size(1), scores.graph) < scalar(as_i64(least))
+        return _without(scores, is_short & (first_numbers(self.vocabulary) == self.end)[None])
 
 
 def _is_one(value: Value) -> bool:
@@ -245,7 +236,7 @@ def greedy_search(
         "prefix_vocab_mask": prefix_vocab_mask,
     })  # fmt: skip
     gpt = decoders.Gpt(decoder, init_decoder)
-    begun = gpt.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
+    begun = gpt.start(given.scope, input_ids.astype(i32), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size)
     return generated(node, gpt, begun, rules, length_in(max_length), pad_token_id, _best)
 
@@ -282,7 +273,7 @@ def generated(
         tokens = ops.Select(ended, np.int32(padding), best)
         return [tokens, ops.Concat(sequences, tokens, axis=1), ended]
 
-    running = decoders.filled(np.zeros((), np.bool_), prompts, dimension(prompts, 0), 1)
+    running = decoders.filled(np.zeros((), np.bool_), prompts, prompts.size(0), 1)
     first = chosen(rules.given.scope, logits, prompts, running, is_first=True)
 
     def make(scope: Scope, iteration: Value, states: list[Value]) -> list[Value]:
@@ -294,7 +285,7 @@ def generated(
         following = chosen(scope, logits, sequences, ended)
         return [~decoders.all_true(following[-1]), *following, *states]
 
-    others = limit + (dimension(prompts, 1) + 1) * -1
+    others = limit + (prompts.size(1) + 1) * -1
     go = ~decoders.all_true(first[-1])
     body = BuiltBody(gpt.decoder, rules.given.scope, len(first) + len(states), 0, make)
     made: Any = loop(as_value(others, node.graph), go, *first, *states, body=body, node=node)
@@ -325,7 +316,7 @@ def sampling(
         "prefix_vocab_mask": prefix_vocab_mask,
     })  # fmt: skip
     gpt = decoders.Gpt(decoder, init_decoder)
-    begun = gpt.start(given.scope, decoders.as_i32(input_ids), attention_mask, pad_token_id)
+    begun = gpt.start(given.scope, input_ids.astype(i32), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size, temperature)
     numbers = integers(seed)
     draw = Draw(top_p, filter_value, min_tokens_to_keep, bool(custom), numbers[0] if numbers else None)
@@ -349,11 +340,10 @@ class Draw:
         ordered, order = top(scores, size, 1, mode, i32)
         kept = ops.Select(self._dropped(ordered, size), np.float32(self.filter_value), ordered)
         sums = ops.CumSum(ops.Softmax(kept, axis=1), 1)
-        shape = joined([dimension(scores, 0), 1], scores)
+        shape = joined([scores.size(0), 1], scores)
         drawn = uniform(shape, self.seed) * ops.Gather(sums, [-1], 1)
-        place = ops.ReduceSum(as_type(sums <= drawn, i32), [1], keep_dims=True)
-        last = ops.Minimum(place, np.int32(size - 1))
-        return ops.GatherElements(order, last, axis=1)
+        place = ops.ReduceSum((sums <= drawn).astype(i32), [1], keep_dims=True)
+        return ops.GatherElements(order, ops.Minimum(place, np.int32(size - 1)), axis=1)
 
     def _dropped(self, ordered: Value, size: int) -> Value:
         """[N, V]: which of the ordered scores are filtered."""

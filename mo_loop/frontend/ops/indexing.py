@@ -20,13 +20,13 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.ranking import Mode, same, top
-from mo_loop.frontend.ops.shared import FAR, as_type, counted
+from mo_loop.frontend.ops.shared import counted, number
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import assume_least, element_count, normalise_axis
 from mo_loop.graph.types import boolean, i32, i64
 from mo_loop.ops.exact import is_not_negative
-from mo_loop.ops.lengths import as_i64, dimension, joined, scalar, vector
+from mo_loop.ops.lengths import as_i64, joined, scalar, vector
 from mo_loop.ops.ranges import AtLeast1, Vector
 from mo_loop.target import CRASH, Gap
 
@@ -41,34 +41,33 @@ def unique_elements(x: Value, in_order: bool, *, values_only: bool = False) -> S
     flat = vector(x)
     if low(element_count(x.shape) or 0) > 0:
         return found(flat)
-    length = ops.ShapeOf(flat)
-    one_if_empty = ops.Maximum(1 - length, 0)
-    padded = ops.Pad(flat, [0], one_if_empty, np.zeros((), x.dtype.numpy))
-    return [ops.Slice(each, [0], length, [1], [0]) for each in found(padded)]
+    length = flat.sizes
+    padded = ops.Pad(flat, [0], ops.Maximum(1 - length, 0), number(x, 0))
+    return [each[:length] for each in found(padded)]
 
 
 def _found(x: Value, in_order: bool) -> Sequence[Value]:
     """Unique of a vector that is not empty."""
-    count = dimension(x, 0)
-    keys = as_type(x, i32) if x.dtype is boolean else x
+    count = x.size(0)
+    keys = x.astype(i32) if x.dtype is boolean else x
     ordered, order = top(keys, count, 0, "min", places=False)
-    differs = ~same(ops.Slice(ordered, [1], [FAR], [1], [0]), ops.Slice(ordered, [0], [-1], [1], [0]))
-    group = ops.Concat(np.array([0]), ops.CumSum(ops.Convert(differs, destination_type=i64), 0), axis=0)
+    differs = ~same(ordered[1:], ordered[:-1])
+    group = ops.Concat(np.array([0]), ops.CumSum(differs.astype(i64), 0), axis=0)
     back = ops.ScatterUpdate(_zeros(x), order, group, 0)
     start = ops.Concat(np.array([0]), vector(ops.NonZero(differs)) + 1, axis=0)
-    times = ops.Concat(ops.Slice(start, [1], [FAR], [1], [0]), ops.ShapeOf(x), axis=0) - start
+    times = ops.Concat(start[1:], x.sizes, axis=0) - start
     first = ops.ScatterElementsUpdate12(_zeros(start) + count, back, counted(count, x), 0, reduction="min")
     if not in_order:
         is_first = ops.ScatterUpdate(_zeros(x), first, _zeros(first) + 1, 0)
         rank = ops.Gather(ops.CumSum(is_first, 0, exclusive=True), first, 0)
-        moved = ops.ScatterUpdate(_zeros(first), rank, counted(dimension(first, 0), x), 0)
+        moved = ops.ScatterUpdate(_zeros(first), rank, counted(first.size(0), x), 0)
         first, back, times = ops.Gather(first, moved, 0), ops.Gather(rank, back, 0), ops.Gather(times, moved, 0)
     return ops.Gather(x, first, 0), first, back, times
 
 
 def _zeros(x: Value) -> Value:
     """As many zeros of type i64 as a vector has elements."""
-    return ops.Broadcast(np.array(0), ops.ShapeOf(x), graph=x.graph)
+    return ops.Broadcast(np.array(0), x.sizes, graph=x.graph)
 
 
 def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
@@ -77,25 +76,24 @@ def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
         raise UnsupportedError("Unique along an axis of a tensor of unknown rank", code="ML314")
     at = normalise_axis(axis, x.rank)
     others = [i for i in range(x.rank or 0) if i != at]
-    moved = ops.Transpose(as_type(x, i32) if x.dtype is boolean else x, [at, *others])
-    rows = ops.Reshape(moved, joined([dimension(moved, 0), -1], moved))
-    count = dimension(rows, 0)
+    moved = ops.Transpose(x.astype(i32) if x.dtype is boolean else x, [at, *others])
+    rows = moved.reshape([moved.size(0), -1])
+    count = rows.size(0)
     lower, differs = _compared(rows)
     are_equal = ~ops.ReduceLogicalOr(differs, [2])
     steps = counted(count, rows)
     first = ops.ReduceMin(ops.Select(are_equal, steps, np.array(count) if isinstance(count, int) else count), [1])
     is_first = ops.Equal(first, steps)
-    places = ops.Reshape(ops.NonZero(is_first), [-1])
-    times = ops.ReduceSum(ops.Convert(are_equal, destination_type=i64), [1])
+    places = ops.NonZero(is_first).reshape([-1])
+    times = ops.ReduceSum(are_equal.astype(i64), [1])
     if in_order:
         # Row i is before row j in lexicographic order: the first column that differs decides.
-        seen = ops.CumSum(ops.Convert(differs, destination_type=i32), 2, exclusive=True)
-        decides = differs & ops.Equal(seen, 0)
+        decides = differs & ops.Equal(ops.CumSum(differs.astype(i32), 2, exclusive=True), 0)
         before = ops.ReduceLogicalOr(decides & lower, [2]) & ops.Unsqueeze(is_first, 1)
-        rank = ops.ReduceSum(ops.Convert(before, destination_type=i64), [0])
+        rank = ops.ReduceSum(before.astype(i64), [0])
         order = ops.ScatterUpdate(_zeros(places), ops.Gather(rank, places, 0), places, 0)
     else:
-        before = ops.CumSum(ops.Convert(is_first, destination_type=i64), 0, exclusive=True)
+        before = ops.CumSum(is_first.astype(i64), 0, exclusive=True)
         rank, order = ops.Gather(before, first, 0), places
     return [ops.Gather(x, order, at), order, rank, ops.Gather(times, order, 0)]
 
@@ -106,7 +104,7 @@ def _compared(rows: Value) -> tuple[Value, Value]:
     if rows.dtype.is_float:
         return left < right, ops.NotEqual(left, right)
     # The runtime compares integers as f32; the sign of their difference is exact.
-    difference = ops.Subtract(*(as_type(each, i64) for each in (left, right)))
+    difference = ops.Subtract(*(each.astype(i64) for each in (left, right)))
     return difference < 0, ops.NotEqual(difference, 0)
 
 
@@ -125,7 +123,7 @@ def gather(data, indices, *, axis: int = 0):
     return ops.Gather(data, indices, axis)
 
 
-@translates("GatherElements", since=11)
+@translates("GatherElements", since=11, one_rank="data indices")
 def gather_elements(data, indices, *, axis: int = 0):
     """One element for each index. In the IR the other dimensions are equal; in ONNX the indices may have less."""
     if data.rank is not None and indices.rank == data.rank:
@@ -133,8 +131,7 @@ def gather_elements(data, indices, *, axis: int = 0):
         for i in range(data.rank):
             if i != at and data.type.dims[i] != indices.type.dims[i]:
                 # Not Slice: the runtime removes a Slice before GatherElements, and then refuses the shapes.
-                lengths = joined([dimension(indices, i), -1], data)
-                data = ops.VariadicSplit(data, i, lengths)[0]
+                data = ops.VariadicSplit(data, i, joined([indices.size(i), -1], data))[0]
     if isinstance(data.node, operations.Slice):
         # The runtime also removes a Slice along the axis, on which the meaning of negative indices depends.
         data = ops.VariadicSplit(data, axis, [-1, 0])[0]
@@ -155,7 +152,7 @@ def scatter(data, indices, updates, *, axis: int = 0):
 
 
 @translates("ScatterElements", since=11, without="reduction")
-@translates("ScatterElements", since=16)
+@translates("ScatterElements", since=16, one_rank="data indices updates")
 def scatter_elements(data, indices, updates, *, axis: int = 0, reduction: str = "none"):
     """Elements replaced, or combined with the new ones."""
     return _scatter_elements(data, indices, updates, axis, reduction)
@@ -168,7 +165,7 @@ def _scatter_elements(data: Value, indices: Value, updates: Value, axis: int, re
 
 
 @translates("ScatterND", since=11, without="reduction")
-@translates("ScatterND", since=16)
+@translates("ScatterND", since=16, one_rank="data")
 def scatter_nd(data, indices, updates, *, reduction: str = "none"):
     """Slices replaced, or combined with the new ones."""
     if reduction == "none":
@@ -188,28 +185,28 @@ def tensor_scatter(
     at = normalise_axis(axis, past_cache.rank)
     if at == 0:
         raise ModelError("the axis is that of the batch", code="ML227")
-    length = dimension(update, at)
+    length = update.size(at)
     if write_indices is None:
-        rest = ops.Slice(past_cache, joined([length], past_cache), [FAR], [1], [at])
+        rest = past_cache.cut(at, length)
         return ops.Concat(update, rest, axis=at)
-    places = ops.Unsqueeze(write_indices, [1]) + ops.Unsqueeze(counted(length, update), [0])
+    places = write_indices[:, None] + counted(length, update)[None]
     if mode == "circular":
-        places = places % dimension(past_cache, at)
+        places = places % past_cache.size(at)
     if past_cache.type.dims[0] == 1:
         return ops.ScatterUpdate(past_cache, vector(places), update, at)
     if at < past_cache.rank - 1:
         return ops.ScatterNDUpdate(past_cache, _coordinates(update, places, at), update)
-    places = ops.Reshape(places, joined([dimension(places, 0), *[1] * (at - 1), length], places))
-    return ops.ScatterElementsUpdate(past_cache, ops.Broadcast(places, ops.ShapeOf(update)), update, at)
+    places = places.reshape([places.size(0), *[1] * (at - 1), length])
+    return ops.ScatterElementsUpdate(past_cache, ops.Broadcast(places, update.sizes), update, at)
 
 
 def _coordinates(x: Value, places: Value, axis: int) -> Value:
     """The indices of all slices x[b, i, ..., s] with the axis as the last one: (b, i, ..., places[b, s])."""
-    lengths = [dimension(x, i) for i in range(axis + 1)]
+    lengths = [x.size(i) for i in range(axis + 1)]
     shape = joined(lengths, x)
-    alone = [ops.Reshape(counted(lengths[i], x), [*[1] * i, -1, *[1] * (axis - i)]) for i in range(axis)]
-    alone.append(ops.Reshape(places, joined([lengths[0], *[1] * (axis - 1), lengths[-1]], x)))
-    return ops.Concat(*(ops.Unsqueeze(ops.Broadcast(each, shape), [-1]) for each in alone), axis=axis + 1)
+    alone = [counted(lengths[i], x).reshape([*[1] * i, -1, *[1] * (axis - i)]) for i in range(axis)]
+    alone.append(places.reshape([lengths[0], *[1] * (axis - 1), lengths[-1]]))
+    return ops.Concat(*(ops.Broadcast(each, shape)[..., None] for each in alone), axis=axis + 1)
 
 
 def _reduction(name: str) -> str:
@@ -236,7 +233,7 @@ def compress(input, condition, *, axis: int | None = None):
         longest = int(np.max(np.flatnonzero(holds.constant), initial=-1)) + 1
         assume_least([(size, longest)])  # else the runtime computes a constant without elements
     if size is not None and (longest is None or longest > low(size)):
-        holds = ops.Slice(holds, [0], joined([dimension(x, at)], x), [1], [0])
+        holds = holds[: x.size(at)]
     return ops.Gather(x, vector(ops.NonZero(holds)), at)
 
 
@@ -258,7 +255,7 @@ def top_k_1(x, *, k: int, axis: int = -1, node: Context):
 
 
 @translates("TopK", since=10, without="largest sorted")
-@translates("TopK", since=11, ignored="sorted")
+@translates("TopK", since=11, ignored="sorted", one_rank="x")
 def top_k(x, k, *, axis: int = -1, largest: int = 1, sorted: int = 1, node: Context):
     """k is an input. The results are sorted even if `sorted` is 0."""
     return _top_k(x, scalar(k), axis, bool(largest), node)
@@ -270,10 +267,10 @@ def _top_k(x: Value, k, axis: int, largest: bool, node: Context):
     if not isinstance(k, Value) or (k.known is not None and low(k.known.item()) > 0) or x.rank is None:
         return top(x, k, axis, mode, places=places)
     # The runtime crashes for k = 0 of a non-empty axis: one element is selected, and then sliced off.
-    length = dimension(x, normalise_axis(axis, x.rank))
+    length = x.size(normalise_axis(axis, x.rank))
     least = min(length, 1) if isinstance(length, int) else ops.Minimum(length, 1)
     taken = top(x, ops.Maximum(k, least), axis, mode, places=places)
-    return [ops.Slice(each, [0], ops.Reshape(k, [1]), [1], [axis]) for each in taken]
+    return [each.cut(axis, 0, k.reshape([1])) for each in taken]
 
 
 @translates("Unique", since=11)

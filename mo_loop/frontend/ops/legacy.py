@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mo_loop.frontend.arrays import full
 from mo_loop.frontend.ops.movement import slice_10
+from mo_loop.frontend.ops.shared import full, number
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import require_sizes
 from mo_loop.graph.types import from_onnx, i64
@@ -96,7 +96,7 @@ def _filled_shape(given: Value | None, shape: Ints, extra: Ints, is_shape: int) 
         if is_shape:
             raise ModelError("input_as_shape needs an input", code="ML227")
         return (*shape, *extra)
-    sizes = ops.Convert(given, destination_type=i64) if is_shape else ops.ShapeOf(given)
+    sizes = given.astype(i64) if is_shape else given.sizes
     return ops.Concat(sizes, np.array(extra, np.int64), axis=0) if extra else sizes
 
 
@@ -147,7 +147,7 @@ def aten(
     packed = len(inputs) == 2 or (inputs[1].rank == 2 and _has_weights(inputs))
     if not packed and inputs[2] is None:
         raise ModelError("embedding_bag of PyTorch needs its offsets", code="ML227")
-    starts = None if packed else (ops.Slice(inputs[2], [0], [-1], [1], [0]) if given.ends_with_length else inputs[2])
+    starts = None if packed else (inputs[2][:-1] if given.ends_with_length else inputs[2])
     reduced = _largest if given.mode == MAX else _summed
     return reduced(inputs[0], inputs[1], starts, given)
 
@@ -171,11 +171,7 @@ def _counted(indices: Value, bags: Bags, dtype: Any) -> Value | None:
     """1 for each index that counts, 0 for padding; None if all count."""
     if bags.padding < 0:
         return None
-    return ops.Convert(ops.NotEqual(indices, _padding(indices, bags)), destination_type=dtype)
-
-
-def _padding(indices: Value, bags: Bags) -> Any:
-    return np.array(bags.padding, indices.dtype.numpy)
+    return ops.NotEqual(indices, np.array(bags.padding, indices.dtype.numpy)).astype(dtype)
 
 
 def _summed(table: Value, indices: Value, starts: Value | None, bags: Bags):
@@ -189,7 +185,7 @@ def _summed(table: Value, indices: Value, starts: Value | None, bags: Bags):
 def _sizes(table: Value, indices: Value, starts: Value | None, bags: Bags) -> Value:
     """[bags, 1]: how many indices of each bag count."""
     ones = ops.Broadcast(
-        np.ones((), table.dtype.numpy), ops.Concat(ops.Gather(ops.ShapeOf(table), [0], 0), np.array([1]), axis=0)
+        np.ones((), table.dtype.numpy), ops.Concat(ops.Gather(table.sizes, [0], 0), np.array([1]), axis=0)
     )
     return _bags(ones, indices, starts, _counted(indices, bags, table.dtype))
 
@@ -200,25 +196,20 @@ def _largest(table: Value, indices: Value, starts: Value | None, bags: Bags):
     indices = indices if starts is None else vector(indices)
     rows = ops.Gather(table, indices, 0)
     if bags.padding >= 0:
-        rows = ops.Select(ops.Unsqueeze(ops.Equal(indices, _padding(indices, bags)), [-1]), lowest, rows)
+        rows = ops.Select(ops.Equal(indices, np.array(bags.padding, indices.dtype.numpy))[..., None], lowest, rows)
     if starts is None:
         found = ops.ReduceMax(rows, [1])
     else:
-        bag = _passed(starts, indices) - 1
-        places = ops.Broadcast(ops.Unsqueeze(bag, [1]), ops.ShapeOf(rows))
-        shape = ops.Concat(ops.ShapeOf(starts), ops.Slice(ops.ShapeOf(table), [1], [2], [1], [0]), axis=0)
-        none = ops.Broadcast(lowest, shape)
+        places = ops.Broadcast((_passed(starts, indices) - 1)[:, None], rows.sizes)
+        none = ops.Broadcast(lowest, ops.Concat(starts.sizes, table.sizes[1:2], axis=0))
         found = ops.ScatterElementsUpdate12(none, places, rows, 0, reduction="max")
-    is_empty = ops.Equal(_sizes(table, indices, starts, bags), 0)
-    return ops.Select(is_empty, np.zeros((), table.dtype.numpy), found)
+    return ops.Select(ops.Equal(_sizes(table, indices, starts, bags), 0), number(table, 0), found)
 
 
 def _passed(starts: Value, indices: Value) -> Value:
     """For each place among the indices, how many bags start there or before."""
-    count = ops.Gather(ops.ShapeOf(indices), 0, 0)
-    places = ops.Unsqueeze(ops.Range(0, count, 1, output_type=i64), [1])
-    before = ops.Convert(starts, destination_type=i64) <= places
-    return ops.ReduceSum(ops.Convert(before, destination_type=i64), [1])
+    places = ops.Range(0, ops.Gather(indices.sizes, 0, 0), 1, output_type=i64)[:, None]
+    return ops.ReduceSum((starts.astype(i64) <= places).astype(i64), [1])
 
 
 def _bags(table: Value, indices: Value, offsets: Value | None, weights: Value | None):

@@ -12,14 +12,14 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import as_type, counted, number
+from mo_loop.frontend.ops.shared import counted, number
 from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import assume_fixed, element_count, is_static
 from mo_loop.graph.tensor import BLOCK, ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import TensorType, f16, f32, i64
 from mo_loop.ops.base import Constant, Identity, Parameter, Result
-from mo_loop.ops.lengths import dimension, joined
+from mo_loop.ops.lengths import joined
 from mo_loop.ops.linear import subscripts
 from mo_loop.ops.port_map import Final, Invariant, Merged, Sliced
 from mo_loop.target import ERROR, Gap
@@ -67,7 +67,7 @@ def matmul(a, b):
         left, right = ops.Unsqueeze(a, list(range(4 - a.rank))), ops.Unsqueeze(b, 0)
         return ops.Squeeze(left @ right, [0])
     if b.rank == 2 and 0 in b.shape and (a.rank or 0) > 1:  # the runtime loses the sizes of the run, or writes nothing
-        sizes = [*(dimension(a, axis) for axis in range(a.rank - 1)), dimension(b, 1)]
+        sizes = [*(a.size(axis) for axis in range(a.rank - 1)), b.size(1)]
         return ops.Broadcast(number(a, 0), joined(sizes, a))
     return a @ b
 
@@ -86,7 +86,7 @@ def general_product(a: Value, b: Value, c: Value | None, alpha: float, beta: flo
         c = None
     if 0 in (element_count(a.shape), element_count(b.shape)):
         # The runtime leaves what was in memory where there is nothing to add up, and does not compile all the others.
-        sizes = [dimension(a, int(bool(transpose_a))), dimension(b, int(not transpose_b))]
+        sizes = [a.size(int(bool(transpose_a))), b.size(int(not transpose_b))]
         is_empty = any(isinstance(size, int) and size == 0 for size in sizes)
         filler = number(a, 0) if c is None or is_empty else scaled(c, beta)
         return ops.Broadcast(filler, joined(sizes, a))
@@ -101,7 +101,7 @@ def scaled(x: Value, factor: float) -> Value:
         return x
     if x.dtype.is_float or float(factor).is_integer():
         return x * factor
-    return as_type(as_type(x, f32) * factor, x.dtype)
+    return (x.astype(f32) * factor).astype(x.dtype)
 
 
 @translates("Einsum", since=12)
@@ -152,7 +152,7 @@ def _of_diagonals(x: Value, term: str) -> tuple[Value, str]:
     for letter in sorted({letter for letter in term if term.count(letter) > 1}):
         axes = [axis for axis, each in enumerate(term) if each == letter]
         others = [axis for axis in range(len(term)) if axis not in axes]
-        places = ops.Unsqueeze(counted(dimension(x, axes[0]), x), 1)
+        places = ops.Unsqueeze(counted(x.size(axes[0]), x), 1)
         x = ops.GatherND(ops.Transpose(x, axes + others), ops.Concat(*[places] * len(axes), axis=1))
         term = letter + "".join(term[axis] for axis in others)
     return x, term
@@ -169,27 +169,27 @@ def det(x):
     if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
         raise ModelError(f"the determinant of a matrix of {rows} rows and {columns} columns", code="ML227")
     size = rows if isinstance(rows, int) else columns
-    wide = ops.Convert(x, destination_type=f32) if x.dtype.bits < 32 else x
+    wide = x.astype(f32) if x.dtype.bits < 32 else x
     if size == 0:
-        made: Any = ops.Broadcast(number(wide, 1), ops.Slice(ops.ShapeOf(x), [0], [-2], [1], [0]))
+        made: Any = ops.Broadcast(number(wide, 1), x.sizes[:-2])
     elif size == 2:
         (a, b), (c, d) = ([ops.Gather(ops.Gather(wide, i, -2), k, -1) for k in range(2)] for i in range(2))
         made = a * d - b * c
     else:
         made = _eliminated(wide)
-    return made if wide is x else ops.Convert(made, destination_type=x.dtype)
+    return made if wide is x else made.astype(x.dtype)
 
 
 def _eliminated(x: Value) -> Value:
     """Gaussian elimination, one step for each row: the pivot is the element of the largest magnitude in column k, on or
     below the diagonal. Its row is swapped with row k, and multiples of it are subtracted from the rows below. The
     determinant is the product of the pivots, negated for each swap."""
-    shape = ops.ShapeOf(x)
+    shape = x.sizes
     batch, side = (ops.Slice(shape, *bounds, [1], [0]) for bounds in (([0], [-2]), ([-2], [2**30])))
     whole = ops.Concat(ops.ReduceProd(batch, [0], keep_dims=True), side, axis=0)
     matrices = ops.Reshape(x, whole)
     rows = ops.Range(0, ops.Gather(side, 0, 0), 1, graph=x.graph, output_type=i64)
-    ones = ops.Broadcast(np.ones((), x.dtype.numpy), ops.Slice(whole, [0], [1], [1], [0]))
+    ones = ops.Broadcast(np.ones((), x.dtype.numpy), whole[:1])
     body = Graph("elimination")
     now, places = (Parameter(graph=body, type=each) for each in (TensorType(i64, ()), TensorType(i64, rows.shape)))
     states = [Parameter(graph=body, type=TensorType(x.dtype, each.shape)) for each in (matrices, ones)]
@@ -209,7 +209,7 @@ def _step(k: Value, rows: Value, a: Value, product: Value) -> list[Value]:
     _, best = ops.TopK(sizes, 1, axis=1, mode="max", index_element_type=i64)  # [batch, 1]
     order = ops.Select(ops.Equal(rows, k), best, ops.Select(ops.Equal(rows, best), k, rows))
     # Not Gather with batch_dims: for a batch of 1 the runtime mistakes the Gathers after it, or crashes.
-    a = ops.GatherElements(a, ops.Broadcast(ops.Unsqueeze(order, 2), ops.ShapeOf(a)), axis=1)
+    a = ops.GatherElements(a, ops.Broadcast(ops.Unsqueeze(order, 2), a.sizes), axis=1)
     row = ops.Gather(a, k, 1)
     pivot = ops.Gather(row, ops.Unsqueeze(k, 0), 1)  # [batch, 1]
     sign = ops.Select(ops.Equal(best, k), number(a, 1), number(a, -1))

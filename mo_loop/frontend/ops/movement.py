@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from mo_loop.frontend.arrays import ones, zeros
-from mo_loop.frontend.ops.shared import FAR, constant_like, integers, near
+from mo_loop.frontend.ops.shared import constant_like, integers, near, ones, zeros
 from mo_loop.frontend.rank_variants import SQUEEZED, decided
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import may_be_one
 from mo_loop.graph.shape import assume_fixed, assume_ones, element_count, normalise_axis
 from mo_loop.ops.infer import vector_length
-from mo_loop.ops.lengths import as_i64, dimension, joined
+from mo_loop.ops.lengths import FAR, as_i64, joined
 from mo_loop.ops.ranges import Outputs, Positive
 from mo_loop.target import CRASH, Gap
 
@@ -49,7 +48,7 @@ def flatten(x, *, axis: int = 1):
         raise ModelError(f"axis {axis} is outside a tensor of rank {x.rank}", code="ML227")
     before, after = x.type.dims[:at], x.type.dims[at:]
     if at == 1 and x.rank == 2:
-        return ops.Reshape(x, [0, 0], special_zero=True)
+        return x.reshape([None, None])
     rows, columns = element_count(before), element_count(after)
     # -1 has no meaning together with a dimension of 0, so it is used only if no dimension is 0.
     if isinstance(rows, int) and rows > 0 and not isinstance(columns, int):
@@ -58,10 +57,10 @@ def flatten(x, *, axis: int = 1):
         rows = -1
     sides = [
         size if isinstance(size, int)
-        else ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0], keep_dims=True)
+        else ops.ReduceProd(x.sizes[first:end], [0], keep_dims=True)
         for size, first, end in ((rows, 0, at), (columns, at, x.rank))
     ]
-    return ops.Reshape(x, joined(sides, x))
+    return x.reshape(sides)
 
 
 @translates("Squeeze", since=1)
@@ -77,8 +76,7 @@ def squeeze_13(data, axes=None, *, node: Context):
         return _squeeze(data, integers(axes), node)
     assume_fixed(data.shape or ())
     rank, count = _ranks(data, axes)
-    kept = _others(axes, rank, count)
-    return ops.Reshape(data, ops.Gather(ops.ShapeOf(data), kept, 0))
+    return ops.Reshape(data, ops.Gather(data.sizes, _others(axes, rank, count), 0))
 
 
 def _squeeze(data: Value, axes: tuple[int, ...] | None, node: Context):
@@ -121,7 +119,7 @@ def unsqueeze_13(data, axes):
     rank, count = _ranks(data, axes)
     kept = _others(axes, rank + count, count)
     alone = ones([rank + count], np.int64)
-    return ops.Reshape(data, ops.ScatterUpdate(alone, kept, ops.ShapeOf(data), 0))
+    return ops.Reshape(data, ops.ScatterUpdate(alone, kept, data.sizes, 0))
 
 
 def _ranks(data: Value, axes: Value) -> tuple[int, int]:
@@ -139,10 +137,10 @@ def _others(axes: Value, rank: int, count: int) -> Value:
     """The positions of `rank` that are not among `count` axes, in order."""
     places = axes % constant_like(axes, rank)
     mask = ops.ScatterUpdate(ones([rank], np.int32), places, zeros([count], np.int32), 0)
-    return ops.Reshape(ops.NonZero(mask), [rank - count])
+    return ops.NonZero(mask).reshape([rank - count])
 
 
-@translates("Transpose", since=1)
+@translates("Transpose", since=1, one_rank="data")
 def transpose(data, *, perm: tuple[int, ...] | None = None):
     """Without `perm` the dimensions are reversed."""
     if data.rank == 0:
@@ -173,14 +171,14 @@ def split(input, split=None, *, axis: int = 0, num_outputs: Outputs | None = Non
     """The sizes are an input; with `num_outputs` the last piece may be smaller."""
     if split is not None or num_outputs is None:
         return _split(input, split, axis, node)
-    length = None if input.rank is None else dimension(input, normalise_axis(axis, input.rank))
+    length = None if input.rank is None else input.size(normalise_axis(axis, input.rank))
     if isinstance(length, int):
         size = -(-length // num_outputs)
         if length % num_outputs == 0:
             return ops.Split(input, axis, num_splits=num_outputs)
         return ops.VariadicSplit(input, axis, [size] * (num_outputs - 1) + [length - size * (num_outputs - 1)])
     if length is None:
-        length = ops.Gather(ops.ShapeOf(input), axis, 0)
+        length = ops.Gather(input.sizes, axis, 0)
     rounded = (length + (num_outputs - 1)) // num_outputs
     return ops.VariadicSplit(input, axis, joined([rounded] * (num_outputs - 1) + [-1], input))
 
@@ -192,7 +190,7 @@ def _split(x: Value, sizes, axis: int, node: Context):
     if isinstance(sizes, Value):
         known = integers(sizes)
         if known is None:
-            return ops.VariadicSplit(x, axis, ops.Reshape(sizes, [count]))
+            return ops.VariadicSplit(x, axis, sizes.reshape([count]))
         sizes = known
     if len(sizes) != count:
         raise ModelError(f"{len(sizes)} sizes for {count} outputs", code="ML227")
@@ -206,7 +204,7 @@ def slice_1(data, *, starts: tuple[int, ...], ends: tuple[int, ...], axes: tuple
     return ops.Slice(data, near(starts), near(ends), [1] * len(starts), places)
 
 
-@translates("Slice", since=10)
+@translates("Slice", since=10, one_rank="data")
 def slice_10(data, starts, ends, axes=None, steps=None):
     """The bounds are inputs, and there are steps."""
     bounds = [value if integers(value) is None else near(integers(value) or ()) for value in (starts, ends)]
@@ -218,7 +216,7 @@ def slice_10(data, starts, ends, axes=None, steps=None):
     elif count is not None:
         step = [1] * count
     else:
-        step = ops.Broadcast(1, ops.ShapeOf(starts), graph=starts.graph)
+        step = ops.Broadcast(1, starts.sizes, graph=starts.graph)
     if axes is None:
         places = None if count is None else list(range(count))
     elif integers(axes) is not None:
@@ -232,14 +230,14 @@ def slice_10(data, starts, ends, axes=None, steps=None):
 
 
 @translates("DepthToSpace", since=1, without="mode")
-@translates("DepthToSpace", since=11)
+@translates("DepthToSpace", since=11, one_rank="input")
 def depth_to_space(input, *, blocksize: Positive, mode: str = "DCR"):
     """Depth, column, row; or column, row, depth."""
     return ops.DepthToSpace(input, mode=_block_mode(mode), block_size=blocksize)
 
 
 @translates("SpaceToDepth", since=1, without="mode")
-@translates("SpaceToDepth", since=28)
+@translates("SpaceToDepth", since=28, one_rank="input")
 def space_to_depth(input, *, blocksize: Positive, mode: str = "DCR"):
     """Depth, column, row; or column, row, depth."""
     return ops.SpaceToDepth(input, mode=_block_mode(mode), block_size=blocksize)
@@ -251,7 +249,7 @@ def _block_mode(mode: str) -> str:
     return "blocks_first" if mode == "DCR" else "depth_first"
 
 
-@translates("ReverseSequence", since=10)
+@translates("ReverseSequence", since=10, one_rank="input")
 def reverse_sequence(input, sequence_lens, *, batch_axis: int = 1, time_axis: int = 0):
     """Reverses the first elements of each batch entry along time, as many as its length."""
     return ops.ReverseSequence(input, sequence_lens, batch_axis=batch_axis, seq_axis=time_axis)

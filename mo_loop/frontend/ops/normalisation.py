@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.shared import number
 from mo_loop.frontend.ops.tensors import dropped
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static, normalise_axis
@@ -41,7 +41,7 @@ def batch_normalization_1(
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, is_test: int = 0, node: Context,
 ):  # fmt: skip
     """Training if `is_test` is 0 and there is more than one output, else inference."""
-    if is_test or not _extra_outputs(node):
+    if is_test or not any(node.wants(index) for index in range(1, 5)):
         y = _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
         return [y, mean, variance, mean, variance]
     return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
@@ -54,12 +54,12 @@ def batch_normalization_7(
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, node: Context,
 ):  # fmt: skip
     """Training if there is more than one output, else inference."""
-    if _extra_outputs(node):
+    if any(node.wants(index) for index in range(1, 5)):
         return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
     return _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
 
 
-@translates("BatchNormalization", since=14)
+@translates("BatchNormalization", since=14, one_rank="x")
 def batch_normalization_14(
     x, scale, bias, mean, variance, *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: int = 0
 ):
@@ -69,15 +69,11 @@ def batch_normalization_14(
     return [_batch_inference(x, scale, bias, mean, variance, epsilon, True), mean, variance]
 
 
-def _extra_outputs(node: Context) -> bool:
-    return any(node.wants(index) for index in range(1, 5))
-
-
 def _batch_inference(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float, spatial: bool):
     if not spatial:
         deviation = ops.Sqrt(variance + epsilon)
         return (x - mean) / deviation * scale + bias
-    scale, bias, mean, variance = (as_type(each, x.dtype) for each in (scale, bias, mean, variance))
+    scale, bias, mean, variance = (each.astype(x.dtype) for each in (scale, bias, mean, variance))
     if x.rank == 1:  # a batch of one channel
         column = ops.BatchNormInference(ops.Unsqueeze(x, 1), scale, bias, mean, variance, epsilon=epsilon)
         return ops.Squeeze(column, 1)
@@ -93,29 +89,25 @@ def _batch_training(
     of unknown sizes are one dimension: it starts its kernel for each row of the last one."""
     rank = ranked(x, "BatchNormalization")
     if spatial and rank > 3 and not is_static(x.shape):
-        rows = ops.Reshape(x, [0, 0, -1], special_zero=True)
+        rows = x.reshape([None, None, -1])
         y, *others = _batch_training(rows, scale, bias, mean, variance, epsilon, momentum, spatial)
-        return [ops.Reshape(y, ops.ShapeOf(x)), *others]
+        return [ops.Reshape(y, x.sizes), *others]
     axes = [0, *range(2, rank)] if spatial else [0]
     own_mean = ops.ReduceMean(x, axes, keep_dims=True)
     centred = x - own_mean
-    own_variance = ops.ReduceMean(_squared(centred), axes, keep_dims=True)
+    own_variance = ops.ReduceMean(centred * centred, axes, keep_dims=True)
     if spatial:
-        scale, bias = (along_channels(as_type(each, x.dtype), rank) for each in (scale, bias))
+        scale, bias = (along_channels(each.astype(x.dtype), rank) for each in (scale, bias))
     y = centred * (scale / ops.Sqrt(own_variance + epsilon)) + bias
     flat_mean, flat_variance = (ops.Squeeze(each, axes) for each in (own_mean, own_variance))
     running = [
-        old * momentum + as_type(new, old.dtype) * (1 - momentum)
+        old * momentum + new.astype(old.dtype) * (1 - momentum)
         for old, new in ((mean, flat_mean), (variance, flat_variance))
     ]
     return [y, *running, flat_mean, flat_variance]
 
 
-def _squared(x: Value) -> Value:
-    return x * x
-
-
-@translates("InstanceNormalization", since=1)
+@translates("InstanceNormalization", since=1, one_rank="x")
 def instance_normalization(x: AtLeast2, scale: Vector, bias: Vector, *, epsilon: float = 1e-5):
     """Normalises each channel of each sample."""
     rank = ranked(x, "InstanceNormalization")
@@ -124,7 +116,7 @@ def instance_normalization(x: AtLeast2, scale: Vector, bias: Vector, *, epsilon:
 
 
 @translates("LayerNormalization", since=1)
-@translates("LayerNormalization", since=17)
+@translates("LayerNormalization", since=17, one_rank="x")
 def layer_normalization(
     x, scale, bias=None,
     *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, node: Context,
@@ -135,44 +127,42 @@ def layer_normalization(
     if not node.wants(1) and not node.wants(2):
         return affine(ops.MVN(x, axes, eps=epsilon, eps_mode="INSIDE_SQRT"), scale, bias)
     stash = bf16 if stash_type == bf16.onnx else f32
-    mean, centred, inverse = layer_statistics(as_type(x, stash), axes, epsilon)
-    return [affine(as_type(centred * inverse, x.dtype), scale, bias), mean, inverse]
+    mean, centred, inverse = layer_statistics(x.astype(stash), axes, epsilon)
+    return [affine((centred * inverse).astype(x.dtype), scale, bias), mean, inverse]
 
 
 def layer_statistics(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value, Value]:
     """The mean, x less the mean, and 1 / deviation."""
     mean = ops.ReduceMean(x, list(axes), keep_dims=True)
     centred = x - mean
-    variance = ops.ReduceMean(_squared(centred), list(axes), keep_dims=True)
+    variance = ops.ReduceMean(centred * centred, list(axes), keep_dims=True)
     return mean, centred, 1 / ops.Sqrt(variance + epsilon)
 
 
 def affine(x: Value, scale: Value, bias: Value | None) -> Value:
     """x * scale + bias in the element type of x."""
-    product = x * as_type(scale, x.dtype)
-    return product if bias is None else product + as_type(bias, x.dtype)
+    product = x * scale.astype(x.dtype)
+    return product if bias is None else product + bias.astype(x.dtype)
 
 
 @translates("GroupNormalization", since=18)
 def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups: Positive):
     """One scale and bias for each group."""
     groups = grouped(x, num_groups, epsilon)
-    shaped = affine(groups, ops.Unsqueeze(scale, 1), ops.Unsqueeze(bias, 1))
-    return ops.Reshape(shaped, ops.ShapeOf(x))
+    return ops.Reshape(affine(groups, ops.Unsqueeze(scale, 1), ops.Unsqueeze(bias, 1)), x.sizes)
 
 
-@translates("GroupNormalization", since=21, ignored="stash_type")
+@translates("GroupNormalization", since=21, ignored="stash_type", one_rank="x")
 def group_normalization_21(x, scale, bias, *, epsilon: float = 1e-5, num_groups: Positive, stash_type: int = 1):
     """One scale and bias for each channel; `stash_type` is ignored: the runtime computes statistics in f32."""
     rank = ranked(x, "GroupNormalization")
-    normal = ops.Reshape(grouped(x, num_groups, epsilon), ops.ShapeOf(x))
+    normal = ops.Reshape(grouped(x, num_groups, epsilon), x.sizes)
     return affine(normal, along_channels(scale, rank), along_channels(bias, rank))
 
 
 def grouped(x: Value, num_groups: int, epsilon: float) -> Value:
     """[N, groups, elements of a group], each group normalised."""
-    groups = ops.Reshape(x, [0, num_groups, -1], special_zero=True)
-    return ops.MVN(groups, [2], eps=epsilon, eps_mode="INSIDE_SQRT")
+    return ops.MVN(x.reshape([None, num_groups, -1]), [2], eps=epsilon, eps_mode="INSIDE_SQRT")
 
 
 @translates("RMSNormalization", since=23, ignored="stash_type")
@@ -180,7 +170,7 @@ def rms_normalization(x, scale, *, axis: int = -1, epsilon: float = 1e-5, stash_
     """x / sqrt(mean of squares) over all dimensions from `axis` on."""
     rank = ranked(x, "RMSNormalization")
     y, _ = rms_normal(x, list(range(normalise_axis(axis, rank), rank)), epsilon)
-    return y * as_type(scale, x.dtype)
+    return y * scale.astype(x.dtype)
 
 
 @translates("SimplifiedLayerNormalization", since=1, ignored="stash_type")
@@ -190,18 +180,18 @@ def simplified_layer_normalization(
     """RMSNormalization, and 1 / deviation. The product with the scale has the type of the scale."""
     rank = ranked(x, "SimplifiedLayerNormalization")
     y, inverse = rms_normal(x, list(range(normalise_axis(axis, rank), rank)), epsilon)
-    return [as_type(y, scale.dtype) * scale, as_type(inverse, f32)]
+    return [y.astype(scale.dtype) * scale, inverse.astype(f32)]
 
 
 def rms_normal(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value]:
     """x / sqrt(mean of squares) in the type of x, and 1 / sqrt(mean of squares); both are computed in at least f32."""
-    y = as_type(x, f32) if x.dtype.bits < 32 else x
-    deviation = ops.Sqrt(ops.ReduceMean(_squared(y), list(axes), keep_dims=True) + epsilon)
+    y = x.astype(f32) if x.dtype.bits < 32 else x
+    deviation = ops.Sqrt(ops.ReduceMean(y * y, list(axes), keep_dims=True) + epsilon)
     inverse = 1 / deviation
-    return as_type(y * inverse, x.dtype), inverse
+    return (y * inverse).astype(x.dtype), inverse
 
 
-@translates("LpNormalization", since=1)
+@translates("LpNormalization", since=1, one_rank="x")
 def lp_normalization(x, *, axis: int = -1, p: int = 2):
     """x / norm along one axis; where the norm is 0, so is the result."""
     if p not in (1, 2):
@@ -210,7 +200,7 @@ def lp_normalization(x, *, axis: int = -1, p: int = 2):
     return x / ops.Select(ops.Equal(norm, 0), number(x, 1), norm)
 
 
-@translates("LRN", since=1)
+@translates("LRN", since=1, one_rank="x")
 def lrn(x: AtLeast2, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: Few):
     """Normalises over a window of channels; a window of even size has one more channel after than before the centre.
 
@@ -221,8 +211,8 @@ def lrn(x: AtLeast2, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1
     rank = ranked(x, "LRN")
     before, after = np.zeros((2, rank), np.int64)
     before[1], after[1] = (size - 1) // 2, size // 2
-    padded = ops.Pad(_squared(x), before, after, number(x, 0))
-    windows = [ops.Slice(padded, [i], [i + 1 - size or 2**30], [1], [1]) for i in range(size)]
+    padded = ops.Pad(x * x, before, after, number(x, 0))
+    windows = [padded.cut(1, i, i + 1 - size or 2**30) for i in range(size)]
     total = reduce(lambda a, b: a + b, windows)
     scale = total * (alpha / size) + bias
     if beta == 0.75:
@@ -241,7 +231,7 @@ def mean_variance_normalization_1(x, *, across_channels: int = 0, normalize_vari
     return x - ops.ReduceMean(x, axes, keep_dims=True)
 
 
-@translates("MeanVarianceNormalization", since=9)
+@translates("MeanVarianceNormalization", since=9, one_rank="x")
 def mean_variance_normalization(x, *, axes: tuple[int, ...] = (0, 2, 3)):
     """(x - mean) / (deviation + 1e-9)."""
     places = axes if x.rank is None else [normalise_axis(axis, x.rank) for axis in axes]
@@ -261,7 +251,7 @@ def dropout_10(x, *, ratio: float = 0.5, node: Context):
     return _kept(x, node, boolean)
 
 
-@translates("Dropout", since=12, elementwise=True)
+@translates("Dropout", since=12, elementwise=True, one_rank="x")
 def dropout_12(x, ratio=None, training_mode=None, *, seed: int | None = None, node: Context):
     """A copy, unless `training_mode` may be on and something may be dropped."""
     if training_mode is not None and not _is_zero(training_mode) and (ratio is None or not _is_zero(ratio)):
@@ -277,4 +267,4 @@ def _is_zero(value: Value) -> bool:
 def _kept(x: Value, node: Context, mask_type) -> list[Any]:
     if not node.wants(1):
         return [x]
-    return [x, ops.Broadcast(np.ones((), mask_type.numpy), ops.ShapeOf(x))]
+    return [x, ops.Broadcast(np.ones((), mask_type.numpy), x.sizes)]

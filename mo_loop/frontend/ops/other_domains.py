@@ -15,13 +15,14 @@ from typing import Any
 
 from mo_loop.frontend.ops.images.convolution import WindowAttributes
 from mo_loop.frontend.ops.normalisation import group_normalization_21, ranked
-from mo_loop.frontend.ops.shared import as_type, constant_like, integers
+from mo_loop.frontend.ops.shared import constant_like, integers
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType
-from mo_loop.ops.lengths import dimension, joined, scalar
+from mo_loop.ops.lengths import joined, scalar
 from mo_loop.ops.ranges import Floats, Matrix, NotNegative, Positive, Positives, Rank4
 
 OPENVINO = "org.openvinotoolkit"
+
 
 @translates("FakeQuantize", since=1, domain=OPENVINO)
 def fake_quantize(x, input_low, input_high, output_low, output_high, *, levels: int):
@@ -35,7 +36,7 @@ def normalize(x, weights, *, across_spatial: int = 0, channel_shared: int = 0, e
     channel."""
     rank = ranked(x, "Normalize")
     normal = ops.NormalizeL2(x, list(range(1, rank)) if across_spatial else [1], eps=eps)
-    shaped = weights if channel_shared else ops.Reshape(weights, [1, -1, *[1] * (rank - 2)])
+    shaped = weights if channel_shared else weights.reshape([1, -1, *[1] * (rank - 2)])
     return normal * shaped
 
 
@@ -45,15 +46,10 @@ def swish(x, beta=None):
     return ops.Swish(x, None if beta is None else scalar(beta))
 
 
+@translates("ExperimentalDetectronGroupNorm", since=1, domain=OPENVINO)
 @translates("GroupNorm", since=1, domain=OPENVINO)
 def group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: Positive):
     """GroupNormalization with one scale and bias for each channel."""
-    return group_normalization_21(x, scale, bias, epsilon=eps, num_groups=num_groups)
-
-
-@translates("ExperimentalDetectronGroupNorm", since=1, domain=OPENVINO)
-def detectron_group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: Positive):
-    """As GroupNorm."""
     return group_normalization_21(x, scale, bias, epsilon=eps, num_groups=num_groups)
 
 
@@ -87,7 +83,7 @@ def prior_box(
         fixed_size=fixed_size, flip=flip, max_size=max_size, min_max_aspect_ratios_order=min_max_aspect_ratios_order,
         min_size=min_size, offset=offset, scale_all_sizes=scale_all_sizes, step=step, variance=variance,
     )  # fmt: skip
-    return ops.Unsqueeze(boxes, [0])
+    return boxes[None]
 
 
 @translates("PriorBoxClustered", since=1, domain=OPENVINO)
@@ -100,12 +96,12 @@ def prior_box_clustered(
         _sizes(x), _sizes(image), clip=clip, height=height, offset=offset, step=step, step_h=step_h, step_w=step_w,
         variance=variance or (0.1,), width=width,
     )  # fmt: skip
-    return ops.Unsqueeze(boxes, [0])
+    return boxes[None]
 
 
 def _sizes(x: Value) -> Value:
     """The height and width of [N, C, H, W]."""
-    return ops.Slice(ops.ShapeOf(x), [2], [4], [1], [0])
+    return x.sizes[2:4]
 
 
 @translates("ExperimentalDetectronPriorGridGenerator", since=1, domain=OPENVINO)
@@ -128,7 +124,7 @@ def generate_proposals(
     if anchors.rank not in (None, 2):
         raise ModelError(f"the anchors have rank {anchors.rank}, not 2", code="ML227")
     ranked(scores, "GenerateProposals")
-    sizes = [dimension(scores, 2), dimension(scores, 3), dimension(scores, 1), 4]
+    sizes = [scores.size(2), scores.size(3), scores.size(1), 4]
     return ops.GenerateProposals(
         image, ops.Broadcast(anchors, joined(sizes, scores)), deltas, scores, min_size=min_size,
         nms_threshold=nms_thresh, post_nms_count=post_nms_topN, pre_nms_count=pre_nms_topN,
@@ -214,7 +210,7 @@ def adagrad(r, t, *inputs, decay_factor: float = 0.0, epsilon: float = 1e-6, nor
         rate = rate / (count * decay_factor + 1)
         gradient = _regularized(x, g, norm_coefficient)
         squares = h + gradient * gradient
-        made.append([_moved(x, rate, gradient / _root(squares, epsilon)), squares])
+        made.append([x - gradient / (ops.Sqrt(squares) + epsilon) * rate, squares])
     return _in_turn(made)
 
 
@@ -234,7 +230,7 @@ def adam(
         gradient = _regularized(x, g, norm_coefficient)
         mean = v * alpha + gradient * (1 - alpha)
         squares = h * beta + gradient * gradient * (1 - beta)
-        new = _moved(x, rate, mean / _root(squares, epsilon))
+        new = x - mean / (ops.Sqrt(squares) + epsilon) * rate
         made.append([new * (1 - norm_coefficient_post) if norm_coefficient_post else new, mean, squares])
     return _in_turn(made)
 
@@ -253,7 +249,7 @@ def momentum(r, t, *inputs, alpha: float, beta: float, mode: str, norm_coefficie
         step: Any = new
         if mode == "nesterov":
             step = gradient + new * alpha
-        made.append([_moved(x, rate, step), new])
+        made.append([x - step * rate, new])
     return _in_turn(made)
 
 
@@ -271,16 +267,8 @@ def _in_turn(made: Sequence[Sequence[Any]]) -> list[Any]:
 
 
 def _scalars(dtype: ElementType, *values: Value) -> list[Value]:
-    return [scalar(as_type(each, dtype)) for each in values]
+    return [scalar(each.astype(dtype)) for each in values]
 
 
 def _regularized(x: Value, gradient: Value, coefficient: float) -> Value:
     return x * coefficient + gradient if coefficient else gradient
-
-
-def _root(squares: Value, epsilon: float):
-    return ops.Sqrt(squares) + epsilon
-
-
-def _moved(x: Value, rate: Value, step) -> Value:
-    return x - step * rate

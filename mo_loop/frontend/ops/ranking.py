@@ -19,12 +19,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import FAR, as_type, integers
+from mo_loop.frontend.ops.shared import integers, number
 from mo_loop.frontend.vocabulary import Graph, Value, ops
 from mo_loop.graph.dimension import high, now
 from mo_loop.graph.shape import assume_fixed, element_count, normalise_axis
 from mo_loop.graph.types import ElementType, i32, i64, u32, u64
-from mo_loop.ops.lengths import dimension
+from mo_loop.ops.lengths import FAR
 
 Mode = Literal["max", "min"]
 
@@ -43,14 +43,14 @@ _LONG = 2**14
 """From this length on a search for a few elements takes less time if it is one for `_FEW`."""
 _ROW = 32
 """From this length on reductions find the first element of a row in less time than the stable search."""
-_BEHIND = 2**30
+_AFTER_ALL = 2**30
 """A key after all others, which f32 represents: the runtime computes the keys together with the comparisons."""
 _EQUAL = 2**24
 """The least key of an element that is equal to the last one."""
-_APART = _BEHIND // _EQUAL
-"""The difference of the keys of such elements. f32 represents multiples of it up to `_BEHIND`."""
-_LONGEST = (_BEHIND - _EQUAL) // _APART
-"""The length of a row up to which all keys of equal elements are below `_BEHIND`."""
+_APART = _AFTER_ALL // _EQUAL
+"""The difference of the keys of such elements. f32 represents multiples of it up to `_AFTER_ALL`."""
+_LONGEST = (_AFTER_ALL - _EQUAL) // _APART
+"""The length of a row up to which all keys of equal elements are below `_AFTER_ALL`."""
 _BLOCK = 2**12
 """In a row of unknown length, the multiple of this number that is in a place is found before the rest."""
 _MOST = 2**23
@@ -73,9 +73,9 @@ def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, pl
     count = k if isinstance(k, int) else None if k.known is None else high(k.known.item())
     if isinstance(k, int) and k < _FEW and isinstance(size, int) and _LONG <= size <= _LONGEST:
         more = _by_values(x, _FEW, at, mode, index, _FEW)
-        return [ops.Slice(each, [0], [k], [1], [at]) for each in more]
-    behind = element_count(x.type.dims[at + 1 :])
-    are_many = not isinstance(behind, int) or behind >= _FEW
+        return [each.cut(at, 0, k) for each in more]
+    inner = element_count(x.type.dims[at + 1 :])
+    are_many = not isinstance(inner, int) or inner >= _FEW
     if _is_fast(_USUAL if usual is None and are_many else usual, count, _TOGETHER if are_many else 1):
         return ops.TopK11(x, k, axis=axis, mode=mode, stable=True, index_element_type=index)
     known = [each for each in (length, count) if each is not None]
@@ -89,15 +89,14 @@ def first(x: Value, axis: int, mode: Mode, index: ElementType = i64, *, last: bo
         length = x.type.dims[axis]
         is_row = axis == x.rank - 1 and isinstance(length, int) and _ROW <= length <= 2**24
         if is_row and x.dtype not in _WIDE:
-            return as_type(_place(x, axis, length, mode, last), index)
+            return _place(x, axis, length, mode, last).astype(index)
         if is_row_of_any_length(x, axis) and (now(x.type.dims[axis]) or _ROW) >= _ROW:
             upper, lower, _ = first_of_any_length(x, mode, last=last)
-            return as_type(ops.BitwiseAnd(upper, np.int32(_BEHIND - 1)) + lower, index)
+            return (ops.BitwiseAnd(upper, np.int32(_AFTER_ALL - 1)) + lower).astype(index)
     if not last:
         return ops.TopK11(x, 1, axis=axis, mode=mode, stable=True, index_element_type=index)[1]
-    backwards = ops.Slice(x, [-1], [-FAR], [-1], [axis])
-    place = first(backwards, axis, mode)
-    return as_type(ops.Gather(ops.ShapeOf(x), [axis], 0) - 1 - place, index)
+    place = first(ops.Slice(x, [-1], [-FAR], [-1], [axis]), axis, mode)
+    return (ops.Gather(x.sizes, [axis], 0) - 1 - place).astype(index)
 
 
 def _place(x: Value, axis: int, length: int, mode: Mode, last: bool) -> Value:
@@ -122,14 +121,14 @@ def first_of_any_length(x: Value, mode: Mode, *, last: bool = False) -> tuple[Va
     """As `first`, along the last axis, of at most 2^30 elements: a place in two parts, and whether elements are there.
 
     Reductions compare in f32, which counts to 2^24: the multiple of 4096 in a place is found first, then the rest. If
-    no element is equal to the maximum of infinities that the runtime finds, all multiples are as far behind.
+    no element is equal to the maximum of infinities that the runtime finds, all multiples are equally far after it.
     """
     best = (ops.ReduceMax if mode == "max" else ops.ReduceMin)(x, [-1], keep_dims=True)
-    steps = _steps(x.graph, _number(x.graph, dimension(x, -1)))
+    steps = _steps(x.graph, _number(x.graph, x.size(-1)))
     low = ops.BitwiseAnd(steps, np.int32(_BLOCK - 1))
     high = steps - low
-    reduce, behind = (ops.ReduceMax, -_BEHIND) if last else (ops.ReduceMin, _BEHIND)
-    keys = ops.Select(ops.Equal(x, best), high, high + np.int32(behind))
+    reduce, after = (ops.ReduceMax, -_AFTER_ALL) if last else (ops.ReduceMin, _AFTER_ALL)
+    keys = ops.Select(ops.Equal(x, best), high, high + np.int32(after))
     upper = reduce(keys, [-1], keep_dims=True)
     rests = ops.Select(ops.Equal(keys, upper), low, np.int32(-1 if last else _BLOCK))
     lower = reduce(rests, [-1], keep_dims=True)
@@ -151,7 +150,7 @@ def _by_values(x: Value, k: Any, axis: int, mode: Mode, index: ElementType, most
     if axis != rank - 1:
         x = ops.Transpose(x, last)
     values, found = _found(x, k, rank - 1, mode, most)
-    results = [values, as_type(found, index)]
+    results = [values, found.astype(index)]
     return results if axis == rank - 1 else [ops.Transpose(each, np.argsort(last)) for each in results]
 
 
@@ -171,8 +170,8 @@ def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, V
             return values, ops.GatherElements(place, order, axis=axis)
         order = search(selected, mode)[1]
         found = ops.GatherElements(place, order, axis=axis)
-    before = ops.Concat(ops.Slice(values, [0], [1], [1], [axis]), ops.Slice(values, [0], [-1], [1], [axis]), axis=axis)
-    group = ops.CumSum(ops.Convert(~same(values, before), destination_type=i32), axis)
+    before = ops.Concat(values.cut(axis, 0, 1), values.cut(axis, 0, -1), axis=axis)
+    group = ops.CumSum((~same(values, before)).astype(i32), axis)
     count = _number(x.graph, k)
     base, digits = FAR // max(most, 1), 1  # of the group, such that digit * k + place fits into 31 bits
     while base**digits < most:
@@ -190,10 +189,10 @@ def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, V
 
 def _selected(x: Value, values: Value, axis: int, mode: Mode, search: Any) -> Value:
     """The places of the selected elements, in their order. NaN is never before nor equal: no place is too large."""
-    last = ops.Slice(values, [-1], [FAR], [1], [axis])
-    length = _number(x.graph, dimension(x, axis))
+    last = values.cut(axis, -1)
+    length = _number(x.graph, x.size(axis))
     steps = _steps(x.graph, length)
-    keys = ops.Select(same(x, last), steps * np.int32(_APART) + np.int32(_EQUAL), np.int32(_BEHIND))
+    keys = ops.Select(same(x, last), steps * np.int32(_APART) + np.int32(_EQUAL), np.int32(_AFTER_ALL))
     keys = search(ops.Select(_precedes(x, last, mode), steps, keys), "min")[0]
     places = ops.Select(keys < np.int32(_EQUAL), keys, keys // np.int32(_APART) - np.int32(_EQUAL // _APART))
     return ops.Minimum(places, length - np.int32(1))
@@ -209,12 +208,12 @@ def _precedes(x: Value, other: Value, mode: Mode) -> Value:
 def same(x: Value, other: Value) -> Value:
     """The runtime compares integers as f32; whether their difference is 0 is exact."""
     if x.dtype in _WIDE:
-        return ops.Equal(x - other, np.zeros((), x.dtype.numpy))
+        return ops.Equal(x - other, number(x, 0))
     return ops.Equal(x, other)
 
 
 def _number(graph: Graph, number: Any) -> Value:
-    return ops.Constant(np.int32(number), graph=graph) if isinstance(number, int) else as_type(number, i32)
+    return ops.Constant(np.int32(number), graph=graph) if isinstance(number, int) else number.astype(i32)
 
 
 def _steps(graph: Graph, count: Value) -> Value:

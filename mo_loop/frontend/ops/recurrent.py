@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import TypeError_
-from mo_loop.frontend.arrays import full, zeros
 from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.ops.recurrent_steps import GATES, Recurrence, activations_of, scanned
-from mo_loop.frontend.ops.shared import as_type, constant_like
+from mo_loop.frontend.ops.shared import constant_like, full, zeros
 from mo_loop.frontend.vocabulary import Attributes, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32
 from mo_loop.ops.ranges import Floats, Integers, Matrix, Positive, Rank3, Strings, Vector
@@ -57,7 +56,7 @@ def sequence(
         every, *last = run(x, firsts, (w, r, bias), task.direction)
         last = [_unless_no_steps(each, time) if node.wants(1 + i) else each for i, each in enumerate(last)]
     else:
-        every, *last = _to_their_ends(task, run, x, firsts, (w, r, bias), as_type(lengths, i32), keeps)
+        every, *last = _to_their_ends(task, run, x, firsts, (w, r, bias), lengths.astype(i32), keeps)
     y = ops.Transpose(every, [0, 2, 1, 3] if task.layout else [2, 1, 0, 3]) if node.wants(0) else None
     ends = [
         None if not node.wants(1 + i) else each if task.layout else ops.Transpose(each, [1, 0, 2])
@@ -73,9 +72,8 @@ def _to_their_ends(
     """All outputs [batch, directions, time, hidden] of sequences of such lengths and the last states, zeros if a length
     is 0. The last cell state is right only if the steps past the end keep it."""
     zero, one = (ops.Constant(np.int32(each), graph=x.graph) for each in (0, 1))
-    time = ops.Convert(ops.Gather(ops.ShapeOf(x), 1, 0), destination_type=i32)
-    places = ops.Range(zero, time, one, output_type=i32)
-    inside = ops.Unsqueeze(places, [0, 2]) < ops.Unsqueeze(lengths, [1, 2])  # [batch, time, 1]
+    places = ops.Range(zero, ops.Gather(x.sizes, 1, 0).astype(i32), one, output_type=i32)
+    inside = ops.Unsqueeze(places, [0, 2]) < lengths[:, None, None]  # [batch, time, 1]
     if keeps:
         x = ops.Select(inside, x, constant_like(x, 0))
     found: list[list[Value]] = []
@@ -83,8 +81,7 @@ def _to_their_ends(
         backward = task.direction == "reverse" or number == 1
         steps = ops.ReverseSequence(x, lengths, batch_axis=0, seq_axis=1) if backward else x
         if keeps:
-            behind = ops.Convert(~inside, destination_type=x.dtype)
-            steps = ops.Concat(steps, behind, axis=2)
+            steps = ops.Concat(steps, (~inside).astype(x.dtype), axis=2)
         states = [_row(each, number, 1) for each in firsts]
         every, *last = run(steps, states, [_row(each, number, 0) for each in weights], "forward")
         last[0] = ops.Gather(every, lengths - np.int32(1), 2, batch_dims=1)
@@ -94,9 +91,9 @@ def _to_their_ends(
     every, *last = [each[0] if len(each) == 1 else ops.Concat(*each, axis=1) for each in zip(*found, strict=True)]
     known = array_of(lengths)
     if known is None or not (known > 0).all():
-        runs = ops.Unsqueeze(lengths > np.int32(0), [1, 2])
+        runs = (lengths > np.int32(0))[:, None, None]
         last = [ops.Select(runs, each, constant_like(x, 0)) for each in last]
-    return [ops.Select(ops.Unsqueeze(inside, [1]), every, constant_like(x, 0)), *last]
+    return [ops.Select(inside[:, None], every, constant_like(x, 0)), *last]
 
 
 def _row(value: Value, number: int, axis: int) -> Value:
@@ -142,7 +139,7 @@ def _of_batch(x: Value, axis: int, size: int | None) -> Value:
 def _dimension(x: Value, axis: int):
     """The length along an axis: an int if static, else a tensor [1]."""
     dim = None if x.shape is None else x.shape[axis]
-    return dim if isinstance(dim, int) else ops.Gather(ops.ShapeOf(x), [axis], 0)
+    return dim if isinstance(dim, int) else ops.Gather(x.sizes, [axis], 0)
 
 
 def _filled(x: Value, number, dims: Sequence[Any]) -> Value:
@@ -152,7 +149,7 @@ def _filled(x: Value, number, dims: Sequence[Any]) -> Value:
     shape = dims[0] if not isinstance(dims[0], int) else ops.Constant(np.array(dims, np.int64), graph=x.graph)
     if isinstance(number, int):
         number = ops.Constant(np.full(1, number, np.int64), graph=x.graph)
-    return ops.Convert(ops.Broadcast(number, shape), destination_type=i32)
+    return ops.Broadcast(number, shape).astype(i32)
 
 
 def _state(task: Recurrence, x: Value, batch, given: Value | None) -> Value:

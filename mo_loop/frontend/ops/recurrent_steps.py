@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import zeros
 from mo_loop.frontend.ops.activation import DEFAULTS, Activation
 from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
-from mo_loop.frontend.ops.shared import as_type, constant_like
+from mo_loop.frontend.ops.shared import constant_like, zeros
 from mo_loop.frontend.vocabulary import Context, Graph, ModelError, Value, ops
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import TensorType, i32
@@ -137,7 +136,7 @@ def _first(task: Recurrence, x: Value, given: Value | None, number: int, lengths
     if x.shape is not None and isinstance(x.shape[1], int):
         return ops.Constant(zeros((x.shape[1], task.hidden), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
     zero = constant_like(x, 0)
-    batch = ops.Gather(ops.ShapeOf(x), [1], 0)
+    batch = ops.Gather(x.sizes, [1], 0)
     return ops.Broadcast(zero, ops.Concat(batch, ops.Constant([task.hidden], graph=x.graph), axis=0))
 
 
@@ -145,7 +144,7 @@ def _unless_empty(first: Value, lengths: Value) -> Value:
     known = array_of(lengths)
     if known is not None and (known > 0).all():
         return first
-    runs = ops.Unsqueeze(ops.Greater(lengths, constant_like(lengths, 0)), [1])
+    runs = ops.Greater(lengths, constant_like(lengths, 0))[:, None]
     return ops.Select(runs, first, constant_like(first, 0))
 
 
@@ -233,12 +232,12 @@ def _with_bias(task: Recurrence, gates: Value, b: Value) -> tuple[Value, Value |
 
 def _mask(x: Value, lengths: Value) -> Value:
     """[time, batch, 1]: whether step t is inside sequence b."""
-    time = ops.Convert(ops.Gather(ops.ShapeOf(x), 0, 0), destination_type=i32)
-    lengths = as_type(lengths, i32)
+    time = ops.Gather(x.sizes, 0, 0).astype(i32)
+    lengths = lengths.astype(i32)
     steps = ops.Range(
         ops.Constant(np.int32(0), graph=x.graph), time, ops.Constant(np.int32(1), graph=x.graph), output_type=i32
     )
-    return ops.Unsqueeze(steps, [1, 2]) < ops.Unsqueeze(lengths, [0, 2])
+    return steps[:, None, None] < ops.Unsqueeze(lengths, [0, 2])
 
 
 def _parameter(body: Graph, outer: Value, sliced: bool = False) -> Parameter:

@@ -12,7 +12,7 @@ import numpy as np
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.arithmetic import divided
 from mo_loop.frontend.ops.ranking import Mode, first
-from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.shared import number
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import element_count, normalise_axis
@@ -126,7 +126,7 @@ def _limit(x: Value, *, largest: bool):
 def _filled(x: Value, axes: Sequence[int], keep: bool, value):
     """A value broadcast to the shape of the reduction."""
     zeros = ops.ReduceSum(x, axes, keep_dims=keep)
-    return ops.Broadcast(np.asarray(value, x.dtype.numpy), ops.ShapeOf(zeros))
+    return ops.Broadcast(np.asarray(value, x.dtype.numpy), zeros.sizes)
 
 
 def _mean(x: Value, axes: Sequence[int], keep: bool):
@@ -135,37 +135,35 @@ def _mean(x: Value, axes: Sequence[int], keep: bool):
     if x.dtype.is_float:
         return ops.ReduceMean(x, axes, keep_dims=keep)
     # For integers the sum is divided, which truncates; a mean in f32 can be slightly below an integer.
-    taken = ops.Gather(ops.ShapeOf(x), axes, 0)
-    count = as_type(ops.ReduceProd(taken, [0], keep_dims=False), x.dtype)
+    count = ops.ReduceProd(ops.Gather(x.sizes, axes, 0), [0], keep_dims=False).astype(x.dtype)
     if x.rank is None or any(low(x.type.dims[normalise_axis(axis, x.rank)]) == 0 for axis in axes):
         count = ops.Maximum(count, number(x, 1))
     return divided(_sum(x, axes, keep), count)
 
 
 def _l2(x: Value, axes: Sequence[int], keep: bool):
-    y = as_type(x, x.dtype if x.dtype.is_float else f32)
-    return as_type(ops.ReduceL2(y, axes, keep_dims=keep) if axes else ops.Abs(y), x.dtype)
+    y = x.astype(x.dtype if x.dtype.is_float else f32)
+    return (ops.ReduceL2(y, axes, keep_dims=keep) if axes else ops.Abs(y)).astype(x.dtype)
 
 
 def _log_sum(x: Value, axes: Sequence[int], keep: bool):
-    y = as_type(x, x.dtype if x.dtype.is_float else f32)
-    return as_type(ops.Log(_sum(y, axes, keep)), x.dtype)
+    y = x.astype(x.dtype if x.dtype.is_float else f32)
+    return ops.Log(_sum(y, axes, keep)).astype(x.dtype)
 
 
 def _log_sum_exp(x: Value, axes: Sequence[int], keep: bool):
     """log(sum(e^(x - m))) + m, with m the maximum clamped to finite numbers, so that inf - inf does not give NaN."""
-    y = as_type(x, x.dtype if x.dtype.is_float else f32)
+    y = x.astype(x.dtype if x.dtype.is_float else f32)
     if not axes:
         return x
     if _is_empty(x, axes):
         return _filled(x, axes, keep, -np.inf if x.dtype.is_float else np.iinfo(x.dtype.numpy).min)
     bound = float(np.finfo(np.float16 if y.dtype.bits == 16 else np.float32).max)
     peak = ops.Clamp(ops.ReduceMax(y, axes, keep_dims=True), min=-bound, max=bound)
-    logs = ops.Log(ops.ReduceSum(ops.Exp(y - peak), axes, keep_dims=True))
-    result = logs + peak
+    result = ops.Log(ops.ReduceSum(ops.Exp(y - peak), axes, keep_dims=True)) + peak
     if not keep:
         result = ops.Squeeze(result, axes)
-    return as_type(result, x.dtype)
+    return result.astype(x.dtype)
 
 
 def _all_axes(x: Value) -> list[int]:
@@ -184,15 +182,15 @@ def _known_axes(axes: Value | None) -> Sequence[int] | None:
 def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: bool):
     """Axes known only at run time, where the IR requires constants: x becomes a matrix whose rows are reduced."""
     rank = len(_all_axes(x))
-    axes = ops.Reshape(as_type(axes, i64), [-1])
+    axes = axes.astype(i64).reshape([-1])
     count = axes.type.dims[0]
     places = (axes + rank) % rank
     gone = ops.ReduceLogicalOr(ops.Equal(np.arange(rank).reshape(-1, 1), ops.Unsqueeze(places, 0)), [1])
     if not isinstance(count, int) and not empty_is_none:
-        gone = gone | ops.Equal(ops.ShapeOf(axes), 0)
+        gone = gone | ops.Equal(axes.sizes, 0)
     # The dimensions that remain come first; both kinds keep their order.
-    _, order = ops.TopK11(ops.Convert(gone, destination_type=i32), rank, axis=0, mode="min", stable=True)
-    dims = ops.ShapeOf(x)
+    _, order = ops.TopK11(gone.astype(i32), rank, axis=0, mode="min", stable=True)
+    dims = x.sizes
     kept = ops.Select(gone, np.int64(1), dims)
     rows = ops.ReduceProd(kept, [0], keep_dims=True)
     if element_count(x.shape) == 0:  # then all rows are empty
@@ -206,7 +204,7 @@ def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: b
         return ops.Reshape(column, kept)
     if not isinstance(count, int):
         raise UnsupportedError("a reduction that drops an unknown number of dimensions", code="ML314")
-    return ops.Reshape(column, ops.Gather(dims, ops.Slice(order, [0], [rank - count], [1], [0]), 0))
+    return ops.Reshape(column, ops.Gather(dims, order[: rank - count], 0))
 
 
 def _both_forms(op: str, rule: Rule, axes_input_since: int = 18) -> None:

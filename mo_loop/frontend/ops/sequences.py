@@ -67,7 +67,7 @@ def split_to_sequence(input, split=None, *, keepdims: int = 1, axis: int = 0, no
     # Forms for a known number of elements are much smaller and faster.
     assume_fixed([input.type.dims[normalise_axis(axis, input.rank)]])
     if split is not None and split.dtype is not i64:
-        split = ops.Convert(split, destination_type=i64)
+        split = split.astype(i64)
     return ops.SplitToSequence(input, split, axis=axis, keepdims=bool(keepdims) or split is not None)
 
 
@@ -163,5 +163,5 @@ def _position(value: Value | None) -> Value | None:
     if value is None or value.dtype not in (i32, i64) or (isinstance(count, int) and count != 1):
         return value
     if value.dtype is i32:
-        value = ops.Convert(value, destination_type=i64)
+        value = value.astype(i64)
     return one_element(value)

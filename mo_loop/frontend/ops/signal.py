@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.linear import array_of
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import as_type, counted, number, one_integer
+from mo_loop.frontend.ops.shared import counted, first_numbers, number, one_integer
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.shape import assume_fixed, assume_least, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
-from mo_loop.ops.lengths import as_value, dimension, joined, scalar
+from mo_loop.ops.lengths import as_value, joined, scalar
 from mo_loop.ops.ranges import AtLeast2, Integers, One, Vector
 from mo_loop.target import ERROR, Gap
 
@@ -54,7 +53,7 @@ def dft_20(x: AtLeast2, dft_length: One | Integers = None, axis: One = None, *, 
     rank = ranked(x, "DFT")
     assume_fixed(x.type.dims[-1:])
     place = (scalar(axis) + rank) % rank
-    others = ops.Convert(ops.NotEqual(np.arange(rank), place), destination_type=i32)
+    others = ops.NotEqual(np.arange(rank), place).astype(i32)
     _, order = ops.TopK11(others, rank, axis=0, mode="min", stable=True)
     _, back = ops.TopK11(order, rank, axis=0, mode="min")
     x = x if x.type.dims[-1] == 1 else _complex(x)
@@ -65,8 +64,7 @@ def dft_20(x: AtLeast2, dft_length: One | Integers = None, axis: One = None, *, 
 
 def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesided: bool):
     if x.dtype is f64:  # the runtime has no transforms in f64, and computes everything else of f64 in f32
-        narrow = as_type(x, f32)
-        return ops.Convert(_transformed(narrow, axis, length, inverse, onesided), destination_type=f64)
+        return _transformed(x.astype(f32), axis, length, inverse, onesided).astype(f64)
     rank = ranked(x, "DFT")
     assume_fixed(x.type.dims[-1:])  # it says whether numbers are complex
     at = normalise_axis(axis, rank)
@@ -89,14 +87,13 @@ def _whole(x: Value, at: int) -> Value:
     """The full transform, composed from the onesided transforms of the real and the imaginary part.
 
     The runtime's complex transform has only three exact digits if the length is large and not a power of two."""
-    size = dimension(x, at)
+    size = x.size(at)
     parts = x.type.dims[-1]
     if parts == 2 and isinstance(size, int) and size.bit_count() == 1:
         return ops.DFT(x, [at])
     rank = len(x.type.dims)
     halves = ops.RDFT(x, [at])  # [..., parts, 2]
-    count = (size + -1) // 2
-    tails = ops.Slice(halves, joined([count], x), [0], [-1], [at])
+    tails = ops.Slice(halves, joined([(size + -1) // 2], x), [0], [-1], [at])
     pieces = [ops.Gather(each, 0, rank - 1) for each in (halves, tails)]
     signs = np.array([1, -1], x.dtype.numpy)
     pieces[1] = pieces[1] * signs
@@ -111,12 +108,12 @@ def _whole(x: Value, at: int) -> Value:
 
 def _inverted(x: Value, at: int) -> Value:
     """The conjugate of the transform of the conjugate, divided by the length."""
-    size = dimension(x, at)
+    size = x.size(at)
     if isinstance(size, int) and size.bit_count() == 1:
         return ops.IDFT(x, [at])
     signs = np.array([1, -1], x.dtype.numpy)
     whole = _whole(x * signs, at)
-    count = number(x, size) if isinstance(size, int) else as_type(size, x.dtype)
+    count = number(x, size) if isinstance(size, int) else size.astype(x.dtype)
     return whole * signs / count
 
 
@@ -124,9 +121,8 @@ def _half_inverted(x: Value, at: int, size):
     """A real signal from its onesided transform."""
     if size is None:
         assume_least([(x.type.dims[at], 2)])  # the runtime reads outside a transform of no elements
-        size = (dimension(x, at) + -1) * 2
-    halves = _of_length(x, at, size // 2 + 1)
-    return ops.Unsqueeze(ops.IRDFT(halves, [at], joined([size], x)), -1)
+        size = (x.size(at) + -1) * 2
+    return ops.Unsqueeze(ops.IRDFT(_of_length(x, at, size // 2 + 1), [at], joined([size], x)), -1)
 
 
 def _complex(x: Value) -> Value:
@@ -135,29 +131,29 @@ def _complex(x: Value) -> Value:
     if last == 2:
         return x
     rank = len(x.type.dims)
-    padded = ops.Pad(x, [0] * rank, [0] * (rank - 1) + [1], np.zeros((), x.dtype.numpy))
+    padded = ops.Pad(x, [0] * rank, [0] * (rank - 1) + [1], number(x, 0))
     return padded if last == 1 else ops.Gather(padded, [0, 1], rank - 1)
 
 
 def _of_length(x: Value, at: int, size) -> Value:
     """Sliced or padded with zeros along an axis."""
-    have = dimension(x, at)
+    have = x.size(at)
     if isinstance(have, int) and isinstance(size, int) and have == size:
         return x
     rank = len(x.type.dims)
-    x = ops.Slice(x, [0], joined([size], x), [1], [at])
+    x = x.cut(at, 0, size)
     if isinstance(have, int) and isinstance(size, int):
         missing: Any = max(size - have, 0)
     else:
         missing = ops.Maximum(size + have * -1, 0)
     end = joined([missing if axis == at else 0 for axis in range(rank)], x)
-    return ops.Pad(x, np.zeros(rank, np.int64), end, np.zeros((), x.dtype.numpy))
+    return ops.Pad(x, np.zeros(rank, np.int64), end, number(x, 0))
 
 
 def _length(value: Value):
     """An int if the number is known, else a scalar Value."""
     known = one_integer(value)
-    return known if known is not None else scalar(as_type(value, i64))
+    return known if known is not None else scalar(value.astype(i64))
 
 
 @translates("STFT", since=17)
@@ -172,19 +168,18 @@ def stft(
     if rank == 2:
         signal = ops.Unsqueeze(signal, 2)
     assume_fixed(signal.type.dims[-1:])
-    total, step = dimension(signal, 1), _length(frame_step)
+    total, step = signal.size(1), _length(frame_step)
     if isinstance(step, int) and step < 1:
         raise ModelError(f"frames begin {step} elements apart", code="ML235")
     if frame_length is not None:
         length = _length(frame_length)
     else:
-        length = total if window is None else dimension(window, 0)
-    count = (total + length * -1) // step + 1
-    starts = _numbers(signal, count) * step
+        length = total if window is None else window.size(0)
+    starts = _numbers(signal, (total + length * -1) // step + 1) * step
     places = ops.Unsqueeze(starts, 1) + _numbers(signal, length)
     frames = ops.Gather(signal, places, 1)  # [batch, frames, length, 1 or 2]
     if window is not None:
-        frames = frames * ops.Unsqueeze(as_type(window, signal.dtype), 1)
+        frames = frames * ops.Unsqueeze(window.astype(signal.dtype), 1)
     return _transformed(frames, 2, None, False, bool(onesided))
 
 
@@ -236,24 +231,22 @@ def _mel_weights(bins: int, length: int, rate: int, lower: float, upper: float):
 def _mel_composed(given: Sequence[Value], to: ElementType):
     """The matrix for inputs known only at run time."""
     bins, length, rate, lower, upper = given
-    count = as_type(bins, i64)
-    low, high = (ops.Log(as_type(e, f32) / 700 + 1) * _MEL for e in (lower, upper))
+    count = bins.astype(i64)
+    low, high = (ops.Log(e.astype(f32) / 700 + 1) * _MEL for e in (lower, upper))
     corners = count + 2
-    step = (high - low) / ops.Convert(corners, destination_type=f32)
-    mels = _floats(corners) * step + low
-    hertz = (ops.Exp(mels / _MEL) - 1) * 700
-    size = as_type(length + 1, f32)
-    places = ops.Floor(hertz * size / as_type(rate, f32))
-    left, centre, right = (ops.Slice(places, [i], [i - 2 or 2**30], [1], [0]) for i in range(3))
-    rows = ops.Unsqueeze(_floats(as_type(length, i64) // 2 + 1), 1)
+    step = (high - low) / corners.astype(f32)
+    hertz = (ops.Exp((_floats(corners) * step + low) / _MEL) - 1) * 700
+    places = ops.Floor(hertz * (length + 1).astype(f32) / rate.astype(f32))
+    left, centre, right = (places.cut(0, i, i - 2 or 2**30) for i in range(3))
+    rows = ops.Unsqueeze(_floats(length.astype(i64) // 2 + 1), 1)
     one, zero = (np.float32(each) for each in (1, 0))
     rise, fall = (ops.Maximum(b - a, one) for a, b in ((left, centre), (centre, right)))
     rising = ops.Select(left < centre, (rows - left) / rise, one)
     is_left = (left <= rows) & (rows <= centre)
     is_right = (centre <= rows) & (rows < right)
     falling = (right - rows) / fall
-    return as_type(ops.Select(is_right, falling, ops.Select(is_left, rising, zero)), to)
+    return ops.Select(is_right, falling, ops.Select(is_left, rising, zero)).astype(to)
 
 
 def _floats(count: Value) -> Value:
-    return ops.Convert(_numbers(count, count), destination_type=f32)
+    return _numbers(count, count).astype(f32)

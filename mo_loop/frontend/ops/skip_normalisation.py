@@ -9,10 +9,10 @@ import numpy as np
 from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, ranked, rms_normal
 from mo_loop.frontend.ops.quantization.quantization import real
 from mo_loop.frontend.ops.quantization.quantized_operators import one
-from mo_loop.frontend.ops.shared import as_type, divided
+from mo_loop.frontend.ops.shared import divided
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
-from mo_loop.ops.lengths import dimension, joined, quotient
+from mo_loop.ops.lengths import quotient
 from mo_loop.ops.ranges import AtLeast2, Integers, Matrix, Needed, NotNegative, One, Positive, Rank4, Vector
 
 _EPSILON = float(np.float32(1e-12))
@@ -28,7 +28,7 @@ def skip_layer_normalization(
     normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT")
     statistics: list[Any] = [None, None]
     if node.wants(1) or node.wants(2):
-        mean, _, inverse = layer_statistics(as_type(total, f32), [-1], epsilon)
+        mean, _, inverse = layer_statistics(total.astype(f32), [-1], epsilon)
         statistics = [mean, inverse]
     return [affine(normal, gamma, beta), *statistics, total]
 
@@ -40,8 +40,8 @@ def skip_simplified_layer_normalization(
     """The RMS normalisation of x + skip + bias, a mean of 0, 1 / deviation, and the sum."""
     total = _sum(x, skip, bias)
     y, inverse = rms_normal(total, [-1], epsilon)
-    mean = ops.Broadcast(np.float32(0), ops.ShapeOf(inverse))
-    return [y * as_type(gamma, y.dtype), mean, as_type(inverse, f32), total]
+    mean = ops.Broadcast(np.float32(0), inverse.sizes)
+    return [y * gamma.astype(y.dtype), mean, inverse.astype(f32), total]
 
 
 def _sum(x: Value, skip: Value, bias: Value | None) -> Value:
@@ -94,8 +94,8 @@ def q_embed_layer_normalization(
 
 def _first_rows(table: Value, input_ids: Value) -> Value:
     """A row of the table for each place of a sample."""
-    length = ops.Slice(ops.ShapeOf(input_ids), [1], [2], [1], [0])
-    return ops.Slice(table, [0], length, [1], [0])
+    length = input_ids.sizes[1:2]
+    return table[:length]
 
 
 def _numbers(integers: Value, scale: Value, zero_point: Value | None) -> Value:
@@ -105,8 +105,8 @@ def _numbers(integers: Value, scale: Value, zero_point: Value | None) -> Value:
 
 def _words(input_ids: Value, mask: Value | None):
     if mask is None:
-        return ops.Broadcast(np.int32(0), ops.Slice(ops.ShapeOf(input_ids), [0], [1], [1], [0]))
-    return ops.ReduceSum(as_type(ops.Equal(mask, 1), i32), [1], keep_dims=False)
+        return ops.Broadcast(np.int32(0), input_ids.sizes[:1])
+    return ops.ReduceSum(ops.Equal(mask, 1).astype(i32), [1], keep_dims=False)
 
 
 @translates("GroupNorm", since=1, domain=MICROSOFT)
@@ -140,7 +140,7 @@ def _group_norm(
         raise ModelError(f"activation {activation}: the operator supports 0 (none) and 1 (SiLU)", code="ML227")
     rank = ranked(x, "GroupNorm")
     front = ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)]) if channels_last else x
-    normal = ops.Reshape(grouped(front, groups, epsilon), ops.ShapeOf(front))
+    normal = ops.Reshape(grouped(front, groups, epsilon), front.sizes)
     y = affine(normal, along_channels(gamma, rank), along_channels(beta, rank))
     y = ops.Swish(y) if activation else y
     return ops.Transpose(y, [0, *range(2, rank), 1]) if channels_last else y
@@ -150,19 +150,19 @@ def _group_norm(
 def branchwise_rms_norm(x, scale=None, *, epsilon: float = 1e-5, num_branches: NotNegative = 0):
     """Each branch, a row of [..., branches, size], is normalised in f32. `num_branches` divides a last dimension that
     holds all branches."""
-    branches = divided(x, num_branches, quotient(dimension(x, -1), num_branches)) if num_branches else x
-    y, _ = rms_normal(as_type(branches, f32), [-1], epsilon)
+    branches = divided(x, num_branches, quotient(x.size(-1), num_branches)) if num_branches else x
+    y, _ = rms_normal(branches.astype(f32), [-1], epsilon)
     if scale is not None:
-        scale = as_type(scale, f32)
+        scale = scale.astype(f32)
         if ranked(scale, "BranchwiseRMSNorm") == 1:
             # One number for each element of a branch, or of all branches.
-            size = dimension(y, -1)
-            rows = quotient(dimension(scale, 0), size)
+            size = y.size(-1)
+            rows = quotient(scale.size(0), size)
             at_least_one = max(rows, 1) if isinstance(rows, int) else ops.Maximum(rows, 1)
-            scale = ops.Reshape(scale, joined([at_least_one, size], y))
+            scale = scale.reshape([at_least_one, size])
         y = y * scale
-    y = as_type(y, x.dtype)
-    return ops.Reshape(y, ops.ShapeOf(x)) if num_branches else y
+    y = y.astype(x.dtype)
+    return ops.Reshape(y, x.sizes) if num_branches else y
 
 
 @translates("GatedRMSNorm", since=1, domain=MICROSOFT)
@@ -171,13 +171,12 @@ def gated_rms_norm(x, scale, gate, *, activation: str = "silu", epsilon: float =
     if activation not in ("silu", "swish", "sigmoid"):
         raise ModelError(f"activation {activation!r}: the operator supports silu, swish and sigmoid", code="ML227")
     ranked(x, "GatedRMSNorm")
-    size = dimension(scale, 0)
-    rows = divided(x, quotient(dimension(x, -1), size), size)
-    y, _ = rms_normal(as_type(rows, f32), [-1], epsilon)
-    y = ops.Reshape(y * as_type(scale, f32), ops.ShapeOf(x))
-    wide = as_type(gate, f32)
+    size = scale.size(0)
+    y, _ = rms_normal(divided(x, quotient(x.size(-1), size), size).astype(f32), [-1], epsilon)
+    y = ops.Reshape(y * scale.astype(f32), x.sizes)
+    wide = gate.astype(f32)
     factor = ops.Sigmoid(wide) if activation == "sigmoid" else ops.Swish(wide)
-    return as_type(y * factor, x.dtype)
+    return (y * factor).astype(x.dtype)
 
 
 @translates("EngramGate", since=1, domain=MICROSOFT)
@@ -189,29 +188,28 @@ def engram_gate(
     dtype = key.dtype
     keys = _normalised(key, key_norm_scale, epsilon)
     queries = _normalised(query, query_norm_scale, epsilon)
-    size = ops.Convert(ops.Slice(ops.ShapeOf(key), [-1], [2**31 - 1], [1], [0]), destination_type=f32)
+    size = key.sizes[-1:].astype(f32)
     dot = ops.ReduceSum(keys * queries, [-1], keep_dims=True) / ops.Sqrt(size)
     gate = ops.Sigmoid(ops.Sign(dot) * ops.Sqrt(ops.Maximum(ops.Abs(dot), np.float32(1e-6))))
-    gated = gate * ops.Unsqueeze(as_type(value, f32), 2)
+    gated = gate * ops.Unsqueeze(value.astype(f32), 2)
     if not node.wants(1):
-        return as_type(gated, dtype)
+        return gated.astype(dtype)
     if conv_norm_scale is None:
         raise ModelError("the second output needs the input conv_norm_scale", code="ML227")
-    return [as_type(gated, dtype), as_type(_normalised(gated, conv_norm_scale, epsilon), dtype)]
+    return [gated.astype(dtype), _normalised(gated, conv_norm_scale, epsilon).astype(dtype)]
 
 
 def _normalised(x: Value, scale: Value, epsilon: float) -> Value:
-    y, _ = rms_normal(as_type(x, f32), [-1], epsilon)
-    return y * as_type(scale, f32)
+    y, _ = rms_normal(x.astype(f32), [-1], epsilon)
+    return y * scale.astype(f32)
 
 
 @translates("HyperConnectionPreMix", since=1, domain=MICROSOFT)
 def hyper_connection_pre_mix(streams, pre_mix, *, num_branches: NotNegative = 0, reduction_scale: float = 1.0):
     """The sum of all rows times their gates; a row has one gate, or one for each element."""
     rows = _rows(streams, num_branches)
-    gates = _gates(pre_mix, rows, num_branches)
-    total = ops.ReduceSum(rows * gates, [-2])
-    return as_type(total * np.float32(reduction_scale), streams.dtype)
+    total = ops.ReduceSum(rows * _gates(pre_mix, rows, num_branches), [-2])
+    return (total * np.float32(reduction_scale)).astype(streams.dtype)
 
 
 @translates("HyperConnectionPostMix", since=1, domain=MICROSOFT)
@@ -219,25 +217,25 @@ def hyper_connection_post_mix(streams, block_output, post_mix, stream_mix=None, 
     """The rows, mixed by the transposed matrix `stream_mix`, plus `block_output` times the gate of each row."""
     rows = _rows(streams, num_branches)
     if stream_mix is not None:
-        rows = ops.MatMul(as_type(stream_mix, f32), rows, transpose_a=True)
-    added = _gates(post_mix, rows, num_branches) * ops.Unsqueeze(as_type(block_output, f32), -2)
-    y = as_type(rows + added, streams.dtype)
-    return ops.Reshape(y, ops.ShapeOf(streams)) if num_branches else y
+        rows = ops.MatMul(stream_mix.astype(f32), rows, transpose_a=True)
+    added = _gates(post_mix, rows, num_branches) * ops.Unsqueeze(block_output.astype(f32), -2)
+    y = (rows + added).astype(streams.dtype)
+    return ops.Reshape(y, streams.sizes) if num_branches else y
 
 
 def _rows(streams: Value, count: int) -> Value:
     """The rows [..., C, H] in f32."""
-    x = as_type(streams, f32)
+    x = streams.astype(f32)
     ranked(x, "the streams of an operator")
-    return divided(x, count, quotient(dimension(x, -1), count)) if count else x
+    return divided(x, count, quotient(x.size(-1), count)) if count else x
 
 
 def _gates(mix: Value, rows: Value, count: int) -> Value:
     """Gates [..., C], [..., C, 1], [..., C, H] or [..., C * H] in f32 as [..., C, 1] or [..., C, H]."""
-    gates = as_type(mix, f32)
+    gates = mix.astype(f32)
     if ranked(gates, "the gates of streams") == rows.rank:
         return gates
-    return divided(gates, count, quotient(dimension(gates, -1), count)) if count else ops.Unsqueeze(gates, -1)
+    return divided(gates, count, quotient(gates.size(-1), count)) if count else ops.Unsqueeze(gates, -1)
 
 
 @translates("HyperConnectionLowRankMix", since=1, domain=MICROSOFT)
@@ -253,18 +251,17 @@ def hyper_connection_low_rank_mix(
     if (prev_block_output is None) != (prev_post_gate is None):
         raise ModelError("prev_block_output and prev_post_gate must be given together", code="ML227")
     rows = _rows(streams, num_branches)
-    flat_shape = ops.ShapeOf(streams)
+    flat_shape = streams.sizes
     if prev_block_output is not None:
         gates = _gates(prev_post_gate, rows, num_branches)
-        added = gates * ops.Unsqueeze(as_type(prev_block_output, f32), -2)
-        rows = rows + added
+        rows = rows + (gates * ops.Unsqueeze(prev_block_output.astype(f32), -2))
     normal, _ = rms_normal(rows, [-1], epsilon)
-    flat = ops.Reshape(normal, flat_shape) * as_type(norm_scale, f32)
-    down = flat @ as_type(down_weight, f32) * np.float32(silu_alpha)
-    gates = ops.Sigmoid(ops.Swish(down) @ as_type(up_weight, f32))
+    flat = ops.Reshape(normal, flat_shape) * norm_scale.astype(f32)
+    down = flat @ down_weight.astype(f32) * np.float32(silu_alpha)
+    gates = ops.Sigmoid(ops.Swish(down) @ up_weight.astype(f32))
     products = _gates(flat * gates, rows, num_branches)
     pre_output = ops.ReduceSum(products, [-2]) * np.float32(reduction_scale)
-    inject = flat @ as_type(inject_weight, f32) / np.float32(gate_div)
+    inject = flat @ inject_weight.astype(f32) / np.float32(gate_div)
     post_gate = ops.Sigmoid(inject) * np.float32(gate_mul)
     summed = ops.Reshape(rows, flat_shape)
-    return [as_type(each, dtype) for each in (pre_output, post_gate, summed)]
+    return [each.astype(dtype) for each in (pre_output, post_gate, summed)]

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import counted_up, first_numbers
 from mo_loop.frontend.ops.activation import clipped, flattened, softmax
 from mo_loop.frontend.ops.filling import pad_11, range_11, trilu
 from mo_loop.frontend.ops.images.detection import grid_sample_16
 from mo_loop.frontend.ops.indexing import gather_nd, unique_elements
 from mo_loop.frontend.ops.normalisation import dropout_12, ranked
-from mo_loop.frontend.ops.shared import FAR, as_type, integers, number
+from mo_loop.frontend.ops.shared import counted_up, first_numbers, integers, number
 from mo_loop.frontend.ops.tensors import identity
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f32, i64
-from mo_loop.ops.lengths import as_i64, dimension, scalar, vector
+from mo_loop.ops.lengths import FAR, as_i64, scalar, vector
 from mo_loop.ops.ranges import AtLeast1, AtLeast2, AtLeast3, Few, Integers, Matrix, One, Positive
 
 
@@ -71,8 +70,8 @@ def expand_dims(x, axis):
         return ops.Unsqueeze(x, list(known))
     rank = ranked(x, "ExpandDims")
     place = vector(as_i64(scalar(axis)) % (rank + 1))
-    shape = ops.ShapeOf(x)
-    before, after = ops.Slice(shape, [0], place, [1], [0]), ops.Slice(shape, place, [rank], [1], [0])
+    shape = x.sizes
+    before, after = shape[:place], shape[place:rank]
     return ops.Reshape(x, ops.Concat(before, np.array([1]), after, axis=0))
 
 
@@ -81,7 +80,7 @@ def unfold_tensor(x: AtLeast1, *, dim: int = -1, size: Positive, step: Positive 
     """All windows of `size` elements along a dimension, as a new last dimension."""
     rank = ranked(x, "UnfoldTensor")
     at = normalise_axis(dim, rank)
-    length = dimension(x, at)
+    length = x.size(at)
     if size < 1 or step < 1 or (isinstance(length, int) and size > length):
         raise ModelError(f"windows of {size} elements and steps of {step} along {length} elements", code="ML227")
     starts = (
@@ -89,8 +88,7 @@ def unfold_tensor(x: AtLeast1, *, dim: int = -1, size: Positive, step: Positive 
         if isinstance(length, int)
         else ops.Range(0, length + (1 - size), step, output_type=i64)
     )
-    places = ops.Unsqueeze(_constant(x, starts), 1) + first_numbers(size)
-    windows = ops.Gather(x, places, at)
+    windows = ops.Gather(x, ops.Unsqueeze(_constant(x, starts), 1) + first_numbers(size), at)
     return ops.Transpose(windows, [*range(at + 1), *range(at + 2, rank + 1), at + 1])
 
 
@@ -131,35 +129,30 @@ def ngram_repeat_block(input_ids: Matrix | Integers, scores: Matrix, *, ngram_si
     if ngram_size < 1:
         raise ModelError(f"NGramRepeatBlock has the ngram_size {ngram_size}", code="ML227")
     before = ngram_size - 1
-    tokens = _columns(input_ids, before, FAR)
+    tokens = input_ids[:, before:FAR]
     if tokens.type.dims[1] == 0:
         return scores
     same = [_is_tail(input_ids, place, before) for place in range(before)]
-    words: Any = dimension(scores, 1)
+    words: Any = scores.size(1)
     if same:
         banned = reduce(lambda a, b: a & b, same)
         tokens = ops.Select(banned, tokens, words if isinstance(words, Value) else np.int64(words))
     # Tokens that are not banned write to one more column, which is dropped.
     wide = ops.Pad(scores, [0, 0], [0, 1], np.float32(0))
-    lowest = ops.Broadcast(np.full((), -np.inf, np.float32), ops.ShapeOf(tokens))
-    marked = ops.ScatterElementsUpdate(wide, tokens, lowest, 1)
-    return ops.Slice(marked, [0], [-1], [1], [1])
+    lowest = ops.Broadcast(np.full((), -np.inf, np.float32), tokens.sizes)
+    return ops.ScatterElementsUpdate(wide, tokens, lowest, 1)[:, :-1]
 
 
 def _is_tail(ids: Value, place: int, before: int) -> Value:
     """[batch, windows]: whether token `place` of a window is that of the last `before` tokens."""
     left = place - before
-    return ops.Equal(_columns(ids, place, left), _columns(ids, left, left + 1 or FAR))
-
-
-def _columns(ids: Value, start: int, stop: int) -> Value:
-    return ops.Slice(ids, [start], [stop], [1], [1])
+    return ops.Equal(ids[:, place:left], ids[:, left : (left + 1 or FAR)])
 
 
 @translates("Inverse", since=1, domain=MICROSOFT)
 def inverse(x):
     """The inverses of the last two dimensions."""
-    return ops.Inverse(x) if x.dtype is f32 else as_type(ops.Inverse(as_type(x, f32)), x.dtype)
+    return ops.Inverse(x) if x.dtype is f32 else ops.Inverse(x.astype(f32)).astype(x.dtype)
 
 
 @translates("CDist", since=1, domain=MICROSOFT)
@@ -193,9 +186,7 @@ def _product(x: Value, y: Value, sign: int):
     """The imaginary part of `y` is multiplied by `sign`."""
     (a, b), (c, d) = (ops.Split(each, -1, num_splits=2) for each in (x, y))
     first, last = (ops.Subtract, ops.Add) if sign > 0 else (ops.Add, ops.Subtract)
-    real = first(a * c, b * d)
-    imaginary = last(b * c, a * d)
-    return ops.Concat(real, imaginary, axis=-1)
+    return ops.Concat(first(a * c, b * d), last(b * c, a * d), axis=-1)
 
 
 @translates("Rfft", since=1, domain=MICROSOFT)
@@ -221,7 +212,7 @@ def _require_plain(normalized: int, onesided: int) -> None:
 
 def _at_least_single(x: Value, make):
     """`make` of `x` in f32: the runtime has no transforms in f64, and computes those of f16 in f32."""
-    return make(x) if x.dtype is f32 else as_type(make(as_type(x, f32)), x.dtype)
+    return make(x) if x.dtype is f32 else make(x.astype(f32)).astype(x.dtype)
 
 
 @translates("BiasAdd", since=1, domain=MICROSOFT)
@@ -262,23 +253,23 @@ def swiglu(
     A positive limit bounds the gate from above, and the other half on both sides."""
     dtype = gate.dtype
     left, right = ops.Split(gate, -1, num_splits=2) if up is None else (gate, up)
-    left, right = as_type(left, f32), as_type(right, f32)
+    left, right = left.astype(f32), right.astype(f32)
     if limit > 0:
         left, right = ops.Minimum(limit, left), clipped(right, -limit, limit)
     active = ops.Swish(left) if activation_alpha == 1 else ops.Swish(left, activation_alpha)
     if round_activation:
-        active = as_type(as_type(active, dtype), f32)
+        active = active.astype(dtype).astype(f32)
     if activation_beta:
         right = right + activation_beta
-    return as_type(active * right, dtype)
+    return (active * right).astype(dtype)
 
 
 @translates("ScaledSiLU", since=1, domain=MICROSOFT)
 def scaled_silu(x, scale=None, *, alpha: float = 1.0):
     """z * sigmoid(z) of z = scale * x, where `alpha` replaces an absent scale; each step has the type of x."""
-    wide = as_type(x, f32)
-    factor = number(wide, alpha) if scale is None else as_type(scale, f32)
-    z = as_type(wide * factor, x.dtype)
+    wide = x.astype(f32)
+    factor = number(wide, alpha) if scale is None else scale.astype(f32)
+    z = (wide * factor).astype(x.dtype)
     return z * ops.Sigmoid(z)
 
 

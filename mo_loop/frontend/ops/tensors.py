@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import as_type
+from mo_loop.frontend.ops.shared import number
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import (
@@ -140,7 +140,7 @@ def _cast(x: Value, to: ElementType, saturate: bool = False):
         raise UnsupportedError(f"a cast to {to}: the runtime rounds differently from ONNX", code="ML317")
     if saturate and to in _LARGEST and x.dtype.is_float and _LARGEST.get(x.dtype, np.inf) > _LARGEST[to]:
         if x.dtype in _LARGEST:  # the runtime does not compute in these types
-            x = ops.Convert(x, destination_type=f32)
+            x = x.astype(f32)
         limit = np.array(_LARGEST[to], x.dtype.numpy)
         x = ops.Select(ops.IsNaN(x), x, ops.Minimum(limit, ops.Maximum(-limit, x)))
     if string in (x.dtype, to):
@@ -151,25 +151,24 @@ def _cast(x: Value, to: ElementType, saturate: bool = False):
     if to in (i4, u4) and x.dtype.is_integer:
         # The lowest four bits in i32: the runtime computes 4-bit types in 8 bits.
         offset = 8 if to is i4 else 0
-        bits = ops.BitwiseAnd(ops.Convert(x, destination_type=i32) + offset, 15)
-        x = bits - offset
-    return ops.Convert(x, destination_type=to)
+        x = ops.BitwiseAnd(x.astype(i32) + offset, 15) - offset
+    return x.astype(to)
 
 
 @translates("Shape", since=1, without="start end")
 @translates("Shape", since=15)
 def shape(x, *, start: int = 0, end: int | None = None):
     """The dimensions from `start` to `end`, both clamped."""
-    dims = ops.ShapeOf(x)
+    dims = x.sizes
     if start == 0 and end is None:
         return dims
-    return ops.Slice(dims, [start], [np.iinfo(np.int32).max if end is None else end], [1], [0])
+    return dims[start : (np.iinfo(np.int32).max if end is None else end)]
 
 
 @translates("Size", since=1)
 def size(x):
     """The number of elements, a scalar."""
-    return ops.ReduceProd(ops.ShapeOf(x), [0], keep_dims=False)
+    return ops.ReduceProd(x.sizes, [0], keep_dims=False)
 
 
 def uniform(shape: Value, seed: float | int | None) -> Value:
@@ -187,7 +186,7 @@ def random_uniform(
     *, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: Ints, node: Context
 ):
     """The shape is an attribute."""
-    return _spread(_dims(node, shape), from_onnx(dtype), low, high, seed)
+    return _spread(node.constant(np.array(shape, np.int64)), from_onnx(dtype), low, high, seed)
 
 
 @translates("RandomUniformLike", since=1)
@@ -195,7 +194,7 @@ def random_uniform_like(
     input, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
 ):
     """The shape is that of a tensor, and so is the type if none is given."""
-    return _spread(ops.ShapeOf(input), _type_like(input, dtype), low, high, seed)
+    return _spread(input.sizes, _type_like(input, dtype), low, high, seed)
 
 
 @translates("RandomNormal", since=1)
@@ -203,7 +202,7 @@ def random_normal(
     *, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: Ints, node: Context
 ):
     """The shape is an attribute."""
-    return _normal(_dims(node, shape), from_onnx(dtype), mean, scale, seed)
+    return _normal(node.constant(np.array(shape, np.int64)), from_onnx(dtype), mean, scale, seed)
 
 
 @translates("RandomNormalLike", since=1)
@@ -211,11 +210,7 @@ def random_normal_like(
     input, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
 ):
     """The shape is that of a tensor, and so is the type if none is given."""
-    return _normal(ops.ShapeOf(input), _type_like(input, dtype), mean, scale, seed)
-
-
-def _dims(node: Context, shape: Ints) -> Value:
-    return node.constant(np.array(shape, np.int64))
+    return _normal(input.sizes, _type_like(input, dtype), mean, scale, seed)
 
 
 def _type_like(x: Value, dtype: int | None) -> ElementType:
@@ -230,7 +225,7 @@ def _spread(shape: Value, dtype: ElementType, low: float, high: float, seed: flo
     u = uniform(shape, seed)
     if (low, high) != (0, 1):
         u = u * np.float32(high - low) + np.float32(low)
-    return as_type(u, dtype)
+    return u.astype(dtype)
 
 
 def _normal(shape: Value, dtype: ElementType, mean: float, scale: float, seed: float | None):
@@ -242,7 +237,7 @@ def _normal(shape: Value, dtype: ElementType, mean: float, scale: float, seed: f
     z = radius * ops.Cos(v * np.float32(2 * math.pi))
     if (mean, scale) != (0, 1):
         z = z * np.float32(scale) + np.float32(mean)
-    return as_type(z, dtype)
+    return z.astype(dtype)
 
 
 def _require_float(dtype: ElementType) -> None:
@@ -253,8 +248,7 @@ def _require_float(dtype: ElementType) -> None:
 @translates("Bernoulli", since=15)
 def bernoulli(input, *, dtype: int | None = None, seed: float | None = None):
     """1 with the probability given by the input, else 0."""
-    hits = uniform(ops.ShapeOf(input), seed) < as_type(input, f32)
-    return as_type(hits, _type_like(input, dtype))
+    return (uniform(input.sizes, seed) < input.astype(f32)).astype(_type_like(input, dtype))
 
 
 @translates("Multinomial", since=7)
@@ -264,22 +258,21 @@ def multinomial(input, *, dtype: int = 6, sample_size: Positive = 1, seed: float
     The operation Multinomial is not used: it overflows for large logarithms, and repeats its samples."""
     if input.rank is not None and input.rank != 2:
         raise ModelError(f"probabilities of rank {input.rank}, not [batch, classes]", code="ML227")
-    sums = ops.CumSum(ops.Softmax(as_type(input, f32), axis=1), 1)
+    sums = ops.CumSum(ops.Softmax(input.astype(f32), axis=1), 1)
     last = ops.Gather(sums, [-1], 1)
-    shape = ops.Concat(ops.Gather(ops.ShapeOf(input), [0], 0), np.array([sample_size], np.int64), axis=0)
+    shape = ops.Concat(ops.Gather(input.sizes, [0], 0), np.array([sample_size], np.int64), axis=0)
     draws = ops.Unsqueeze(uniform(shape, seed) * last, 2)
-    passed = ops.Convert(ops.Unsqueeze(sums, 1) <= draws, destination_type=from_onnx(dtype))
+    passed = (ops.Unsqueeze(sums, 1) <= draws).astype(from_onnx(dtype))
     return ops.ReduceSum(passed, [2], keep_dims=False)
 
 
 def dropped(x: Value, ratio: Value | None, training_mode: Value, seed: int | None, node: Context) -> list[Any]:
     """Dropout where training may be on: the tensor and the mask of the kept elements."""
-    share = node.constant(np.float32(0.5)) if ratio is None else scalar(as_type(ratio, f32))
-    kept = share <= uniform(ops.ShapeOf(x), seed)
+    share = node.constant(np.float32(0.5)) if ratio is None else scalar(ratio.astype(f32))
+    kept = share <= uniform(x.sizes, seed)
     scale = np.float32(1) / (np.float32(1) - share)
     is_on = scalar(training_mode)
     if is_on.constant is None:
         kept = kept | ~is_on
         scale = ops.Select(is_on, scale, np.float32(1))
-    y = x * as_type(scale, x.dtype)
-    return [ops.Select(kept, y, np.zeros((), x.dtype.numpy)), kept]
+    return [ops.Select(kept, x * scale.astype(x.dtype), number(x, 0)), kept]

@@ -16,10 +16,17 @@ from mo_loop.errors import LimitError, UnsupportedError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import BY_IR_NAME, TensorType
 from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
-from mo_loop.ir.reader.constants import WeightFile
-from mo_loop.ir.reader.layer_records import Edge, Info, Layer, LayerPort, Net, ir_error, shortened
-from mo_loop.ir.reader.layer_types import attributes_of, classes, declared_type
-from mo_loop.ir.reader.variable_layers import ASSIGN, TYPED, VariableLayers, require_consistent, require_stored
+from mo_loop.ir.reader.layer_records import Edge, Info, Layer, LayerPort, Net, WeightFile, ir_error, shortened
+from mo_loop.ir.reader.layer_types import (
+    ASSIGN,
+    TYPED,
+    VariableLayers,
+    attributes_of,
+    classes,
+    declared_type,
+    require_consistent,
+    require_stored,
+)
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.front import Opaque, OpaqueSink
 from mo_loop.support.traversal import producers_first

@@ -21,7 +21,6 @@ from lxml import etree
 from mo_loop.conversion_limits import Limits, budget, limited
 from mo_loop.errors import FileError, IrError, UnsupportedError
 from mo_loop.graph import Graph, Node
-from mo_loop.ir.reader.constants import WeightFile
 from mo_loop.ir.reader.graphs import GraphReader
 from mo_loop.ir.reader.layer_records import (
     Edge,
@@ -32,10 +31,12 @@ from mo_loop.ir.reader.layer_records import (
     Net,
     PortMap,
     SliceRange,
+    WeightFile,
+    integer,
     ir_error,
+    require_dimensions,
     shortened,
 )
-from mo_loop.ir.reader.numbers import integer, require_dimensions
 
 VERSIONS = (10, 11)
 

@@ -17,7 +17,7 @@ from typing import Any
 from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.text.dot import HEAD
 from mo_loop.text.dot import quoted as dot_quoted
-from mo_loop.text.scanner import WORD, quoted
+from mo_loop.text.spelling import WORD, quoted
 
 LONGEST = 24
 """Characters of a name that is a label."""

@@ -34,7 +34,7 @@ from mo_loop.support.process_memory import paused_collector
 
 if TYPE_CHECKING:
     from mo_loop.ir.reader.layer_records import Layer, Net
-    from mo_loop.ir.reader.variable_layers import VariableLayers
+    from mo_loop.ir.reader.layer_types import VariableLayers
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
 
@@ -142,8 +142,8 @@ _LOOKED_AT = 1 << 22
 
 def inspect_ir(path: Path) -> Inspection:
     """Inspect the IR at `path`. Raises FileError, IrError and UnsupportedError as `records` does."""
+    from mo_loop.ir.reader.layer_types import variables
     from mo_loop.ir.reader.parse import records
-    from mo_loop.ir.reader.variable_layers import variables
 
     net, version = records(path)
     given = net.rt_info.pop("sizes", None)
@@ -191,7 +191,7 @@ def _regular_size(path: Path) -> int | None:
 
 
 def _state(found: VariableLayers, items: dict[int, Item]) -> VariableFacts:
-    from mo_loop.ir.reader.variable_layers import declared, shape_text
+    from mo_loop.ir.reader.layer_types import declared, shape_text
 
     read, assigned = ([layer.where for _, layer in ends] for ends in (found.reads, found.assigns))
     if not found.reads:

@@ -17,9 +17,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim
 from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import BY_PRECISION, TensorType
-from mo_loop.ir.reader.constants import WeightFile
-from mo_loop.ir.reader.layer_records import Layer, LayerPort, Link, Net, PortMap
-from mo_loop.ir.reader.numbers import integer
+from mo_loop.ir.reader.layer_records import Layer, LayerPort, Link, Net, PortMap, WeightFile, integer
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.node_records import (
@@ -49,8 +47,7 @@ from mo_loop.look.records.structure import (
 from mo_loop.ops import base
 from mo_loop.ops.front import Opaque
 from mo_loop.text.attributes import parse_attribute
-from mo_loop.text.scanner import Scanner
-from mo_loop.text.spelling import show_type
+from mo_loop.text.spelling import Scanner, show_type
 
 
 def structure_of(graph: Graph, source: str) -> Structure:

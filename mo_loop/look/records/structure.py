@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from mo_loop.look.records.data import Data
 from mo_loop.support.traversal import producers_first
-from mo_loop.text.scanner import quoted, unquoted
+from mo_loop.text.spelling import quoted, unquoted
 
 ONNX, IR, DUMP = "ONNX", "IR", "dump"
 

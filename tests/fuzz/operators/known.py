@@ -1,6 +1,6 @@
 """Configurations that do not pass, each with its reason; and those whose expected values are not ONNX Runtime's.
 
-`KNOWN` is the table of the first: entries of `mo_loop.frontend.operator_limitations`, whose texts are those of the
+`KNOWN` is the table of the first: entries of `mo_loop.frontend.operators`, whose texts are those of the
 operator table, with the condition as a test of the facts, and the result. `DEVIATIONS` is the table of the second:
 where ONNX Runtime deviates from the text of ONNX, the reference evaluator of the onnx package computes the expected
 values. `AVOIDED` lists the configurations that are not drawn.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mo_loop.compare.oracle.oracle_errors import SHAPE, row
-from mo_loop.frontend.operator_limitations import LIMITS
+from mo_loop.frontend.operators import LIMITS
 from tests.samples import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
 
 Test = Callable[[Any], bool]

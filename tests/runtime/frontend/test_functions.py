@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model
-from mo_loop.frontend.functions import bound_attributes
+from mo_loop.frontend.calls import bound_attributes
 from tests.harness import check, floats, parsed, refusal
 
 from .models import X, functions

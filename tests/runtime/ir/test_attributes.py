@@ -6,8 +6,8 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 
 from mo_loop.graph.types import ElementType, boolean, f32, i64
+from mo_loop.ir.reader.layer_records import parse_shape
 from mo_loop.ir.reader.layer_types import attributes_of, classes, parsed
-from mo_loop.ir.reader.numbers import parse_shape
 from mo_loop.ir.xml import spelled
 from mo_loop.ops.base import Op
 from mo_loop.ops.recurrent import Assign

@@ -12,7 +12,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.compare.oracle.oracle import Reference
-from mo_loop.frontend import functions
+from mo_loop.frontend import calls
 from tests.harness import check_model, check_node, floats, folded, parsed, refusal
 from tests.nodes import node_model
 from tests.pairs import every, pairs
@@ -288,7 +288,7 @@ def test_the_body_of_the_schema_is_not_used(monkeypatch: pytest.MonkeyPatch) -> 
     def never(*_: Any) -> Any:
         raise AssertionError("the function of the schema was asked for")
 
-    monkeypatch.setattr(functions, "schema_function", never)
+    monkeypatch.setattr(calls, "schema_function", never)
     for opset in VERSIONS:
         convert_model(node_model("Attention", {**tensors(), "mask": floats(3, 5)}, opset=opset))
 

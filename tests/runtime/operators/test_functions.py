@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mo_loop.frontend import functions, registry
-from mo_loop.frontend.functions import schema_function
+from mo_loop.frontend import calls, registry
+from mo_loop.frontend.calls import schema_function
 from tests.harness import check_node, refusal
 from tests.nodes import node_model
 from tests.pairs import every, pairs
@@ -80,7 +80,7 @@ def test_the_newest_body_not_above_the_opset(op: str, opset: int, body: int, mon
 
     find = registry.find
     monkeypatch.setattr(registry, "find", lambda name, *rest: None if name == op else find(name, *rest))
-    monkeypatch.setattr(functions, "schema_function", watched)
+    monkeypatch.setattr(calls, "schema_function", watched)
     inputs = {"x": floats(2, 3, 4, 5)}
     if op == "LayerNormalization":
         inputs["scale"] = floats(5)

@@ -1,4 +1,4 @@
-"""Translators make arrays whose size is in the model with mo_loop.frontend.arrays, which counts the bytes."""
+"""Translators make arrays whose size is in the model with mo_loop.frontend.ops.shared, which counts the bytes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from onnx import helper, numpy_helper
 from mo_loop import convert_model
 from mo_loop.conversion_limits import Limits, budget, limited
 from mo_loop.errors import LimitError, MoLoopError, TypeError_
-from mo_loop.frontend import arrays
 from mo_loop.frontend.external_files import dense_from_sparse
+from mo_loop.frontend.ops import shared
 from tests import ROOT
 from tests.harness import parsed
 
@@ -31,7 +31,14 @@ REASONS = {
     ("pooling.py", "np.ones(count, np.int64)"): "a number of dimensions",
     ("pooling.py", "np.zeros(2 + count, np.int64)"): "a number of dimensions",
     ("control.py", "np.zeros(others, np.int64)"): "a number of dimensions",
-}
+    **{
+        ("shared.py", call): "counted by the function itself"
+        for call in (
+            "np.zeros(shape, kind)", "np.full(shape, number, kind)", "np.eye(size, dtype=kind)", "np.arange(count)",
+            "np.arange(first, end, step, dtype=kind)", "np.repeat(np.arange(count), times)",
+        )
+    },
+}  # fmt: skip
 """Arrays of another size: why it is bounded."""
 
 
@@ -84,14 +91,14 @@ def _is_bounded(size: ast.expr) -> bool:
 
 def test_the_bytes_are_counted_before_the_array_is_made() -> None:
     with limited(Limits(folded_bytes=1000)):
-        assert arrays.zeros((10, 5), np.float64).nbytes == 400 and budget().folded == 400
-        assert arrays.full((5,), 7, np.int32).tolist() == [7] * 5 and budget().folded == 420
-        assert arrays.counted_up(-2, 9, 3).tolist() == [-2, 1, 4, 7] and budget().folded == 452
-        assert arrays.repeated_numbers(3, [2, 0, 1]).tolist() == [0, 0, 2]
-        assert arrays.repeated_numbers(2, 2).tolist() == [0, 0, 1, 1]
+        assert shared.zeros((10, 5), np.float64).nbytes == 400 and budget().folded == 400
+        assert shared.full((5,), 7, np.int32).tolist() == [7] * 5 and budget().folded == 420
+        assert shared.counted_up(-2, 9, 3).tolist() == [-2, 1, 4, 7] and budget().folded == 452
+        assert shared.repeated_numbers(3, [2, 0, 1]).tolist() == [0, 0, 2]
+        assert shared.repeated_numbers(2, 2).tolist() == [0, 0, 1, 1]
         with pytest.raises(LimitError, match=r"^ML343: "):
-            arrays.ones((1000,), np.float32)
-    for make in (lambda: arrays.first_numbers(2**40), lambda: arrays.unit_matrix(2**20, bool)):
+            shared.ones((1000,), np.float32)
+    for make in (lambda: shared.first_numbers(2**40), lambda: shared.unit_matrix(2**20, bool)):
         with pytest.raises(TypeError_, match=r"^ML242: "):
             make()
 

@@ -14,7 +14,7 @@ from onnx import numpy_helper
 
 from mo_loop import convert_model, ops
 from mo_loop.errors import ModelError, MoLoopError, TypeError_, UnsupportedError
-from mo_loop.frontend.forced_ranks import _said
+from mo_loop.frontend.declared_types import _said
 from mo_loop.frontend.ops.attention.linear_attention import recurrence
 from mo_loop.frontend.ops.attention.sparse_attention import _layouts
 from mo_loop.frontend.ops.classical.forest import Forest

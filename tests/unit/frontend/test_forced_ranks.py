@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError
-from mo_loop.frontend.forced_ranks import Forced, Ranks
+from mo_loop.frontend.declared_types import Forced, Ranks
 from mo_loop.frontend.registry import is_elementwise
 
 MODELS = sorted((Path(__file__).parents[2] / "models" / "pytorch").glob("*.onnx"))

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 from mo_loop.cli import main
 from mo_loop.cli.ops import text
 from mo_loop.frontend import registry, schemas
-from mo_loop.frontend.operator_limitations import LIMITS
-from mo_loop.frontend.operators import COMPOSED, DIRECT, FUNCTION, LOWERED, REFUSED, Handling, handled, merged
+from mo_loop.frontend.operators import COMPOSED, DIRECT, FUNCTION, LIMITS, LOWERED, REFUSED, Handling, handled, merged
 
 from .pending import PENDING
 

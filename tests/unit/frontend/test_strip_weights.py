@@ -16,9 +16,8 @@ from mo_loop.errors import FileError
 from mo_loop.frontend import model as model_file
 from mo_loop.frontend.strip_weights import FLOATS, INTS, SMALL, STRINGS, _Walk, listed, strip_weights
 from mo_loop.graph import Graph
-from mo_loop.graph.data_file import DataFile
-from mo_loop.graph.tensor import FileTensor
-from mo_loop.ir import copying
+from mo_loop.graph.tensor import DataFile, FileTensor
+from mo_loop.ir import bin
 from mo_loop.ops.base import Constant
 
 RNG = np.random.default_rng(7)
@@ -137,7 +136,7 @@ class TestCopying:
     def copied(self, source: Path, tmp_path: Path) -> bytes:
         with open(tmp_path / "target", "wb") as target:
             target.write(b"head")
-            copying.append_span(DataFile(str(source)), 5, self.SIZE, target)
+            bin.append_span(DataFile(str(source)), 5, self.SIZE, target)
             target.write(b"tail")
         return (tmp_path / "target").read_bytes()
 
@@ -145,17 +144,17 @@ class TestCopying:
     def test_pieces_make_the_whole(
         self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
     ) -> None:
-        monkeypatch.setattr(copying, "PIECE", piece)
+        monkeypatch.setattr(bin, "PIECE", piece)
         assert self.copied(source, tmp_path) == b"head" + source.read_bytes()[5 : 5 + self.SIZE] + b"tail"
 
     def test_into_memory(self, source: Path) -> None:
         target = io.BytesIO()
-        copying.append_span(DataFile(str(source)), 5, self.SIZE, target)
+        bin.append_span(DataFile(str(source)), 5, self.SIZE, target)
         assert target.getvalue() == source.read_bytes()[5 : 5 + self.SIZE]
 
     def test_a_short_source_is_said(self, source: Path) -> None:
         with pytest.raises(FileError):
-            copying.append_span(DataFile(str(source)), 100, self.SIZE, io.BytesIO())
+            bin.append_span(DataFile(str(source)), 100, self.SIZE, io.BytesIO())
 
 
 def test_a_default_location_after_the_data_does_not_hide_where_they_are(tmp_path: Path) -> None:

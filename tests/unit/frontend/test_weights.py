@@ -18,7 +18,7 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import FileError, LimitError, ModelError, UnsupportedError
 from mo_loop.frontend.external_files import ExternalFiles, dense_from_sparse, tensor_from
-from mo_loop.graph.data_file import DataFile
+from mo_loop.graph.tensor import DataFile
 from mo_loop.graph.types import ALL, i64, string
 
 KINDS = [each for each in ALL if each is not string]

@@ -16,8 +16,7 @@ from mo_loop import ops
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import TensorType, boolean, f32, i32, i64, u8
 from mo_loop.ops.base import Op, type_of_tensor
-from mo_loop.text.scanner import Scanner
-from mo_loop.text.spelling import parse_type
+from mo_loop.text.spelling import Scanner, parse_type
 
 Given = str | list[Any] | int | None
 

@@ -8,8 +8,7 @@ from mo_loop.errors import TypeError_
 from mo_loop.graph.dimension import fresh, named
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, f32, i64
 from mo_loop.ops.infer import covers_type, exported, join_types, of_one_element, symbols_in, widen_types
-from mo_loop.text.scanner import Scanner
-from mo_loop.text.spelling import parse_type, show_type
+from mo_loop.text.spelling import Scanner, parse_type, show_type
 
 EMPTY = SequenceType(TensorType(f32, None), 0)
 PAIR = SequenceType(TensorType(f32, (2, 3)), 2)

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.images.convolution import WindowAttributes, biased, grouped
 from mo_loop.frontend.ops.linear import reshaped
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import FAR, counted, number
+from mo_loop.frontend.ops.shared import counted, first_numbers, number
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.ops.lengths import Length, as_i64, dimension, joined
+from mo_loop.ops.lengths import Length, as_i64, joined
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, Positive, Rank3, Vector
 
 
@@ -50,18 +49,18 @@ def _of_rows(
     channels = _channels(weight)
     rows = _rows(x, channels)
     long = _after(_rows(past, channels) if past is not None else None, rows, _width(weight, dilation), 1)
-    columns, behind = (ops.Transpose(each, [0, 2, 1]) for each in (rows, long))
-    y = ops.Transpose(_convolved(columns, behind, weight, bias, dilation, activation), [0, 2, 1])
+    columns, long_columns = (ops.Transpose(each, [0, 2, 1]) for each in (rows, long))
+    y = ops.Transpose(_convolved(columns, long_columns, weight, bias, dilation, activation), [0, 2, 1])
     state = _last(long, rows, 1)
     if rank == 3:
         return [y, state]
-    tail = ops.Slice(ops.ShapeOf(x), [2], [FAR], [1], [0])
+    tail = x.sizes[2:]
     return [ops.Reshape(each, ops.Concat([0, 0], tail, axis=0), special_zero=True) for each in (y, state)]
 
 
 def _rows(x: Value, channels: int) -> Value:
     """[batch, S, channels..] as [batch, S, channels]."""
-    return x if x.rank == 3 else ops.Reshape(x, [0, 0, channels], special_zero=True)
+    return x if x.rank == 3 else x.reshape([None, None, channels])
 
 
 def _width(weight: Value, dilation: int) -> int:
@@ -84,12 +83,12 @@ def _after(state: Value | None, x: Value, width: int, axis: int) -> Value:
     if state is not None:
         return ops.Concat(state, x, axis=axis)
     before = [width if each == axis else 0 for each in range(3)]
-    return ops.Pad(x, before, [0, 0, 0], np.zeros((), x.dtype.numpy))
+    return ops.Pad(x, before, [0, 0, 0], number(x, 0))
 
 
 def _last(long: Value, x: Value, axis: int) -> Value:
     """The positions after as many as `x` has: the new state."""
-    return ops.Slice(long, joined([dimension(x, axis)], x), [FAR], [1], [axis])
+    return long.cut(axis, x.size(axis))
 
 
 def _convolved(x: Value, long: Value, weight: Value, bias: Value | None, dilation: int, activation: str) -> Value:
@@ -146,17 +145,17 @@ class _Packing:
 
     def __init__(self, x: Value, cumulative: Value, state: Value, width: int) -> None:
         self.x, self.state, self.width = x, state, width
-        self.starts = ops.Slice(cumulative, [0], [-1], [1], [0])
-        self.stops = ops.Slice(cumulative, [1], [FAR], [1], [0])
+        self.starts = cumulative[:-1]
+        self.stops = cumulative[1:]
 
     def with_states(self) -> Value:
         """The rows [state 0, sequence 0, state 1, sequence 1, ..] of channels."""
         if not self.width:
             return self.x
-        channels = joined([-1, dimension(self.x, 1)], self.x)
+        channels = joined([-1, self.x.size(1)], self.x)
         states = ops.Reshape(ops.Transpose(self.state, [0, 2, 1]), channels)
         both = ops.Concat(self.x, states, axis=0)
-        tokens, rows = dimension(self.x, 0), dimension(both, 0)
+        tokens, rows = self.x.size(0), both.size(0)
         begins = self._shifted(self.starts)
         is_state = _passed(begins, rows, self.x) - _passed(begins + np.int64(self.width), rows, self.x)
         before = ops.CumSum(is_state, 0, exclusive=True)
@@ -165,14 +164,13 @@ class _Packing:
 
     def _shifted(self, tokens: Value) -> Value:
         """[batch]: token numbers of the sequences, after the states of all sequences before."""
-        count = counted(dimension(tokens, 0), self.x)
-        return tokens + count * np.int64(self.width)
+        return tokens + counted(tokens.size(0), self.x) * np.int64(self.width)
 
     def of_tokens(self, y: Value) -> Value:
         """The rows of the convolution that belong to tokens; the others have taps in two sequences."""
         if not self.width:
             return y
-        tokens = dimension(self.x, 0)
+        tokens = self.x.size(0)
         before = _passed(self.stops, tokens, self.x) * np.int64(self.width)
         return ops.Gather(y, counted(tokens, self.x) + before, 0)
 
@@ -180,17 +178,16 @@ class _Packing:
         """[batch, channels, width]: the last rows of each sequence."""
         if not self.width:
             return self.state
-        first = ops.Unsqueeze(self._shifted(self.stops), 1)
-        rows = first + first_numbers(self.width)[None]
+        rows = ops.Unsqueeze(self._shifted(self.stops), 1) + first_numbers(self.width)[None]
         return ops.Transpose(ops.Gather(long, rows, 0), [0, 2, 1])
 
 
 def _passed(places: Value, rows: Length, like: Value) -> Value:
     """[rows]: how many of the places, which are at most `rows`, are not after each row."""
     empty = ops.Broadcast(np.int64(0), joined([rows + 1], like), graph=like.graph)
-    ones = ops.Broadcast(np.int64(1), ops.ShapeOf(places), graph=like.graph)
+    ones = ops.Broadcast(np.int64(1), places.sizes, graph=like.graph)
     counts = ops.ScatterElementsUpdate12(empty, places, ones, 0, reduction="sum")
-    return ops.CumSum(ops.Slice(counts, [0], [-1], [1], [0]), 0)
+    return ops.CumSum(counts[:-1], 0)
 
 
 def _captured(x: Value, packing: _Packing, count: Value | None, capacity: int) -> Value:
@@ -201,7 +198,7 @@ def _captured(x: Value, packing: _Packing, count: Value | None, capacity: int) -
     if count is not None:
         inside = inside & ops.Less(slots, ops.Unsqueeze(as_i64(count), 1))
     tokens = ops.Gather(x, ops.Select(inside, at, np.int64(0)), 0)
-    return ops.Select(ops.Unsqueeze(inside, 2), tokens, np.zeros((), x.dtype.numpy))
+    return ops.Select(ops.Unsqueeze(inside, 2), tokens, number(x, 0))
 
 
 @translates("CausalConvWithState", since=27)
@@ -209,8 +206,7 @@ def causal_conv_with_state(input, weight, bias=None, past_state=None, *, activat
     """A causal convolution of each channel of [N, C, L] with its kernel [C, 1, K]; the state has K - 1 elements."""
     if activation not in ("none", "silu", "swish"):
         raise ModelError(f"activation {activation!r}: ONNX defines none, silu and swish", code="ML227")
-    size = dimension(weight, 2)
-    reach = size - 1
+    reach = weight.size(2) - 1
     if past_state is None:
         before = joined([0, 0, reach], input)
         whole = ops.Pad(input, before, np.zeros(3, np.int64), number(input, 0))
@@ -221,6 +217,6 @@ def causal_conv_with_state(input, weight, bias=None, past_state=None, *, activat
     )
     y = biased(product, bias, 1)
     # Counted from the end: an input may be shorter than the state.
-    length = ops.Gather(ops.ShapeOf(whole), [2], 0)
-    kept = ops.Slice(whole, length - joined([reach], input), length, [1], [2])
+    length = ops.Gather(whole.sizes, [2], 0)
+    kept = whole[:, :, length - joined([reach], input) : length]
     return [y if activation == "none" else ops.Swish(y), kept]

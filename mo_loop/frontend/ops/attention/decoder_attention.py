@@ -23,9 +23,9 @@ from mo_loop.frontend.ops.attention import dot_product_attention as groups
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.attention.heads import rotated
 from mo_loop.frontend.ops.attention.multi_head_attention import projections
-from mo_loop.frontend.ops.shared import as_type, counted, integers
+from mo_loop.frontend.ops.shared import counted, integers, number
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.ops.lengths import as_i64, dimension, joined, length_in, scalar, vector
+from mo_loop.ops.lengths import as_i64, joined, length_in, scalar, vector
 from mo_loop.ops.ranges import Integers, Matrix, Needed, One, Positive, Rank3, Rank4, Rank5, Vector
 
 
@@ -44,7 +44,7 @@ def decoder_attention(
     names = ("static_kv", "use_past", "has_layer_state", "has_key_padding_mask")
     given = (static_kv, use_past, has_layer_state, has_key_padding_mask)
     is_cross, reads_past, has_state, is_masked = (_decided(*each) for each in zip(given, names, strict=True))
-    of_query, of_rest = ops.VariadicSplit(bias, 0, joined([dimension(q_weight, 1), -1], bias))
+    of_query, of_rest = ops.VariadicSplit(bias, 0, joined([q_weight.size(1), -1], bias))
     q = _heads_first(query @ q_weight + of_query, num_heads)
     has_past = reads_past and has_state
     if has_past and is_cross:
@@ -56,10 +56,9 @@ def decoder_attention(
         k, v = parts.appended(key_cache, k), parts.appended(value_cache, v)
     mask = None
     if is_masked:
-        mask = parts.filled(ops.Unsqueeze(~key_padding_mask, [1, 2]), parts.LOWEST)
+        mask = parts.filled((~key_padding_mask)[:, None, None], parts.LOWEST)
     y, _ = parts.attend(q, k, v, None, mask)
-    rows = ops.Transpose(y, [2, 0, 1, 3])
-    return [ops.Reshape(rows, joined([0, 0, dimension(query, 2)], query), special_zero=True), k, v]
+    return [ops.Transpose(y, [2, 0, 1, 3]).reshape([None, None, query.size(2)]), k, v]
 
 
 def _decided(flag: Value, name: str) -> bool:
@@ -103,25 +102,25 @@ def group_query_attention(
     if q_norm_weight is not None:
         q = normalised(q, q_norm_weight, qk_norm_epsilon if q_norm_epsilon is None else q_norm_epsilon)
         k = normalised(k, k_norm_weight, qk_norm_epsilon if k_norm_epsilon is None else k_norm_epsilon)
-    rows, total = dimension(q, 2), length_in(total_sequence_length)
+    rows, total = q.size(2), length_in(total_sequence_length)
     ends = as_i64(vector(seqlens_k)) + 1
     new = rows if query_seqlens is None else as_i64(vector(query_seqlens))
     first = ops.Maximum(ends - new, 0)
-    places = ops.Unsqueeze(first, [1]) + counted(rows, q)
+    places = first[:, None] + counted(rows, q)
     if do_rotary:
         at = places if position_ids is None else _positions(position_ids, rows, total, query_seqlens is None, q)
-        cos, sin = (ops.Unsqueeze(ops.Gather(each, at, 0), [1]) for each in (cos_cache, sin_cache))
+        cos, sin = (ops.Gather(each, at, 0)[:, None] for each in (cos_cache, sin_cache))
         q, k = (rotated(each, cos, sin, rotary_interleaved) for each in (q, k))
     present_k, present_v = (_cached(past, each, first, total) for past, each in ((past_key, k), (past_value, v)))
     if past_key is not None:
         k, v = (groups.beginning(each, total) for each in (present_k, present_v))
     window = local_window_size if local_window_size > 0 else 0
     task = groups.Scores(num_heads, kv_num_heads, scale, softcap or 0.0, smooth_softmax == 1)
-    keeps = _kept(places, ends, dimension(k, 2), bool(causal), window)
+    keeps = _kept(places, ends, k.size(2), bool(causal), window)
     mask = parts.filled(keeps, parts.LOWEST)
     y, scores, weights = groups.attended(task, [q, k, v], mask, attention_bias, head_sink)
     shown = weights if qk_output == 2 else ops.Select(keeps, scores, np.float32(0))
-    return [parts.merge_heads(y), present_k, present_v, as_type(shown, q.dtype)]
+    return [parts.merge_heads(y), present_k, present_v, shown.astype(q.dtype)]
 
 
 def normalised(x: Value, weight: Value, epsilon: float) -> Value:
@@ -134,8 +133,8 @@ def _positions(position_ids: Value, rows: Any, total: Any, may_be_first: bool, q
     """[batch, S]; in the first step of all only the first position is read, and the others follow it."""
     if not may_be_first or (isinstance(rows, int) and isinstance(total, int) and rows != total):
         return position_ids
-    start = ops.Slice(ops.Reshape(position_ids, [-1]), [0], [1], [1], [0])
-    following = ops.Unsqueeze(counted(rows, q) + start, [0])
+    start = position_ids.reshape([-1])[:1]
+    following = (counted(rows, q) + start)[None]
     if isinstance(rows, int) and rows == total:
         return following
     is_first = ops.Equal(total, rows) if isinstance(total, Value) else ops.Equal(rows, total)
@@ -146,15 +145,14 @@ def _cached(past: Value | None, new: Value, first: Value, total: Any) -> Value:
     """The cache after this step: rows of the past before `first`, then the new ones, then zeros."""
     if past is None:
         return new
-    held, rows = dimension(past, 2), dimension(new, 2)
+    held, rows = past.size(2), new.size(2)
     length = max(held, total) if isinstance(held, int) and isinstance(total, int) else _larger(held, total)
     places = counted(length, new)
-    behind = places - ops.Unsqueeze(first, [1])  # [batch, length], below 0 in the past
+    since = places - first[:, None]  # [batch, length], below 0 in the past
     # All rows in one tensor: those of the past, the new ones, and one of zeros.
-    joint = ops.Concat(past, ops.Pad(new, [0, 0, 0, 0], [0, 0, 1, 0], np.zeros((), new.dtype.numpy)), axis=2)
-    fresh_row = ops.Minimum(behind, rows) + held
-    row = ops.Select(behind < 0, places, fresh_row)
-    return groups.chosen(joint, row)
+    joint = ops.Concat(past, ops.Pad(new, [0, 0, 0, 0], [0, 0, 1, 0], number(new, 0)), axis=2)
+    fresh_row = ops.Minimum(since, rows) + held
+    return groups.chosen(joint, ops.Select(since < 0, places, fresh_row))
 
 
 def _larger(a: Any, b: Any) -> Value:
@@ -166,8 +164,7 @@ def _kept(places: Value, ends: Value, total: Any, causal: bool, window: int) -> 
     keys = counted(total, places)
     kept = groups.earlier(keys, places, ends) if causal else parts.within(ends, None, total, places)
     if window:
-        first = ops.Unsqueeze(places, [1, 3]) - window
-        kept = kept & (keys > first)
+        kept = kept & (keys > (ops.Unsqueeze(places, [1, 3]) - window))
     return kept
 
 
@@ -240,43 +237,36 @@ def _of_beams(caches: Sequence[Value], width: Value | None, indirection: Value |
     if width is None or indirection is None or known == (1,):
         return caches
     like = caches[0]
-    total, beams = dimension(like, 2), dimension(indirection, 1)
-    own = ops.Unsqueeze(counted(beams, like), [1])
+    total, beams = like.size(2), indirection.size(1)
+    own = counted(beams, like)[:, None]
     past = total - 1 if isinstance(total, int) else total - np.int64(1)
     from_other = counted(total, like) < past
     if known is None:
         from_other = from_other & (scalar(as_i64(width)) > np.int64(1))
-    given = ops.Slice(as_i64(indirection), [0], joined([total], like), [1], [2])
-    first = counted(dimension(indirection, 0), like) * beams
-    beam = ops.Select(from_other, given, own) + ops.Unsqueeze(first, [1, 2])  # [batch, beams, T]
-    rows = ops.Reshape(beam, joined([-1, total], like))
-    place = rows * total + counted(total, like)
+    given = as_i64(indirection)[:, :, :total]
+    first = counted(indirection.size(0), like) * beams
+    beam = ops.Select(from_other, given, own) + first[:, None, None]  # [batch, beams, T]
+    place = beam.reshape([-1, total]) * total + counted(total, like)
     return [_gathered(each, place) for each in caches]
 
 
 def _gathered(cache: Value, place: Value) -> Value:
     """The rows `place` [batch * beams, T] of all sequences, one after the other."""
-    rows = ops.Transpose(cache, [0, 2, 1, 3])
-    flat = ops.Reshape(rows, joined([-1, dimension(cache, 1), dimension(cache, 3)], cache))
+    flat = ops.Transpose(cache, [0, 2, 1, 3]).reshape([-1, cache.size(1), cache.size(3)])
     return ops.Transpose(ops.Gather(flat, place, 0), [0, 2, 1, 3])
-
-
-def _block(keys: Value) -> int:
-    """The numbers of a key that are adjacent in a buffer: 16 bytes."""
-    return 16 // keys.dtype.numpy.itemsize
 
 
 def _in_rows(keys: Value) -> Value:
     """A buffer of [batch, heads, size / block, length, block], declared as [batch, heads, length, size], in rows."""
-    block = _block(keys)
-    length, size = dimension(keys, 2), dimension(keys, 3)
-    blocks = ops.Reshape(keys, joined([0, 0, -1, length, block], keys), special_zero=True)
-    return ops.Reshape(ops.Transpose(blocks, [0, 1, 3, 2, 4]), joined([0, 0, 0, size], keys), special_zero=True)
+    block = 16 // keys.dtype.numpy.itemsize
+    length, size = keys.size(2), keys.size(3)
+    blocks = keys.reshape([None, None, -1, length, block])
+    return ops.Transpose(blocks, [0, 1, 3, 2, 4]).reshape([None, None, None, size])
 
 
 def _in_blocks(keys: Value) -> Value:
     """Rows of keys as they lie in a buffer."""
-    block = _block(keys)
-    blocks = ops.Reshape(keys, [0, 0, 0, -1, block], special_zero=True)
-    shape: Any = ops.ShapeOf(keys)
+    block = 16 // keys.dtype.numpy.itemsize
+    blocks = keys.reshape([None, None, None, -1, block])
+    shape: Any = keys.sizes
     return ops.Reshape(ops.Transpose(blocks, [0, 1, 3, 2, 4]), shape)

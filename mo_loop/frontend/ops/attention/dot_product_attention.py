@@ -22,12 +22,12 @@ import numpy as np
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import counted
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_equal, assume_fixed
 from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, f64, from_onnx
-from mo_loop.ops.lengths import as_i64, dimension, joined
+from mo_loop.ops.lengths import as_i64, joined
 from mo_loop.ops.ranges import AtLeast1, Integers, NotNegativeOrNone, Positive, Rank3, Rank4, Vector
 
 WINDOWS = "left_window_size right_window_size"
@@ -74,14 +74,14 @@ def attention(
     present_k, present_v = k, v = parts.appended(past_key, k), parts.appended(past_value, v)
     assume_equal(k.type.dims[2:3], v.type.dims[2:3])
     heads, kv_heads = _counts(q, k)
-    right = 0 if is_causal else _bound(right_window_size)
-    keys = Keys(past_key, nonpad_kv_seqlen, _bound(left_window_size), right)
+    right = 0 if is_causal else (None if right_window_size < 0 else right_window_size)
+    keys = Keys(past_key, nonpad_kv_seqlen, None if left_window_size < 0 else left_window_size, right)
     bias, sees = _bias(keys, q, k, attn_mask, is_square, node.opset >= PADS_MASKS)
     raw = parts.grouped_product(q * 0.0 if scale == 0 else parts.scaled(q, scale), k, heads, kv_heads, transpose_b=True)
     capped = parts.capped(raw, softcap)
     scores = capped if bias is None else capped + bias
-    weights = as_type(ops.Softmax(as_type(scores, precision), axis=3), q.dtype)
-    y = _or_zero(parts.grouped_product(weights, as_type(v, q.dtype), heads, kv_heads), sees)
+    weights = ops.Softmax(scores.astype(precision), axis=3).astype(q.dtype)
+    y = _or_zero(parts.grouped_product(weights, v.astype(q.dtype), heads, kv_heads), sees)
     shown = _or_zero(weights, sees) if qk_matmul_output_mode == 3 else (raw, capped, scores)[qk_matmul_output_mode]
     return [parts.merge_heads(y) if rank == 3 else y, present_k, present_v, shown]
 
@@ -92,17 +92,13 @@ def _counts(q: Value, k: Value) -> tuple[Any, Any]:
         assume_equal(q.type.dims[1:2], k.type.dims[1:2])
     else:
         assume_fixed((q.type.dims[1], k.type.dims[1]))
-    heads = dimension(q, 1)
+    heads = q.size(1)
     if q.type.dims[1] == k.type.dims[1]:
         return heads, heads
-    kv_heads = dimension(k, 1)
+    kv_heads = k.size(1)
     if isinstance(heads, int) and isinstance(kv_heads, int) and (kv_heads == 0 or heads % kv_heads):
         raise TypeError_(f"{heads} heads of queries cannot share {kv_heads} heads of keys", code="ML235")
     return heads, kv_heads
-
-
-def _bound(number: int) -> int | None:
-    return None if number < 0 else number
 
 
 def _or_zero(x: Value, sees: Value | None) -> Value:
@@ -131,7 +127,7 @@ def _bias(
         return None, None
     bias = added if seen is None else ops.Select(seen, added, _lowest(kind, q))
     sees = _sees(bias, seen, mask) if _may_see_none(keys, k, mask, is_square) else None
-    return as_type(bias, q.dtype), sees
+    return bias.astype(q.dtype), sees
 
 
 def _sees(bias: Value, seen: Value | None, mask: Value | None) -> Value:
@@ -160,14 +156,14 @@ def _padded(mask: Value, k: Value, kind: ElementType, may_pad: bool) -> Value:
 
     By a Concat: the runtime gives the result of a Pad another layout, which takes as long as the products.
     """
-    mask = mask if mask.dtype is boolean else as_type(mask, kind)
+    mask = mask if mask.dtype is boolean else mask.astype(kind)
     rank, length, total = ranked(mask, "a mask of Attention"), mask.type.dims[-1], k.type.dims[2]
     is_known = isinstance(length, int) and isinstance(total, int)
     if length == total or not (may_pad or (is_known and length != 1)):
         return mask
-    missing = _excess(dimension(k, 2), dimension(mask, -1))
+    missing = _excess(k.size(2), mask.size(-1))
     out: Any = np.False_ if mask.dtype is boolean else _lowest(kind, mask)
-    shape = joined([*(dimension(mask, axis) for axis in range(rank - 1)), missing], mask)
+    shape = joined([*(mask.size(axis) for axis in range(rank - 1)), missing], mask)
     return ops.Concat(mask, ops.Broadcast(out, shape), axis=-1)
 
 
@@ -180,7 +176,7 @@ def _excess(total: Any, length: Any) -> Any:
 
 def _seen(keys: Keys, q: Value, k: Value) -> Value | None:
     """[S, T] or [batch, 1, S, T], or None: whether a query sees a key by its place, without the mask."""
-    columns = counted(dimension(k, 2), q)
+    columns = counted(k.size(2), q)
     ends = None if keys.ends is None else ops.Unsqueeze(as_i64(keys.ends), [1, 2, 3])
     found: list[Value] = []
     if keys.left is not None or keys.right is not None:
@@ -196,11 +192,11 @@ def _seen(keys: Keys, q: Value, k: Value) -> Value | None:
 
 def _places(keys: Keys, ends: Value | None, q: Value) -> Value:
     """[S, 1] or [batch, 1, S, 1]: the place of each query among the keys."""
-    rows = dimension(q, 2)
-    places = ops.Unsqueeze(counted(rows, q), [1])
+    rows = q.size(2)
+    places = counted(rows, q)[:, None]
     if ends is not None:
         return places + (ends - rows)
-    return places if keys.past is None else _moved(places, dimension(keys.past, 2))
+    return places if keys.past is None else _moved(places, keys.past.size(2))
 
 
 def _moved(places: Value, distance: Any) -> Value:
@@ -236,13 +232,12 @@ def beginning(cache: Value, total: Any) -> Value:
     """The first `total` rows of a cache."""
     if cache.type.dims[2] == total:
         return cache
-    return ops.Slice(cache, [0], joined([total], cache), [1], [2])
+    return cache[:, :, :total]
 
 
 def earlier(keys: Value, places: Value, ends: Value) -> Value:
     """[batch, 1, S, T]: whether a key is not after the query at its place [batch, S], nor past the end [batch]."""
-    last = ops.Minimum(places, ops.Unsqueeze(ends, [1]) - 1)
-    return keys <= ops.Unsqueeze(last, [1, 3])
+    return keys <= ops.Unsqueeze(ops.Minimum(places, ends[:, None] - 1), [1, 3])
 
 
 def _masked(scores: Value, mask: Value, task: Scores) -> Value:
@@ -250,10 +245,9 @@ def _masked(scores: Value, mask: Value, task: Scores) -> Value:
     count = mask.type.dims[1]
     if count in (1, task.heads) or not isinstance(count, int):
         return scores + mask
-    batch, rows = dimension(scores, 0), dimension(scores, 2)
-    apart = ops.Reshape(scores, joined([batch, task.heads // count, count, rows, -1], scores))
-    added = apart + ops.Unsqueeze(mask, [1])
-    return ops.Reshape(added, joined([batch, task.heads, rows, -1], scores))
+    batch, rows = scores.size(0), scores.size(2)
+    added = scores.reshape([batch, task.heads // count, count, rows, -1]) + mask[:, None]
+    return added.reshape([batch, task.heads, rows, -1])
 
 
 def attended(
@@ -262,20 +256,18 @@ def attended(
     """The result [batch, heads, S, size], the scores before the softmax, and the weights after it."""
     q, k, v = tensors
     counts = (task.heads, task.kv_heads)
-    scores = as_type(parts.grouped_product(parts.scaled(q, task.scale), k, *counts, transpose_b=True), f32)
+    scores = parts.grouped_product(parts.scaled(q, task.scale), k, *counts, transpose_b=True).astype(f32)
     scores = parts.capped(scores, task.softcap)
     if bias is not None:
-        scores = scores + as_type(bias, f32)
+        scores = scores + bias.astype(f32)
     weights = _softmax(_masked(scores, mask, task), sink, task)
-    return parts.grouped_product(as_type(weights, v.dtype), v, *counts), scores, weights
+    return parts.grouped_product(weights.astype(v.dtype), v, *counts), scores, weights
 
 
 def _softmax(scores: Value, sink: Value | None, task: Scores) -> Value:
     """The softmax; a sink is one more score for each head, of no key; `smooth` is a sink of 0."""
     if sink is None and not task.smooth:
         return ops.Softmax(scores, axis=3)
-    column = ops.Slice(scores, [0], [1], [1], [3])
-    none = column * np.float32(0)
-    extra = none if sink is None else none + ops.Reshape(as_type(sink, f32), [1, task.heads, 1, 1])
-    every = ops.Softmax(ops.Concat(scores, extra, axis=3), axis=3)
-    return ops.Slice(every, [0], [-1], [1], [3])
+    none = scores[:, :, :, :1] * np.float32(0)
+    extra = none if sink is None else none + sink.astype(f32).reshape([1, task.heads, 1, 1])
+    return ops.Softmax(ops.Concat(scores, extra, axis=3), axis=3)[:, :, :, :-1]

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.attention.heads import real, scaled
 from mo_loop.frontend.ops.attention.linear_attention import divided, read_by, recurrence, shared
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import FAR, as_type, counted
+from mo_loop.frontend.ops.shared import counted, first_numbers
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32
-from mo_loop.ops.lengths import as_i64, dimension, joined
+from mo_loop.ops.lengths import as_i64, joined
 from mo_loop.ops.ranges import Integers, Matrix, NotNegative, Positive, Rank3, Rank4, Vector
 
 EPSILON, EPSILON_OF_SIGMOID = 1e-12, 1e-6
@@ -40,23 +39,23 @@ def gated_delta_net(
     elif query.rank == 2 or query.rank != key.rank or key.rank != value.rank:
         raise ModelError(f"the query is {query.type}, the keys {key.type}, the values {value.type}", code="ML235")
     order = _order(query, cu_seqlens, initial_state)
-    q, k, v = (order.apart(as_type(each, f32)) for each in (query, key, value))
+    q, k, v = (order.apart(each.astype(f32)) for each in (query, key, value))
     if qk_l2_norm:
         epsilon = EPSILON_OF_SIGMOID if gate_activation in ("sigmoid", "kda") else EPSILON
         q, k = _normalised(q, epsilon), _normalised(k, epsilon)
-    k, heads = order.zeroed(k), dimension(v, 2)
+    k, heads = order.zeroed(k), v.size(2)
     if decay is not None:
         decay = order.zeroed(_decay(order, decay, query, (gate_activation, a_log, dt_bias, gate_lower_bound)))
     if beta is not None:
         if beta_activation not in ("none", "sigmoid"):
             raise ModelError(f"GatedDeltaNet has the beta_activation {beta_activation!r}", code="ML227")
-        rate = as_type(beta, f32)
+        rate = beta.astype(f32)
         beta = ops.Unsqueeze(order.apart(rate if beta_activation == "none" else ops.Sigmoid(rate)), [3])
     states = _state(initial_state, order, q, v)
     y, last, added = recurrence(
         ops.Unsqueeze(shared(scaled(q, scale), heads), [3]), shared(k, heads), v, decay, beta, states
     )
-    made: list[Any] = [as_type(order.together(ops.Squeeze(y, [3]), query), dtype)]
+    made: list[Any] = [order.together(ops.Squeeze(y, [3]), query).astype(dtype)]
     made.append(ops.Transpose(last, [0, 1, 3, 2]) if node.wants(1) else None)
     if node.wants(2):
         count = _limited(capture_count, state_update_active)
@@ -92,7 +91,7 @@ def _normalised(x: Value, epsilon: float) -> Value:
 
 def _decay(order: "_Order", decay: Value, query: Value, gate: tuple[str, Value | None, Value | None, float]) -> Value:
     """The logarithms of the decay, [batch, T, heads, K or 1]."""
-    raw = as_type(decay, f32)
+    raw = decay.astype(f32)
     if raw.rank == ranked(query, "the query of GatedDeltaNet") - 1:
         raw = ops.Unsqueeze(raw, -1)
     raw = order.apart(raw)
@@ -103,8 +102,8 @@ def _decay(order: "_Order", decay: Value, query: Value, gate: tuple[str, Value |
         raise ModelError(f"GatedDeltaNet has the gate_activation {kind!r}", code="ML227")
     if a_log is None or dt_bias is None:
         raise ModelError(f"GatedDeltaNet with gate_activation {kind} has no a_log or dt_bias", code="ML227")
-    rate = ops.Exp(ops.Unsqueeze(a_log, [1]))
-    moved = raw + ops.Reshape(dt_bias, joined([dimension(raw, 2), -1], raw))
+    rate = ops.Exp(a_log[:, None])
+    moved = raw + dt_bias.reshape([raw.size(2), -1])
     if kind in ("softplus", "qwen"):
         return -rate * ops.SoftPlus(moved)
     return ops.Sigmoid(rate * moved) * bound
@@ -113,9 +112,8 @@ def _decay(order: "_Order", decay: Value, query: Value, gate: tuple[str, Value |
 def _state(given: Value | None, order: "_Order", q: Value, v: Value) -> Value:
     """The states as [batch, heads, K, V]."""
     if given is not None:
-        return ops.Transpose(as_type(given, f32), [0, 1, 3, 2])
-    shape = joined([order.batch, dimension(v, 2), dimension(q, 3), dimension(v, 3)], q)
-    return ops.Broadcast(np.float32(0), shape)
+        return ops.Transpose(given.astype(f32), [0, 1, 3, 2])
+    return ops.Broadcast(np.float32(0), joined([order.batch, v.size(2), q.size(3), v.size(3)], q))
 
 
 @dataclass
@@ -130,16 +128,16 @@ class _Order:
         if self.is_apart:
             return x
         if self.batch == 1:
-            return ops.Unsqueeze(x, [0])
-        rest = [dimension(x, axis) for axis in range(1, len(x.type.dims))]
-        return ops.Reshape(x, joined([self.batch, divided(dimension(x, 0), self.batch), *rest], x))
+            return x[None]
+        rest = [x.size(axis) for axis in range(1, len(x.type.dims))]
+        return x.reshape([self.batch, divided(x.size(0), self.batch), *rest])
 
     def together(self, x: Value, like: Value) -> Value:
         """[batch, T, heads, V] as the query has its tokens."""
         if self.is_apart:
             return x
-        rest = [dimension(x, axis) for axis in (2, 3)]
-        return ops.Reshape(x, joined([dimension(like, 0), *rest], x))
+        rest = [x.size(axis) for axis in (2, 3)]
+        return x.reshape([like.size(0), *rest])
 
     def zeroed(self, x: Value) -> Value:
         """Zeros in place of the tokens past the end of a sequence."""
@@ -147,22 +145,21 @@ class _Order:
 
     def lengths(self, x: Value) -> Any:
         """The number of tokens of each sequence, or of all, where `x` is [batch, T, ..]."""
-        return dimension(x, 1)
+        return x.size(1)
 
 
 class _Ragged(_Order):
     """Sequences of different lengths."""
 
     def __init__(self, cumulative: Value) -> None:
-        self.starts = ops.Slice(cumulative, [0], [-1], [1], [0])
-        self.stops = ops.Slice(cumulative, [1], [FAR], [1], [0])
-        super().__init__(dimension(self.starts, 0), False)
+        self.starts = cumulative[:-1]
+        self.stops = cumulative[1:]
+        super().__init__(self.starts.size(0), False)
         self._counts = self.stops - self.starts
         self._longest = ops.ReduceMax(self._counts, [0])
-        steps = ops.Unsqueeze(counted(self._longest, cumulative), [0])
-        self._inside = steps < ops.Unsqueeze(self._counts, [1])
-        rows = ops.Unsqueeze(self.starts, [1]) + steps
-        self._rows = ops.Select(self._inside, rows, np.int64(0))
+        steps = counted(self._longest, cumulative)[None]
+        self._inside = steps < self._counts[:, None]
+        self._rows = ops.Select(self._inside, self.starts[:, None] + steps, np.int64(0))
 
     def apart(self, x: Value) -> Value:
         return ops.Gather(x, self._rows, 0)
@@ -171,26 +168,25 @@ class _Ragged(_Order):
         return ops.Select(ops.Unsqueeze(self._inside, [2, 3]), x, real(0, x))
 
     def lengths(self, x: Value) -> Any:
-        return ops.Unsqueeze(self._counts, [1])
+        return self._counts[:, None]
 
     def together(self, x: Value, like: Value) -> Value:
-        tokens = counted(dimension(like, 0), like)
-        ended = ops.Unsqueeze(tokens, [1]) >= ops.Unsqueeze(self.stops, [0])
+        tokens = counted(like.size(0), like)
+        ended = tokens[:, None] >= self.stops[None]
         sequence = ops.ReduceSum(ops.Select(ended, np.int64(1), np.int64(0)), [1])
         step = tokens - ops.Gather(self.starts, sequence, 0)
         row = sequence * self._longest + step
-        flat = ops.Reshape(x, joined([-1, dimension(x, 2), dimension(x, 3)], x))
-        return ops.Gather(flat, row, 0)
+        return ops.Gather(x.reshape([-1, x.size(2), x.size(3)]), row, 0)
 
 
 def _order(query: Value, cumulative: Value | None, state: Value | None) -> "_Order":
     if cumulative is not None:
         return _Order(1, False) if cumulative.type.dims[0] == 2 else _Ragged(as_i64(cumulative))
     if ranked(query, "the query of GatedDeltaNet") == 4:
-        return _Order(dimension(query, 0), True)
+        return _Order(query.size(0), True)
     if state is None:
         raise ModelError("GatedDeltaNet has neither cu_seqlens nor initial_state", code="ML227")
-    return _Order(dimension(state, 0), False)
+    return _Order(state.size(0), False)
 
 
 def _limited(count: Value | None, active: Value | None) -> Value | None:
@@ -207,16 +203,16 @@ def _captured(order: _Order, tensors: list[Value | None], count: Value | None, c
     if not capacity or count is None:
         return ops.Broadcast(np.float32(0), joined([order.batch, 0], keys))
     slots = first_numbers(capacity)[None]
-    limit = ops.Minimum(ops.Unsqueeze(as_i64(count), [1]), order.lengths(keys))
+    limit = ops.Minimum(as_i64(count)[:, None], order.lengths(keys))
     is_captured = ops.Unsqueeze(ops.Less(slots, limit), [2, 3])
-    last = dimension(keys, 1)
+    last = keys.size(1)
     at = np.minimum(slots[0], last - 1) if isinstance(last, int) else ops.Minimum(last - 1, slots[0])
     kept = ops.Exp(decay) if decay is not None else None
     parts = []
     for each in (kept, keys, deltas):
         some = ops.Gather(deltas if each is None else each, at, 1)
         if each is None:  # a decay of 1 for each head
-            some = ops.Broadcast(np.float32(1), joined([order.batch, capacity, dimension(deltas, 2), 1], deltas))
+            some = ops.Broadcast(np.float32(1), joined([order.batch, capacity, deltas.size(2), 1], deltas))
         shown = ops.Select(is_captured, some, real(0, keys))
-        parts.append(ops.Reshape(shown, [0, -1], special_zero=True))
+        parts.append(shown.reshape([None, -1]))
     return ops.Concat(*parts, axis=1)

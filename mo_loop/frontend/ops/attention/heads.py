@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import counted, number
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f16, f32
-from mo_loop.ops.lengths import as_i64, dimension, joined, length_in, scalar
+from mo_loop.ops.lengths import as_i64, joined, length_in, scalar
 from mo_loop.ops.ranges import Fews, Integers, Matrix, NotNegative, Rank3, Rank4, Scalar, Vector
 
 LOWEST = float(np.finfo(np.float32).min)
@@ -39,17 +39,16 @@ def split_heads(x: Value, heads: int) -> Value:
 
 def rows_of_heads(x: Value, heads: int) -> Value:
     """[batch, S, heads * size] as [batch, S, heads, size]."""
-    hidden = dimension(x, 2) if x.shape is not None else None
+    hidden = x.size(2) if x.shape is not None else None
     size = hidden // heads if isinstance(hidden, int) else -1
-    return ops.Reshape(x, [0, 0, heads, size], special_zero=True)
+    return x.reshape([None, None, heads, size])
 
 
 def merge_heads(x: Value) -> Value:
     """[batch, heads, S, size] as [batch, S, heads * size]."""
     heads, size = x.type.dims[1], x.type.dims[3]
     hidden = heads * size if isinstance(heads, int) and isinstance(size, int) else -1
-    rows = ops.Transpose(x, [0, 2, 1, 3])
-    return ops.Reshape(rows, [0, 0, hidden], special_zero=True)
+    return ops.Transpose(x, [0, 2, 1, 3]).reshape([None, None, hidden])
 
 
 def pieces(x: Value, axis: int, sizes: list[int]) -> list[Value]:
@@ -62,13 +61,13 @@ def split_packed(x: Value, count: int) -> list[Value]:
     heads, size = x.type.dims[2], x.type.dims[4]
     hidden = heads * size if isinstance(heads, int) and isinstance(size, int) else -1
     flat = [ops.Squeeze(each, [3]) for each in ops.Split(x, 3, num_splits=count)]
-    return [ops.Reshape(each, [0, 0, hidden], special_zero=True) for each in flat]
+    return [each.reshape([None, None, hidden]) for each in flat]
 
 
 def all_split(tensors: list[Value], bias: Value | None, heads: int) -> list[Value]:
     """Tensors [batch, S, heads * size], each plus its part of the bias, with the heads apart."""
     if bias is not None:
-        lengths = [dimension(each, 2) for each in tensors]
+        lengths = [each.size(2) for each in tensors]
         rest = lengths if len(tensors) == 1 else lengths[:-1]
         vectors = ops.VariadicSplit(bias, 0, joined([*rest, -1], bias))
         tensors = [tensor + vector for tensor, vector in zip(tensors, vectors, strict=False)]
@@ -86,12 +85,12 @@ def thirds(product: Value, sizes: tuple[int, ...] | None) -> list[Value]:
 
 def scaled(q: Value, scale: float | None) -> Value:
     """Q times `scale`; without one, times 1 / sqrt(size of a head)."""
-    size = dimension(q, -1)
+    size = q.size(-1)
     if scale:
         return q * scale
     if isinstance(size, int):
         return q * float(1 / np.sqrt(np.float32(size)))
-    return q / ops.Sqrt(ops.Convert(size, destination_type=q.dtype))
+    return q / ops.Sqrt(size.astype(q.dtype))
 
 
 def attend(q: Value, k: Value, v: Value, scale: float | None, mask: Value | None) -> tuple[Value, Value]:
@@ -99,11 +98,10 @@ def attend(q: Value, k: Value, v: Value, scale: float | None, mask: Value | None
 
     Masks and scores are f32, as in ONNX Runtime: they have numbers that smaller types do not have.
     """
-    scores = as_type(ops.MatMul(scaled(q, scale), k, transpose_b=True), f32)
+    scores = ops.MatMul(scaled(q, scale), k, transpose_b=True).astype(f32)
     if mask is not None:
         scores = scores + mask
-    weights = as_type(ops.Softmax(scores, axis=3), v.dtype)
-    return weights @ v, as_type(scores, q.dtype)
+    return ops.Softmax(scores, axis=3).astype(v.dtype) @ v, scores.astype(q.dtype)
 
 
 def capped(scores: Value, cap: float) -> Value:
@@ -115,12 +113,10 @@ def grouped_product(a: Value, b: Value, heads: Any, kv_heads: Any, *, transpose_
     """a [batch, heads, S, X] times b [batch, kv heads, ..], each shared by several heads."""
     if heads == kv_heads:
         return ops.MatMul(a, b, transpose_b=transpose_b)
-    width = dimension(a, 3)
+    width = a.size(3)
     # The heads of one group are rows of one matrix.
-    tall = ops.Reshape(a, joined([dimension(a, 0), kv_heads, -1, width], a))
-    product = ops.MatMul(tall, b, transpose_b=transpose_b)
-    shape = joined([dimension(a, 0), heads, dimension(a, 2), -1], a)
-    return ops.Reshape(product, shape)
+    product = ops.MatMul(a.reshape([a.size(0), kv_heads, -1, width]), b, transpose_b=transpose_b)
+    return ops.Reshape(product, joined([a.size(0), heads, a.size(2), -1], a))
 
 
 def filled(keeps: Value, filter_value: float | None, then: Value | None = None) -> Value:
@@ -143,7 +139,7 @@ def within(ends: Value, starts: Value | None, total: Any, q: Value) -> Value:
 
 def positive(mask: Value, axes: list[int]) -> Value:
     """An integer mask as booleans (above 0), with dimensions of 1 inserted."""
-    kept = mask > np.zeros((), mask.dtype.numpy)
+    kept = mask > number(mask, 0)
     return ops.Unsqueeze(kept, axes) if axes else kept
 
 
@@ -152,20 +148,19 @@ def causal(past: Any, queries: Any, total: Any, q: Value, same: bool) -> Value:
 
     The last query reads every key, as in ONNX Runtime; that matters unless there are `past` + S keys (`same`).
     """
-    rows = ops.Unsqueeze(counted(queries, q), [1])
+    rows = counted(queries, q)[:, None]
     last = rows + past if not isinstance(past, int) or past else rows
     before = counted(total, q) <= last
     if same:
         return before
-    final = ops.Equal(rows, queries - 1)
-    return before | final
+    return before | ops.Equal(rows, queries - 1)
 
 
 def with_bias(mask: Value | None, bias: Value | None) -> Value | None:
     """The sum of a mask and of numbers for each score; either may be absent."""
     if bias is None:
         return mask
-    added = as_type(bias, f32)
+    added = bias.astype(f32)
     return added if mask is None else added + mask
 
 
@@ -189,22 +184,22 @@ def with_past(pasts: Sequence[Value | None], new: Pair, length: Value | None) ->
 
 def count_before(past: Value | None, length: Value | None) -> Any:
     """The number of keys in the past."""
-    return 0 if past is None else dimension(past, 2) if length is None else length_in(length)
+    return 0 if past is None else past.size(2) if length is None else length_in(length)
 
 
 def stacked(k: Value, v: Value) -> Value:
     """[2, batch, heads, T, size]; only keys and values of one size have it."""
     if isinstance(k.type.dims[3], int) and isinstance(v.type.dims[3], int) and k.type.dims[3] != v.type.dims[3]:
         return k
-    return ops.Concat(ops.Unsqueeze(k, [0]), ops.Unsqueeze(v, [0]), axis=0)
+    return ops.Concat(k[None], v[None], axis=0)
 
 
 def written(buffer: Value, new: Value, start: Value) -> tuple[Value, Value]:
     """The buffer with the rows from `start` on replaced by the new ones, and its part up to their end."""
-    first = ops.Reshape(as_i64(start), [1])
-    rows = dimension(new, 2)
+    first = as_i64(start).reshape([1])
+    rows = new.size(2)
     whole = ops.ScatterUpdate(buffer, first + counted(rows, new), new, 2)
-    return whole, ops.Slice(whole, [0], first + joined([rows], new), [1], [2])
+    return whole, whole[:, :, : first + joined([rows], new)]
 
 
 @translates("RotaryEmbedding", since=1, domain=MICROSOFT, ignored="is_packed_batching scale")
@@ -215,11 +210,18 @@ def rotary_embedding(
 ):  # fmt: skip
     """`scale` and `is_packed_batching` do not change the numbers of ONNX Runtime's CPU kernel."""
     is_split = ranked(x, "RotaryEmbedding") == 4
-    rows = dimension(x, 2 if is_split else 1)
+    rows = x.size(2 if is_split else 1)
     places = position_ids
     if ranked(position_ids, "the position_ids of RotaryEmbedding") < 2:
-        places = ops.Unsqueeze(counted(rows, x) + scalar(position_ids), [0])
-    return _embedded(x, _at(cos_cache, places), _at(sin_cache, places), num_heads, rotary_embedding_dim, interleaved)
+        places = (counted(rows, x) + scalar(position_ids))[None]
+    return _embedded(
+        x,
+        ops.Gather(cos_cache, places, 0),
+        ops.Gather(sin_cache, places, 0),
+        num_heads,
+        rotary_embedding_dim,
+        interleaved,
+    )
 
 
 @translates("MRotaryEmbedding", since=1, domain=MICROSOFT, ignored="is_packed_batching scale")
@@ -262,28 +264,24 @@ def _mixed(cache: Value, position_ids: Value, streams: list[int]) -> Value:
             runs[-1][2] = column + 1
         else:
             runs.append([stream, column, column + 1])
-    pieces = [ops.Slice(split[stream], [first], [end], [1], [2]) for stream, first, end in runs]
+    pieces = [split[stream][:, :, first:end] for stream, first, end in runs]
     return ops.Concat(*pieces, axis=2)
 
 
 @translates("GemmaRotaryEmbedding", since=1, domain=MICROSOFT)
 def gemma_rotary_embedding(emb, q, q_rot, k, k_rot):
     """q * cos(emb) + q_rot * sin(emb), and k likewise; cos and sin are rounded to f16."""
-    cos, sin = (ops.Unsqueeze(as_type(each(emb), f16), [1]) for each in (ops.Cos, ops.Sin))
+    cos, sin = (each(emb).astype(f16)[:, None] for each in (ops.Cos, ops.Sin))
     return [x * cos + turned * sin for x, turned in ((q, q_rot), (k, k_rot))]
-
-
-def _at(cache: Value, places: Value) -> Value:
-    return ops.Gather(cache, places, 0)
 
 
 def _embedded(x: Value, cos: Value, sin: Value, heads: int | None, size: int | None, interleaved: int | None):
     """x [batch, S, hidden] or [batch, heads, S, size], with cos and sin [batch, S, columns]."""
     if x.rank == 4:
-        cos, sin = (ops.Unsqueeze(each, [1]) for each in (cos, sin))
+        cos, sin = (each[:, None] for each in (cos, sin))
         return rotated(x, cos, sin, interleaved)
-    cos, sin = (ops.Unsqueeze(each, [2]) for each in (cos, sin))
-    return ops.Reshape(rotated(_rows(x, cos, heads, size), cos, sin, interleaved), ops.ShapeOf(x))
+    cos, sin = (each[:, :, None] for each in (cos, sin))
+    return ops.Reshape(rotated(_rows(x, cos, heads, size), cos, sin, interleaved), x.sizes)
 
 
 def _rows(x: Value, cos: Value, heads: int | None, size: int | None) -> Value:
@@ -297,7 +295,7 @@ def _rows(x: Value, cos: Value, heads: int | None, size: int | None) -> Value:
         raise UnsupportedError(
             "the size of a head is not known: declare the shape of cos_cache (--input), or set num_heads", code="ML314"
         )
-    return ops.Reshape(x, [0, 0, -1, columns * 2], special_zero=True)
+    return x.reshape([None, None, -1, columns * 2])
 
 
 def rotated(x: Value, cos: Value, sin: Value, interleaved: int | None) -> Value:
@@ -308,14 +306,13 @@ def rotated(x: Value, cos: Value, sin: Value, interleaved: int | None) -> Value:
     if isinstance(columns, int):
         turned, rest = ops.VariadicSplit(x, 3, [2 * columns, -1])
     else:
-        width = joined([dimension(cos, 3) * 2, -1], x)
-        turned, rest = ops.VariadicSplit(x, 3, width)
+        turned, rest = ops.VariadicSplit(x, 3, joined([cos.size(3) * 2, -1], x))
     moved = _neighbours(turned, cos, sin) if interleaved else _halves(turned, cos, sin)
     return ops.Concat(moved, rest, axis=3)
 
 
 def _halves(x: Value, cos: Value, sin: Value) -> Value:
-    columns = dimension(cos, 3)
+    columns = cos.size(3)
     lengths: Any = [columns, columns] if isinstance(columns, int) else joined([columns, columns], x)
     first, second = ops.VariadicSplit(x, 3, lengths)
     return ops.Concat(*_turned(first, second, cos, sin), axis=3)
@@ -324,10 +321,10 @@ def _halves(x: Value, cos: Value, sin: Value) -> Value:
 def _neighbours(x: Value, cos: Value, sin: Value) -> Value:
     columns = cos.type.dims[3]
     count = columns if isinstance(columns, int) else -1
-    pairs = ops.Reshape(x, [0, 0, 0, count, 2], special_zero=True)
+    pairs = x.reshape([None, None, None, count, 2])
     first, second = (ops.Squeeze(each, [4]) for each in ops.Split(pairs, 4, num_splits=2))
     turned = [ops.Unsqueeze(each, [4]) for each in _turned(first, second, cos, sin)]
-    return ops.Reshape(ops.Concat(*turned, axis=4), ops.ShapeOf(x))
+    return ops.Reshape(ops.Concat(*turned, axis=4), x.sizes)
 
 
 def _turned(first: Value, second: Value, cos: Value, sin: Value) -> list[Value]:

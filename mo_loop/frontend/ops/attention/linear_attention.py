@@ -30,13 +30,12 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.attention.heads import scaled
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import counted, first_numbers, number
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import TensorType, f32
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.lengths import Length, joined
 from mo_loop.ops.linear import inverse_of_lower
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.ops.ranges import NotNegative, Positive, Rank3, Rank4
@@ -85,8 +84,7 @@ def chunked_recurrence(
     if beta is not None:
         retrieved, read = ops.VariadicSplit(read, 2, joined([chunks.size, -1], k))
         added = added - retrieved
-    seen = ops.MatMul(q, k, transpose_b=True) * _between(of_queries, before)
-    y = read + seen @ added
+    y = read + (ops.MatMul(q, k, transpose_b=True) * _between(of_queries, before)) @ added
     changes = chunks.together(added, ops.Unsqueeze(keys, [3]))
     return chunks.together(y, queries), chunks.split(last, state), changes
 
@@ -105,14 +103,14 @@ def _of_each_head(beta: Value, keys: Value) -> Value:
     """[batch, T, heads or 1, 1] as [batch, T, heads, 1]."""
     if beta.type.dims[2] == keys.type.dims[2]:
         return beta
-    return ops.Broadcast(beta, joined([1, 1, dimension(keys, 2), 1], keys), mode="bidirectional")
+    return ops.Broadcast(beta, joined([1, 1, keys.size(2), 1], keys), mode="bidirectional")
 
 
 def _scanned_chunks(tensors: list[Value | None], state: Value, count: Any, has_retrieval: bool) -> tuple[Value, Value]:
     """The values that the readers read before each chunk, [heads, chunks, .., V], and the last state [heads, K, V]."""
     given = [each for each in tensors if each is not None]
     if count == 1:
-        read, after = _step(given, ops.Unsqueeze(state, [1]), has_retrieval)
+        read, after = _step(given, state[:, None], has_retrieval)
         return read, ops.Squeeze(after, [1])
     return scanned("chunk", state, given, lambda now, held: _step(now, held, has_retrieval))
 
@@ -145,8 +143,8 @@ def _step(tensors: list[Value], state: Value, has_retrieval: bool) -> tuple[Valu
     readers, ends, added, *factor = tensors
     read = readers @ state
     if has_retrieval:
-        size = joined([dimension(ends, -2)], ends)
-        added = added - ops.Slice(read, [0], size, [1], [-2])
+        size = joined([ends.size(-2)], ends)
+        added = added - read[..., :size, :]
     kept = state * factor[0] if factor else state
     return read, kept + ops.MatMul(ends, added, transpose_a=True)
 
@@ -163,15 +161,14 @@ class _Chunks:
 
     @classmethod
     def of(cls, keys: Value) -> "_Chunks":
-        tokens = dimension(keys, 1)
-        heads = dimension(keys, 0) * dimension(keys, 2)
+        tokens = keys.size(1)
+        heads = keys.size(0) * keys.size(2)
         if isinstance(tokens, int):
             size = min(CHUNK, tokens)
             return cls(size, -(-tokens // size), tokens, heads, keys)
         least = ops.Maximum(tokens, np.int64(LEAST_TOKENS))  # zeros change no state
         size = ops.Minimum(least, np.int64(CHUNK))
-        count = (least + (size - np.int64(1))) // size
-        return cls(size, count, tokens, heads, keys)
+        return cls(size, (least + (size - np.int64(1))) // size, tokens, heads, keys)
 
     @property
     def longest(self) -> int:
@@ -195,7 +192,7 @@ class _Chunks:
             x = ops.Pad(x, [0] * rank, ends, np.float32(0))
         moved = ops.Transpose(x, [0, 2, 1, *range(3, rank)])
         rows = self.size * int(str(x.type.dims[3])) if rank == 5 else self.size
-        return ops.Reshape(moved, joined([self.heads, self.count, rows, dimension(x, -1)], x))
+        return moved.reshape([self.heads, self.count, rows, x.size(-1)])
 
     def _padding(self, x: Value) -> Any:
         padding = self.count * self.size - self.tokens
@@ -203,20 +200,19 @@ class _Chunks:
 
     def together(self, y: Value, like: Value) -> Value:
         """[batch, T, heads, R, V] of chunks [.., size * R, V], where `like` is [batch, T, heads, R, ..]."""
-        batch, heads = dimension(like, 0), dimension(like, 2)
-        length = self.count * self.size
-        shape = joined([batch, heads, length, like.type.dims[3], dimension(y, 3)], y)
-        every = ops.Transpose(ops.Reshape(y, shape), [0, 2, 1, 3, 4])
+        batch, heads = like.size(0), like.size(2)
+        every = y.reshape([batch, heads, self.count * self.size, like.type.dims[3], y.size(3)])
+        every = ops.Transpose(every, [0, 2, 1, 3, 4])
         if self._padding(like) is None:
             return every
-        return ops.Slice(every, [0], joined([self.tokens], y), [1], [1])
+        return every[:, : self.tokens]
 
     def joined(self, state: Value) -> Value:
         """[batch, heads, K, V] as [batch * heads, K, V]."""
-        return ops.Reshape(state, joined([self.heads, dimension(state, 2), dimension(state, 3)], state))
+        return state.reshape([self.heads, state.size(2), state.size(3)])
 
     def split(self, state: Value, like: Value) -> Value:
-        return ops.Reshape(state, joined([dimension(like, axis) for axis in range(4)], state))
+        return state.reshape([like.size(axis) for axis in range(4)])
 
 
 def recurrence(
@@ -248,8 +244,7 @@ def recurrence(
     if beta is not None:
         retrieved, read = ops.VariadicSplit(read, 3, [1, -1])
         added = added - retrieved
-    overlap = ops.ReduceSum(queries * rows, [4], keep_dims=True)
-    return read + overlap * added, last, added
+    return read + ops.ReduceSum(queries * rows, [4], keep_dims=True) * added, last, added
 
 
 def _scanned(
@@ -261,7 +256,7 @@ def _scanned(
         reader, key, new, *factor = now
         product = reader @ held
         if has_retrieval:
-            new = new - ops.Slice(product, [0], [1], [1], [2])
+            new = new - product[:, :, :1]
         return product, (held * factor[0] if factor else held) + key * new
 
     tokens = [each for each in (readers, keys, added, factors) if each is not None]
@@ -269,13 +264,12 @@ def _scanned(
     if isinstance(readers.type.dims[1], int):
         return read, last
     # After 0 tokens, a Scan returns 0 for every dimension that is known only at run time.
-    shape = joined([*(dimension(readers, axis) for axis in range(4)), dimension(added, 4)], readers)
-    return ops.Reshape(read, shape), last
+    return read.reshape([*(readers.size(axis) for axis in range(4)), added.size(4)]), last
 
 
 def shared(x: Value, heads: Any) -> Value:
     """[batch, T, N, size] as [batch, T, heads, size]: each of the N heads as often as several that follow share it."""
-    count = dimension(x, 2)
+    count = x.size(2)
     if count == heads:
         return x
     if isinstance(count, int) and isinstance(heads, int):
@@ -303,22 +297,21 @@ def linear_attention(
     decay, beta = read_by(update_rule, decay, beta, "LinearAttention")
     if max(q_num_heads, kv_num_heads) % min(q_num_heads, kv_num_heads):
         raise ModelError(f"{q_num_heads} query heads do not share {kv_num_heads} states", code="ML227")
-    wide = [as_type(each, f32) for each in (query, key, value)]
+    wide = [each.astype(f32) for each in (query, key, value)]
     q, v = _apart(wide[0], q_num_heads), _apart(wide[2], kv_num_heads)
-    size = dimension(q, 3)
-    k = shared(_apart(wide[1], divided(dimension(key, 2), size), size), kv_num_heads)
+    size = q.size(3)
+    k = shared(_apart(wide[1], divided(key.size(2), size), size), kv_num_heads)
     q = grouped_queries(scaled(q, scale), q_num_heads, kv_num_heads)
     if decay is not None:
-        decay = _apart(as_type(decay, f32), kv_num_heads)
+        decay = _apart(decay.astype(f32), kv_num_heads)
     if beta is not None:
-        beta = ops.Unsqueeze(as_type(beta, f32), [3])
+        beta = ops.Unsqueeze(beta.astype(f32), [3])
     state = past_state
     if state is None:
-        state = _zeros([dimension(query, 0), kv_num_heads, size, dimension(v, 3)], query)
-    y, last, _ = recurrence(q, k, v, decay, beta, as_type(state, f32))
-    hidden = dimension(v, 3) * max(q_num_heads, kv_num_heads)
-    flat = ops.Reshape(y, joined([0, 0, hidden], y), special_zero=True)
-    return [as_type(flat, query.dtype), as_type(last, state.dtype)]
+        state = ops.Broadcast(number(query, 0), joined([query.size(0), kv_num_heads, size, v.size(3)], query))
+    y, last, _ = recurrence(q, k, v, decay, beta, state.astype(f32))
+    flat = y.reshape([None, None, v.size(3) * max(q_num_heads, kv_num_heads)])
+    return [flat.astype(query.dtype), last.astype(state.dtype)]
 
 
 def read_by(rule: str, decay: Value | None, beta: Value | None, op: str) -> list[Value | None]:
@@ -335,8 +328,8 @@ def read_by(rule: str, decay: Value | None, beta: Value | None, op: str) -> list
 
 def _apart(x: Value, heads: Any, size: Any = None) -> Value:
     """[batch, T, heads * size] as [batch, T, heads, size]; no -1, which a batch or T of 0 leaves open."""
-    size = divided(dimension(x, 2), heads) if size is None else size
-    return ops.Reshape(x, joined([0, 0, heads, size], x), special_zero=True)
+    size = divided(x.size(2), heads) if size is None else size
+    return x.reshape([None, None, heads, size])
 
 
 def divided(a: Any, b: Any) -> Any:
@@ -348,20 +341,15 @@ def grouped_queries(q: Value, heads: int, states: int) -> Value:
     """[batch, T, heads, K] as [batch, T, states, R, K], the R queries of one state together."""
     if heads <= states:
         return ops.Unsqueeze(shared(q, states), [3])
-    pattern = joined([0, 0, states, heads // states, dimension(q, 3)], q)
-    return ops.Reshape(q, pattern, special_zero=True)
-
-
-def _zeros(dims: list[Any], like: Value) -> Value:
-    return ops.Broadcast(np.zeros((), like.dtype.numpy), joined(dims, like))
+    return q.reshape([None, None, states, heads // states, q.size(3)])
 
 
 @translates("LinearAttentionGate", since=1, domain=MICROSOFT)
 def linear_attention_gate(a, dt_bias, decay_scale, b=None, *, node: Context):
     """decay_scale * softplus(a + dt_bias) in f32, and sigmoid(b); the vectors have one number for each head."""
-    decay = ops.SoftPlus(as_type(a, f32) + dt_bias) * decay_scale
+    decay = ops.SoftPlus(a.astype(f32) + dt_bias) * decay_scale
     if not node.wants(1):
-        return as_type(decay, a.dtype)
+        return decay.astype(a.dtype)
     if b is None:
         raise ModelError("LinearAttentionGate has the output beta without the input b", code="ML227")
-    return [as_type(decay, a.dtype), ops.Sigmoid(b)]
+    return [decay.astype(a.dtype), ops.Sigmoid(b)]

@@ -20,15 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import counted_up
 from mo_loop.frontend.context import as_values
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.quantization.quantization import mat_mul_integer
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import counted, counted_up, number
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i64
-from mo_loop.ops.lengths import as_i64, dimension, joined, length_in, vector
+from mo_loop.ops.lengths import as_i64, joined, length_in, vector
 from mo_loop.ops.ranges import Integers, Matrix, Needed, NotNegative, One, Positive, Rank3, Rank4, Rank5, Vector
 
 
@@ -43,7 +42,7 @@ def multi_head_attention(
     if cache_indirection is not None:
         raise UnsupportedError("cache_indirection is an input of DecoderMaskedMultiHeadAttention only", code="ML316")
     q, k, v = projections(query, key, value, bias, num_heads)
-    new, same = dimension(k, 2), q.type.dims[2] == k.type.dims[2]
+    new, same = k.size(2), q.type.dims[2] == k.type.dims[2]
     length = None if past_key is None else past_sequence_length
     past = parts.count_before(past_key, length)
     presents, (k, v) = parts.with_past((past_key, past_value), (k, v), length)
@@ -112,7 +111,7 @@ def quantised_attention(
         )
     whole = as_values(mat_mul_integer(x, weight, input_zero_point, weight_zero_point))[0]
     factor = input_scale * weight_scale
-    product = as_type(whole, bias.dtype) * factor + bias
+    product = whole.astype(bias.dtype) * factor + bias
     inputs = [mask_index, past, None, None]
     return _attention_of(product, inputs, num_heads, None, scale, mask_filter_value, bool(unidirectional))
 
@@ -124,7 +123,7 @@ def _attention_of(
     """The outputs for Q, K and V side by side; `inputs` are the mask, the past, a bias and the length in a buffer."""
     mask_input, past, bias, length = inputs
     q, k, v = (parts.split_heads(each, heads) for each in parts.thirds(product, sizes))
-    new = dimension(k, 2)
+    new = k.size(2)
     pasts: Sequence[Value | None] = (None, None)
     if past is not None:
         pasts = [ops.Squeeze(each, [0]) for each in ops.Split(past, 0, num_splits=2)]
@@ -157,59 +156,53 @@ def _padding(mask: Value, q: Value, total: Any, *, with_starts: bool) -> Value:
     if rank == 3:
         return parts.positive(mask, [1])
     end = joined([total], mask)
-    rows = ops.Slice(mask, end - joined([dimension(q, 2)], mask), end, [1], [2])  # of the queries
-    return parts.positive(ops.Slice(rows, [0], end, [1], [3]), [])
+    rows = mask[:, :, end - joined([q.size(2)], mask) : end]  # of the queries
+    return parts.positive(rows[:, :, :, :end], [])
 
 
 def _or_of_one_column(kept: Value, mask: Value) -> Value:
     """A mask of one number for each sequence keeps all keys."""
     if isinstance(mask.type.dims[1], int):
         return kept
-    return ops.LogicalOr(kept, ops.Equal(dimension(mask, 1), 1))
+    return ops.LogicalOr(kept, ops.Equal(mask.size(1), 1))
 
 
 def _ends_and_starts(mask: Value, q: Value, total: Any, with_starts: bool) -> Value:
     length, batch = mask.type.dims[0], q.type.dims[0]
     if length == batch:
         return parts.within(mask, None, total, q)
-    count = joined([dimension(q, 0)], q)
-    ends = ops.Slice(mask, [0], count, [1], [0])
+    count = joined([q.size(0)], q)
+    ends = mask[:count]
     if not with_starts:
         return parts.within(ends, None, total, q)
     twice = count * 2
-    starts = ops.Slice(mask, count, twice, [1], [0])
+    starts = mask[count:twice]
     if isinstance(length, int) and length == 2 * batch:
         return parts.within(ends, starts, total, q)
     if isinstance(length, int) and isinstance(batch, int):
         return parts.within(ends, None, total, q)
-    has = ops.Equal(joined([dimension(mask, 0)], mask), twice)
-    none = ends * np.zeros((), mask.dtype.numpy)
-    read = ops.Slice(ops.Concat(mask, none, axis=0), count, twice, [1], [0])
+    has = ops.Equal(joined([mask.size(0)], mask), twice)
+    none = ends * number(mask, 0)
+    read = ops.Concat(mask, none, axis=0)[count:twice]
     return parts.within(ends, ops.Select(has, read, none), total, q)
 
 
 def _and_causal(mask: Value | None, q: Value, past: Any, total: Any, same: bool) -> Value:
     """The mask with the score of every key after its query replaced by the smallest number."""
-    before = parts.causal(past, dimension(q, 2), total, q, same)
-    return parts.filled(before, parts.LOWEST, mask)
+    return parts.filled(parts.causal(past, q.size(2), total, q, same), parts.LOWEST, mask)
 
 
 @translates("RemovePadding", since=1, domain=MICROSOFT)
 def remove_padding(x: Rank3, sequence_token_count: Vector | Integers):
     """The tokens of [batch, S, hidden]; the offsets of tokens, then of padding; the lengths so far; the largest."""
     counts = as_i64(vector(sequence_token_count))
-    kept = counted(dimension(x, 1), x) < ops.Unsqueeze(counts, [1])
-    tokens, padding = (_where(each) for each in (kept, ~kept))
-    rows = ops.Reshape(x, joined([-1, dimension(x, 2)], x))
-    offsets = ops.Reshape(ops.Concat(tokens, padding, axis=0), joined([dimension(x, 0), dimension(x, 1)], x))
+    kept = counted(x.size(1), x) < counts[:, None]
+    tokens, padding = (ops.NonZero(each.reshape([-1]), output_type=i64).reshape([-1]) for each in (kept, ~kept))
+    rows = x.reshape([-1, x.size(2)])
+    offsets = ops.Concat(tokens, padding, axis=0).reshape([x.size(0), x.size(1)])
     lengths = ops.Concat(np.zeros(1, np.int64), ops.CumSum(counts, 0), axis=0)
     numbers = [offsets, lengths, ops.ReduceMax(counts, [0], keep_dims=True)]
-    return [ops.Gather(rows, tokens, 0), *(as_type(each, sequence_token_count.dtype) for each in numbers)]
-
-
-def _where(flags: Value) -> Value:
-    """The places of those that hold, counted through all of them."""
-    return ops.Reshape(ops.NonZero(ops.Reshape(flags, [-1]), output_type=i64), [-1])
+    return [ops.Gather(rows, tokens, 0), *(each.astype(sequence_token_count.dtype) for each in numbers)]
 
 
 @translates("RestorePadding", since=1, domain=MICROSOFT)
@@ -257,26 +250,24 @@ def packed_multi_head_attention(
 
 def token_offsets(token_offset: Value, x: Value) -> Value:
     """The offsets of the tokens [tokens, ..], which precede those of padding."""
-    return ops.Slice(ops.Reshape(token_offset, [-1]), [0], joined([dimension(x, 0)], x), [1], [0])
+    return token_offset.reshape([-1])[: x.size(0)]
 
 
 def restored(x: Value, token_offset: Value, used: Value) -> Value:
     """[tokens, ..] as [batch, S, ..]."""
-    rest = [dimension(x, axis) for axis in range(1, ranked(x, "a packed tensor"))]
-    count = dimension(ops.Reshape(token_offset, [-1]), 0)
-    zeros = ops.Broadcast(np.zeros((), x.dtype.numpy), joined([count, *rest], x))
-    filled = ops.ScatterUpdate(zeros, used, x, 0)
-    return ops.Reshape(filled, joined([dimension(token_offset, 0), dimension(token_offset, 1), *rest], x))
+    rest = [x.size(axis) for axis in range(1, ranked(x, "a packed tensor"))]
+    count = token_offset.reshape([-1]).size(0)
+    filled = ops.ScatterUpdate(ops.Broadcast(number(x, 0), joined([count, *rest], x)), used, x, 0)
+    return filled.reshape([token_offset.size(0), token_offset.size(1), *rest])
 
 
 def _attended(tensors: list[Value], ends: Value, bias: Value | None, scale: float | None, used: Value) -> Value:
     """The result for the tokens, from Q, K and V of [batch, heads, S, size]."""
     q, k, v = tensors
-    lengths = ops.Slice(ends, [1], [2**31 - 1], [1], [0]) - ops.Slice(ends, [0], [-1], [1], [0])
-    mask = parts.filled(parts.within(lengths, None, dimension(k, 2), q), parts.LOWEST)
+    mask = parts.filled(parts.within(ends[1:] - ends[:-1], None, k.size(2), q), parts.LOWEST)
     y, _ = parts.attend(q, k, v, scale, parts.with_bias(mask, bias))
     rows = parts.merge_heads(y)
-    return ops.Gather(ops.Reshape(rows, joined([-1, dimension(rows, 2)], rows)), used, 0)
+    return ops.Gather(rows.reshape([-1, rows.size(2)]), used, 0)
 
 
 @translates("RelativePositionBias", since=1, domain=MICROSOFT)
@@ -295,11 +286,11 @@ def relative_position_bias(
             "the shape of bias_table is not known: make it a constant, or declare its shape (--input)", code="ML314"
         )
     at = _buckets(buckets, max_distance, bool(is_bidirectional))
-    of_distance = ops.Gather(ops.Reshape(bias_table, [heads, buckets]), at, 1)
+    of_distance = ops.Gather(bias_table.reshape([heads, buckets]), at, 1)
     queries, keys = (counted(length_in(each), bias_table) for each in (query_length, key_length))
-    distance = keys - ops.Unsqueeze(queries, [1])
+    distance = keys - queries[:, None]
     row = ops.Minimum(ops.Maximum(distance, -max_distance), max_distance) + max_distance
-    return ops.Unsqueeze(ops.Gather(of_distance, row, 1), [0])
+    return ops.Gather(of_distance, row, 1)[None]
 
 
 def _buckets(count: int, largest: int, both: bool) -> Any:
@@ -337,9 +328,7 @@ def gated_relative_position_bias(
         query = restored(query, token_offset, token_offsets(token_offset, query))
     if ranked(query, "the query_layer of GatedRelativePositionBias") != 3:
         raise ModelError("a query_layer of [tokens, hidden] needs the input token_offset", code="ML227")
-    q = parts.split_heads(query + query_bias, num_heads)
-    projected = q @ weight + bias
+    projected = parts.split_heads(query + query_bias, num_heads) @ weight + bias
     halves = ops.Split(projected, 3, num_splits=2)
     u, r = (ops.Sigmoid(ops.ReduceSum(each, [3], keep_dims=True)) for each in halves)
-    gate = u * (r * eco_a - 1) + 2
-    return gate * rel_pos
+    return (u * (r * eco_a - 1) + 2) * rel_pos

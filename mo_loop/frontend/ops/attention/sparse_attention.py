@@ -29,15 +29,14 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers, require_room, zeros
 from mo_loop.frontend.ops.attention import dot_product_attention as groups
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.attention.decoder_attention import normalised
 from mo_loop.frontend.ops.attention.heads import rotated
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import counted, first_numbers, number, require_room, zeros
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import bf16, f32, i8, i32
-from mo_loop.ops.lengths import as_i64, as_value, dimension, joined, length_in, vector
+from mo_loop.ops.lengths import as_i64, as_value, joined, length_in, vector
 from mo_loop.ops.ranges import Integers, Matrix, Needed, One, Positive, Rank3, Rank4, Vector
 
 UNREAD = parts.LOWEST / 2
@@ -55,24 +54,23 @@ def sparse_attention(
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or all in `query`."""
     q, k, v = groups.separate(query, key, value, num_heads, kv_num_heads)
-    rows, total = dimension(q, 2), length_in(total_sequence_length)
+    rows, total = q.size(2), length_in(total_sequence_length)
     ends = as_i64(vector(key_total_sequence_lengths))
-    first = ops.Maximum(ends - rows, 0)
-    places = ops.Unsqueeze(first, [1]) + counted(rows, q)
+    places = ops.Maximum(ends - rows, 0)[:, None] + counted(rows, q)
     if do_rotary:
-        cos, sin = (ops.Unsqueeze(ops.Gather(each, places, 0), [1]) for each in (cos_cache, sin_cache))
+        cos, sin = (ops.Gather(each, places, 0)[:, None] for each in (cos_cache, sin_cache))
         q, k = (rotated(each, cos, sin, rotary_interleaved) for each in (q, k))
     present_k, present_v = (with_rows(past, each, places) for past, each in ((past_key, k), (past_value, v)))
     k, v = (groups.beginning(each, total) for each in (present_k, present_v))
     layouts = _layouts(block_row_indices, block_col_indices)
-    mask = _mask(_of_heads(layouts, num_heads), places, ends, dimension(k, 2), sparse_block_size)
+    mask = _mask(_of_heads(layouts, num_heads), places, ends, k.size(2), sparse_block_size)
     y, _, _ = groups.attended(groups.Scores(num_heads, kv_num_heads, scale), [q, k, v], mask, None, None)
     return [parts.merge_heads(y), present_k, present_v]
 
 
 def with_rows(past: Value, new: Value, places: Value) -> Value:
     """The buffer [batch, kv heads, T, size] with the new rows at the places [batch, S] of each sequence."""
-    counts = [dimension(new, axis) for axis in range(3)]
+    counts = [new.size(axis) for axis in range(3)]
     shape = joined([*counts, 1], new)
     sequences, heads = (counted(count, new) for count in counts[:2])
     numbers = ops.Unsqueeze(sequences, [1, 2, 3]), ops.Unsqueeze(heads, [0, 2, 3]), ops.Unsqueeze(places, [1, 3])
@@ -99,20 +97,19 @@ def _layouts(rows: Value, columns: Value) -> Value:
 
 def _computed_layouts(rows: Value, columns: Value) -> Value:
     """The same of indices that are known only at run time: whether a row has an entry with the column of a block."""
-    places = ops.Unsqueeze(rows, [2])  # [layouts, blocks + 1, 1]
-    starts, ends = ops.Slice(places, [0], [-1], [1], [1]), ops.Slice(places, [1], [2**31 - 1], [1], [1])
-    entries = ops.Convert(counted(dimension(columns, 1), columns), destination_type=rows.dtype)
+    places = rows[:, :, None]  # [layouts, blocks + 1, 1]
+    starts, ends = places[:, :-1], places[:, 1:]
+    entries = counted(columns.size(1), columns).astype(rows.dtype)
     of_row = (entries >= starts) & (entries < ends)
-    blocks = dimension(rows, 1) - 1
-    numbers = ops.Convert(counted(blocks, columns), destination_type=columns.dtype)
-    of_column = ops.Equal(ops.Unsqueeze(columns, [2]), numbers)
-    one, other = (ops.Convert(each, destination_type=f32) for each in (of_row, of_column))
+    numbers = counted(rows.size(1) - 1, columns).astype(columns.dtype)
+    of_column = ops.Equal(columns[:, :, None], numbers)
+    one, other = (each.astype(f32) for each in (of_row, of_column))
     return one @ other > np.float32(0)
 
 
 def _of_heads(layouts: Value, heads: int) -> Value:
     """[heads, blocks, blocks], unless the number of layouts is known."""
-    count = dimension(layouts, 0)
+    count = layouts.size(0)
     if isinstance(count, int):
         return layouts
     return ops.Gather(layouts, first_numbers(heads) % count, 0)
@@ -136,41 +133,40 @@ def longformer_attention(
     global_flags: Matrix, *, num_heads: Positive, window: Positive,
 ):  # fmt: skip
     """`mask` is added to the scores of a key; the result of a token whose mask is below 0 is 0."""
-    added = as_type(mask, f32)
+    added = mask.astype(f32)
     flags = ops.NotEqual(global_flags, 0)
     # The places [batch, G] of the flags that hold, and whether they are used: sequences may have fewer than G.
-    numbers = ops.Convert(flags, destination_type=i32)
+    numbers = flags.astype(i32)
     most = ops.ReduceMax(ops.ReduceSum(numbers, [1]), [0])
     found = ops.TopK(numbers, ops.Maximum(most, 1), axis=1, mode="max", sort="value")
     at, is_used = as_i64(found[1]), found[0] > 0
     y = _local(x, weight, bias, (flags, at, is_used), added, num_heads, window)
     rows = _global(x, global_weight, global_bias, at, added, num_heads)
-    y = _replaced(y, at, ops.Select(ops.Unsqueeze(is_used, [2]), rows, _rows(y, at)))
-    return ops.Select(ops.Unsqueeze(added < 0, [2]), np.zeros((), y.dtype.numpy), y)
+    y = _replaced(y, at, ops.Select(is_used[:, :, None], rows, _rows(y, at)))
+    return ops.Select((added < 0)[:, :, None], number(y, 0), y)
 
 
 def _rows(x: Value, at: Value) -> Value:
     """The rows of x [batch, S, hidden] at the places [batch, G]."""
-    return ops.Squeeze(groups.chosen(ops.Unsqueeze(x, [1]), at), [1])
+    return ops.Squeeze(groups.chosen(x[:, None], at), [1])
 
 
 def _replaced(x: Value, at: Value, rows: Value) -> Value:
     """x [batch, S, hidden] with other rows at the places [batch, G]."""
-    shape = joined([dimension(at, 0), dimension(at, 1), 1], x)
-    sequences = ops.Broadcast(ops.Unsqueeze(counted(dimension(x, 0), x), [1, 2]), shape)
-    return ops.ScatterNDUpdate(x, ops.Concat(sequences, ops.Unsqueeze(at, [2]), axis=2), rows)
+    shape = joined([at.size(0), at.size(1), 1], x)
+    sequences = ops.Broadcast(counted(x.size(0), x)[:, None, None], shape)
+    return ops.ScatterNDUpdate(x, ops.Concat(sequences, at[:, :, None], axis=2), rows)
 
 
 def _global(x: Value, weight: Value, bias: Value, at: Value, added: Value, heads: int) -> Value:
     """[batch, G, hidden]: the attention of the tokens at the places to all tokens."""
-    hidden = dimension(x, 2)
-    sizes = joined([hidden, -1], x)
+    sizes = joined([x.size(2), -1], x)
     of_query, of_rest = ops.VariadicSplit(weight, 1, sizes)
     to_query, to_rest = ops.VariadicSplit(bias, 0, sizes)
     q = _rows(x, at) @ of_query + to_query
     k, v = ops.Split(x @ of_rest + to_rest, 2, num_splits=2)
     q, k, v = (parts.split_heads(each, heads) for each in (q, k, v))
-    y, _ = parts.attend(q, k, v, None, ops.Unsqueeze(added, [1, 2]))
+    y, _ = parts.attend(q, k, v, None, added[:, None, None])
     return parts.merge_heads(y)
 
 
@@ -181,39 +177,37 @@ def _local(x: Value, weight: Value, bias: Value, tokens: Any, added: Value, head
     q, k, v = (parts.split_heads(each, heads) for each in parts.thirds(product, None))
     lowest = parts.real(parts.LOWEST, x)
     near = _near(ops.Select(flags, lowest, added), window)
-    of_keys = ops.Squeeze(_rows(ops.Unsqueeze(added, [2]), at), [2])
-    far = ops.Select(is_used, of_keys, lowest)
+    far = ops.Select(is_used, ops.Squeeze(_rows(added[:, :, None], at), [2]), lowest)
     q = parts.scaled(q, None)
-    lengths = [dimension(q, axis) for axis in range(4)]
+    lengths = [q.size(axis) for axis in range(4)]
     chunks = [*lengths[:2], lengths[2] // window, window]
 
     def chunked(y: Value, width: Any) -> Value:
-        return ops.Reshape(y, joined([*chunks, width], x))
+        return y.reshape([*chunks, width])
 
     def joint(y: Value, width: Any) -> Value:
-        return ops.Reshape(y, joined([*lengths[:3], width], x))
+        return y.reshape([*lengths[:3], width])
 
     around = ops.MatMul(chunked(q, lengths[3]), _around(k, window), transpose_b=True)
     of_global = ops.MatMul(q, groups.chosen(k, at), transpose_b=True)
     scores = [
-        as_type(around, f32) + near,
-        chunked(as_type(of_global, f32) + ops.Unsqueeze(far, [1, 2]), dimension(at, 1)),
+        around.astype(f32) + near,
+        chunked(of_global.astype(f32) + far[:, None, None], at.size(1)),
     ]
-    weights = as_type(ops.Softmax(ops.Concat(*scores, axis=4), axis=4), v.dtype)
+    weights = ops.Softmax(ops.Concat(*scores, axis=4), axis=4).astype(v.dtype)
     for_near, for_global = ops.VariadicSplit(weights, 4, [3 * window, -1])
     y = joint(for_near @ _around(v, window), lengths[3])
-    return parts.merge_heads(y + joint(for_global, dimension(at, 1)) @ groups.chosen(v, at))
+    return parts.merge_heads(y + joint(for_global, at.size(1)) @ groups.chosen(v, at))
 
 
 def _around(x: Value, window: int, outside: float = 0.0) -> Value:
     """[batch, heads, S, size] as [batch, heads, chunks, 3 W, size]: for each chunk the rows of its neighbours too."""
     border = [0, 0, window, 0]
     padded = ops.Pad(x, border, border, np.array(outside, x.dtype.numpy))
-    count = dimension(x, 2) // window
-    more = count + 2
-    blocks = ops.Reshape(padded, joined([dimension(x, 0), dimension(x, 1), more, window, dimension(x, 3)], x))
+    more = x.size(2) // window + 2
+    blocks = padded.reshape([x.size(0), x.size(1), more, window, x.size(3)])
     ends = (-2, -1, 2**31 - 1)
-    return ops.Concat(*(ops.Slice(blocks, [first], [end], [1], [2]) for first, end in enumerate(ends)), axis=3)
+    return ops.Concat(*(blocks[:, :, first:end] for first, end in enumerate(ends)), axis=3)
 
 
 def _near(added: Value, window: int) -> Value:
@@ -255,31 +249,30 @@ def dynamic_sparse_attention(
         q = normalised(q, q_norm_weight, qk_norm_epsilon)
     if k_norm_weight is not None:
         k = normalised(k, k_norm_weight, qk_norm_epsilon)
-    rows, total = dimension(q, 2), length_in(total_sequence_length)
+    rows, total = q.size(2), length_in(total_sequence_length)
     ends = as_i64(vector(seqlens_k))
-    first = ends + 1 - rows
-    places = ops.Unsqueeze(first, [1]) + counted(rows, q)
+    places = (ends + 1 - rows)[:, None] + counted(rows, q)
     if do_rotary:
         at = places if position_ids is None else position_ids
-        cos, sin = (ops.Unsqueeze(ops.Gather(each, at, 0), [1]) for each in (cos_cache, sin_cache))
+        cos, sin = (ops.Gather(each, at, 0)[:, None] for each in (cos_cache, sin_cache))
         q, k = (_rotated_from(rotary_offset, each, cos, sin, rotary_interleaved) for each in (q, k))
     present_k, k = _cached(past_key, k, places, total, key_scale)
     present_v, v = _cached(past_value, v, places, total, value_scale)
-    kept = groups.earlier(counted(dimension(k, 2), k), places, ends + 1)
-    selected = [selected_indices, selected_counts, dimension(q, 0), rows]
+    kept = groups.earlier(counted(k.size(2), k), places, ends + 1)
+    selected = [selected_indices, selected_counts, q.size(0), rows]
     if with_auxiliary:
         window = ops.Unsqueeze(places, [1, 3]) - local_window_size
-        near = kept & (window < counted(dimension(k, 2), k))
-        kept = ops.Concat(near, _selected(selected, dimension(auxiliary_key, 2)), axis=3)
+        near = kept & (window < counted(k.size(2), k))
+        kept = ops.Concat(near, _selected(selected, auxiliary_key.size(2)), axis=3)
         other = auxiliary_key if auxiliary_value is None and auxiliary_kv_shared else auxiliary_value
         k, v = (ops.Concat(own, far, axis=2) for own, far in ((k, auxiliary_key), (v, other)))
     else:
-        kept = kept & _selected(selected, dimension(k, 2))
+        kept = kept & _selected(selected, k.size(2))
     task = groups.Scores(num_heads, kv_num_heads, scale, smooth=bool(smooth_softmax))
     y, _, _ = groups.attended(task, [q, k, v], parts.filled(kept, parts.LOWEST), None, head_sink)
     has_keys = ops.ReduceLogicalOr(kept, [3], keep_dims=True)
-    y = parts.merge_heads(ops.Select(has_keys, y, np.zeros((), y.dtype.numpy)))
-    return [as_type(y, bf16) if output_bf16 else y, present_k, present_v]
+    y = parts.merge_heads(ops.Select(has_keys, y, number(y, 0)))
+    return [y.astype(bf16) if output_bf16 else y, present_k, present_v]
 
 
 def _rotated_from(offset: int, x: Value, cos: Value, sin: Value, interleaved: int) -> Value:
@@ -297,21 +290,21 @@ def _cached(past: Value | None, new: Value, places: Value, total: Any, scale: Va
     kind = new.dtype if past is None else past.dtype
     rows = new
     if scale is not None:
-        factor = ops.Reshape(as_type(scale, f32), joined([1, dimension(new, 1), 1, dimension(new, 3)], new))
-        whole = ops.Round(as_type(new, f32) / factor, mode="half_to_even")
+        factor = scale.astype(f32).reshape([1, new.size(1), 1, new.size(3)])
+        whole = ops.Round(new.astype(f32) / factor, mode="half_to_even")
         rows = ops.Minimum(ops.Maximum(whole, np.float32(-128)), np.float32(127))
         kind = i8
-    present = with_rows(_buffer(past, new, total, kind), as_type(rows, kind), places)
-    read = as_type(groups.beginning(present, total), f32 if scale is not None else new.dtype)
-    return present, read if scale is None else as_type(read * factor, new.dtype)
+    present = with_rows(_buffer(past, new, total, kind), rows.astype(kind), places)
+    read = groups.beginning(present, total).astype(f32 if scale is not None else new.dtype)
+    return present, read if scale is None else (read * factor).astype(new.dtype)
 
 
 def _buffer(past: Value | None, new: Value, total: Any, kind: Any) -> Value:
     """A cache of at least `total` rows: that of the past, followed by zeros."""
-    sizes = [dimension(new, axis) for axis in range(4)]
+    sizes = [new.size(axis) for axis in range(4)]
     if past is None:
         return ops.Broadcast(np.zeros((), kind.numpy), joined([*sizes[:2], total, sizes[3]], new))
-    held = dimension(past, 2)
+    held = past.size(2)
     if isinstance(held, int) and isinstance(total, int) and held >= total:
         return past
     missing = ops.Maximum(total - joined([held], past), 0)
@@ -322,15 +315,13 @@ def _buffer(past: Value | None, new: Value, total: Any, kind: Any) -> Value:
 def _selected(selected: list[Any], count: Any) -> Value:
     """[batch, 1, S, count]: which of `count` keys are among the first numbers of their row."""
     indices, counts, batch, rows = selected
-    given = dimension(indices, 1)
-    is_given = counted(given, indices) < ops.Unsqueeze(as_i64(vector(counts)), [1])
+    is_given = counted(indices.size(1), indices) < as_i64(vector(counts))[:, None]
     # What is not given goes to a further column; each row has one such number, so that no tensor is empty.
     at = ops.Select(is_given, ops.Minimum(as_i64(indices), count), as_value(count, indices.graph))
-    queries = dimension(indices, 0)
+    queries = indices.size(0)
     padded = ops.Concat(at, ops.Broadcast(as_value(count, indices.graph), joined([queries, 1], indices)), axis=1)
     more = count + 1
     none = ops.Broadcast(np.float32(0), joined([queries, more], indices))
-    ones = ops.Broadcast(np.float32(1), ops.ShapeOf(padded))
-    marks = ops.Slice(ops.ScatterElementsUpdate(none, padded, ones, 1), [0], joined([count], indices), [1], [1])
-    apart = ops.Reshape(marks, joined([batch, 1, rows, count], indices))
-    return apart > np.float32(0)
+    ones = ops.Broadcast(np.float32(1), padded.sizes)
+    marks = ops.ScatterElementsUpdate(none, padded, ones, 1)[:, :count]
+    return marks.reshape([batch, 1, rows, count]) > np.float32(0)

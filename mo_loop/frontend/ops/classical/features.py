@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import ConversionWarning
-from mo_loop.frontend.arrays import full, ones, zeros
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.shared import full, number, ones, zeros
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64, string
 from mo_loop.ops.front import Failed
-from mo_loop.ops.lengths import dimension, vector
+from mo_loop.ops.lengths import vector
 from mo_loop.ops.ranges import FewOrNone, Floats, Ints, Strings, require_parts
 
 DOMAIN = "ai.onnx.ml"
@@ -65,13 +64,13 @@ def binarizer(x, *, threshold: float = 0.0):
         above: Any = x > number(x, np.floor(threshold))
     else:
         above = ops.Less(number(x, threshold), x)
-    return ops.Convert(above, destination_type=x.dtype)
+    return above.astype(x.dtype)
 
 
 @translates("Scaler", since=1, domain=DOMAIN)
 def scaler(x, *, offset: Floats | None = None, scale: Floats | None = None):
     """(x - offset) * scale, one number for all features or one for each."""
-    y = as_type(x, f32)
+    y = x.astype(f32)
     if offset:
         y = y - _row(offset)
     return y * _row(scale) if scale else y
@@ -94,7 +93,7 @@ def normalizer(x, *, norm: str = "MAX"):
         raise ModelError(f"norm {norm!r}: ONNX defines MAX, L1 and L2", code="ML227")
     if ranked(x, "Normalizer") not in (1, 2):
         raise ModelError(f"Normalizer of a tensor of rank {x.rank}, not [N, C] or [C]", code="ML227")
-    y = as_type(x, f32)
+    y = x.astype(f32)
     size = rows[norm](y)
     return y / ops.Select(ops.Equal(size, 0), number(y, 1), size)
 
@@ -113,16 +112,15 @@ def _features(x: Value, width: int | None) -> Value:
     rank = ranked(x, "FeatureVectorizer")
     if rank not in (1, 2):
         raise ModelError(f"an input of rank {rank}, not [N, C] or [C]", code="ML227")
-    row = as_type(x, f32) if rank == 2 else ops.Unsqueeze(as_type(x, f32), 0)
-    have = dimension(row, 1)
+    row = x.astype(f32) if rank == 2 else ops.Unsqueeze(x.astype(f32), 0)
+    have = row.size(1)
     if width is None or have == width:
         return row
     if isinstance(have, int):
         missing: Any = [0, max(width - have, 0)]
     else:
         missing = ops.Concat([0], ops.Unsqueeze(ops.Maximum(np.int64(width) - have, 0), 0), axis=0)
-    cut = ops.Slice(row, [0], [width], [1], [1])
-    return ops.Pad(cut, [0, 0], missing, np.float32(0))
+    return ops.Pad(row[:, :width], [0, 0], missing, np.float32(0))
 
 
 @translates("Imputer", since=1, domain=DOMAIN)
@@ -156,9 +154,9 @@ def one_hot_encoder(x, *, cats_int64s: Ints | None = None, cats_strings: Strings
     _require_numbers(x)
     if not cats_int64s:
         raise no_strings("categories of strings") if cats_strings else ModelError("no categories", code="ML227")
-    places = ops.Unsqueeze(as_type(x, i64), -1)
+    places = ops.Unsqueeze(x.astype(i64), -1)
     _require_narrow(np.array(cats_int64s))
-    return ops.Convert(_is_integer(places, cats_int64s), destination_type=f32)
+    return _is_integer(places, cats_int64s).astype(f32)
 
 
 @translates("LabelEncoder", since=1, domain=DOMAIN, ignored="x classes_strings default_int64 default_string")
@@ -236,7 +234,7 @@ def _from_table(x: Value, keys, values, default, is_last: bool):
     table = full((high - low + 1,), default, default.dtype)
     order = slice(None) if is_last else slice(None, None, -1)
     table[keys[order] - low] = values[order]
-    place = ops.Maximum(ops.Minimum(as_type(x, i64), np.int64(high)), np.int64(low))
+    place = ops.Maximum(ops.Minimum(x.astype(i64), np.int64(high)), np.int64(low))
     return ops.Gather(table, place - np.int64(low), 0)
 
 
@@ -307,7 +305,7 @@ def tf_idf_vectorizer(
             found.append(reduce(ops.Add, [_counted(x, pool, gap) for gap in counted[length]]))
         elif len(pool):
             count = len(pool)
-            rows = ops.Slice(ops.ShapeOf(x), [0], [-1], [1], [0])
+            rows = x.sizes[:-1]
             found.append(ops.Broadcast(np.float32(0), ops.Concat(rows, np.array([count]), axis=0)))
     return _weighed(ops.Concat(*found, axis=rank - 1), ngram_indexes, mode, weights)
 
@@ -329,12 +327,12 @@ def _counted(x: Value, pool, gap: int) -> Value:
     hits: Any = None
     for place in range(length):
         rest = (length - 1 - place) * gap
-        piece = ops.Slice(x, [place * gap], [-rest or 2**30], [1], [-1])
+        piece = x.cut(-1, place * gap, -rest or 2**30)
         # The runtime compares integers in f32: their difference to 0 is exact.
         gone = ops.Unsqueeze(piece, -1) - pool[:, place].astype(x.dtype.numpy)
         here = ops.Equal(gone, number(x, 0))
         hits = here if hits is None else hits & here
-    return ops.ReduceSum(ops.Convert(hits, destination_type=f32), [-2], keep_dims=False)
+    return ops.ReduceSum(hits.astype(f32), [-2], keep_dims=False)
 
 
 def _weighed(counts: Value, places: Sequence[int], mode: str, weights: Floats | None):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers, full, zeros
 from mo_loop.frontend.ops.classical.tree_forms import (
     EQ,
     GTE,
@@ -23,12 +22,11 @@ from mo_loop.frontend.ops.classical.tree_forms import (
     looked_up,
     tests_of,
 )
-from mo_loop.frontend.ops.shared import number
+from mo_loop.frontend.ops.shared import first_numbers, full, number, zeros
 from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops
 from mo_loop.graph.dimension import now
 from mo_loop.graph.types import ElementType
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.port_map import Branched, Selected
 from mo_loop.ops.ranges import require_parts
 
@@ -87,7 +85,7 @@ class Forest:
         levels = self.levels()
         require_parts(len(levels) - 1, "the levels of a tree")
         if len(levels) == 1:
-            count = ops.Gather(ops.ShapeOf(x), [0], 0)
+            count = ops.Gather(x.sizes, [0], 0)
             first = np.arange(len(self.roots), dtype=np.int32)[:, None]
             return Leaves(ops.Broadcast(first, ops.Concat(np.array([first.size]), count, axis=0)), self.roots)
         known = width if isinstance(width, int) else None
@@ -147,8 +145,8 @@ class Votes:
             return ops.ReduceSum(leaves.of(self.weights), [0], keep_dims=False)
         votes = leaves.of(self.weights.sum(1))  # of which one is not 0
         order = np.argsort(voted, kind="stable")
-        rows = dimension(leaves.places, 1)
-        groups = ops.Reshape(ops.Gather(votes, order, 0), joined([outputs, trees // outputs, rows], votes))
+        rows = leaves.places.size(1)
+        groups = ops.Gather(votes, order, 0).reshape([outputs, trees // outputs, rows])
         return ops.Transpose(ops.ReduceSum(groups, [1], keep_dims=False), [1, 0])
 
     def _output_of(self, leaves: Leaves, trees: int):
@@ -262,7 +260,7 @@ def _either(trees: Trees, few: FormTime, many: FormTime, limit: int) -> Leaves:
     places[second.nodes] = first_numbers(len(second.nodes))
     results = Selected(Result(looked_up(places[first.nodes], first.places)), Result(second.places))
     made = ops.If(
-        ops.LessEqual(dimension(x, 0), np.int64(limit)), x, then_body=bodies[0], else_body=bodies[1],
+        ops.LessEqual(x.size(0), np.int64(limit)), x, then_body=bodies[0], else_body=bodies[1],
         input_map=(Branched(*inside),), output_map=(results,),
     )  # fmt: skip
     return Leaves(made[0], second.nodes)

@@ -23,12 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import repeated_numbers, require_room, unit_matrix, zeros
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
 from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.shared import number, repeated_numbers, require_room, unit_matrix, zeros
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
@@ -51,7 +50,7 @@ def coupled(scores: Value, slopes: Sequence[float], offsets: Sequence[float], co
     r, turned = (ops.Gather(both, each, 1) * others for each in (places, places.T))
     products = -(r * turned)
     squares = ops.ReduceSum(turned * turned, [2], keep_dims=False)
-    start = ops.Broadcast(np.float32(1 / count), ops.Concat(ops.Gather(ops.ShapeOf(scores), [0], 0), [count], axis=0))
+    start = ops.Broadcast(np.float32(1 / count), ops.Concat(ops.Gather(scores.sizes, [0], 0), [count], axis=0))
     body = BuiltBody(Body(node.translation, node.proto, node.scope, node.origin), node.scope, 3, 0, _step)
     made = loop(node.constant(np.int64(_STEPS)), None, start, products, squares, body=body, node=node)
     return made.outputs[0]
@@ -69,7 +68,7 @@ def _step(_: Scope, iteration: Value, states: list[Value]) -> list[Value]:
     changed = p
     for place in range(count):
         unit = unit_matrix(count, np.float32)[[place]]
-        own, slope = (ops.Slice(each, [place], [place + 1], [1], [1]) for each in (squares, image))
+        own, slope = (each[:, place : place + 1] for each in (squares, image))
         row = ops.Gather(products, np.int64(place), 1) + own * unit
         by = (value - slope) / own
         scale = by + 1
@@ -127,8 +126,7 @@ def _softmax_zero(x: Value) -> Value:
 def _probit(x: Value) -> Value:
     """sqrt(2) erfinv(2x - 1), with Winitzki's formula for erfinv."""
     y = x * 2 - 1
-    inside = (np.float32(1) - y) * (y + 1)
-    log = ops.Log(inside)
+    log = ops.Log((np.float32(1) - y) * (y + 1))
     v = log * 0.5 + 2 / (math.pi * 0.147)
     root = ops.Sqrt(v * v - log * (1 / 0.147))
     size = ops.Sqrt(root - v) * math.sqrt(2)
@@ -140,7 +138,7 @@ def rows_of(x: Value, what: str) -> Value:
     rank = ranked(x, what)
     if rank not in (1, 2):
         raise ModelError(f"{what} of a tensor of rank {rank}, not [N, F]", code="ML227")
-    y = as_type(x, f32)
+    y = x.astype(f32)
     return y if rank == 2 else ops.Unsqueeze(y, 0)
 
 
@@ -243,8 +241,7 @@ def _kernel(x: Value, vectors, kind: str, parameters: Floats | None) -> Value:
     if kind == "RBF":
         gap = ops.Unsqueeze(x, 1) - vectors
         return ops.Exp(ops.ReduceSum(gap * gap, [2], keep_dims=False) * -gamma)
-    product = ops.MatMul(x, vectors, transpose_b=True)
-    scaled = product * gamma + offset
+    scaled = ops.MatMul(x, vectors, transpose_b=True) * gamma + offset
     if kind == "POLY":
         return ops.Power(scaled, number(scaled, degree))
     if kind == "SIGMOID":
@@ -280,7 +277,7 @@ def svm_classifier(
     sums = _summed(rows_of(x, "SVMClassifier"), vectors, kernel_type, kernel_params, matrix.astype(np.float32))
     scores = sums + np.array(rho, np.float32)
     first, second = (unit_matrix(count, np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))
-    won = ops.Convert(ops.Less(number(scores, 0), scores), destination_type=f32)
+    won = ops.Less(number(scores, 0), scores).astype(f32)
     votes = won @ first + (np.float32(1) - won) @ second
     if fitted:
         made = transformed(coupled(scores, prob_a or (), prob_b or (), count, node), post_transform)

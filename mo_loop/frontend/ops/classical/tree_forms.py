@@ -39,10 +39,10 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import counted_up, first_numbers, full, repeated_numbers, zeros
+from mo_loop.frontend.ops.shared import counted_up, first_numbers, full, repeated_numbers, zeros
 from mo_loop.frontend.vocabulary import Value, ops
 from mo_loop.graph.types import ElementType, f64, i32
-from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.lengths import Length, joined
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 LEQ, LT, GTE, GT, EQ, NEQ = range(len(MODES))
@@ -173,7 +173,7 @@ class Trees:
     def by_columns(self) -> Leaves:
         nodes, columns = self.groups
         values = ops.Unsqueeze(ops.Gather(self.tests.columns_of(self.x, 1), columns, 1), 2)
-        follows = ops.Reshape(self._follows(values, np.s_[None]), [0, len(nodes)], special_zero=True)
+        follows = self._follows(values, np.s_[None]).reshape([None, len(nodes)])
         at = ops.Gather(follows, self.places[self.roots], 1)
         for _ in range(self.depth - 1):  # a Gather crashes if the number of rows becomes 1 later
             known = self.has_known_rows
@@ -183,7 +183,7 @@ class Trees:
     def by_columns_rows_last(self) -> Leaves:
         nodes, columns = self.groups
         values = ops.Gather(self.tests.columns_of(ops.Transpose(self.x, [1, 0]), 0), columns, 0)
-        follows = ops.Reshape(self._follows(ops.Unsqueeze(values, 1), np.s_[..., None]), [-1], special_zero=False)
+        follows = self._follows(ops.Unsqueeze(values, 1), np.s_[..., None]).reshape([-1])
         count, rows = self._rows()
         at = self.places[self.roots][:, None]
         for _ in range(self.depth):
@@ -199,7 +199,7 @@ class Trees:
 
     def _rows(self) -> tuple[Any, Any]:
         """The number of rows, and 0, 1, ... below it."""
-        count = _as_i32(dimension(self.x, 0))
+        count = _as_i32(self.x.size(0))
         is_known = not isinstance(count, Value)
         return count, first_numbers(count, np.int32) if is_known else ops.Range(0, count, 1, output_type=i32)
 
@@ -251,7 +251,7 @@ class Trees:
     def in_order(self) -> Leaves:
         grid, first, step, leaves, starts = self._in_order()
         values = self.tests.columns_of(ops.Transpose(self.x, [1, 0]), 0)
-        at = None
+        at: Any = None
         for nodes, here, more in zip(grid, first, step, strict=True):
             row = ops.Gather(values, self.tests.columns[nodes], 0)
             met = self.tests.met(row, itemgetter(nodes[:, None]))
@@ -260,7 +260,7 @@ class Trees:
             else:
                 is_here = ops.Equal(at, ops.Select(met, here[:, None], np.float32(-1)))
                 at = at + ops.Select(is_here, more[:, None], np.float32(0))
-        return Leaves(ops.Convert(at, destination_type=i32) + starts[:, None], leaves)
+        return Leaves(at.astype(i32) + starts[:, None], leaves)
 
     def _in_order(self) -> tuple[Any, ...]:
         """[nodes of the largest tree, trees]: inner nodes, the first leaf below each, and how many are below its `no`
@@ -312,7 +312,7 @@ class Trees:
             deeper = int(np.count_nonzero(depths > number))
             if deeper < 0.9 * trees:
                 at, rest = ops.VariadicSplit(self._by_trees(at, trees), 0, [deeper, trees - deeper])
-                at, done, trees = ops.Reshape(at, [-1]), [rest, *done], deeper
+                at, done, trees = at.reshape([-1]), [rest, *done], deeper
             at = looked_up(shared(pairs), follow(at, trees, _lookup(at, shared)))
         at = self._by_trees(at, trees)
         at = ops.Concat(at, *done, axis=0) if done else at
@@ -324,18 +324,18 @@ class Trees:
         if trees == 1 or not isinstance(count, Value):
             return self._each(numbers, trees)
         # The differences are below all numbers; a Broadcast along the last dimension takes ten times as long.
-        return ops.Reshape(ops.Maximum(numbers, rows - count), [-1])
+        return ops.Maximum(numbers, rows - count).reshape([-1])
 
     def _each(self, numbers: Any, trees: int) -> Any:
         """Numbers [trees, 1] or [N], for each tree and row in one dimension."""
-        count = dimension(self.x, 0)
+        count = self.x.size(0)
         if trees == 1 or (isinstance(count, int) and count == 1):
             return numbers.reshape(-1) if isinstance(numbers, np.ndarray) else numbers
-        return ops.Reshape(ops.Broadcast(numbers, joined([trees, count], self.x)), [-1])
+        return ops.Broadcast(numbers, joined([trees, count], self.x)).reshape([-1])
 
     def _by_trees(self, at: Value, trees: int) -> Value:
         """[trees, N]"""
-        return ops.Reshape(at, joined([trees, dimension(self.x, 0)], at))
+        return at.reshape([trees, self.x.size(0)])
 
     def deepest_first(self) -> tuple[Any, Any]:
         """The order of the trees by depth, and their depths in that order."""
@@ -357,8 +357,8 @@ class Trees:
         """A function of the nodes of trees and rows, the number of trees, and the lookup of the tests that returns the
         places of the next nodes, in a table of the two children of each node."""
         x = self.tests.columns_of(self.x, 1)
-        rows = self._rows()[1] * _as_i32(dimension(x, 1))
-        flat, starts = ops.Reshape(x, [-1], special_zero=False), {}
+        rows = self._rows()[1] * _as_i32(x.size(1))
+        flat, starts = x.reshape([-1]), {}
 
         def follow(at: Any, trees: int, found: Found) -> Value:
             if trees not in starts:
@@ -370,7 +370,7 @@ class Trees:
 
 
 def _as_i32(length: Length) -> Any:
-    return np.int32(length) if isinstance(length, int) else ops.Convert(length, destination_type=i32)
+    return np.int32(length) if isinstance(length, int) else length.astype(i32)
 
 
 def _lookup(at: Value, of: Callable[[Any], Any]) -> Found:

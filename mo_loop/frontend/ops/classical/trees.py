@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.arrays import first_numbers, zeros
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
 from mo_loop.frontend.ops.classical.forest import LEAF, Forest, Votes
 from mo_loop.frontend.ops.classical.predictors import (
@@ -18,7 +17,7 @@ from mo_loop.frontend.ops.classical.predictors import (
     transformed_alone,
 )
 from mo_loop.frontend.ops.classical.tree_forms import MODES, Leaves
-from mo_loop.frontend.ops.shared import as_type, number
+from mo_loop.frontend.ops.shared import first_numbers, number, zeros
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType, f64
 from mo_loop.ops.ranges import FloatArray, Floats, IntArray, Ints, Strings
@@ -80,7 +79,7 @@ def tree_ensemble_classifier(
     labels = classlabels_int64s or range(len(classlabels_strings or ()))
     weights = _either(class_weights, class_weights_as_tensor)
     votes = _votes(places, len(labels), class_treeids, class_nodeids, class_ids, weights)
-    leaves = _leaves(forest, x)
+    leaves = forest.leaves(rows_of(x, "an ensemble of trees"), numbers_of(x))
     bases = tuple(_either(base_values, base_values_as_tensor))
     ids = set(_listed(class_ids).tolist())
     if len(labels) > 2 or (ids == {0, 1} and len(labels) == 2 and not bases and not node.makes(0)):
@@ -129,7 +128,7 @@ def tree_ensemble(
     count = n_targets or max(leaf_targetids, default=0) + 1
     votes = Votes.collected(len(is_leaf), count, places, leaf_targetids, leaf_weights.array().reshape(-1))
     made = _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, TRANSFORMS[post_transform])
-    return as_type(made, x.dtype)
+    return made.astype(x.dtype)
 
 
 def _spell_out_members(table: list[list[Any]], members) -> None:
@@ -164,10 +163,6 @@ def _forest(table: Sequence[Any], is_leaf, roots) -> Forest:
         features, limits.astype(np.float64, copy=False), modes.astype(np.int8), yes.astype(np.int32),
         no.astype(np.int32), missing.astype(bool), np.array(roots, np.int64), is_leaf,
     )  # fmt: skip
-
-
-def _leaves(forest: Forest, x: Value) -> Leaves:
-    return forest.leaves(rows_of(x, "an ensemble of trees"), numbers_of(x))
 
 
 class _Places:
@@ -253,7 +248,7 @@ def _either(floats: Any, tensor) -> Any:
 def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_transform: str) -> Value:
     if how not in AGGREGATES:
         raise ModelError(f"aggregate_function {how!r}: ONNX defines {', '.join(AGGREGATES)}", code="ML227")
-    leaves = _leaves(forest, x)
+    leaves = forest.leaves(rows_of(x, "an ensemble of trees"), numbers_of(x))
     made = votes.extreme(leaves, how == "MAX") if how in ("MIN", "MAX") else votes.total(leaves)
     if how == "AVERAGE":
         made = made / number(made, len(forest.roots))
@@ -284,7 +279,7 @@ def _of_two_classes(
     are w and -w for the two classes, as CatBoost writes them."""
     if len(labels) == 2 and ids == {0, 1} and not bases and votes.are_opposite(forest):
         scores = votes.total(leaves)
-        second = ops.Less(number(scores, 0), ops.Slice(scores, [1], [2], [1], [1]))
+        second = ops.Less(number(scores, 0), scores[:, 1:2])
         return [_one_of_two(second, labels), transformed(scores, post_transform)]
     if len(labels) < 2 or ids != {0} or len(bases) > 1 or post_transform == "PROBIT":
         raise UnsupportedError(
@@ -292,7 +287,7 @@ def _of_two_classes(
             "than ONNX defines", code="ML316",
             hint="convert the scores alone (--output), or let all votes be for class 0, with one base value at most",
         )  # fmt: skip
-    score = ops.Slice(votes.total(leaves), [0], [1], [1], [1])
+    score = votes.total(leaves)[:, :1]
     score = _with_bases(score, bases)
     is_probability = bool(np.all(votes.weights >= 0))
     second = ops.Less(number(score, 0.5 if is_probability else 0), score)

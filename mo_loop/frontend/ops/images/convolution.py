@@ -12,7 +12,7 @@ from mo_loop.frontend.ops.linear import reshaped
 from mo_loop.frontend.ops.shared import number
 from mo_loop.frontend.vocabulary import Attributes, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static
-from mo_loop.ops.lengths import dimension, joined
+from mo_loop.ops.lengths import joined
 from mo_loop.ops.ranges import AtLeast2, Indices, NotNegatives, Positive, Positives, Vector
 from mo_loop.target import NEVER, Gap, without_avx512
 
@@ -121,7 +121,7 @@ class ConvolutionAttributes(WindowAttributes):
         return self.over(spatial_rank(x, w, self.kernel_shape))
 
 
-@translates("Conv", since=1)
+@translates("Conv", since=1, one_rank="x w")
 def conv(x: AtLeast2, w: AtLeast2, b: Vector = None, *, given: ConvolutionAttributes):
     """The shape of the kernel comes from w if it is known."""
     w = sized(w, (_length(b), _channels(x, given.group), *(given.kernel_shape or ())))
@@ -140,11 +140,10 @@ def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
         if at.auto_pad == "explicit":
             at = replace(at, end=(*at.end[:-1], at.end[-1] + stride))
         else:  # automatic padding stays the same; the runtime would replace all of it by an explicit Pad
-            sizes = [dimension(x, axis) for axis in range(x.type.known_rank - 1)]
+            sizes = [x.size(axis) for axis in range(x.type.known_rank - 1)]
             zeros = ops.Broadcast(number(x, 0), joined([*sizes, stride], x))
             x = ops.Concat(x, zeros, axis=x.type.known_rank - 1)
-        y = ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
-        return ops.Slice(y, [0], [-1], [1], [-1])
+        return ops.Convolution(x, w, dilations=at.dilations, **at.attributes())[..., :-1]
     if group == 1:
         return ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
     return ops.GroupConvolution(x, grouped(w, group, at), dilations=at.dilations, **at.attributes())
@@ -166,9 +165,8 @@ def _is_single_column(x: Value, w: Value, at: Window) -> bool:
 def grouped(w: Value, group: int, at: Window) -> Value:
     """Filters [O, C, K...] as [group, O / group, C, K...]; those of a transposed convolution begin with C."""
     if w.shape is None or not all(isinstance(dim, int) for dim in w.shape[1:]):
-        tail = ops.Slice(ops.ShapeOf(w), [1], [2 + at.count], [1], [0])
-        pattern = ops.Concat(ops.Constant([group, -1], graph=w.graph), tail, axis=0)
-        return ops.Reshape(w, pattern)
+        tail = w.sizes[1 : 2 + at.count]
+        return ops.Reshape(w, ops.Concat(ops.Constant([group, -1], graph=w.graph), tail, axis=0))
     first, *rest = w.shape
     if isinstance(first, int) and first % group:
         raise ModelError(f"{first} channels do not divide into {group} groups", code="ML227")
@@ -209,7 +207,7 @@ def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) 
     return x.rank - 2
 
 
-@translates("ConvTranspose", since=1)
+@translates("ConvTranspose", since=1, one_rank="x w")
 def conv_transpose(
     x: AtLeast2, w: AtLeast2, b: Vector = None, *, output_padding: NotNegatives | None = None,
     output_shape: tuple[int, ...] | None = None, given: ConvolutionAttributes,
@@ -254,7 +252,7 @@ def _cut_out(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...],
     none = (0,) * len(asked)
     reserve = tuple(stride - 1 for stride in at.strides)  # zeros at the end: the shape may exceed the computed one
     y = _transposed(x, w, group, replace(at, begin=none, end=none, auto_pad="explicit"), reserve)
-    sizes = ops.Slice(ops.ShapeOf(y), [2], [2 + len(asked)], [1], [0])
+    sizes = y.sizes[2 : 2 + len(asked)]
     beyond = [wanted + r - e for wanted, r, e in zip(asked, reserve, extra, strict=True)]
     excess = ops.Maximum(sizes - beyond, 0)
     less = excess // 2

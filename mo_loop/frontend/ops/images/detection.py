@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers, unit_matrix
 from mo_loop.frontend.ops.images.convolution import (
     ConvolutionAttributes,
     Window,
@@ -24,12 +23,12 @@ from mo_loop.frontend.ops.images.convolution import (
 )
 from mo_loop.frontend.ops.images.sampling import affine, sampled_at
 from mo_loop.frontend.ops.linear import array_of
-from mo_loop.frontend.ops.shared import as_type, counted
+from mo_loop.frontend.ops.shared import counted, first_numbers, number, unit_matrix
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.exact import quotient
 from mo_loop.ops.infer import vector_length
-from mo_loop.ops.lengths import as_i64, scalar
+from mo_loop.ops.lengths import as_i64, joined, scalar
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, One, Positive, Positives, Rank3, Rank4, Vector
 from mo_loop.target import CRASH, Gap
 
@@ -42,30 +41,24 @@ def scattered_images(columns: Value, image_shape: Value, block_shape: Value, at:
     place: Any = None
     for axis in range(count):
         reach = (blocks[axis] - 1) * at.dilations[axis]
-        span = padded[axis] - 1 - reach
-        windows = span // at.strides[axis] + 1
+        windows = (padded[axis] - 1 - reach) // at.strides[axis] + 1
         steps = counted(windows, windows) * at.strides[axis]
         offsets = counted(blocks[axis], blocks[axis]) * at.dilations[axis]
         here = _along(offsets, axis, 2 * count) + _along(steps, count + axis, 2 * count)
         place = here if place is None else place * padded[axis] + here
-    places = ops.Reshape(place, [1, 1, -1])
-    batch = ops.Slice(ops.ShapeOf(columns), [0], [1], [1], [0])
-    of_block = _vector(reduce(lambda a, b: a * b, blocks))
-    channels = ops.Slice(ops.ShapeOf(columns), [1], [2], [1], [0]) // of_block
-    rows = ops.Concat(batch, channels, axis=0)
-    values = ops.Reshape(columns, ops.Concat(rows, ops.Slice(ops.ShapeOf(places), [2], [3], [1], [0]), axis=0))
-    area = _vector(reduce(lambda a, b: a * b, padded))
-    empty = ops.Broadcast(np.zeros((), columns.dtype.numpy), ops.Concat(rows, area, axis=0))
-    every = ops.Broadcast(places, ops.ShapeOf(values))
+    places = place.reshape([1, 1, -1])
+    batch = columns.sizes[:1]
+    of_block = ops.Unsqueeze(reduce(lambda a, b: a * b, blocks), 0)
+    rows = ops.Concat(batch, columns.sizes[1:2] // of_block, axis=0)
+    values = ops.Reshape(columns, ops.Concat(rows, places.sizes[2:3], axis=0))
+    area = ops.Unsqueeze(reduce(lambda a, b: a * b, padded), 0)
+    empty = ops.Broadcast(number(columns, 0), ops.Concat(rows, area, axis=0))
+    every = ops.Broadcast(places, values.sizes)
     flat = ops.ScatterElementsUpdate12(empty, every, values, 2, reduction="sum")
-    whole = ops.Reshape(flat, ops.Concat(rows, *(_vector(each) for each in padded), axis=0))
+    whole = ops.Reshape(flat, ops.Concat(rows, *(ops.Unsqueeze(each, 0) for each in padded), axis=0))
     first = np.array(at.begin, np.int64)
     last = as_i64(image_shape) + first
     return ops.Slice(whole, first, last, [1] * count, list(range(2, 2 + count)))
-
-
-def _vector(scalar: Value) -> Value:
-    return ops.Unsqueeze(scalar, 0)
 
 
 def _along(numbers, axis: int, rank: int) -> Value:
@@ -78,33 +71,28 @@ def largest_corners(
 ) -> Value:
     """[R, C, h, w] from x [N, C, H, W], regions [R, 4] and images [R], with samples * samples in each cell. In f32."""
     dtype = x.dtype
-    x, rois = as_type(x, f32), as_type(rois, f32)
-    shape = ops.ShapeOf(x)
+    x, rois = x.astype(f32), rois.astype(f32)
+    shape = x.sizes
     sizes = [ops.Gather(shape, axis, 0) for axis in (2, 3)]
-    pixels = ops.Reshape(ops.Transpose(x, [0, 2, 3, 1]), ops.Concat(_ints(x, [-1]), ops.Gather(shape, [1], 0), axis=0))
+    pixels = ops.Reshape(ops.Transpose(x, [0, 2, 3, 1]), ops.Concat(joined([-1], x), ops.Gather(shape, [1], 0), axis=0))
     sides = []
     for axis, (size, count) in enumerate(zip(sizes, cells, strict=True)):
         at = _places(rois, 1 - axis, count, samples, scale, shifted)
-        sides.append(_corners(at, ops.Convert(size, destination_type=f32)))
-    image = ops.Unsqueeze(ops.Convert(images, destination_type=i32), [1, 2])
-    height, width = (ops.Convert(size, destination_type=i32) for size in sizes)
+        sides.append(_corners(at, size.astype(f32)))
+    image = images.astype(i32)[:, None, None]
+    height, width = (size.astype(i32) for size in sizes)
     best: Any = None
     for row, row_weight in sides[0]:
         for column, column_weight in sides[1]:
-            line = image * height + ops.Unsqueeze(row, [2])
-            index = line * width + ops.Unsqueeze(column, [1])
-            weight = ops.Unsqueeze(row_weight, [2]) * ops.Unsqueeze(column_weight, [1])
+            index = (image * height + row[:, :, None]) * width + column[:, None]
+            weight = row_weight[:, :, None] * column_weight[:, None]
             value = ops.Gather(pixels, index, 0) * ops.Unsqueeze(weight, [3])  # [R, h * s, w * s, C]
             best = value if best is None else ops.Maximum(best, value)
     # Not -1 for the channels, which is ambiguous if there are no regions.
-    pattern = ops.Concat(_ints(x, [0, cells[0], samples, cells[1], samples]), ops.Gather(shape, [1], 0), axis=0)
+    pattern = ops.Concat(joined([0, cells[0], samples, cells[1], samples], x), ops.Gather(shape, [1], 0), axis=0)
     grouped = ops.Reshape(best, pattern, special_zero=True)
     found = ops.Transpose(ops.ReduceMax(grouped, [2, 4], keep_dims=False), [0, 3, 1, 2])
-    return as_type(found, dtype)
-
-
-def _ints(x: Value, numbers: list[int]) -> Value:
-    return ops.Constant(np.array(numbers, np.int64), graph=x.graph)
+    return found.astype(dtype)
 
 
 def _places(rois: Value, first: int, count: int, samples: int, scale: float, shifted: bool) -> Value:
@@ -115,21 +103,19 @@ def _places(rois: Value, first: int, count: int, samples: int, scale: float, shi
     if not shifted:
         length = ops.Maximum(length, 1.0)
     fractions = (first_numbers(count * samples, np.float32) + np.float32(0.5)) / np.float32(samples)
-    cell = quotient(length, ops.Constant(np.float32(count), graph=rois.graph))
-    return start + cell * fractions
+    return start + quotient(length, ops.Constant(np.float32(count), graph=rois.graph)) * fractions
 
 
 def _corners(at: Value, size: Value) -> list[tuple[Any, Any]]:
     """The pixels before and after each coordinate, and their weights: 0 if it is more than one pixel outside."""
     last = size - 1.0
-    inside = (at >= -1.0) & (at <= size)
-    live = ops.Convert(inside, destination_type=f32)
+    live = ((at >= -1.0) & (at <= size)).astype(f32)
     clipped = ops.Minimum(ops.Maximum(at, 0.0), last)
     before = ops.Floor(clipped)
     after = ops.Minimum(before + 1.0, last)
     part = clipped - before
     near, far = ops.Subtract(1.0, part, graph=at.graph) * live, part * live
-    return [(ops.Convert(before, destination_type=i32), near), (ops.Convert(after, destination_type=i32), far)]
+    return [(before.astype(i32), near), (after.astype(i32), far)]
 
 
 AVOIDS = (
@@ -155,7 +141,7 @@ def non_max_suppression(
     if score_threshold is not None:
         least = scalar(score_threshold)
     if boxes.shape is None or boxes.shape[-1] != 4:
-        boxes = ops.Reshape(boxes, [0, -1, 4], special_zero=True)  # the runtime needs a static 4
+        boxes = boxes.reshape([None, -1, 4])  # the runtime needs a static 4
     return ops.NonMaxSuppression(
         boxes, scores, limit, iou, least, box_encoding="center" if center_point_box else "corner",
         sort_result_descending=False,
@@ -189,7 +175,7 @@ def roi_align(
 def _roi_align(
     x: Value, rois: Value, images: Value, mode: str, cells: tuple[int, int], samples: int, scale: float, shifted: bool
 ):
-    rois, images = _columns(rois, 4), images if images.rank == 1 else ops.Reshape(images, [-1])
+    rois, images = _columns(rois, 4), images if images.rank == 1 else images.reshape([-1])
     if mode == "max":
         if samples < 1:
             raise UnsupportedError(
@@ -212,7 +198,7 @@ def _columns(rois: Value, count: int) -> Value:
     """Regions whose second dimension is static, as the runtime demands."""
     if rois.shape is not None and len(rois.shape) == 2 and rois.shape[1] == count:
         return rois
-    return ops.Reshape(rois, [-1, count])
+    return rois.reshape([-1, count])
 
 
 @translates("MaxRoiPool", since=1)
@@ -303,11 +289,11 @@ def col_2_im(columns, image_shape: Vector | Integers, block_shape: Vector | Inte
     counts = [span // stride + 1 for span, stride in zip(spans, at.strides, strict=True)]
     elements = math.prod(blocks)
     unit = unit_matrix(elements, columns.dtype.numpy).reshape(elements, 1, *blocks)
-    images = ops.Reshape(columns, [-1, elements, *counts])
+    images = columns.reshape([-1, elements, *counts])
     added = ops.ConvolutionBackpropData(
         images, ops.Constant(unit, graph=columns.graph, dtype=columns.dtype), dilations=at.dilations,
         output_padding=tuple(span % stride for span, stride in zip(spans, at.strides, strict=True)), **at.attributes(),
     )  # fmt: skip
-    batch = ops.Gather(ops.ShapeOf(columns), [0], 0)
+    batch = ops.Gather(columns.sizes, [0], 0)
     rest = ops.Constant(np.array([-1, *sizes]), graph=columns.graph)
     return ops.Reshape(added, ops.Concat(batch, rest, axis=0))

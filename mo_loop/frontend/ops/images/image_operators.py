@@ -27,12 +27,12 @@ from mo_loop.frontend.ops.images.convolution import (
 from mo_loop.frontend.ops.images.pooling import max_pool
 from mo_loop.frontend.ops.linear import general_product, matmul, scaled
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import FAR, as_type, counted, number
+from mo_loop.frontend.ops.shared import counted, number
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.exact import quotient_of_integer
-from mo_loop.ops.lengths import as_i64, as_value, dimension, joined
+from mo_loop.ops.lengths import FAR, as_i64, as_value, joined
 from mo_loop.ops.ranges import (
     AtLeast2,
     AtLeast3,
@@ -57,10 +57,10 @@ def crop_and_resize(
     to the other; a single position lies in the middle. Positions outside of the image have `extrapolation_value`."""
     if mode not in ("bilinear", "nearest"):
         raise ModelError(f"mode {mode!r}: the operator supports bilinear and nearest", code="ML227")
-    height, width = (as_value(dimension(x, axis), x.graph) for axis in (2, 3))
+    height, width = (as_value(x.size(axis), x.graph) for axis in (2, 3))
     rows = _positions(rois, 0, height, ops.Gather(crop_size, 0, 0))
     columns = _positions(rois, 1, width, ops.Gather(crop_size, 1, 0))
-    table = ops.Reshape(ops.Transpose(x, [0, 2, 3, 1]), joined([-1, dimension(x, 1)], x))
+    table = ops.Transpose(x, [0, 2, 3, 1]).reshape([-1, x.size(1)])
     first = as_i64(batch_indices) * height  # the row of each image in the table
 
     def read(row: Value, column: Value) -> Any:
@@ -73,8 +73,8 @@ def crop_and_resize(
     else:
         above, left = ops.Floor(rows), ops.Floor(columns)
         below, right = ops.Ceiling(rows), ops.Ceiling(columns)
-        down = as_type(ops.Unsqueeze(rows - above, [2, 3]), x.dtype)
-        across = as_type(ops.Unsqueeze(columns - left, [1, 3]), x.dtype)
+        down = ops.Unsqueeze(rows - above, [2, 3]).astype(x.dtype)
+        across = ops.Unsqueeze(columns - left, [1, 3]).astype(x.dtype)
         top, bottom = (_between(read(line, left), read(line, right), across) for line in (above, below))
         y = _between(top, bottom, down)
     is_inside = ops.Unsqueeze(_is_inside(rows, height), [2, 3]) & ops.Unsqueeze(_is_inside(columns, width), [1, 3])
@@ -84,14 +84,14 @@ def crop_and_resize(
 def _positions(rois: Value, column: int, size: Value, count: Value) -> Value:
     """Positions [R, count] along one dimension of `size` elements, in f32, rounded as ONNX Runtime does: the last bit
     decides whether a position is inside, and which element is the nearest. The last one is that of the end."""
-    start, end = (as_type(ops.Gather(rois, [at], 1), f32) for at in (column, column + 2))  # [R, 1]
-    last = as_type(size, f32) - 1.0
+    start, end = (ops.Gather(rois, [at], 1).astype(f32) for at in (column, column + 2))  # [R, 1]
+    last = size.astype(f32) - 1.0
     is_one = count <= 1
-    gaps = ops.Maximum(as_type(count, f32) - 1.0, 1.0)
+    gaps = ops.Maximum(count.astype(f32) - 1.0, 1.0)
     step = quotient_of_integer((end - start) * last, gaps)
     middle = (start + end) * 0.5 * last
     first, final = (ops.Select(is_one, middle, corner * last) for corner in (start, end))
-    numbers = ops.Unsqueeze(as_type(counted(as_i64(count), count), f32), 0)
+    numbers = ops.Unsqueeze(counted(as_i64(count), count).astype(f32), 0)
     return ops.Select(numbers < gaps, first + numbers * step, final)
 
 
@@ -107,7 +107,7 @@ def _index(position: Value, size: Value) -> Value:
 
 
 def _is_inside(position: Value, size: Value) -> Value:
-    last = as_type(size, f32) - 1.0
+    last = size.astype(f32) - 1.0
     return (position >= 0.0) & (position <= last)
 
 
@@ -133,10 +133,9 @@ def conv_transpose_with_dynamic_pads(
     count = given.at(x, w).count
     whole = conv_transpose(x, w, output_padding=output_padding, given=given)
     begin, end = ops.Split(pads, 0, num_splits=2)
-    sizes = ops.Slice(ops.ShapeOf(whole), [2], [2 + count], [1], [0])
+    sizes = whole.sizes[2 : 2 + count]
     axes = list(range(2, 2 + count))
-    cut = ops.Slice(whole, begin, sizes - end, [1] * count, axes)
-    return biased(cut, b, count)
+    return biased(ops.Slice(whole, begin, sizes - end, [1] * count, axes), b, count)
 
 
 @translates("NhwcMaxPool", since=1, domain=MICROSOFT)
@@ -269,8 +268,8 @@ def max_pool_with_mask(
     at = given.over(len(kernel_shape))
     kept = ops.NotEqual(_of_channels(mask, x), 0)
     if rank > 3:  # the kernel of ONNX Runtime ignores the mask of the first element
-        spatial = ops.Slice(ops.ShapeOf(x), [2], [FAR], [1], [0])
-        kept = kept | ops.Equal(ops.Reshape(_range(_count(x, 2, FAR)), spatial), 0)
+        spatial = x.sizes[2:]
+        kept = kept | ops.Equal(ops.Reshape(ops.Range(0, _count(x, 2, FAR), 1, output_type=i64), spatial), 0)
     numbers = ops.Select(ops.Less(_LOWEST, x), x, _LOWEST)
     row = _largest_of_rows(numbers, kept, kernel_shape[-1], at)
     if rank == 3:
@@ -283,11 +282,7 @@ def max_pool_with_mask(
 
 def _count(x: Value, first: int, end: int) -> Value:
     """The number of elements in some of the dimensions, at least 1."""
-    return ops.Maximum(ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0]), 1)
-
-
-def _range(count: Value) -> Value:
-    return ops.Range(0, count, 1, output_type=i64)
+    return ops.Maximum(ops.ReduceProd(x.sizes[first:end], [0]), 1)
 
 
 def _of_channels(mask: Value, x: Value) -> Value:
@@ -297,19 +292,18 @@ def _of_channels(mask: Value, x: Value) -> Value:
         return mask
     masks, size = _count(mask, 0, 2), _count(x, 2, FAR)
     # The remainder is taken first: the runtime computes it in f32.
-    first = _range(_count(x, 0, 2)) * (size % masks) % masks
-    at = ops.Unsqueeze(first, [1]) + _range(size)
-    return ops.Reshape(ops.Gather(ops.Reshape(mask, [-1]), at, 0), ops.ShapeOf(x))
+    first = ops.Range(0, _count(x, 0, 2), 1, output_type=i64) * (size % masks) % masks
+    at = first[:, None] + ops.Range(0, size, 1, output_type=i64)
+    return ops.Reshape(ops.Gather(mask.reshape([-1]), at, 0), x.sizes)
 
 
 def _pads(x: Value, length: int, at: Window) -> tuple[Any, Any]:
     """The number of elements before and after a row."""
     if at.auto_pad == "explicit":
         return at.begin[-1], at.end[-1]
-    size = ops.Gather(ops.ShapeOf(x), -1, 0)
+    size = ops.Gather(x.sizes, -1, 0)
     # The last of ceil(size / stride) windows starts `rest` elements before the end.
-    rest = (size - 1) % at.strides[-1] + 1
-    total = ops.Maximum(length - rest, 0)
+    total = ops.Maximum(length - ((size - 1) % at.strides[-1] + 1), 0)
     less = total / 2
     more = total - less
     return (less, more) if at.auto_pad == "same_upper" else (more, less)
@@ -320,7 +314,7 @@ def _largest_of_rows(x: Value, kept: Value, length: int, at: Window) -> Value:
     axis, stride = ranked(x, "MaxpoolWithMask") - 1, at.strides[-1]
     begin, end = (joined([*[0] * axis, pad], x) for pad in _pads(x, length, at))
     x = ops.Pad(x, begin, end, _LOWEST)
-    kept = ops.Pad(ops.Convert(kept, destination_type=f32), begin, end, np.float32(1))
+    kept = ops.Pad(kept.astype(f32), begin, end, np.float32(1))
     alive: Any = None
     shown: list[Value] = []
     for first in range(length):

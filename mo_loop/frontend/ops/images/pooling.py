@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.ops.images.convolution import Window, WindowAttributes, convolved
-from mo_loop.frontend.ops.shared import FAR, as_type, constant_like, number
+from mo_loop.frontend.ops.shared import constant_like, number, ones
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import Dimension, low, now
 from mo_loop.graph.shape import assume_least
 from mo_loop.graph.types import f32, i64
+from mo_loop.ops.lengths import FAR
 from mo_loop.ops.ranges import AboveZero, AtLeast3, Ints, NotNegative, Positive, Positives
 from mo_loop.target import NEVER, Gap, Processor
 
@@ -42,7 +42,7 @@ def max_pool_1(x: AtLeast3, *, kernel_shape: Positives, given: WindowAttributes)
 
 
 @translates("MaxPool", since=8, without="ceil_mode dilations")
-@translates("MaxPool", since=10)
+@translates("MaxPool", since=10, one_rank="x")
 def max_pool(
     x: AtLeast3, *, ceil_mode: int = 0, kernel_shape: Positives, storage_order: int = 0, given: WindowAttributes,
     node: Context,
@@ -56,14 +56,14 @@ def max_pool(
     dtype = x.dtype
     if dtype.is_integer:
         # The runtime starts from the smallest integer, and does not find an element equal to it.
-        x = ops.Convert(x, destination_type=f32)
+        x = x.astype(f32)
     if math.prod(kernel) <= _FEW:
         values, within = _largest_and_places(x, kernel, at)
         indices = within if storage_order else within + _first_places(x, len(kernel))
     else:
         axis = 2 if storage_order else 0
         values, indices = ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, axis=axis, **at.attributes())
-    values = as_type(values, dtype)
+    values = values.astype(dtype)
     return values, _column_major(x, indices, len(kernel)) if storage_order else indices
 
 
@@ -75,7 +75,7 @@ def _largest_and_places(x: Value, kernel: Ints, at: Window) -> tuple[Value, Valu
     padding = map(sum, zip(at.begin, at.end, strict=True))
     shortest = [reach - more for reach, more in zip(at.reach(kernel), padding, strict=True)]
     assume_least(zip(x.type.dims[2:] if x.rank else (), shortest, strict=False))
-    sizes = ops.Slice(ops.ShapeOf(x), [2], [2 + count], [1], [0])
+    sizes = x.sizes[2 : 2 + count]
     numbers = ops.Range(0, ops.ReduceProd(sizes, [0]), 1, output_type=i64)
     places = ops.Reshape(numbers, ops.Concat(ops.Constant([1, 1], graph=x.graph), sizes, axis=0))
     if any((*at.begin, *at.end)):
@@ -92,7 +92,7 @@ def _largest_and_places(x: Value, kernel: Ints, at: Window) -> tuple[Value, Valu
         else:  # of equal ones the first
             best = ops.Maximum(best[0], value), ops.Select(best[0] < value, index, best[1])
     assert best is not None
-    return best[0], ops.Broadcast(best[1], ops.ShapeOf(best[0])) if math.prod(kernel) == 1 else best[1]
+    return best[0], ops.Broadcast(best[1], best[0].sizes) if math.prod(kernel) == 1 else best[1]
 
 
 def _padded_by_number(x: Value, kernel: Ints, at: Window) -> Window:
@@ -118,7 +118,7 @@ def _padded_by_number(x: Value, kernel: Ints, at: Window) -> Window:
 
 def _column_major(x: Value, within: Value, count: int) -> Value:
     """Row-major indices within a channel as indices of the whole tensor whose channels are stored column by column."""
-    shape = ops.ShapeOf(x)
+    shape = x.sizes
     sizes = [ops.Gather(shape, 2 + i, 0) for i in range(count)]
     index: Any = None
     rest: Any = within
@@ -134,13 +134,11 @@ def _column_major(x: Value, within: Value, count: int) -> Value:
 
 def _first_places(x: Value, count: int) -> Value:
     """The index of the first element of each channel in the whole tensor."""
-    shape = ops.ShapeOf(x)
-    channels = ops.ReduceProd(ops.Slice(shape, [0], [2], [1], [0]), [0], keep_dims=False)
-    size = ops.ReduceProd(ops.Slice(shape, [2], [2 + count], [1], [0]), [0], keep_dims=False)
+    shape = x.sizes
+    channels = ops.ReduceProd(shape[:2], [0], keep_dims=False)
+    size = ops.ReduceProd(shape[2 : 2 + count], [0], keep_dims=False)
     numbers = ops.Range(0, channels, 1, output_type=i64)
-    leading = ops.Concat(
-        ops.Slice(shape, [0], [2], [1], [0]), ops.Constant(np.ones(count, np.int64), graph=x.graph), axis=0
-    )
+    leading = ops.Concat(shape[:2], ops.Constant(np.ones(count, np.int64), graph=x.graph), axis=0)
     return ops.Reshape(numbers * size, leading)
 
 
@@ -167,7 +165,7 @@ def _rounded(at: Window, kernel: Ints, ceil_mode: int) -> Window:
 @translates("AveragePool", since=1, without="ceil_mode dilations", fixed={"count_include_pad": 1})
 @translates("AveragePool", since=7, without="ceil_mode dilations")
 @translates("AveragePool", since=10, without="dilations")
-@translates("AveragePool", since=19)
+@translates("AveragePool", since=19, one_rank="x")
 def average_pool(
     x: AtLeast3, *, ceil_mode: int = 0, count_include_pad: int = 0, kernel_shape: Positives, given: WindowAttributes,
 ):  # fmt: skip
@@ -192,9 +190,9 @@ def _average_by_sums(x: Value, kernel: Ints, at: Window, wide: Window, count_pad
     total = _window_sum(x, kernel, wide)
     if count_padding and wide == at:
         return total / math.prod(kernel)
-    shape = ops.ShapeOf(x)
+    shape = x.sizes
     one = constant_like(x, 1)
-    alike = ops.Concat(ops.Constant([1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
+    alike = ops.Concat(ops.Constant([1, 1], graph=x.graph), shape[2 : 2 + count], axis=0)
     ones = ops.Broadcast(one, alike)
     if count_padding:
         end = tuple(map(min, at.end, wide.end))
@@ -210,14 +208,11 @@ def _window_sum(x: Value, kernel: Ints, at: Window) -> Value:
         mean = ops.AvgPool(x, kernel=kernel, exclude_pad=False, **at.attributes())
         return mean * math.prod(kernel)
     count = len(kernel)
-    shape = ops.ShapeOf(x)
-    alone = ops.Concat(ops.Constant([-1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
+    shape = x.sizes
+    alone = ops.Concat(ops.Constant([-1, 1], graph=x.graph), shape[2 : 2 + count], axis=0)
     summed = ops.Constant(ones((1, 1, *kernel), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
     y = convolved(ops.Reshape(x, alone), summed, 1, at)
-    back = ops.Concat(
-        ops.Slice(shape, [0], [2], [1], [0]), ops.Slice(ops.ShapeOf(y), [2], [2 + count], [1], [0]), axis=0
-    )
-    return ops.Reshape(y, back)
+    return ops.Reshape(y, ops.Concat(shape[:2], y.sizes[2 : 2 + count], axis=0))
 
 
 @translates("LpPool", since=1, without="dilations")
@@ -229,7 +224,7 @@ def lp_pool_1(x: AtLeast3, *, kernel_shape: Positives | None = None, p: AboveZer
 
 
 @translates("LpPool", since=2, without="ceil_mode dilations")
-@translates("LpPool", since=18)
+@translates("LpPool", since=18, one_rank="x")
 def lp_pool(x: AtLeast3, *, ceil_mode: int = 0, kernel_shape: Positives, p: Positive = 2, given: WindowAttributes):
     """From opset 2 on p is an integer."""
     return _lp_pool(x, kernel_shape, given.over(len(kernel_shape)), p, ceil_mode)
@@ -252,7 +247,7 @@ def _root(x: Value, p: float) -> Value:
     return x if p == 1 else ops.Power(x, 1 / p)
 
 
-@translates("GlobalAveragePool", since=1)
+@translates("GlobalAveragePool", since=1, one_rank="x")
 def global_average_pool(x):
     """The mean of each channel."""
     # ReduceMean of several axes adds in another order in the runtime's last, incomplete block of channels: then equal
@@ -265,11 +260,11 @@ def global_average_pool(x):
     has_whole_blocks = len(dims) > 1 and isinstance(dims[1], int) and dims[1] % _BLOCK == 0
     if len(size) < 2 or has_whole_blocks or not all((now(dim) or low(dim)) > 0 for dim in dims):
         return ops.ReduceMean(x, spatial_axes(x), keep_dims=True)
-    rows = ops.Reshape(x, [0, 0, -1], special_zero=True)
+    rows = x.reshape([None, None, -1])
     return ops.Unsqueeze(ops.ReduceMean(rows, [2], keep_dims=True), list(range(3, len(dims))))
 
 
-@translates("GlobalMaxPool", since=1)
+@translates("GlobalMaxPool", since=1, one_rank="x")
 def global_max_pool(x):
     """The largest element of each channel."""
     return ops.ReduceMax(x, spatial_axes(x), keep_dims=True)
@@ -281,12 +276,12 @@ def global_lp_pool_1(x, *, p: AboveZero = 2.0):
     return _global_lp_pool(x, p)
 
 
-@translates("GlobalLpPool", since=2)
+@translates("GlobalLpPool", since=2, one_rank="x")
 def global_lp_pool_2(x, *, p: NotNegative = 2):
     """From opset 2 on p is an integer. For p = 0 it counts elements other than zero, as OpenVINO's front end does."""
     if p:
         return _global_lp_pool(x, p)
-    counted = ops.Convert(ops.NotEqual(x, number(x, 0)), destination_type=x.dtype)
+    counted = ops.NotEqual(x, number(x, 0)).astype(x.dtype)
     return ops.ReduceSum(counted, spatial_axes(x), keep_dims=True)
 
 
@@ -301,7 +296,7 @@ def spatial_axes(x: Value):
     """The axes after the second, as a list or a tensor."""
     if x.rank is not None:
         return list(range(2, x.rank))
-    rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])
+    rank = ops.Squeeze(x.sizes.sizes, [0])
     return ops.Range(2, rank, 1, output_type=i64)
 
 
@@ -310,13 +305,13 @@ def max_unpool(x: AtLeast3, i, output_shape=None, *, kernel_shape: Positives, gi
     """Zeros in the shape of the pool's input, with the elements at their indices, padded to `output_shape`."""
     count = len(kernel_shape)
     at = given.over(count)
-    sizes = ops.Slice(ops.ShapeOf(x), [2], [2 + count], [1], [0])
+    sizes = x.sizes[2 : 2 + count]
     more = [k - s - b - e for k, s, b, e in zip(kernel_shape, at.strides, at.begin, at.end, strict=True)]
     spatial = sizes * list(at.strides) + more
-    shape = ops.Concat(ops.Slice(ops.ShapeOf(x), [0], [2], [1], [0]), spatial, axis=0)
+    shape = ops.Concat(x.sizes[:2], spatial, axis=0)
     zero = constant_like(x, 0)
     empty = ops.Broadcast(zero, ops.ReduceProd(shape, [0], keep_dims=True))
-    filled = ops.ScatterElementsUpdate(empty, ops.Reshape(i, [-1]), ops.Reshape(x, [-1]), 0)
+    filled = ops.ScatterElementsUpdate(empty, i.reshape([-1]), x.reshape([-1]), 0)
     y = ops.Reshape(filled, shape)
     if output_shape is None:
         return y

@@ -8,13 +8,12 @@ import numpy as np
 
 from mo_loop.frontend.ops.images.sampling import Axis, Sampling, float_of, sampled
 from mo_loop.frontend.ops.linear import array_of
-from mo_loop.frontend.ops.shared import as_type
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.exact import quotient
-from mo_loop.ops.lengths import dimension, joined, vector
+from mo_loop.ops.lengths import joined, vector
 from mo_loop.ops.ranges import Vector
 
 _OLD = Sampling("nearest", "asymmetric", "simple", -0.75, False, False, 0.0)
@@ -39,15 +38,10 @@ def upsample_7(x, *, mode: str = "nearest", scales: tuple[float, ...]):
     return _by_scales(x, np.array(scales, np.float32), mode)
 
 
-@translates("Upsample", since=9)
-def upsample_9(x, scales: Vector, *, mode: str = "nearest"):
-    """The scales are an input."""
-    return _by_scales(x, scales, mode)
-
-
+@translates("Upsample", since=9, one_rank="x")
 @translates("Resize", since=10)
 def resize_10(x, scales: Vector, *, mode: str = "nearest"):
-    """As Upsample, but the scales may be below 1."""
+    """The scales are an input. Those of Resize may be below 1."""
     return _by_scales(x, scales, mode)
 
 
@@ -58,7 +52,7 @@ def _by_scales(x: Value, scales, mode: str) -> Value:
 
 @translates("Resize", since=11, without="antialias axes keep_aspect_ratio_policy", required="roi scales")
 @translates("Resize", since=13, without="antialias axes keep_aspect_ratio_policy")
-@translates("Resize", since=18)
+@translates("Resize", since=18, one_rank="x")
 def resize(
     x, roi: Vector = None, scales: Vector = None, sizes: Vector = None, *, antialias: int = 0,
     axes: tuple[int, ...] | None = None, coordinate_transformation_mode: str = "half_pixel",
@@ -97,8 +91,7 @@ def _resized(
     if not plan:
         return x
     if not x.dtype.is_float and how.mode != "nearest":
-        y = sampled(ops.Convert(x, destination_type=f32), plan, how)
-        return ops.Convert(y, destination_type=x.dtype)
+        return sampled(x.astype(f32), plan, how).astype(x.dtype)
     is_stretched = given is None or policy == "stretch"
     if is_stretched and _is_native(x, plan, how, by_sizes=given is not None):
         return _interpolate(x, plan, how, by_sizes=given is not None)
@@ -115,14 +108,14 @@ def _by_factors(x: Value, scales, numbers: Sequence[int]) -> list[Axis]:
     made = []
     for i, number in enumerate(numbers):
         scale = np.float32(constant[i]) if constant is not None else ops.Gather(vector(scales), i, 0)
-        size = dimension(x, number)
+        size = x.size(number)
         if isinstance(size, int) and not isinstance(scale, Value):
             new: Any = _product(size, scale)
         elif isinstance(scale, np.floating) and float(scale).is_integer():
             new = size * int(scale)
         else:
-            wide = ops.Convert(size, destination_type=f32) if isinstance(size, Value) else np.float32(size)
-            new = ops.Convert(ops.Floor(wide * scale), destination_type=i64)
+            wide = size.astype(f32) if isinstance(size, Value) else np.float32(size)
+            new = ops.Floor(wide * scale).astype(i64)
         made.append(Axis(number, size, new, scale))
     return made
 
@@ -140,7 +133,7 @@ def _by_sizes(x: Value, sizes: Value, numbers: Sequence[int], policy: str) -> li
         raise ModelError(f"Resize has {len(known)} sizes for {len(numbers)} dimensions", code="ML227")
     made = []
     for i, (number, item) in enumerate(zip(numbers, known, strict=True)):
-        size = dimension(x, number)
+        size = x.size(number)
         new = item if isinstance(item, int) else ops.Gather(vector(sizes), i, 0)
         assert x.shape is not None
         if item is not None and item == x.shape[number]:
@@ -163,11 +156,10 @@ def _one_ratio(x: Value, axes: Sequence[Axis], policy: str) -> list[Axis]:
     common = float_of(x.graph, axes[0].scale)
     for each in axes[1:]:
         common = extreme(common, float_of(x.graph, each.scale))
-    return [replace(each, scale=common, new=_nearest(x, each.size, common)) for each in axes]
-
-
-def _nearest(x: Value, size, scale: Value) -> Value:
-    return ops.Convert(ops.Floor(float_of(x.graph, size) * scale + 0.5), destination_type=i64)
+    return [
+        replace(each, scale=common, new=ops.Floor(float_of(x.graph, each.size) * common + 0.5).astype(i64))
+        for each in axes
+    ]
 
 
 def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
@@ -177,7 +169,7 @@ def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
         raise ModelError(f"the region of {count} axes is {roi.type}", code="ML235")
     if constant is not None:
         return replace(axis, start=float(constant[i]), end=float(constant[count + i]))
-    roi = as_type(roi, f32)
+    roi = roi.astype(f32)
     return replace(axis, start=ops.Gather(roi, i, 0), end=ops.Gather(roi, count + i, 0))
 
 

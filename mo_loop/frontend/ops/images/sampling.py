@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.shared import MOST_COUNTED, as_type, constant_like, counted
+from mo_loop.frontend.ops.shared import MOST_COUNTED, constant_like, counted, first_numbers
 from mo_loop.frontend.vocabulary import Graph, ModelError, UnsupportedError, Value, ops
 from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import f32, i32, i64
 from mo_loop.ops.exact import magnitude, quotient
+from mo_loop.ops.lengths import joined
 
 
 @dataclass(frozen=True)
@@ -75,20 +75,20 @@ def float_of(graph: Graph, number) -> Value:
     """A number or scalar tensor as a scalar of f32."""
     if not isinstance(number, Value):
         return ops.Constant(np.array(number, np.float32), graph=graph)
-    return as_type(number, f32)
+    return number.astype(f32)
 
 
 def _numbers(graph: Graph, count) -> Value:
     """0, 1, ... count - 1 in f32."""
     if isinstance(count, int) and count <= MOST_COUNTED:
         return ops.Constant(first_numbers(count, np.float32), graph=graph)
-    return ops.Convert(ops.Range(0, count, 1, graph=graph, output_type=i64), destination_type=f32)
+    return ops.Range(0, count, 1, graph=graph, output_type=i64).astype(f32)
 
 
 def _placed(vector: Value, axis: int, rank: int) -> Value:
     """[n] with dimensions of 1 appended, so that it broadcasts along `axis` of a tensor of that rank."""
-    behind = list(range(1, rank - axis))
-    return ops.Unsqueeze(vector, behind) if behind else vector
+    later = list(range(1, rank - axis))
+    return ops.Unsqueeze(vector, later) if later else vector
 
 
 def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:
@@ -127,22 +127,20 @@ def _along(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     total: Any = None
     for position, weight in _taps(at, axis, how):
         piece = ops.Gather(y, _index(position, axis), axis.number)
-        piece = piece * as_type(_placed(weight, axis.number, y.rank), y.dtype)
+        piece = piece * _placed(weight, axis.number, y.rank).astype(y.dtype)
         total = piece if total is None else total + piece
-    result: Value = total
-    return result
+    return total
 
 
 def _index(position, axis: Axis) -> Value:
     """Integer coordinates as indices, clamped to the border."""
     last = float_of(position.graph, axis.size - 1)
-    return ops.Convert(ops.Minimum(ops.Maximum(position, 0.0), last), destination_type=i32)
+    return ops.Minimum(ops.Maximum(position, 0.0), last).astype(i32)
 
 
 def _rounded(at: Value, axis: Axis, how: Sampling):
     if how.nearest == "simple":
-        down = float_of(at.graph, axis.scale) < 1.0
-        return ops.Select(down, ops.Ceiling(at), ops.Floor(at))
+        return ops.Select(float_of(at.graph, axis.scale) < 1.0, ops.Ceiling(at), ops.Floor(at))
     if how.nearest == "round_prefer_floor":
         return ops.Ceiling(at - 0.5)
     if how.nearest == "round_prefer_ceil":
@@ -159,7 +157,7 @@ def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
     if how.mode == "cubic" and how.exclude_outside:
         last = float_of(at.graph, axis.size - 1)
         weights = [
-            weight * ops.Convert((each >= 0.0) & (each <= last), destination_type=f32)
+            weight * ((each >= 0.0) & (each <= last)).astype(f32)
             for each, weight in zip(positions, weights, strict=True)
         ]
         total: Any = weights[0]
@@ -180,13 +178,11 @@ def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     elements: Any = _numbers(graph, axis.size)
     if not how.exclude_outside:
         radius = ops.Constant(np.float32(1 if how.mode == "linear" else 2), graph=graph)
-        beyond = ops.Convert(ops.Ceiling(radius / shrink), destination_type=i64)
-        count = beyond * 2 + axis.size
-        elements = _numbers(graph, count) - ops.Convert(beyond, destination_type=f32)
+        beyond = ops.Ceiling(radius / shrink).astype(i64)
+        elements = _numbers(graph, beyond * 2 + axis.size) - beyond.astype(f32)
         y = ops.Gather(y, _index(elements, axis), axis.number)
-    distances = magnitude(elements - ops.Unsqueeze(at, [1]))
-    weights = _filter(distances * shrink, how)
-    weights = as_type(weights / ops.ReduceSum(weights, [1], keep_dims=True), y.dtype)
+    weights = _filter(magnitude(elements - at[:, None]) * shrink, how)
+    weights = (weights / ops.ReduceSum(weights, [1], keep_dims=True)).astype(y.dtype)
     if axis.number == rank - 1:
         return ops.MatMul(y, weights, transpose_b=True)
     order = list(range(rank))
@@ -217,21 +213,17 @@ def sampled_at(x: Value, grid: Value, align_corners: bool, nearest: bool, paddin
     rank = x.rank if x.rank is not None else grid.rank
     assert rank is not None
     count = rank - 2
-    shape = ops.ShapeOf(x)
+    shape = x.sizes
     sizes = [ops.Gather(shape, 2 + i, 0) for i in range(count)]
-    flat = ops.Reshape(x, ops.Concat(ops.Slice(shape, [0], [2], [1], [0]), _ints(x, [-1]), axis=0))
-    places = ops.Reshape(grid, [0, -1, count], special_zero=True)
+    flat = ops.Reshape(x, ops.Concat(shape[:2], joined([-1], x), axis=0))
+    places = grid.reshape([None, -1, count])
     columns = [ops.Gather(places, count - 1 - i, 2) for i in range(count)]  # [N, P] each
-    columns = [as_type(each, f32) for each in columns]
-    whole = [ops.Convert(size, destination_type=f32) for size in sizes]
+    columns = [each.astype(f32) for each in columns]
+    whole = [size.astype(f32) for size in sizes]
     at = [_pixel(g, size, align_corners, padding_mode) for g, size in zip(columns, whole, strict=True)]
     y = _picked(flat, [ops.Round(each) for each in at], sizes, whole) if nearest else _linear(flat, at, sizes, whole)
-    new = ops.Slice(ops.ShapeOf(grid), [1], [1 + count], [1], [0])
-    return ops.Reshape(y, ops.Concat(ops.Slice(shape, [0], [2], [1], [0]), new, axis=0))
-
-
-def _ints(x: Value, numbers: list[int]) -> Value:
-    return ops.Constant(np.array(numbers, np.int64), graph=x.graph)
+    new = grid.sizes[1 : 1 + count]
+    return ops.Reshape(y, ops.Concat(shape[:2], new, axis=0))
 
 
 def _pixel(g: Value, size: Value, align_corners: bool, padding_mode: str) -> Value:
@@ -263,11 +255,10 @@ def _linear(flat: Value, at: list[Value], sizes: list[Value], whole: list[Value]
             share = part if side else ops.Subtract(1.0, part, graph=flat.graph)
             weight = share if weight is None else weight * share
         positions = [floor + float(side) for floor, side in zip(floors, corner, strict=True)]
-        weight = as_type(ops.Unsqueeze(weight, [1]), flat.dtype)
+        weight = weight[:, None].astype(flat.dtype)
         piece = _picked(flat, positions, sizes, whole) * weight
         total = piece if total is None else total + piece
-    result: Value = total
-    return result
+    return total
 
 
 def _picked(flat: Value, positions: list[Value], sizes: list[Value], whole: list[Value]) -> Value:
@@ -278,13 +269,13 @@ def _picked(flat: Value, positions: list[Value], sizes: list[Value], whole: list
         last = length - 1.0
         here = (position >= 0.0) & (position <= last)
         inside = here if inside is None else inside & here
-        number = ops.Convert(ops.Minimum(ops.Maximum(position, 0.0), last), destination_type=i32)
+        number = ops.Minimum(ops.Maximum(position, 0.0), last).astype(i32)
         if index is None:
             index = number
         else:
-            index = index * ops.Convert(size, destination_type=i32) + number
+            index = index * size.astype(i32) + number
     values, zero = ops.Gather(flat, index, 2, batch_dims=1), constant_like(flat, 0)
-    return ops.Select(ops.Unsqueeze(inside, [1]), values, zero)
+    return ops.Select(inside[:, None], values, zero)
 
 
 def affine(theta: Value, size: Value, align_corners: bool) -> Value:
@@ -296,25 +287,24 @@ def affine(theta: Value, size: Value, align_corners: bool) -> Value:
         raise ModelError(f"AffineGrid of {count} dimensions", code="ML235")
     if not isinstance(count, int):
         raise UnsupportedError("AffineGrid of an unknown number of dimensions", code="ML314")
-    shape = ops.Slice(size, [2], [2 + count], [1], [0])
+    shape = size[2 : 2 + count]
     columns = []
     for axis in range(count):
         length = ops.Gather(shape, axis, 0)
         place = [1 if other == axis else 0 for other in range(count)]
         line = ops.Unsqueeze(_line(length, align_corners), [i for i, own in enumerate([*place, 0]) if not own])
-        columns.append(ops.Broadcast(line, ops.Concat(shape, _ints(theta, [1]), axis=0)))
+        columns.append(ops.Broadcast(line, ops.Concat(shape, joined([1], theta), axis=0)))
     one = ops.Constant(np.float32(1), graph=theta.graph)
-    columns = [*reversed(columns), ops.Broadcast(one, ops.Concat(shape, _ints(theta, [1]), axis=0))]
-    points = ops.Reshape(ops.Concat(*columns, axis=-1), [1, -1, count + 1])
-    moved = ops.MatMul(as_type(points, theta.dtype), theta, transpose_b=True)  # [N, places, count]
-    new = ops.Concat(ops.Slice(size, [0], [1], [1], [0]), shape, _ints(theta, [count]), axis=0)
-    return ops.Reshape(moved, new)
+    columns = [*reversed(columns), ops.Broadcast(one, ops.Concat(shape, joined([1], theta), axis=0))]
+    points = ops.Concat(*columns, axis=-1).reshape([1, -1, count + 1])
+    moved = ops.MatMul(points.astype(theta.dtype), theta, transpose_b=True)  # [N, places, count]
+    return ops.Reshape(moved, ops.Concat(size[:1], shape, joined([count], theta), axis=0))
 
 
 def _line(length: Value, align_corners: bool) -> Value:
     """From -1 to 1: the centres of so many pixels, or with the first and last of them at the ends."""
-    numbers = ops.Convert(counted(length, length), destination_type=f32)
-    size = ops.Convert(length, destination_type=f32)
+    numbers = counted(length, length).astype(f32)
+    size = length.astype(f32)
     if align_corners:
         steps = ops.Maximum(size - 1.0, 1.0)
         return numbers * 2.0 / steps - 1.0

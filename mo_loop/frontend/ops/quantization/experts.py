@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.linear import rearranged, reshaped
 from mo_loop.frontend.ops.quantization.packed_weights import middle, require_bits, unpacked
-from mo_loop.frontend.ops.shared import constant_like
+from mo_loop.frontend.ops.shared import constant_like, first_numbers
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.ranges import Matrix, Needed, Positive, Rank3
 
@@ -92,12 +91,12 @@ def _mixed(x: Value, layers: Sequence["_Plain | None"], gates: Value, activated:
     assert first is not None and second is not None
     tokens = _tokens(x, first.length)
     up = None if third is None else third.apart(tokens)
-    hidden = activated(first.apart(tokens), up) * ops.Unsqueeze(gates, [2])
-    joined = ops.Reshape(hidden, [-1, second.count * second.length])
+    hidden = activated(first.apart(tokens), up) * gates[:, :, None]
+    joined = hidden.reshape([-1, second.count * second.length])
     total = ops.MatMul(joined, second.side_by_side(x), transpose_b=True)
     if second.bias is not None:
         total = total + gates @ second.bias
-    return ops.Reshape(total, ops.ShapeOf(x))
+    return ops.Reshape(total, x.sizes)
 
 
 class _Plain:
@@ -112,7 +111,7 @@ class _Plain:
         y = ops.MatMul(x, self.stacked(x), transpose_b=True)
         if self.bias is not None:
             y = y + reshaped(self.bias, [self.count * self.rows])
-        return ops.Reshape(y, [-1, self.count, self.rows])
+        return y.reshape([-1, self.count, self.rows])
 
     def stacked(self, x: Value) -> Value:
         """The weights as [experts * rows, length], of the type of x."""
@@ -175,7 +174,7 @@ def _side_by_side(x: Value) -> Value:
     """[experts, rows, length] as [rows, experts * length]; a constant stays one."""
     count, rows, length = _static(x)
     made = rearranged(x, lambda array: array.transpose(1, 0, 2).reshape(rows, count * length))
-    return made if made is not None else ops.Reshape(ops.Transpose(x, [1, 0, 2]), [rows, count * length])
+    return made if made is not None else ops.Transpose(x, [1, 0, 2]).reshape([rows, count * length])
 
 
 def _static(weights: Value) -> tuple[int, int, int]:
@@ -199,7 +198,7 @@ def _tokens(x: Value, size: Any) -> Value:
         return x
     if not isinstance(size, int):
         raise UnsupportedError("experts of a size that is known only at run time", code="ML314")
-    return ops.Reshape(x, [-1, size])
+    return x.reshape([-1, size])
 
 
 def _gates(logits: Value, weights: Value | None, k: int, experts: int, normalised: bool) -> Value:
@@ -263,7 +262,7 @@ def _parts(x: Value, fusion: int) -> tuple[Value, Value]:
     if fusion == 1:
         return ops.Slice(x, [0], [size], [2], [axis]), ops.Slice(x, [1], [size], [2], [axis])
     half = size // 2
-    return ops.Slice(x, [0], [half], [1], [axis]), ops.Slice(x, [half], [size], [1], [axis])
+    return x.cut(axis, 0, half), x.cut(axis, half, size)
 
 
 def _swiglu(gate: Value, up: Value, alpha: float, beta: float, limit: float | None, limits_result: bool) -> Value:

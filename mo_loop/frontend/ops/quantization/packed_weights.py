@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import TypeError_
-from mo_loop.frontend.arrays import counted_up, first_numbers, zeros
 from mo_loop.frontend.ops.linear import array_of, reshaped
-from mo_loop.frontend.ops.shared import constant_like, number
+from mo_loop.frontend.ops.shared import constant_like, counted_up, first_numbers, number, zeros
 from mo_loop.frontend.vocabulary import MICROSOFT, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import viewed
 from mo_loop.graph.types import f32, i32, u2, u4, u8
 from mo_loop.ops.base import Constant, Identity
-from mo_loop.ops.lengths import dimension, joined
+from mo_loop.ops.lengths import joined
 from mo_loop.ops.ranges import AtLeast1, AtLeast2, Integers, Positive
 
 KINDS = {2: u2, 4: u4, 8: u8}
@@ -61,19 +60,18 @@ def _computed(packed: Value, bits: int, shape: Sequence[int]) -> Value:
     """The parts of each byte by divisions in f32, which has all integers of 8 bits."""
     if bits == 8:
         return ops.Reshape(packed, list(shape))
-    rest: Any = ops.Convert(ops.Reshape(packed, [*shape[:-1], -1, 1]), destination_type=f32)
+    rest: Any = packed.reshape([*shape[:-1], -1, 1]).astype(f32)
     parts = []
     for _ in range(8 // bits - 1):
         higher = ops.Floor(rest * (1 / (1 << bits)))
         parts.append(rest - higher * (1 << bits))
         rest = higher
-    joined = ops.Concat(*parts, rest, axis=len(shape))
-    return ops.Convert(ops.Reshape(joined, list(shape)), destination_type=u8)
+    return ops.Reshape(ops.Concat(*parts, rest, axis=len(shape)), list(shape)).astype(u8)
 
 
 def _cut(x: Value, length: int) -> Value:
     assert x.shape is not None
-    return x if x.shape[-1] == length else ops.Slice(x, [0], [length], [1], [len(x.shape) - 1])
+    return x if x.shape[-1] == length else x.cut(len(x.shape) - 1, 0, length)
 
 
 def middle(like: Value, bits: int) -> Value:
@@ -103,7 +101,7 @@ def mat_mul_n_bits(
         )  # fmt: skip
     if is_empty(b):
         zero = constant_like(a, 0)
-        y = ops.Broadcast(zero, joined([*(dimension(a, axis) for axis in range(a.type.known_rank - 1)), N], a))
+        y = ops.Broadcast(zero, joined([*(a.size(axis) for axis in range(a.type.known_rank - 1)), N], a))
     else:
         y = _product(a, b, scales, zero_points, g_idx, (N, K), bits, block_size)
     return y if bias is None else y + bias
@@ -208,12 +206,12 @@ def _slices(x: Value, indices: Value, axis: int) -> Value:
     size = x.type.dims[axis]
     if known is not None and isinstance(size, int) and np.all((known >= -size) & (known < size)):
         return ops.Gather(x, indices, axis)
-    count: Any = size if isinstance(size, int) else ops.Convert(dimension(x, axis), destination_type=indices.dtype)
+    count: Any = size if isinstance(size, int) else x.size(axis).astype(indices.dtype)
     inside = (indices + count >= 0) & (indices < count)
     taken = ops.Gather(x, ops.Select(inside, indices, number(indices, 0)), axis)
-    mask = ops.Convert(inside, destination_type=x.dtype)
-    behind = list(range(axis + 1 - rank, 0))
-    return taken * (ops.Unsqueeze(mask, behind) if behind else mask)
+    mask = inside.astype(x.dtype)
+    later = list(range(axis + 1 - rank, 0))
+    return taken * (ops.Unsqueeze(mask, later) if later else mask)
 
 
 def _static(x: Value) -> tuple[int, ...]:
@@ -238,11 +236,11 @@ def mat_mul_bnb4(
         )  # fmt: skip
     blocks = -(-N * K // block_size)
     table = ops.Constant(np.array(TABLES[quant_type], a.dtype.numpy), graph=a.graph, dtype=a.dtype)
-    numbers = ops.Gather(table, ops.Convert(_places(b, blocks * block_size), destination_type=i32), 0)
-    scaled = ops.Reshape(numbers, [blocks, block_size]) * ops.Reshape(absmax, [blocks, 1])
+    numbers = ops.Gather(table, _places(b, blocks * block_size).astype(i32), 0)
+    scaled = numbers.reshape([blocks, block_size]) * absmax.reshape([blocks, 1])
     if blocks * block_size > N * K:
-        scaled = ops.Slice(ops.Reshape(scaled, [-1]), [0], [N * K], [1], [0])
-    return ops.MatMul(a, ops.Reshape(scaled, [N, K]), transpose_b=True)
+        scaled = scaled.reshape([-1])[: N * K]
+    return ops.MatMul(a, scaled.reshape([N, K]), transpose_b=True)
 
 
 def _places(packed: Value, count: int) -> Value:
@@ -250,8 +248,7 @@ def _places(packed: Value, count: int) -> Value:
     array = array_of(packed)
     if array is None:
         bytes_of = _static(packed)[-1]
-        pairs = unpacked(packed, 4, (bytes_of, 2))
-        flat = ops.Reshape(ops.Gather(pairs, [1, 0], 1), [-1])
+        flat = ops.Gather(unpacked(packed, 4, (bytes_of, 2)), [1, 0], 1).reshape([-1])
         return ops.Pad(flat, [0], [count - 2 * bytes_of], 0) if count > 2 * bytes_of else flat
     places = np.stack([array >> 4, array & 15], -1).reshape(-1)[:count]
     whole = np.concatenate([places, zeros([count - len(places)], np.uint8)])

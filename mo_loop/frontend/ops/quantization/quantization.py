@@ -74,7 +74,7 @@ def quantize(
     return quantized_to(x, y_scale, y_zero_point, f32, output_dtype, axis, block_size, saturate)
 
 
-@translates("QuantizeLinear", since=23)
+@translates("QuantizeLinear", since=23, one_rank="x")
 def quantize_23(
     x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
     precision: int = 0, saturate: int = 1,
@@ -124,7 +124,7 @@ def dynamic_quantize(x):
 @translates("DequantizeLinear", since=10, without="axis block_size output_dtype")
 @translates("DequantizeLinear", since=13, without="block_size output_dtype")
 @translates("DequantizeLinear", since=21, without="output_dtype")
-@translates("DequantizeLinear", since=23)
+@translates("DequantizeLinear", since=23, one_rank="x")
 def dequantize(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0):
     """One scale for all, one for each slice along an axis, or one for each block of elements along it."""
     _require_rank(x, x_scale, x_zero_point, block_size)
@@ -166,7 +166,7 @@ def _require_integers_of_quark(value: Value | None, *bits: int) -> None:
         )  # fmt: skip
 
 
-@translates("ConvInteger", since=10)
+@translates("ConvInteger", since=10, one_rank="x w")
 def conv_integer(x: AtLeast2, w: AtLeast2, x_zero_point=None, w_zero_point=None, *, given: ConvolutionAttributes):
     """In i32."""
     return integer_convolution(x, w, x_zero_point, w_zero_point, given.group, given.at(x, w))
@@ -187,7 +187,7 @@ def mat_mul_integer(a, b, a_zero_point=None, b_zero_point=None):
     return ops.IntegerMatMul(a, b, unless_zero(a_zero_point), unless_zero(b_zero_point))
 
 
-@translates("QLinearConv", since=10)
+@translates("QLinearConv", since=10, one_rank="x w")
 def qlinear_conv(
     x: AtLeast2, x_scale: One, x_zero_point: One, w: AtLeast2, w_scale, w_zero_point, y_scale: One, y_zero_point: One,
     b: Vector = None, *, given: ConvolutionAttributes,
@@ -228,8 +228,7 @@ def requantized(
     axis = within(axis, numbers)
     exact = as_float(integers) * (factor / as_float(aligned(numbers, scale, axis)))
     zero = unless_zero(zero_point)
-    made = ops.Quantize(numbers, as_float(scale), zero, exact, to=to, axis=axis, rounds_sum=rounds_sum)
-    return made
+    return ops.Quantize(numbers, as_float(scale), zero, exact, to=to, axis=axis, rounds_sum=rounds_sum)
 
 
 def within(axis: int, x: Value) -> int:

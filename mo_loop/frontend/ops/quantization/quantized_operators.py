@@ -29,7 +29,6 @@ from mo_loop.frontend.ops.quantization.quantization import (
     unless_zero,
 )
 from mo_loop.frontend.ops.recurrent import RecurrentAttributes, recurrent_outputs
-from mo_loop.frontend.ops.shared import as_type
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed, element_count
@@ -147,8 +146,7 @@ def qlinear_softmax(
     numbers = _numbers(x, x_scale, x_zero_point)
     y = softmax(numbers, axis) if opset >= 13 else flattened(numbers, axis, softmax)
     scale: Any = one(y_scale)
-    steps = ops.Floor(1 / as_float(scale))
-    return _quantized(y, scale, y_zero_point, x.dtype, y * steps)
+    return _quantized(y, scale, y_zero_point, x.dtype, y * ops.Floor(1 / as_float(scale)))
 
 
 @translates("QLinearReduceMean", since=1, domain=MICROSOFT)
@@ -194,7 +192,7 @@ def qlinear_global_average_pool(
     x = channels_first(x) if channels_last else x
     axes = spatial_axes(x)
     total = ops.ReduceSum(centred(x, unless_zero(one(x_zero_point)), 0), axes, keep_dims=True)
-    count = ops.ReduceProd(ops.Gather(ops.ShapeOf(x), axes, 0), [0], keep_dims=False)
+    count = ops.ReduceProd(ops.Gather(x.sizes, axes, 0), [0], keep_dims=False)
     factor = one(x_scale) / as_float(count)
     numbers = global_average_pool(_numbers(x, x_scale, x_zero_point))
     scale: Any = one(y_scale)
@@ -211,7 +209,7 @@ def mat_mul_integer_to_float(
         y = ops.MatMul(real(a, a_scale, a_zero_point, -1), real(b, b_scale, b_zero_point, -1))
     else:
         y = _scaled(a, b, a_scale, b_scale, a_zero_point, b_zero_point)
-    y = as_type(y, a_scale.dtype)
+    y = y.astype(a_scale.dtype)
     return y if bias is None else y + bias
 
 
@@ -227,7 +225,7 @@ def _scaled(a: Value, b: Value, a_scale: Value, b_scale: Value, a_zero: Value | 
     """The sum of the integers in f32, times both scales."""
     integers = ops.IntegerMatMul(a, b, unless_zero(a_zero), unless_zero(b_zero))
     factor = as_float(a_scale) * as_float(aligned(b, b_scale, -1))
-    return ops.Convert(integers, destination_type=f32) * factor
+    return integers.astype(f32) * factor
 
 
 @translates("QGemm", since=1, domain=MICROSOFT)
@@ -264,7 +262,7 @@ def mat_mul_integer_16(a, b):
     parts = [_bytes_of(each) for each in (a, b)]
     high, low = (_products(part, parts[1]) for part in parts[0])
     y = high * 256 + low
-    return y if to is i32 else ops.Convert(y, destination_type=to)
+    return y if to is i32 else y.astype(to)
 
 
 def _bytes_of(x: Value) -> tuple[Value, Value]:
@@ -286,14 +284,14 @@ def _products(a: Value, parts: tuple[Value, Value]) -> Value:
 def mul_integer(a, a_zero_point: One = None, b: Needed = None, b_zero_point: One = None):
     """Products of single integers, in i32."""
     left, right = (centred(x, unless_zero(zero), 0) for x, zero in ((a, a_zero_point), (b, b_zero_point)))
-    return ops.Convert(left * right, destination_type=i32)
+    return (left * right).astype(i32)
 
 
 @translates("ReduceSumInteger", since=1, domain=MICROSOFT)
 def reduce_sum_integer(data, *, axes: Ints, keepdims: int):
     """Sums of integers of 8 bits, in 32 bits of the same kind."""
-    total = ops.ReduceSum(ops.Convert(data, destination_type=i32), list(axes), keep_dims=bool(keepdims))
-    return total if data.dtype.kind == "int" else ops.Convert(total, destination_type=u32)
+    total = ops.ReduceSum(data.astype(i32), list(axes), keep_dims=bool(keepdims))
+    return total if data.dtype.kind == "int" else total.astype(u32)
 
 
 @translates("QLinearConv", since=1, domain=MICROSOFT)
