@@ -69,7 +69,7 @@ from mo_loop.preparation import Preprocessing, state_passes
 from mo_loop.report.conversion_info import conversion_info
 from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.target import Target, shown
-from mo_loop.transforms.downgrade.first_releases import newer_uses
+from mo_loop.transforms.downgrade import newer_uses
 from mo_loop.transforms.last_check import failures, last_check, outputs_without
 from mo_loop.transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
 
@@ -315,7 +315,7 @@ class Conversion:
 
         if self._collect or not any(scope.has(MatMul, FakeQuantize) for scope in graph.scopes()):
             return
-        from mo_loop.transforms.low_precision.saturation import rounding_warning, warning_of
+        from mo_loop.transforms.low_precision.weights import rounding_warning, warning_of
 
         for warning in filter(None, (warning_of(graph), rounding_warning(graph))):
             warnings.warn(warning, stacklevel=2)

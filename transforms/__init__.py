@@ -14,12 +14,14 @@ if __name__ != "mo_loop.transforms":  # a checkout is on the path, and transform
     raise ImportError(f"import mo_loop.transforms, not {__name__}")
 
 if TYPE_CHECKING:
-    from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants as CompressFloatConstants
+    from mo_loop.transforms.common.simplification import ConstantFolding as ConstantFolding
     from mo_loop.transforms.config import PassConfig as PassConfig
-    from mo_loop.transforms.constant_folding import ConstantFolding as ConstantFolding
     from mo_loop.transforms.function_pass import FunctionPass as FunctionPass
+    from mo_loop.transforms.low_precision.compress_weights import CompressFloatConstants as CompressFloatConstants
     from mo_loop.transforms.manager import Manager as Manager
+    from mo_loop.transforms.manager import Profile as Profile
     from mo_loop.transforms.manager import Step as Step
+    from mo_loop.transforms.manager import Validate as Validate
     from mo_loop.transforms.pattern import Match as Match
     from mo_loop.transforms.pattern import Matcher as Matcher
     from mo_loop.transforms.pattern import Pattern as Pattern
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from mo_loop.transforms.predicates import shape_equals as shape_equals
     from mo_loop.transforms.predicates import type_matches as type_matches
     from mo_loop.transforms.predicates import value_equals as value_equals
-    from mo_loop.transforms.profile import Profile as Profile
     from mo_loop.transforms.replace import copy_runtime_info as copy_runtime_info
     from mo_loop.transforms.replace import eliminate as eliminate
     from mo_loop.transforms.replace import insert_after as insert_after
@@ -53,15 +54,14 @@ if TYPE_CHECKING:
     from mo_loop.transforms.rewrite import BackwardGraphRewrite as BackwardGraphRewrite
     from mo_loop.transforms.rewrite import GraphRewrite as GraphRewrite
     from mo_loop.transforms.rewrite import MatcherPass as MatcherPass
-    from mo_loop.transforms.validate import Validate as Validate
     from mo_loop.transforms.visualize import VisualizeTree as VisualizeTree
 
 _NAMES = {
-    "mo_loop.transforms.common.compress_float_constants": ("CompressFloatConstants",),
+    "mo_loop.transforms.low_precision.compress_weights": ("CompressFloatConstants",),
     "mo_loop.transforms.config": ("PassConfig",),
-    "mo_loop.transforms.constant_folding": ("ConstantFolding",),
+    "mo_loop.transforms.common.simplification": ("ConstantFolding",),
     "mo_loop.transforms.function_pass": ("FunctionPass",),
-    "mo_loop.transforms.manager": ("Manager", "Step"),
+    "mo_loop.transforms.manager": ("Manager", "Profile", "Step", "Validate"),
     "mo_loop.transforms.pattern": (
         "Match", "Matcher", "Pattern", "any_input", "any_of", "any_order", "constant", "optional", "repeated",
         "wrap_type",
@@ -71,13 +71,11 @@ _NAMES = {
         "consumers_count", "consumers_more_than", "has_static_dims", "has_static_rank", "has_static_shape",
         "is_constant", "rank_equals", "rank_more_than", "shape_equals", "type_matches", "value_equals",
     ),
-    "mo_loop.transforms.profile": ("Profile",),
     "mo_loop.transforms.replace": (
         "copy_runtime_info", "eliminate", "insert_after", "insert_before", "replace_node", "replace_output",
         "replace_output_update_name",
     ),
     "mo_loop.transforms.rewrite": ("BackwardGraphRewrite", "GraphRewrite", "MatcherPass"),
-    "mo_loop.transforms.validate": ("Validate",),
     "mo_loop.transforms.visualize": ("VisualizeTree",),
 }  # fmt: skip
 

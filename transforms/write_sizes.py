@@ -14,7 +14,7 @@ from mo_loop.graph.types import TensorType, i64, string
 from mo_loop.ops.control import If
 from mo_loop.ops.movement import FAR
 from mo_loop.origin import made_for
-from mo_loop.transforms.needed_elements import computed, needed
+from mo_loop.transforms.total_operations import computed, needed
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, ops
 
 Place = tuple[Parameter, int]

@@ -30,7 +30,7 @@ from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, UsageE
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
-from mo_loop.transforms.low_precision.saturation import rounded_products
+from mo_loop.transforms.low_precision.weights import rounded_products
 from tests import ROOT
 from tests.cli.test_bad_input import BROKEN
 from tests.harness import parsed

@@ -12,12 +12,11 @@ from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops import repeating
-from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, loops_in
+from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, loops_in, unrolled
 from mo_loop.transforms.loops.worth import has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import cannot_fail, is_total
-from mo_loop.transforms.unrolling import unrolled
 from mo_loop.transforms.vocabulary import FunctionPass, Graph, Node, Value, is_static, ops
 
 CHECKED = (ops.Convolution, ops.GroupConvolution, ops.CumSum, ops.TopK, ops.MaxPool, ops.AvgPool)

@@ -19,12 +19,12 @@ from mo_loop.ops.recurrent import Sequence as Recurrent
 from mo_loop.origin import Origin
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.loops.pieces import unrolled
 from mo_loop.transforms.replace import replace_node
+from mo_loop.transforms.slice_reads import index_with_zero
 from mo_loop.transforms.states import recurrences
 from mo_loop.transforms.states.step_axes import mixing_of_single
-from mo_loop.transforms.states.step_indices import index_with_zero
 from mo_loop.transforms.states.variable import GraphVariable, drop_unobserved
-from mo_loop.transforms.unrolling import unrolled
 from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, behind, is_static, ops
 
 

@@ -30,7 +30,7 @@ from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.support.reached import reached
-from mo_loop.transforms.states.step_indices import indexed_data
+from mo_loop.transforms.slice_reads import indexed_data
 from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Result, Value, behind, integers, ops
 
 Axis: TypeAlias = tuple[Value, int]
