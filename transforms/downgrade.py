@@ -47,7 +47,7 @@ from mo_loop.target import OLDEST, Release
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.predicates import Predicate, has_static_rank
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass, passes_in
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Result, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Op, Parameter, Result, Value, ops
 
 
 class LowerOpset(MatcherPass):
@@ -147,7 +147,7 @@ class GroupNormalizationDecomposition(MatcherPass):
         assert isinstance(node, ops.GroupNormalization)
         groups = ops.Reshape(x, [0, node.num_groups, -1], special_zero=True)
         normal = ops.MVN(groups, [2], eps=node.epsilon, eps_mode="INSIDE_SQRT")
-        whole = ops.Reshape(normal, ops.ShapeOf(x))
+        whole = ops.Reshape(normal, x.sizes)
         scaled = ops.Multiply(whole, _along_channels(match[self.scale], x.type.rank))
         shifted = ops.Add(scaled, _along_channels(match[self.bias], x.type.rank))
         return self.replace(match, shifted, also=[groups, normal, whole, scaled])
@@ -155,7 +155,7 @@ class GroupNormalizationDecomposition(MatcherPass):
 
 def _along_channels(vector: Value, rank: int) -> Value:
     """A vector [C] as [C, 1, ...], which broadcasts over the rest of [N, C, ...]."""
-    return ops.Unsqueeze(vector, list(range(1, rank - 1))).output if rank > 2 else vector
+    return F.Unsqueeze(vector, list(range(1, rank - 1))) if rank > 2 else vector
 
 
 def _is_exact(value: Value) -> bool:
@@ -180,7 +180,7 @@ class BitwiseNotDecomposition(MatcherPass):
         x = match[self.x]
         if x.dtype is boolean:
             return self.replace(match, ops.LogicalNot(x))
-        all_ones = Constant(np.array(-1), graph=x.graph, dtype=x.dtype)  # of an unsigned type the largest number
+        all_ones = F.Constant(np.array(-1), graph=x.graph, dtype=x.dtype)  # of an unsigned type the largest number
         return self.replace(match, ops.Subtract(all_ones, x))
 
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import low
 from mo_loop.graph.types import boolean, i64
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.support.reached import reached
 from mo_loop.transforms.replace import replace_output
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, ops
 
 ENDLESS = 2**31 - 1
 """A trip count of at least this number, or below 0, is not a limit."""
 
 
-def invariant_behind(node: Iteration, entry: Final) -> Value | None:
+def invariant_source(node: Iteration, entry: Final) -> Value | None:
     """The outer value of the invariant input that the body returns unchanged as a final value, or None."""
     for outer, value in node.fed:
         if isinstance(outer, Invariant) and entry.result.value is outer.parameter.output:
@@ -40,7 +38,7 @@ def replace_iteration(old: Iteration, new: Iteration) -> None:
 def replace_by_loop(old: Iteration) -> Loop:
     """Replace a TensorIterator or Scan by a Loop with a trip count from the length of its sliced input."""
     graph, body = old.graph, old.body
-    condition = Result(Constant(True, graph=body, dtype=boolean).output)
+    condition = Result(F.Constant(True, graph=body, dtype=boolean))
     go = Constant(True, graph=graph, dtype=boolean)
     new = Loop(
         _slice_count(old), go, *old.inputs, name=old.name, body=body, input_map=old.input_map,
@@ -53,9 +51,9 @@ def replace_by_loop(old: Iteration) -> Loop:
 def _slice_count(node: Iteration) -> Value:
     """The number of slices of the first sliced input, a scalar."""
     if isinstance(node.count, int):
-        return Constant(node.count, graph=node.graph, dtype=i64).output
+        return F.Constant(node.count, graph=node.graph, dtype=i64)
     entry, value = next((entry, value) for entry, value in node.fed if isinstance(entry, Sliced))
-    return ops.Gather(ops.ShapeOf(value), entry.axis, 0).output
+    return F.Gather(value.sizes, entry.axis, 0)
 
 
 def is_one_after_another(entry: Sliced | Concatenated) -> bool:
@@ -159,7 +157,7 @@ def keep_inputs(node: Control, keep: Sequence[int]) -> None:
 
 def reversed_along(value: Value, axis: int) -> Value:
     """The elements along an axis in reverse order, as pieces of an output whose stride is below 0."""
-    return ops.Slice(value, [-1], [-FAR], [-1], [axis]).output
+    return F.Slice(value, [-1], [-FAR], [-1], [axis])
 
 
 def reads_only_sizes(node: Control) -> bool:

@@ -160,7 +160,7 @@ class Placed:
 def arranged(pipeline: Iterable[FunctionPass], placed: Iterable[Placed]) -> list[FunctionPass]:
     """The passes of `pipeline` and the `placed` ones in order. ExtensionError for a place that does not exist."""
     passes = list(pipeline)
-    behind: dict[FunctionPass, str] = {}  # placed pass -> the name that it comes after: the next one comes after it
+    follows: dict[FunctionPass, str] = {}  # placed pass -> the name that it comes after: the next one comes after it
     for each in placed:
         new = each.made()
         name = PLACES.get(each.at, "") or name_of(each.before or each.after)
@@ -170,9 +170,9 @@ def arranged(pipeline: Iterable[FunctionPass], placed: Iterable[Placed]) -> list
             raise _no_such_place(each, passes)
         if each.after:
             index = found[-1] + 1
-            while index < len(passes) and behind.get(passes[index]) == name:
+            while index < len(passes) and follows.get(passes[index]) == name:
                 index += 1
-            behind[new] = name
+            follows[new] = name
         else:
             index = found[0]
         passes.insert(index, new)

@@ -29,7 +29,7 @@ from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Invariant, Merged
 from mo_loop.support.reached import reached
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, Graph, Node, Parameter, Value, is_static, ops
 
 
 @dataclass(frozen=True)
@@ -274,9 +274,9 @@ def index_with_zero(node: Iteration) -> None:
     for reader in indexed_reads(node):
         index = reader.operands[1]
         if is_static(index.shape):
-            zero = Constant(np.zeros(index.type.dims, np.int64), graph=reader.graph, dtype=index.dtype).output
+            zero = F.Constant(np.zeros(index.type.dims, np.int64), graph=reader.graph, dtype=index.dtype)
         else:
-            zero = ops.Multiply(index, 0).output
+            zero = index * 0
         reader.graph.set_input(reader, 1, zero)
 
 

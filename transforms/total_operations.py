@@ -27,10 +27,10 @@ from mo_loop.transforms.vocabulary import (
     Parameter,
     Result,
     Value,
-    behind,
     is_static,
     ops,
     order_of,
+    source_of,
 )
 
 DIVISIONS = (ops.Divide, ops.FloorMod, ops.Mod, ops.Power)
@@ -254,7 +254,7 @@ def _dims(node: Node) -> Iterator[Dimension]:
         yield from _shape(node.operands[0].type)
         yield from _shape(node.output.type) if node.mode == "bidirectional" else ()
     elif isinstance(node, ops.NonZero):  # its result is read by a Gather; a Slice hides the size
-        yield from _shape(behind(node.operands[0], (ops.Slice, ops.Reshape)).type)
+        yield from _shape(source_of(node.operands[0], (ops.Slice, ops.Reshape)).type)
     elif isinstance(node, ops.Gather):
         yield from (dim for each in (*node.operands, *node.outputs) for dim in _shape(each.type))
     elif type(node).__name__ not in RIGHT:

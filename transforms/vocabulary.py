@@ -12,17 +12,34 @@ from typing import Any
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.shape import is_static
+from mo_loop.ops import functional as F
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.target import Gap
 from mo_loop.transforms.function_pass import FunctionPass, node_pass
 
 __all__ = (
-    "Constant", "FunctionPass", "Gap", "Graph", "Identity", "Node", "Op", "Parameter", "Result", "Use", "Value",
-    "behind", "integers", "is_static", "node_pass", "ops", "order_of",
+    "Constant",
+    "F",
+    "FunctionPass",
+    "Gap",
+    "Graph",
+    "Identity",
+    "Node",
+    "Op",
+    "Parameter",
+    "Result",
+    "Use",
+    "Value",
+    "integers",
+    "is_static",
+    "node_pass",
+    "ops",
+    "order_of",
+    "source_of",
 )  # fmt: skip
 
 
-def behind(value: Value, kinds: Any) -> Value:
+def source_of(value: Value, kinds: Any) -> Value:
     """The value before a chain of operations of some kinds that ends with `value`; `value` itself if there is none."""
     while isinstance(value.node, kinds):
         value = value.node.operands[0]

@@ -51,6 +51,17 @@ def _reflected(operator: _Operator) -> _Operator:
     return lambda right, left: operator(left, right)
 
 
+def _of_lengths(name: str) -> _Operator:
+    """A method that mo_loop/ops/lengths.py has as a function."""
+
+    def applied(value: Value, *given: Any) -> Any:
+        from mo_loop.ops import lengths
+
+        return getattr(lengths, name)(value, *given)
+
+    return applied
+
+
 class Operand:
     """An operand of Python's operators: a value, or a node of one output. `a * b + 1` makes a Multiply and an Add.
 
@@ -88,9 +99,23 @@ class Value(Operand):
     """One output of a node.
 
     `names` are its tensor names, `origins` the tensors of the ONNX model that it contains.
+
+        x[:, 1:]               # elements, in the notation of numpy: slices, None for a new axis, and ...
+        x.size(1)              # the length along an axis: an int if it is known, else a scalar Value
+        x.sizes[2:]            # all lengths as a vector, and some of them
+        x.reshape([None, -1])  # lengths, None for the same one; -1 is the rest
+        x.astype(f32)          # x itself if it is of this type
     """
 
     __slots__ = ("_uses", "index", "names", "node", "origins", "type")
+
+    __getitem__ = _of_lengths("part")
+    __iter__ = None
+    """A value has no items to count: without this, Python would read x[0], x[1] .. without end."""
+    size = _of_lengths("dimension")
+    sizes = property(_operator("ShapeOf"))
+    reshape = _of_lengths("reshaped")
+    astype = _of_lengths("as_type")
 
     _uses: Use | dict[Use, None] | None
     """Its consumers, in the order in which they were linked. Nearly every value has one: a Use needs a third of the

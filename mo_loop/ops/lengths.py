@@ -1,8 +1,8 @@
 """Lengths along axes: an int if it is known, else a scalar Value of type i64. Python's operators compute with both.
 
-tokens = dimension(x, 1)                       # 7, or the Gather of a ShapeOf
+tokens = x.size(1)                             # 7, or the Gather of a ShapeOf
 chunks = ceil_divided(tokens, 16)
-ops.Reshape(x, joined([chunks, 16, -1], x))
+x.reshape([chunks, 16, -1])
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ import numpy as np
 from mo_loop.errors import ModelError
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import i64
+from mo_loop.graph.types import ElementType, i64
 from mo_loop.ops import functional as ops
 
 Length: TypeAlias = int | Value
+
+FAR = 2**31 - 1
+"""The largest index: the runtime computes indices in 32 bits."""
 
 
 def dimension(x: Value, axis: int) -> Length:
@@ -52,6 +55,47 @@ def joined(items: Sequence[Any], like: Value) -> Value:
     return joint
 
 
+def reshaped(x: Value, lengths: Sequence[Any]) -> Value:
+    """The same elements in another shape: a length or -1 for each axis, and None where it stays the same."""
+    keeps = None in lengths
+    shape = [0 if length is None else length for length in lengths] if keeps else lengths
+    numbers = all(isinstance(length, int) for length in shape)
+    reshaped: Value = ops.Reshape(x, shape if numbers else joined(shape, x), special_zero=keeps)
+    return reshaped
+
+
+def part(x: Value, key: Any) -> Value:
+    """Elements of a tensor, in the notation of numpy: slices of step 1, whose bounds are lengths or vectors of one; or
+    new axes of size 1, which are None. After `...`, axes are counted from the end."""
+    keys = key if isinstance(key, tuple) else (key,)
+    dots = next((place for place, each in enumerate(keys) if each is ...), len(keys))
+    axes = {place if place < dots else place - len(keys): each for place, each in enumerate(keys) if place != dots}
+    new = [axis for axis, each in axes.items() if each is None]
+    cuts = {axis: each for axis, each in axes.items() if isinstance(each, slice) and each != slice(None)}
+    known = all(each is None or (isinstance(each, slice) and each.step is None) for each in axes.values())
+    if not known or bool(new) is bool(cuts):
+        raise TypeError(f"{key!r} is neither slices nor new axes of a value")
+    found: Value
+    if new:
+        found = ops.Unsqueeze(x, new)
+        return found
+    begin = _bounds([cut.start or 0 for cut in cuts.values()], x)
+    end = _bounds([FAR if cut.stop is None else cut.stop for cut in cuts.values()], x)
+    found = ops.Slice(x, begin, end, [1] * len(cuts), list(cuts))
+    return found
+
+
+def _bounds(bounds: list[Any], x: Value) -> Any:
+    if len(bounds) == 1 and isinstance(bounds[0], Value) and bounds[0].rank == 1:
+        return bounds[0]
+    return bounds if all(isinstance(bound, int) for bound in bounds) else joined(bounds, x)
+
+
+def as_type(x: Value, dtype: ElementType) -> Value:
+    """A value in another element type."""
+    return x if x.dtype is dtype else ops.Convert(x, destination_type=dtype)
+
+
 def smaller(a: Length, b: Length) -> Length:
     return min(a, b) if isinstance(a, int) and isinstance(b, int) else ops.Minimum(a, b)
 
@@ -72,7 +116,7 @@ def quotient(length: Length, size: Length) -> Length:
 
 def as_i64(x: Value) -> Value:
     """An integer tensor as i64."""
-    return x if x.dtype is i64 else ops.Convert(x, destination_type=i64)
+    return as_type(x, i64)
 
 
 def scalar(x: Value) -> Value:

@@ -29,7 +29,7 @@ CIRCLES = (
     {"mo_loop.compare.results.report", "mo_loop.compare.results.report_formats"},
     {
         "mo_loop.graph", "mo_loop.graph.graph", "mo_loop.graph.networkx_view", "mo_loop.graph.node",
-        "mo_loop.graph.node_copies", "mo_loop.graph.topological", "mo_loop.ops.base",
+        "mo_loop.graph.node_copies", "mo_loop.graph.topological", "mo_loop.ops.base", "mo_loop.ops.lengths",
     },
 )  # fmt: skip
 """The only import cycles of modules. A result and its text know each other: `report.text()` loads what makes it."""

@@ -17,7 +17,7 @@ from mo_loop.transforms.front.sequence_lowering.shapes import joined as concaten
 from mo_loop.transforms.front.sequence_lowering.shapes import merged
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import drop_dead, replace_output
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Parameter, Result, Value, is_static, ops
 
 
 @node_pass((If,))
@@ -45,7 +45,7 @@ def AppendBehindIf(node: If) -> str:
         node.output_map = tuple(maps)
         node.graph.validate_node(node)
         output = node.outputs[number]
-        replace_output(output, ops.Concat(start, output, axis=axis).output)
+        replace_output(output, F.Concat(start, output, axis=axis))
         _remove_unused(node, entry)
         changed = True
     return "" if changed else "no output is an input that a branch appends to"
@@ -85,12 +85,12 @@ def _branch_piece(value: Value, axis: int) -> Value | None:
         return None
     _, *rest = value.node.inputs
     pieces = [each for each in rest if each is not None]
-    return pieces[0] if len(pieces) == 1 else ops.Concat(*pieces, axis=axis).output
+    return pieces[0] if len(pieces) == 1 else F.Concat(*pieces, axis=axis)
 
 
 def _empty_piece(piece: Value, axis: int, graph: Graph) -> Value:
     sizes = [0 if at == axis else dim for at, dim in enumerate(piece.type.dims)]
-    return Constant(np.zeros(sizes, piece.dtype.numpy), graph=graph, dtype=piece.dtype).output
+    return F.Constant(np.zeros(sizes, piece.dtype.numpy), graph=graph, dtype=piece.dtype)
 
 
 def _remove_unused(node: If, old: Selected) -> None:
@@ -175,12 +175,12 @@ def _rebuild(loop: Loop, found: dict[Merged, list[_Piece]]) -> None:
     blocks: dict[Result, Result] = {}
     items: set[Result] = set()
     for entry, pieces in found.items():
-        rows = [piece.value if piece.is_block else ops.Unsqueeze(piece.value, [0]).output for piece in pieces]
+        rows = [piece.value if piece.is_block else F.Unsqueeze(piece.value, [0]) for piece in pieces]
         if len(pieces) == 1 and not pieces[0].is_block:
             items.add(entry.result)
             blocks[entry.result] = Result(rows[0])
         else:
-            blocks[entry.result] = Result(ops.Unsqueeze(concatenated(rows, 0), [0]).output)
+            blocks[entry.result] = Result(F.Unsqueeze(concatenated(rows, 0), [0]))
     initial = {entry.result: value for entry, value in loop.fed if entry in found}
     kept = [(entry, value) for entry, value in loop.fed if entry not in found]
     output_map = [
@@ -196,9 +196,9 @@ def _rebuild(loop: Loop, found: dict[Merged, list[_Piece]]) -> None:
     for entry, old, made in zip(loop.output_map, loop.outputs, new.outputs, strict=True):
         if entry.result in blocks:
             many = made if entry.result in items else merged(made, 0)
-            whole = ops.StackedSequence(many, dtype=many.dtype).output
+            whole = F.StackedSequence(many, dtype=many.dtype)
             first = initial[entry.result]
-            made = whole if first.type.is_empty else ops.SequenceExtend(first, whole).output
+            made = whole if first.type.is_empty else F.SequenceExtend(first, whole)
         replace_output(old, made)
     loop.graph.remove(loop)
 
@@ -269,7 +269,7 @@ def _empty_start(loop: Loop, entry: Merged, axis: int) -> Value | None:
         if found is None:
             return None
         sizes.append(found)
-    return ops.Broadcast(np.zeros((), piece.dtype.numpy), joined(sizes, loop.outputs[0])).output
+    return F.Broadcast(np.zeros((), piece.dtype.numpy), joined(sizes, loop.outputs[0]))
 
 
 def _size(tensors: list[Value], dim: object) -> Length | None:
@@ -285,7 +285,7 @@ def _rebuild_joined(loop: Loop, entry: Merged, axis: int, nothing: Value) -> Non
     piece = made.operands[1]
     dims = [fresh() if place == axis else dim for place, dim in enumerate(piece.type.dims)]
     parameter = Parameter(graph=loop.body, type=TensorType(piece.dtype, tuple(dims)))
-    state = Merged(parameter, Result(ops.Concat(parameter.output, piece, axis=axis).output))
+    state = Merged(parameter, Result(F.Concat(parameter.output, piece, axis=axis)))
     pairs = [(state, nothing) if each is entry else (each, value) for each, value in loop.fed]
     outputs = [Final(state.result) if each.result is entry.result else each for each in loop.output_map]
     entry.result.graph.remove(entry.result)

@@ -18,20 +18,9 @@ from mo_loop.ops.sequences import OptionalGetElement
 from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.loops.pieces import is_cut_evenly, unrolled
-from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, invariant_behind, take_branch
+from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, invariant_source, take_branch
 from mo_loop.transforms.replace import drop_dead, replace_node, replace_output
-from mo_loop.transforms.vocabulary import (
-    Constant,
-    FunctionPass,
-    Gap,
-    Graph,
-    Node,
-    Parameter,
-    Result,
-    Value,
-    node_pass,
-    ops,
-)
+from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Node, Parameter, Result, Value, node_pass, ops
 
 
 @node_pass(
@@ -59,7 +48,7 @@ def EliminateEmptyLoops(node: Iteration) -> str:
             pairs = zip(output.type.dims, declared, strict=True)
             shape = tuple(dim if isinstance(dim, int) else max(size, 0) for dim, size in pairs)
             empty = ArrayTensor(np.zeros(shape, output.dtype.numpy), output.dtype)
-            value = Constant(empty, graph=node.graph).output
+            value = F.Constant(empty, graph=node.graph)
         replace_output(output, value)
     node.graph.remove(node)
     return ""
@@ -207,7 +196,7 @@ def EliminateInvariantOutputs(node: Iteration) -> str:
         return "it may run zero times"
     changed = False
     for entry, output in zip(node.output_map, node.outputs, strict=True):
-        value = invariant_behind(node, entry) if isinstance(entry, Final) and output.is_used else None
+        value = invariant_source(node, entry) if isinstance(entry, Final) and output.is_used else None
         if value is not None:
             replace_output(output, value)
             changed = True

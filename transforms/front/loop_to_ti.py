@@ -15,7 +15,7 @@ from mo_loop.ops.port_map import Concatenated, Invariant, Sliced
 from mo_loop.target import ERROR
 from mo_loop.transforms.port_maps import drop_unused_inputs, replace_by_loop, replace_iteration
 from mo_loop.transforms.slice_reads import SliceRead, ends_by_trip_count, slice_reads
-from mo_loop.transforms.vocabulary import FunctionPass, Gap, Graph, Parameter, Result, Value, ops
+from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Parameter, Result, Value
 
 Key = tuple[Invariant, int, bool]
 """One sliced input: a tensor, the axis along which it is read, and whether in reverse."""
@@ -91,10 +91,10 @@ def _read_from(piece: Value, reads: Sequence[SliceRead]) -> None:
     for read in reads:
         new = piece
         if not read.keeps:
-            element = new = element or ops.Squeeze(piece, [read.axis]).output
+            element = new = element or F.Squeeze(piece, [read.axis])
         elif read.rest:
             start, stop, step, axes = (list(each) for each in zip(*read.rest, strict=True))
-            new = ops.Slice(piece, start, stop, step, axes).output
+            new = F.Slice(piece, start, stop, step, axes)
         read.node.outputs[0].replace_with(new)
 
 
@@ -178,7 +178,7 @@ def _squeeze_inside(entry: Sliced, scan: Scan) -> None:
     parameter.retype(TensorType(element.dtype, (*dims[: entry.axis], 1, *dims[entry.axis :])))
     scan.body.validate_node(parameter)
     if readers:
-        squeezed = ops.Squeeze(parameter.output, [entry.axis]).output
+        squeezed = F.Squeeze(parameter.output, [entry.axis])
         for node, port in readers:
             scan.body.set_input(node, port, squeezed)
 
@@ -191,7 +191,7 @@ def _unsqueeze_inside(scan: Scan) -> None:
     for entry in scan.output_map:
         if isinstance(entry, Concatenated):
             result: Result = entry.result
-            slice_ = ops.Unsqueeze(elements[result], entry.axis).output
+            slice_ = F.Unsqueeze(elements[result], entry.axis)
             if result in shared:
                 entry = replace(entry, result=Result(slice_))
             else:

@@ -19,7 +19,7 @@ from mo_loop.transforms.front.sequence_lowering.rules import Rule, same
 from mo_loop.transforms.front.sequence_lowering.shapes import Nothing, joined, known, numbers
 from mo_loop.transforms.front.sequence_lowering.walk import SequencePass
 from mo_loop.transforms.replace import replace_node
-from mo_loop.transforms.vocabulary import FunctionPass, Gap, Graph, Identity, Node, Parameter, Result, Value, ops
+from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Identity, Node, Parameter, Result, Value, ops
 
 
 class LowerOptionals(FunctionPass):
@@ -67,7 +67,7 @@ class LowerOptionals(FunctionPass):
         if isinstance(node, OptionalGetElement):
             replace_node(node, ops.SequenceAt(value, np.array(0)))
         else:
-            replace_node(node, ops.Greater(ops.SequenceLength(value), 0))
+            replace_node(node, ops.Greater(F.SequenceLength(value), 0))
         return self.accept(node)
 
 
@@ -127,7 +127,7 @@ class ReplaceSequencesByElements(SequencePass):
         items = items_of(sequence)
         length = sequence.type.length
         if items is None and kind is not None and isinstance(length, int):
-            items = [ops.SequenceAt(sequence, numbers(sequence.graph, i)).output for i in range(length)]
+            items = [F.SequenceAt(sequence, numbers(sequence.graph, i)) for i in range(length)]
         return None if items is None else Listed(tuple(items))
 
     def captured(self, value: Value, parameters: Sequence[Parameter]):
@@ -165,7 +165,7 @@ class Listed:
         return Listed(tuple(tensors))
 
     def sequence(self) -> Value:
-        return ops.SequenceConstruct(*self.items).output
+        return F.SequenceConstruct(*self.items)
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ def _concat(walk: SequencePass, node: ops.ConcatFromSequence) -> Value | None:
     if not items or any(each.rank is None for each in items):
         return None
     axis = node.axis % (items[0].type.rank + node.new_axis)
-    return joined([ops.Unsqueeze(each, [axis]).output for each in items] if node.new_axis else items, axis)
+    return joined([F.Unsqueeze(each, [axis]) for each in items] if node.new_axis else items, axis)
 
 
 def _extend(walk: SequencePass, node: ops.SequenceExtend) -> Value | None:
@@ -278,8 +278,8 @@ def _extend(walk: SequencePass, node: ops.SequenceExtend) -> Value | None:
 
 def _listed(items: Sequence[Value], node) -> Value:
     if items:
-        return ops.SequenceConstruct(*items).output
-    return ops.SequenceEmpty(graph=node.graph, dtype=node.output.type.element.dtype).output
+        return F.SequenceConstruct(*items)
+    return F.SequenceEmpty(graph=node.graph, dtype=node.output.type.element.dtype)
 
 
 def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
@@ -299,8 +299,8 @@ def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
     axis = node.axis % x.rank
     pieces = [x] if count == 1 else list(ops.VariadicSplit(x, axis, lengths).outputs)
     if not node.keepdims:
-        pieces = [ops.Squeeze(each, [axis]).output for each in pieces]
-    return ops.SequenceConstruct(*pieces).output
+        pieces = [F.Squeeze(each, [axis]) for each in pieces]
+    return F.SequenceConstruct(*pieces)
 
 
 LIST_RULES: dict[type[Node], Any] = {

@@ -8,7 +8,7 @@ from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
 from mo_loop.transforms.port_maps import ENDLESS, drop_unused_inputs
 from mo_loop.transforms.total_operations import is_total
-from mo_loop.transforms.vocabulary import Constant, Node, Op, Parameter, Result, Use, Value, node_pass, ops
+from mo_loop.transforms.vocabulary import Constant, F, Node, Op, Parameter, Result, Use, Value, node_pass, ops
 
 
 @node_pass((Loop,), bodies="last")
@@ -163,14 +163,14 @@ def _is_endless_or(trip: Value, count: Dimension | None) -> bool:
 def _count(node: Loop, start: int, limit: Value) -> None:
     graph, body = node.graph, node.body
     if isinstance(limit.node, Constant) and limit.graph is body:
-        limit = Constant(limit.node.tensor, graph=graph).output
-    trip = limit if start == 0 else ops.Subtract(limit, start).output
+        limit = F.Constant(limit.node.tensor, graph=graph)
+    trip = limit if start == 0 else limit - start
     count = _sum(limit, -start)
     if count is None or least(count) < 0:  # a constant below 0 would mean no limit
-        trip = ops.Maximum(trip, 0).output
+        trip = F.Maximum(trip, 0)
     graph.set_input(node, 0, trip)
-    graph.set_input(node, 1, Constant(True, graph=graph, dtype=boolean).output)
-    body.set_input(node.condition, 0, Constant(True, graph=body, dtype=boolean).output)
+    graph.set_input(node, 1, F.Constant(True, graph=graph, dtype=boolean))
+    body.set_input(node.condition, 0, F.Constant(True, graph=body, dtype=boolean))
 
 
 def _read_iteration(node: Loop, entry: Merged, start: int) -> None:
@@ -184,10 +184,10 @@ def _read_iteration(node: Loop, entry: Merged, start: int) -> None:
         node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
     value: Value = node.iteration.output
     if value.dtype is not state.dtype:
-        value = ops.Convert(value, destination_type=state.dtype).output
-    value = value if start == 0 else ops.Add(value, start).output
+        value = F.Convert(value, destination_type=state.dtype)
+    value = value if start == 0 else value + start
     if value.shape != state.shape:
-        value = ops.Reshape(value, list(state.type.dims)).output
+        value = F.Reshape(value, list(state.type.dims))
     for reader, port in readers:
         node.body.set_input(reader, port, value)
 

@@ -31,7 +31,7 @@ from mo_loop.transforms.loops.lifted import Lifted, Steps, moved, unsqueezed
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.port_maps import reversed_along
 from mo_loop.transforms.total_operations import fit_beside
-from mo_loop.transforms.vocabulary import Node, Value, ops
+from mo_loop.transforms.vocabulary import F, Node, Value, ops
 
 FLOATS = (f16, f32, f64)
 COUNTED = (i32, i64)
@@ -50,7 +50,7 @@ class Solved:
     read: Mapping[Value, Value] = field(default_factory=dict)
 
 
-def is_read_only_behind(node: Iteration, entry: Merged, *readers: Node) -> bool:
+def is_read_only_after(node: Iteration, entry: Merged, *readers: Node) -> bool:
     """Whether only the final value of a state is read after the loop, and only `readers` read it in the body."""
     made = entry.result.value
     results = {each.result for each in node.output_map if isinstance(each, Final)} | {entry.result}
@@ -99,7 +99,7 @@ class State:
 
     def reads_only_last(self, reader: Node) -> bool:
         """Whether nothing but the final value is read, and `reader` alone reads the state."""
-        return is_read_only_behind(self.node, self.entry, reader)
+        return is_read_only_after(self.node, self.entry, reader)
 
     def _joined(self, x: Lifted) -> Value:
         """[s0, x[0], x[1], ...]"""
@@ -107,14 +107,14 @@ class State:
         if x.dims != self.initial.shape:
             every = self.steps.wide(x, self.initial.type.rank)
             sizes = [dimension(self.initial, axis) for axis in range(self.initial.type.rank)]
-            every = ops.Broadcast(every, joined([self.steps.count, *sizes], every)).output
-        return ops.Concat(unsqueezed(self.initial, [0]), every, axis=0).output
+            every = F.Broadcast(every, joined([self.steps.count, *sizes], every))
+        return F.Concat(unsqueezed(self.initial, [0]), every, axis=0)
 
     def all_of(self, values: Value) -> Solved:
         """The closed form of the values s[0], s[1], ..., s[T]."""
-        before = ops.Slice(values, [0], [-1], [1], [0]).output
-        after = ops.Slice(values, [1], [FAR], [1], [0]).output
-        return Solved(before, after, ops.Gather(values, -1, 0).output)
+        before = F.Slice(values, [0], [-1], [1], [0])
+        after = F.Slice(values, [1], [FAR], [1], [0])
+        return Solved(before, after, F.Gather(values, -1, 0))
 
 
 def sums(state: State, made: Any) -> Solved | None:
@@ -126,23 +126,23 @@ def sums(state: State, made: Any) -> Solved | None:
     if isinstance(made, ops.Subtract):
         if made.operands[0] is not state.entry.parameter.output:
             return None
-        x = Lifted(ops.Negative(x.value).output, x.varies)
+        x = Lifted(-x.value, x.varies)
     if dtype in COUNTED and not x.varies and x.rank <= state.initial.type.rank:
         return state.all_of(_counted(state, x))
     values = state._joined(x)
     if state.reads_only_last(made) and dtype in FLOATS and not state.exact_order:
-        return Solved(None, None, ops.ReduceSum(values, [0]).output)
-    return state.all_of(ops.CumSum(values, 0).output)
+        return Solved(None, None, F.ReduceSum(values, [0]))
+    return state.all_of(F.CumSum(values, 0))
 
 
 def _counted(state: State, x: Lifted) -> Value:
     """s + x * t, for t from 0 to T"""
     dtype, graph, rank = state.initial.dtype, state.initial.graph, state.initial.type.rank
     end = as_value(state.steps.count + 1, graph)
-    numbers = ops.Range(as_value(0, graph), end, as_value(1, graph), output_type=dtype).output
+    numbers = F.Range(as_value(0, graph), end, as_value(1, graph), output_type=dtype)
     if rank:
         numbers = unsqueezed(numbers, range(1, 1 + rank))
-    return ops.Add(state.initial, ops.Multiply(x.value, numbers)).output
+    return state.initial + x.value * numbers
 
 
 def extremes(state: State, made: Any) -> Solved | None:
@@ -162,10 +162,10 @@ def _doubled(state: State, combine: Any, x: Lifted) -> Solved | None:
         return None
     values, reach = state._joined(x), 1
     while reach < state.steps.count + 1:
-        head = ops.Slice(values, [0], [reach], [1], [0]).output
+        head = F.Slice(values, [0], [reach], [1], [0])
         left = ops.Slice(values, [0], [-reach], [1], [0])
         right = ops.Slice(values, [reach], [FAR], [1], [0])
-        values = ops.Concat(head, combine(left, right), axis=0).output
+        values = F.Concat(head, combine(left, right), axis=0)
         reach *= 2
     return state.all_of(values)
 
@@ -179,8 +179,8 @@ def decisions(state: State, made: Any) -> Solved | None:
     is_and = isinstance(made, ops.LogicalAnd)
     if state.reads_only_last(made):
         return Solved(None, None, (ops.ReduceLogicalAnd if is_and else ops.ReduceLogicalOr)(values, [0]).output)
-    decide = ops.LogicalNot(values).output if is_and else values
-    count = ops.CumSum(ops.Convert(decide, destination_type=i32), 0)
+    decide = ~values if is_and else values
+    count = ops.CumSum(F.Convert(decide, destination_type=i32), 0)
     return state.all_of((ops.Equal if is_and else ops.Greater)(count, 0).output)
 
 
@@ -215,15 +215,15 @@ def solved_as_window(state: State) -> Solved | None:
         return None
     pieces = state.steps.along(x, axis)
     pair = (state.initial, pieces) if appends else (reversed_along(pieces, axis), state.initial)
-    every = ops.Concat(*pair, axis=axis).output
+    every = F.Concat(*pair, axis=axis)
     if state.reads_only_last(kept.node):
         ends = ([-size], [FAR]) if appends else ([0], [size])
-        return Solved(None, None, ops.Slice(every, *ends, [1], [axis]).output)
+        return Solved(None, None, F.Slice(every, *ends, [1], [axis]))
     count, graph = state.steps.count, state.initial.graph
-    numbers = ops.Range(*(as_value(each, graph) for each in (0, count + 1, 1)), output_type=i64).output
+    numbers = F.Range(*(as_value(each, graph) for each in (0, count + 1, 1)), output_type=i64)
     firsts = ops.Multiply(numbers, part) if appends else ops.Subtract(as_value(count, graph), numbers)
-    places = ops.Add(unsqueezed(firsts.output, [1]), np.arange(size)).output
-    return state.all_of(moved(ops.Gather(every, places, axis).output, axis, 0))
+    places = unsqueezed(firsts.output, [1]) + np.arange(size)
+    return state.all_of(moved(F.Gather(every, places, axis), axis, 0))
 
 
 def _part(value: Value, state: Value, axis: int, size: int) -> tuple[int, int] | None:

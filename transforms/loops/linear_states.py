@@ -21,7 +21,7 @@ from mo_loop.transforms.loops.closed_forms import FLOATS, Solved, State
 from mo_loop.transforms.loops.lifted import Lifted, Steps, squeezed, unsqueezed
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.pieces import FEW
-from mo_loop.transforms.vocabulary import Node, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, Node, Result, Value, is_static, ops
 
 NUMBERS = 512
 """The least numbers of a state: smaller ones are computed faster one step after the other."""
@@ -253,7 +253,7 @@ def _is_row(x: Lifted) -> bool:
 
 def _product(steps: Steps, a: Lifted, b: Lifted) -> Lifted:
     rank = max(a.rank, b.rank)
-    made = ops.Multiply(steps.wide(a, rank), steps.wide(b, rank)).output
+    made = steps.wide(a, rank) * steps.wide(b, rank)
     return Lifted(made, a.varies or b.varies)
 
 
@@ -329,4 +329,4 @@ def _swapped(x: Lifted) -> Lifted:
     """Each matrix transposed."""
     order = list(range(x.value.type.rank))
     order[-2:] = order[-1], order[-2]
-    return Lifted(ops.Transpose(x.value, order).output, x.varies)
+    return Lifted(F.Transpose(x.value, order), x.varies)

@@ -25,7 +25,7 @@ from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
 from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.replace import move_readers, replace_output
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, Graph, Node, Result, Value, is_static, ops
 
 SIZES = "the runtime may find that it does not need an input, and refuses several slices in an iteration then"
 """Why a loop that `reads_only_sizes` keeps one step in an iteration."""
@@ -46,12 +46,12 @@ def number_of_steps(node: Iteration) -> Value:
     """The number of steps, a scalar that is not below 0."""
     if isinstance(node, TensorIterator):
         entry, value = next((entry, value) for entry, value in node.fed if isinstance(entry, Sliced))
-        return ops.Gather(ops.ShapeOf(value), entry.axis, 0).output
+        return F.Gather(value.sizes, entry.axis, 0)
     trip = node.operands[0]
-    trip = ops.Convert(trip, destination_type=i64).output if trip.dtype is not i64 else trip
-    trip = ops.Reshape(trip, []).output if trip.shape != () else trip
+    trip = F.Convert(trip, destination_type=i64) if trip.dtype is not i64 else trip
+    trip = trip.reshape([]) if trip.shape != () else trip
     known = trip.type.known
-    return trip if known is not None and least(known.reshape(-1)[0]) >= 0 else ops.Maximum(trip, 0).output
+    return trip if known is not None and least(known.reshape(-1)[0]) >= 0 else F.Maximum(trip, 0)
 
 
 def put_in_place(node: Iteration, loop: Control, values: Sequence[Value]) -> None:
@@ -75,7 +75,7 @@ def part_of(value: Value, entry: Sliced, start: Length, stop: Length, count: Len
     if isinstance(stop, int) and (start, stop) == (0, count):
         return value
     first, end = (start, stop) if entry.stride > 0 else (count - stop, count - start)
-    return ops.Slice(value, joined([first], value), joined([end], value), [1], [entry.axis]).output
+    return F.Slice(value, joined([first], value), joined([end], value), [1], [entry.axis])
 
 
 def is_widened(entry: Concatenated) -> bool:
@@ -86,16 +86,16 @@ def is_widened(entry: Concatenated) -> bool:
 def one_piece(steps: Value, entry: Concatenated) -> Concatenated:
     """The k pieces of an iteration as one, because the runtime concatenates no others on GPUs: [.., 1, k, d, ..]."""
     declared = (*entry.declared[: entry.axis + 1], -1, *entry.declared[entry.axis + 1 :]) if entry.declared else ()
-    return replace(entry, result=Result(ops.Unsqueeze(steps, [entry.axis]).output), declared=declared)
+    return replace(entry, result=Result(F.Unsqueeze(steps, [entry.axis])), declared=declared)
 
 
 def as_steps(y: Value, entry: Concatenated, count: int, *, moved: bool = True) -> Value:
     """The steps of all iterations, of `count` in each: [.., n, k, d, ..]  ->  [.., n k, d, ..]
 
-    If the axes behind have not `moved`, y is [.., n, k d, ..].
+    If the axes after it have not `moved`, y is [.., n, k d, ..].
     """
-    dims, axis, behind = y.type.dims, entry.axis, entry.result.value.type.dims[entry.axis + 1 :]
-    shape: list[Any] = [*dims[:axis], dims[axis] * count, *behind]
+    dims, axis, after = y.type.dims, entry.axis, entry.result.value.type.dims[entry.axis + 1 :]
+    shape: list[Any] = [*dims[:axis], dims[axis] * count, *after]
     unknown = [at for at, size in enumerate(shape) if not isinstance(size, int)]
     if len(unknown) == 1 and 0 not in shape:
         shape[unknown[0]] = -1
@@ -103,15 +103,15 @@ def as_steps(y: Value, entry: Concatenated, count: int, *, moved: bool = True) -
         for at in unknown:
             size = dimension(y, at + 1 if moved and at > axis else at)
             shape[at] = size * count if at == axis else size
-    return ops.Reshape(y, joined(shape, y)).output
+    return F.Reshape(y, joined(shape, y))
 
 
 def as_number(number: Value, iteration: Value) -> Value:
     """A number with the type and the shape of an iteration number."""
     if number.dtype is not iteration.dtype:
-        number = ops.Convert(number, destination_type=iteration.dtype).output
+        number = F.Convert(number, destination_type=iteration.dtype)
     dims = list(iteration.type.dims) if is_static(iteration.shape) else []
-    return number if list(number.type.dims) == dims else ops.Reshape(number, dims).output
+    return number if list(number.type.dims) == dims else F.Reshape(number, dims)
 
 
 def is_cut_evenly(entry: Sliced, value: Value) -> bool:
@@ -168,7 +168,7 @@ def _number(loop: Loop, number: int) -> Value:
     assert loop.iteration is not None
     type_ = loop.iteration.output.type
     shape = type_.dims if is_static(type_.shape) else ()
-    return Constant(np.full(shape, number), graph=loop.graph, dtype=type_.dtype).output
+    return F.Constant(np.full(shape, number), graph=loop.graph, dtype=type_.dtype)
 
 
 def _piece(node: Iteration, entry: Sliced, value: Value, number: int) -> Value:
@@ -179,15 +179,15 @@ def _piece(node: Iteration, entry: Sliced, value: Value, number: int) -> Value:
     if place < 0 and isinstance(length, int):
         place += length
     if isinstance(node, ops.Scan):
-        return ops.Gather(value, place, axis).output
+        return F.Gather(value, place, axis)
     if length == entry.part_size:
         return value
-    return ops.Slice(value, [place], [FAR if place == -1 else place + 1], [1], [axis]).output
+    return F.Slice(value, [place], [FAR if place == -1 else place + 1], [1], [axis])
 
 
 def _joined(node: Iteration, entry: Concatenated, values: Sequence[Value]) -> Value:
     """The pieces in order along an axis, which a Scan's do not have yet."""
     values = list(values) if entry.stride > 0 else list(reversed(values))
     if isinstance(node, ops.Scan):
-        values = [ops.Unsqueeze(value, [entry.axis]).output for value in values]
-    return values[0] if len(values) == 1 else ops.Concat(*values, axis=entry.axis).output
+        values = [F.Unsqueeze(value, [entry.axis]) for value in values]
+    return values[0] if len(values) == 1 else F.Concat(*values, axis=entry.axis)

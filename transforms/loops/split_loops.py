@@ -31,7 +31,7 @@ from mo_loop.transforms.loops.outer import (
 from mo_loop.transforms.loops.pieces import FEW, number_of_steps, put_in_place
 from mo_loop.transforms.loops.worth import Bound, is_too_much, is_work, is_worth
 from mo_loop.transforms.port_maps import ENDLESS, drop_unused_ports
-from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, Graph, Node, Parameter, Result, Value, is_static, ops
 
 STEPS = 16
 """As many steps in chunks are as fast as one after the other: each operation of unknown sizes takes its time."""
@@ -301,12 +301,12 @@ def _take(node: Iteration, value: Value, whole: Value) -> None:
     if may_end(node):  # it may have fewer steps than there are slices
         assert isinstance(node, Loop) and node.iteration is not None
         parameter = Parameter(graph=node.body, type=type_)
-        piece = ops.Gather(parameter.output, scalar(node.iteration.output), 0).output
+        piece = F.Gather(parameter.output, scalar(node.iteration.output), 0)
         entry: Sliced | Invariant = Invariant(parameter)
     else:
         parameter = Parameter(graph=node.body, type=type_.with_shape((1, *type_.dims[1:])))
-        piece = parameter.output if is_static(dims) else ops.Squeeze(parameter.output, [0]).output
+        piece = parameter.output if is_static(dims) else F.Squeeze(parameter.output, [0])
         entry = Sliced(parameter, 0)
-    value.replace_with(ops.Reshape(piece, list(dims)).output if is_static(dims) else piece)
+    value.replace_with(F.Reshape(piece, list(dims)) if is_static(dims) else piece)
     node.input_map = (*node.input_map, entry)
     node.graph.set_inputs(node, [*node.inputs, whole])

@@ -14,7 +14,7 @@ from mo_loop.graph.types import i32, i64
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.lengths import as_value, dimension
 from mo_loop.ops.port_map import Invariant, Merged
-from mo_loop.transforms.loops.closed_forms import is_read_only_behind
+from mo_loop.transforms.loops.closed_forms import is_read_only_after
 from mo_loop.transforms.loops.lifted import squeezed, unsqueezed, with_sizes
 from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.loops.outer import carried, concatenated, may_be_carried, may_end, with_known_sizes
@@ -22,7 +22,7 @@ from mo_loop.transforms.loops.step_rules import is_count
 from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.slice_reads import Index
-from mo_loop.transforms.vocabulary import Node, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, Node, Parameter, Result, Value, is_static, ops
 
 
 class ConcatenateGrowingStates(LoopPass):
@@ -88,12 +88,12 @@ def _repeated(value: Value, axis: int) -> _Appended | None:
     if len(grown) != 1 or row.type.dims[grown[0]] != 1:
         return None
     if not is_flat:
-        return _Appended(row, axis, True, ops.Gather(sizes, grown, 0).output)
+        return _Appended(row, axis, True, F.Gather(sizes, grown, 0))
     pattern = [1 if place == axis else dim if isinstance(dim, int) else -1 for place, dim in enumerate(dims)]
     if _others(dims, axis) != _others(whole, grown[0]) or pattern.count(-1) > 1:
         return None
-    one = ops.Reshape(row, pattern).output
-    return _Appended(one, axis, True, ops.Gather(sizes, grown, 0).output)
+    one = F.Reshape(row, pattern)
+    return _Appended(one, axis, True, F.Gather(sizes, grown, 0))
 
 
 def _others(dims: Sequence[Dimension], axis: int) -> list[list[Dimension]]:
@@ -108,22 +108,22 @@ def _concatenate(node: Iteration, entry: Merged, first: Value, piece: _Appended)
     if low(node.count) < 1 and not all(isinstance(dim, int) for at, dim in enumerate(dims) if at != axis):
         added = with_sizes(added, axis, [dimension(first, at) for at in range(len(dims)) if at != axis])
     if piece.count is not None:
-        added = ops.Gather(added, _places(concatenated(node, piece.count, 0)), axis).output
+        added = F.Gather(added, _places(concatenated(node, piece.count, 0)), axis)
     if first.type.dims[axis] != 0:
         pair = (first, added) if piece.appends else (added, first)
-        added = ops.Concat(*pair, axis=axis).output
+        added = F.Concat(*pair, axis=axis)
     for number in finals:
         move_readers(node.outputs[number], added, node.outputs[number].uses)
 
 
 def _places(counts: Value) -> Value:
     """0 counts[0] times, 1 counts[1] times, ...: how many of the ends are not after each place."""
-    ends = ops.CumSum(ops.Concat(np.zeros(1, np.int64), counts, axis=0), 0).output
-    total = ops.Gather(ends, [-1], 0).output
-    marks = ops.ScatterElementsUpdate12(
-        ops.Broadcast(0, ops.Add(total, 1)), ends, ops.Broadcast(1, ops.ShapeOf(ends)), 0, reduction="sum"
+    ends = F.CumSum(F.Concat(np.zeros(1, np.int64), counts, axis=0), 0)
+    total = F.Gather(ends, [-1], 0)
+    marks = F.ScatterElementsUpdate12(
+        F.Broadcast(0, total + 1), ends, F.Broadcast(1, ends.sizes), 0, reduction="sum"
     )
-    return ops.Subtract(ops.Slice(ops.CumSum(marks, 0), [0], total, [1], [0]), 1).output
+    return F.Slice(F.CumSum(marks, 0), [0], total, [1], [0]) - 1
 
 
 MOVEMENT = (ops.SameElements, ops.Broadcast, ops.Convert)
@@ -222,7 +222,7 @@ def _buffer(node: Iteration, entry: Merged) -> _Buffer | None:
     ours = next(((axis, index) for axis, index in found if index is not None and _is_never_repeated(node, index)), None)
     slices = [use.node for use in state.uses if isinstance(use.node, ops.Gather)]
     shapes = [use.node for use in state.uses if isinstance(use.node, ops.ShapeOf)]
-    if ours is None or not is_read_only_behind(node, entry, write, *slices, *shapes):
+    if ours is None or not is_read_only_after(node, entry, write, *slices, *shapes):
         return None
     at, place = ours
     is_known = isinstance(place.offset, int) or _order(node, place, state.type.dims[at])
@@ -286,7 +286,7 @@ def _read_previous(node: Iteration, buffer: _Buffer) -> None:
     """Read the slice of the step before from a state of its own."""
     axis = buffer.axis
     assert axis is not None
-    first = ops.Gather(buffer.initial(node), _before(buffer.place).offset, axis).output
+    first = F.Gather(buffer.initial(node), _before(buffer.place).offset, axis)
     state = Parameter(graph=node.body, type=first.type.without_known())
     entry = Merged(state, Result(squeezed(_slice_of(buffer, axis), axis)))
     for read in buffer.previous:
@@ -305,7 +305,7 @@ def _read_own(node: Iteration, buffer: _Buffer) -> None:
 
 def _read_first_shape(node: Iteration, buffer: _Buffer) -> None:
     """Replace the reads of the shape by an invariant input, the shape of the initial value."""
-    first = ops.ShapeOf(buffer.initial(node), output_type=buffer.shapes[0].output_type).output
+    first = F.ShapeOf(buffer.initial(node), output_type=buffer.shapes[0].output_type)
     parameter = Parameter(graph=node.body, type=buffer.shapes[0].output.type)
     for each in buffer.shapes:
         replace_output(each.output, parameter.output)
@@ -320,7 +320,7 @@ def _add_input(node: Iteration, entry: Invariant | Merged, value: Value) -> None
 def _with_elements(node: Iteration, buffer: _Buffer) -> Value:
     """The buffer with the elements of all steps at the places of all steps."""
     written = (with_known_sizes(node, carried(node, each), each.type.dims) for each in buffer.write.operands[1:])
-    return ops.ScatterNDUpdate(buffer.initial(node), *written).output
+    return F.ScatterNDUpdate(buffer.initial(node), *written)
 
 
 def _with_slices(node: Iteration, buffer: _Buffer, axis: int) -> Value:
@@ -336,8 +336,8 @@ def _with_slices(node: Iteration, buffer: _Buffer, axis: int) -> Value:
     factor, offset = buffer.place.factor, buffer.place.offset
     assert isinstance(offset, int)
     ends = (offset, dimension(whole, axis) * factor + offset, factor)
-    places = ops.Range(*(as_value(each, whole.graph) for each in ends), output_type=i64)
-    return ops.ScatterUpdate(initial, places, whole, axis).output
+    places = F.Range(*(as_value(each, whole.graph) for each in ends), output_type=i64)
+    return F.ScatterUpdate(initial, places, whole, axis)
 
 
 def _order(node: Iteration, place: Index, size: Dimension) -> int:

@@ -24,7 +24,7 @@ from mo_loop.ops.exact import centred, centred_weights, extremes, quotient
 from mo_loop.ops.quantization import limits, spread
 from mo_loop.support.reached import reached
 from mo_loop.transforms.replace import drop_dead, replace_output
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Value, node_pass, ops
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Node, Value, node_pass, ops
 
 EXACT_FORM = 3
 """The input of a Quantize that has the exact form of its numbers."""
@@ -39,11 +39,11 @@ def integers_of(quantised: ops.DynamicQuantize) -> tuple[Value, Value, Value]:
     graph, x = quantised.graph, quantised.inputs[0]
     assert x is not None
     least, most = extremes(x)
-    span = ops.Maximum(ops.Subtract(most, least), LEAST_SPAN).output
-    scale = quotient(span, Constant(np.float32(MOST), graph=graph).output)
-    inverse = ops.Divide(Constant(np.float32(1), graph=graph), scale)
-    zero = ops.Round(ops.Multiply(ops.Negative(least), inverse)).output
-    return ops.Add(ops.Round(ops.Multiply(x, inverse)), zero).output, scale, zero
+    span = F.Maximum(most - least, LEAST_SPAN)
+    scale = quotient(span, F.Constant(np.float32(MOST), graph=graph))
+    inverse = F.Divide(Constant(np.float32(1), graph=graph), scale)
+    zero = F.Round((-least) * inverse)
+    return F.Round(x * inverse) + zero, scale, zero
 
 
 def is_read_as_float(value: Value) -> bool:
@@ -54,8 +54,8 @@ def is_read_as_float(value: Value) -> bool:
     """
     readers = [use.node for use in value.uses]
     return all(isinstance(each, ops.Convert) and each.destination_type.is_float for each in readers) and not any(
-        isinstance(behind.node, ops.Quantize) and behind.port == EXACT_FORM
-        for each in readers for use in each.outputs[0].uses if use.node.outputs for behind in use.node.outputs[0].uses
+        isinstance(reader.node, ops.Quantize) and reader.port == EXACT_FORM
+        for each in readers for use in each.outputs[0].uses if use.node.outputs for reader in use.node.outputs[0].uses
     )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def replace_converted(value: Value, make: Callable[[], Value]) -> None:
         assert made is not None and isinstance(each, ops.Convert)
         kind = each.destination_type
         same = kind is made.dtype
-        replace_output(each.output, made if same else ops.Convert(made, destination_type=kind).output)
+        replace_output(each.output, made if same else F.Convert(made, destination_type=kind))
     drop_dead([*readers, value.node])
 
 
@@ -114,7 +114,7 @@ def IntegerMatMulToFakeQuantize(node: ops.IntegerMatMul) -> str:
     readers = [use.node for use in node.output.uses]
     for each in readers:
         kind = each.destination_type
-        replace_output(each.output, result if kind is f32 else ops.Convert(result, destination_type=kind).output)
+        replace_output(each.output, result if kind is f32 else F.Convert(result, destination_type=kind))
     drop_dead(readers)
     return ""
 
@@ -136,15 +136,15 @@ def _product(quantised: ops.DynamicQuantize, weights: Constant, rows: Array, res
     graph = quantised.graph
     integers, _, zero = integers_of(quantised)
     bounds = [Constant(np.float32(each), graph=graph) for each in (0, MOST, 0, FACTOR * MOST)]
-    limited = ops.FakeQuantize(integers, *bounds, levels=MOST + 1)
-    scale = Constant(np.float32(1 / FACTOR), graph=graph)
-    product = ops.MatMul(limited, ops.Dequantize(weights, scale, to=f32))
+    limited = F.FakeQuantize(integers, *bounds, levels=MOST + 1)
+    scale = F.Constant(np.float32(1 / FACTOR), graph=graph)
+    product = limited @ F.Dequantize(weights, scale, to=f32)
     sums = weights.array.sum(0, dtype=np.int64)
     if len(rows):
-        some = ops.Clamp(ops.Gather(integers, rows, -1), min=0.0, max=float(MOST))
-        product = ops.Add(product, ops.MatMul(some, centred_weights(Constant(rest, graph=graph).output, None, -1)))
+        some = F.Clamp(F.Gather(integers, rows, -1), min=0.0, max=float(MOST))
+        product = product + (some @ centred_weights(F.Constant(rest, graph=graph), None, -1))
         sums = sums + rest.sum(0, dtype=np.int64)
-    return ops.Subtract(product, ops.Multiply(zero, sums.astype(np.float32))).output
+    return product - (zero * sums.astype(np.float32))
 
 
 def _weights(b: Value, zero_point: Value | None) -> Constant | None:
@@ -187,8 +187,8 @@ class IntegerProductToFloat(FunctionPass):
             return self.refuse(node, "its integers are read")
 
         left = centred(a, a_zero, -1 if a.rank == 1 else -2)
-        product = ops.MatMul(left, centred_weights(b, b_zero, -1))
-        replace_output(node.output, ops.Convert(product, destination_type=i32).output)
+        product = left @ centred_weights(b, b_zero, -1)
+        replace_output(node.output, F.Convert(product, destination_type=i32))
         drop_dead([node])
         return self.accept(node)
 
@@ -207,7 +207,7 @@ class IntegerProductToFloat(FunctionPass):
         found, made_scale, made_zero = integers_of(node)
         replace_output(scale, made_scale)
         replace_converted(zero, lambda: made_zero)
-        replace_converted(integers, lambda: ops.Clamp(found, min=0.0, max=float(MOST)).output)
+        replace_converted(integers, lambda: F.Clamp(found, min=0.0, max=float(MOST)))
         return self.accept(node)
 
 

@@ -31,7 +31,7 @@ from mo_loop.graph.shape import Shape, normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import i4, i8, u4, u8
 from mo_loop.ops.quantization import Array, FakeQuantize, pairs_exceed, spread
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, behind, ops
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Value, ops, source_of
 
 
 def is_weights(value: Value | None) -> bool:
@@ -113,18 +113,18 @@ class StoredWeights:
         constant = node.inputs[0].node
         narrow = Constant(self.tensor.reshaped(self.full), graph=graph, name=constant.name)
         narrow.origins = constant.origins
-        x = ops.Convert(narrow, destination_type=node.to).output
+        x = F.Convert(narrow, destination_type=node.to)
         if sign < 0:
-            x = ops.Negative(x).output
+            x = -x
         if self.has_zero_points:
             kind = node.inputs[2].type.dtype
-            zero = Constant(ArrayTensor(self.parameters[1], kind), graph=graph).output
+            zero = F.Constant(ArrayTensor(self.parameters[1], kind), graph=graph)
             if kind is not node.to:
-                zero = ops.Convert(zero, destination_type=node.to).output
+                zero = F.Convert(zero, destination_type=node.to)
             x = (ops.Subtract if sign > 0 else ops.Add)(x, zero).output
         scale = (sign * self.parameters[0].astype(np.float32)).astype(node.to.numpy)
-        x = ops.Multiply(x, Constant(scale, graph=graph, dtype=node.to)).output
-        return x if self.full == self.shape else ops.Reshape(x, list(self.shape)).output
+        x = x * Constant(scale, graph=graph, dtype=node.to)
+        return x if self.full == self.shape else F.Reshape(x, list(self.shape))
 
 
 def _extremes(numbers: Array, zero: Array) -> Array:
@@ -210,7 +210,7 @@ def saturates(product: Node, weights: Array) -> bool:
 
 
 def _activations(value: Value | None) -> FakeQuantize | None:
-    node = None if value is None else behind(value, _KEEPING).node
+    node = None if value is None else source_of(value, _KEEPING).node
     return node if isinstance(node, FakeQuantize) and node.levels <= LEVELS else None
 
 
@@ -222,7 +222,7 @@ def _is_symmetric(quantised: FakeQuantize) -> bool:
 
 def _weights(value: Value) -> Constant | None:
     """The integers of weights that the runtime multiplies as such."""
-    node = behind(value, _DECOMPRESSING).node
+    node = source_of(value, _DECOMPRESSING).node
     is_narrow = isinstance(node, Constant) and node.tensor.dtype.is_integer and node.tensor.dtype.bits <= 8
     return node if is_narrow and isinstance(node, Constant) else None
 
@@ -278,7 +278,7 @@ def _is_rounded(product: ops.MatMul) -> bool:
     if any(size != 1 for size in shape[:-2]) or has_quantised_activations(product):
         return False  # several matrices, or a product of integers
     columns, summed = shape[-2:] if product.transpose_b else shape[:-3:-1]
-    scaled = behind(weights, (ops.Transpose, ops.Convert)).node
+    scaled = source_of(weights, (ops.Transpose, ops.Convert)).node
     if isinstance(scaled, ops.Reshape) and scaled.output.only_use and scaled.operands[0].rank == len(shape) + 1:
         scaled = scaled.operands[0].node  # blocks are a dimension of their own
     if columns in (0, 1) or not isinstance(scaled, ops.Multiply):

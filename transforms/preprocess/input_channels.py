@@ -28,7 +28,7 @@ from mo_loop.preprocessing import BRACKETS, PerInput
 from mo_loop.preprocessing.layout import layout_of
 from mo_loop.transforms.preprocess import inputs
 from mo_loop.transforms.replace import drop_dead, replace_output
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Identity, Node, Parameter, Use, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Identity, Node, Parameter, Use, Value, ops
 
 Values = tuple[float, ...]
 
@@ -75,7 +75,7 @@ class ChannelValues(FunctionPass):
     def _put(self, parameter: Parameter, values: Values) -> bool:
         constant = self._constant(parameter, values)
         name = f"{parameter.name}/{self.step}"
-        inputs.put_behind(parameter, lambda x: self.operation(x, constant, name=name))
+        inputs.put_after(parameter, lambda x: self.operation(x, constant, name=name))
         inputs.mark_done(parameter.graph, self.step, parameter.name, ",".join(f"{value:.9g}" for value in values))
         return self.accept(parameter)
 
@@ -156,7 +156,7 @@ class ReverseChannels(FunctionPass):
             if inputs.is_done(graph, STEP, parameter.name):
                 continue
             inputs.narrow(parameter, axis, CHANNELS)
-            inputs.put_behind(parameter, partial(_reversed, axis=axis, name=f"{parameter.name}/{STEP}"))
+            inputs.put_after(parameter, partial(_reversed, axis=axis, name=f"{parameter.name}/{STEP}"))
             inputs.mark_done(graph, STEP, parameter.name, axis)
             changed = self.accept(parameter)
         return changed
@@ -232,8 +232,8 @@ class MergeChannelOrder(FunctionPass):
             return self.refuse(gather, plan.refused)
         for node, port, array in plan.changes:
             old: Any = node.inputs[port]
-            new = Constant(ArrayTensor(array, old.dtype), graph=gather.graph, name=old.node.name)
-            gather.graph.set_input(node, port, new.output)
+            new = F.Constant(ArrayTensor(array, old.dtype), graph=gather.graph, name=old.node.name)
+            gather.graph.set_input(node, port, new)
             drop_dead([old.node])
         assert gather.inputs[0] is not None
         replace_output(gather.output, gather.inputs[0])

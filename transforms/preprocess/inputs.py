@@ -63,7 +63,7 @@ def state_of(graph: Graph, name: str) -> tuple[str, str] | None:
     return None
 
 
-def put_behind(parameter: Parameter, make: Callable[[Value], Node]) -> Node:
+def put_after(parameter: Parameter, make: Callable[[Value], Node]) -> Node:
     """Put the node that `make` returns between an input and all its readers. The input keeps its names."""
     readers = parameter.output.uses
     node = make(parameter.output)

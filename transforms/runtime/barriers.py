@@ -14,7 +14,19 @@ from mo_loop.graph.types import i64
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.port_map import Branched, Invariant
 from mo_loop.transforms.function_pass import pass_with
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Parameter, Use, Value, behind, ops
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    FunctionPass,
+    Gap,
+    Graph,
+    Node,
+    Parameter,
+    Use,
+    Value,
+    ops,
+    source_of,
+)
 
 HiddenPort = tuple[Use, tuple[int, ...]]
 """A port that must read a Barrier, and the axes that this hides; none if it hides no size."""
@@ -37,8 +49,8 @@ class BarrierPass(FunctionPass):
         if isinstance(places, str):
             return self.refuse(node, places)
         for (reader, port), axes in places:
-            barrier = ops.Barrier(reader.inputs[port], hides=self.hides, axes=axes)
-            reader.graph.set_input(reader, port, barrier.output)
+            barrier = F.Barrier(reader.inputs[port], hides=self.hides, axes=axes)
+            reader.graph.set_input(reader, port, barrier)
         return self.accept(node)
 
 
@@ -52,7 +64,7 @@ def barrier_rule(
 def iterations(node: Loop) -> Dimension:
     """The number of iterations, as far as it is known."""
     trip, go = node.operands[:2]
-    return node.count_for(behind(trip, ops.Barrier).type, behind(go, ops.Barrier).type)
+    return node.count_for(source_of(trip, ops.Barrier).type, source_of(go, ops.Barrier).type)
 
 
 def opaque_zero(graph: Graph) -> Value:
@@ -66,10 +78,10 @@ def _opaque(graph: Graph, number: int, count: int) -> Value:
     The runtime does not fold random numbers, but its inference of bounds evaluates them. That inference stops at
     ReverseSequence, which it cannot evaluate.
     """
-    shape = Constant(np.array([1, count]), graph=graph, dtype=i64)
+    shape = F.Constant(np.array([1, count]), graph=graph, dtype=i64)
     low, high = (Constant(each, graph=graph, dtype=i64) for each in (number, number + 1))
-    numbers = ops.RandomUniform(shape, low, high, output_type=i64)
-    return ops.Reshape(ops.ReverseSequence(numbers, [1]), [count]).output
+    numbers = F.RandomUniform(shape, low, high, output_type=i64)
+    return F.ReverseSequence(numbers, [1]).reshape([count])
 
 
 def zero_from_outside(graph: Graph) -> Value:
@@ -115,9 +127,9 @@ class RunTimeNumbers:
         if isinstance(owner, Loop):
             if owner.iteration is None:
                 owner.iteration = Parameter(graph=graph, dtype=i64, shape=())
-            return ops.Reshape(ops.Minimum(owner.iteration, 0), [1]).output
+            return F.Minimum(owner.iteration, 0).reshape([1])
         zero = _captured(graph, self.zero(owner.graph))
-        return zero if isinstance(owner, If) else ops.Maximum(zero, zero).output  # see IsolateParameters
+        return zero if isinstance(owner, If) else F.Maximum(zero, zero)  # see IsolateParameters
 
 
 def _captured(graph: Graph, value: Value) -> Value:
@@ -145,7 +157,7 @@ def reshaped(value: Value, dims: Sequence[Dimension], shape: Callable[[], Value]
     """`value` with the sizes `dims`; `shape` makes them where `pattern` does not know them."""
     sizes = pattern(dims)
     if len(dims) > 1 or value.rank != 1:
-        value = ops.Reshape(value, shape() if sizes is None else sizes, special_zero=False).output
+        value = F.Reshape(value, shape() if sizes is None else sizes, special_zero=False)
     return at_least(value, [low(dim) for dim in dims])
 
 
@@ -153,10 +165,10 @@ def size_of(value: Value, axis: int) -> Value:
     """The size along an axis, [1]."""
     size = value.type.dims[axis]
     if isinstance(size, int):
-        return Constant([size], graph=value.graph, dtype=i64).output
-    return ops.Gather(ops.ShapeOf(value), [axis], 0).output
+        return F.Constant([size], graph=value.graph, dtype=i64)
+    return F.Gather(value.sizes, [axis], 0)
 
 
 def at_least(value: Value, sizes: Sequence[int]) -> Value:
     """`value`, of which inference knows that its sizes are at least `sizes`."""
-    return ops.AtLeast(value, sizes=tuple(sizes)).output if any(sizes) else value
+    return F.AtLeast(value, sizes=tuple(sizes)) if any(sizes) else value

@@ -18,7 +18,18 @@ from mo_loop.transforms.predicates import consumed_only_by
 from mo_loop.transforms.replace import drop_dead, insert_after, move_readers, replace_output
 from mo_loop.transforms.runtime.barriers import size_of
 from mo_loop.transforms.runtime.inference import may_be_empty
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, integers, ops
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    FunctionPass,
+    Graph,
+    Node,
+    Parameter,
+    Result,
+    Value,
+    integers,
+    ops,
+)
 
 
 class ConcatenateAlongFirstAxis(FunctionPass):
@@ -64,7 +75,7 @@ class ConcatenateAlongFirstAxis(FunctionPass):
         output = node.outputs[number]
         readers = output.uses
         if readers:
-            back = ops.Transpose(output, [*range(1, axis + 1), 0, *range(axis + 1, rank)]).output
+            back = F.Transpose(output, [*range(1, axis + 1), 0, *range(axis + 1, rank)])
             move_readers(output, back, readers)
 
 
@@ -76,9 +87,9 @@ def _with_axis_first(piece: Value, axis: int) -> Value:
     """`piece` with its axis in front. If an Unsqueeze has made the axis, an Unsqueeze makes it in front instead."""
     node = piece.node
     if isinstance(node, ops.Unsqueeze) and integers(node, 1) == (axis,):
-        return ops.Unsqueeze(node.operands[0], 0).output
+        return F.Unsqueeze(node.operands[0], 0)
     rank = piece.type.rank
-    return ops.Transpose(piece, [axis, *(each for each in range(rank) if each != axis)]).output
+    return F.Transpose(piece, [axis, *(each for each in range(rank) if each != axis)])
 
 
 class PreserveEmptyBroadcasts(FunctionPass):
@@ -123,7 +134,7 @@ class PreserveEmptyBroadcasts(FunctionPass):
         target = _run_time_target(data, pattern) if pattern.type.integers is None else _exact_target(data, pattern)
         if target is None:
             return self.refuse(node, "no dimension of 0 can meet one of 1, or the target is known only at run time")
-        replace_output(node.output, ops.Broadcast(data, target).output)
+        replace_output(node.output, F.Broadcast(data, target))
         drop_dead([node])
         return self.accept(node)
 
@@ -189,9 +200,9 @@ def _exact_target(data: Value, pattern: Value) -> Value | None:
         return None
     sizes = [
         size_of(data, axis - gap) if size == 1 and axis >= gap
-        else Constant([size], graph=data.graph, dtype=i64).output for axis, size in enumerate(wanted)
+        else F.Constant([size], graph=data.graph, dtype=i64) for axis, size in enumerate(wanted)
     ]  # fmt: skip
-    return ops.Concat(*sizes, axis=0).output
+    return F.Concat(*sizes, axis=0)
 
 
 def _broadcast(sizes: Value | None, value: Value) -> ops.Broadcast:
@@ -259,7 +270,7 @@ def AddLeadingDimension(node: Iteration) -> str:
     node.graph.validate_node(node)
     for output, uses in readers.items():
         if uses:
-            move_readers(output, ops.Squeeze(output, [0]).output, uses)
+            move_readers(output, F.Squeeze(output, [0]), uses)
     return ""
 
 
@@ -284,8 +295,8 @@ def _raised(value: Value) -> Value:
     if source is not None and source.shape == (1, *value.type.dims):
         return source
     if value.type.dims[0] == 0 and not is_static(value.shape):  # Unsqueeze would make all unknown sizes 0
-        value = ops.Barrier(value, hides="bounds", axes=(0,)).output
-    return ops.Unsqueeze(value, 0).output
+        value = F.Barrier(value, hides="bounds", axes=(0,))
+    return F.Unsqueeze(value, 0)
 
 
 def _add_outside(node: Iteration, number: int) -> None:
@@ -309,7 +320,7 @@ def _remove_inside(parameter: Parameter) -> None:
             reader.outputs[0].replace_with(parameter.output)
             parameter.graph.remove(reader)
     if others:
-        squeezed = ops.Squeeze(parameter.output, [0]).output
+        squeezed = F.Squeeze(parameter.output, [0])
         for reader, port in others:
             parameter.graph.set_input(reader, port, squeezed)
 

@@ -15,7 +15,19 @@ from mo_loop.ops.filling import RandomUniform
 from mo_loop.ops.port_map import Final, Invariant, Merged
 from mo_loop.support.reached import reached
 from mo_loop.transforms.replace import move_readers
-from mo_loop.transforms.vocabulary import Constant, Graph, Identity, Node, Op, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    Graph,
+    Identity,
+    Node,
+    Op,
+    Parameter,
+    Result,
+    Value,
+    is_static,
+    ops,
+)
 
 UNKNOWN_TO_INFERENCE = (Control, ops.Barrier, ops.CumSum, ops.RandomUniform, ops.ReverseSequence)
 """Operations at which the runtime's inference of bounds stops."""
@@ -220,7 +232,7 @@ def views_of(output: Value) -> Iterator[Value]:
 def hide_memory(output: Value) -> None:
     """Readers of `output` read a Barrier, which becomes such a Slice."""
     readers = output.uses
-    move_readers(output, ops.Barrier(output, hides="memory").output, readers)
+    move_readers(output, F.Barrier(output, hides="memory"), readers)
 
 
 def computed_from_constants(graph: Graph) -> dict[Node, None]:

@@ -13,7 +13,20 @@ from mo_loop.transforms.function_pass import FunctionPass, node_pass
 from mo_loop.transforms.predicates import consumed_by
 from mo_loop.transforms.replace import insert_before
 from mo_loop.transforms.runtime.inference import is_in_place
-from mo_loop.transforms.vocabulary import Constant, Gap, Graph, Node, Op, Parameter, Use, Value, behind, is_static, ops
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    Gap,
+    Graph,
+    Node,
+    Op,
+    Parameter,
+    Use,
+    Value,
+    is_static,
+    ops,
+    source_of,
+)
 
 
 class ShareInitialValues(FunctionPass):
@@ -67,7 +80,7 @@ class ShareInitialValues(FunctionPass):
         axes = _growing(node, initial, value) if axis is None else [axis]
         if not axes and not _may_be_read_later(node, value):
             return self.refuse(node, "it does not grow, and is read before its next value is computed")
-        source = behind(value, ops.Convert).node
+        source = source_of(value, ops.Convert).node
         if isinstance(source, ops.Concat) and _reaches_attention(source.output):
             return self.refuse(node, "an attention operation holds it")
         if len(axes) != 1:
@@ -75,7 +88,7 @@ class ShareInitialValues(FunctionPass):
         elif isinstance(source, ops.Concat) and source.axis % len(value.type.dims) == axes[0]:
             nothing = _nothing_of(initial, axes[0])
             if nothing.dtype is not source.output.dtype:
-                nothing = ops.Convert(nothing, destination_type=source.output.dtype).output
+                nothing = F.Convert(nothing, destination_type=source.output.dtype)
             node.graph.set_inputs(source, [*source.inputs, nothing])
         else:
             insert_before(assign, 0, lambda value: ops.Concat(value, _nothing_of(initial, axes[0]), axis=axes[0]))
@@ -87,7 +100,7 @@ def _growing(node: ops.ReadValue, initial: Value, value: Value) -> list[int]:
 
     A Barrier that MakeAssignedShapesDynamic has put after the value hides its sizes.
     """
-    value = behind(value, ops.Barrier)
+    value = source_of(value, ops.Barrier)
     if initial.shape is None or value.shape is None:
         return []
     sizes = enumerate(zip(node.variable_shape, initial.shape, value.shape, strict=True))
@@ -110,9 +123,9 @@ def _may_be_read_later(node: ops.ReadValue, value: Value) -> bool:
 
 def _appended_flat(value: Value, initial: Value) -> Node:
     """The value with nothing appended to all its elements, where not just one of its sizes changes."""
-    flat, first = (ops.Reshape(each, [-1]).output for each in (value, initial))
-    whole = ops.Concat(flat, _nothing_of(first, 0), axis=0)
-    return ops.Reshape(whole, ops.ShapeOf(value))
+    flat, first = (each.reshape([-1]) for each in (value, initial))
+    whole = F.Concat(flat, _nothing_of(first, 0), axis=0)
+    return ops.Reshape(whole, value.sizes)
 
 
 def _reaches_attention(cache: Value) -> bool:
@@ -127,18 +140,18 @@ def _reaches_attention(cache: Value) -> bool:
 def _nothing_of(initial: Value, axis: int) -> Value:
     """No elements of the initial value along an axis. The runtime would remove an input that it knows to be empty."""
     if _empty_axis(initial) != axis:
-        none = Constant(np.zeros(1, np.int64), graph=initial.graph, dtype=i64)
-        return ops.Slice(initial, [0], ops.Barrier(none, hides="value"), [1], [axis]).output
+        none = F.Constant(np.zeros(1, np.int64), graph=initial.graph, dtype=i64)
+        return F.Slice(initial, [0], F.Barrier(none, hides="value"), [1], [axis])
     if not isinstance(initial.type.dims[axis], int):
         return initial
     # A Barrier of a size of 0 would not read the initial value; a Tile by an unknown number does.
-    once = Constant(np.ones(initial.type.rank, np.int64), graph=initial.graph, dtype=i64)
-    return ops.Tile(initial, ops.Barrier(once, hides="value")).output
+    once = F.Constant(np.ones(initial.type.rank, np.int64), graph=initial.graph, dtype=i64)
+    return F.Tile(initial, F.Barrier(once, hides="value"))
 
 
 def _empty_axis(initial: Value) -> int | None:
     """The axis along which a computed value has no elements: of size 0, or of one that is 0 when it is computed."""
-    node = behind(initial, ops.Convert).node
+    node = source_of(initial, ops.Convert).node
     if isinstance(node, Constant | Parameter) or initial.shape is None:
         return None
     known = next((axis for axis, dim in enumerate(initial.shape) if isinstance(dim, int) and dim == 0), None)
@@ -240,7 +253,7 @@ class CopyInitialConstants(FunctionPass):
                     if value not in copies:
                         if all(use.node in inside for use in value.uses):
                             continue
-                        copies[value] = Constant(value.node.tensor, graph=graph).output
+                        copies[value] = F.Constant(value.node.tensor, graph=graph)
                     graph.set_input(node, port, copies[value])
             if copies:
                 changed = self.accept(read)

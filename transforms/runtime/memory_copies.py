@@ -13,7 +13,18 @@ from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime import inference
 from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Identity, Op, Parameter, Result, behind, ops
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    FunctionPass,
+    Gap,
+    Identity,
+    Op,
+    Parameter,
+    Result,
+    ops,
+    source_of,
+)
 
 REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, ops.Reduction)
 """Operations that the runtime removes, or makes a view of, where they change nothing but the shape or the type."""
@@ -146,7 +157,7 @@ class CopyComputedConstants(FunctionPass):
         first = product.operands[0]
         if not any(map(_is_compressed, product.inputs)):
             return self.refuse(product, "no factor is compressed")
-        product.graph.set_input(product, 0, ops.Barrier(first, hides="memory").output)
+        product.graph.set_input(product, 0, F.Barrier(first, hides="memory"))
         return self.accept(product)
 
     def _isolate(self, node: Op, once: set[Node]) -> bool:
@@ -156,7 +167,7 @@ class CopyComputedConstants(FunctionPass):
             return self.refuse(node, "no input is computed once and overwritten")
         for value in dict.fromkeys(exposed):
             readers = [use for use in value.uses if use.node not in once]
-            move_readers(value, ops.Barrier(value, hides="memory").output, readers)
+            move_readers(value, F.Barrier(value, hides="memory"), readers)
         return self.accept(node)
 
 
@@ -314,7 +325,7 @@ def _isolate(parameter: Parameter) -> bool:
     readers = parameter.output.uses
     if parameter.output.dtype is string or not readers or all(isinstance(node, ops.Barrier) for node, _ in readers):
         return False
-    copy = ops.Barrier(parameter.output, hides="memory").output
+    copy = F.Barrier(parameter.output, hides="memory")
     for node, port in readers:
         if not isinstance(node, ops.Barrier):
             parameter.graph.set_input(node, port, copy)
@@ -358,16 +369,16 @@ class ReshapeReturnedInputs(FunctionPass):
         return changed
 
     def _replace(self, result: Result) -> bool:
-        old, source = result.value, behind(result.value, Identity)
+        old, source = result.value, source_of(result.value, Identity)
         if source is old or not (isinstance(source.node, Parameter | Control) or _is_reshaped_input(source.node)):
             return self.refuse(result, "it does not return an input or an output of control flow through an Identity")
         if source.rank is None or is_static(source.shape):
             return self.refuse(result, "the shape is static, or its rank is unknown")
         zeros = [0] * source.type.rank
-        new = ops.Reshape(source, zeros, special_zero=True).output
+        new = F.Reshape(source, zeros, special_zero=True)
         move_readers(old, new, [(result, 0)])
         return self.accept(result)
 
 
 def _is_reshaped_input(node: Node) -> bool:
-    return isinstance(node, ops.Reshape) and isinstance(behind(node.operands[0], Identity).node, Parameter)
+    return isinstance(node, ops.Reshape) and isinstance(source_of(node.operands[0], Identity).node, Parameter)

@@ -10,12 +10,12 @@ from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.control import If, Loop
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.function_pass import node_pass
-from mo_loop.transforms.port_maps import invariant_behind, keep_inputs
+from mo_loop.transforms.port_maps import invariant_source, keep_inputs
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations
 from mo_loop.transforms.runtime.zero_trips import RunGuard, are_equal, chosen, cut, final_value, is_selection, prefix
 from mo_loop.transforms.total_operations import is_harmless
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Parameter, Value, behind, ops
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Node, Parameter, Value, ops, source_of
 
 
 def growing_axis(last: Value, initial: Value) -> int | None:
@@ -114,7 +114,7 @@ def _given(node: Loop) -> Value | None:
     if stops and _concatenates(node):
         _count_in_condition(node, trip)
         return _endless(node)
-    return ops.Maximum(trip, 0).output
+    return F.Maximum(trip, 0)
 
 
 def _concatenates(node: Loop) -> bool:
@@ -122,7 +122,7 @@ def _concatenates(node: Loop) -> bool:
 
 
 def _constant(node: Loop, count: int) -> Value:
-    return Constant(count, graph=node.graph, dtype=i64).output
+    return F.Constant(count, graph=node.graph, dtype=i64)
 
 
 def _endless(node: Loop) -> Value:
@@ -133,12 +133,12 @@ def _count_in_condition(node: Loop, trip: Value) -> None:
     """The trip count becomes an invariant input, and the condition compares the iteration number with it."""
     body, go = node.body, node.inputs[1]
     assert go is not None
-    node.graph.set_input(node, 1, ops.LogicalAnd(go, ops.Greater(trip, 0)).output)
+    node.graph.set_input(node, 1, go & F.Greater(trip, 0))
     if node.iteration is None:
         node.iteration = Parameter(graph=body, dtype=i64, shape=())
     limit = Parameter(graph=body, type=trip.type)
-    within = ops.Less(ops.Add(node.iteration, 1), limit).output
-    body.set_input(node.condition, 0, ops.LogicalAnd(node.condition.value, within).output)
+    within = (node.iteration + 1) < limit
+    body.set_input(node.condition, 0, node.condition.value & within)
     node.input_map = (*node.input_map, Invariant(limit))
     node.graph.set_inputs(node, [*node.inputs, trip])
 
@@ -234,16 +234,16 @@ def _selected(each: FinalValue, ran: RunGuard, runs_once: bool) -> Value:
 def _run_once(node: Loop, ran: Value) -> None:
     """The loop runs once where it would not run."""
     trip, go = node.operands[:2]
-    trip = behind(trip, ops.Barrier)
+    trip = source_of(trip, ops.Barrier)
     known = trip.type.known
     if go.type.integers == (1,) and known is not None and least(known.reshape(-1)[0]) >= 0:
-        once = ops.Maximum(trip, 1).output
+        once = F.Maximum(trip, 1)
     else:
-        once = ops.Select(ran, trip, Constant(1, graph=node.graph, dtype=trip.dtype)).output
+        once = F.Select(ran, trip, Constant(1, graph=node.graph, dtype=trip.dtype))
     node.starts = True
     node.graph.set_input(node, 0, once)
     if go.type.integers != (1,):
-        node.graph.set_input(node, 1, Constant(True, graph=node.graph, dtype=boolean).output)
+        node.graph.set_input(node, 1, F.Constant(True, graph=node.graph, dtype=boolean))
 
 
 class GuardZeroTrips(FunctionPass):
@@ -297,7 +297,7 @@ class GuardZeroTrips(FunctionPass):
                 parameter, value = initial[entry.result]
                 if parameter.output.is_used:
                     continue
-                corrected = invariant_behind(node, entry) or output
+                corrected = invariant_source(node, entry) or output
                 if are_equal(corrected, value):
                     corrected = value
                 else:
@@ -321,4 +321,4 @@ class GuardZeroTrips(FunctionPass):
 def _remove_trip_count_bounds(node: Loop) -> None:
     trip = node.operands[0]
     if not isinstance(trip.node, Constant | ops.Barrier) and high(iterations(node)) is not None:
-        node.graph.set_input(node, 0, ops.Barrier(trip, hides="bounds").output)
+        node.graph.set_input(node, 0, F.Barrier(trip, hides="bounds"))

@@ -209,8 +209,7 @@ def _operand(value: Value | None, sizes: _Sizes) -> Array | None:
     known = value.type.known
     if known is not None:
         return np.array([sizes.of(each) for each in known.reshape(-1)], np.int64).reshape(known.shape)
-    array: Array | None = value.constant
-    return array
+    return value.constant
 
 
 class _Sizes:

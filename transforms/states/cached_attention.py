@@ -324,8 +324,7 @@ def _only_reader(node: Node) -> Node | None:
 
 
 def _input(node: Node) -> Value:
-    value = node.operands[0]
-    return value
+    return node.operands[0]
 
 
 def _is_copy(node: Node) -> bool:

@@ -18,7 +18,7 @@ from mo_loop.errors import InternalError, UnsupportedError
 from mo_loop.graph import types
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Branched, Selected
-from mo_loop.transforms.vocabulary import Graph, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, Graph, Parameter, Result, Value, is_static, ops
 
 _STORED = dict.fromkeys((types.i64, types.u64, types.u32, types.i16, types.u16), types.i32) | {types.f64: types.f32}
 """Element types that the runtime has no variables of -> those in which it computes them."""
@@ -47,8 +47,8 @@ class GraphVariable:
         branch = initial.graph
         owner = branch.owner
         if owner is None:
-            read = ops.ReadValue(self._converted(initial, self._stored), name=self.label, **self._attributes)
-            return self._converted(read.output, self._dtype)
+            read = F.ReadValue(self._converted(initial, self._stored), name=self.label, **self._attributes)
+            return self._converted(read, self._dtype)
         if not isinstance(owner, If):
             raise InternalError(f"a variable in the body of {owner!r}", where=owner.origin)
         outer = self.read(_made_outside(initial, owner))
@@ -74,7 +74,7 @@ class GraphVariable:
 
     @staticmethod
     def _converted(value: Value, dtype: types.ElementType) -> Value:
-        return value if value.dtype is dtype else ops.Convert(value, destination_type=dtype).output
+        return value if value.dtype is dtype else F.Convert(value, destination_type=dtype)
 
     @property
     def _attributes(self) -> dict[str, object]:

@@ -22,7 +22,7 @@ from mo_loop.graph.dimension import fresh
 from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
 from mo_loop.transforms.front.sequence_lowering import shapes
-from mo_loop.transforms.vocabulary import Constant, Graph, Value, ops
+from mo_loop.transforms.vocabulary import F, Graph, Value
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,23 @@ class Stacked:
         return Stacked(*tensors)
 
     def sequence(self) -> Value:
-        return ops.StackedSequence(self.stack).output
+        return F.StackedSequence(self.stack)
 
     def length(self) -> Value:
         return shapes.rows(self.stack)
 
     def at(self, place: Value) -> Value:
-        return ops.Gather(self.stack, place, 0).output
+        return F.Gather(self.stack, place, 0)
 
     def extended(self, other: Stacked) -> Stacked:
-        return Stacked(ops.Concat(self.stack, other.stack, axis=0).output)
+        return Stacked(F.Concat(self.stack, other.stack, axis=0))
 
     def inserted(self, item: Stacked, place: Value) -> Stacked:
         position = shapes.as_list(place)
         if (whole := shapes.before_erasing(self.stack, place)) is not None:  # list[i] = x
-            return Stacked(ops.ScatterUpdate(whole, position, item.stack, np.int64(0)).output)
+            return Stacked(F.ScatterUpdate(whole, position, item.stack, np.int64(0)))
         first, last = shapes.cut(self.stack, 0, None, position), shapes.cut(self.stack, 0, position, None)
-        return Stacked(ops.Concat(first, item.stack, last, axis=0).output)
+        return Stacked(F.Concat(first, item.stack, last, axis=0))
 
     def erased(self, place: Value | None) -> Stacked:
         if place is None or shapes.known(place) == -1:
@@ -64,7 +64,7 @@ class Stacked:
             return Stacked(shapes.cut(self.stack, 0, shapes.numbers(self.stack.graph, [1]), None))
         position = shapes.from_front(shapes.as_list(place), shapes.size(self.stack, 0))
         rest = shapes.cut(self.stack, 0, shapes.plus(position, np.array([1])), None)
-        return Stacked(ops.Concat(shapes.cut(self.stack, 0, None, position), rest, axis=0).output)
+        return Stacked(F.Concat(shapes.cut(self.stack, 0, None, position), rest, axis=0))
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
         front = shapes.moved(self.stack, 0, axis)
@@ -88,7 +88,7 @@ class Joined:
         return Joined(data, sizes, self.axis)
 
     def sequence(self) -> Value:
-        return ops.JoinedSequence(self.data, self.sizes, axis=self.axis).output
+        return F.JoinedSequence(self.data, self.sizes, axis=self.axis)
 
     def length(self) -> Value:
         return shapes.rows(self.sizes)
@@ -98,12 +98,12 @@ class Joined:
         return shapes.cut(self.data, self.axis, start, stop)
 
     def extended(self, other: Joined) -> Joined:
-        data = ops.Concat(self.data, other.data, axis=self.axis).output
-        return Joined(data, ops.Concat(self.sizes, other.sizes, axis=0).output, self.axis)
+        data = F.Concat(self.data, other.data, axis=self.axis)
+        return Joined(data, F.Concat(self.sizes, other.sizes, axis=0), self.axis)
 
     def inserted(self, item: Joined, place: Value) -> Joined:
         position = shapes.from_front(shapes.as_list(place), shapes.size(self.sizes, 0))
-        start = ops.Gather(shapes.offsets(self.sizes), position, 0).output
+        start = F.Gather(shapes.offsets(self.sizes), position, 0)
         data = _spliced(self.data, self.axis, start, start, item.data)
         return Joined(data, _spliced(self.sizes, 0, position, position, item.sizes), self.axis)
 
@@ -140,7 +140,7 @@ class Packed:
         return Packed(data, table, self.dims)
 
     def sequence(self) -> Value:
-        return ops.PackedSequence(self.data, self.table, dims=self.dims).output
+        return F.PackedSequence(self.data, self.table, dims=self.dims)
 
     def length(self) -> Value:
         return shapes.rows(self.table)
@@ -149,18 +149,18 @@ class Packed:
         position = shapes.from_front(shapes.as_list(place), shapes.size(self.table, 0))
         start, stop = bounds(self._sizes(), position)
         # The runtime takes a 0 that it finds in a pattern for "copy this dimension".
-        sizes = ops.Barrier(ops.Gather(self.table, position, 0), hides="bounds")
-        row = ops.Reshape(sizes, [max(len(self.dims), 1)]).output
-        dims = [dim if dim >= 0 else ops.Gather(row, [i], 0).output for i, dim in enumerate(self.dims)]
+        sizes = F.Barrier(F.Gather(self.table, position, 0), hides="bounds")
+        row = sizes.reshape([max(len(self.dims), 1)])
+        dims = [dim if dim >= 0 else F.Gather(row, [i], 0) for i, dim in enumerate(self.dims)]
         return shapes.reshaped(shapes.cut(self.data, 0, start, stop), dims)
 
     def extended(self, other: Packed) -> Packed:
-        data = ops.Concat(self.data, other.data, axis=0).output
-        return Packed(data, ops.Concat(self.table, other.table, axis=0).output, self.dims)
+        data = F.Concat(self.data, other.data, axis=0)
+        return Packed(data, F.Concat(self.table, other.table, axis=0), self.dims)
 
     def inserted(self, item: Packed, place: Value) -> Packed:
         position = shapes.from_front(shapes.as_list(place), shapes.size(self.table, 0))
-        start = ops.Gather(shapes.offsets(self._sizes()), position, 0).output
+        start = F.Gather(shapes.offsets(self._sizes()), position, 0)
         data = _spliced(self.data, 0, start, start, item.data)
         return Packed(data, _spliced(self.table, 0, position, position, item.table), self.dims)
 
@@ -174,8 +174,8 @@ class Packed:
         if new_axis:
             return shapes.moved(shapes.reshaped(self.data, [shapes.size(self.table, 0), *self._common()]), 0, axis)
         dims = self._common(but=axis)
-        sizes = ops.Gather(self.table, np.array(axis), 1).output
-        total = ops.Gather(shapes.offsets(sizes), [-1], 0).output  # [1] to the runtime, even for unknown N
+        sizes = F.Gather(self.table, np.array(axis), 1)
+        total = F.Gather(shapes.offsets(sizes), [-1], 0)  # [1] to the runtime, even for unknown N
         data = self.data if axis == 0 else self._interleaved(axis, dims, sizes, total)
         return shapes.reshaped(data, [*dims[:axis], total, *dims[axis + 1 :]])
 
@@ -186,21 +186,21 @@ class Packed:
         """
         graph = self.data.graph
         before, after = (shapes.product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
-        row = ops.Range(np.int64(0), ops.Reshape(total, np.zeros(0, np.int64)), np.int64(1), output_type=i64).output
-        element = _owner(row, ops.CumSum(sizes, 0).output)
-        start = ops.Gather(shapes.offsets(sizes), element, 0).output
-        local = ops.Subtract(row, start)
-        blocks = ops.Range(
-            shapes.numbers(graph, 0), ops.Reshape(before, np.zeros(0, np.int64)), shapes.numbers(graph, 1),
+        row = F.Range(np.int64(0), F.Reshape(total, np.zeros(0, np.int64)), np.int64(1), output_type=i64)
+        element = _owner(row, F.CumSum(sizes, 0))
+        start = F.Gather(shapes.offsets(sizes), element, 0)
+        local = row - start
+        blocks = F.Range(
+            shapes.numbers(graph, 0), F.Reshape(before, np.zeros(0, np.int64)), shapes.numbers(graph, 1),
             output_type=i64,
-        ).output
-        within = ops.Multiply(shapes.column(blocks), ops.Gather(sizes, element, 0))
-        place = ops.Add(within, ops.Add(ops.Multiply(before, start), local))
-        lines = ops.Reshape(self.data, shapes.vector(graph, [ops.Multiply(before, total).output, after])).output
-        return ops.Gather(lines, ops.Reshape(place, [-1]), 0).output
+        )
+        within = shapes.column(blocks) * F.Gather(sizes, element, 0)
+        place = within + (before * start + local)
+        lines = F.Reshape(self.data, shapes.vector(graph, [before * total, after]))
+        return F.Gather(lines, place.reshape([-1]), 0)
 
     def _sizes(self) -> Value:
-        return ops.ReduceProd(self.table, [1]).output
+        return F.ReduceProd(self.table, [1])
 
     def _common(self, but: int = -1) -> list[Value | int]:
         """The dimensions that all elements have; 0 if there is no element and the type does not say."""
@@ -210,8 +210,8 @@ class Packed:
                 found.append(max(dim, 0))
                 continue
             none = shapes.numbers(self.table.graph, [0])
-            sizes = ops.Concat(ops.Gather(self.table, np.array(axis), 1), none, axis=0)
-            found.append(ops.ReduceMax(sizes, [0], keep_dims=True).output)
+            sizes = F.Concat(F.Gather(self.table, np.array(axis), 1), none, axis=0)
+            found.append(F.ReduceMax(sizes, [0], keep_dims=True))
         return found
 
 
@@ -267,20 +267,20 @@ class ElementKind:
     def empty(self, graph: Graph) -> Layout:
         first, *rest = self.types()
         shape = [0 if not isinstance(dim, int) else dim for dim in first.dims]
-        data = Constant(np.zeros(shape, self.dtype.numpy), graph=graph, dtype=self.dtype).output
+        data = F.Constant(np.zeros(shape, self.dtype.numpy), graph=graph, dtype=self.dtype)
         return self.made([data, *(shapes.numbers(graph, np.zeros([0, *each.dims[1:]])) for each in rest)])
 
     def of_items(self, items: Sequence[Value]) -> Layout:
         """The sequence of these elements, at least one."""
         graph = items[0].graph
         if self.way is Stacked:
-            return Stacked(shapes.joined([ops.Unsqueeze(each, [0]).output for each in items], 0))
+            return Stacked(shapes.joined([F.Unsqueeze(each, [0]) for each in items], 0))
         if self.way is Joined:
             sizes = shapes.vector(graph, [shapes.dims_of(each)[self.axis] for each in items])
             return Joined(shapes.joined(items, self.axis), sizes, self.axis)
-        flat = shapes.joined([ops.Reshape(each, [-1]).output for each in items], 0)
+        flat = shapes.joined([each.reshape([-1]) for each in items], 0)
         lines = [
-            ops.Unsqueeze(ops.ShapeOf(each), [0]).output if self.dims else shapes.numbers(graph, [[1]])
+            F.Unsqueeze(each.sizes, [0]) if self.dims else shapes.numbers(graph, [[1]])
             for each in items
         ]
         return Packed(flat, shapes.joined(lines, 0), self.dims)
@@ -299,7 +299,7 @@ class ElementKind:
                 return Joined(data, shapes.repeated(each, shapes.size(layout.stack, 0), data.graph), self.axis)
             loose = packed(layout)
             source = Packed(loose.data, loose.table, self.dims)
-            sizes = ops.Gather(loose.table, np.array(self.axis), 1).output
+            sizes = F.Gather(loose.table, np.array(self.axis), 1)
             return Joined(source.concatenated(self.axis, new_axis=False), sizes, self.axis)
         loose = packed(layout)
         return Stacked(shapes.reshaped(loose.data, [shapes.size(loose.table, 0), *self.dims]))
@@ -312,19 +312,19 @@ def packed(layout: Layout) -> Packed:
     graph = layout.tensors[0].graph
     if isinstance(layout, Stacked):
         dims = shapes.dims_of(layout.stack)
-        flat = ops.Reshape(layout.stack, [-1]).output
+        flat = layout.stack.reshape([-1])
         line = shapes.vector(graph, dims[1:] or [1])
-        table = ops.Broadcast(line, shapes.vector(graph, [dims[0], max(len(dims) - 1, 1)])).output
+        table = F.Broadcast(line, shapes.vector(graph, [dims[0], max(len(dims) - 1, 1)]))
         return Packed(flat, table, _static(layout.stack.type.dims[1:]))
     dims = shapes.dims_of(layout.data)
     if not isinstance(dims[layout.axis], int):  # the runtime may confuse the size of a Concat with another one
-        dims[layout.axis] = ops.Gather(shapes.offsets(layout.sizes), [-1], 0).output
+        dims[layout.axis] = F.Gather(shapes.offsets(layout.sizes), [-1], 0)
     count = shapes.size(layout.sizes, 0)
     columns = [layout.sizes if i == layout.axis else shapes.repeated(dim, count, graph) for i, dim in enumerate(dims)]
     table = shapes.joined([shapes.column(each) for each in columns], 1)
     flat = layout.data if layout.axis == 0 else _separated(layout, dims)
     static = _static(layout.data.type.dims)
-    return Packed(ops.Reshape(flat, [-1]).output, table, (*static[: layout.axis], -1, *static[layout.axis + 1 :]))
+    return Packed(flat.reshape([-1]), table, (*static[: layout.axis], -1, *static[layout.axis + 1 :]))
 
 
 def _separated(layout: Joined, dims: Sequence[Value | int]) -> Value:
@@ -336,30 +336,30 @@ def _separated(layout: Joined, dims: Sequence[Value | int]) -> Value:
     graph, axis = layout.data.graph, layout.axis
     before, after = (shapes.product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
     total = shapes.vector(graph, [dims[axis]])
-    count = ops.Reshape(ops.Multiply(before, total), np.zeros(0, np.int64))
-    row = ops.Range(shapes.numbers(graph, 0), count, shapes.numbers(graph, 1), output_type=i64).output
-    element = _owner(row, ops.Multiply(ops.CumSum(layout.sizes, 0), before).output)
-    start = ops.Gather(shapes.offsets(layout.sizes), element, 0)
-    sizes = ops.Maximum(ops.Gather(layout.sizes, element, 0), np.int64(1))
-    local = ops.Subtract(row, ops.Multiply(start, before)).output
-    within = ops.FloorMod(local, sizes)
-    block = ops.Divide(ops.Subtract(local, within), sizes)  # divisible: the runtime may round otherwise
-    place = ops.Add(ops.Multiply(block, total), ops.Add(start, within))
-    lines = ops.Reshape(layout.data, shapes.vector(graph, [ops.Multiply(before, total).output, after])).output
-    return ops.Gather(lines, place, 0).output
+    count = F.Reshape(before * total, np.zeros(0, np.int64))
+    row = F.Range(shapes.numbers(graph, 0), count, shapes.numbers(graph, 1), output_type=i64)
+    element = _owner(row, F.CumSum(layout.sizes, 0) * before)
+    start = F.Gather(shapes.offsets(layout.sizes), element, 0)
+    sizes = F.Maximum(F.Gather(layout.sizes, element, 0), np.int64(1))
+    local = row - start * before
+    within = local % sizes
+    block = F.Divide(local - within, sizes)  # divisible: the runtime may round otherwise
+    place = block * total + (start + within)
+    lines = F.Reshape(layout.data, shapes.vector(graph, [before * total, after]))
+    return F.Gather(lines, place, 0)
 
 
 def _owner(row: Value, ends: Value) -> Value:
     """For each row the number of parts that end at or before it: the index of its part."""
-    over = ops.GreaterEqual(shapes.column(row), ends)
-    return ops.ReduceSum(ops.Convert(over, destination_type=i64), [1]).output
+    over = F.GreaterEqual(shapes.column(row), ends)
+    return F.ReduceSum(F.Convert(over, destination_type=i64), [1])
 
 
 def bounds(sizes: Value, position: Value) -> tuple[Value, Value]:
     """Start and end of the part at a position ([1], not negative)."""
     starts = shapes.offsets(sizes)
     next_ = shapes.plus(position, np.array([1]))
-    return ops.Gather(starts, position, 0).output, ops.Gather(starts, next_, 0).output
+    return F.Gather(starts, position, 0), F.Gather(starts, next_, 0)
 
 
 def _position(place: Value | None, sizes: Value) -> Value:
@@ -370,7 +370,7 @@ def _position(place: Value | None, sizes: Value) -> Value:
 
 def _spliced(x: Value, axis: int, start: Value, stop: Value, *between: Value) -> Value:
     """x[:start], the values `between`, x[stop:], concatenated."""
-    return ops.Concat(shapes.cut(x, axis, None, start), *between, shapes.cut(x, axis, stop, None), axis=axis).output
+    return F.Concat(shapes.cut(x, axis, None, start), *between, shapes.cut(x, axis, stop, None), axis=axis)
 
 
 def _static(dims: Sequence[Any]) -> tuple[int, ...]:

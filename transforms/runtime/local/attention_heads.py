@@ -17,6 +17,7 @@ from mo_loop.transforms.runtime.inference import has_constant_sizes, is_computab
 from mo_loop.transforms.runtime.local.rule import is_doubled, is_one_element, maximum_rule, rule
 from mo_loop.transforms.vocabulary import (
     Constant,
+    F,
     Gap,
     Graph,
     Node,
@@ -54,8 +55,8 @@ def MaximumBetweenHeads(node: ops.MatMul) -> Use | None:
     """
     if not _has_as_many_queries_as_heads(node.output):
         return None
-    softmax = _softmax_behind(node.operands[0])
-    product = softmax and _product_behind(softmax)
+    softmax = _softmax_before(node.operands[0])
+    product = softmax and _product_before(softmax)
     if product is None:
         return None
     q, uses = product.operands[0], list(node.output.uses)
@@ -76,8 +77,8 @@ def MaximumBehindSoftmax(node: ops.MatMul) -> Use | None:
     separates the second product.
     """
     weights, v = node.operands
-    softmax = None if isinstance(weights.node, ops.Maximum) else _softmax_behind(weights)
-    product = softmax and _product_behind(softmax)
+    softmax = None if isinstance(weights.node, ops.Maximum) else _softmax_before(weights)
+    product = softmax and _product_before(softmax)
     if product is None or not any(_is_constant_of_heads(each) for each in (v, product.operands[1])):
         return None
     return Use(node, 0)
@@ -130,8 +131,8 @@ def MaximumBehindOneHead(node: ops.MatMul) -> Value | None:
 
 
 def _is_attention(node: ops.MatMul) -> bool:
-    softmax = _softmax_behind(node.operands[0])
-    return softmax is not None and _product_behind(softmax) is not None
+    softmax = _softmax_before(node.operands[0])
+    return softmax is not None and _product_before(softmax) is not None
 
 
 def _elementwise_readers(value: Value) -> Iterator[Node]:
@@ -164,7 +165,7 @@ def _has_as_many_queries_as_heads(value: Value) -> bool:
     return heads == queries != 1
 
 
-def _softmax_behind(value: Value) -> Node | None:
+def _softmax_before(value: Value) -> Node | None:
     """The Softmax that `value` is computed of, through operations between."""
     # Residual connections lead back to all products before `value`, or forward to all after a Softmax. Both searches
     # take turns, so the shorter one decides; that from the Softmax serves all values until the graph changes.
@@ -190,9 +191,9 @@ def _after_softmax(graph: Graph) -> Iterator[Value]:
     return reached((node.output for node in graph.of(ops.Softmax)), readers)
 
 
-def _product_behind(softmax: Node) -> Node | None:
+def _product_before(softmax: Node) -> Node | None:
     """The product that the operand of a Softmax is computed of, through operations between."""
-    without: set[Value] = softmax.graph.note("no product behind", set)
+    without: set[Value] = softmax.graph.note("no product before", set)
     seen = []
     for each in reached(softmax.operands, lambda value: () if value in without else _between(value)):
         if isinstance(each.node, ops.MatMul):
@@ -250,7 +251,7 @@ def ReshapeToBatchOfState(node: Recurrent) -> Node | None:
     if not isinstance(size, int) or x.rank is None or has_inferred_size(x, axis):
         return None
     shape = [size if each == axis else 0 for each in range(x.rank)]
-    node.graph.set_input(reader, 0, ops.Reshape(x, shape, special_zero=True).output)
+    node.graph.set_input(reader, 0, F.Reshape(x, shape, special_zero=True))
     return node
 
 

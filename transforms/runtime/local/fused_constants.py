@@ -22,13 +22,13 @@ from mo_loop.transforms.runtime.local.rule import (
     is_weights,
     maximum_rule,
 )
-from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, behind, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, is_static, ops, source_of
 
 FACTORS = (ops.Multiply, ops.Divide)
 ADDENDS = (ops.Add, ops.Subtract)
 
 
-def _is_behind_constants(value: Value) -> bool:
+def _is_after_constants(value: Value) -> bool:
     """Whether the operand that is not constant comes from another operation with a constant."""
     found = None
     for each in value.node.inputs:
@@ -39,7 +39,7 @@ def _is_behind_constants(value: Value) -> bool:
     return isinstance(found, (*FACTORS, *ADDENDS, ops.Negative))
 
 
-@maximum_rule(wrap_type((*FACTORS, *ADDENDS), when=_is_behind_constants), "`max(y, y)` between the two operations", Gap(
+@maximum_rule(wrap_type((*FACTORS, *ADDENDS), when=_is_after_constants), "`max(y, y)` between the two operations", Gap(
     "constants-merged-to-infinity",
     "the constants of `(x + c) * s` and `(x * s) * t` are multiplied with each other, also where the product is "
     "infinite or 0",
@@ -159,7 +159,7 @@ WHOLE_VECTOR = 16
 ))  # fmt: skip
 def MaximumOfDivisor(node: Node) -> Value | None:
     """c / ReduceSum(x)  ->  c / max(r, r), where r is the reduction or a MatMul, and c a constant of integers."""
-    for reader, _ in _constants_behind(node.outputs[0], moves=MOVED):
+    for reader, _ in _constants_after(node.outputs[0], moves=MOVED):
         is_integer = reader.outputs[0].type.dtype.is_integer
         if isinstance(reader, ops.Divide) and is_integer and is_weights(reader.operands[0]):
             return node.outputs[0]
@@ -197,10 +197,10 @@ def MaximumBehindReduction(node: ops.Reduction) -> Value | None:
     if gone is None:
         return None
     channel = 0 if not node.keep_dims and gone == (0,) else 1
-    for reader, varying in _constants_behind(node.output):
+    for reader, varying in _constants_after(node.output):
         if varying and isinstance(reader, ops.FakeQuantize) and not node.keep_dims:
             return node.output
-    for reader, varying in _constants_behind(node.output, moves=MOVED) if data.rank == 3 else ():
+    for reader, varying in _constants_after(node.output, moves=MOVED) if data.rank == 3 else ():
         is_vector = gone in ((0,), (2,)) and varying == [channel]
         if is_vector or (0 not in gone and _reads_number(reader, varying)):
             return node.output
@@ -245,7 +245,7 @@ def MaximumBehindMatMul(node: ops.MatMul) -> Value | None:
     reads_constants = rank > 3 and any(map(is_weights, node.operands))
     allowed = [[], [rank - 1]] if is_of_rows(node) else [[]]
     has_columns = isinstance(shape[-1], int)
-    for reader, varying in _constants_behind(node.output, follows_all=is_quantised):
+    for reader, varying in _constants_after(node.output, follows_all=is_quantised):
         if is_quantised and isinstance(reader, ops.Multiply | ops.Divide) and varying not in allowed:
             return node.output
         if not has_columns and varying:
@@ -336,7 +336,7 @@ def _joins_range(value: Value) -> bool:
 
 def _is_quantised(value: Value) -> bool:
     """Whether `value` is the result of a FakeQuantize, also a rearranged one."""
-    return isinstance(behind(value, MOVES).node, ops.FakeQuantize)
+    return isinstance(source_of(value, MOVES).node, ops.FakeQuantize)
 
 
 def _has_scales(value: Value) -> bool:
@@ -357,7 +357,7 @@ def _reads_number(reader: Node, varying: list[int]) -> bool:
     return not varying and isinstance(reader, kinds) and (dtype is f64 or dtype.is_integer)
 
 
-def _constants_behind(
+def _constants_after(
     value: Value, *, follows_all: bool = False, moves: tuple[type[Node], ...] = ()
 ) -> Iterator[tuple[Node, list[int]]]:
     """The operations that the runtime may fuse into that of `value`, also after some that move elements, with the
@@ -371,7 +371,7 @@ def _constants_behind(
             continue
         for each in () if is_moved else others:
             yield node, _varying(node, each, rank)
-        yield from _constants_behind(node.outputs[0], follows_all=follows_all, moves=moves)
+        yield from _constants_after(node.outputs[0], follows_all=follows_all, moves=moves)
 
 
 def _varying(node: Node, constant: Value, rank: int) -> list[int]:

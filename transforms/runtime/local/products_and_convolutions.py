@@ -16,7 +16,19 @@ from mo_loop.target import CRASH, ERROR, NEVER, Processor, ReleaseRange, without
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
 from mo_loop.transforms.runtime.local.rule import is_doubled, is_of_rows, maximum_rule, rule
-from mo_loop.transforms.vocabulary import Constant, Gap, Node, Parameter, Result, Use, Value, is_static, ops, order_of
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    Gap,
+    Node,
+    Parameter,
+    Result,
+    Use,
+    Value,
+    is_static,
+    ops,
+    order_of,
+)
 
 
 def _is_outer_product(value: Value) -> bool:
@@ -47,7 +59,7 @@ def MatMulToMultiply(node: ops.MatMul) -> Node:
     row = weights
     if node.transpose_b:
         array = source.array.reshape(1, -1)
-        row = Constant(ArrayTensor(array, weights.dtype), graph=node.graph, name=source.name).output
+        row = F.Constant(ArrayTensor(array, weights.dtype), graph=node.graph, name=source.name)
     return ops.Multiply(x, row)
 
 
@@ -77,17 +89,17 @@ def VectorToMatrix(node: ops.MatMul) -> Node:
     """
     first, second = node.operands
     if second.rank == 1:
-        return ops.Squeeze(ops.MatMul(first, _as_matrix(second, 1), transpose_a=node.transpose_a), [-1])
-    return ops.Squeeze(ops.MatMul(_as_matrix(first, 0), second, transpose_b=node.transpose_b), [-2])
+        return ops.Squeeze(F.MatMul(first, _as_matrix(second, 1), transpose_a=node.transpose_a), [-1])
+    return ops.Squeeze(F.MatMul(_as_matrix(first, 0), second, transpose_b=node.transpose_b), [-2])
 
 
 def _as_matrix(vector: Value, axis: int) -> Value:
     """The vector with a dimension of 1 at this axis."""
     source: Any = vector.node
     if not isinstance(source, Constant):
-        return ops.Unsqueeze(vector, [axis]).output
+        return F.Unsqueeze(vector, [axis])
     array = ArrayTensor(np.expand_dims(source.array, axis), vector.dtype)
-    return Constant(array, graph=vector.graph, name=source.name).output
+    return F.Constant(array, graph=vector.graph, name=source.name)
 
 
 @rule(wrap_type(ops.MatMul), "three zeros after the inner dimension", Gap(
@@ -117,7 +129,7 @@ def _padded(x: Value, axis: int) -> Value:
     """`x` with three zeros at the end of an axis."""
     ends = np.zeros(len(x.type.dims), np.int64)
     ends[axis] = 3
-    return ops.Pad(x, np.zeros_like(ends), ends, np.zeros((), x.dtype.numpy)).output
+    return F.Pad(x, np.zeros_like(ends), ends, np.zeros((), x.dtype.numpy))
 
 
 @rule(wrap_type(ops.Convolution), "a stride of 1, and every so many places of the result", Gap(
@@ -257,8 +269,8 @@ def AddOutputChannel(node: ops.Convolution) -> Node | None:
     x, filters = node.operands
     if not _has_one_channel(node, filters) or not (_is_padded_volume(node, filters) or _is_beyond(node, filters)):
         return None
-    made = ops.Convolution(
-        x, ops.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
+    made = F.Convolution(
+        x, F.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
         pads_begin=node.pads_begin, pads_end=node.pads_end, auto_pad=node.auto_pad,
     )  # fmt: skip
     return ops.Slice(made, [0], [1], [1], [1])

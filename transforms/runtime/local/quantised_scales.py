@@ -7,7 +7,7 @@ import numpy as np
 from mo_loop.support.reached import reached
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
-from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Use, Value, ops
 
 MOVING = (ops.View, ops.Transpose, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
 SUMS = (ops.Add, ops.Subtract)
@@ -41,7 +41,7 @@ def _maximum(value: Value) -> Value:
     for use in value.uses:
         if isinstance(use.node, ops.Maximum) and use.node.inputs == (value, value):
             return use.node.output
-    return ops.Maximum(value, value).output
+    return F.Maximum(value, value)
 
 
 @maximum_rule(wrap_type(ops.AvgPool, attributes={"exclude_pad": False}), "`max(x, x)` before the `AvgPool`", Gap(

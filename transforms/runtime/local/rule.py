@@ -18,7 +18,7 @@ from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.pattern import Match, Pattern
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.rewrite import MatcherPass
-from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Use, Value, ops
 
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
@@ -55,7 +55,7 @@ class MaximumRule(LocalRule):
         if place is None:
             return None
         value, readers = (place, place.uses) if isinstance(place, Value) else (place.node.inputs[place.port], (place,))
-        maximum = ops.Maximum(value, value).output
+        maximum = F.Maximum(value, value)
         for reader, port in readers:
             node.graph.set_input(reader, port, maximum)
         return node
