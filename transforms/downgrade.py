@@ -32,8 +32,6 @@ Measured on the CPU device of all releases of `mo_loop.target`. Passes lower fea
 (those of this module, `WidenTwoBitConstants`); these remain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -4,8 +4,6 @@ Passes bring the graph into a form that the runtime supports; this module only v
 the errors of the runtime that nothing avoids.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 

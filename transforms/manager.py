@@ -28,8 +28,6 @@ Profile: an observer that makes a table of the time and the changes of each pass
 The table does not include the time of observers.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The passes of a conversion in the order in which they run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from mo_loop.errors import InternalError

@@ -1,7 +1,5 @@
 """Editing the ports of Loop, TensorIterator and If: port map, inputs, outputs and body together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

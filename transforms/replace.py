@@ -9,8 +9,6 @@ The last node of a replacement gets the friendly name of the replaced node, so t
 tensor names move with the value. Nodes that are no longer read are removed; a value with other readers stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -16,8 +16,6 @@ Passes of extensions at their places in a pipeline.
 Several passes at one place run in the order in which they are given. A place may be another placed pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

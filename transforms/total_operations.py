@@ -8,8 +8,6 @@ The runtime computes most operations of tensors without elements correctly, or r
 process, or is wrong. The pass WriteSizes adds checks for these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import zip_longest
 

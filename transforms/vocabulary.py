@@ -5,8 +5,6 @@
 Patterns and their predicates are in pattern.py and predicates.py, replacement is in replace.py.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from mo_loop import ops

@@ -1,7 +1,5 @@
 """The declared sizes of inputs, and checks of what the conversion assumed of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import Any

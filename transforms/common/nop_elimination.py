@@ -9,8 +9,6 @@ A node is replaced only if the remaining value is proven to have the same elemen
 broadcasts the other operand therefore keeps its node.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

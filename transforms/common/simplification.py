@@ -2,8 +2,6 @@
 contents, and nodes that compute the same value.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Hashable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Bodies that never run, ports without effect and the order of the others; loops with few iterations are unrolled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

@@ -2,8 +2,6 @@
 become LSTMSequence, GRUSequence and RNNSequence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """While loops that count up to a limit, and computation that gives the same result in every iteration."""
 
-from __future__ import annotations
-
 from mo_loop.graph.dimension import Dimension, least, low
 from mo_loop.graph.types import TensorType, boolean, i32, i64, string
 from mo_loop.ops.control import Control, Iteration, Loop

@@ -13,8 +13,6 @@ Delay lines, such as the buffers of a causal convolution, hold values of the las
     s' = concat(x[t], s[:-1])      s[t] = V[T - t : T - t + K], with V = concat(.., x[1], x[0], s[0])
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

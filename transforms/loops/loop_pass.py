@@ -6,8 +6,6 @@ for i in range(n): s = Y[i] = f(s, X[i])
     for i in range(n % b): s = Y[n - n % b + i] = f(s, X[n - n % b + i])
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The inputs of a loop for all steps at once, and outputs made of values of all steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np

@@ -8,8 +8,6 @@ tensor if it is one slice), and a concatenated output one Concat. The passes Unr
 a loop is unrolled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

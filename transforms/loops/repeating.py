@@ -11,8 +11,6 @@ first = copies.add({s: start, piece: x0})          # a copy; returns the values 
 second = copies.add({s: first[next_s], piece: x1})
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Loops for the declared sizes of the inputs, beside those for any sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

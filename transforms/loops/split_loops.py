@@ -5,8 +5,6 @@ A loop of an unknown number of steps may stay for few of them, together with a f
 for t in range(T): ..    ->    if T < 16: for t in range(T): ..    else: all steps at once
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@ repetitions, and elements that are read, written and found by index), those of e
 rules together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any

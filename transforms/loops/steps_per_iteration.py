@@ -1,7 +1,5 @@
 """Several steps of a loop in one iteration."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mo_loop.graph.dimension import high, least

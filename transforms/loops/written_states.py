@@ -1,7 +1,5 @@
 """States to which every step appends, and buffers into which every step writes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeGuard

@@ -7,8 +7,6 @@ constant changes the result, not only its precision.
 %limits = Constant [0.1, 0.2, 0.3]   all(x < limits) ends a loop
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar

@@ -12,8 +12,6 @@ Integers that are computed in floating point, in every precision of the runtime.
     Parameter of f32 -> Multiply by 1/7 -> Floor -> Convert    from Floor on: the runtime rounds its input anyway
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

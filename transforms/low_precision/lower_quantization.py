@@ -2,8 +2,6 @@
 integers, and all others as compositions of simple operations with ONNX's numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -11,8 +11,6 @@ so its output keeps the order, in groups, and the Gather moves on. Every path ha
 nothing is changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """The parts that the passes of this folder share: the chosen inputs, the axis of their channels, the earlier steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 

@@ -2,8 +2,6 @@
 runtime cannot fold, and tensors that are carried in another shape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 

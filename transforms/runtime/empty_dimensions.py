@@ -1,7 +1,5 @@
 """Dimensions that may be 0: loops and element-wise operations in which the runtime divides by them or loses them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Sizes, bounds and numbers of steps of which the runtime infers or keeps a wrong value: they are hidden from it."""
 
-from __future__ import annotations
-
 from mo_loop.graph.dimension import Dim, Symbol, high, low, now
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import string

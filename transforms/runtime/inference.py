@@ -2,8 +2,6 @@
 tensors that share memory in it, and nodes that may write into it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np

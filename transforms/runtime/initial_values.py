@@ -1,7 +1,5 @@
 """Initial values of variables that the runtime shares, overwrites or does not compile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shapes that are known at conversion and not to the runtime, and outputs of If that it does not copy."""
 
-from __future__ import annotations
-
 from math import gcd
 
 import numpy as np

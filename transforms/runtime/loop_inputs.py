@@ -1,7 +1,5 @@
 """Inputs and outputs of loops that the runtime reads, removes or evaluates wrongly while it reads the model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mo_loop.graph.dimension import low

@@ -1,7 +1,5 @@
 """The operations that hide a fact from the runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tensors that the runtime overwrites, or whose memory it reuses or frees too early: they are copied."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from mo_loop.graph import Graph, Node, Use, Value

@@ -1,7 +1,5 @@
 """Loops that may run zero times, and trip counts that mean something else in Loop-5 than in ONNX."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mo_loop.graph.dimension import high, least, low

@@ -1,7 +1,5 @@
 """Weights of matrix products that releases of the runtime read or pack wrongly."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field

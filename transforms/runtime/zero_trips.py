@@ -1,7 +1,5 @@
 """Loops that did not run: how the graph detects it, and the replacement of their outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 

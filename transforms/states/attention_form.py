@@ -10,8 +10,6 @@ The plugin recognises a Multiply by ones as well, which openvino_genai does not 
 PreserveEmptyBroadcasts leaves such a Broadcast as it is.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -7,8 +7,6 @@ product     MatMul(queries, keys)
 keys        a cache, perhaps repeated for the heads of a group, transposed, times a number (cache_movements.py)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

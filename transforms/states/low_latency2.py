@@ -1,7 +1,5 @@
 """Loops over a sequence become one step of it, with states that keep their values from one inference to the next."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Sequence

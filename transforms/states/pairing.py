@@ -11,8 +11,6 @@ pairs the names must fit as well. Otherwise names only decide between several pa
 unless it is given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar

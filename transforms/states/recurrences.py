@@ -1,7 +1,5 @@
 """Loops and recurrent layers as steps of a sequence: their number, their states, and obstacles to a single step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 

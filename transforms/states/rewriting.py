@@ -14,8 +14,6 @@ therefore computed, in a form that still has bounds. Without them the other size
 An index of sequences reorders a state along the axis that has one part for each sequence of a batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TypeAlias

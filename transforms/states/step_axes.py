@@ -17,8 +17,6 @@ cases count:
     mixing(Transpose(x, [1, 0, 2]), 0, 0)     ""
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias

@@ -12,8 +12,6 @@ The runtime has variables in the main graph alone. A state in a branch is read b
 other branch returns it unchanged, so that it stays as it was where that branch runs.
 """
 
-from __future__ import annotations
-
 from mo_loop.errors import InternalError, UnsupportedError
 from mo_loop.graph import types
 from mo_loop.ops.control import If

@@ -9,8 +9,6 @@ A value counts as a matrix of rows (the batch) and columns (the last dimension);
 matter. Only the requested columns are followed, so the order of the gates does not matter either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -6,8 +6,6 @@
 A rule gets the layout of a sequence from the pass, and the layout (layouts.py) makes the nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 

@@ -1,7 +1,5 @@
 """Gathers, and other operations along an axis or of indices, that the runtime computes wrongly."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from functools import reduce

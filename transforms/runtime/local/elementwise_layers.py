@@ -1,7 +1,5 @@
 """Elementwise operations that the runtime computes wrongly, or does not compile."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from mo_loop.graph.types import ElementType, boolean, i32, i64

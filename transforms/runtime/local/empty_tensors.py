@@ -1,7 +1,5 @@
 """Tensors without elements that the runtime computes wrongly, or does not compile."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

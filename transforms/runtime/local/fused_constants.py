@@ -2,8 +2,6 @@
 wrong fusions of the runtime into the operation before, such as constants along the wrong axis.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Movement of data that the runtime computes wrongly, or does not compile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

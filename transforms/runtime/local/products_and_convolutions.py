@@ -2,8 +2,6 @@
 last, and reads as if they were first.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scales of quantised tensors that the runtime moves wrongly."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mo_loop.support.reached import reached

@@ -8,8 +8,6 @@
 The function becomes a pass of its name: a LocalRule. A `maximum_rule` is a MaximumRule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
