@@ -39,7 +39,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mo_loop.graph.types import ElementType, TensorType, boolean, f4e2m1, f8e4m3, f8e5m2, f8e8m0, i4, u2, u4
-from mo_loop.ops.arithmetic import Convert
 from mo_loop.origin import Origin
 from mo_loop.target import OLDEST, Release
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
@@ -235,7 +234,7 @@ def newer_uses(graph: Graph) -> Iterator[NewerUse]:
 
 
 def _may_be_newer(cls: type[Node]) -> bool:
-    return issubclass(cls, (Parameter, Constant, Convert)) or (issubclass(cls, Op) and cls.opset > OPSETS[OLDEST])
+    return issubclass(cls, (Parameter, Constant, ops.Convert)) or (issubclass(cls, Op) and cls.opset > OPSETS[OLDEST])
 
 
 def _needs(node: Node) -> Iterator[tuple[str, Release]]:
@@ -249,7 +248,7 @@ def _needs(node: Node) -> Iterator[tuple[str, Release]]:
         yield from _listed("a constant of", node, CONSTANTS)
         if any(isinstance(use.node, Result) for use in node.output.uses):
             yield from _listed("a returned constant of", node, RETURNED_CONSTANTS)
-    elif isinstance(node, Convert):
+    elif isinstance(node, ops.Convert):
         yield from _listed("a conversion to", node, CONVERSIONS)
 
 

@@ -10,10 +10,9 @@ from typing import Any
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType, string
 from mo_loop.ops.control import Control, If, TensorIterator
-from mo_loop.ops.front import Failed
 from mo_loop.ops.unknown_rank import SAME_RANK, advice, decision
 from mo_loop.target import CRASH, ERROR, SLOW
-from mo_loop.transforms.vocabulary import Gap, Graph, Node, Op, Parameter, is_static
+from mo_loop.transforms.vocabulary import Gap, Graph, Node, Op, Parameter, is_static, ops
 
 AVOIDS = (
     Gap("strings", "`Slice`, `Split`, `Convert` and `Gather` of strings corrupt memory", "refused, ML303", CRASH),
@@ -23,14 +22,14 @@ AVOIDS = (
 
 def failures(graph: Graph) -> list[MoLoopError]:
     """The errors of all nodes that could not be translated, also in bodies."""
-    found = [node.error for scope in graph.scopes() for node in scope.of(Failed) if node.error is not None]
+    found = [node.error for scope in graph.scopes() for node in scope.of(ops.Failed) if node.error is not None]
     once = {(each.code, each.message, each.where): each for each in found}
     return list(ConversionErrors(once.values()).errors) if found else []
 
 
 def outputs_without(graph: Graph) -> list[str]:
     """The names of the outputs of the model that depend on no `Failed` node."""
-    failed = graph.descendants(graph.of(Failed))
+    failed = graph.descendants(graph.of(ops.Failed))
     return [result.output_names[0] for result in graph.results if result not in failed and result.output_names]
 
 

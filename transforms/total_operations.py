@@ -16,27 +16,14 @@ import numpy as np
 from mo_loop.graph.dimension import Dim, Dimension, Symbol, low, now, open_symbols, symbols_of
 from mo_loop.graph.shape import Shape, normalise_axis
 from mo_loop.graph.types import TensorType, string
-from mo_loop.ops.control import If
-from mo_loop.transforms.vocabulary import (
-    Constant,
-    Graph,
-    Identity,
-    Node,
-    Parameter,
-    Result,
-    Value,
-    is_static,
-    ops,
-    order_of,
-    source_of,
-)
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Result, Value, is_static, ops, order_of, source_of
 
 DIVISIONS = (ops.Divide, ops.FloorMod, ops.Mod, ops.Power)
 
-ELEMENTWISE = (ops.Unary, ops.Binary, ops.Select, ops.Classification, Identity, ops.Convert)
+ELEMENTWISE = (ops.Unary, ops.Binary, ops.Select, ops.Classification, ops.Identity, ops.Convert)
 """Operations of elements whose shapes have only to fit; a number for each channel has other conditions."""
 
-FOR_ALL_NUMBERS = (Parameter, Result, Constant, ops.Reduction, ops.ShapeOf, ops.View)
+FOR_ALL_NUMBERS = (ops.Parameter, Result, Constant, ops.Reduction, ops.ShapeOf, ops.View)
 """Operations that read the numbers of their first input alone, if the other ones are constants."""
 
 
@@ -50,7 +37,7 @@ def cannot_fail(node: Node) -> bool:
     values = list(node.operands)
     if any(each.dtype is string or each.shape is None for each in (*values, *node.outputs)):
         return False
-    if isinstance(node, If):
+    if isinstance(node, ops.If):
         return all(map(is_harmless, node.bodies))
     if isinstance(node, ops.Divide | ops.Mod | ops.FloorMod):
         return _has_divisor(node) and _fit(values)

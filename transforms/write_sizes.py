@@ -9,7 +9,6 @@ import numpy as np
 from mo_loop.graph.dimension import Dim, Symbol, fresh, now
 from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.graph.types import TensorType, i64, string
-from mo_loop.ops.control import If
 from mo_loop.ops.movement import FAR
 from mo_loop.origin import made_for
 from mo_loop.transforms.total_operations import computed, needed
@@ -54,7 +53,7 @@ class WriteSizes(FunctionPass):
                 changed = self.accept(each)
         if changed:
             graph.validate()
-            for node in graph.of(If):
+            for node in graph.of(ops.If):
                 _forget_sizes(node)
         checked = [each for each, conditions in assumed.items() if conditions and each.output.dtype is not string]
         if checked:
@@ -100,7 +99,7 @@ def _check_computed(places: Sequence[tuple[Value, int]]) -> bool:
     return bool(places)
 
 
-def _forget_sizes(node: If) -> None:
+def _forget_sizes(node: ops.If) -> None:
     """Let the branch for other sizes, which the declared ones leave out, have none of them in the file."""
     if node.operands[0].type.integers != (1,):
         return

@@ -10,18 +10,15 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor
 from mo_loop.graph.types import ElementType
-from mo_loop.ops.control import Control
-from mo_loop.ops.front import Barrier, Failed
 from mo_loop.transforms.folding import ConstantFolder, FoldingLimits, Skipped, fold_constants
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.predicates import has_static_rank
 from mo_loop.transforms.replace import absorb, replace_output
 from mo_loop.transforms.rewrite import MatcherPass
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Op, Parameter, Result, Value
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Op, Parameter, Result, Value, ops
 
 log = logging.getLogger(__name__)
 
@@ -153,7 +150,7 @@ def _content(tensor: Tensor) -> Hashable:
     return tensor
 
 
-NEVER_MERGED = (Parameter, Result, Constant, Control, Failed, Barrier)
+NEVER_MERGED = (Parameter, Result, Constant, ops.Control, ops.Failed, ops.Barrier)
 """Equal constants are one node already, after ConstantsReduce; two Barriers keep two values apart."""
 
 

@@ -12,7 +12,6 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import UNKNOWN
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
-from mo_loop.ops.sequences import OptionalGetElement
 from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.loops.pieces import is_cut_evenly, unrolled
@@ -52,7 +51,7 @@ def EliminateEmptyLoops(node: Iteration) -> str:
     return ""
 
 
-READING = (ops.SequenceAt, ops.ConcatFromSequence, OptionalGetElement)
+READING = (ops.SequenceAt, ops.ConcatFromSequence, ops.OptionalGetElement)
 
 
 class EliminateUnreachableBodies(FunctionPass):

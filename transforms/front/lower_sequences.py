@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType
-from mo_loop.ops.control import Control
 from mo_loop.ops.infer import of_one_element
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.sequences import Optional, OptionalGetElement, OptionalHasElement
@@ -40,7 +39,7 @@ class LowerOptionals(FunctionPass):
                 _retype(parameter)
             for node in self.candidates(scope, Optional):
                 changed = self._make(node) or changed
-            for holder in scope.of(Control):
+            for holder in scope.of(ops.Control):
                 scope.touch(holder)
         graph.validate()
         for scope in scopes:
@@ -144,7 +143,7 @@ class ReplaceSequencesByElements(SequencePass):
             return None
         return ListKind.of(parameter.type)
 
-    def branch_kind(self, node: Control, number: int):
+    def branch_kind(self, node: ops.Control, number: int):
         entry = node.output_map[number]
         if all(items_of(each.value) is None for each in (entry.then, entry.else_)):
             return None
@@ -216,7 +215,7 @@ def _is_known_position(node, port: int, seen: set[Value]) -> bool:
         return (not has_place or known(place) is not None) and is_read_at_known_positions(node.output, seen)
     if isinstance(node, ops.SequenceExtend | Identity):
         return is_read_at_known_positions(node.output, seen)
-    if not isinstance(node, Control):
+    if not isinstance(node, ops.Control):
         return False
     entry = node.input_map[port - node.first_data_port]
     inner = [each.output for each in vars(entry).values() if isinstance(each, Parameter)]

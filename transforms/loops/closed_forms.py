@@ -21,7 +21,6 @@ import numpy as np
 
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f16, f32, f64, i32, i64
-from mo_loop.ops.control import Iteration
 from mo_loop.ops.lengths import as_value, dimension, joined
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Final, Merged
@@ -48,7 +47,7 @@ class Solved:
     read: Mapping[Value, Value] = field(default_factory=dict)
 
 
-def is_read_only_after(node: Iteration, entry: Merged, *readers: Node) -> bool:
+def is_read_only_after(node: ops.Iteration, entry: Merged, *readers: Node) -> bool:
     """Whether only the final value of a state is read after the loop, and only `readers` read it in the body."""
     made = entry.result.value
     results = {each.result for each in node.output_map if isinstance(each, Final)} | {entry.result}
@@ -62,7 +61,7 @@ def is_read_only_after(node: Iteration, entry: Merged, *readers: Node) -> bool:
 class State:
     """A state whose next value is not yet known, with its initial value in the draft."""
 
-    node: Iteration
+    node: ops.Iteration
     entry: Merged
     initial: Value
     lifting: Lifting

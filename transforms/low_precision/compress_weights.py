@@ -31,19 +31,7 @@ from mo_loop.transforms.low_precision.weights import (
 )
 from mo_loop.transforms.port_maps import push_inputs
 from mo_loop.transforms.replace import drop_dead, insert_before, move_readers, replace_output
-from mo_loop.transforms.vocabulary import (
-    Constant,
-    FunctionPass,
-    Graph,
-    Node,
-    Op,
-    Parameter,
-    Result,
-    Use,
-    Value,
-    node_pass,
-    ops,
-)
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Op, Parameter, Use, Value, node_pass, ops
 
 
 @node_pass((Control,), bodies="last")
@@ -168,7 +156,7 @@ def _fits(use: Use, axes: set[int], block_axis: int | None, has_zero_points: boo
         return rank == 2 and (block_axis == 1 or (block_axis is None and 1 not in axes))
     if isinstance(node, ops.ConvolutionBackpropData):
         return not has_zero_points
-    return not isinstance(node, ops.Gather | Result)
+    return not isinstance(node, ops.Gather | ops.Result)
 
 
 def deciding_constants(graph: Graph) -> frozenset[Node]:

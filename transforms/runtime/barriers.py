@@ -12,19 +12,7 @@ from mo_loop.graph.types import i64
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.port_map import Branched, Invariant
 from mo_loop.transforms.function_pass import pass_with
-from mo_loop.transforms.vocabulary import (
-    Constant,
-    F,
-    FunctionPass,
-    Gap,
-    Graph,
-    Node,
-    Parameter,
-    Use,
-    Value,
-    ops,
-    source_of,
-)
+from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Node, Parameter, Use, Value, ops, source_of
 
 HiddenPort = tuple[Use, tuple[int, ...]]
 """A port that must read a Barrier, and the axes that this hides; none if it hides no size."""
@@ -77,7 +65,7 @@ def _opaque(graph: Graph, number: int, count: int) -> Value:
     ReverseSequence, which it cannot evaluate.
     """
     shape = F.Constant(np.array([1, count]), graph=graph, dtype=i64)
-    low, high = (Constant(each, graph=graph, dtype=i64) for each in (number, number + 1))
+    low, high = (ops.Constant(each, graph=graph, dtype=i64) for each in (number, number + 1))
     numbers = F.RandomUniform(shape, low, high, output_type=i64)
     return F.ReverseSequence(numbers, [1]).reshape([count])
 

@@ -11,23 +11,11 @@ from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, i64, u
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.target import CRASH, Gap
-from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.predicates import consumed_only_by
 from mo_loop.transforms.replace import drop_dead, insert_after, move_readers, replace_output
 from mo_loop.transforms.runtime.barriers import size_of
 from mo_loop.transforms.runtime.inference import may_be_empty
-from mo_loop.transforms.vocabulary import (
-    Constant,
-    F,
-    FunctionPass,
-    Graph,
-    Node,
-    Parameter,
-    Result,
-    Value,
-    integers,
-    ops,
-)
+from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Result, Value, integers, node_pass, ops
 
 
 class ConcatenateAlongFirstAxis(FunctionPass):
@@ -211,7 +199,7 @@ def _has_run_time_target(value: Value) -> bool:
     node = value.node
     if not isinstance(node, ops.Broadcast) or node.mode != "numpy" or len(node.inputs) > 2:
         return False
-    return not isinstance(node.operands[1].node, Constant)
+    return not isinstance(node.operands[1].node, ops.Constant)
 
 
 def _meets_one(target: Shape, data: Shape, other: Shape) -> bool:
@@ -307,7 +295,7 @@ def _add_outside(node: Iteration, number: int) -> None:
     node.graph.set_input(node, port, _raised(value))
 
 
-def _remove_inside(parameter: Parameter) -> None:
+def _remove_inside(parameter: ops.Parameter) -> None:
     type_: TensorType = parameter.output.type
     readers = parameter.output.uses
     parameter.retype(TensorType(type_.dtype, (1, *type_.dims)))

@@ -7,24 +7,25 @@ import numpy as np
 from mo_loop.graph.types import i64
 from mo_loop.support.reached import reached
 from mo_loop.target import ERROR, NEVER, Processor
-from mo_loop.transforms.function_pass import FunctionPass, node_pass
 from mo_loop.transforms.predicates import consumed_by
 from mo_loop.transforms.replace import insert_before
 from mo_loop.transforms.runtime.inference import is_in_place
 from mo_loop.transforms.vocabulary import (
-    Constant,
     F,
+    FunctionPass,
     Gap,
     Graph,
     Node,
-    Op,
-    Parameter,
     Use,
     Value,
     is_static,
+    node_pass,
     ops,
     source_of,
 )
+
+GIVEN = (ops.Constant, ops.Parameter)
+"""Nodes whose values are not computed."""
 
 
 class ShareInitialValues(FunctionPass):
@@ -64,7 +65,7 @@ class ShareInitialValues(FunctionPass):
         for node in self.candidates(graph, ops.ReadValue):
             initial = node.inputs[0] if node.inputs else None
             assign = assigned.get(node.variable_id)
-            if initial is None or assign is None or isinstance(initial.node, Constant | Parameter):
+            if initial is None or assign is None or isinstance(initial.node, GIVEN):
                 self.refuse(node, "its initial value is not computed")
             elif initial.only_use is None:
                 self.refuse(node, "something else reads its initial value")
@@ -150,7 +151,7 @@ def _nothing_of(initial: Value, axis: int) -> Value:
 def _empty_axis(initial: Value) -> int | None:
     """The axis along which a computed value has no elements: of size 0, or of one that is 0 when it is computed."""
     node = source_of(initial, ops.Convert).node
-    if isinstance(node, Constant | Parameter) or initial.shape is None:
+    if isinstance(node, GIVEN) or initial.shape is None:
         return None
     known = next((axis for axis, dim in enumerate(initial.shape) if isinstance(dim, int) and dim == 0), None)
     if known is not None or not isinstance(node, ops.Broadcast):
@@ -189,7 +190,7 @@ def SeparateReadValues(node: ops.ReadValue) -> str:
     one unknown size the runtime would remove it: there a Barrier, which copies, separates the two.
     """
     initial = node.inputs[0] if node.inputs else None
-    if initial is None or isinstance(initial.node, Constant | Parameter):
+    if initial is None or isinstance(initial.node, GIVEN):
         return "its initial value is not computed"
     if initial.only_use is None:
         return "something else reads its initial value"
@@ -246,7 +247,7 @@ class CopyInitialConstants(FunctionPass):
             copies: dict[Value, Value] = {}
             for node in inside:
                 for port, value in enumerate(node.inputs):
-                    if value is None or not isinstance(value.node, Constant):
+                    if value is None or not isinstance(value.node, ops.Constant):
                         continue
                     if value not in copies:
                         if all(use.node in inside for use in value.uses):
@@ -260,13 +261,13 @@ class CopyInitialConstants(FunctionPass):
         return changed
 
 
-def _inside(read: Node) -> Iterator[Op]:
+def _inside(read: Node) -> Iterator[ops.Op]:
     """The nodes that only the initial value of a variable needs, from the last one on."""
     inside: set[Node] = {read}
     pending = [value.node for value in read.operands]
     while pending:
         node = pending.pop()
-        if node in inside or not isinstance(node, Op) or isinstance(node, Constant | Parameter | ops.ReadValue):
+        if node in inside or not isinstance(node, ops.Op) or isinstance(node, (*GIVEN, ops.ReadValue)):
             continue
         if all(use.node in inside for output in node.outputs for use in output.uses):
             inside.add(node)

@@ -6,7 +6,6 @@ import numpy as np
 
 from mo_loop.graph.dimension import Dimension, high, low, now
 from mo_loop.graph.types import boolean, i64
-from mo_loop.ops.control import If, Loop
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Final
 from mo_loop.transforms.replace import move_readers
@@ -136,7 +135,7 @@ def _plus(x: Value, zero: Value) -> Value:
 def _may_not_run(x: Value) -> bool:
     """Whether it is a final value of a loop that may run zero times."""
     node = x.node
-    return isinstance(node, Loop) and isinstance(node.output_map[x.index], Final) and low(iterations(node)) < 1
+    return isinstance(node, ops.Loop) and isinstance(node.output_map[x.index], Final) and low(iterations(node)) < 1
 
 
 def _copied(x: Value, numbers: RunTimeNumbers) -> Value:
@@ -151,7 +150,7 @@ def _copied(x: Value, numbers: RunTimeNumbers) -> Value:
         # The size of this output may be another one then, and the runtime would take it for that of the initial value.
         end = numbers.zero(x.graph) + FAR
         return F.Slice(x, [0], end, [1], [axis])
-    if not isinstance(x.node, If):
+    if not isinstance(x.node, ops.If):
         if None not in map(now, x.type.dims):  # the runtime removes a Slice of static shapes to its own length
             return F.Reshape(_repeated(x, (axis,), numbers), x.sizes)
         return _cut(x, (axis,))

@@ -7,7 +7,6 @@ import numpy as np
 
 from mo_loop.graph.dimension import Dimension, fresh, low
 from mo_loop.graph.types import i64, string
-from mo_loop.ops.control import Loop
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Branched, Concatenated, Selected
 from mo_loop.transforms.runtime.barriers import at_least, reshaped, size_of
@@ -17,7 +16,7 @@ from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, R
 class RunGuard:
     """Whether a loop runs at all, and the ends of slices that depend on it."""
 
-    def __init__(self, node: Loop) -> None:
+    def __init__(self, node: ops.Loop) -> None:
         self.condition = _has_run(node)
 
     @cached_property
@@ -34,7 +33,7 @@ class RunGuard:
         return F.Barrier(F.Select(self.condition, everything, length), hides="bounds")
 
 
-def _has_run(node: Loop) -> Value:
+def _has_run(node: ops.Loop) -> Value:
     """A scalar boolean."""
     trip, go = _conditions(node)
     known = trip.type.integers
@@ -44,7 +43,7 @@ def _has_run(node: Loop) -> Value:
     return positive if go.type.integers == (1,) else positive & go
 
 
-def is_has_run(value: Value | None, node: Loop) -> bool:
+def is_has_run(value: Value | None, node: ops.Loop) -> bool:
     """Whether `value` is the condition of a loop's `RunGuard`."""
     trip, go = _conditions(node)
     if value is None or source_of(value, ops.Barrier) is go:
@@ -60,7 +59,7 @@ def _reads(node: Node, port: int, value: Value) -> bool:
     return source is not None and source_of(source, ops.Barrier) is value
 
 
-def _conditions(node: Loop) -> tuple[Value, Value]:
+def _conditions(node: ops.Loop) -> tuple[Value, Value]:
     """The trip count and the execution condition, without Barriers."""
     trip, go = node.operands[:2]
     return source_of(trip, ops.Barrier), source_of(go, ops.Barrier)
@@ -104,7 +103,7 @@ def is_cut(node: Node) -> bool:
     return end is not None and isinstance(end.node, ops.Barrier)
 
 
-def is_selection(reader: Node, node: Loop) -> bool:
+def is_selection(reader: Node, node: ops.Loop) -> bool:
     """Whether `final_value` has put `reader` after a final value."""
     if isinstance(reader, ops.Select | ops.LogicalAnd | ops.If):
         return is_has_run(reader.inputs[0], node)

@@ -14,7 +14,6 @@ other branch returns it unchanged, so that it stays as it was where that branch 
 
 from mo_loop.errors import InternalError, UnsupportedError
 from mo_loop.graph import types
-from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Branched, Selected
 from mo_loop.transforms.vocabulary import F, Graph, Parameter, Result, Value, is_static, ops
 
@@ -47,7 +46,7 @@ class GraphVariable:
         if owner is None:
             read = F.ReadValue(self._converted(initial, self._stored), name=self.label, **self._attributes)
             return self._converted(read, self._dtype)
-        if not isinstance(owner, If):
+        if not isinstance(owner, ops.If):
             raise InternalError(f"a variable in the body of {owner!r}", where=owner.origin)
         outer = self.read(_made_outside(initial, owner))
         then, else_ = (Parameter(graph=body, type=self.type) for body in owner.bodies)
@@ -64,7 +63,7 @@ class GraphVariable:
         if owner is None:
             ops.Assign(self._converted(value, self._stored), **self._attributes)
             return
-        assert isinstance(owner, If)
+        assert isinstance(owner, ops.If)
         results = [Result(value), Result(self._unchanged[branch])]
         then, else_ = results if branch is owner.then_body else reversed(results)
         owner.output_map = (*owner.output_map, Selected(then, else_))
@@ -96,7 +95,7 @@ def drop_unobserved(graph: Graph) -> None:
     graph.sweep()
 
 
-def _made_outside(value: Value, owner: If) -> Value:
+def _made_outside(value: Value, owner: ops.If) -> Value:
     """A value of a branch as a value of the graph around the If: the nodes that compute it are copied there."""
     body, outer = value.graph, owner.graph
     side = "then" if body is owner.then_body else "else_"

@@ -6,28 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 
 from mo_loop.graph.shape import of_declared_sizes
-from mo_loop.ops.control import Control
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.support.reached import reached
 from mo_loop.target import CRASH, ERROR, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import has_constant_sizes, is_computable
 from mo_loop.transforms.runtime.local.rule import is_doubled, is_one_element, maximum_rule, rule
-from mo_loop.transforms.vocabulary import (
-    Constant,
-    F,
-    Gap,
-    Graph,
-    Node,
-    Op,
-    Parameter,
-    Result,
-    Use,
-    Value,
-    is_static,
-    ops,
-    order_of,
-)
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Node, Result, Use, Value, is_static, ops, order_of
 
 BETWEEN = (ops.Elementwise, ops.Reshape)
 """Operations that may be between the products and the softmax."""
@@ -269,9 +254,9 @@ def _sources_of_sizes(value: Value) -> Sequence[Value]:
 
 
 def _may_hide(node: Node) -> bool:
-    if isinstance(node, Parameter):
+    if isinstance(node, ops.Parameter):
         return node.graph.owner is not None
-    if isinstance(node, Control | ops.Barrier) or not isinstance(node, Op):
+    if isinstance(node, ops.Control | ops.Barrier) or not isinstance(node, ops.Op):
         return True
     computed = (node.inputs[port] for port in node.index_ports if port < len(node.inputs))
     return not isinstance(node, READS) and any(each and not isinstance(each.node, Constant) for each in computed)

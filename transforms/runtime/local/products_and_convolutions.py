@@ -14,19 +14,7 @@ from mo_loop.target import CRASH, ERROR, NEVER, Processor, ReleaseRange, without
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
 from mo_loop.transforms.runtime.local.rule import is_doubled, is_of_rows, maximum_rule, rule
-from mo_loop.transforms.vocabulary import (
-    Constant,
-    F,
-    Gap,
-    Node,
-    Parameter,
-    Result,
-    Use,
-    Value,
-    is_static,
-    ops,
-    order_of,
-)
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Result, Use, Value, is_static, ops, order_of
 
 
 def _is_outer_product(value: Value) -> bool:
@@ -306,7 +294,7 @@ def MaximumBeforeSharedView(node: ops.Transpose) -> Use | None:
     x, order = node.operands[0], order_of(node)
     if order is None or len(order) < 3 or order != (0, len(order) - 1, *range(1, len(order) - 1)):
         return None
-    if isinstance(x.node, Constant | Parameter):
+    if isinstance(x.node, Constant | ops.Parameter):
         return None
     return next((use for use in x.uses if use.node is not node and _lies_in_another(use)), None)
 
