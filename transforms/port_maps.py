@@ -24,6 +24,22 @@ def invariant_source(node: Iteration, entry: Final) -> Value | None:
     return None
 
 
+def add_input(node: Control, entry: object, value: Value) -> None:
+    """A value becomes the last data input of a control-flow node."""
+    node.input_map = (*node.input_map, entry)
+    node.graph.set_inputs(node, [*node.inputs, value])
+
+
+def captured(body: Graph, value: Value) -> Value:
+    """A Parameter of a body for a value of the graph around it."""
+    owner = body.owner
+    assert isinstance(owner, Control)
+    parameter = Parameter(graph=body, type=value.type.without_known())
+    sides = (parameter if each is body else None for each in owner.bodies)
+    add_input(owner, Branched(*sides) if isinstance(owner, If) else Invariant(parameter), value)
+    return parameter.output
+
+
 def replace_iteration(old: Iteration, new: Iteration) -> None:
     """Replace `old` by `new`, which has its body and the same outputs; readers, names and rt_info move."""
     new.rt_info.update(old.rt_info)

@@ -84,14 +84,14 @@ def eliminate(node: Node, port: int = 0) -> bool:
 
 
 def insert_after(value: Value, make: Callable[[Value], Any]) -> Any:
-    """Put the node that `make` returns for `value` between it and all its present consumers; returns the node.
+    """Put what `make` returns for `value`, a node or a value, between it and all its present consumers; returns it.
 
     Names move to the output of the new node. rt_info stays where it is.
     """
     readers = value.uses
-    node = make(value)
-    move_readers(value, node.output, readers)
-    return node
+    made = make(value)
+    move_readers(value, made if isinstance(made, Value) else made.output, readers)
+    return made
 
 
 def insert_before(node: Node, port: int, make: Callable[[Value], Any]) -> Any:

@@ -327,8 +327,7 @@ def _indexed_axis(node: Node) -> int | None:
 
 def _is_step_number(loop: Iteration, reader: Node) -> bool:
     """Whether the index of a read is the number of the iteration: i, or a state that starts at 0 and grows by 1."""
-    index, data, axis = reader.inputs[1], reader.inputs[0], _indexed_axis(reader)
-    assert index is not None and data is not None
+    (data, index), axis = reader.operands[:2], _indexed_axis(reader)
     last = None if axis is None else data.type.dims[axis] - 1
     value = _plain(index, loop, last)
     if isinstance(loop, Loop) and value.node is loop.iteration:
@@ -376,8 +375,7 @@ def _before(value: Value, loop: Iteration, last: Dimension | None) -> Value | No
         others = [a for a, b in (inputs, reversed(inputs)) if bound is not None and _is_all(b, bound)]
         return others[0] if others else None
     if isinstance(node, ops.Select) and isinstance(inputs[0].node, ops.Less):  # i + n if i < 0 else i
-        index, zero = inputs[0].node.inputs
-        assert index is not None and zero is not None
+        index, zero = inputs[0].node.operands
         is_same = _is_all(zero, 0) and _plain(index, loop, last) is _plain(inputs[2], loop, last)
         return inputs[2] if is_same else None
     return None

@@ -19,8 +19,7 @@ def TransposeMatMul(node: ops.Transpose) -> str:
     The .bin holds the weights as the model has them, and the runtime does not transpose them while it compiles. w may
     be converted, dequantised or reshaped.
     """
-    weights, order = node.inputs
-    assert weights is not None
+    weights, order = node.operands[0], node.inputs[1]
     if not _is_constant(weights):
         return "its input is not constant"
     axes = None if order is None else order.type.integers

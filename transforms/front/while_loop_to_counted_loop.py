@@ -18,8 +18,7 @@ def WhileLoopToCountedLoop(node: Loop) -> str:
     dimension, because floats are exact integers only up to 2^24. Readers of j read the iteration number instead, so
     that later passes recognise slices.
     """
-    trip, go = node.inputs[0], node.inputs[1]
-    assert trip is not None and go is not None
+    trip, go = node.operands[:2]
     if node.continues_always:
         return "its condition is always true"
     parts = _parts(node.condition.value)
@@ -55,9 +54,8 @@ def _compared(condition: Value) -> tuple[Value, Value] | None:
     node = _plain(condition).node
     if not isinstance(node, ops.Less | ops.Greater):
         return None
-    a, b = node.inputs if isinstance(node, ops.Less) else reversed(node.inputs)
-    assert a is not None and b is not None
-    return a, b
+    a, b = node.operands
+    return (a, b) if isinstance(node, ops.Less) else (b, a)
 
 
 def _counted(node: Loop, condition: Value) -> tuple[Merged, int, Value] | None:
@@ -106,8 +104,7 @@ def _counter(node: Loop, value: Value) -> tuple[Merged, int] | None:
         return None
     initial = {entry.parameter.output: (entry, first) for entry, first in node.fed if isinstance(entry, Merged)}
     for port in (0, 1):
-        state, one = step.node.inputs[port], step.node.inputs[1 - port]
-        assert state is not None and one is not None
+        state, one = step.node.operands[port], step.node.operands[1 - port]
         if state not in initial or one.type.integers != (1,) or state.shape not in ((), (1,)):
             continue
         entry, first = initial[state]
@@ -180,9 +177,7 @@ def _read_iteration(node: Loop, entry: Merged, start: int) -> None:
         return
     if node.iteration is None:
         node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
-    value: Value = node.iteration.output
-    if value.dtype is not state.dtype:
-        value = F.Convert(value, destination_type=state.dtype)
+    value = node.iteration.output.astype(state.dtype)
     value = value if start == 0 else value + start
     if value.shape != state.shape:
         value = F.Reshape(value, list(state.type.dims))

@@ -17,7 +17,7 @@ from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops import pieces
 from mo_loop.transforms.loops.outer import Draft
 from mo_loop.transforms.loops.worth import BLOCKS, Bound
-from mo_loop.transforms.port_maps import is_one_after_another, reads_only_sizes, replace_by_loop
+from mo_loop.transforms.port_maps import captured, is_one_after_another, reads_only_sizes, replace_by_loop
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Parameter, Result, Value, is_static
@@ -154,11 +154,8 @@ def _index(node: Iteration) -> Parameter | None:
 def _count_from(loop: Loop, iteration: Parameter, first: Value) -> None:
     """Readers of the iteration number read it plus `first`."""
     readers = iteration.output.uses
-    start = Parameter(graph=loop.body, type=first.type.without_known())
-    number = iteration.output + pieces.as_number(start.output, iteration.output)
+    number = iteration.output + pieces.as_number(captured(loop.body, first), iteration.output)
     move_readers(iteration.output, number, readers)
-    loop.input_map = (*loop.input_map, Invariant(start))
-    loop.graph.set_inputs(loop, [*loop.inputs, first])
 
 
 class LoopPass(FunctionPass):

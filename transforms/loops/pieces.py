@@ -45,8 +45,7 @@ def number_of_steps(node: Iteration) -> Value:
     if isinstance(node, TensorIterator):
         entry, value = next((entry, value) for entry, value in node.fed if isinstance(entry, Sliced))
         return F.Gather(value.sizes, entry.axis, 0)
-    trip = node.operands[0]
-    trip = F.Convert(trip, destination_type=i64) if trip.dtype is not i64 else trip
+    trip = node.operands[0].astype(i64)
     trip = trip.reshape([]) if trip.shape != () else trip
     known = trip.type.known
     return trip if known is not None and least(known.reshape(-1)[0]) >= 0 else F.Maximum(trip, 0)
@@ -106,8 +105,7 @@ def as_steps(y: Value, entry: Concatenated, count: int, *, moved: bool = True) -
 
 def as_number(number: Value, iteration: Value) -> Value:
     """A number with the type and the shape of an iteration number."""
-    if number.dtype is not iteration.dtype:
-        number = F.Convert(number, destination_type=iteration.dtype)
+    number = number.astype(iteration.dtype)
     dims = list(iteration.type.dims) if is_static(iteration.shape) else []
     return number if list(number.type.dims) == dims else F.Reshape(number, dims)
 

@@ -33,7 +33,7 @@ from mo_loop.transforms.loops.pieces import (
     part_of,
     put_in_place,
 )
-from mo_loop.transforms.port_maps import drop_unused_ports
+from mo_loop.transforms.port_maps import add_input, drop_unused_ports
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, is_static, ops
 
@@ -298,8 +298,7 @@ def read_as_slices(node: Iteration, reads: Sequence[ops.Gather]) -> None:
         axis = normalise_axis(_axis(read) or 0, whole.type.rank)
         dims = (*whole.type.dims[:axis], 1, *whole.type.dims[axis + 1 :])
         piece = Parameter(graph=node.body, type=whole.type.with_shape(dims).without_known())
-        node.input_map = (*node.input_map, Sliced(piece, axis))
-        node.graph.set_inputs(node, [*node.inputs, outer[whole]])
+        add_input(node, Sliced(piece, axis), outer[whole])
         read.output.replace_with(piece.output if index.rank else F.Squeeze(piece.output, [axis]))
     drop_unused_ports(node)
 

@@ -28,7 +28,7 @@ from mo_loop.transforms.loops.outer import (
 )
 from mo_loop.transforms.loops.pieces import FEW, number_of_steps, put_in_place
 from mo_loop.transforms.loops.worth import Bound, is_too_much, is_work, is_worth
-from mo_loop.transforms.port_maps import ENDLESS, drop_unused_ports
+from mo_loop.transforms.port_maps import ENDLESS, add_input, captured, drop_unused_ports
 from mo_loop.transforms.vocabulary import F, Graph, Node, Parameter, Result, Value, is_static, ops
 
 STEPS = 16
@@ -295,16 +295,12 @@ def _no_limit(node: Iteration) -> str:
 def _take(node: Iteration, value: Value, whole: Value) -> None:
     """Readers of a value of the body read slices of the tensor of all steps."""
     dims = value.type.dims  # the runtime may not know the sizes of the tensor of all steps, which a body would read
-    type_ = whole.type.without_known()
     if may_end(node):  # it may have fewer steps than there are slices
         assert isinstance(node, Loop) and node.iteration is not None
-        parameter = Parameter(graph=node.body, type=type_)
-        piece = F.Gather(parameter.output, scalar(node.iteration.output), 0)
-        entry: Sliced | Invariant = Invariant(parameter)
+        piece = F.Gather(captured(node.body, whole), scalar(node.iteration.output), 0)
     else:
-        parameter = Parameter(graph=node.body, type=type_.with_shape((1, *type_.dims[1:])))
+        type_ = whole.type.with_shape((1, *whole.type.dims[1:])).without_known()
+        parameter = Parameter(graph=node.body, type=type_)
         piece = parameter.output if is_static(dims) else F.Squeeze(parameter.output, [0])
-        entry = Sliced(parameter, 0)
+        add_input(node, Sliced(parameter, 0), whole)
     value.replace_with(F.Reshape(piece, list(dims)) if is_static(dims) else piece)
-    node.input_map = (*node.input_map, entry)
-    node.graph.set_inputs(node, [*node.inputs, whole])

@@ -17,7 +17,7 @@ from mo_loop.transforms.loops.lifted import squeezed, unsqueezed, with_sizes
 from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.loops.outer import carried, concatenated, may_be_carried, may_end, with_known_sizes
 from mo_loop.transforms.loops.step_rules import is_count
-from mo_loop.transforms.port_maps import drop_unused_ports
+from mo_loop.transforms.port_maps import add_input, captured, drop_unused_ports
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.slice_reads import Index
 from mo_loop.transforms.vocabulary import F, Node, Parameter, Result, Value, is_static, ops
@@ -289,16 +289,14 @@ def _read_previous(node: Iteration, buffer: _Buffer) -> None:
     entry = Merged(state, Result(squeezed(_slice_of(buffer, axis), axis)))
     for read in buffer.previous:
         replace_output(read.output, unsqueezed(state.output, [axis]) if read.operands[1].rank else state.output)
-    _add_input(node, entry, first)
+    add_input(node, entry, first)
 
 
 def _read_own(node: Iteration, buffer: _Buffer) -> None:
     """Read the slice that a step writes from the initial buffer."""
-    initial = buffer.initial(node)
-    whole = Parameter(graph=node.body, type=initial.type.without_known())
+    whole = captured(node.body, buffer.initial(node))
     for read in buffer.own:
-        node.body.set_input(read, 0, whole.output)
-    _add_input(node, Invariant(whole), initial)
+        node.body.set_input(read, 0, whole)
 
 
 def _read_first_shape(node: Iteration, buffer: _Buffer) -> None:
@@ -307,12 +305,7 @@ def _read_first_shape(node: Iteration, buffer: _Buffer) -> None:
     parameter = Parameter(graph=node.body, type=buffer.shapes[0].output.type)
     for each in buffer.shapes:
         replace_output(each.output, parameter.output)
-    _add_input(node, Invariant(parameter), first)
-
-
-def _add_input(node: Iteration, entry: Invariant | Merged, value: Value) -> None:
-    node.input_map = (*node.input_map, entry)
-    node.graph.set_inputs(node, [*node.inputs, value])
+    add_input(node, Invariant(parameter), first)
 
 
 def _with_elements(node: Iteration, buffer: _Buffer) -> Value:

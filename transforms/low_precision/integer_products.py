@@ -34,13 +34,12 @@ LEAST_SPAN = np.float32(1e-30)
 
 def integers_of(quantised: ops.DynamicQuantize) -> tuple[Value, Value, Value]:
     """The integers in f32, which may exceed 0 to 255 by one step, their scale and their zero point."""
-    graph, x = quantised.graph, quantised.inputs[0]
-    assert x is not None
+    graph, x = quantised.graph, quantised.operands[0]
     least, most = extremes(x)
     span = F.Maximum(most - least, LEAST_SPAN)
     scale = quotient(span, F.Constant(np.float32(MOST), graph=graph))
     inverse = F.Divide(Constant(np.float32(1), graph=graph), scale)
-    zero = F.Round((-least) * inverse)
+    zero = F.Round(-least * inverse)
     return F.Round(x * inverse) + zero, scale, zero
 
 
@@ -63,9 +62,7 @@ def replace_converted(value: Value, make: Callable[[], Value]) -> None:
     made = make() if readers else None
     for each in readers:
         assert made is not None and isinstance(each, ops.Convert)
-        kind = each.destination_type
-        same = kind is made.dtype
-        replace_output(each.output, made if same else F.Convert(made, destination_type=kind))
+        replace_output(each.output, made.astype(each.destination_type))
     drop_dead([*readers, value.node])
 
 
@@ -109,11 +106,7 @@ def IntegerMatMulToFakeQuantize(node: ops.IntegerMatMul) -> str:
         return "sums of two products could exceed 16 bits"
     narrow = Constant(limited, graph=node.graph, name=weights.name) if len(rows) else weights
     result = _product(a.node, narrow, rows, array[rows] - limited[rows])
-    readers = [use.node for use in node.output.uses]
-    for each in readers:
-        kind = each.destination_type
-        replace_output(each.output, result if kind is f32 else F.Convert(result, destination_type=kind))
-    drop_dead(readers)
+    replace_converted(node.output, lambda: result)
     return ""
 
 
@@ -140,9 +133,9 @@ def _product(quantised: ops.DynamicQuantize, weights: Constant, rows: Array, res
     sums = weights.array.sum(0, dtype=np.int64)
     if len(rows):
         some = F.Clamp(F.Gather(integers, rows, -1), min=0.0, max=float(MOST))
-        product = product + (some @ centred_weights(F.Constant(rest, graph=graph), None, -1))
+        product = product + some @ centred_weights(F.Constant(rest, graph=graph), None, -1)
         sums = sums + rest.sum(0, dtype=np.int64)
-    return product - (zero * sums.astype(np.float32))
+    return product - zero * sums.astype(np.float32)
 
 
 def _weights(b: Value, zero_point: Value | None) -> Constant | None:
@@ -183,7 +176,6 @@ class IntegerProductToFloat(FunctionPass):
         assert a is not None and b is not None
         if not is_read_as_float(node.output):
             return self.refuse(node, "its integers are read")
-
         left = centred(a, a_zero, -1 if a.rank == 1 else -2)
         product = left @ centred_weights(b, b_zero, -1)
         replace_output(node.output, F.Convert(product, destination_type=i32))

@@ -143,7 +143,7 @@ class QuantizeToFakeQuantize(FunctionPass):
         return self._replace(node, made)
 
     def _replace(self, node: ops.Dequantize, made: Value) -> bool:
-        replace_output(node.output, made if node.to is f32 else F.Convert(made, destination_type=node.to))
+        replace_output(node.output, made.astype(node.to))
         drop_dead([node])
         return self.accept(node)
 
@@ -201,8 +201,7 @@ class LowerQuantization(FunctionPass):
         return changed
 
     def _quantize(self, node: ops.Quantize) -> bool:
-        x, *parameters = node.inputs
-        assert x is not None
+        x, parameters = node.operands[0], node.inputs[1:]
         axis = node.axis + x.rank if node.axis < 0 and x.rank else node.axis
         y = over_elements(x, lambda each: _quantised(node, each, axis), *parameters, axis=axis)
         replace_output(node.output, y)
@@ -218,7 +217,7 @@ class LowerQuantization(FunctionPass):
         if zero is not None:
             y = self._kept(y - as_float(aligned(x, zero, node.axis, node.block_size)))
         y = y * as_float(aligned(x, scale, node.axis, node.block_size))
-        replace_output(node.output, y if node.to is f32 else F.Convert(y, destination_type=node.to))
+        replace_output(node.output, y.astype(node.to))
         drop_dead([node])
         return self.accept(node)
 
@@ -228,7 +227,7 @@ class LowerQuantization(FunctionPass):
     def _quantize_dynamically(self, node: ops.DynamicQuantize) -> bool:
         x = node.operands[0]
         least, most = extremes(x)
-        scale = quotient(ops.Subtract(most, least), F.Constant(np.float32(255), graph=node.graph))
+        scale = quotient(most - least, F.Constant(np.float32(255), graph=node.graph))
         # ONNX's definition divides by a scale of 0 here; ONNX Runtime uses 1.
         scale = F.Select(F.Equal(scale, 0), np.float32(1), scale)
         zero = F.Round(F.Clamp(steps(-least, scale), min=0.0, max=255.0))
@@ -246,9 +245,8 @@ class LowerQuantization(FunctionPass):
         return self.accept(node)
 
     def _choose(self, node: ops.RoundedOrExact) -> bool:
-        exact = node.operands[1]
         # The Convert to an integer stays: without it the runtime multiplies the weights by a scale after the product.
-        replace_output(node.output, exact)
+        replace_output(node.output, node.operands[1])
         drop_dead([node])
         return self.accept(node)
 

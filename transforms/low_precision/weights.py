@@ -118,10 +118,8 @@ class StoredWeights:
             x = -x
         if self.has_zero_points:
             kind = node.inputs[2].type.dtype
-            zero = F.Constant(ArrayTensor(self.parameters[1], kind), graph=graph)
-            if kind is not node.to:
-                zero = F.Convert(zero, destination_type=node.to)
-            x = (ops.Subtract if sign > 0 else ops.Add)(x, zero).output
+            zero = F.Constant(ArrayTensor(self.parameters[1], kind), graph=graph).astype(node.to)
+            x = x - zero if sign > 0 else x + zero
         scale = (sign * self.parameters[0].astype(np.float32)).astype(node.to.numpy)
         x = x * Constant(scale, graph=graph, dtype=node.to)
         return x if self.full == self.shape else F.Reshape(x, list(self.shape))

@@ -241,8 +241,7 @@ class MergeChannelOrder(FunctionPass):
 
 def _order_of(gather: ops.Gather) -> Ordered | None:
     """The order of a Gather that only permutes channels, else None."""
-    x, indices, axis = gather.inputs
-    assert x is not None and indices is not None and axis is not None
+    x, indices, axis = gather.operands
     where, order = axis.type.integers, indices.type.integers
     if gather.batch_dims or where is None or order is None or x.shape is None or indices.rank != 1:
         return None

@@ -9,9 +9,9 @@ import numpy as np
 
 from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.types import i64
-from mo_loop.ops.control import Control, If, Loop
-from mo_loop.ops.port_map import Branched, Invariant
+from mo_loop.ops.control import If, Loop
 from mo_loop.transforms.function_pass import pass_with
+from mo_loop.transforms.port_maps import captured
 from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Node, Parameter, Use, Value, ops, source_of
 
 HiddenPort = tuple[Use, tuple[int, ...]]
@@ -76,7 +76,7 @@ def zero_from_outside(graph: Graph) -> Value:
     The runtime evaluates loops whose inputs are all constants. If it cannot evaluate a body, it returns arbitrary
     memory.
     """
-    return opaque_zero(graph) if graph.owner is None else _captured(graph, zero_from_outside(graph.owner.graph))
+    return opaque_zero(graph) if graph.owner is None else captured(graph, zero_from_outside(graph.owner.graph))
 
 
 class RunTimeNumbers:
@@ -102,7 +102,7 @@ class RunTimeNumbers:
         Tile does not overwrite them (see IsolateParameters)."""
         if (graph, rank) not in self._repeats:
             owner = graph.owner
-            made = _opaque(graph, 1, rank) if owner is None else _captured(graph, self.repeats(owner.graph, rank))
+            made = _opaque(graph, 1, rank) if owner is None else captured(graph, self.repeats(owner.graph, rank))
             self._repeats[graph, rank] = made
         return self._repeats[graph, rank]
 
@@ -114,21 +114,8 @@ class RunTimeNumbers:
             if owner.iteration is None:
                 owner.iteration = Parameter(graph=graph, dtype=i64, shape=())
             return F.Minimum(owner.iteration, 0).reshape([1])
-        zero = _captured(graph, self.zero(owner.graph))
+        zero = captured(graph, self.zero(owner.graph))
         return zero if isinstance(owner, If) else F.Maximum(zero, zero)  # see IsolateParameters
-
-
-def _captured(graph: Graph, value: Value) -> Value:
-    """A Parameter of a body for a value of the graph around it."""
-    owner = graph.owner
-    assert isinstance(owner, Control)
-    parameter = Parameter(graph=graph, type=value.type.without_known())
-    entry: Any = Invariant(parameter)
-    if isinstance(owner, If):
-        entry = Branched(*(parameter if body is graph else None for body in owner.bodies))
-    owner.input_map = (*owner.input_map, entry)
-    owner.graph.set_inputs(owner, [*owner.inputs, value])
-    return parameter.output
 
 
 def pattern(dims: Sequence[Dimension]) -> list[int] | None:

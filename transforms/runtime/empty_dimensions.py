@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from mo_loop.graph.dimension import Dimension, high, low, now
 from mo_loop.graph.shape import Shape, assume_fixed, is_static, of_declared_sizes
@@ -12,38 +11,25 @@ from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.target import CRASH, Gap
 from mo_loop.transforms.predicates import consumed_only_by
-from mo_loop.transforms.replace import drop_dead, insert_after, move_readers, replace_output
+from mo_loop.transforms.replace import drop_dead, move_readers, replace_output
 from mo_loop.transforms.runtime.barriers import size_of
 from mo_loop.transforms.runtime.inference import may_be_empty
 from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Result, Value, integers, node_pass, ops
 
 
-class ConcatenateAlongFirstAxis(FunctionPass):
+@node_pass((Loop, TensorIterator), "axis 0, then `Transpose`", Gap(
+    "concatenated-behind-zero", "concatenation along an axis after a dimension of 0 crashes the process",
+    severity=CRASH,
+))  # fmt: skip
+def ConcatenateAlongFirstAxis(node: Iteration) -> str:
     """concatenated along axis k, where a dimension before k may be 0  ->  concatenated along axis 0, then Transpose
 
     The runtime divides the size of its buffer by the product of the dimensions before the axis.
     """
-
-    instead = "axis 0, then `Transpose`"
-    avoids = (Gap(
-        "concatenated-behind-zero", "concatenation along an axis after a dimension of 0 crashes the process",
-        severity=CRASH,
-    ),)  # fmt: skip
-
-    kinds = (Loop, TensorIterator)
-
-    def rewrite(self, node: Iteration) -> bool:
-        changed = False
-        for number, entry in enumerate(node.output_map):
-            if isinstance(entry, Concatenated) and _follows_zero(node.outputs[number], entry.axis):
-                self._rewrite(node, number)
-                changed = True
-        if not changed:
-            return self.refuse(node, "no output is concatenated along an axis that follows a dimension of 0")
-        return self.accept(node)
-
-    def _rewrite(self, node: Iteration, number: int) -> None:
-        entry = cast(Concatenated, node.output_map[number])
+    changed = False
+    for number, entry in enumerate(node.output_map):
+        if not isinstance(entry, Concatenated) or not _follows_zero(node.outputs[number], entry.axis):
+            continue
         axis, rank = entry.axis, node.outputs[number].type.rank
         result = ops.Result(_with_axis_first(entry.result.value, axis))
         fed = {each.result for each in node.back_edges} | {
@@ -58,11 +44,11 @@ class ConcatenateAlongFirstAxis(FunctionPass):
         maps[number] = replace(entry, result=result, axis=0, declared=declared)
         node.output_map = tuple(maps)
         node.graph.validate_node(node)
-        output = node.outputs[number]
-        readers = output.uses
-        if readers:
-            back = F.Transpose(output, [*range(1, axis + 1), 0, *range(axis + 1, rank)])
-            move_readers(output, back, readers)
+        if node.outputs[number].is_used:
+            back, readers = [*range(1, axis + 1), 0, *range(axis + 1, rank)], node.outputs[number].uses
+            move_readers(node.outputs[number], F.Transpose(node.outputs[number], back), readers)
+        changed = True
+    return "" if changed else "no output is concatenated along an axis that follows a dimension of 0"
 
 
 def _follows_zero(output: Value, axis: int) -> bool:
@@ -144,7 +130,8 @@ class PreserveEmptyBroadcasts(FunctionPass):
             if data is None or not _meets_one(value.shape, data.shape, other.shape):
                 continue
             node.graph.set_input(node, port, data)
-            insert_after(node.output, partial(_broadcast, sizes))
+            readers = node.output.uses
+            move_readers(node.output, F.Broadcast(node.output, sizes), readers)
             drop_dead([old])
             return self.accept(node)
         return self.refuse(node, "it reads no Broadcast to a shape known only at run time in which a 0 can meet a 1")
@@ -189,10 +176,6 @@ def _exact_target(data: Value, pattern: Value) -> Value | None:
         else F.Constant([size], graph=data.graph, dtype=i64) for axis, size in enumerate(wanted)
     ]  # fmt: skip
     return F.Concat(*sizes, axis=0)
-
-
-def _broadcast(sizes: Value | None, value: Value) -> ops.Broadcast:
-    return ops.Broadcast(value, sizes)
 
 
 def _has_run_time_target(value: Value) -> bool:

@@ -11,7 +11,7 @@ from mo_loop.graph.types import f32, i32
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Final, Invariant, Merged
 from mo_loop.support.reached import reached
-from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Op, Parameter, Result, Value, is_static, ops
 
 UNKNOWN_TO_INFERENCE = (Control, ops.Barrier, ops.CumSum, ops.RandomUniform, ops.ReverseSequence)
@@ -216,8 +216,7 @@ def views_of(output: Value) -> Iterator[Value]:
 
 def hide_memory(output: Value) -> None:
     """Readers of `output` read a Barrier, which becomes such a Slice."""
-    readers = output.uses
-    move_readers(output, F.Barrier(output, hides="memory"), readers)
+    insert_after(output, lambda value: F.Barrier(value, hides="memory"))
 
 
 def computed_from_constants(graph: Graph) -> dict[Node, None]:

@@ -85,9 +85,7 @@ class ShareInitialValues(FunctionPass):
         if len(axes) != 1:
             insert_before(assign, 0, lambda value: _appended_flat(value, initial))
         elif isinstance(source, ops.Concat) and source.axis % len(value.type.dims) == axes[0]:
-            nothing = _nothing_of(initial, axes[0])
-            if nothing.dtype is not source.output.dtype:
-                nothing = F.Convert(nothing, destination_type=source.output.dtype)
+            nothing = _nothing_of(initial, axes[0]).astype(source.output.dtype)
             node.graph.set_inputs(source, [*source.inputs, nothing])
         else:
             insert_before(assign, 0, lambda value: ops.Concat(value, _nothing_of(initial, axes[0]), axis=axes[0]))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from mo_loop.graph.dimension import low
 from mo_loop.graph.types import boolean
 from mo_loop.ops.control import Control, Loop, TensorIterator
-from mo_loop.ops.port_map import Concatenated, Invariant, Sliced
+from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512
 from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
@@ -159,17 +159,13 @@ class PreventLoopFolding(FunctionPass):
             result = node.output_map[0].result
         if result is None:
             return self.refuse(node, "the runtime evaluates it correctly")
-        zero = zero_from_outside(node.graph)
-        inner = Parameter(graph=node.body, type=zero.type.without_known())
-        none = inner.output.reshape([])
+        none = port_maps.captured(node.body, zero_from_outside(node.graph)).reshape([])
         value = result.value
         if value.dtype is boolean:
             made = value | F.Greater(none, 0)
         else:
             made = value + F.Convert(none, destination_type=value.dtype)
         node.body.set_input(result, 0, made)
-        node.input_map = (*node.input_map, Invariant(inner))
-        node.graph.set_inputs(node, [*node.inputs, zero])
         return self.accept(node)
 
 

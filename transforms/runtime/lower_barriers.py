@@ -129,7 +129,7 @@ def _plus(x: Value, zero: Value) -> Value:
     none = zero if x.rank == 1 else F.Reshape(zero, np.ones(x.type.rank, np.int64))
     if x.dtype is boolean:
         return x | F.Greater(none, 0)
-    return x + (none if x.dtype is i64 else F.Convert(none, destination_type=x.dtype))
+    return x + none.astype(x.dtype)
 
 
 def _may_not_run(x: Value) -> bool:

@@ -8,7 +8,7 @@ from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.control import If, Loop
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.function_pass import node_pass
-from mo_loop.transforms.port_maps import invariant_source, keep_inputs
+from mo_loop.transforms.port_maps import add_input, invariant_source, keep_inputs
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations
 from mo_loop.transforms.runtime.zero_trips import RunGuard, are_equal, chosen, cut, final_value, is_selection, prefix
@@ -129,16 +129,14 @@ def _endless(node: Loop) -> Value:
 
 def _count_in_condition(node: Loop, trip: Value) -> None:
     """The trip count becomes an invariant input, and the condition compares the iteration number with it."""
-    body, go = node.body, node.inputs[1]
-    assert go is not None
+    body, go = node.body, node.operands[1]
     node.graph.set_input(node, 1, go & F.Greater(trip, 0))
     if node.iteration is None:
         node.iteration = Parameter(graph=body, dtype=i64, shape=())
     limit = Parameter(graph=body, type=trip.type)
     within = (node.iteration + 1) < limit
     body.set_input(node.condition, 0, node.condition.value & within)
-    node.input_map = (*node.input_map, Invariant(limit))
-    node.graph.set_inputs(node, [*node.inputs, trip])
+    add_input(node, Invariant(limit), trip)
 
 
 @dataclass(frozen=True)

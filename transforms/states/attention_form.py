@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.types import i32, i64
 from mo_loop.transforms.replace import copy_runtime_info, replace_node
 from mo_loop.transforms.states.cache_movements import Cache, scalar
@@ -37,9 +38,7 @@ class AttentionWriter:
         self._reorder(found.keys)
         self._reorder(found.values)
         keys, values = (_repeated(each.whole, found.times) for each in (found.keys, found.values))
-        mask = _mask(found.scores)
-        scale = _scale(found)
-        query = found.query
+        mask, scale, query = _mask(found.scores), _scale(found), found.query
         if mask is None and scale is not None:
             # The scale is the input after the mask, and the plugin takes no scalar as a mask that masks nothing.
             query, scale = query * (scale * math.sqrt(query.type.dims[3])), None
@@ -50,8 +49,7 @@ class AttentionWriter:
             heads = found.keys.whole.type.dims[1]
             result = ops.Reshape(whole, [0, heads, -1, found.values.whole.type.dims[3]], special_zero=True)
         if found.guarded and not _is_finite(found.scores):
-            zero = self._number(0.0)
-            result = ops.Select(F.IsNaN(result), zero, result)
+            result = ops.Select(F.IsNaN(result), self._number(0.0), result)
         copy_runtime_info([*found.scores.nodes, found.root], [whole, result])
         replace_node(found.root, result)
         for cache in (found.keys, found.values):
@@ -71,13 +69,11 @@ class AttentionWriter:
     def _index(self, cache: Cache) -> Value:
         """0, 1, .. up to the number of sequences."""
         batch = cache.read.output.type.dims[0]
-        key = batch
-        if key not in self._indices:
-            self._indices[key] = self._counted(cache)
-        return self._indices[key]
+        if batch not in self._indices:
+            self._indices[batch] = self._counted(cache, batch)
+        return self._indices[batch]
 
-    def _counted(self, cache: Cache) -> Value:
-        batch = cache.read.output.type.dims[0]
+    def _counted(self, cache: Cache, batch: Dimension) -> Value:
         if isinstance(batch, int):
             return F.Constant(np.arange(batch, dtype=np.int32), graph=self.graph)
         source = next((p.output for p in self.graph.parameters if p.output.shape and p.output.shape[0] == batch), None)

@@ -56,17 +56,14 @@ def caches_of(graph: Graph) -> dict[Value, Cache]:
         past = value.node.operands[0]
         index, read = None, past
         if isinstance(past.node, ops.Gather) and _is_first_axis(past.node):
-            first, index = past.node.inputs[0], past.node.inputs[1]
-            assert first is not None
-            read = first
+            read, index = past.node.operands[:2]
         if isinstance(read.node, ops.ReadValue) and read.node.variable_id == assign.variable_id:
             found[value] = Cache(read.node, past, index, value.node)
     return found
 
 
 def _is_first_axis(node: ops.Gather) -> bool:
-    index, axis = node.inputs[1], node.inputs[2]
-    assert index is not None and axis is not None
+    index, axis = node.operands[1:]
     return index.rank == 1 and axis.type.integers == (0,) and not node.batch_dims
 
 

@@ -133,8 +133,7 @@ class AttentionSearch:
         return None
 
     def _selected(self, node: Node, depth: int) -> AttentionScores | None:
-        chosen, then, otherwise = node.inputs
-        assert chosen is not None and then is not None and otherwise is not None
+        chosen, then, otherwise = node.operands
         for value, constant, kept in ((then, otherwise, True), (otherwise, then, False)):
             instead = cache_movements.scalar(constant)
             inner = None if instead is None else self._scores(value, depth)
@@ -194,8 +193,7 @@ def _weights(value: Value) -> tuple[list[Node], ops.Softmax | None, bool]:
     while not isinstance(value.node, ops.Softmax):
         node = value.node
         if isinstance(node, ops.Select) and not guarded:
-            test, zero, weights = node.inputs
-            assert test is not None and zero is not None and weights is not None
+            test, zero, weights = node.operands
             is_test = isinstance(test.node, ops.IsNaN) and _input(test.node) is weights
             if not is_test or cache_movements.scalar(zero) != 0:
                 return nodes, None, False

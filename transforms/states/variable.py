@@ -15,6 +15,7 @@ other branch returns it unchanged, so that it stays as it was where that branch 
 from mo_loop.errors import InternalError, UnsupportedError
 from mo_loop.graph import types
 from mo_loop.ops.port_map import Branched, Selected
+from mo_loop.transforms.port_maps import add_input
 from mo_loop.transforms.vocabulary import F, Graph, Parameter, Result, Value, is_static, ops
 
 _STORED = dict.fromkeys((types.i64, types.u64, types.u32, types.i16, types.u16), types.i32) | {types.f64: types.f32}
@@ -50,8 +51,7 @@ class GraphVariable:
             raise InternalError(f"a variable in the body of {owner!r}", where=owner.origin)
         outer = self.read(_made_outside(initial, owner))
         then, else_ = (Parameter(graph=body, type=self.type) for body in owner.bodies)
-        owner.input_map = (*owner.input_map, Branched(then, else_))
-        owner.graph.set_inputs(owner, [*owner.inputs, outer])
+        add_input(owner, Branched(then, else_), outer)
         here, other = (then, else_) if branch is owner.then_body else (else_, then)
         self._unchanged[branch] = other.output
         return here.output

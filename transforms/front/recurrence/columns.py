@@ -275,8 +275,7 @@ class Columns:
         if not _is_last(node.axis, node.output):
             raise NotACell("a Concat does not concatenate columns")
         start = 0
-        for value in node.inputs:
-            assert value is not None
+        for value in node.operands:
             width = width_of(value)
             if start <= first and last <= start + width:
                 return self.of(value, first - start, last - start)

@@ -17,7 +17,13 @@ from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.front.recurrence.cells import Gate, RecognisedCell, recognised
 from mo_loop.transforms.front.recurrence.columns import Columns, NotACell, batch_of, width_of
-from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, is_one_after_another, reversed_along
+from mo_loop.transforms.port_maps import (
+    add_input,
+    drop_unused_inputs,
+    drop_unused_outputs,
+    is_one_after_another,
+    reversed_along,
+)
 from mo_loop.transforms.replace import copy_runtime_info, replace_output
 from mo_loop.transforms.slice_reads import ends_by_trip_count, slice_reads
 from mo_loop.transforms.vocabulary import Constant, F, Parameter, Value, ops
@@ -343,5 +349,4 @@ class _Fusion:
         for reader, port in readers:
             node.body.set_input(reader, port, element)
         sliced = Sliced(parameter, 1, start=-1, end=0, stride=-1) if self.leaves[0].reverse else Sliced(parameter, 1)
-        node.input_map = (*node.input_map, sliced)
-        node.graph.set_inputs(node, [*node.inputs, outcome.every])
+        add_input(node, sliced, outcome.every)
