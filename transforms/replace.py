@@ -62,6 +62,12 @@ def replace_output(old: Value, new: Value) -> None:
         new.take_names(old)
 
 
+def supersede(node: Node, value: Value) -> None:
+    """Readers of the only output of a node read another value; the node is removed, and what only it reads."""
+    replace_output(node.output, value)
+    drop_dead([node])
+
+
 def replace_output_update_name(old: Value, new: Value) -> bool:
     """`replace_output` if it needs no Identity; the node of `new` gets the rt_info that it lacks.
 

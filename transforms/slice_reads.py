@@ -227,9 +227,8 @@ def indexed_reads(node: Iteration, is_step: IsStep = has_one_element) -> list[No
     whole |= {entry.parameter for entry in node.back_edges}
     return [
         each for each in _all_nodes(node.body)
-        if isinstance(each, _INDEXED) and each.inputs[0] is not None and each.inputs[1] is not None
-        and _source(each.inputs[0], node).node in whole and _has_step_axis(each, is_step)
-        and _depends(each.inputs[1], carried, node)
+        if isinstance(each, _INDEXED) and _source(each.operands[0], node).node in whole
+        and _has_step_axis(each, is_step) and _depends(each.operands[1], carried, node)
     ]  # fmt: skip
 
 
@@ -237,8 +236,7 @@ def indexed_data(node: Iteration) -> Iterator[tuple[Value, int]]:
     """The outer tensors that a loop indexes by the number of its step, and the axes."""
     outer = {entry.parameter.output: value for entry, value in node.fed if isinstance(entry, Invariant)}
     for reader in indexed_reads(node):
-        data, axis = reader.inputs[0], _indexed_axis(reader)
-        source = None if data is None else outer.get(_source(data, node))
+        source, axis = outer.get(_source(reader.operands[0], node)), _indexed_axis(reader)
         if source is not None and axis is not None:
             yield source, axis
 
@@ -246,9 +244,9 @@ def indexed_data(node: Iteration) -> Iterator[tuple[Value, int]]:
 def lengths_by_index(node: Iteration) -> Iterator[Dimension]:
     """The sizes of the axes that a loop indexes by the number of its step."""
     for reader in indexed_reads(node, lambda dim: isinstance(dim, Dim)):
-        data, axis = reader.inputs[0], _indexed_axis(reader)
-        if data is not None and axis is not None and isinstance(reader, ops.Gather) and _is_step_number(node, reader):
-            yield data.type.dims[axis]
+        axis = _indexed_axis(reader)
+        if axis is not None and isinstance(reader, ops.Gather) and _is_step_number(node, reader):
+            yield reader.operands[0].type.dims[axis]
 
 
 def obstacle_of_reads(node: Iteration) -> tuple[str, str] | None:
@@ -315,10 +313,10 @@ def _depends(value: Value, carried: set[Parameter], loop: Iteration) -> bool:
 
 def _has_step_axis(node: Node, is_step: IsStep) -> bool:
     """Whether the axis that is indexed is one of steps; where it is not known, whether any axis is."""
-    data, axis = node.inputs[0], _indexed_axis(node)
-    if data is None or data.shape is None:
+    shape, axis = node.operands[0].shape, _indexed_axis(node)
+    if shape is None:
         return False
-    return is_step(data.shape[axis]) if axis is not None else any(map(is_step, data.shape))
+    return is_step(shape[axis]) if axis is not None else any(map(is_step, shape))
 
 
 def _indexed_axis(node: Node) -> int | None:

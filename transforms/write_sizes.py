@@ -94,8 +94,7 @@ def _check_computed(places: Sequence[tuple[Value, int]]) -> bool:
     """Let these axes be longer than 0."""
     for value, axis in places:
         with made_for(value.node.origins):
-            size = F.Gather(value.sizes, [axis], 0)
-            _check(value, _zero_if([F.Equal(F.Minimum(size, [1]), [1])]))
+            _check(value, _zero_if([F.Equal(F.Minimum(F.Gather(value.sizes, [axis], 0), [1]), [1])]))
     return bool(places)
 
 
@@ -115,8 +114,7 @@ def _forget_sizes(node: ops.If) -> None:
 def _texts(parameters: Sequence[Parameter], assumed: Sequence[tuple[Place, str, Any]]) -> dict[str, str]:
     """The name of each input -> what its sizes may be."""
     equal = [(place, head) for place, _, head in assumed if isinstance(head, tuple)]
-    heads = dict.fromkeys(head for _, head in equal)
-    shared = {head: f"n{number}" for number, head in enumerate(heads, 1)}
+    shared = {head: f"n{number}" for number, head in enumerate(dict.fromkeys(head for _, head in equal), 1)}
     shared |= {place: shared[head] for place, head in equal}
     fixed = {place: str(size) for place, kind, size in assumed if kind == "is" and not isinstance(size, tuple)}
     least = {place: f"{size}.." for place, kind, size in assumed if kind == "least" and size > 1}
@@ -154,8 +152,7 @@ def _zero_if(conditions: Sequence[Value]) -> Value:
     every = F.Concat(*conditions, axis=0) if len(conditions) > 1 else conditions[0]
     holds = F.ReduceMin(F.Convert(every, destination_type=i64), [0], keep_dims=False)
     start, step = (Constant(np.array(each), graph=every.graph, dtype=i64) for each in (0, 1))
-    numbers = F.Range(start, holds, step, output_type=i64)
-    return ops.VariadicSplit(numbers, 0, np.array([1])).outputs[0]
+    return ops.VariadicSplit(F.Range(start, holds, step, output_type=i64), 0, np.array([1])).outputs[0]
 
 
 def _check(x: Value, zero: Value) -> Node | None:
@@ -180,8 +177,7 @@ def _check_result(result: Result, zero: Value) -> None:
     if not isinstance(x.type, TensorType) or x.rank is None or x.dtype is string:
         return
     if 0 in x.type.dims:
-        none = F.Constant(np.zeros(()), graph=x.graph, dtype=x.dtype)
-        checked: Node = ops.Broadcast(none, x.sizes + zero)
+        checked: Node = ops.Broadcast(F.Constant(np.zeros(()), graph=x.graph, dtype=x.dtype), x.sizes + zero)
     elif x.rank:
         checked = ops.Slice(x, zero, [FAR], [1], [0])
     else:

@@ -11,7 +11,7 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import SequenceType, TensorType, string
 from mo_loop.ops.control import If, Loop
 from mo_loop.ops.infer import symbols_in
-from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.lengths import Length, joined
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Selected
 from mo_loop.transforms.front.sequence_lowering.shapes import joined as concatenated
 from mo_loop.transforms.front.sequence_lowering.shapes import merged
@@ -109,17 +109,15 @@ class ConcatenateAppends(FunctionPass):
     an output appends its whole output at once. Inner loops come first.
     """
 
-    bodies = "first"
+    kinds = (Loop,)
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for loop in self.candidates(graph, Loop):
-            states = [entry for entry in loop.back_edges if isinstance(entry.parameter.output.type, SequenceType)]
-            found = {entry: pieces for entry in states if (pieces := self._appended(loop, entry))}
-            if found:
-                _rebuild(loop, found)
-                changed = self.accept(loop)
-        return changed
+    def rewrite(self, loop: Loop) -> bool:
+        states = [entry for entry in loop.back_edges if isinstance(entry.parameter.output.type, SequenceType)]
+        found = {entry: pieces for entry in states if (pieces := self._appended(loop, entry))}
+        if not found:
+            return False
+        _rebuild(loop, found)
+        return self.accept(loop)
 
     def _appended(self, loop: Loop, entry: Merged) -> list[_Piece] | None:
         """The values that one iteration appends; None if the body does anything else with the sequence."""
@@ -212,26 +210,19 @@ def _remove_state(entry: Merged) -> None:
     parameter.graph.remove(parameter)
 
 
-class JoinAppends(FunctionPass):
+@node_pass((Loop,))
+def JoinAppends(loop: Loop) -> str:
     """for i: s.append(f(i)); Concat(s, axis 1)  ->  for i: t = Concat(t, f(i), axis 1), where f(i) : [B, ?, 64]
 
     B is a size of an outer tensor. As a sequence its elements would differ in two dimensions, and be packed.
     """
-
-    bodies = "first"
-
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for loop in self.candidates(graph, Loop):
-            for entry, first in loop.fed:
-                axis = _joined_axis(loop, entry, first)
-                nothing = None if axis is None else _empty_start(loop, entry, axis)
-                if axis is not None and nothing is not None:
-                    _rebuild_joined(loop, entry, axis, nothing)
-                    changed = self.accept(loop)
-                    break
-                self.refuse(loop, "no sequence is only appended to, and concatenated along one axis")
-        return changed
+    for entry, first in loop.fed:
+        axis = _joined_axis(loop, entry, first)
+        nothing = None if axis is None else _empty_start(loop, entry, axis)
+        if axis is not None and nothing is not None:
+            _rebuild_joined(loop, entry, axis, nothing)
+            return ""
+    return "no sequence is only appended to, and concatenated along one axis"
 
 
 def _joined_axis(loop: Loop, entry: object, first: Value) -> int | None:
@@ -276,7 +267,7 @@ def _size(tensors: list[Value], dim: object) -> Length | None:
     """A dimension of the tensors, at run time."""
     for value in tensors:
         if value.type.shape is not None and dim in value.type.dims:
-            return dimension(value, value.type.dims.index(dim))
+            return value.size(value.type.dims.index(dim))
     return None
 
 

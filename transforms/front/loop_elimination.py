@@ -44,8 +44,7 @@ def EliminateEmptyLoops(node: Iteration) -> str:
             declared = (entry.declared if isinstance(entry, Concatenated) else ()) or (0,) * output.type.rank
             pairs = zip(output.type.dims, declared, strict=True)
             shape = tuple(dim if isinstance(dim, int) else max(size, 0) for dim, size in pairs)
-            empty = ArrayTensor(np.zeros(shape, output.dtype.numpy), output.dtype)
-            value = F.Constant(empty, graph=node.graph)
+            value = F.Constant(ArrayTensor(np.zeros(shape, output.dtype.numpy), output.dtype), graph=node.graph)
         replace_output(output, value)
     node.graph.remove(node)
     return ""

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.ops.lengths import Length, as_value, ceil_divided, dimension, joined, larger
+from mo_loop.ops.lengths import Length, as_value, ceil_divided, joined, larger
 from mo_loop.ops.linear import inverse_of_lower
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.loops.lifted import Lifted, Steps, moved
@@ -67,26 +67,25 @@ class Chunks:
             ends = joined([self.count * self.size - self.steps.count, *[0] * (rank - 1)], whole)
             value = Constant(np.array(filler), graph=whole.graph, dtype=whole.dtype)
             whole = F.Pad(whole, [0] * rank, ends, value)
-        *batch, rows, columns = (dimension(whole, axis) for axis in range(1, rank))
+        *batch, rows, columns = (whole.size(axis) for axis in range(1, rank))
         whole = moved(whole, 0, self.axis)
-        made = F.Reshape(whole, joined([*batch, self.count, rows * self.size, columns], whole))
+        made = whole.reshape([*batch, self.count, rows * self.size, columns])
         if not isinstance(self.count, int):
             self.steps.usual[made.type.dims[self.axis]] = USUAL // self.size
         return made
 
     def together(self, y: Value, rows: Length) -> Value:
         """Chunks of a body value [.., r, N] as it is in all steps."""
-        batch = [dimension(y, axis) for axis in range(self.axis)]
-        shape = joined([*batch, self.count * self.size, rows, dimension(y, -1)], y)
-        every = moved(F.Reshape(y, shape), self.axis, 0)
-        return every if self.is_whole else F.Slice(every, [0], joined([self.steps.count], y), [1], [0])
+        batch = [y.size(axis) for axis in range(self.axis)]
+        every = moved(F.Reshape(y, joined([*batch, self.count * self.size, rows, y.size(-1)], y)), self.axis, 0)
+        return every if self.is_whole else every[: self.steps.count]
 
     def read(
         self, query: Lifted, keys: Value, values: Value, before: Value, decay: Decay | None, *,
         is_after: bool, of_transpose: bool,
     ) -> Value:  # fmt: skip
         """Rows times the state before or after each step."""
-        q, rows = self.apart(query), dimension(query.value, -2)
+        q, rows = self.apart(query), query.value.size(-2)
         between, since = (_ones(self.size, q, is_after), None) if decay is None else decay.read(is_after)
         if isinstance(rows, int) and rows > 1:
             places = np.repeat(np.arange(self.size), rows)
@@ -98,8 +97,7 @@ class Chunks:
         else:
             seen = F.MatMul(q, keys, transpose_b=True) * between
         q = q if since is None else q * since
-        made = seen @ values + F.MatMul(q, before, transpose_b=of_transpose)
-        return self.together(made, rows)
+        return self.together(seen @ values + F.MatMul(q, before, transpose_b=of_transpose), rows)
 
     def states(
         self, first: Value, decay: Decay | None, keys: Value, values: Value, retrieving: Value | None = None
@@ -204,7 +202,8 @@ class Decay:
             rank, x = chunks.rank, factor.value
             x = F.Unsqueeze(x, list(range(rank - factor.rank))) if factor.rank < rank else x
             a = F.Tile(F.Unsqueeze(x, [chunks.axis]), [*[1] * (rank - 1), size, 1])
-        until, between = F.Broadcast(_number(1, a), F.ShapeOf(a)), _identity(size, a, by_row)
+        until = F.Broadcast(_number(1, a), a.sizes)
+        between = _number(np.eye(size)[..., None] if by_row else np.eye(size), a)
         since, width = a, 1
         while width < size:
             block = np.arange(size) // width
@@ -261,11 +260,6 @@ def _outer(rows: Value, columns: Value, by_row: bool) -> Value:
     if by_row:
         return F.Unsqueeze(rows, [-2]) * F.Unsqueeze(columns, [-3])
     return F.MatMul(rows, columns, transpose_b=True)
-
-
-def _identity(size: int, a: Value, by_row: bool) -> Value:
-    eye = np.eye(size)
-    return _number(eye[..., None] if by_row else eye, a)
 
 
 def _ones(size: int, like: Value, is_after: bool) -> Value:

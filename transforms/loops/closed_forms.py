@@ -21,7 +21,7 @@ import numpy as np
 
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f16, f32, f64, i32, i64
-from mo_loop.ops.lengths import as_value, dimension, joined
+from mo_loop.ops.lengths import as_value, joined
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.transforms.loops.lifted import Lifted, Steps, moved, unsqueezed
@@ -103,15 +103,13 @@ class State:
         every = self.steps.each(x)
         if x.dims != self.initial.shape:
             every = self.steps.wide(x, self.initial.type.rank)
-            sizes = [dimension(self.initial, axis) for axis in range(self.initial.type.rank)]
+            sizes = [self.initial.size(axis) for axis in range(self.initial.type.rank)]
             every = F.Broadcast(every, joined([self.steps.count, *sizes], every))
         return F.Concat(unsqueezed(self.initial, [0]), every, axis=0)
 
     def all_of(self, values: Value) -> Solved:
         """The closed form of the values s[0], s[1], ..., s[T]."""
-        before = F.Slice(values, [0], [-1], [1], [0])
-        after = F.Slice(values, [1], [FAR], [1], [0])
-        return Solved(before, after, F.Gather(values, -1, 0))
+        return Solved(values[:-1], values[1:FAR], F.Gather(values, -1, 0))
 
 
 def sums(state: State, made: Any) -> Solved | None:
@@ -147,9 +145,9 @@ def extremes(state: State, made: Any) -> Solved | None:
     x = state.operand(made)
     if x is None or state.initial.dtype not in (*FLOATS, *COUNTED):
         return None
-    reduction = ops.ReduceMax if isinstance(made, ops.Maximum) else ops.ReduceMin
     if state.reads_only_last(made) and state.initial.dtype in FLOATS:  # of integers it is not exact
-        return Solved(None, None, reduction(state._joined(x), [0]).output)
+        reduction = F.ReduceMax if isinstance(made, ops.Maximum) else F.ReduceMin
+        return Solved(None, None, reduction(state._joined(x), [0]))
     return _doubled(state, type(made), x)
 
 
@@ -159,10 +157,7 @@ def _doubled(state: State, combine: Any, x: Lifted) -> Solved | None:
         return None
     values, reach = state._joined(x), 1
     while reach < state.steps.count + 1:
-        head = F.Slice(values, [0], [reach], [1], [0])
-        left = ops.Slice(values, [0], [-reach], [1], [0])
-        right = ops.Slice(values, [reach], [FAR], [1], [0])
-        values = F.Concat(head, combine(left, right), axis=0)
+        values = F.Concat(values[:reach], combine(values[:-reach], values[reach:FAR]), axis=0)
         reach *= 2
     return state.all_of(values)
 
@@ -175,10 +170,9 @@ def decisions(state: State, made: Any) -> Solved | None:
     values = state._joined(x)
     is_and = isinstance(made, ops.LogicalAnd)
     if state.reads_only_last(made):
-        return Solved(None, None, (ops.ReduceLogicalAnd if is_and else ops.ReduceLogicalOr)(values, [0]).output)
-    decide = ~values if is_and else values
-    count = ops.CumSum(F.Convert(decide, destination_type=i32), 0)
-    return state.all_of((ops.Equal if is_and else ops.Greater)(count, 0).output)
+        return Solved(None, None, (F.ReduceLogicalAnd if is_and else F.ReduceLogicalOr)(values, [0]))
+    count = F.CumSum((~values if is_and else values).astype(i32), 0)
+    return state.all_of((F.Equal if is_and else F.Greater)(count, 0))
 
 
 FORMS: dict[type, Callable[[State, Any], Solved | None]] = {
@@ -218,9 +212,8 @@ def solved_as_window(state: State) -> Solved | None:
         return Solved(None, None, F.Slice(every, *ends, [1], [axis]))
     count, graph = state.steps.count, state.initial.graph
     numbers = F.Range(*(as_value(each, graph) for each in (0, count + 1, 1)), output_type=i64)
-    firsts = ops.Multiply(numbers, part) if appends else ops.Subtract(as_value(count, graph), numbers)
-    places = unsqueezed(firsts.output, [1]) + np.arange(size)
-    return state.all_of(moved(F.Gather(every, places, axis), axis, 0))
+    firsts = numbers * part if appends else as_value(count, graph) - numbers
+    return state.all_of(moved(F.Gather(every, unsqueezed(firsts, [1]) + np.arange(size), axis), axis, 0))
 
 
 def _part(value: Value, state: Value, axis: int, size: int) -> tuple[int, int] | None:

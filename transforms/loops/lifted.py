@@ -14,7 +14,7 @@ import numpy as np
 
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.lengths import Length, joined
 from mo_loop.transforms.vocabulary import F, Graph, Node, Op, Parameter, Value, ops
 
 
@@ -53,7 +53,7 @@ class Steps:
         """`x` with the dimension of the steps, also if it is the same in all of them."""
         if x.varies:
             return x.value
-        shape = joined([self.count, *(dimension(x.value, axis) for axis in range(x.rank))], x.value)
+        shape = joined([self.count, *(x.value.size(axis) for axis in range(x.rank))], x.value)
         return F.Broadcast(x.value, shape)
 
     def wide(self, x: Lifted, rank: int) -> Value:
@@ -67,24 +67,24 @@ class Steps:
         if x.dims[axis] == 1:
             return moved(squeezed(whole, axis + 1), 0, axis)
         inside = moved(whole, 0, axis)
-        sizes = [dimension(inside, place) for place in range(x.rank + 1)]
+        sizes = [inside.size(place) for place in range(x.rank + 1)]
         joint = [*sizes[:axis], sizes[axis] * sizes[axis + 1], *sizes[axis + 2 :]]
-        return F.Reshape(inside, joined(joint, inside))
+        return inside.reshape(joint)
 
     def folded(self, x: Lifted) -> Value:
         """`x` [T, N, ...] as [T * N, ...]."""
         whole = self.each(x)
         if whole.type.dims[1] == 1:
             return squeezed(whole, 1)
-        sizes = [dimension(whole, axis) for axis in range(whole.type.rank)]
-        return F.Reshape(whole, joined([sizes[0] * sizes[1], *sizes[2:]], whole))
+        sizes = [whole.size(axis) for axis in range(whole.type.rank)]
+        return whole.reshape([sizes[0] * sizes[1], *sizes[2:]])
 
     def unfolded(self, made: Value, batch: Length) -> Value:
         """[T * N, ...] as [T, N, ...], where N is `batch`."""
         if isinstance(batch, int) and batch == 1:
             return unsqueezed(made, [1])
-        sizes = [dimension(made, axis) for axis in range(1, made.type.rank)]
-        return F.Reshape(made, joined([self.count, batch, *sizes], made))
+        sizes = [made.size(axis) for axis in range(1, made.type.rank)]
+        return made.reshape([self.count, batch, *sizes])
 
 
 class LiftedBody(Protocol):

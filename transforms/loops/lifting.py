@@ -68,8 +68,7 @@ def _selected(lifting: LiftedBody, node: If, condition: Lifted, fed: Fed) -> Mad
             return (), "the branches of If have no form for all steps, or other shapes"
         flags = condition.value if condition.rank == 0 else squeezed(condition.value, 1)
         flags = unsqueezed(flags, range(1, 1 + output.type.rank)) if output.type.rank else flags
-        whole = F.Select(flags, lifting.steps.each(then), lifting.steps.each(other))
-        made.append(Lifted(whole, True))
+        made.append(Lifted(F.Select(flags, lifting.steps.each(then), lifting.steps.each(other)), True))
     return made, ""
 
 

@@ -253,8 +253,7 @@ def _is_row(x: Lifted) -> bool:
 
 def _product(steps: Steps, a: Lifted, b: Lifted) -> Lifted:
     rank = max(a.rank, b.rank)
-    made = steps.wide(a, rank) * steps.wide(b, rank)
-    return Lifted(made, a.varies or b.varies)
+    return Lifted(steps.wide(a, rank) * steps.wide(b, rank), a.varies or b.varies)
 
 
 # -- what reads a state

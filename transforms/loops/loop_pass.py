@@ -8,10 +8,11 @@ for i in range(n): s = Y[i] = f(s, X[i])
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
-from mo_loop.ops.lengths import Length, as_value, dimension
+from mo_loop.ops.lengths import Length, as_value
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops import pieces
@@ -20,7 +21,7 @@ from mo_loop.transforms.loops.worth import BLOCKS, Bound
 from mo_loop.transforms.port_maps import captured, is_one_after_another, reads_only_sizes, replace_by_loop
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.slice_reads import ends_by_trip_count
-from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Parameter, Result, Value, is_static
+from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Parameter, Result, Value, is_static
 
 
 def has_no_blocks(node: Iteration) -> str:
@@ -65,7 +66,7 @@ def in_blocks(node: Iteration, size: int) -> list[Iteration]:
     places = None
     if not isinstance(rest, int):  # slices have equal sizes if one range says which they are
         places = F.Range(as_value(0, node.graph), rest, as_value(1, node.graph), output_type=i64)
-        rest = dimension(places, 0)
+        rest = places.size(0)
     inputs = []
     for entry, value in node.fed:
         if isinstance(entry, Merged):
@@ -161,7 +162,7 @@ def _count_from(loop: Loop, iteration: Parameter, first: Value) -> None:
 class LoopPass(FunctionPass):
     """Rewrites loops, then removes unused nodes and updates types."""
 
-    kinds = (Loop, TensorIterator)
+    kinds: ClassVar[tuple[type[Node], ...]] = (Loop, TensorIterator)
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = super().run_on_graph(graph)

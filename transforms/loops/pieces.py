@@ -18,7 +18,7 @@ from mo_loop.graph.dimension import least
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
 from mo_loop.ops.control import Control, Iteration, Loop, TensorIterator
-from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.lengths import Length, joined
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
 from mo_loop.transforms.port_maps import is_one_after_another
@@ -98,9 +98,9 @@ def as_steps(y: Value, entry: Concatenated, count: int, *, moved: bool = True) -
         shape[unknown[0]] = -1
     else:
         for at in unknown:
-            size = dimension(y, at + 1 if moved and at > axis else at)
+            size = y.size(at + 1 if moved and at > axis else at)
             shape[at] = size * count if at == axis else size
-    return F.Reshape(y, joined(shape, y))
+    return y.reshape(shape)
 
 
 def as_number(number: Value, iteration: Value) -> Value:

@@ -241,8 +241,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     kept, goes, done = _active_steps(new, active, places, may_not_start=runs_once)
     made = new.maps(kept)
     if done is not None:
-        number = Parameter(graph=new.graph, dtype=i64, shape=())
-        counted = Merged(number, Result(F.Squeeze(done, [0])))
+        counted = Merged(Parameter(graph=new.graph, dtype=i64, shape=()), Result(F.Squeeze(done, [0])))
         new.ports.append((counted, F.Constant(0, graph=node.graph, dtype=i64)))
         made["input_map"] += (counted,)
         made["output_map"] += (Final(counted.result),)
@@ -250,8 +249,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     count, go = node.operands[:2] if isinstance(node, Loop) else (None, always)
     if trip is not None and done is not None and goes is not None:
         # The runtime would reserve the concatenated outputs of all steps, of which there may be few.
-        left = limit - F.Multiply(new.index, steps) - steps
-        goes = goes & F.Greater(left, 0)
+        goes = goes & F.Greater(limit - F.Multiply(new.index, steps) - steps, 0)
         go = go & F.Greater(trip, 0)
         count = F.Constant(-1, graph=node.graph, dtype=i64)
     elif trip is not None:
@@ -371,13 +369,11 @@ def _chosen(mask: Value, new: Value, old: Value) -> Value:
 def _cut(output: Value, entry: Concatenated, count: Value) -> Value:
     """A concatenated output without the pieces of steps after the last one of `count`, a vector."""
     if entry.stride < 0:
-        whole = F.Gather(output.sizes, [entry.axis], 0)
-        start = F.Barrier(whole - count, hides="bounds")
+        start = F.Barrier(F.Gather(output.sizes, [entry.axis], 0) - count, hides="bounds")
         return F.Slice(output, start, [FAR], [1], [entry.axis])
     # If the end had bounds, the runtime could take the Slice for the whole; GuardZeroTrips takes one to a Barrier for
     # its own.
-    end = F.Maximum(F.Barrier(count, hides="bounds"), 0)
-    return F.Slice(output, [0], end, [1], [entry.axis])
+    return F.Slice(output, [0], F.Maximum(F.Barrier(count, hides="bounds"), 0), [1], [entry.axis])
 
 
 def _split(block: Value, axis: int, count: int) -> list[Value]:

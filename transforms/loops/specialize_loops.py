@@ -13,6 +13,7 @@ from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Branched, Concatenated, Merged, Selected, Sliced
 from mo_loop.origin import made_for
 from mo_loop.support.reached import reached
+from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.loops.pieces import ANY_SIZES, loops_in
 from mo_loop.transforms.port_maps import take_branch
 from mo_loop.transforms.replace import replace_node
@@ -77,7 +78,7 @@ class SpecializeLoops(FunctionPass):
         return bool(made)
 
 
-class PreferAnySizes(FunctionPass):
+class PreferAnySizes(LoopPass):
     """If(sizes are the declared ones, a loop, another loop)  ->  the other loop
 
     The form for any sizes takes as long at the declared sizes, because the runtime knows them, and without the If the
@@ -103,13 +104,6 @@ class PreferAnySizes(FunctionPass):
             return self.refuse(node, "a loop has a loop in an If that returns tensors of unknown sizes")
         take_branch(node, taken=False)
         return self.accept(node)
-
-    def run_on_graph(self, graph: Graph) -> bool:
-        if not super().run_on_graph(graph):
-            return False
-        graph.sweep()
-        graph.validate()
-        return True
 
 
 def _is_lost_without_elements(entry: Selected) -> bool:

@@ -151,8 +151,7 @@ class _Choice:
             draft.lifting.restore(before)
             core = {each for each in self.body.ancestors(stays) if each not in self.lifted}
             self.moved = [n for n, out in enumerate(self.node.outputs) if out.is_used and self._may_move(n, core)]
-            results = {self.node.output_map[number].result for number in self.moved}
-            self.nodes = self._open(results, core)
+            self.nodes = self._open({self.node.output_map[number].result for number in self.moved}, core)
             stuck = self._stuck()
             if not stuck:
                 break

@@ -9,7 +9,7 @@ from typing import Any
 
 from mo_loop.graph.dimension import low
 from mo_loop.ops import recurrent
-from mo_loop.ops.lengths import as_i64, dimension, joined
+from mo_loop.ops.lengths import as_i64, joined
 from mo_loop.ops.linear import subscripts
 from mo_loop.ops.movement import FAR
 from mo_loop.transforms.loops.lifted import (
@@ -31,8 +31,7 @@ from mo_loop.transforms.vocabulary import F, Node, Value, is_static, ops, source
 
 def shape_of(node: ops.ShapeOf, xs: Sequence[Lifted], steps: Steps) -> Lifted:
     """All steps have one shape"""
-    whole = with_inputs(node, xs[0].value)
-    return Lifted(F.Slice(whole, [1], [FAR], [1], [0]), False)
+    return Lifted(with_inputs(node, xs[0].value)[1:FAR], False)
 
 
 def reshape(node: ops.Reshape, xs: Sequence[Lifted], steps: Steps) -> Value | None:
@@ -298,7 +297,7 @@ def over_batch(node: Any, xs: Sequence[Lifted | None], steps: Steps, batched: in
     if counts_places or any(x is not None and x.varies for x in others):
         return None
     first = next(x for x in inner if x is not None and x.varies)
-    batch = dimension(first.value, 1)
+    batch = first.value.size(1)
     rest = [None if x is None else x.value for x in others]
     made = with_inputs(node, *(None if x is None else steps.folded(x) for x in inner), *rest)
     values = made if isinstance(made, tuple) else (made,)

@@ -10,7 +10,7 @@ from mo_loop.graph.dimension import Dimension, least, low
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.control import Iteration, Loop
-from mo_loop.ops.lengths import as_value, dimension
+from mo_loop.ops.lengths import as_value
 from mo_loop.ops.port_map import Invariant, Merged
 from mo_loop.transforms.loops.closed_forms import is_read_only_after
 from mo_loop.transforms.loops.lifted import squeezed, unsqueezed, with_sizes
@@ -104,7 +104,7 @@ def _concatenate(node: Iteration, entry: Merged, first: Value, piece: _Appended)
     finals = [number for number, each in enumerate(node.output_map) if each.result is entry.result]
     added = concatenated(node, piece.value, axis, backwards=not piece.appends)
     if low(node.count) < 1 and not all(isinstance(dim, int) for at, dim in enumerate(dims) if at != axis):
-        added = with_sizes(added, axis, [dimension(first, at) for at in range(len(dims)) if at != axis])
+        added = with_sizes(added, axis, [first.size(at) for at in range(len(dims)) if at != axis])
     if piece.count is not None:
         added = F.Gather(added, _places(concatenated(node, piece.count, 0)), axis)
     if first.type.dims[axis] != 0:
@@ -121,7 +121,7 @@ def _places(counts: Value) -> Value:
     marks = F.ScatterElementsUpdate12(
         F.Broadcast(0, total + 1), ends, F.Broadcast(1, ends.sizes), 0, reduction="sum"
     )
-    return F.Slice(F.CumSum(marks, 0), [0], total, [1], [0]) - 1
+    return F.CumSum(marks, 0)[:total] - 1
 
 
 MOVEMENT = (ops.SameElements, ops.Broadcast, ops.Convert)
@@ -321,12 +321,12 @@ def _with_slices(node: Iteration, buffer: _Buffer, axis: int) -> Value:
     whole = concatenated(node, piece, axis, backwards=order < 0)
     others = [each for each in range(piece.type.rank) if each != axis]
     if low(node.count) < 1 and not is_static(tuple(piece.type.dims[each] for each in others)):
-        whole = with_sizes(whole, axis, [dimension(initial, each) for each in others])
+        whole = with_sizes(whole, axis, [initial.size(each) for each in others])
     if order:
         return whole
     factor, offset = buffer.place.factor, buffer.place.offset
     assert isinstance(offset, int)
-    ends = (offset, dimension(whole, axis) * factor + offset, factor)
+    ends = (offset, whole.size(axis) * factor + offset, factor)
     places = F.Range(*(as_value(each, whole.graph) for each in ends), output_type=i64)
     return F.ScatterUpdate(initial, places, whole, axis)
 

@@ -137,8 +137,7 @@ def _groups(use: Use, weights: StoredWeights) -> int | None:
 def _fits(use: Use, axes: set[int], block_axis: int | None, has_zero_points: bool) -> bool:
     """Whether the runtime computes a reader of the form rightly."""
     node, port = use
-    value = node.operands[port]
-    rank = value.type.rank
+    rank = node.operands[port].type.rank
     if isinstance(node, ops.Transpose) and node.integers("order") is not None:
         order = node.axis_map(0)
         block = None if block_axis is None else order.index(block_axis)

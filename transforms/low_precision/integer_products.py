@@ -21,7 +21,7 @@ from mo_loop.graph.types import TensorType, f32, i8, i32
 from mo_loop.ops.exact import centred, centred_weights, extremes, quotient
 from mo_loop.ops.quantization import limits, spread
 from mo_loop.support.reached import reached
-from mo_loop.transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.replace import drop_dead, replace_output, supersede
 from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Node, Value, node_pass, ops
 
 EXACT_FORM = 3
@@ -36,8 +36,7 @@ def integers_of(quantised: ops.DynamicQuantize) -> tuple[Value, Value, Value]:
     """The integers in f32, which may exceed 0 to 255 by one step, their scale and their zero point."""
     graph, x = quantised.graph, quantised.operands[0]
     least, most = extremes(x)
-    span = F.Maximum(most - least, LEAST_SPAN)
-    scale = quotient(span, F.Constant(np.float32(MOST), graph=graph))
+    scale = quotient(F.Maximum(most - least, LEAST_SPAN), F.Constant(np.float32(MOST), graph=graph))
     inverse = F.Divide(Constant(np.float32(1), graph=graph), scale)
     zero = F.Round(-least * inverse)
     return F.Round(x * inverse) + zero, scale, zero
@@ -128,8 +127,7 @@ def _product(quantised: ops.DynamicQuantize, weights: Constant, rows: Array, res
     integers, _, zero = integers_of(quantised)
     bounds = [Constant(np.float32(each), graph=graph) for each in (0, MOST, 0, FACTOR * MOST)]
     limited = F.FakeQuantize(integers, *bounds, levels=MOST + 1)
-    scale = F.Constant(np.float32(1 / FACTOR), graph=graph)
-    product = limited @ F.Dequantize(weights, scale, to=f32)
+    product = limited @ F.Dequantize(weights, F.Constant(np.float32(1 / FACTOR), graph=graph), to=f32)
     sums = weights.array.sum(0, dtype=np.int64)
     if len(rows):
         some = F.Clamp(F.Gather(integers, rows, -1), min=0.0, max=float(MOST))
@@ -176,18 +174,15 @@ class IntegerProductToFloat(FunctionPass):
         assert a is not None and b is not None
         if not is_read_as_float(node.output):
             return self.refuse(node, "its integers are read")
-        left = centred(a, a_zero, -1 if a.rank == 1 else -2)
-        product = left @ centred_weights(b, b_zero, -1)
-        replace_output(node.output, F.Convert(product, destination_type=i32))
-        drop_dead([node])
+        product = centred(a, a_zero, -1 if a.rank == 1 else -2) @ centred_weights(b, b_zero, -1)
+        supersede(node, F.Convert(product, destination_type=i32))
         return self.accept(node)
 
     def _round(self, node: ops.RoundedOrExact) -> bool:
         rounded = node.operands[0]
         if rounded.dtype.is_integer and not is_read_as_float(node.output):
             return self.refuse(node, "its integers are read")
-        replace_output(node.output, rounded)
-        drop_dead([node])
+        supersede(node, rounded)
         return self.accept(node)
 
     def _quantize(self, node: ops.DynamicQuantize) -> bool:

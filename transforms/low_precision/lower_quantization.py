@@ -26,7 +26,7 @@ from mo_loop.ops.quantization import limits, spread
 from mo_loop.support.reached import reached
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.low_precision.weights import is_weights
-from mo_loop.transforms.replace import drop_dead, replace_node, replace_output
+from mo_loop.transforms.replace import replace_node, supersede
 from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Value, ops
 
 MOVING = (ops.View, ops.Transpose, ops.Slice, ops.DepthToSpace, ops.Gather, ops.MaxPool, ops.MaxPool8)
@@ -62,8 +62,7 @@ class DequantizeBeforeMovement(FunctionPass):
         count = len(mover.inputs) if isinstance(mover, ops.Concat) else 1
         made = [ops.Dequantize(each, *node.inputs[1:], to=node.to) for each in mover.inputs[:count]]
         moved = type(mover)(*(each.output for each in made), *mover.inputs[count:], **mover.attribute_values())
-        replace_output(node.output, moved.outputs[0])
-        drop_dead([node])
+        supersede(node, moved.outputs[0])
         self.accept(node)
         return made
 
@@ -126,8 +125,7 @@ class QuantizeToFakeQuantize(FunctionPass):
         if any(size != 1 for pair in ranges for each in pair or () for size in each.shape[2:]):
             return self.refuse(node, "its scales vary along an axis after the second, which the runtime refuses")
         bounds = [Constant(each, graph=node.graph) for pair in ranges for each in pair or ()]
-        made = F.FakeQuantize(as_float(x), *bounds, levels=1 << source.to.bits)
-        return self._replace(node, made)
+        return self._replace(node, F.FakeQuantize(as_float(x), *bounds, levels=1 << source.to.bits))
 
     def _round(self, node: ops.Dequantize, source: ops.Quantize, x: Value, rank: int) -> bool:
         """A pair of more than 8 bits whose range is the same for all elements, in f32."""
@@ -139,12 +137,10 @@ class QuantizeToFakeQuantize(FunctionPass):
             return self.refuse(node, "it has several zero points, not those of its QuantizeLinear, or tiny scales")
         least, most = (float(each - zero.item()) for each in limits(source.to))
         rounded = F.Round(as_float(x) * (1 / scale).astype(np.float32))
-        made = F.Clamp(rounded, min=least, max=most) * factor.astype(np.float32)
-        return self._replace(node, made)
+        return self._replace(node, F.Clamp(rounded, min=least, max=most) * factor.astype(np.float32))
 
     def _replace(self, node: ops.Dequantize, made: Value) -> bool:
-        replace_output(node.output, made.astype(node.to))
-        drop_dead([node])
+        supersede(node, made.astype(node.to))
         return self.accept(node)
 
 
@@ -204,8 +200,7 @@ class LowerQuantization(FunctionPass):
         x, parameters = node.operands[0], node.inputs[1:]
         axis = node.axis + x.rank if node.axis < 0 and x.rank else node.axis
         y = over_elements(x, lambda each: _quantised(node, each, axis), *parameters, axis=axis)
-        replace_output(node.output, y)
-        drop_dead([node])
+        supersede(node, y)
         return self.accept(node)
 
     def _dequantize(self, node: ops.Dequantize) -> bool:
@@ -217,8 +212,7 @@ class LowerQuantization(FunctionPass):
         if zero is not None:
             y = self._kept(y - as_float(aligned(x, zero, node.axis, node.block_size)))
         y = y * as_float(aligned(x, scale, node.axis, node.block_size))
-        replace_output(node.output, y.astype(node.to))
-        drop_dead([node])
+        supersede(node, y.astype(node.to))
         return self.accept(node)
 
     def _kept(self, x: Value) -> Value:
@@ -240,14 +234,12 @@ class LowerQuantization(FunctionPass):
         assert a is not None and b is not None
         largest = None if b.rank is None else largest_sum(b, b_zero, -1, [max(b.rank - 2, 0)])
         left, right = centred(a, a_zero, -1 if a.rank == 1 else -2), centred_weights(b, b_zero, -1)
-        replace_output(node.output, integer_product(left, right, lambda a, b: a @ b, largest))
-        drop_dead([node])
+        supersede(node, integer_product(left, right, lambda a, b: a @ b, largest))
         return self.accept(node)
 
     def _choose(self, node: ops.RoundedOrExact) -> bool:
         # The Convert to an integer stays: without it the runtime multiplies the weights by a scale after the product.
-        replace_output(node.output, node.operands[1])
-        drop_dead([node])
+        supersede(node, node.operands[1])
         return self.accept(node)
 
 

@@ -37,11 +37,9 @@ from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Value, ops, 
 def is_weights(value: Value | None) -> bool:
     """Whether a value is a dequantised constant that keeps its type of at most 8 bits."""
     node = None if value is None else value.node
-    if not isinstance(node, ops.Dequantize) or any(
-        each is not None and not isinstance(each.node, Constant) for each in node.inputs
-    ):
+    if not isinstance(node, ops.Dequantize) or not all(isinstance(each.node, Constant) for each in node.operands):
         return False
-    return node.inputs[0] is not None and node.inputs[0].type.dtype.bits <= 8
+    return node.operands[0].type.dtype.bits <= 8
 
 
 class StoredWeights:

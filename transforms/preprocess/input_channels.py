@@ -25,7 +25,7 @@ from mo_loop.graph.types import TensorType
 from mo_loop.preprocessing import BRACKETS, PerInput
 from mo_loop.preprocessing.layout import layout_of
 from mo_loop.transforms.preprocess import inputs
-from mo_loop.transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.replace import drop_dead, supersede
 from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Identity, Node, Parameter, Use, Value, ops
 
 Values = tuple[float, ...]
@@ -234,8 +234,7 @@ class MergeChannelOrder(FunctionPass):
             gather.graph.set_input(node, port, new)
             drop_dead([old.node])
         assert gather.inputs[0] is not None
-        replace_output(gather.output, gather.inputs[0])
-        drop_dead([gather])
+        supersede(gather, gather.inputs[0])
         return self.accept(gather)
 
 

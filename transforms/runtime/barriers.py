@@ -35,8 +35,7 @@ class BarrierPass(FunctionPass):
         if isinstance(places, str):
             return self.refuse(node, places)
         for (reader, port), axes in places:
-            barrier = F.Barrier(reader.inputs[port], hides=self.hides, axes=axes)
-            reader.graph.set_input(reader, port, barrier)
+            reader.graph.set_input(reader, port, F.Barrier(reader.inputs[port], hides=self.hides, axes=axes))
         return self.accept(node)
 
 
@@ -66,8 +65,7 @@ def _opaque(graph: Graph, number: int, count: int) -> Value:
     """
     shape = F.Constant(np.array([1, count]), graph=graph, dtype=i64)
     low, high = (ops.Constant(each, graph=graph, dtype=i64) for each in (number, number + 1))
-    numbers = F.RandomUniform(shape, low, high, output_type=i64)
-    return F.ReverseSequence(numbers, [1]).reshape([count])
+    return F.ReverseSequence(F.RandomUniform(shape, low, high, output_type=i64), [1]).reshape([count])
 
 
 def zero_from_outside(graph: Graph) -> Value:

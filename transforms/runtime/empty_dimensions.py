@@ -11,7 +11,7 @@ from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.target import CRASH, Gap
 from mo_loop.transforms.predicates import consumed_only_by
-from mo_loop.transforms.replace import drop_dead, move_readers, replace_output
+from mo_loop.transforms.replace import drop_dead, move_readers, supersede
 from mo_loop.transforms.runtime.barriers import size_of
 from mo_loop.transforms.runtime.inference import may_be_empty
 from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Result, Value, integers, node_pass, ops
@@ -106,8 +106,7 @@ class PreserveEmptyBroadcasts(FunctionPass):
         target = _run_time_target(data, pattern) if pattern.type.integers is None else _exact_target(data, pattern)
         if target is None:
             return self.refuse(node, "no dimension of 0 can meet one of 1, or the target is known only at run time")
-        replace_output(node.output, F.Broadcast(data, target))
-        drop_dead([node])
+        supersede(node, F.Broadcast(data, target))
         return self.accept(node)
 
     # -- Broadcasts to shapes known only at run time

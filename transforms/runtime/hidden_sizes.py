@@ -182,8 +182,7 @@ class RemoveArithmeticBounds(FunctionPass):
         if isinstance(node, WRONG_BELOW_0) and not inference.may_be_negative(node, bounded):
             return self.refuse(node, "its inputs are not negative")
         port = next(port for port, value in enumerate(node.inputs) if value in bounded)
-        size = node.operands[port]
-        node.graph.set_input(node, port, F.Barrier(size, hides="bounds"))
+        node.graph.set_input(node, port, F.Barrier(node.operands[port], hides="bounds"))
         return self.accept(node)
 
 

@@ -121,8 +121,7 @@ def _may_be_read_later(node: ops.ReadValue, value: Value) -> bool:
 def _appended_flat(value: Value, initial: Value) -> Node:
     """The value with nothing appended to all its elements, where not just one of its sizes changes."""
     flat, first = (each.reshape([-1]) for each in (value, initial))
-    whole = F.Concat(flat, _nothing_of(first, 0), axis=0)
-    return ops.Reshape(whole, value.sizes)
+    return ops.Reshape(F.Concat(flat, _nothing_of(first, 0), axis=0), value.sizes)
 
 
 def _reaches_attention(cache: Value) -> bool:
@@ -237,26 +236,21 @@ class CopyInitialConstants(FunctionPass):
     )  # fmt: skip
 
     bodies = "never"  # variables are in the main graph
+    kinds = (ops.ReadValue,)
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for read in self.candidates(graph, ops.ReadValue):
-            inside = dict.fromkeys(_inside(read))
-            copies: dict[Value, Value] = {}
-            for node in inside:
-                for port, value in enumerate(node.inputs):
-                    if value is None or not isinstance(value.node, ops.Constant):
+    def rewrite(self, read: ops.ReadValue) -> bool:
+        inside = dict.fromkeys(_inside(read))
+        copies: dict[Value, Value] = {}
+        for node in inside:
+            for port, value in enumerate(node.inputs):
+                if value is None or not isinstance(value.node, ops.Constant):
+                    continue
+                if value not in copies:
+                    if all(use.node in inside for use in value.uses):
                         continue
-                    if value not in copies:
-                        if all(use.node in inside for use in value.uses):
-                            continue
-                        copies[value] = F.Constant(value.node.tensor, graph=graph)
-                    graph.set_input(node, port, copies[value])
-            if copies:
-                changed = self.accept(read)
-            else:
-                self.refuse(read, "nothing else reads constants of its initial value")
-        return changed
+                    copies[value] = F.Constant(value.node.tensor, graph=read.graph)
+                read.graph.set_input(node, port, copies[value])
+        return self.accept(read) if copies else self.refuse(read, "nothing else reads constants of its initial value")
 
 
 def _inside(read: Node) -> Iterator[ops.Op]:

@@ -131,7 +131,7 @@ def DistinguishBranchShapes(node: If) -> str:
         value = next(outputs)
         if entry in lossy:
             if _longer_axis(entry) is None:
-                value = F.Slice(value.reshape([-1]), [0], [-PADDING], [1], [0])
+                value = value.reshape([-1])[:-PADDING]
             value = reshaped(value, old.type.dims, lambda: next(outputs))
         names = old.names
         replace_output(old, value)

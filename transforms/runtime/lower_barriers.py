@@ -72,8 +72,7 @@ class LowerBarriers(FunctionPass):
         return changed
 
     def _remove(self, node: ops.AtLeast) -> bool:
-        x = node.operands[0]
-        move_readers(node.output, x, node.output.uses)
+        move_readers(node.output, node.operands[0], node.output.uses)
         node.graph.remove(node)
         return self.accept(node)
 
@@ -100,8 +99,7 @@ def _covers(one: ops.Barrier, other: ops.Barrier) -> bool:
 
 
 def _summed(numbers: Value) -> Value:
-    row = numbers.reshape([1, *numbers.type.dims])
-    return F.ReduceSum(row, [0], keep_dims=False)
+    return F.ReduceSum(numbers.reshape([1, *numbers.type.dims]), [0], keep_dims=False)
 
 
 def _repeated(x: Value, axes: tuple[int, ...], numbers: RunTimeNumbers) -> Value:

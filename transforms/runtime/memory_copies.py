@@ -359,8 +359,7 @@ class ReshapeReturnedInputs(FunctionPass):
             return self.refuse(result, "it does not return an input or an output of control flow through an Identity")
         if source.rank is None or is_static(source.shape):
             return self.refuse(result, "the shape is static, or its rank is unknown")
-        zeros = [0] * source.type.rank
-        new = F.Reshape(source, zeros, special_zero=True)
+        new = F.Reshape(source, [0] * source.type.rank, special_zero=True)
         move_readers(old, new, [(result, 0)])
         return self.accept(result)
 

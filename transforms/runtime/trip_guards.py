@@ -13,15 +13,14 @@ from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations
 from mo_loop.transforms.runtime.zero_trips import RunGuard, are_equal, chosen, cut, final_value, is_selection, prefix
 from mo_loop.transforms.total_operations import is_harmless
-from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Node, Parameter, Value, ops, source_of
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Parameter, Value, ops, source_of
 
 
 def growing_axis(last: Value, initial: Value) -> int | None:
     """The only axis along which a final value and an initial one may differ in size."""
     if last.shape is None or initial.shape is None or last.rank != initial.rank:
         return None
-    pairs = zip(last.shape, initial.shape, strict=True)
-    axes = [axis for axis, (a, b) in enumerate(pairs) if a != b]
+    axes = [axis for axis, (a, b) in enumerate(zip(last.shape, initial.shape, strict=True)) if a != b]
     return axes[0] if len(axes) == 1 else None
 
 
@@ -31,9 +30,9 @@ def begins_with(value: Value, start: Value, axis: int) -> bool:
     if value is start:
         return True
     if isinstance(node, ops.Concat):
-        return normalise_axis(node.axis, value.type.rank) == axis and _first_begins_with(node, start, axis)
+        return normalise_axis(node.axis, value.type.rank) == axis and begins_with(node.operands[0], start, axis)
     if isinstance(node, ops.Barrier | ops.AtLeast):
-        return _first_begins_with(node, start, axis)
+        return begins_with(node.operands[0], start, axis)
     if isinstance(node, If):
         entry = node.output_map[value.index]
         given = zip(node.input_map, node.inputs[1:], strict=True)
@@ -52,10 +51,6 @@ def begins_with(value: Value, start: Value, axis: int) -> bool:
             for parameter, source in merged
         )
     return False
-
-
-def _first_begins_with(node: Node, start: Value, axis: int) -> bool:
-    return begins_with(node.operands[0], start, axis)
 
 
 def _one_begins_with(value: Value, starts: list[Parameter | None], axis: int) -> bool:
@@ -104,14 +99,14 @@ def _given(node: Loop) -> Value | None:
         if known[0] < 0:
             return _constant(node, 0)
         if known[0] >= I32_MAX:
-            return _endless(node) if stops else _constant(node, I32_MAX)
+            return _constant(node, -1 if stops else I32_MAX)
         if known[0] <= PREALLOCATED or not (stops and _concatenates(node)):
             return None
     elif trip.type.known is not None and trip.type.known.reshape(-1)[0].lo >= 0:
         return None  # a dimension is never negative, and the data has this length
     if stops and _concatenates(node):
         _count_in_condition(node, trip)
-        return _endless(node)
+        return _constant(node, -1)
     return F.Maximum(trip, 0)
 
 
@@ -123,10 +118,6 @@ def _constant(node: Loop, count: int) -> Value:
     return F.Constant(count, graph=node.graph, dtype=i64)
 
 
-def _endless(node: Loop) -> Value:
-    return _constant(node, -1)
-
-
 def _count_in_condition(node: Loop, trip: Value) -> None:
     """The trip count becomes an invariant input, and the condition compares the iteration number with it."""
     body, go = node.body, node.operands[1]
@@ -134,8 +125,7 @@ def _count_in_condition(node: Loop, trip: Value) -> None:
     if node.iteration is None:
         node.iteration = Parameter(graph=body, dtype=i64, shape=())
     limit = Parameter(graph=body, type=trip.type)
-    within = (node.iteration + 1) < limit
-    body.set_input(node.condition, 0, node.condition.value & within)
+    body.set_input(node.condition, 0, node.condition.value & ((node.iteration + 1) < limit))
     add_input(node, Invariant(limit), trip)
 
 

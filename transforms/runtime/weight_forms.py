@@ -47,8 +47,7 @@ def SpreadScales(node: ops.Dequantize) -> str:
     if not by_axis:
         return "no matrix product has its numbers as second input"
     for axis, readers in by_axis.items():
-        made = _with_many(node, axis, shape[axis])
-        move_readers(node.output, made.output, readers)
+        move_readers(node.output, _with_many(node, axis, shape[axis]).output, readers)
     drop_dead([node])
     return ""
 

@@ -63,8 +63,7 @@ class AttentionWriter:
     def _reorder(self, cache: Cache) -> None:
         """Read the past of a cache through a Gather."""
         if cache.index is None:
-            index = self._index(cache)
-            self.graph.set_input(cache.append, 0, F.Gather(cache.read, index, 0))
+            self.graph.set_input(cache.append, 0, F.Gather(cache.read, self._index(cache), 0))
 
     def _index(self, cache: Cache) -> Value:
         """0, 1, .. up to the number of sequences."""

@@ -150,11 +150,10 @@ class AttentionSearch:
     ) -> Attention | str:
         weights, right = product.operands
         query, scale = self._query(scores)
-        new = self.caches[scores.keys.source].append.inputs[1]
-        apart = _unfolded(query, new)
+        keys_of, values_of = self.caches[scores.keys.source], self.caches[values.source]
+        apart = _unfolded(query, keys_of.append.inputs[1])
         folded = apart is not None and not scores.rows
         query = apart if folded and apart is not None else query
-        keys_of, values_of = self.caches[scores.keys.source], self.caches[values.source]
         heads, times = _heads(query, keys_of)
         scale *= scores.keys.scale
         result = Attention(root, weights, right, query, keys_of, values_of, scale, times, scores, guarded, folded)
@@ -233,8 +232,7 @@ def _why_no_form(found: Attention, scores: AttentionScores, values: cache_moveme
     if new is None or query.type.dims[2] != new.type.dims[2]:
         return "it is not known that there are as many queries as new keys"
     times = 1 if scores.rows or found.folded else found.times
-    right = product.operands[1]
-    if not cache_movements.is_repeated(scores.keys, right, times, not product.transpose_b):
+    if not cache_movements.is_repeated(scores.keys, product.operands[1], times, not product.transpose_b):
         return "its keys are not those of the cache, repeated or transposed"
     last = found.values_in
     if values.scale != 1 or not cache_movements.is_repeated(values, last, times, False):

@@ -165,11 +165,7 @@ class LowLatency2(FunctionPass):
         """Replace a loop by its body."""
         index_with_zero(node)
         counts = recurrences.counts_steps(node)
-        inputs = enumerate(zip(node.input_map, node.data_inputs, strict=True))
-        carried = [
-            (number, entry, value) for number, (entry, value) in inputs
-            if isinstance(entry, Merged) and value is not None
-        ]  # fmt: skip
+        carried = [(number, *fed) for number, fed in enumerate(node.fed) if isinstance(fed[0], Merged)]
         endings = [_ending(entry, number) for number, entry, _ in carried]
         endings += [f"iteration/variable_{len(node.input_map)}"] if counts else []
         ids = self._ids_of(node, endings)
@@ -201,8 +197,7 @@ class LowLatency2(FunctionPass):
         variables = []
         inputs = list(node.inputs)
         for number, id_ in enumerate(self._ids_of(node, [f"variable_{number}" for number in range(states)])):
-            initial = inputs[1 + number]
-            assert initial is not None
+            initial = node.operands[1 + number]
             variable = GraphVariable(id_, initial.type.without_known())
             inputs[1 + number] = variable.read(self._initial(initial, node))
             variables.append(variable)

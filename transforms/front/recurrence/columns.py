@@ -239,8 +239,7 @@ class Columns:
 
     def _operand(self, node: Node, port: int, first: int, last: int):
         """An expression, or an array [columns]."""
-        value = node.operands[port]
-        array = self.constant(value)
+        array = self.constant(node.operands[port])
         if array is None:
             return self._input(node, port, first, last)
         if array.size == 1:

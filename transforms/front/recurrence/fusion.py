@@ -106,9 +106,7 @@ def _lengths(x: Value, batch: Dimension, time: Dimension) -> Value:
     if isinstance(batch, int) and isinstance(time, int):
         return F.Constant(np.full(batch, time, np.int32), graph=x.graph)
     dims = x.sizes
-    length = F.Gather(dims, [1], 0)
-    rows_ = F.Gather(dims, [0], 0)
-    return F.Convert(F.Broadcast(length, rows_), destination_type=i32)
+    return F.Convert(F.Broadcast(F.Gather(dims, [1], 0), F.Gather(dims, [0], 0)), destination_type=i32)
 
 
 # -- layouts

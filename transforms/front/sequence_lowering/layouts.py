@@ -194,8 +194,7 @@ class Packed:
             shapes.numbers(graph, 0), F.Reshape(before, np.zeros(0, np.int64)), shapes.numbers(graph, 1),
             output_type=i64,
         )
-        within = shapes.column(blocks) * F.Gather(sizes, element, 0)
-        place = within + (before * start + local)
+        place = shapes.column(blocks) * F.Gather(sizes, element, 0) + (before * start + local)
         lines = F.Reshape(self.data, shapes.vector(graph, [before * total, after]))
         return F.Gather(lines, place.reshape([-1]), 0)
 
@@ -351,8 +350,7 @@ def _separated(layout: Joined, dims: Sequence[Value | int]) -> Value:
 
 def _owner(row: Value, ends: Value) -> Value:
     """For each row the number of parts that end at or before it: the index of its part."""
-    over = F.GreaterEqual(shapes.column(row), ends)
-    return F.ReduceSum(F.Convert(over, destination_type=i64), [1])
+    return F.ReduceSum(F.Convert(F.GreaterEqual(shapes.column(row), ends), destination_type=i64), [1])
 
 
 def bounds(sizes: Value, position: Value) -> tuple[Value, Value]:

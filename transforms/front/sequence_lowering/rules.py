@@ -105,8 +105,7 @@ def _chunk_sizes(total: Value, each: Value) -> Value:
     enough = total + (each - np.int64(1))
     count = F.Divide(enough - (enough % each), each)
     scalar = F.Reshape(count, np.zeros(0, np.int64))
-    places = F.Range(np.int64(0), scalar, np.int64(1), output_type=each.dtype)
-    return F.Minimum(total - places * each, each)
+    return F.Minimum(total - F.Range(np.int64(0), scalar, np.int64(1), output_type=each.dtype) * each, each)
 
 
 def _pack(walk: Walk, node: ops.PackSequence) -> Sequence[Value] | None:

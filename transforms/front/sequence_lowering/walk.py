@@ -255,8 +255,7 @@ class _Ports:
                 replace_output(old, next(made))
                 continue
             kind, entries = self.outputs[number]
-            tensors = [next(made) for _ in entries]
-            replace_output(old, sequence_of(kind.made(tensors), new.graph, old.type))
+            replace_output(old, sequence_of(kind.made([next(made) for _ in entries]), new.graph, old.type))
         new.graph.remove(self.node)
 
 

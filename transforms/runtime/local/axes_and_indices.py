@@ -10,7 +10,7 @@ from mo_loop.graph.dimension import Dimension, may_be_one, open_symbols
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
 from mo_loop.ops.exact import is_not_negative
-from mo_loop.ops.lengths import dimension, joined
+from mo_loop.ops.lengths import joined
 from mo_loop.ops.movement import END
 from mo_loop.target import CRASH, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
@@ -253,15 +253,15 @@ def DropBatchesOfOne(node: ops.Gather) -> Node | None:
 def _of_all_rows(x: Value, indices: Value, at: int, batch: int) -> Node:
     """The Gather along an axis of tensors that have one row for each place before this axis."""
     rank, more = x.type.rank, indices.type.rank - batch
-    length = dimension(x, at)
-    before = [dimension(x, axis) for axis in range(at)]
+    length = x.size(at)
+    before = [x.size(axis) for axis in range(at)]
     count = reduce(operator.mul, before)
     numbers = F.Range(0, count * length, length, output_type=indices.dtype)
     size = length if isinstance(length, int) else ops.Convert(length, destination_type=indices.dtype)
     starts = F.Reshape(numbers, joined([*before, *[1] * more], x))
     places = indices if is_not_negative(indices) else ops.Select(indices < 0, indices + size, indices)
     rows = ops.Unsqueeze(places, list(range(batch, at))) if at > batch else places
-    flat = F.Reshape(x, joined([-1, *(dimension(x, axis) for axis in range(at + 1, rank))], x))
+    flat = F.Reshape(x, joined([-1, *(x.size(axis) for axis in range(at + 1, rank))], x))
     return ops.Gather(flat, rows + starts, 0)
 
 

@@ -213,8 +213,7 @@ def CountAxesFromFront(node: ops.Slice) -> Node | None:
         rank, axes = each.operands[0].rank, integers(each, 4)
         if rank is not None and axes and min(axes) < 0:
             counted = np.array([normalise_axis(axis, rank) for axis in axes])
-            dtype = each.operands[4].dtype
-            each.graph.set_input(each, 4, F.Constant(counted, graph=each.graph, dtype=dtype))
+            each.graph.set_input(each, 4, F.Constant(counted, graph=each.graph, dtype=each.operands[4].dtype))
             changed = True
     return node if changed else None
 

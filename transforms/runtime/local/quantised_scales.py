@@ -29,8 +29,7 @@ def MaximumBeforeNormalisation(node: ops.MVN) -> Node | None:
         return None
     found = _scaled(Use(node, 0), node.eps)
     for use in found:
-        value = use.node.operands[use.port]
-        node.graph.set_input(use.node, use.port, _maximum(value))
+        node.graph.set_input(use.node, use.port, _maximum(use.node.operands[use.port]))
     return node if found else None
 
 
