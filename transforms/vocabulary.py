@@ -1,6 +1,9 @@
 """The vocabulary of passes: the names that nearly every one of them needs, and known facts about the inputs of a node.
 
-    from mo_loop.transforms.vocabulary import FunctionPass, Gap, Graph, Value, ops
+    from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Value, ops
+
+`ops` has the classes of operations, for patterns and isinstance; `F` has functions of these names, which make a node
+and give its output: `F.ReLU(x).reshape([-1]) + 1` is a value, as in translators.
 
 Patterns and their predicates are in pattern.py and predicates.py, replacement is in replace.py.
 """
@@ -16,24 +19,8 @@ from mo_loop.target import Gap
 from mo_loop.transforms.function_pass import FunctionPass, node_pass
 
 __all__ = (
-    "Constant",
-    "F",
-    "FunctionPass",
-    "Gap",
-    "Graph",
-    "Identity",
-    "Node",
-    "Op",
-    "Parameter",
-    "Result",
-    "Use",
-    "Value",
-    "integers",
-    "is_static",
-    "node_pass",
-    "ops",
-    "order_of",
-    "source_of",
+    "Constant", "F", "FunctionPass", "Gap", "Graph", "Identity", "Node", "Op", "Parameter", "Result", "Use", "Value",
+    "integers", "is_static", "node_pass", "ops", "order_of", "source_of",
 )  # fmt: skip
 
 

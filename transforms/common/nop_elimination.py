@@ -48,8 +48,7 @@ class Elimination(MatcherPass):
 
 def elimination(name: str, what: str, pattern: Pattern, keeps: Pattern = X) -> type[Elimination]:
     """The Elimination of a pattern that keeps one of its parts; `what` is its docstring."""
-    members = {"__doc__": what, "__module__": __name__, "pattern": pattern, "keeps": keeps}
-    return type(name, (Elimination,), members)
+    return type(name, (Elimination,), {"__doc__": what, "__module__": __name__, "pattern": pattern, "keeps": keeps})
 
 
 def is_alike(a: Value, b: Value) -> bool:

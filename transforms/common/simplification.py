@@ -56,8 +56,7 @@ class ConstantFolding(FunctionPass):
             self._depth -= 1
 
     def run_on_graph(self, graph: Graph) -> bool:
-        limits = FoldingLimits(self.growth, self.allowance, self.large)
-        folding = ConstantFolder(limits, self.leaves, self.accept)
+        folding = ConstantFolder(FoldingLimits(self.growth, self.allowance, self.large), self.leaves, self.accept)
         changed = fold_constants(graph, folding)
         self.at = None
         for node, skip in folding.skipped:

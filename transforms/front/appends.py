@@ -1,7 +1,5 @@
 """Branches and loops that append: to a tensor, or to a sequence that is only appended to."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -102,6 +100,13 @@ def _remove_unused(node: If, old: Selected) -> None:
         body.sweep()
 
 
+class _Piece(NamedTuple):
+    """One element, or a block [k, ...] of k elements."""
+
+    value: Value
+    is_block: bool
+
+
 class ConcatenateAppends(FunctionPass):
     """for i: s.append(f(i))  ->  a concatenated output of the loop
 
@@ -141,13 +146,6 @@ class ConcatenateAppends(FunctionPass):
             self.refuse(loop, "one iteration appends elements of several shapes")
             return None
         return pieces
-
-
-class _Piece(NamedTuple):
-    """One element, or a block [k, ...] of k elements."""
-
-    value: Value
-    is_block: bool
 
 
 def _piece(node: Node, loop: Loop) -> _Piece | None:

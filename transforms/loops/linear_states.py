@@ -8,8 +8,6 @@ This is linear attention in the forms that RetNet, GLA, Mamba-2 and RWKV give it
 are computed in chunks (transforms/loops/chunks.py).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -42,6 +40,16 @@ class _Read:
 
 
 @dataclass(frozen=True)
+class _Retrieval:
+    """r p S, where S is the state after its decay or before it; `node` reads S."""
+
+    node: Node
+    rows: Lifted
+    rate: Lifted | None
+    is_decayed: bool
+
+
+@dataclass(frozen=True)
 class _Update:
     """a * S + k (v - r p S): `keys` are the rows k^T, `values` the rows v; `kept` is the node that reads S."""
 
@@ -50,16 +58,6 @@ class _Update:
     values: Lifted
     kept: Node
     retrieval: _Retrieval | None = None
-
-
-@dataclass(frozen=True)
-class _Retrieval:
-    """r p S, where S is the state after its decay or before it; `node` reads S."""
-
-    node: Node
-    rows: Lifted
-    rate: Lifted | None
-    is_decayed: bool
 
 
 def solved_in_chunks(state: State) -> Solved | None:

@@ -158,8 +158,7 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
         block = new.parameter(entry.parameter, piece.with_shape(dims))
         new.give(entry.parameter, in_order(_split(block.output, entry.axis, steps), entry))
         whole = part_of(value, entry, 0, count - rest, count)
-        blocks = replace(entry, parameter=block, stride=steps * entry.stride, part_size=steps)
-        new.ports.append((blocks, whole))
+        new.ports.append((replace(entry, parameter=block, stride=steps * entry.stride, part_size=steps), whole))
     if isinstance(node, Loop) and node.iteration is not None:
         new.give_numbers(new.places())
     states, copies = new.states, BodyCopies(node, new.graph, new.fixed)
@@ -204,8 +203,7 @@ def _last_steps(node: Iteration, states: Values, start: int, count: int) -> list
             for entry, value in node.fed if isinstance(entry, Sliced)
         }  # fmt: skip
         if isinstance(node, Loop) and node.iteration is not None:
-            number = F.Constant(step, graph=node.graph, dtype=i64)
-            known[node.iteration] = as_number(number, node.iteration.output)
+            known[node.iteration] = as_number(F.Constant(step, graph=node.graph, dtype=i64), node.iteration.output)
         rounds.append(copies.add({**states, **known}))
         states = {entry.parameter: rounds[-1][entry.result] for entry in node.back_edges}
     return rounds

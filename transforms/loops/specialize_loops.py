@@ -262,5 +262,4 @@ def _conditions(value: Value, type_: TensorType) -> list[Value]:
 def _all_equal(numbers: Value, wanted: Sequence[Any]) -> Value:
     """No ReduceLogicalAnd: one of unknown sizes does not compile without AVX2."""
     equal = F.Equal(numbers, np.array(wanted, numbers.dtype.numpy))
-    least = F.ReduceMin(F.Convert(equal, destination_type=i64), [0], keep_dims=False)
-    return F.Equal(least, 1)
+    return F.Equal(F.ReduceMin(F.Convert(equal, destination_type=i64), [0], keep_dims=False), 1)

@@ -199,8 +199,7 @@ class LowerQuantization(FunctionPass):
     def _quantize(self, node: ops.Quantize) -> bool:
         x, parameters = node.operands[0], node.inputs[1:]
         axis = node.axis + x.rank if node.axis < 0 and x.rank else node.axis
-        y = over_elements(x, lambda each: _quantised(node, each, axis), *parameters, axis=axis)
-        supersede(node, y)
+        supersede(node, over_elements(x, lambda each: _quantised(node, each, axis), *parameters, axis=axis))
         return self.accept(node)
 
     def _dequantize(self, node: ops.Dequantize) -> bool:

@@ -103,8 +103,7 @@ def UnsignedWeights(node: ops.Dequantize) -> str:
     for new, old in zip(moved, (x, zero), strict=True):
         new.origins = old.node.origins
     attributes = node.attribute_values()
-    made = F.Dequantize(moved[0].output, scale, moved[1].output, **attributes)
-    move_readers(node.output, made, node.output.uses)
+    move_readers(node.output, F.Dequantize(moved[0].output, scale, moved[1].output, **attributes), node.output.uses)
     drop_dead([node])
     return ""
 

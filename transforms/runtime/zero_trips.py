@@ -165,8 +165,7 @@ def chosen(last: Value, initial: Value, ran: RunGuard) -> Value:
 def prefix(last: Value, initial: Value, axis: int, ran: RunGuard) -> Value:
     """`last` if the loop ran, else as much of it along `axis` as `initial` has."""
     least = [min(low(a), low(b)) for a, b in zip(last.type.dims, initial.type.dims, strict=True)]
-    part = F.Slice(last, [0], ran.end_unless_run(size_of(initial, axis)), [1], [axis])
-    return at_least(part, least)
+    return at_least(F.Slice(last, [0], ran.end_unless_run(size_of(initial, axis)), [1], [axis]), least)
 
 
 def _is_empty(value: Value) -> bool:

@@ -87,8 +87,7 @@ def find_pairs(graph: Graph, given: Given = ()) -> StatePairs:
     ambiguous = search.take("strong")
     ambiguous += search.take("weak")
     order = {parameter: number for number, parameter in enumerate(graph.parameters)}
-    found = sorted(search.pairs, key=lambda pair: order[pair.parameter])
-    return StatePairs(tuple(found), tuple(ambiguous), kept)
+    return StatePairs(tuple(sorted(search.pairs, key=lambda pair: order[pair.parameter])), tuple(ambiguous), kept)
 
 
 def given_pairs(graph: Graph, given: Given) -> StatePairs:

@@ -155,8 +155,7 @@ class Packed:
         return shapes.reshaped(shapes.cut(self.data, 0, start, stop), dims)
 
     def extended(self, other: Packed) -> Packed:
-        data = F.Concat(self.data, other.data, axis=0)
-        return Packed(data, F.Concat(self.table, other.table, axis=0), self.dims)
+        return Packed(F.Concat(self.data, other.data, axis=0), F.Concat(self.table, other.table, axis=0), self.dims)
 
     def inserted(self, item: Packed, place: Value) -> Packed:
         position = shapes.from_front(shapes.as_list(place), shapes.size(self.table, 0))

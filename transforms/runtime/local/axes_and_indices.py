@@ -221,8 +221,7 @@ def SliceFromBelowZero(node: ops.GatherElements) -> Node | None:
     } == {normalise_axis(node.axis, x.rank)}  # fmt: skip
     if is_along_indices and _is_from_start(indices):
         return None
-    below = F.Constant(np.full(len(at), -END, starts.dtype.numpy), graph=node.graph)
-    node.graph.set_input(x.node, 1, below)
+    node.graph.set_input(x.node, 1, F.Constant(np.full(len(at), -END, starts.dtype.numpy), graph=node.graph))
     drop_dead([starts.node])
     return node
 
@@ -284,8 +283,7 @@ def GatherWithOneMoreDimension(node: ops.Gather) -> Node | None:
     if not _may_be_in_order(indices, x.type.dims[place]):
         return None
     rank = len(indices.type.dims)
-    gathered = F.Gather(x, F.Unsqueeze(indices, [rank]), axis, batch_dims=node.batches(rank))
-    return ops.Squeeze(gathered, [place + 1])
+    return ops.Squeeze(F.Gather(x, F.Unsqueeze(indices, [rank]), axis, batch_dims=node.batches(rank)), [place + 1])
 
 
 def _may_be_in_order(indices: Value, size: Dimension) -> bool:

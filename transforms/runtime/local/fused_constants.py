@@ -1,5 +1,5 @@
-"""Constants that the runtime merges where their product or sum is not a number of the type, and
-wrong fusions of the runtime into the operation before, such as constants along the wrong axis.
+"""Constants that the runtime merges where their product or sum is not a number of the type, and wrong fusions of the
+runtime into the operation before, such as constants along the wrong axis.
 """
 
 import math
@@ -72,7 +72,7 @@ def _leave_the_type(node: Node) -> bool:
     sizes, before = _sizes(node), _before(node)
     if sizes is None or before is None:
         return False
-    reach = _behind(node, sizes, _reach(before))
+    reach = _reach_after(node, sizes, _reach(before))
     return max(reach.most, reach.total) > float(numbers.max) or reach.least < float(numbers.tiny)
 
 
@@ -86,13 +86,13 @@ def _reach(node: Node) -> _Reach:
         current = _before(current)
     reach = _NOTHING if current is None else known.get(current, _NOTHING)
     for each, sizes in reversed(chain):
-        own = _behind(each, sizes, _NOTHING)
-        both = _behind(each, sizes, reach)
+        own = _reach_after(each, sizes, _NOTHING)
+        both = _reach_after(each, sizes, reach)
         reach = known[each] = _Reach(max(own.most, both.most), min(own.least, both.least), both.total)
     return reach
 
 
-def _behind(node: Node, sizes: tuple[float, float], reach: _Reach) -> _Reach:
+def _reach_after(node: Node, sizes: tuple[float, float], reach: _Reach) -> _Reach:
     least, most = sizes if isinstance(node, FACTORS) else (1.0, 1.0)
     addend = sizes[1] if isinstance(node, ADDENDS) else 0.0
     return _Reach(most * reach.most, least * reach.least, addend + most * reach.total)

@@ -236,8 +236,7 @@ def MoveWithSixDimensions(node: ops.Transpose) -> Node | None:
     if not _has_channels(x) or not any(isinstance(use.node, ops.View) for use in node.output.uses):
         return None
     ones = list(range(6 - x.rank))
-    moved = F.Transpose(F.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)])
-    return ops.Squeeze(moved, ones)
+    return ops.Squeeze(F.Transpose(F.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)]), ones)
 
 
 def _has_channels(x: Value) -> bool:

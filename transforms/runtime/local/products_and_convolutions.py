@@ -44,8 +44,7 @@ def MatMulToMultiply(node: ops.MatMul) -> Node:
     source: Any = weights.node
     row = weights
     if node.transpose_b:
-        array = source.array.reshape(1, -1)
-        row = F.Constant(ArrayTensor(array, weights.dtype), graph=node.graph, name=source.name)
+        row = F.Constant(ArrayTensor(source.array.reshape(1, -1), weights.dtype), graph=node.graph, name=source.name)
     return ops.Multiply(x, row)
 
 
