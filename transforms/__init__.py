@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mo_loop.transforms.function_pass import FunctionPass as FunctionPass
     from mo_loop.transforms.low_precision.compress_weights import CompressFloatConstants as CompressFloatConstants
     from mo_loop.transforms.manager import Manager as Manager
-    from mo_loop.transforms.manager import Profile as Profile
     from mo_loop.transforms.manager import Step as Step
     from mo_loop.transforms.manager import Validate as Validate
     from mo_loop.transforms.pattern import Match as Match
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from mo_loop.transforms.predicates import shape_equals as shape_equals
     from mo_loop.transforms.predicates import type_matches as type_matches
     from mo_loop.transforms.predicates import value_equals as value_equals
+    from mo_loop.transforms.profile import Profile as Profile
     from mo_loop.transforms.replace import copy_runtime_info as copy_runtime_info
     from mo_loop.transforms.replace import eliminate as eliminate
     from mo_loop.transforms.replace import insert_after as insert_after
@@ -61,7 +61,7 @@ _NAMES = {
     "mo_loop.transforms.config": ("PassConfig",),
     "mo_loop.transforms.common.simplification": ("ConstantFolding",),
     "mo_loop.transforms.function_pass": ("FunctionPass",),
-    "mo_loop.transforms.manager": ("Manager", "Profile", "Step", "Validate"),
+    "mo_loop.transforms.manager": ("Manager", "Step", "Validate"),
     "mo_loop.transforms.pattern": (
         "Match", "Matcher", "Pattern", "any_input", "any_of", "any_order", "constant", "optional", "repeated",
         "wrap_type",
@@ -71,6 +71,7 @@ _NAMES = {
         "consumers_count", "consumers_more_than", "has_static_dims", "has_static_rank", "has_static_shape",
         "is_constant", "rank_equals", "rank_more_than", "shape_equals", "type_matches", "value_equals",
     ),
+    "mo_loop.transforms.profile": ("Profile",),
     "mo_loop.transforms.replace": (
         "copy_runtime_info", "eliminate", "insert_after", "insert_before", "replace_node", "replace_output",
         "replace_output_update_name",

@@ -142,9 +142,9 @@ def _conditions(shape_of: Callable[[Parameter], Value], assumed: Sequence[tuple[
         elif kind == "is" or axis not in most:
             most[axis], wanted[axis] = other + (kind == "is"), other
     if most:  # no other sizes are read: the runtime compares static ones when it compiles
-        read = sizes if len(most) == len(parameter.value_type.dims) else ops.Gather(sizes, list(most), 0)
+        read = sizes if len(most) == len(parameter.value_type.dims) else F.Gather(sizes, list(most), 0)
         is_each = all(most[axis] > wanted[axis] for axis in most)
-        yield F.Equal(read if is_each else ops.Minimum(read, list(most.values())), list(wanted.values()))
+        yield F.Equal(read if is_each else F.Minimum(read, list(most.values())), list(wanted.values()))
 
 
 def _zero_if(conditions: Sequence[Value]) -> Value:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mo_loop.cli.explanations import Explanations
     from mo_loop.conversion import Conversion
     from mo_loop.look.dump import Dumper
-    from mo_loop.transforms.manager import Profile
+    from mo_loop.transforms.profile import Profile
 
 
 class PassObservers:
@@ -47,7 +47,7 @@ class PassObservers:
             conversion.observers.append(self._explanations)
         conversion.observers += _dumpers(options)
         if options.profile or options.profile_json is not None:
-            from mo_loop.transforms.manager import Profile
+            from mo_loop.transforms.profile import Profile
 
             self._profile = Profile()
             conversion.observers.append(self._profile)
@@ -61,7 +61,7 @@ class PassObservers:
             if self._explanations is not None:
                 tell("\n".join(self._explanations.lines()))
             if self._options.profile and self._profile is not None:
-                from mo_loop.transforms.manager import NUMBERS
+                from mo_loop.transforms.profile import NUMBERS
 
                 tell(table(self._profile.lines(), NUMBERS, err=True))
 

@@ -605,7 +605,7 @@ class TestLibrary:
             "import sys",
             "from mo_loop.cli import main",
             "main(['convert', sys.argv[1], '-o', sys.argv[2]], standalone_mode=False)",
-            "modules = ('mo_loop.transforms.selection', 'mo_loop.transforms.manager', 'mo_loop.transforms.visualize', "
+            "modules = ('mo_loop.transforms.selection', 'mo_loop.transforms.profile', 'mo_loop.transforms.visualize', "
             "'mo_loop.text.dot', 'mo_loop.look.dump', 'mo_loop.look.page')",
             "print([each for each in modules if each in sys.modules])",
         )

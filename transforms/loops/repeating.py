@@ -251,7 +251,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
         go = go & F.Greater(trip, 0)
         count = F.Constant(-1, graph=node.graph, dtype=i64)
     elif trip is not None:
-        count = F.Divide((ops.Maximum(trip, 1) if runs_once else trip) + (steps - 1), steps)
+        count = ((F.Maximum(trip, 1) if runs_once else trip) + (steps - 1)) // steps
     condition = Result(F.Constant(True, graph=new.graph, dtype=boolean) if goes is None else goes)
     loop = Loop(
         count, go, *new.inputs, name=node.name, iteration=new.index, condition=condition,

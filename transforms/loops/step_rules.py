@@ -109,7 +109,7 @@ def pad(node: ops.Pad, xs: Sequence[Lifted | None], steps: Steps) -> Value | Non
     assert x is not None and begin is not None and end is not None
     if any(each is not None and each.varies for each in (begin, end, *value)):
         return None
-    pads = [ops.Concat(vector(0), as_i64(each.value), axis=0) for each in (begin, end)]
+    pads = [F.Concat(vector(0), as_i64(each.value), axis=0) for each in (begin, end)]
     return with_inputs(node, x.value, *pads, *(None if each is None else each.value for each in value))
 
 
@@ -132,7 +132,7 @@ def broadcast(node: ops.Broadcast, xs: Sequence[Lifted | None], steps: Steps) ->
     target: Any = as_i64(shape.value)
     missing = rank - shape.dims[0]  # dimensions that a bidirectional broadcast takes from x
     front = joined([1 if node.mode == "bidirectional" else steps.count, *[1] * missing], x.value)
-    target = ops.Concat(front, target, axis=0)
+    target = F.Concat(front, target, axis=0)
     if node.mode == "explicit":
         axes = numbers(mapping[0]) if mapping else None
         if axes is None:

@@ -118,8 +118,7 @@ def _with_static_sizes(tiled: Value, dims: Sequence[Dimension], hidden: tuple[in
 
 
 def _cut(x: Value, axes: tuple[int, ...]) -> Value:
-    sizes = ops.ShapeOf(x)
-    ends = sizes if x.rank == 1 else ops.Gather(sizes, list(axes), 0)
+    ends = x.sizes if x.rank == 1 else F.Gather(x.sizes, list(axes), 0)
     return F.Slice(x, [0] * len(axes), ends, [1] * len(axes), list(axes))
 
 

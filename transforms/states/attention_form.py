@@ -108,7 +108,7 @@ def _measure_parts(cache: Cache) -> None:
         node = use.node
         if isinstance(node, ops.ShapeOf):
             kind = node.output_type
-            own, past = ops.ShapeOf(new, output_type=kind), ops.ShapeOf(cache.read, output_type=kind)
+            own, past = F.ShapeOf(new, output_type=kind), F.ShapeOf(cache.read, output_type=kind)
             length = F.Gather(past, [2], 0) + F.Gather(own, [2], 0)
             replace_node(node, ops.Concat(F.Gather(own, [0, 1], 0), length, F.Gather(own, [3], 0), axis=0))
 

@@ -277,8 +277,8 @@ def _cell(node: Recurrent, inputs: Sequence[Value | None], states: int) -> list[
     """The outputs of a sequence of one step, from those of a cell."""
     x, *firsts = inputs[: 1 + states]
     weights = inputs[2 + states :]
-    steps = [ops.Squeeze(each, [1]) for each in (x, *firsts)]
-    parts = [ops.Squeeze(each, [0]) for each in weights]
+    steps = [F.Squeeze(each, [1]) for each in (x, *firsts)]
+    parts = [F.Squeeze(each, [0]) for each in weights]
     attributes = {key: value for key, value in node.attribute_values().items() if key != "direction"}
     last = _CELLS[type(node)](*steps, *parts, name=node.name, **attributes).outputs
     return [F.Unsqueeze(last[0], [1, 2]), *(F.Unsqueeze(each, [1]) for each in last)]

@@ -45,8 +45,8 @@ class GraphVariable:
         branch = initial.graph
         owner = branch.owner
         if owner is None:
-            read = F.ReadValue(self._converted(initial, self._stored), name=self.label, **self._attributes)
-            return self._converted(read, self._dtype)
+            read = F.ReadValue(initial.astype(self._stored), name=self.label, **self._attributes)
+            return read.astype(self._dtype)
         if not isinstance(owner, ops.If):
             raise InternalError(f"a variable in the body of {owner!r}", where=owner.origin)
         outer = self.read(_made_outside(initial, owner))
@@ -61,17 +61,13 @@ class GraphVariable:
         branch = value.graph
         owner = branch.owner
         if owner is None:
-            ops.Assign(self._converted(value, self._stored), **self._attributes)
+            ops.Assign(value.astype(self._stored), **self._attributes)
             return
         assert isinstance(owner, ops.If)
         results = [Result(value), Result(self._unchanged[branch])]
         then, else_ = results if branch is owner.then_body else reversed(results)
         owner.output_map = (*owner.output_map, Selected(then, else_))
         self.assign(owner.graph.add_output(owner, self.type))
-
-    @staticmethod
-    def _converted(value: Value, dtype: types.ElementType) -> Value:
-        return value if value.dtype is dtype else F.Convert(value, destination_type=dtype)
 
     @property
     def _attributes(self) -> dict[str, object]:

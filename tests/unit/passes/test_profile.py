@@ -8,7 +8,8 @@ import time
 import pytest
 
 from mo_loop.conversion import phase
-from mo_loop.transforms.manager import Manager, Profile
+from mo_loop.transforms.manager import Manager
+from mo_loop.transforms.profile import Profile
 from mo_loop.transforms.rewrite import GraphRewrite
 from tests.unit.graphs import chain
 

@@ -12,8 +12,9 @@ from mo_loop.ops.base import Identity
 from mo_loop.text import parse
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.manager import Manager, Profile
+from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.pattern import wrap_type
+from mo_loop.transforms.profile import Profile
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
 from mo_loop.transforms.selection import Selection
 

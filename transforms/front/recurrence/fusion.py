@@ -85,7 +85,7 @@ def emitted(cell: RecognisedCell, leaves: Sequence[Leaf], initial: Sequence[Valu
 def _cut(every: Value, ran: Value) -> Value:
     """A tensor without elements if there were no steps and the batch size is dynamic, as in ONNX Runtime."""
     large, none = (Constant(np.array([end]), graph=every.graph) for end in (FAR, 0))
-    end = ops.Barrier(F.Select(ran, large, none), hides="bounds")
+    end = F.Barrier(F.Select(ran, large, none), hides="bounds")
     return F.Slice(every, [0], end, [1], [0])
 
 

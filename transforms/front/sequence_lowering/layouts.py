@@ -13,8 +13,8 @@ O are the offsets, the running sums of the sizes. Positions may be negative; a p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -26,17 +26,23 @@ from mo_loop.transforms.vocabulary import F, Graph, Value
 
 
 @dataclass(frozen=True)
-class Stacked:
-    """Elements of one shape: S[N, ...]."""
-
-    stack: Value
+class _Layout:
+    """A layout whose first fields are its tensors."""
 
     @property
     def tensors(self) -> tuple[Value, ...]:
-        return (self.stack,)
+        return tuple(each for each in vars(self).values() if isinstance(each, Value))
 
-    def like(self, tensors: Sequence[Value]) -> Stacked:
-        return Stacked(*tensors)
+    def like(self, tensors: Sequence[Value]) -> Self:
+        """A sequence of the same kind in other tensors."""
+        return replace(self, **dict(zip(vars(self), tensors, strict=False)))
+
+
+@dataclass(frozen=True)
+class Stacked(_Layout):
+    """Elements of one shape: S[N, ...]."""
+
+    stack: Value
 
     def sequence(self) -> Value:
         return F.StackedSequence(self.stack)
@@ -71,47 +77,56 @@ class Stacked:
         return front if new_axis else shapes.merged(front, axis)
 
 
+class _InParts(_Layout):
+    """Elements side by side along an axis of a first tensor; a second one has a row for each of them."""
+
+    axis: int
+
+    def _sizes(self) -> Value:
+        """The sizes of the elements along the axis."""
+        raise NotImplementedError
+
+    def length(self) -> Value:
+        return shapes.rows(self.tensors[1])
+
+    def extended(self, other: Self) -> Self:
+        axes = (self.axis, 0)
+        pairs = zip(self.tensors, other.tensors, axes, strict=True)
+        return self.like([F.Concat(own, more, axis=axis) for own, more, axis in pairs])
+
+    def inserted(self, item: Self, place: Value) -> Self:
+        data, rows = self.tensors
+        position = shapes.from_front(shapes.as_list(place), shapes.size(rows, 0))
+        start = F.Gather(shapes.offsets(self._sizes()), position, 0)
+        data = _spliced(data, self.axis, start, start, item.tensors[0])
+        return self.like([data, _spliced(rows, 0, position, position, item.tensors[1])])
+
+    def erased(self, place: Value | None) -> Self:
+        """Without the element at a position, by default the last one."""
+        data, rows = self.tensors
+        last = shapes.numbers(rows.graph, [-1])
+        position = shapes.from_front(last if place is None else shapes.as_list(place), shapes.size(rows, 0))
+        data = _spliced(data, self.axis, *bounds(self._sizes(), position))
+        return self.like([data, _spliced(rows, 0, position, shapes.plus(position, np.array([1])))])
+
+
 @dataclass(frozen=True)
-class Joined:
+class Joined(_InParts):
     """Elements concatenated along `axis`, and their sizes along it, L[N]."""
 
     data: Value
     sizes: Value
     axis: int
 
-    @property
-    def tensors(self) -> tuple[Value, ...]:
-        return (self.data, self.sizes)
-
-    def like(self, tensors: Sequence[Value]) -> Joined:
-        data, sizes = tensors
-        return Joined(data, sizes, self.axis)
+    def _sizes(self) -> Value:
+        return self.sizes
 
     def sequence(self) -> Value:
         return F.JoinedSequence(self.data, self.sizes, axis=self.axis)
 
-    def length(self) -> Value:
-        return shapes.rows(self.sizes)
-
     def at(self, place: Value) -> Value:
         start, stop = bounds(self.sizes, shapes.from_front(shapes.as_list(place), shapes.size(self.sizes, 0)))
         return shapes.cut(self.data, self.axis, start, stop)
-
-    def extended(self, other: Joined) -> Joined:
-        data = F.Concat(self.data, other.data, axis=self.axis)
-        return Joined(data, F.Concat(self.sizes, other.sizes, axis=0), self.axis)
-
-    def inserted(self, item: Joined, place: Value) -> Joined:
-        position = shapes.from_front(shapes.as_list(place), shapes.size(self.sizes, 0))
-        start = F.Gather(shapes.offsets(self.sizes), position, 0)
-        data = _spliced(self.data, self.axis, start, start, item.data)
-        return Joined(data, _spliced(self.sizes, 0, position, position, item.sizes), self.axis)
-
-    def erased(self, place: Value | None) -> Joined:
-        position = _position(place, self.sizes)
-        start, stop = bounds(self.sizes, position)
-        data = _spliced(self.data, self.axis, start, stop)
-        return Joined(data, _spliced(self.sizes, 0, position, shapes.plus(position, np.array([1]))), self.axis)
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
         if axis == self.axis and not new_axis:
@@ -120,7 +135,7 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Packed:
+class Packed(_InParts):
     """Elements flattened and concatenated, D[?], and the table of their shapes, T[N,R].
 
     `dims` holds the dimensions that all elements have, -1 for the others. Elements of rank 0 are held with rank 1;
@@ -131,19 +146,10 @@ class Packed:
     table: Value
     dims: tuple[int, ...]
 
-    @property
-    def tensors(self) -> tuple[Value, ...]:
-        return (self.data, self.table)
-
-    def like(self, tensors: Sequence[Value]) -> Packed:
-        data, table = tensors
-        return Packed(data, table, self.dims)
+    axis = 0
 
     def sequence(self) -> Value:
         return F.PackedSequence(self.data, self.table, dims=self.dims)
-
-    def length(self) -> Value:
-        return shapes.rows(self.table)
 
     def at(self, place: Value) -> Value:
         position = shapes.from_front(shapes.as_list(place), shapes.size(self.table, 0))
@@ -153,21 +159,6 @@ class Packed:
         row = sizes.reshape([max(len(self.dims), 1)])
         dims = [dim if dim >= 0 else F.Gather(row, [i], 0) for i, dim in enumerate(self.dims)]
         return shapes.reshaped(shapes.cut(self.data, 0, start, stop), dims)
-
-    def extended(self, other: Packed) -> Packed:
-        return Packed(F.Concat(self.data, other.data, axis=0), F.Concat(self.table, other.table, axis=0), self.dims)
-
-    def inserted(self, item: Packed, place: Value) -> Packed:
-        position = shapes.from_front(shapes.as_list(place), shapes.size(self.table, 0))
-        start = F.Gather(shapes.offsets(self._sizes()), position, 0)
-        data = _spliced(self.data, 0, start, start, item.data)
-        return Packed(data, _spliced(self.table, 0, position, position, item.table), self.dims)
-
-    def erased(self, place: Value | None) -> Packed:
-        position = _position(place, self.table)
-        start, stop = bounds(self._sizes(), position)
-        data = _spliced(self.data, 0, start, stop)
-        return Packed(data, _spliced(self.table, 0, position, shapes.plus(position, np.array([1]))), self.dims)
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
         if new_axis:
@@ -357,12 +348,6 @@ def bounds(sizes: Value, position: Value) -> tuple[Value, Value]:
     starts = shapes.offsets(sizes)
     next_ = shapes.plus(position, np.array([1]))
     return F.Gather(starts, position, 0), F.Gather(starts, next_, 0)
-
-
-def _position(place: Value | None, sizes: Value) -> Value:
-    """A position, by default the last, as [1], counted from the front."""
-    last = shapes.numbers(sizes.graph, [-1])
-    return shapes.from_front(last if place is None else shapes.as_list(place), shapes.size(sizes, 0))
 
 
 def _spliced(x: Value, axis: int, start: Value, stop: Value, *between: Value) -> Value:

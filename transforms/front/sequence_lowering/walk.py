@@ -44,12 +44,6 @@ class _Ports:
     def is_changed(self) -> bool:
         return bool(self.inputs or self.outputs)
 
-    def replace_input(self, number: int, entries: list[tuple[Any, Value]]) -> None:
-        self.inputs[number] = entries
-
-    def replace_output(self, number: int, kind, entries: list[Any]) -> None:
-        self.outputs[number] = (kind, entries)
-
     def rebuild(self) -> None:
         """Replace the node by one with the new ports."""
         node = self.node
@@ -194,9 +188,7 @@ class SequencePass(FunctionPass):
             ports.states[entry.result] = kind
             made = [Parameter(graph=node.bodies[0], type=each) for each in kind.types()]
             _stand_for(entry.parameter, kind.made([each.output for each in made]))
-            ports.replace_input(
-                number, [(Merged(p, entry.result), t) for p, t in zip(made, layout.tensors, strict=True)]
-            )
+            ports.inputs[number] = [(Merged(p, entry.result), t) for p, t in zip(made, layout.tensors, strict=True)]
             return
         parameters = [entry.parameter] if isinstance(entry, Invariant) else [entry.then, entry.else_]
         layout = self.captured(value, [each for each in parameters if each is not None])
@@ -206,7 +198,7 @@ class SequencePass(FunctionPass):
         entries = [
             Invariant(*each) if isinstance(entry, Invariant) else Branched(*each) for each in zip(*sides, strict=True)
         ]
-        ports.replace_input(number, list(zip(entries, layout.tensors, strict=True)))
+        ports.inputs[number] = list(zip(entries, layout.tensors, strict=True))
 
     def _received(self, parameter: Parameter | None, layout) -> list[Parameter | None]:
         """New Parameters for the tensors of a sequence, in place of its Parameter."""
@@ -239,11 +231,10 @@ class SequencePass(FunctionPass):
                 if kind is None or None in layouts:
                     continue
                 sides = [[Result(each) for each in layout.tensors] for layout in layouts]
-                ports.replace_output(number, kind, [Selected(*each) for each in zip(*sides, strict=True)])
+                ports.outputs[number] = kind, [Selected(*each) for each in zip(*sides, strict=True)]
             elif entry.result in ports.states:
-                ports.replace_output(
-                    number, ports.states[entry.result], [Final(each) for each in self._next(ports, entry.result)]
-                )
+                finals = [Final(each) for each in self._next(ports, entry.result)]
+                ports.outputs[number] = ports.states[entry.result], finals
         for result in list(ports.states):
             self._next(ports, result)
 

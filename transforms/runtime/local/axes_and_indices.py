@@ -8,9 +8,7 @@ import numpy as np
 
 from mo_loop.graph.dimension import Dimension, may_be_one, open_symbols
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import i64
 from mo_loop.ops.exact import is_not_negative
-from mo_loop.ops.lengths import joined
 from mo_loop.ops.movement import END
 from mo_loop.target import CRASH, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
@@ -167,9 +165,7 @@ def _from_start(indices: Value, x: Value, axes: int | list[int]) -> Value:
         counted = np.where(given < 0, given + np.array(sizes, given.dtype), given)
         if (counted >= 0).all():  # others are outside x: an error while the model runs
             return F.Constant(counted, graph=indices.node.graph)
-    size: Node = ops.Gather(x.sizes, axes, 0)
-    if indices.dtype is not i64:
-        size = ops.Convert(size, destination_type=indices.dtype)
+    size = F.Gather(x.sizes, axes, 0).astype(indices.dtype)
     if given is None or given.size != 1:
         return F.Select(indices < 0, indices + size, indices)
     # A scalar: the rules of constants with one element and more dimensions do not see the nodes that this rule makes.
@@ -256,12 +252,11 @@ def _of_all_rows(x: Value, indices: Value, at: int, batch: int) -> Node:
     before = [x.size(axis) for axis in range(at)]
     count = reduce(operator.mul, before)
     numbers = F.Range(0, count * length, length, output_type=indices.dtype)
-    size = length if isinstance(length, int) else ops.Convert(length, destination_type=indices.dtype)
-    starts = F.Reshape(numbers, joined([*before, *[1] * more], x))
-    places = indices if is_not_negative(indices) else ops.Select(indices < 0, indices + size, indices)
-    rows = ops.Unsqueeze(places, list(range(batch, at))) if at > batch else places
-    flat = F.Reshape(x, joined([-1, *(x.size(axis) for axis in range(at + 1, rank))], x))
-    return ops.Gather(flat, rows + starts, 0)
+    size = length if isinstance(length, int) else F.Convert(length, destination_type=indices.dtype)
+    starts = numbers.reshape([*before, *[1] * more])
+    places = indices if is_not_negative(indices) else F.Select(indices < 0, indices + size, indices)
+    rows = F.Unsqueeze(places, list(range(batch, at))) if at > batch else places
+    return ops.Gather(x.reshape([-1, *(x.size(axis) for axis in range(at + 1, rank))]), rows + starts, 0)
 
 
 @rule(wrap_type(ops.Gather), "a `Gather` with indices of one more dimension, and a `Squeeze`", Gap(

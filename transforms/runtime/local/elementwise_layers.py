@@ -143,8 +143,8 @@ def DropBitsBeforeConvert(node: ops.Convert) -> Node | None:
     if _has_only_bits(x, mask, half):
         return None
     wide = x if x.dtype.bits >= 32 else F.Convert(x, destination_type=i32)
-    kept = ops.BitwiseAnd(ops.Add(wide, half) if half else wide, mask)
-    node.graph.set_input(node, 0, (ops.Subtract(kept, half) if half else kept).output)
+    kept = F.BitwiseAnd(wide + half if half else wide, mask)
+    node.graph.set_input(node, 0, kept - half if half else kept)
     return node
 
 

@@ -286,7 +286,7 @@ def InterpolateWithFourDimensions(node: ops.Interpolate | ops.Interpolate11) -> 
         return None
     ones = [*range(3 - x.rank), 2] if axes == (x.rank - 1,) else list(range(4 - x.rank))
     kept = [axis for axis in range(4) if axis not in ones]
-    wide = type(node)(ops.Unsqueeze(x, ones), *sizes, [kept[axis] for axis in axes], **node.attribute_values())
+    wide = type(node)(F.Unsqueeze(x, ones), *sizes, [kept[axis] for axis in axes], **node.attribute_values())
     wide.pads_begin, wide.pads_end = _spread(node.pads_begin, kept), _spread(node.pads_end, kept)
     return ops.Squeeze(wide, ones)
 

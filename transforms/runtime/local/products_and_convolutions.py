@@ -70,7 +70,7 @@ def _has_vector(value: Value) -> bool:
 def VectorToMatrix(node: ops.MatMul) -> Node:
     """MatMul(x : [..., N, K], w : [K])  ->  Squeeze(MatMul(x, w : [K, 1])), and so a constant before a stack
 
-    The runtime multiplies a factor after the product with the second operand, without regard to the other rank.
+    The runtime multiplies the second operand by a factor that follows the product, as if the product had its rank.
     """
     first, second = node.operands
     if second.rank == 1:

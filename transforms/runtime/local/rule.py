@@ -45,7 +45,7 @@ class MaximumRule(LocalRule):
     """a reader of x  ->  the same reader of max(x, x), which the runtime neither removes nor fuses, nor moves past"""
 
     def place(self, node: Any) -> Use | Value | None:
-        """The port that is to read the maximum, or the output of which all readers are to do so; None for neither."""
+        """The port that is to read the maximum, or the output whose readers all are to read it; None for no change."""
         raise NotImplementedError
 
     def form(self, node: Any) -> Node | None:
