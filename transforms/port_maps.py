@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mo_loop.graph.dimension import low
 from mo_loop.graph.types import boolean, i64
@@ -38,6 +39,16 @@ def captured(body: Graph, value: Value) -> Value:
     sides = (parameter if each is body else None for each in owner.bodies)
     add_input(owner, Branched(*sides) if isinstance(owner, If) else Invariant(parameter), value)
     return parameter.output
+
+
+def rebuilt(node: Control, fed: Sequence[tuple[Any, Value]], output_map: Sequence[Any]) -> Any:
+    """A node like this one, with other data inputs and their entries, and other outputs. It has no readers yet."""
+    attributes = {key: getattr(node, key) for key in node.attributes}
+    attributes |= {"input_map": tuple(entry for entry, _ in fed), "output_map": tuple(output_map)}
+    inputs = [*node.inputs[: node.first_data_port], *(value for _, value in fed)]
+    made = type(node)(*inputs, graph=node.graph, name=node.name, **attributes)
+    made.rt_info.update(node.rt_info)
+    return made
 
 
 def replace_iteration(old: Iteration, new: Iteration) -> None:

@@ -14,6 +14,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Merged, Selected
 from mo_loop.transforms.front.sequence_lowering.shapes import joined as concatenated
 from mo_loop.transforms.front.sequence_lowering.shapes import merged
 from mo_loop.transforms.function_pass import node_pass
+from mo_loop.transforms.port_maps import rebuilt
 from mo_loop.transforms.replace import drop_dead, replace_output
 from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Parameter, Result, Value, is_static, ops
 
@@ -185,10 +186,7 @@ def _rebuild(loop: Loop, found: dict[Merged, list[_Piece]]) -> None:
     ]
     for entry in found:
         _remove_state(entry)
-    attributes = {key: getattr(loop, key) for key in loop.attributes}
-    attributes |= {"input_map": tuple(entry for entry, _ in kept), "output_map": tuple(output_map)}
-    new = Loop(*loop.inputs[:2], *(value for _, value in kept), graph=loop.graph, name=loop.name, **attributes)
-    new.rt_info.update(loop.rt_info)
+    new = rebuilt(loop, kept, output_map)
     for entry, old, made in zip(loop.output_map, loop.outputs, new.outputs, strict=True):
         if entry.result in blocks:
             many = made if entry.result in items else merged(made, 0)
@@ -280,10 +278,7 @@ def _rebuild_joined(loop: Loop, entry: Merged, axis: int, nothing: Value) -> Non
     entry.result.graph.remove(entry.result)
     drop_dead([made])
     entry.parameter.graph.remove(entry.parameter)
-    attributes = {key: getattr(loop, key) for key in loop.attributes}
-    attributes |= {"input_map": tuple(each for each, _ in pairs), "output_map": tuple(outputs)}
-    new = Loop(*loop.inputs[:2], *(value for _, value in pairs), graph=loop.graph, name=loop.name, **attributes)
-    new.rt_info.update(loop.rt_info)
+    new = rebuilt(loop, pairs, outputs)
     dead: list[Node] = []
     for each, old, output in zip(loop.output_map, loop.outputs, new.outputs, strict=True):
         if each.result is not entry.result:

@@ -23,6 +23,7 @@ from mo_loop.transforms.folding import fold_all_scopes
 from mo_loop.transforms.front.sequence_lowering.layouts import Joined, Layout, Packed, Stacked
 from mo_loop.transforms.front.sequence_lowering.rules import RULES, Rule
 from mo_loop.transforms.front.sequence_lowering.shapes import NOTHING, Nothing, sequence_of
+from mo_loop.transforms.port_maps import rebuilt
 from mo_loop.transforms.replace import drop_dead, replace_output
 from mo_loop.transforms.vocabulary import FunctionPass, Graph, Identity, Node, Parameter, Result, Value, ops
 
@@ -66,12 +67,7 @@ class _Ports:
         for entry, value in pairs:  # its type is inferred again from its input
             if isinstance(entry, Merged) and any(entry is each for new in self.inputs.values() for each, _ in new):
                 entry.parameter.retype(value.type.without_known())
-        attributes = {key: getattr(node, key) for key in node.attributes}
-        attributes |= {"input_map": tuple(entry for entry, _ in pairs), "output_map": tuple(output_map)}
-        inputs = [*node.inputs[: node.first_data_port], *(value for _, value in pairs)]
-        new = type(node)(*inputs, graph=node.graph, name=node.name, **attributes)
-        new.rt_info.update(node.rt_info)
-        self._hand_over(new)
+        self._hand_over(rebuilt(node, pairs, output_map))
 
     def _paired(self, entries: list[tuple[Any, Value]]) -> list[tuple[Any, Value]]:
         """The entries of a state, each with the Result of its tensor."""
