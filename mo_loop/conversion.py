@@ -69,7 +69,7 @@ from mo_loop.preparation import Preprocessing, flag_of, state_passes, with_other
 from mo_loop.printable import first_few
 from mo_loop.support.process_memory import paused_collector
 from mo_loop.target import Target, shown
-from mo_loop.transforms.downgrade.first_releases import newer_uses
+from mo_loop.transforms.downgrade import newer_uses
 from mo_loop.transforms.last_check import failures, last_check, outputs_without
 from mo_loop.transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
 
@@ -314,7 +314,7 @@ class Conversion:
 
         if self._collect or not any(scope.has(MatMul, FakeQuantize) for scope in graph.scopes()):
             return
-        from mo_loop.transforms.low_precision.saturation import rounding_warning, warning_of
+        from mo_loop.transforms.low_precision.weights import rounding_warning, warning_of
 
         for warning in filter(None, (warning_of(graph), rounding_warning(graph))):
             warnings.warn(warning, stacklevel=2)

@@ -141,7 +141,7 @@ def write_pair(
 
 def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:
     """A copy whose weights are stored as f16, as `save_model` writes it."""
-    from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
+    from mo_loop.transforms.low_precision.compress_weights import CompressFloatConstants
 
     with phase("compressing", observers, graph) as compressing:
         graph = compressing.graph = graph.clone()

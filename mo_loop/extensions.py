@@ -29,8 +29,8 @@ from mo_loop.frontend.translators import CustomTranslators, described, require_o
 from mo_loop.support.files import reason_of
 
 if TYPE_CHECKING:
-    from mo_loop.transforms.extension_places import Placed
     from mo_loop.transforms.function_pass import FunctionPass
+    from mo_loop.transforms.selection import Placed
 
 GROUP = "mo_loop.passes"
 """The group of entry points with which installed packages extend every conversion; each names a `register`."""
@@ -65,8 +65,8 @@ class Extensions:
             ExtensionError: `new` is not a pass, or not exactly one place is given.
         """
         from mo_loop.transforms.config import name_of
-        from mo_loop.transforms.extension_places import Placed
         from mo_loop.transforms.function_pass import FunctionPass
+        from mo_loop.transforms.selection import Placed
 
         if not isinstance(new, FunctionPass) and not (isinstance(new, type) and issubclass(new, FunctionPass)):
             raise ExtensionError(
@@ -105,7 +105,7 @@ class Extensions:
         """The passes of `pipeline` with these inserted. ExtensionError for a place that does not exist."""
         if not self.passes:
             return pipeline
-        from mo_loop.transforms.extension_places import arranged
+        from mo_loop.transforms.selection import arranged
 
         return arranged(pipeline, self.passes)
 

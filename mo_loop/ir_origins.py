@@ -26,8 +26,8 @@ from mo_loop.options import ConvertOptions
 from mo_loop.origin import Origin
 from mo_loop.support.flags import parts, unquoted
 from mo_loop.target import Target
-from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
 from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.low_precision.compress_weights import CompressFloatConstants
 from mo_loop.transforms.manager import Observer
 
 

@@ -12,8 +12,8 @@ from importlib import import_module
 from mo_loop.frontend.registry import FAMILIES
 from mo_loop.target import Gap
 from mo_loop.transforms import last_check
+from mo_loop.transforms.last_check import NOT_AVOIDED
 from mo_loop.transforms.pipelines import avoided_gaps
-from mo_loop.transforms.runtime.not_avoided import NOT_AVOIDED
 
 
 def _collected() -> Iterator[Gap]:

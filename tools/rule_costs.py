@@ -40,7 +40,7 @@ from mo_loop.ops.views import Reshape, Squeeze, Unsqueeze
 from mo_loop.support.workers import Pool
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import RULES
-from mo_loop.transforms.runtime import local_rules
+from mo_loop.transforms.runtime import local
 from tests.models.exported import Exported
 from tests.runtime.probing import probes
 from tools.gap_table import GAPS
@@ -88,7 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def names() -> list[str]:
     """The names of all rules, in the order in which they run."""
-    return [each.__name__ for each in (*RULES, *local_rules.RULES) if each is not local_rules.LocalRules]
+    return [each.__name__ for each in (*RULES, *local.RULES) if each is not local.LocalRules]
 
 
 def changes(rules: Sequence[str]) -> Iterator[tuple[str, Path, Arrays]]:

@@ -14,12 +14,13 @@ if __name__ != "mo_loop.transforms":  # a checkout is on the path, and transform
     raise ImportError(f"import mo_loop.transforms, not {__name__}")
 
 if TYPE_CHECKING:
-    from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants as CompressFloatConstants
+    from mo_loop.transforms.common.simplification import ConstantFolding as ConstantFolding
     from mo_loop.transforms.config import PassConfig as PassConfig
-    from mo_loop.transforms.constant_folding import ConstantFolding as ConstantFolding
     from mo_loop.transforms.function_pass import FunctionPass as FunctionPass
+    from mo_loop.transforms.low_precision.compress_weights import CompressFloatConstants as CompressFloatConstants
     from mo_loop.transforms.manager import Manager as Manager
     from mo_loop.transforms.manager import Step as Step
+    from mo_loop.transforms.manager import Validate as Validate
     from mo_loop.transforms.pattern import Match as Match
     from mo_loop.transforms.pattern import Matcher as Matcher
     from mo_loop.transforms.pattern import Pattern as Pattern
@@ -53,15 +54,14 @@ if TYPE_CHECKING:
     from mo_loop.transforms.rewrite import BackwardGraphRewrite as BackwardGraphRewrite
     from mo_loop.transforms.rewrite import GraphRewrite as GraphRewrite
     from mo_loop.transforms.rewrite import MatcherPass as MatcherPass
-    from mo_loop.transforms.validate import Validate as Validate
     from mo_loop.transforms.visualize import VisualizeTree as VisualizeTree
 
 _NAMES = {
-    "mo_loop.transforms.common.compress_float_constants": ("CompressFloatConstants",),
+    "mo_loop.transforms.low_precision.compress_weights": ("CompressFloatConstants",),
     "mo_loop.transforms.config": ("PassConfig",),
-    "mo_loop.transforms.constant_folding": ("ConstantFolding",),
+    "mo_loop.transforms.common.simplification": ("ConstantFolding",),
     "mo_loop.transforms.function_pass": ("FunctionPass",),
-    "mo_loop.transforms.manager": ("Manager", "Step"),
+    "mo_loop.transforms.manager": ("Manager", "Step", "Validate"),
     "mo_loop.transforms.pattern": (
         "Match", "Matcher", "Pattern", "any_input", "any_of", "any_order", "constant", "optional", "repeated",
         "wrap_type",
@@ -77,7 +77,6 @@ _NAMES = {
         "replace_output_update_name",
     ),
     "mo_loop.transforms.rewrite": ("BackwardGraphRewrite", "GraphRewrite", "MatcherPass"),
-    "mo_loop.transforms.validate": ("Validate",),
     "mo_loop.transforms.visualize": ("VisualizeTree",),
 }  # fmt: skip
 

@@ -203,8 +203,7 @@ def name_of(each: Any) -> str:
         return current_name(each)
     if isinstance(each, type):
         return each.__name__
-    name: str = each.name
-    return name
+    return each.name
 
 
 def did_you_mean(name: str, known: Sequence[str], otherwise: str) -> str:

@@ -33,7 +33,7 @@ from mo_loop.graph.types import ElementType, TensorType, string
 from mo_loop.ops.arithmetic import Binary, Classification, Convert, Unary
 from mo_loop.ops.base import Constant, Op, Parameter, Result, SameElements
 from mo_loop.ops.control import Control
-from mo_loop.transforms.needed_elements import is_right_without_elements
+from mo_loop.transforms.total_operations import is_right_without_elements
 
 Step = Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 

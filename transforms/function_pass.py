@@ -112,8 +112,7 @@ class FunctionPass:
         """Rewrite one graph, by default each candidate of `kinds`; True if anything changed."""
         if not self.kinds:
             raise NotImplementedError
-        found = [self.rewrite_each(graph, kind, self.rewrite) for kind in self.kinds]
-        return any(found)
+        return any([self.rewrite_each(graph, kind, self.rewrite) for kind in self.kinds])
 
     def rewrite(self, node: Any) -> bool:
         """Rewrite one candidate; True if it changed, which `accept` and `refuse` record."""

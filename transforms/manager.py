@@ -9,22 +9,40 @@ of a whole conversion (mo_loop/conversion.py) are called with a Phase as well, w
 Manager is a pass itself; one inside another shares its configuration and its observers.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from mo_loop.conversion_limits import budget
-from mo_loop.errors import InternalError, UsageError
+from mo_loop.errors import InternalError, MoLoopError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.graph.dimension import Assumption
 from mo_loop.graph.verifier import invariants
 from mo_loop.transforms.config import PassConfig, name_of
 from mo_loop.transforms.function_pass import FunctionPass, blamed
 from mo_loop.transforms.rewrite import GraphRewrite
-from mo_loop.transforms.validate import Validate
+
+
+class Validate(FunctionPass):
+    """the types of changed nodes, and of all nodes that depend on them  ->  inferred again
+
+    The Manager runs this pass after each pass that changed something. Code that runs passes without a Manager calls it.
+    """
+
+    bodies = "never"  # inference visits bodies itself, when it infers their owner
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        was_dirty = graph.is_dirty
+        try:
+            graph.validate()
+        except MoLoopError:
+            raise
+        except Exception as error:
+            node = graph.waiting
+            where = None if node is None else node.origin
+            raise InternalError(f"inference: {type(error).__name__}: {error}", where=where) from error
+        return was_dirty
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ The functions that make patterns and the classes after them are here. The classe
 transforms/matcher.py: `Matcher`, `Match`, and `Pattern`, the base of all patterns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any

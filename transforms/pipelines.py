@@ -1,17 +1,19 @@
 """The passes of a conversion in the order in which they run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from mo_loop.errors import InternalError
 from mo_loop.target import Gap, Target
-from mo_loop.transforms.common.equal_nodes import ConstantsReduce, SharedOpOptimization
 from mo_loop.transforms.common.nop_elimination import NopElimination
-from mo_loop.transforms.common.reshape_to_squeeze import ReshapeToSqueeze
+from mo_loop.transforms.common.simplification import (
+    ConstantFolding,
+    ConstantFoldingAfterLoops,
+    ConstantsReduce,
+    ReshapeToSqueeze,
+    SharedOpOptimization,
+)
 from mo_loop.transforms.common.transposed_weights import ShareTransposedConstants, TransposeMatMul, TransposeWeights
-from mo_loop.transforms.constant_folding import ConstantFolding, ConstantFoldingAfterLoops
-from mo_loop.transforms.downgrade.downgrade import Downgrade
+from mo_loop.transforms.downgrade import Downgrade
 from mo_loop.transforms.front.appends import AppendBehindIf, ConcatenateAppends, JoinAppends
 from mo_loop.transforms.front.loop_elimination import (
     EliminateEmptyLoops,
@@ -20,6 +22,7 @@ from mo_loop.transforms.front.loop_elimination import (
     EliminateUnreachableBodies,
     EliminateUnusedPorts,
     PortRenumbering,
+    UnrollLoops,
 )
 from mo_loop.transforms.front.loop_to_ti import FuseRecurrentCells, LoopToTI, ScanLowering
 from mo_loop.transforms.front.lower_sequences import (
@@ -28,17 +31,18 @@ from mo_loop.transforms.front.lower_sequences import (
     ReplaceSequencesByElements,
     StackSequences,
 )
-from mo_loop.transforms.front.unroll_loops import UnrollLoops
 from mo_loop.transforms.front.while_loop_to_counted_loop import HoistInvariants, WhileLoopToCountedLoop
 from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.loops.concatenate_growing_states import ConcatenateGrowingStates
 from mo_loop.transforms.loops.specialize_loops import PreferAnySizes, SpecializeLoops
 from mo_loop.transforms.loops.split_loops import ComputeBeforeLoops, ComputeBehindLoops, VectorizeLoops
 from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
-from mo_loop.transforms.loops.write_behind_loops import WriteBehindLoops
+from mo_loop.transforms.loops.written_states import ConcatenateGrowingStates, WriteBehindLoops
 from mo_loop.transforms.low_precision.compress_weights import CompressWeights, PushWeightsToSubgraph
-from mo_loop.transforms.low_precision.integer_products import IntegerMatMulToFakeQuantize, IntegerProductToFloat
-from mo_loop.transforms.low_precision.keep_integers_precise import KeepIntegersPrecise
+from mo_loop.transforms.low_precision.integer_products import (
+    IntegerMatMulToFakeQuantize,
+    IntegerProductToFloat,
+    KeepIntegersPrecise,
+)
 from mo_loop.transforms.low_precision.lower_quantization import (
     DequantizeBeforeMovement,
     LowerQuantization,
@@ -62,7 +66,7 @@ from mo_loop.transforms.runtime.hidden_sizes import (
 )
 from mo_loop.transforms.runtime.initial_values import CopyInitialConstants, SeparateReadValues, ShareInitialValues
 from mo_loop.transforms.runtime.known_shapes import DistinguishBranchShapes, InsertKnownSizes, InsertStaticShapes
-from mo_loop.transforms.runtime.local_rules import LocalRules
+from mo_loop.transforms.runtime.local import LocalRules
 from mo_loop.transforms.runtime.loop_inputs import (
     EliminateUnreadSlices,
     PreventLoopFolding,

@@ -1,31 +1,54 @@
 """Editing the ports of Loop, TensorIterator and If: port map, inputs, outputs and body together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import low
 from mo_loop.graph.types import boolean, i64
-from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.support.traversal import reached
 from mo_loop.transforms.replace import replace_output
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, ops
 
 ENDLESS = 2**31 - 1
 """A trip count of at least this number, or below 0, is not a limit."""
 
 
-def invariant_behind(node: Iteration, entry: Final) -> Value | None:
+def invariant_source(node: Iteration, entry: Final) -> Value | None:
     """The outer value of the invariant input that the body returns unchanged as a final value, or None."""
     for outer, value in node.fed:
         if isinstance(outer, Invariant) and entry.result.value is outer.parameter.output:
             return value
     return None
+
+
+def add_input(node: Control, entry: object, value: Value) -> None:
+    """A value becomes the last data input of a control-flow node."""
+    node.input_map = (*node.input_map, entry)
+    node.graph.set_inputs(node, [*node.inputs, value])
+
+
+def captured(body: Graph, value: Value) -> Value:
+    """A Parameter of a body for a value of the graph around it."""
+    owner = body.owner
+    assert isinstance(owner, Control)
+    parameter = Parameter(graph=body, type=value.type.without_known())
+    sides = (parameter if each is body else None for each in owner.bodies)
+    add_input(owner, Branched(*sides) if isinstance(owner, If) else Invariant(parameter), value)
+    return parameter.output
+
+
+def rebuilt(node: Control, fed: Sequence[tuple[Any, Value]], output_map: Sequence[Any]) -> Any:
+    """A node like this one, with other data inputs and their entries, and other outputs. It has no readers yet."""
+    attributes = {key: getattr(node, key) for key in node.attributes}
+    attributes |= {"input_map": tuple(entry for entry, _ in fed), "output_map": tuple(output_map)}
+    inputs = [*node.inputs[: node.first_data_port], *(value for _, value in fed)]
+    made = type(node)(*inputs, graph=node.graph, name=node.name, **attributes)
+    made.rt_info.update(node.rt_info)
+    return made
 
 
 def replace_iteration(old: Iteration, new: Iteration) -> None:
@@ -40,7 +63,7 @@ def replace_iteration(old: Iteration, new: Iteration) -> None:
 def replace_by_loop(old: Iteration) -> Loop:
     """Replace a TensorIterator or Scan by a Loop with a trip count from the length of its sliced input."""
     graph, body = old.graph, old.body
-    condition = Result(Constant(True, graph=body, dtype=boolean).output)
+    condition = Result(F.Constant(True, graph=body, dtype=boolean))
     go = Constant(True, graph=graph, dtype=boolean)
     new = Loop(
         _slice_count(old), go, *old.inputs, name=old.name, body=body, input_map=old.input_map,
@@ -53,9 +76,9 @@ def replace_by_loop(old: Iteration) -> Loop:
 def _slice_count(node: Iteration) -> Value:
     """The number of slices of the first sliced input, a scalar."""
     if isinstance(node.count, int):
-        return Constant(node.count, graph=node.graph, dtype=i64).output
+        return F.Constant(node.count, graph=node.graph, dtype=i64)
     entry, value = next((entry, value) for entry, value in node.fed if isinstance(entry, Sliced))
-    return ops.Gather(ops.ShapeOf(value), entry.axis, 0).output
+    return F.Gather(value.sizes, entry.axis, 0)
 
 
 def is_one_after_another(entry: Sliced | Concatenated) -> bool:
@@ -159,7 +182,7 @@ def keep_inputs(node: Control, keep: Sequence[int]) -> None:
 
 def reversed_along(value: Value, axis: int) -> Value:
     """The elements along an axis in reverse order, as pieces of an output whose stride is below 0."""
-    return ops.Slice(value, [-1], [-FAR], [-1], [axis]).output
+    return F.Slice(value, [-1], [-FAR], [-1], [axis])
 
 
 def reads_only_sizes(node: Control) -> bool:

@@ -18,8 +18,6 @@
 The table does not include the time of observers.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from mo_loop.printable import aligned

@@ -9,8 +9,6 @@ The last node of a replacement gets the friendly name of the replaced node, so t
 tensor names move with the value. Nodes that are no longer read are removed; a value with other readers stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -63,6 +61,12 @@ def replace_output(old: Value, new: Value) -> None:
         new.take_names(old)
 
 
+def supersede(node: Node, value: Value) -> None:
+    """Readers of the only output of a node read another value; the node is removed, and what only it reads."""
+    replace_output(node.output, value)
+    drop_dead([node])
+
+
 def replace_output_update_name(old: Value, new: Value) -> bool:
     """`replace_output` if it needs no Identity; the node of `new` gets the rt_info that it lacks.
 
@@ -85,14 +89,14 @@ def eliminate(node: Node, port: int = 0) -> bool:
 
 
 def insert_after(value: Value, make: Callable[[Value], Any]) -> Any:
-    """Put the node that `make` returns for `value` between it and all its present consumers; returns the node.
+    """Put what `make` returns for `value`, a node or a value, between it and all its present consumers; returns it.
 
     Names move to the output of the new node. rt_info stays where it is.
     """
     readers = value.uses
-    node = make(value)
-    move_readers(value, node.output, readers)
-    return node
+    made = make(value)
+    move_readers(value, made if isinstance(made, Value) else made.output, readers)
+    return made
 
 
 def insert_before(node: Node, port: int, make: Callable[[Value], Any]) -> Any:

@@ -235,7 +235,7 @@ class Traversal:
         while pending:
             node, before = pending.pop()
             within.check_time()
-            for each in self.dispatch.of(node) if before is None else self.dispatch.behind(before, node):
+            for each in self.dispatch.of(node) if before is None else self.dispatch.source_of(before, node):
                 if node not in self.graph:  # an earlier rewriting dropped it
                     break
                 changes.clear()
@@ -307,7 +307,7 @@ class Dispatch:
             found = self._by_producers[key] = _narrowed(narrowed, cls, key[1:])
         return found
 
-    def behind(self, before: MatcherPass, node: Node) -> list[MatcherPass]:
+    def source_of(self, before: MatcherPass, node: Node) -> list[MatcherPass]:
         """The passes of `of(node)` that are registered after a pass."""
         place = self._places[before]
         return [each for each in self.of(node) if self._places[each] > place]

@@ -8,8 +8,6 @@ After each pass that changed something: `mo_loop.look.dump.Dumper("steps", ["dot
 The program `dot` of Graphviz draws the .svg file. Without it a warning is issued and only the .dot file is written.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,28 +1,30 @@
 """The vocabulary of passes: the names that nearly every one of them needs, and known facts about the inputs of a node.
 
-    from mo_loop.transforms.vocabulary import FunctionPass, Gap, Graph, Value, ops
+    from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Value, ops
+
+`ops` has the classes of operations, for patterns and isinstance; `F` has functions of these names, which make a node
+and give its output: `F.ReLU(x).reshape([-1]) + 1` is a value, as in translators.
 
 Patterns and their predicates are in pattern.py and predicates.py, replacement is in replace.py.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.shape import is_static
+from mo_loop.ops import functional as F
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.target import Gap
 from mo_loop.transforms.function_pass import FunctionPass, node_pass
 
 __all__ = (
-    "Constant", "FunctionPass", "Gap", "Graph", "Identity", "Node", "Op", "Parameter", "Result", "Use", "Value",
-    "behind", "integers", "is_static", "node_pass", "ops", "order_of",
+    "Constant", "F", "FunctionPass", "Gap", "Graph", "Identity", "Node", "Op", "Parameter", "Result", "Use", "Value",
+    "integers", "is_static", "node_pass", "ops", "order_of", "source_of",
 )  # fmt: skip
 
 
-def behind(value: Value, kinds: Any) -> Value:
+def source_of(value: Value, kinds: Any) -> Value:
     """The value before a chain of operations of some kinds that ends with `value`; `value` itself if there is none."""
     while isinstance(value.node, kinds):
         value = value.node.operands[0]

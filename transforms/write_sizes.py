@@ -1,7 +1,5 @@
 """The declared sizes of inputs, and checks of what the conversion assumed of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -11,11 +9,10 @@ import numpy as np
 from mo_loop.graph.dimension import Dim, Symbol, fresh, now
 from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.graph.types import TensorType, i64, string
-from mo_loop.ops.control import If
 from mo_loop.ops.movement import FAR
 from mo_loop.origin import made_for
-from mo_loop.transforms.needed_elements import computed, needed
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, ops
+from mo_loop.transforms.total_operations import computed, needed
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Node, Parameter, Result, Value, ops
 
 Place = tuple[Parameter, int]
 """An input and one of its axes."""
@@ -56,11 +53,11 @@ class WriteSizes(FunctionPass):
                 changed = self.accept(each)
         if changed:
             graph.validate()
-            for node in graph.of(If):
+            for node in graph.of(ops.If):
                 _forget_sizes(node)
         checked = [each for each, conditions in assumed.items() if conditions and each.output.dtype is not string]
         if checked:
-            shape_of = cache(lambda parameter: ops.ShapeOf(parameter.output).output)
+            shape_of = cache(lambda parameter: parameter.output.sizes)
             with made_for(checked[0].origins):
                 zero = _zero_if([each for parameter in checked for each in _conditions(shape_of, assumed[parameter])])
             for each in checked:
@@ -97,12 +94,11 @@ def _check_computed(places: Sequence[tuple[Value, int]]) -> bool:
     """Let these axes be longer than 0."""
     for value, axis in places:
         with made_for(value.node.origins):
-            size = ops.Gather(ops.ShapeOf(value), [axis], 0)
-            _check(value, _zero_if([ops.Equal(ops.Minimum(size, [1]), [1]).output]))
+            _check(value, _zero_if([F.Equal(F.Minimum(F.Gather(value.sizes, [axis], 0), [1]), [1])]))
     return bool(places)
 
 
-def _forget_sizes(node: If) -> None:
+def _forget_sizes(node: ops.If) -> None:
     """Let the branch for other sizes, which the declared ones leave out, have none of them in the file."""
     if node.operands[0].type.integers != (1,):
         return
@@ -118,8 +114,7 @@ def _forget_sizes(node: If) -> None:
 def _texts(parameters: Sequence[Parameter], assumed: Sequence[tuple[Place, str, Any]]) -> dict[str, str]:
     """The name of each input -> what its sizes may be."""
     equal = [(place, head) for place, _, head in assumed if isinstance(head, tuple)]
-    heads = dict.fromkeys(head for _, head in equal)
-    shared = {head: f"n{number}" for number, head in enumerate(heads, 1)}
+    shared = {head: f"n{number}" for number, head in enumerate(dict.fromkeys(head for _, head in equal), 1)}
     shared |= {place: shared[head] for place, head in equal}
     fixed = {place: str(size) for place, kind, size in assumed if kind == "is" and not isinstance(size, tuple)}
     least = {place: f"{size}.." for place, kind, size in assumed if kind == "least" and size > 1}
@@ -143,22 +138,21 @@ def _conditions(shape_of: Callable[[Parameter], Value], assumed: Sequence[tuple[
     wanted: dict[int, int] = {}
     for (_, axis), kind, other in assumed:
         if isinstance(other, tuple):
-            yield ops.Equal(ops.Gather(sizes, [axis], 0), ops.Gather(shape_of(other[0]), [other[1]], 0)).output
+            yield F.Equal(F.Gather(sizes, [axis], 0), F.Gather(shape_of(other[0]), [other[1]], 0))
         elif kind == "is" or axis not in most:
             most[axis], wanted[axis] = other + (kind == "is"), other
     if most:  # no other sizes are read: the runtime compares static ones when it compiles
-        read = sizes if len(most) == len(parameter.value_type.dims) else ops.Gather(sizes, list(most), 0)
+        read = sizes if len(most) == len(parameter.value_type.dims) else F.Gather(sizes, list(most), 0)
         is_each = all(most[axis] > wanted[axis] for axis in most)
-        yield ops.Equal(read if is_each else ops.Minimum(read, list(most.values())), list(wanted.values())).output
+        yield F.Equal(read if is_each else F.Minimum(read, list(most.values())), list(wanted.values()))
 
 
 def _zero_if(conditions: Sequence[Value]) -> Value:
     """[0] if all conditions hold; else an operation fails."""
-    every = ops.Concat(*conditions, axis=0).output if len(conditions) > 1 else conditions[0]
-    holds = ops.ReduceMin(ops.Convert(every, destination_type=i64), [0], keep_dims=False)
+    every = F.Concat(*conditions, axis=0) if len(conditions) > 1 else conditions[0]
+    holds = F.ReduceMin(F.Convert(every, destination_type=i64), [0], keep_dims=False)
     start, step = (Constant(np.array(each), graph=every.graph, dtype=i64) for each in (0, 1))
-    numbers = ops.Range(start, holds, step, output_type=i64)
-    return ops.VariadicSplit(numbers, 0, np.array([1])).outputs[0]
+    return ops.VariadicSplit(F.Range(start, holds, step, output_type=i64), 0, np.array([1])).outputs[0]
 
 
 def _check(x: Value, zero: Value) -> Node | None:
@@ -183,12 +177,11 @@ def _check_result(result: Result, zero: Value) -> None:
     if not isinstance(x.type, TensorType) or x.rank is None or x.dtype is string:
         return
     if 0 in x.type.dims:
-        none = Constant(np.zeros(()), graph=x.graph, dtype=x.dtype)
-        checked: Node = ops.Broadcast(none, ops.Add(ops.ShapeOf(x), zero))
+        checked: Node = ops.Broadcast(F.Constant(np.zeros(()), graph=x.graph, dtype=x.dtype), x.sizes + zero)
     elif x.rank:
         checked = ops.Slice(x, zero, [FAR], [1], [0])
     else:
-        checked = ops.Squeeze(ops.Slice(ops.Unsqueeze(x, [0]), zero, [FAR], [1], [0]), [0])
+        checked = ops.Squeeze(F.Slice(F.Unsqueeze(x, [0]), zero, [FAR], [1], [0]), [0])
     result.graph.set_input(result, 0, checked.output)
 
 
@@ -199,5 +192,5 @@ def _checked(x: Value, zero: Value) -> Node:
     if rank == 1 or 0 in x.type.dims:
         return ops.Slice(x, zero, [FAR], [1], [0])
     rest = np.array([0, 1] if rank == 2 else [0] * (rank - 1))  # 0 keeps a size
-    checked = ops.Reshape(x, ops.Concat(zero, rest, axis=0), special_zero=True)
+    checked = ops.Reshape(x, F.Concat(zero, rest, axis=0), special_zero=True)
     return ops.Squeeze(checked, [2]) if rank == 2 else checked

@@ -53,7 +53,7 @@ FIXED = frozenset({"com.microsoft::DynamicSparseAttention"})
 """The operators whose forms need the sizes of all inputs."""
 
 OF_ELEMENTS = frozenset({"GRU", "LSTM", "RNN"})
-"""The operators with another form for tensors without elements. transforms/needed_elements.py knows the operations
+"""The operators with another form for tensors without elements. transforms/total_operations.py knows the operations
 of which the runtime does not compute tensors without elements."""
 
 OF_VECTORS = frozenset({"Pad", "Slice", "Tile"})

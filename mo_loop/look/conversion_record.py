@@ -62,7 +62,7 @@ from mo_loop.origin import Origins
 from mo_loop.transforms.manager import Phase, Step
 
 if TYPE_CHECKING:
-    from mo_loop.transforms.common.compress_float_constants import Compression
+    from mo_loop.transforms.low_precision.compress_weights import Compression
 
 
 SCHEMA, VERSION = "mo-loop mapping", 1

@@ -15,10 +15,9 @@ from mo_loop.graph.types import BY_NAME, boolean, f32, f64, i64
 from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.text import parse, to_text
-from mo_loop.transforms.common.equal_nodes import ConstantsReduce, SharedOpOptimization
 from mo_loop.transforms.common.nop_elimination import NopElimination
-from mo_loop.transforms.common.reshape_to_squeeze import ReshapeToSqueeze
-from mo_loop.transforms.downgrade.downgrade import (
+from mo_loop.transforms.common.simplification import ConstantsReduce, ReshapeToSqueeze, SharedOpOptimization
+from mo_loop.transforms.downgrade import (
     BitwiseNotDecomposition,
     Downgrade,
     GroupNormalizationDecomposition,

@@ -30,7 +30,7 @@ from mo_loop.look.diagnostics.codes import CODES
 from mo_loop.look.diagnostics.diagnostic import CheckReport, Diagnostic, exit_code, grouped
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
-from mo_loop.transforms.low_precision.saturation import rounded_products
+from mo_loop.transforms.low_precision.weights import rounded_products
 from tests import ROOT
 from tests.cli.test_bad_input import BROKEN
 from tests.harness import parsed

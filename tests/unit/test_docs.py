@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from mo_loop.extensions import GROUP
-from mo_loop.transforms.extension_places import Placed, arranged
 from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.pipelines import PLACES, default_pipeline
+from mo_loop.transforms.selection import Placed, arranged
 from tests import ROOT
 from tests.unit.test_structure import CIRCLES, LIBRARY_HOMES, NEVER, TRANSFORMS_MAY_IMPORT, is_module
 

@@ -16,12 +16,12 @@ from mo_loop.api import convert_model
 from mo_loop.cli import main
 from mo_loop.errors import ConversionErrors, ExtensionError, UnsupportedError
 from mo_loop.extensions import Extensions, collect_extensions
-from mo_loop.transforms.extension_places import Placed, arranged
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.pipelines import PLACES, default_pipeline
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
+from mo_loop.transforms.selection import Placed, arranged
 from tests import ROOT
 from tests.harness import parsed
 

@@ -14,14 +14,7 @@ from mo_loop.ops.base import Op
 from mo_loop.options import ConvertOptions
 from mo_loop.target import OLDEST, RELEASES, Target
 from mo_loop.text import parse
-from mo_loop.transforms.downgrade.first_releases import (
-    CONSTANTS,
-    CONVERSIONS,
-    INPUTS,
-    OPSETS,
-    RETURNED_CONSTANTS,
-    newer_uses,
-)
+from mo_loop.transforms.downgrade import CONSTANTS, CONVERSIONS, INPUTS, OPSETS, RETURNED_CONSTANTS, newer_uses
 from tests.harness import parsed
 
 OF_FLOAT8 = "main (float8e5m2[3] x) => (float[3] y) { y = Cast <to = 1> (x) }"

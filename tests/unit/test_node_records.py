@@ -7,8 +7,8 @@ from mo_loop.look.page import delta
 from mo_loop.look.records.node_records import Describer, GraphState
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse
-from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
 from mo_loop.transforms.front.loop_to_ti import LoopToTI
+from mo_loop.transforms.low_precision.compress_weights import CompressFloatConstants
 from tests.unit.test_dump import TEXT
 
 LOOP = """

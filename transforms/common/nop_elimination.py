@@ -1,15 +1,10 @@
 """Operations without an effect.
 
-    class EliminateAddZero(Elimination):
-        \"\"\"x + 0  ->  x\"\"\"
-
-        pattern = any_order(ops.Add, X, constant(value_equals(0)))
+    EliminateAddZero = elimination("EliminateAddZero", "x + 0  ->  x", any_order(ops.Add, X, constant(value_equals(0))))
 
 A node is replaced only if the remaining value is proven to have the same element type and dimensions. A constant that
 broadcasts the other operand therefore keeps its node.
 """
-
-from __future__ import annotations
 
 from typing import ClassVar
 
@@ -51,6 +46,11 @@ class Elimination(MatcherPass):
         return not isinstance(root, Identity) and self.replace(match, Identity(value))
 
 
+def elimination(name: str, what: str, pattern: Pattern, keeps: Pattern = X) -> type[Elimination]:
+    """The Elimination of a pattern that keeps one of its parts; `what` is its docstring."""
+    return type(name, (Elimination,), {"__doc__": what, "__module__": __name__, "pattern": pattern, "keeps": keeps})
+
+
 def is_alike(a: Value, b: Value) -> bool:
     """Whether both are proven to have the same element type and the same dimensions, in order."""
     if not isinstance(a.type, TensorType) or not isinstance(b.type, TensorType) or a.shape is None:
@@ -82,10 +82,9 @@ class EliminateIdentity(Elimination):
         return self.bypass(match, match[self.x])
 
 
-class EliminateConvert(Elimination):
-    """convert(x) to the type of x  ->  x"""
-
-    pattern = wrap_type(ops.Convert, X, when=UNMARKED)
+EliminateConvert = elimination(
+    "EliminateConvert", "convert(x) to the type of x  ->  x", wrap_type(ops.Convert, X, when=UNMARKED)
+)
 
 
 class MergeConverts(Elimination):
@@ -142,22 +141,17 @@ class EliminateAddZero(Elimination):
     pattern = any_order(ops.Add, X, constant(value_equals(0, SMALL)))
 
 
-class EliminateSubtractZero(Elimination):
-    """x - 0  ->  x, for both zeros, as EliminateAddZero"""
-
-    pattern = wrap_type(ops.Subtract, X, constant(value_equals(0, SMALL)))
-
-
-class EliminateMultiplyOne(Elimination):
-    """x * 1  ->  x"""
-
-    pattern = any_order(ops.Multiply, X, constant(value_equals(1, SMALL)))
-
-
-class EliminateDivideOne(Elimination):
-    """x / 1  ->  x, x ^ 1  ->  x"""
-
-    pattern = wrap_type((ops.Divide, ops.Power), X, constant(value_equals(1, SMALL)))
+EliminateSubtractZero = elimination(
+    "EliminateSubtractZero", "x - 0  ->  x, for both zeros, as EliminateAddZero",
+    wrap_type(ops.Subtract, X, constant(value_equals(0, SMALL))),
+)  # fmt: skip
+EliminateMultiplyOne = elimination(
+    "EliminateMultiplyOne", "x * 1  ->  x", any_order(ops.Multiply, X, constant(value_equals(1, SMALL)))
+)
+EliminateDivideOne = elimination(
+    "EliminateDivideOne", "x / 1  ->  x, x ^ 1  ->  x",
+    wrap_type((ops.Divide, ops.Power), X, constant(value_equals(1, SMALL))),
+)  # fmt: skip
 
 
 class EliminateEqualOperands(Elimination):
@@ -186,11 +180,8 @@ class EliminateSelect(Elimination):
     pattern = any_of(chosen, left, both)
 
 
-class EliminateReluOfRelu(Elimination):
-    """relu(relu(x))  ->  relu(x)"""
-
-    keeps = wrap_type(ops.ReLU)
-    pattern = wrap_type(ops.ReLU, keeps)
+RELU = wrap_type(ops.ReLU)
+EliminateReluOfRelu = elimination("EliminateReluOfRelu", "relu(relu(x))  ->  relu(x)", wrap_type(ops.ReLU, RELU), RELU)
 
 
 class MergeClamps(MatcherPass):
@@ -306,41 +297,26 @@ def _copies_alike(x: Value, middle: Value, pattern: Value) -> bool:
     return all(i < shortest and x.shape[i] == middle.shape[i] for i in places)
 
 
-class EliminateConcat(Elimination):
-    """concat(x)  ->  x"""
-
-    pattern = wrap_type(ops.Concat, X)
-
-
-class EliminateSplit(Elimination):
-    """split(x) into one part  ->  x"""
-
-    whole = Predicate("one piece", lambda v: len(v.node.outputs) == 1)
-    pattern = wrap_type((ops.Split, ops.VariadicSplit), X, ..., when=whole)
-
-
-class EliminateSlice(Elimination):
-    """slice(x) of all elements  ->  x: all steps are 1, and every dimension keeps its length"""
-
-    pattern = wrap_type(ops.Slice, X, any_input(), any_input(), any_input(all_are(1)), ...)
-
-
-class EliminatePad(Elimination):
-    """pad(x) with widths of 0  ->  x"""
-
-    pattern = wrap_type(ops.Pad, X, any_input(all_are(0)), any_input(all_are(0)), ...)
-
-
-class EliminateTile(Elimination):
-    """tile(x, [1, 1, ...])  ->  x"""
-
-    pattern = wrap_type(ops.Tile, X, any_input(all_are(1)))
-
-
-class EliminateBroadcast(Elimination):
-    """broadcast(x) to the shape of x  ->  x"""
-
-    pattern = wrap_type(ops.Broadcast, X, any_input(), attributes={"mode": lambda mode: mode != "explicit"})
+EliminateConcat = elimination("EliminateConcat", "concat(x)  ->  x", wrap_type(ops.Concat, X))
+EliminateSplit = elimination(
+    "EliminateSplit", "split(x) into one part  ->  x",
+    wrap_type((ops.Split, ops.VariadicSplit), X, ..., when=Predicate("one piece", lambda v: len(v.node.outputs) == 1)),
+)  # fmt: skip
+EliminateSlice = elimination(
+    "EliminateSlice", "slice(x) of all elements  ->  x: all steps are 1, and every dimension keeps its length",
+    wrap_type(ops.Slice, X, any_input(), any_input(), any_input(all_are(1)), ...),
+)  # fmt: skip
+EliminatePad = elimination(
+    "EliminatePad", "pad(x) with widths of 0  ->  x",
+    wrap_type(ops.Pad, X, any_input(all_are(0)), any_input(all_are(0)), ...),
+)  # fmt: skip
+EliminateTile = elimination(
+    "EliminateTile", "tile(x, [1, 1, ...])  ->  x", wrap_type(ops.Tile, X, any_input(all_are(1)))
+)
+EliminateBroadcast = elimination(
+    "EliminateBroadcast", "broadcast(x) to the shape of x  ->  x",
+    wrap_type(ops.Broadcast, X, any_input(), attributes={"mode": lambda mode: mode != "explicit"}),
+)  # fmt: skip
 
 
 class EliminateGather(Elimination):

@@ -1,7 +1,5 @@
 """Weights of matrix products: the form that the runtime packs faster, and matrices that are read in both ways."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
@@ -19,8 +17,7 @@ def TransposeMatMul(node: ops.Transpose) -> str:
     The .bin holds the weights as the model has them, and the runtime does not transpose them while it compiles. w may
     be converted, dequantised or reshaped.
     """
-    weights, order = node.inputs
-    assert weights is not None
+    weights, order = node.operands[0], node.inputs[1]
     if not _is_constant(weights):
         return "its input is not constant"
     axes = None if order is None else order.type.integers
@@ -44,6 +41,33 @@ def _is_constant(value: Value) -> bool:
         node = node.inputs[0].node
     parts = node.inputs if isinstance(node, ops.Dequantize) else (node.outputs[0],)
     return all(each is None or isinstance(each.node, Constant) for each in parts)
+
+
+class _Matrices:
+    """The large constant matrices of a graph and its bodies by type, shape, and first and last element."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._of_shape: dict[Hashable, list[Constant]] = defaultdict(list)
+        self._by_ends: dict[Hashable, dict[bytes, list[Constant]]] = {}
+        for scope in graph.scopes():
+            for constant in scope.of(Constant):
+                if _is_large(constant.tensor):
+                    self._of_shape[constant.tensor.dtype, constant.tensor.shape].append(constant)
+
+    def __bool__(self) -> bool:
+        return bool(self._of_shape)
+
+    def transposed(self, tensor: Tensor) -> list[Constant]:
+        """The tensors that may have the content of `tensor` transposed. Only the ends of these candidates are read."""
+        kind = tensor.dtype, tensor.shape[::-1]
+        if kind not in self._of_shape:
+            return []
+        by_ends = self._by_ends.get(kind)
+        if by_ends is None:
+            by_ends = self._by_ends[kind] = defaultdict(list)
+            for each in self._of_shape[kind]:
+                by_ends[_ends(each.tensor)].append(each)
+        return by_ends.get(_ends(tensor), [])
 
 
 class ShareTransposedConstants(FunctionPass):
@@ -74,33 +98,6 @@ class ShareTransposedConstants(FunctionPass):
                 drop_dead([weights])
                 return self.accept(node)
         return self.refuse(node, "no constant holds its weights transposed")
-
-
-class _Matrices:
-    """The large constant matrices of a graph and its bodies by type, shape, and first and last element."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._of_shape: dict[Hashable, list[Constant]] = defaultdict(list)
-        self._by_ends: dict[Hashable, dict[bytes, list[Constant]]] = {}
-        for scope in graph.scopes():
-            for constant in scope.of(Constant):
-                if _is_large(constant.tensor):
-                    self._of_shape[constant.tensor.dtype, constant.tensor.shape].append(constant)
-
-    def __bool__(self) -> bool:
-        return bool(self._of_shape)
-
-    def transposed(self, tensor: Tensor) -> list[Constant]:
-        """The tensors that may have the content of `tensor` transposed. Only the ends of these candidates are read."""
-        kind = tensor.dtype, tensor.shape[::-1]
-        if kind not in self._of_shape:
-            return []
-        by_ends = self._by_ends.get(kind)
-        if by_ends is None:
-            by_ends = self._by_ends[kind] = defaultdict(list)
-            for each in self._of_shape[kind]:
-                by_ends[_ends(each.tensor)].append(each)
-        return by_ends.get(_ends(tensor), [])
 
 
 def _is_large(tensor: Tensor) -> bool:

@@ -1,7 +1,5 @@
 """Branches and loops that append: to a tensor, or to a sequence that is only appended to."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +9,14 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import SequenceType, TensorType, string
 from mo_loop.ops.control import If, Loop
 from mo_loop.ops.infer import symbols_in
-from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.lengths import Length, joined
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Selected
 from mo_loop.transforms.front.sequence_lowering.shapes import joined as concatenated
 from mo_loop.transforms.front.sequence_lowering.shapes import merged
 from mo_loop.transforms.function_pass import node_pass
+from mo_loop.transforms.port_maps import rebuilt
 from mo_loop.transforms.replace import drop_dead, replace_output
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Parameter, Result, Value, is_static, ops
 
 
 @node_pass((If,))
@@ -45,7 +44,7 @@ def AppendBehindIf(node: If) -> str:
         node.output_map = tuple(maps)
         node.graph.validate_node(node)
         output = node.outputs[number]
-        replace_output(output, ops.Concat(start, output, axis=axis).output)
+        replace_output(output, F.Concat(start, output, axis=axis))
         _remove_unused(node, entry)
         changed = True
     return "" if changed else "no output is an input that a branch appends to"
@@ -85,12 +84,12 @@ def _branch_piece(value: Value, axis: int) -> Value | None:
         return None
     _, *rest = value.node.inputs
     pieces = [each for each in rest if each is not None]
-    return pieces[0] if len(pieces) == 1 else ops.Concat(*pieces, axis=axis).output
+    return pieces[0] if len(pieces) == 1 else F.Concat(*pieces, axis=axis)
 
 
 def _empty_piece(piece: Value, axis: int, graph: Graph) -> Value:
     sizes = [0 if at == axis else dim for at, dim in enumerate(piece.type.dims)]
-    return Constant(np.zeros(sizes, piece.dtype.numpy), graph=graph, dtype=piece.dtype).output
+    return F.Constant(np.zeros(sizes, piece.dtype.numpy), graph=graph, dtype=piece.dtype)
 
 
 def _remove_unused(node: If, old: Selected) -> None:
@@ -102,6 +101,13 @@ def _remove_unused(node: If, old: Selected) -> None:
         body.sweep()
 
 
+class _Piece(NamedTuple):
+    """One element, or a block [k, ...] of k elements."""
+
+    value: Value
+    is_block: bool
+
+
 class ConcatenateAppends(FunctionPass):
     """for i: s.append(f(i))  ->  a concatenated output of the loop
 
@@ -109,17 +115,15 @@ class ConcatenateAppends(FunctionPass):
     an output appends its whole output at once. Inner loops come first.
     """
 
-    bodies = "first"
+    kinds = (Loop,)
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for loop in self.candidates(graph, Loop):
-            states = [entry for entry in loop.back_edges if isinstance(entry.parameter.output.type, SequenceType)]
-            found = {entry: pieces for entry in states if (pieces := self._appended(loop, entry))}
-            if found:
-                _rebuild(loop, found)
-                changed = self.accept(loop)
-        return changed
+    def rewrite(self, loop: Loop) -> bool:
+        states = [entry for entry in loop.back_edges if isinstance(entry.parameter.output.type, SequenceType)]
+        found = {entry: pieces for entry in states if (pieces := self._appended(loop, entry))}
+        if not found:
+            return False
+        _rebuild(loop, found)
+        return self.accept(loop)
 
     def _appended(self, loop: Loop, entry: Merged) -> list[_Piece] | None:
         """The values that one iteration appends; None if the body does anything else with the sequence."""
@@ -145,13 +149,6 @@ class ConcatenateAppends(FunctionPass):
         return pieces
 
 
-class _Piece(NamedTuple):
-    """One element, or a block [k, ...] of k elements."""
-
-    value: Value
-    is_block: bool
-
-
 def _piece(node: Node, loop: Loop) -> _Piece | None:
     """The value that an insertion at the end appends; None if its shape is not uniform, and for other nodes."""
     if not isinstance(node, ops.SequenceInsert | ops.SequenceExtend) or len(node.inputs) > 2:
@@ -175,12 +172,12 @@ def _rebuild(loop: Loop, found: dict[Merged, list[_Piece]]) -> None:
     blocks: dict[Result, Result] = {}
     items: set[Result] = set()
     for entry, pieces in found.items():
-        rows = [piece.value if piece.is_block else ops.Unsqueeze(piece.value, [0]).output for piece in pieces]
+        rows = [piece.value if piece.is_block else F.Unsqueeze(piece.value, [0]) for piece in pieces]
         if len(pieces) == 1 and not pieces[0].is_block:
             items.add(entry.result)
             blocks[entry.result] = Result(rows[0])
         else:
-            blocks[entry.result] = Result(ops.Unsqueeze(concatenated(rows, 0), [0]).output)
+            blocks[entry.result] = Result(F.Unsqueeze(concatenated(rows, 0), [0]))
     initial = {entry.result: value for entry, value in loop.fed if entry in found}
     kept = [(entry, value) for entry, value in loop.fed if entry not in found]
     output_map = [
@@ -189,16 +186,13 @@ def _rebuild(loop: Loop, found: dict[Merged, list[_Piece]]) -> None:
     ]
     for entry in found:
         _remove_state(entry)
-    attributes = {key: getattr(loop, key) for key in loop.attributes}
-    attributes |= {"input_map": tuple(entry for entry, _ in kept), "output_map": tuple(output_map)}
-    new = Loop(*loop.inputs[:2], *(value for _, value in kept), graph=loop.graph, name=loop.name, **attributes)
-    new.rt_info.update(loop.rt_info)
+    new = rebuilt(loop, kept, output_map)
     for entry, old, made in zip(loop.output_map, loop.outputs, new.outputs, strict=True):
         if entry.result in blocks:
             many = made if entry.result in items else merged(made, 0)
-            whole = ops.StackedSequence(many, dtype=many.dtype).output
+            whole = F.StackedSequence(many, dtype=many.dtype)
             first = initial[entry.result]
-            made = whole if first.type.is_empty else ops.SequenceExtend(first, whole).output
+            made = whole if first.type.is_empty else F.SequenceExtend(first, whole)
         replace_output(old, made)
     loop.graph.remove(loop)
 
@@ -212,26 +206,19 @@ def _remove_state(entry: Merged) -> None:
     parameter.graph.remove(parameter)
 
 
-class JoinAppends(FunctionPass):
+@node_pass((Loop,))
+def JoinAppends(loop: Loop) -> str:
     """for i: s.append(f(i)); Concat(s, axis 1)  ->  for i: t = Concat(t, f(i), axis 1), where f(i) : [B, ?, 64]
 
     B is a size of an outer tensor. As a sequence its elements would differ in two dimensions, and be packed.
     """
-
-    bodies = "first"
-
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for loop in self.candidates(graph, Loop):
-            for entry, first in loop.fed:
-                axis = _joined_axis(loop, entry, first)
-                nothing = None if axis is None else _empty_start(loop, entry, axis)
-                if axis is not None and nothing is not None:
-                    _rebuild_joined(loop, entry, axis, nothing)
-                    changed = self.accept(loop)
-                    break
-                self.refuse(loop, "no sequence is only appended to, and concatenated along one axis")
-        return changed
+    for entry, first in loop.fed:
+        axis = _joined_axis(loop, entry, first)
+        nothing = None if axis is None else _empty_start(loop, entry, axis)
+        if axis is not None and nothing is not None:
+            _rebuild_joined(loop, entry, axis, nothing)
+            return ""
+    return "no sequence is only appended to, and concatenated along one axis"
 
 
 def _joined_axis(loop: Loop, entry: object, first: Value) -> int | None:
@@ -269,14 +256,14 @@ def _empty_start(loop: Loop, entry: Merged, axis: int) -> Value | None:
         if found is None:
             return None
         sizes.append(found)
-    return ops.Broadcast(np.zeros((), piece.dtype.numpy), joined(sizes, loop.outputs[0])).output
+    return F.Broadcast(np.zeros((), piece.dtype.numpy), joined(sizes, loop.outputs[0]))
 
 
 def _size(tensors: list[Value], dim: object) -> Length | None:
     """A dimension of the tensors, at run time."""
     for value in tensors:
         if value.type.shape is not None and dim in value.type.dims:
-            return dimension(value, value.type.dims.index(dim))
+            return value.size(value.type.dims.index(dim))
     return None
 
 
@@ -285,16 +272,13 @@ def _rebuild_joined(loop: Loop, entry: Merged, axis: int, nothing: Value) -> Non
     piece = made.operands[1]
     dims = [fresh() if place == axis else dim for place, dim in enumerate(piece.type.dims)]
     parameter = Parameter(graph=loop.body, type=TensorType(piece.dtype, tuple(dims)))
-    state = Merged(parameter, Result(ops.Concat(parameter.output, piece, axis=axis).output))
+    state = Merged(parameter, Result(F.Concat(parameter.output, piece, axis=axis)))
     pairs = [(state, nothing) if each is entry else (each, value) for each, value in loop.fed]
     outputs = [Final(state.result) if each.result is entry.result else each for each in loop.output_map]
     entry.result.graph.remove(entry.result)
     drop_dead([made])
     entry.parameter.graph.remove(entry.parameter)
-    attributes = {key: getattr(loop, key) for key in loop.attributes}
-    attributes |= {"input_map": tuple(each for each, _ in pairs), "output_map": tuple(outputs)}
-    new = Loop(*loop.inputs[:2], *(value for _, value in pairs), graph=loop.graph, name=loop.name, **attributes)
-    new.rt_info.update(loop.rt_info)
+    new = rebuilt(loop, pairs, outputs)
     dead: list[Node] = []
     for each, old, output in zip(loop.output_map, loop.outputs, new.outputs, strict=True):
         if each.result is not entry.result:

@@ -2,8 +2,6 @@
 become LSTMSequence, GRUSequence and RNNSequence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,13 +13,14 @@ from mo_loop.ops.port_map import Concatenated, Invariant, Sliced
 from mo_loop.target import ERROR
 from mo_loop.transforms.port_maps import drop_unused_inputs, replace_by_loop, replace_iteration
 from mo_loop.transforms.slice_reads import SliceRead, ends_by_trip_count, slice_reads
-from mo_loop.transforms.vocabulary import FunctionPass, Gap, Graph, Parameter, Result, Value, ops
+from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Parameter, Result, Value, node_pass
 
 Key = tuple[Invariant, int, bool]
 """One sliced input: a tensor, the axis along which it is read, and whether in reverse."""
 
 
-class LoopToTI(FunctionPass):
+@node_pass((Loop,), bodies="last")
+def LoopToTI(node: Loop) -> str:
     """for i in range(len(X)): X[i], X[:, i:i+1], X[n-1-i]  ->  TensorIterator that slices X
 
     Requires that the condition is always true, the trip count is proven to be at least 1 and equal to the length of
@@ -30,25 +29,18 @@ class LoopToTI(FunctionPass):
     that is read along two axes, or in both directions, is sliced twice. A tensor that is also read as a whole stays an
     invariant input as well.
     """
-
-    bodies = "last"
-
-    kinds = (Loop,)
-
-    def rewrite(self, node: Loop) -> bool:
-        if isinstance(node.graph.owner, TensorIterator):
-            return self.refuse(node, "it is directly in the body of a TensorIterator")
-        reads, reason = counted_reads(node)
-        if reason:
-            return self.refuse(node, reason)
-        if low(node.count) < 1:
-            return self.refuse(node, "it may run zero times")
-        by_key: dict[Key, list[SliceRead]] = {}
-        for read in reads:
-            by_key.setdefault((read.entry, read.axis, read.reverse), []).append(read)
-        turned, added = _sliced_inputs(node, by_key)
-        _replace(node, turned, added)
-        return self.accept(node)
+    if isinstance(node.graph.owner, TensorIterator):
+        return "it is directly in the body of a TensorIterator"
+    reads, reason = counted_reads(node)
+    if reason:
+        return reason
+    if low(node.count) < 1:
+        return "it may run zero times"
+    by_key: dict[Key, list[SliceRead]] = {}
+    for read in reads:
+        by_key.setdefault((read.entry, read.axis, read.reverse), []).append(read)
+    _replace(node, *_sliced_inputs(node, by_key))
+    return ""
 
 
 def counted_reads(node: Loop) -> tuple[list[SliceRead], str]:
@@ -91,10 +83,10 @@ def _read_from(piece: Value, reads: Sequence[SliceRead]) -> None:
     for read in reads:
         new = piece
         if not read.keeps:
-            element = new = element or ops.Squeeze(piece, [read.axis]).output
+            element = new = element or F.Squeeze(piece, [read.axis])
         elif read.rest:
             start, stop, step, axes = (list(each) for each in zip(*read.rest, strict=True))
-            new = ops.Slice(piece, start, stop, step, axes).output
+            new = F.Slice(piece, start, stop, step, axes)
         read.node.outputs[0].replace_with(new)
 
 
@@ -134,28 +126,23 @@ class ScanLowering(FunctionPass):
     )  # fmt: skip
 
     bodies = "last"
+    kinds = (Scan,)
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for scan in self.candidates(graph, Scan):
-            obstacle = _obstacle(scan)
-            self._lower(scan, iterator=not obstacle)
-            changed = self.accept(scan, f"to a Loop, because {obstacle}" if obstacle else "to a TensorIterator")
-        return changed
-
-    def _lower(self, scan: Scan, iterator: bool) -> None:
+    def rewrite(self, scan: Scan) -> bool:
+        obstacle = _obstacle(scan)
         for entry in scan.input_map:
             if isinstance(entry, Sliced):
                 _squeeze_inside(entry, scan)
         _unsqueeze_inside(scan)
-        if not iterator:
+        if obstacle:
             replace_by_loop(scan)
-            return
+            return self.accept(scan, f"to a Loop, because {obstacle}")
         new = TensorIterator(
             *scan.inputs, graph=scan.graph, name=scan.name, body=scan.body, input_map=scan.input_map,
             output_map=scan.output_map,
         )  # fmt: skip
         replace_iteration(scan, new)
+        return self.accept(scan, "to a TensorIterator")
 
 
 def _obstacle(scan: Scan) -> str:
@@ -178,7 +165,7 @@ def _squeeze_inside(entry: Sliced, scan: Scan) -> None:
     parameter.retype(TensorType(element.dtype, (*dims[: entry.axis], 1, *dims[entry.axis :])))
     scan.body.validate_node(parameter)
     if readers:
-        squeezed = ops.Squeeze(parameter.output, [entry.axis]).output
+        squeezed = F.Squeeze(parameter.output, [entry.axis])
         for node, port in readers:
             scan.body.set_input(node, port, squeezed)
 
@@ -191,7 +178,7 @@ def _unsqueeze_inside(scan: Scan) -> None:
     for entry in scan.output_map:
         if isinstance(entry, Concatenated):
             result: Result = entry.result
-            slice_ = ops.Unsqueeze(elements[result], entry.axis).output
+            slice_ = F.Unsqueeze(elements[result], entry.axis)
             if result in shared:
                 entry = replace(entry, result=Result(slice_))
             else:

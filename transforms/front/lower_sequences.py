@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType
-from mo_loop.ops.control import Control
 from mo_loop.ops.infer import of_one_element
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.sequences import Optional, OptionalGetElement, OptionalHasElement
@@ -19,7 +18,7 @@ from mo_loop.transforms.front.sequence_lowering.rules import Rule, same
 from mo_loop.transforms.front.sequence_lowering.shapes import Nothing, joined, known, numbers
 from mo_loop.transforms.front.sequence_lowering.walk import SequencePass
 from mo_loop.transforms.replace import replace_node
-from mo_loop.transforms.vocabulary import FunctionPass, Gap, Graph, Identity, Node, Parameter, Result, Value, ops
+from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Identity, Node, Parameter, Result, Value, ops
 
 
 class LowerOptionals(FunctionPass):
@@ -40,7 +39,7 @@ class LowerOptionals(FunctionPass):
                 _retype(parameter)
             for node in self.candidates(scope, Optional):
                 changed = self._make(node) or changed
-            for holder in scope.of(Control):
+            for holder in scope.of(ops.Control):
                 scope.touch(holder)
         graph.validate()
         for scope in scopes:
@@ -67,7 +66,7 @@ class LowerOptionals(FunctionPass):
         if isinstance(node, OptionalGetElement):
             replace_node(node, ops.SequenceAt(value, np.array(0)))
         else:
-            replace_node(node, ops.Greater(ops.SequenceLength(value), 0))
+            replace_node(node, ops.Greater(F.SequenceLength(value), 0))
         return self.accept(node)
 
 
@@ -127,7 +126,7 @@ class ReplaceSequencesByElements(SequencePass):
         items = items_of(sequence)
         length = sequence.type.length
         if items is None and kind is not None and isinstance(length, int):
-            items = [ops.SequenceAt(sequence, numbers(sequence.graph, i)).output for i in range(length)]
+            items = [F.SequenceAt(sequence, numbers(sequence.graph, i)) for i in range(length)]
         return None if items is None else Listed(tuple(items))
 
     def captured(self, value: Value, parameters: Sequence[Parameter]):
@@ -144,7 +143,7 @@ class ReplaceSequencesByElements(SequencePass):
             return None
         return ListKind.of(parameter.type)
 
-    def branch_kind(self, node: Control, number: int):
+    def branch_kind(self, node: ops.Control, number: int):
         entry = node.output_map[number]
         if all(items_of(each.value) is None for each in (entry.then, entry.else_)):
             return None
@@ -165,7 +164,7 @@ class Listed:
         return Listed(tuple(tensors))
 
     def sequence(self) -> Value:
-        return ops.SequenceConstruct(*self.items).output
+        return F.SequenceConstruct(*self.items)
 
 
 @dataclass(frozen=True)
@@ -216,7 +215,7 @@ def _is_known_position(node, port: int, seen: set[Value]) -> bool:
         return (not has_place or known(place) is not None) and is_read_at_known_positions(node.output, seen)
     if isinstance(node, ops.SequenceExtend | Identity):
         return is_read_at_known_positions(node.output, seen)
-    if not isinstance(node, Control):
+    if not isinstance(node, ops.Control):
         return False
     entry = node.input_map[port - node.first_data_port]
     inner = [each.output for each in vars(entry).values() if isinstance(each, Parameter)]
@@ -266,7 +265,7 @@ def _concat(walk: SequencePass, node: ops.ConcatFromSequence) -> Value | None:
     if not items or any(each.rank is None for each in items):
         return None
     axis = node.axis % (items[0].type.rank + node.new_axis)
-    return joined([ops.Unsqueeze(each, [axis]).output for each in items] if node.new_axis else items, axis)
+    return joined([F.Unsqueeze(each, [axis]) for each in items] if node.new_axis else items, axis)
 
 
 def _extend(walk: SequencePass, node: ops.SequenceExtend) -> Value | None:
@@ -278,8 +277,8 @@ def _extend(walk: SequencePass, node: ops.SequenceExtend) -> Value | None:
 
 def _listed(items: Sequence[Value], node) -> Value:
     if items:
-        return ops.SequenceConstruct(*items).output
-    return ops.SequenceEmpty(graph=node.graph, dtype=node.output.type.element.dtype).output
+        return F.SequenceConstruct(*items)
+    return F.SequenceEmpty(graph=node.graph, dtype=node.output.type.element.dtype)
 
 
 def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
@@ -299,8 +298,8 @@ def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
     axis = node.axis % x.rank
     pieces = [x] if count == 1 else list(ops.VariadicSplit(x, axis, lengths).outputs)
     if not node.keepdims:
-        pieces = [ops.Squeeze(each, [axis]).output for each in pieces]
-    return ops.SequenceConstruct(*pieces).output
+        pieces = [F.Squeeze(each, [axis]) for each in pieces]
+    return F.SequenceConstruct(*pieces)
 
 
 LIST_RULES: dict[type[Node], Any] = {

@@ -1,14 +1,12 @@
 """While loops that count up to a limit, and computation that gives the same result in every iteration."""
 
-from __future__ import annotations
-
 from mo_loop.graph.dimension import Dimension, least, low
 from mo_loop.graph.types import TensorType, boolean, i32, i64, string
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
 from mo_loop.transforms.port_maps import ENDLESS, drop_unused_inputs
 from mo_loop.transforms.total_operations import is_total
-from mo_loop.transforms.vocabulary import Constant, Node, Op, Parameter, Result, Use, Value, node_pass, ops
+from mo_loop.transforms.vocabulary import Constant, F, Node, Op, Parameter, Result, Use, Value, node_pass, ops
 
 
 @node_pass((Loop,), bodies="last")
@@ -20,8 +18,7 @@ def WhileLoopToCountedLoop(node: Loop) -> str:
     dimension, because floats are exact integers only up to 2^24. Readers of j read the iteration number instead, so
     that later passes recognise slices.
     """
-    trip, go = node.inputs[0], node.inputs[1]
-    assert trip is not None and go is not None
+    trip, go = node.operands[:2]
     if node.continues_always:
         return "its condition is always true"
     parts = _parts(node.condition.value)
@@ -57,9 +54,8 @@ def _compared(condition: Value) -> tuple[Value, Value] | None:
     node = _plain(condition).node
     if not isinstance(node, ops.Less | ops.Greater):
         return None
-    a, b = node.inputs if isinstance(node, ops.Less) else reversed(node.inputs)
-    assert a is not None and b is not None
-    return a, b
+    a, b = node.operands
+    return (a, b) if isinstance(node, ops.Less) else (b, a)
 
 
 def _counted(node: Loop, condition: Value) -> tuple[Merged, int, Value] | None:
@@ -108,8 +104,7 @@ def _counter(node: Loop, value: Value) -> tuple[Merged, int] | None:
         return None
     initial = {entry.parameter.output: (entry, first) for entry, first in node.fed if isinstance(entry, Merged)}
     for port in (0, 1):
-        state, one = step.node.inputs[port], step.node.inputs[1 - port]
-        assert state is not None and one is not None
+        state, one = step.node.operands[port], step.node.operands[1 - port]
         if state not in initial or one.type.integers != (1,) or state.shape not in ((), (1,)):
             continue
         entry, first = initial[state]
@@ -163,14 +158,14 @@ def _is_endless_or(trip: Value, count: Dimension | None) -> bool:
 def _count(node: Loop, start: int, limit: Value) -> None:
     graph, body = node.graph, node.body
     if isinstance(limit.node, Constant) and limit.graph is body:
-        limit = Constant(limit.node.tensor, graph=graph).output
-    trip = limit if start == 0 else ops.Subtract(limit, start).output
+        limit = F.Constant(limit.node.tensor, graph=graph)
+    trip = limit if start == 0 else limit - start
     count = _sum(limit, -start)
     if count is None or least(count) < 0:  # a constant below 0 would mean no limit
-        trip = ops.Maximum(trip, 0).output
+        trip = F.Maximum(trip, 0)
     graph.set_input(node, 0, trip)
-    graph.set_input(node, 1, Constant(True, graph=graph, dtype=boolean).output)
-    body.set_input(node.condition, 0, Constant(True, graph=body, dtype=boolean).output)
+    graph.set_input(node, 1, F.Constant(True, graph=graph, dtype=boolean))
+    body.set_input(node.condition, 0, F.Constant(True, graph=body, dtype=boolean))
 
 
 def _read_iteration(node: Loop, entry: Merged, start: int) -> None:
@@ -182,12 +177,10 @@ def _read_iteration(node: Loop, entry: Merged, start: int) -> None:
         return
     if node.iteration is None:
         node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
-    value: Value = node.iteration.output
-    if value.dtype is not state.dtype:
-        value = ops.Convert(value, destination_type=state.dtype).output
-    value = value if start == 0 else ops.Add(value, start).output
+    value = node.iteration.output.astype(state.dtype)
+    value = value if start == 0 else value + start
     if value.shape != state.shape:
-        value = ops.Reshape(value, list(state.type.dims)).output
+        value = F.Reshape(value, list(state.type.dims))
     for reader, port in readers:
         node.body.set_input(reader, port, value)
 

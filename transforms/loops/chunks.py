@@ -22,13 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.ops import functional as ops
-from mo_loop.ops.lengths import Length, as_value, ceil_divided, dimension, joined, larger
+from mo_loop.ops.lengths import Length, as_value, ceil_divided, joined, larger
 from mo_loop.ops.linear import inverse_of_lower
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.loops.lifted import Lifted, Steps, moved
 from mo_loop.transforms.loops.worth import USUAL
-from mo_loop.transforms.vocabulary import Constant, Graph, Parameter, Result, Value
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Parameter, Result, Value
 
 SIZE, SIZE_SHORT = 32, 16
 """The steps of a chunk, powers of two. With a factor for each row, a pair of steps costs as many products as rows; with
@@ -67,40 +66,38 @@ class Chunks:
         if not self.is_whole:
             ends = joined([self.count * self.size - self.steps.count, *[0] * (rank - 1)], whole)
             value = Constant(np.array(filler), graph=whole.graph, dtype=whole.dtype)
-            whole = ops.Pad(whole, [0] * rank, ends, value)
-        *batch, rows, columns = (dimension(whole, axis) for axis in range(1, rank))
+            whole = F.Pad(whole, [0] * rank, ends, value)
+        *batch, rows, columns = (whole.size(axis) for axis in range(1, rank))
         whole = moved(whole, 0, self.axis)
-        made = ops.Reshape(whole, joined([*batch, self.count, rows * self.size, columns], whole))
+        made = whole.reshape([*batch, self.count, rows * self.size, columns])
         if not isinstance(self.count, int):
             self.steps.usual[made.type.dims[self.axis]] = USUAL // self.size
         return made
 
     def together(self, y: Value, rows: Length) -> Value:
         """Chunks of a body value [.., r, N] as it is in all steps."""
-        batch = [dimension(y, axis) for axis in range(self.axis)]
-        shape = joined([*batch, self.count * self.size, rows, dimension(y, -1)], y)
-        every = moved(ops.Reshape(y, shape), self.axis, 0)
-        return every if self.is_whole else ops.Slice(every, [0], joined([self.steps.count], y), [1], [0])
+        batch = [y.size(axis) for axis in range(self.axis)]
+        every = moved(F.Reshape(y, joined([*batch, self.count * self.size, rows, y.size(-1)], y)), self.axis, 0)
+        return every if self.is_whole else every[: self.steps.count]
 
     def read(
         self, query: Lifted, keys: Value, values: Value, before: Value, decay: Decay | None, *,
         is_after: bool, of_transpose: bool,
     ) -> Value:  # fmt: skip
         """Rows times the state before or after each step."""
-        q, rows = self.apart(query), dimension(query.value, -2)
+        q, rows = self.apart(query), query.value.size(-2)
         between, since = (_ones(self.size, q, is_after), None) if decay is None else decay.read(is_after)
         if isinstance(rows, int) and rows > 1:
             places = np.repeat(np.arange(self.size), rows)
-            between = ops.Gather(between, places, -3 if decay is not None and decay.by_row else -2)
-            since = None if since is None else ops.Gather(since, places, -2)
+            between = F.Gather(between, places, -3 if decay is not None and decay.by_row else -2)
+            since = None if since is None else F.Gather(since, places, -2)
         if decay is not None and decay.by_row:
-            every = ops.Unsqueeze(q, [-2]) * between * ops.Unsqueeze(keys, [-3])
-            seen = ops.ReduceSum(every, [-1])
+            every = F.Unsqueeze(q, [-2]) * between * F.Unsqueeze(keys, [-3])
+            seen = F.ReduceSum(every, [-1])
         else:
-            seen = ops.MatMul(q, keys, transpose_b=True) * between
+            seen = F.MatMul(q, keys, transpose_b=True) * between
         q = q if since is None else q * since
-        made = seen @ values + ops.MatMul(q, before, transpose_b=of_transpose)
-        return self.together(made, rows)
+        return self.together(seen @ values + F.MatMul(q, before, transpose_b=of_transpose), rows)
 
     def states(
         self, first: Value, decay: Decay | None, keys: Value, values: Value, retrieving: Value | None = None
@@ -110,22 +107,22 @@ class Chunks:
         These are `values` without the product of `retrieving` with the state before the chunk.
         """
         ends = keys if decay is None else keys * decay.until
-        whole = ops.Unsqueeze(first, [self.axis])
+        whole = F.Unsqueeze(first, [self.axis])
         if decay is None and retrieving is None:
-            added = ops.MatMul(ends, values, transpose_a=True)
-            before = whole + ops.CumSum(added, self.axis, exclusive=True)
-            return before, first + ops.ReduceSum(added, [self.axis]), values
+            added = F.MatMul(ends, values, transpose_a=True)
+            before = whole + F.CumSum(added, self.axis, exclusive=True)
+            return before, first + F.ReduceSum(added, [self.axis]), values
         factor = None if decay is None else decay.total
-        given = [ops.MatMul(ends, values, transpose_a=True)] if retrieving is None else [ends, values, retrieving]
+        given = [F.MatMul(ends, values, transpose_a=True)] if retrieving is None else [ends, values, retrieving]
         if self.count == 1:
-            before, last = whole, ops.Squeeze(_after(whole, factor, given), [self.axis])
+            before, last = whole, F.Squeeze(_after(whole, factor, given), [self.axis])
         else:
             before, last = self._scanned(first, factor, given)
         if retrieving is not None:
             values = values - retrieving @ before
         if decay is not None and decay.since.type.dims[self.axis] == 1 and not self.is_whole:
             # The factors continue after the last step.
-            last = self._behind_last(before, decay, keys, values)
+            last = self._after_last(before, decay, keys, values)
         return before, last, values
 
     def retrieved(
@@ -138,19 +135,19 @@ class Chunks:
         if decay is not None:
             between, since = decay.read(is_decayed)
             between = between * lower
-        mixed = ops.MatMul(rows, keys, transpose_b=True) * between
+        mixed = F.MatMul(rows, keys, transpose_b=True) * between
         rows = rows if since is None else rows * since
         if rate is not None:
             mixed, rows = mixed * rate, rows * rate
         inverse = inverse_of_lower(mixed, self.size, lambda each: _number(each, mixed))
         return inverse @ values, inverse @ rows
 
-    def _behind_last(self, before: Value, decay: Decay, keys: Value, values: Value) -> Value:
+    def _after_last(self, before: Value, decay: Decay, keys: Value, values: Value) -> Value:
         """The state after the last step, within the last chunk."""
-        ends, since = decay.behind(self.steps.count - (self.count - 1) * self.size)
-        ends, since = (ops.Squeeze(x, [self.axis]) for x in (ends, since))
-        before, keys, values = (ops.Gather(x, -1, self.axis) for x in (before, keys, values))
-        return before * since + ops.MatMul(keys * ends, values, transpose_a=True)
+        ends, since = decay.after(self.steps.count - (self.count - 1) * self.size)
+        ends, since = (F.Squeeze(x, [self.axis]) for x in (ends, since))
+        before, keys, values = (F.Gather(x, -1, self.axis) for x in (before, keys, values))
+        return before * since + F.MatMul(keys * ends, values, transpose_a=True)
 
     def _scanned(self, first: Value, factor: Value | None, given: Sequence[Value]) -> tuple[Value, Value]:
         body = Graph("chunks")
@@ -158,10 +155,10 @@ class Chunks:
         tensors = [*given, *([] if factor is None else [factor])]
         ports = [self._sliced(body, each) for each in tensors]
         pieces = [each.parameter.output for each in ports]
-        state = ops.Unsqueeze(held.output, [self.axis])
+        state = F.Unsqueeze(held.output, [self.axis])
         made = _after(state, None if factor is None else pieces.pop(), pieces)
-        after, before = Result(ops.Squeeze(made, [self.axis])), Result(state)
-        last, every = ops.TensorIterator(
+        after, before = Result(F.Squeeze(made, [self.axis])), Result(state)
+        last, every = F.TensorIterator(
             first, *tensors, graph=first.graph, body=body, input_map=(Merged(held, after), *ports),
             output_map=(Final(after), Concatenated(before, self.axis)),
         )  # fmt: skip
@@ -182,7 +179,7 @@ def _after(state: Value, factor: Value | None, given: Sequence[Value]) -> Value:
     if len(given) == 1:
         return kept + given[0]
     ends, values, retrieving = given
-    return kept + ops.MatMul(ends, values - retrieving @ state, transpose_a=True)
+    return kept + F.MatMul(ends, values - retrieving @ state, transpose_a=True)
 
 
 @dataclass(frozen=True)
@@ -203,20 +200,21 @@ class Decay:
             a = chunks.apart(factor, 1)
         else:  # [.., 1 chunk, C, K or 1]
             rank, x = chunks.rank, factor.value
-            x = ops.Unsqueeze(x, list(range(rank - factor.rank))) if factor.rank < rank else x
-            a = ops.Tile(ops.Unsqueeze(x, [chunks.axis]), [*[1] * (rank - 1), size, 1])
-        until, between = ops.Broadcast(_number(1, a), ops.ShapeOf(a)), _identity(size, a, by_row)
+            x = F.Unsqueeze(x, list(range(rank - factor.rank))) if factor.rank < rank else x
+            a = F.Tile(F.Unsqueeze(x, [chunks.axis]), [*[1] * (rank - 1), size, 1])
+        until = F.Broadcast(_number(1, a), a.sizes)
+        between = _number(np.eye(size)[..., None] if by_row else np.eye(size), a)
         since, width = a, 1
         while width < size:
             block = np.arange(size) // width
             below = (block[:, None] % 2 == 1) & (block[None] == block[:, None] - 1)
             pairs = _outer(since, until, by_row)
-            between = ops.Select(below[..., None] if by_row else below, pairs, between)
+            between = F.Select(below[..., None] if by_row else below, pairs, between)
             lasts = block * width + width - 1
-            tops = ops.Gather(since, np.minimum(lasts - width * (block % 2 == 1), size - 1), -2)
-            ends = ops.Gather(since, np.minimum(lasts + width * (block % 2 == 0), size - 1), -2)
+            tops = F.Gather(since, np.minimum(lasts - width * (block % 2 == 1), size - 1), -2)
+            ends = F.Gather(since, np.minimum(lasts + width * (block % 2 == 0), size - 1), -2)
             is_odd = (block % 2 == 1)[:, None]
-            since, until = (ops.Select(is_odd, since * tops, since), ops.Select(is_odd, until, until * ends))
+            since, until = (F.Select(is_odd, since * tops, since), F.Select(is_odd, until, until * ends))
             width *= 2
         return cls(a, between, since, until, by_row)
 
@@ -227,10 +225,10 @@ class Decay:
         It multiplies the state of every chunk, so that the same rounding of factors near 1 would add up. There, p is
         1 - sum of (1 - a[j]) e(j), whose rounding is that of 1.
         """
-        one, product = _number(1, self.since), ops.Gather(self.since, -1, -2)
-        lost = ops.ReduceSum((one - self.factors) * self.until, [-2])
-        is_near_one = ops.Less(ops.Abs(lost), _number(0.5, lost))
-        return ops.Unsqueeze(ops.Select(is_near_one, one - lost, product), [-1])
+        one, product = _number(1, self.since), F.Gather(self.since, -1, -2)
+        lost = F.ReduceSum((one - self.factors) * self.until, [-2])
+        is_near_one = F.Less(F.Abs(lost), _number(0.5, lost))
+        return F.Unsqueeze(F.Select(is_near_one, one - lost, product), [-1])
 
     def read(self, is_after: bool) -> tuple[Value, Value]:
         """d and s for readers of the states after each step, or before it: those of the step before."""
@@ -238,35 +236,30 @@ class Decay:
             return self.between, self.since
         between, since = self._from_start()
         rows = -3 if self.by_row else -2
-        return ops.Slice(between, [0], [-1], [1], [rows]), ops.Slice(since, [0], [-1], [1], [-2])
+        return F.Slice(between, [0], [-1], [1], [rows]), F.Slice(since, [0], [-1], [1], [-2])
 
-    def behind(self, steps: Length) -> tuple[Value, Value]:
+    def after(self, steps: Length) -> tuple[Value, Value]:
         """d and s after some steps of a chunk, [.., C, K or 1] and [.., K or 1, 1]; there may be none of them."""
         between, since = self._from_start()
         place = as_value(steps, since.graph)
-        ends = ops.Gather(between, place, -3 if self.by_row else -2)
-        ends = ends if self.by_row else ops.Unsqueeze(ends, [-1])
-        return ends, ops.Unsqueeze(ops.Gather(since, place, -2), [-1])
+        ends = F.Gather(between, place, -3 if self.by_row else -2)
+        ends = ends if self.by_row else F.Unsqueeze(ends, [-1])
+        return ends, F.Unsqueeze(F.Gather(since, place, -2), [-1])
 
     def _from_start(self) -> tuple[Value, Value]:
         """d and s after 0, 1, .. C steps of a chunk."""
         made = []
         for x, axis, number in ((self.between, -3 if self.by_row else -2, 0), (self.since, -2, 1)):
-            first = ops.Slice(x, [0], [1], [1], [axis])
-            made.append(ops.Concat(ops.Broadcast(_number(number, first), ops.ShapeOf(first)), x, axis=axis))
+            first = F.Slice(x, [0], [1], [1], [axis])
+            made.append(F.Concat(F.Broadcast(_number(number, first), F.ShapeOf(first)), x, axis=axis))
         return made[0], made[1]
 
 
 def _outer(rows: Value, columns: Value, by_row: bool) -> Value:
     """[.., i, N] and [.., j, N]: [.., i, j], or for each of N, [.., i, j, N]."""
     if by_row:
-        return ops.Unsqueeze(rows, [-2]) * ops.Unsqueeze(columns, [-3])
-    return ops.MatMul(rows, columns, transpose_b=True)
-
-
-def _identity(size: int, a: Value, by_row: bool) -> Value:
-    eye = np.eye(size)
-    return _number(eye[..., None] if by_row else eye, a)
+        return F.Unsqueeze(rows, [-2]) * F.Unsqueeze(columns, [-3])
+    return F.MatMul(rows, columns, transpose_b=True)
 
 
 def _ones(size: int, like: Value, is_after: bool) -> Value:
@@ -275,4 +268,4 @@ def _ones(size: int, like: Value, is_after: bool) -> Value:
 
 
 def _number(array: Any, like: Value) -> Value:
-    return Constant(np.array(array), graph=like.graph, dtype=like.dtype).output
+    return F.Constant(np.array(array), graph=like.graph, dtype=like.dtype)

@@ -13,8 +13,6 @@ Delay lines, such as the buffers of a causal convolution, hold values of the las
     s' = concat(x[t], s[:-1])      s[t] = V[T - t : T - t + K], with V = concat(.., x[1], x[0], s[0])
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,15 +21,14 @@ import numpy as np
 
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f16, f32, f64, i32, i64
-from mo_loop.ops.control import Iteration
-from mo_loop.ops.lengths import as_value, dimension, joined
+from mo_loop.ops.lengths import as_value, joined
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.transforms.loops.lifted import Lifted, Steps, moved, unsqueezed
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.port_maps import reversed_along
 from mo_loop.transforms.total_operations import fit_beside
-from mo_loop.transforms.vocabulary import Node, Value, ops
+from mo_loop.transforms.vocabulary import F, Node, Value, ops
 
 FLOATS = (f16, f32, f64)
 COUNTED = (i32, i64)
@@ -50,7 +47,7 @@ class Solved:
     read: Mapping[Value, Value] = field(default_factory=dict)
 
 
-def is_read_only_behind(node: Iteration, entry: Merged, *readers: Node) -> bool:
+def is_read_only_after(node: ops.Iteration, entry: Merged, *readers: Node) -> bool:
     """Whether only the final value of a state is read after the loop, and only `readers` read it in the body."""
     made = entry.result.value
     results = {each.result for each in node.output_map if isinstance(each, Final)} | {entry.result}
@@ -64,7 +61,7 @@ def is_read_only_behind(node: Iteration, entry: Merged, *readers: Node) -> bool:
 class State:
     """A state whose next value is not yet known, with its initial value in the draft."""
 
-    node: Iteration
+    node: ops.Iteration
     entry: Merged
     initial: Value
     lifting: Lifting
@@ -99,22 +96,20 @@ class State:
 
     def reads_only_last(self, reader: Node) -> bool:
         """Whether nothing but the final value is read, and `reader` alone reads the state."""
-        return is_read_only_behind(self.node, self.entry, reader)
+        return is_read_only_after(self.node, self.entry, reader)
 
     def _joined(self, x: Lifted) -> Value:
         """[s0, x[0], x[1], ...]"""
         every = self.steps.each(x)
         if x.dims != self.initial.shape:
             every = self.steps.wide(x, self.initial.type.rank)
-            sizes = [dimension(self.initial, axis) for axis in range(self.initial.type.rank)]
-            every = ops.Broadcast(every, joined([self.steps.count, *sizes], every)).output
-        return ops.Concat(unsqueezed(self.initial, [0]), every, axis=0).output
+            sizes = [self.initial.size(axis) for axis in range(self.initial.type.rank)]
+            every = F.Broadcast(every, joined([self.steps.count, *sizes], every))
+        return F.Concat(unsqueezed(self.initial, [0]), every, axis=0)
 
     def all_of(self, values: Value) -> Solved:
         """The closed form of the values s[0], s[1], ..., s[T]."""
-        before = ops.Slice(values, [0], [-1], [1], [0]).output
-        after = ops.Slice(values, [1], [FAR], [1], [0]).output
-        return Solved(before, after, ops.Gather(values, -1, 0).output)
+        return Solved(values[:-1], values[1:FAR], F.Gather(values, -1, 0))
 
 
 def sums(state: State, made: Any) -> Solved | None:
@@ -126,23 +121,23 @@ def sums(state: State, made: Any) -> Solved | None:
     if isinstance(made, ops.Subtract):
         if made.operands[0] is not state.entry.parameter.output:
             return None
-        x = Lifted(ops.Negative(x.value).output, x.varies)
+        x = Lifted(-x.value, x.varies)
     if dtype in COUNTED and not x.varies and x.rank <= state.initial.type.rank:
         return state.all_of(_counted(state, x))
     values = state._joined(x)
     if state.reads_only_last(made) and dtype in FLOATS and not state.exact_order:
-        return Solved(None, None, ops.ReduceSum(values, [0]).output)
-    return state.all_of(ops.CumSum(values, 0).output)
+        return Solved(None, None, F.ReduceSum(values, [0]))
+    return state.all_of(F.CumSum(values, 0))
 
 
 def _counted(state: State, x: Lifted) -> Value:
     """s + x * t, for t from 0 to T"""
     dtype, graph, rank = state.initial.dtype, state.initial.graph, state.initial.type.rank
     end = as_value(state.steps.count + 1, graph)
-    numbers = ops.Range(as_value(0, graph), end, as_value(1, graph), output_type=dtype).output
+    numbers = F.Range(as_value(0, graph), end, as_value(1, graph), output_type=dtype)
     if rank:
         numbers = unsqueezed(numbers, range(1, 1 + rank))
-    return ops.Add(state.initial, ops.Multiply(x.value, numbers)).output
+    return state.initial + x.value * numbers
 
 
 def extremes(state: State, made: Any) -> Solved | None:
@@ -150,9 +145,9 @@ def extremes(state: State, made: Any) -> Solved | None:
     x = state.operand(made)
     if x is None or state.initial.dtype not in (*FLOATS, *COUNTED):
         return None
-    reduction = ops.ReduceMax if isinstance(made, ops.Maximum) else ops.ReduceMin
     if state.reads_only_last(made) and state.initial.dtype in FLOATS:  # of integers it is not exact
-        return Solved(None, None, reduction(state._joined(x), [0]).output)
+        reduction = F.ReduceMax if isinstance(made, ops.Maximum) else F.ReduceMin
+        return Solved(None, None, reduction(state._joined(x), [0]))
     return _doubled(state, type(made), x)
 
 
@@ -162,10 +157,7 @@ def _doubled(state: State, combine: Any, x: Lifted) -> Solved | None:
         return None
     values, reach = state._joined(x), 1
     while reach < state.steps.count + 1:
-        head = ops.Slice(values, [0], [reach], [1], [0]).output
-        left = ops.Slice(values, [0], [-reach], [1], [0])
-        right = ops.Slice(values, [reach], [FAR], [1], [0])
-        values = ops.Concat(head, combine(left, right), axis=0).output
+        values = F.Concat(values[:reach], combine(values[:-reach], values[reach:FAR]), axis=0)
         reach *= 2
     return state.all_of(values)
 
@@ -178,10 +170,9 @@ def decisions(state: State, made: Any) -> Solved | None:
     values = state._joined(x)
     is_and = isinstance(made, ops.LogicalAnd)
     if state.reads_only_last(made):
-        return Solved(None, None, (ops.ReduceLogicalAnd if is_and else ops.ReduceLogicalOr)(values, [0]).output)
-    decide = ops.LogicalNot(values).output if is_and else values
-    count = ops.CumSum(ops.Convert(decide, destination_type=i32), 0)
-    return state.all_of((ops.Equal if is_and else ops.Greater)(count, 0).output)
+        return Solved(None, None, (F.ReduceLogicalAnd if is_and else F.ReduceLogicalOr)(values, [0]))
+    count = F.CumSum((~values if is_and else values).astype(i32), 0)
+    return state.all_of((F.Equal if is_and else F.Greater)(count, 0))
 
 
 FORMS: dict[type, Callable[[State, Any], Solved | None]] = {
@@ -215,15 +206,14 @@ def solved_as_window(state: State) -> Solved | None:
         return None
     pieces = state.steps.along(x, axis)
     pair = (state.initial, pieces) if appends else (reversed_along(pieces, axis), state.initial)
-    every = ops.Concat(*pair, axis=axis).output
+    every = F.Concat(*pair, axis=axis)
     if state.reads_only_last(kept.node):
         ends = ([-size], [FAR]) if appends else ([0], [size])
-        return Solved(None, None, ops.Slice(every, *ends, [1], [axis]).output)
+        return Solved(None, None, F.Slice(every, *ends, [1], [axis]))
     count, graph = state.steps.count, state.initial.graph
-    numbers = ops.Range(*(as_value(each, graph) for each in (0, count + 1, 1)), output_type=i64).output
-    firsts = ops.Multiply(numbers, part) if appends else ops.Subtract(as_value(count, graph), numbers)
-    places = ops.Add(unsqueezed(firsts.output, [1]), np.arange(size)).output
-    return state.all_of(moved(ops.Gather(every, places, axis).output, axis, 0))
+    numbers = F.Range(*(as_value(each, graph) for each in (0, count + 1, 1)), output_type=i64)
+    firsts = numbers * part if appends else as_value(count, graph) - numbers
+    return state.all_of(moved(F.Gather(every, unsqueezed(firsts, [1]) + np.arange(size), axis), axis, 0))
 
 
 def _part(value: Value, state: Value, axis: int, size: int) -> tuple[int, int] | None:

@@ -14,8 +14,8 @@ import numpy as np
 
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.ops.lengths import Length, dimension, joined
-from mo_loop.transforms.vocabulary import Graph, Node, Op, Parameter, Value, ops
+from mo_loop.ops.lengths import Length, joined
+from mo_loop.transforms.vocabulary import F, Graph, Node, Op, Parameter, Value, ops
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Steps:
         """`x` with the dimension of the steps, also if it is the same in all of them."""
         if x.varies:
             return x.value
-        shape = joined([self.count, *(dimension(x.value, axis) for axis in range(x.rank))], x.value)
-        return ops.Broadcast(x.value, shape).output
+        shape = joined([self.count, *(x.value.size(axis) for axis in range(x.rank))], x.value)
+        return F.Broadcast(x.value, shape)
 
     def wide(self, x: Lifted, rank: int) -> Value:
         """`x` as an operand of numpy broadcasting with body values of up to `rank` dimensions."""
@@ -67,24 +67,24 @@ class Steps:
         if x.dims[axis] == 1:
             return moved(squeezed(whole, axis + 1), 0, axis)
         inside = moved(whole, 0, axis)
-        sizes = [dimension(inside, place) for place in range(x.rank + 1)]
+        sizes = [inside.size(place) for place in range(x.rank + 1)]
         joint = [*sizes[:axis], sizes[axis] * sizes[axis + 1], *sizes[axis + 2 :]]
-        return ops.Reshape(inside, joined(joint, inside)).output
+        return inside.reshape(joint)
 
     def folded(self, x: Lifted) -> Value:
         """`x` [T, N, ...] as [T * N, ...]."""
         whole = self.each(x)
         if whole.type.dims[1] == 1:
             return squeezed(whole, 1)
-        sizes = [dimension(whole, axis) for axis in range(whole.type.rank)]
-        return ops.Reshape(whole, joined([sizes[0] * sizes[1], *sizes[2:]], whole)).output
+        sizes = [whole.size(axis) for axis in range(whole.type.rank)]
+        return whole.reshape([sizes[0] * sizes[1], *sizes[2:]])
 
     def unfolded(self, made: Value, batch: Length) -> Value:
         """[T * N, ...] as [T, N, ...], where N is `batch`."""
         if isinstance(batch, int) and batch == 1:
             return unsqueezed(made, [1])
-        sizes = [dimension(made, axis) for axis in range(1, made.type.rank)]
-        return ops.Reshape(made, joined([self.count, batch, *sizes], made)).output
+        sizes = [made.size(axis) for axis in range(1, made.type.rank)]
+        return made.reshape([self.count, batch, *sizes])
 
 
 class LiftedBody(Protocol):
@@ -108,7 +108,7 @@ Rule: TypeAlias = Callable[[Any, Sequence[Any], Steps], Any]
 the value that has the steps in front, or one for each output; None if it has no form for these inputs."""
 
 
-def again(node: Op, *values: Any, **changes: Any) -> Any:
+def with_inputs(node: Op, *values: Any, **changes: Any) -> Any:
     """The node once more with other inputs and, as far as given, other attributes: its output, or all of several."""
     attributes: dict[str, Any] = {**node.attribute_values(), **changes}
     made = type(node)(*values, name=node.path if node.name else "", **attributes)  # another node may have the name
@@ -125,11 +125,11 @@ def shifted(node: Op, xs: Sequence[Lifted], steps: Steps, several: bool = False)
     if axes is None or (not several and any(x.varies for x in xs[1:])):
         return None
     values: list[Any] = [steps.each(x) if several and at != port else x.value for at, x in enumerate(xs)]
-    places = vector(*(axis_behind(axis, xs[0].rank) for axis in axes))
+    places = vector(*(axis_after_steps(axis, xs[0].rank) for axis in axes))
     if port is None:
-        return again(node, *values, **{name: places[0]})
+        return with_inputs(node, *values, **{name: places[0]})
     values[port] = places if xs[port].rank else places[0]
-    return again(node, *values)
+    return with_inputs(node, *values)
 
 
 def beside(node: Op, xs: Sequence[Lifted], steps: Steps) -> Any:
@@ -142,7 +142,7 @@ def numbers(x: Lifted | None) -> tuple[int, ...] | None:
     return None if x is None or x.varies else x.value.type.integers
 
 
-def axis_behind(axis: int, rank: int) -> int:
+def axis_after_steps(axis: int, rank: int) -> int:
     """An axis of a body value, counted from the front after the steps."""
     return normalise_axis(axis, rank) + 1
 
@@ -156,7 +156,7 @@ def squeezed(value: Value, axis: int) -> Value:
     source = value.node
     if isinstance(source, ops.Unsqueeze) and source.operands[1].type.integers == (axis,):
         return source.operands[0]
-    return ops.Squeeze(value, vector(axis)).output
+    return F.Squeeze(value, vector(axis))
 
 
 def unsqueezed(value: Value, axes: Sequence[int]) -> Value:
@@ -164,20 +164,20 @@ def unsqueezed(value: Value, axes: Sequence[int]) -> Value:
     source = value.node
     if isinstance(source, ops.Squeeze) and len(source.inputs) == 2 and source.operands[1].type.integers == tuple(axes):
         return source.operands[0]
-    return ops.Unsqueeze(value, vector(*axes)).output
+    return F.Unsqueeze(value, vector(*axes))
 
 
 def moved(value: Value, source: int, target: int) -> Value:
     """`value` with one of its dimensions at another place."""
     order = list(range(value.type.rank))
     order.insert(target, order.pop(source))
-    return value if source == target else ops.Transpose(value, vector(*order)).output
+    return value if source == target else F.Transpose(value, vector(*order))
 
 
 def with_sizes(made: Value, axis: int, others: Sequence[Length]) -> Value:
     """`made`, and if it has no elements along `axis`, with other sizes than 0 along the other axes."""
-    own = ops.ShapeOf(made).output
+    own = made.sizes
     sizes: list[Length] = list(others)
     sizes.insert(axis, -1)  # what remains: the runtime takes a size of the tensor itself for one that it may copy
-    has_any = ops.Greater(ops.Gather(own, [axis], 0), 0).output
-    return ops.Reshape(made, ops.Select(has_any, own, joined(sizes, made))).output
+    has_any = F.Greater(F.Gather(own, [axis], 0), 0)
+    return F.Reshape(made, F.Select(has_any, own, joined(sizes, made)))

@@ -23,10 +23,10 @@ from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.lengths import Length
 from mo_loop.ops.port_map import Branched, Concatenated, Invariant, Merged, Selected, Sliced
 from mo_loop.origin import made_for
-from mo_loop.transforms.loops.lifted import Lifted, LiftedBody, Steps, again, squeezed, unsqueezed
+from mo_loop.transforms.loops.lifted import Lifted, LiftedBody, Steps, squeezed, unsqueezed, with_inputs
 from mo_loop.transforms.loops.step_rules import OVER_BATCH, rule_of
 from mo_loop.transforms.total_operations import DIVISIONS, fit, is_harmless, is_total
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Op, Parameter, Result, Value, is_static, ops
 
 Made = tuple[Sequence[Lifted], str]
 """The outputs of a node for all steps, or none and why not."""
@@ -68,8 +68,7 @@ def _selected(lifting: LiftedBody, node: If, condition: Lifted, fed: Fed) -> Mad
             return (), "the branches of If have no form for all steps, or other shapes"
         flags = condition.value if condition.rank == 0 else squeezed(condition.value, 1)
         flags = unsqueezed(flags, range(1, 1 + output.type.rank)) if output.type.rank else flags
-        whole = ops.Select(flags, lifting.steps.each(then), lifting.steps.each(other)).output
-        made.append(Lifted(whole, True))
+        made.append(Lifted(F.Select(flags, lifting.steps.each(then), lifting.steps.each(other)), True))
     return made, ""
 
 
@@ -145,7 +144,7 @@ def lifted_loop(lifting: LiftedBody, node: Iteration) -> Made:
     name = node.path if node.name else ""
     shared: dict[str, Any] = {"body": body, "input_map": tuple(input_map), "output_map": output_map, "name": name}
     if isinstance(node, Loop):
-        condition = Result(Constant(True, graph=body, dtype=boolean).output)
+        condition = Result(F.Constant(True, graph=body, dtype=boolean))
         whole: Iteration = Loop(
             *(each.value for each in head), *values, graph=steps.graph, condition=condition, iteration=number,
             none_below_zero=node.none_below_zero, starts=node.starts, **shared,
@@ -229,8 +228,8 @@ class Lifting:
                     self._made[output] = lifted
                 return
             if isinstance(node, Constant):
-                copy = Constant(node.tensor, graph=self.steps.graph, name=node.name)
-                self._made[node.output] = Lifted(copy.output, False)
+                copy = F.Constant(node.tensor, graph=self.steps.graph, name=node.name)
+                self._made[node.output] = Lifted(copy, False)
                 return
             obstacle = self._obstacle(node)
             made = None if obstacle else self._applied(node)
@@ -265,7 +264,7 @@ class Lifting:
         inputs = [self[value] for value in node.inputs]
         assert isinstance(node, Op)
         if not self._varies(node):
-            same = again(node, *(None if each is None else each.value for each in inputs))
+            same = with_inputs(node, *(None if each is None else each.value for each in inputs))
             return [Lifted(each, False) for each in (same if isinstance(same, tuple) else (same,))]
         rule = rule_of(node)
         assert rule is not None

@@ -8,8 +8,6 @@ This is linear attention in the forms that RetNet, GLA, Mamba-2 and RWKV give it
 are computed in chunks (transforms/loops/chunks.py).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +19,7 @@ from mo_loop.transforms.loops.closed_forms import FLOATS, Solved, State
 from mo_loop.transforms.loops.lifted import Lifted, Steps, squeezed, unsqueezed
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.pieces import FEW
-from mo_loop.transforms.vocabulary import Node, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, Node, Result, Value, is_static, ops
 
 NUMBERS = 512
 """The least numbers of a state: smaller ones are computed faster one step after the other."""
@@ -42,6 +40,16 @@ class _Read:
 
 
 @dataclass(frozen=True)
+class _Retrieval:
+    """r p S, where S is the state after its decay or before it; `node` reads S."""
+
+    node: Node
+    rows: Lifted
+    rate: Lifted | None
+    is_decayed: bool
+
+
+@dataclass(frozen=True)
 class _Update:
     """a * S + k (v - r p S): `keys` are the rows k^T, `values` the rows v; `kept` is the node that reads S."""
 
@@ -50,16 +58,6 @@ class _Update:
     values: Lifted
     kept: Node
     retrieval: _Retrieval | None = None
-
-
-@dataclass(frozen=True)
-class _Retrieval:
-    """r p S, where S is the state after its decay or before it; `node` reads S."""
-
-    node: Node
-    rows: Lifted
-    rate: Lifted | None
-    is_decayed: bool
 
 
 def solved_in_chunks(state: State) -> Solved | None:
@@ -253,8 +251,7 @@ def _is_row(x: Lifted) -> bool:
 
 def _product(steps: Steps, a: Lifted, b: Lifted) -> Lifted:
     rank = max(a.rank, b.rank)
-    made = ops.Multiply(steps.wide(a, rank), steps.wide(b, rank)).output
-    return Lifted(made, a.varies or b.varies)
+    return Lifted(steps.wide(a, rank) * steps.wide(b, rank), a.varies or b.varies)
 
 
 # -- what reads a state
@@ -329,4 +326,4 @@ def _swapped(x: Lifted) -> Lifted:
     """Each matrix transposed."""
     order = list(range(x.value.type.rank))
     order[-2:] = order[-1], order[-2]
-    return Lifted(ops.Transpose(x.value, order).output, x.varies)
+    return Lifted(F.Transpose(x.value, order), x.varies)

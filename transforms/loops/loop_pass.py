@@ -6,23 +6,22 @@ for i in range(n): s = Y[i] = f(s, X[i])
     for i in range(n % b): s = Y[n - n % b + i] = f(s, X[n - n % b + i])
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
-from mo_loop.ops.lengths import Length, as_value, dimension
+from mo_loop.ops.lengths import Length, as_value
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops import pieces
 from mo_loop.transforms.loops.outer import Draft
 from mo_loop.transforms.loops.worth import BLOCKS, Bound
-from mo_loop.transforms.port_maps import is_one_after_another, reads_only_sizes, replace_by_loop
+from mo_loop.transforms.port_maps import captured, is_one_after_another, reads_only_sizes, replace_by_loop
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.slice_reads import ends_by_trip_count
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Parameter, Result, Value, is_static
 
 
 def has_no_blocks(node: Iteration) -> str:
@@ -50,7 +49,7 @@ def in_blocks(node: Iteration, size: int) -> list[Iteration]:
     """Replace a loop; returns the loops over the steps of a block, and over those after the last block."""
     # The runtime ends the process for some tensors whose size is known to be 0: those of no blocks, or of no rest.
     known = node.count
-    count = known if isinstance(known, int) else ops.Barrier(pieces.number_of_steps(node), hides="value").output
+    count = known if isinstance(known, int) else F.Barrier(pieces.number_of_steps(node), hides="value")
     rest = count % size
     whole = count - rest
     begun = {entry.result for entry in node.output_map if isinstance(entry, Final)}
@@ -66,25 +65,25 @@ def in_blocks(node: Iteration, size: int) -> list[Iteration]:
     states = {entry.result: value for entry, value in pairs if isinstance(entry, Final)}
     places = None
     if not isinstance(rest, int):  # slices have equal sizes if one range says which they are
-        places = ops.Range(as_value(0, node.graph), rest, as_value(1, node.graph), output_type=i64).output
-        rest = dimension(places, 0)
+        places = F.Range(as_value(0, node.graph), rest, as_value(1, node.graph), output_type=i64)
+        rest = places.size(0)
     inputs = []
     for entry, value in node.fed:
         if isinstance(entry, Merged):
             value = states[entry.result]
         elif isinstance(entry, Sliced) and places is not None:
-            value = ops.Gather(value, places + whole if entry.stride > 0 else places, entry.axis).output
+            value = F.Gather(value, places + whole if entry.stride > 0 else places, entry.axis)
         elif isinstance(entry, Sliced):
             value = pieces.part_of(value, entry, whole, count, count)
         inputs.append(value)
-    behind = _steps(node, node.graph, inputs, rest, as_value(whole, node.graph) if _index(node) else None)
+    after = _steps(node, node.graph, inputs, rest, as_value(whole, node.graph) if _index(node) else None)
     values = [
-        ops.Concat(*pieces.in_order([output, more], entry), axis=entry.axis).output
+        F.Concat(*pieces.in_order([output, more], entry), axis=entry.axis)
         if isinstance(entry, Concatenated) else more
-        for (entry, output), more in zip(pairs, behind.outputs, strict=True)
+        for (entry, output), more in zip(pairs, after.outputs, strict=True)
     ]  # fmt: skip
     pieces.put_in_place(node, loop, values)
-    return [steps, behind]
+    return [steps, after]
 
 
 def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tuple[Loop, list[Value], Iteration]:
@@ -99,7 +98,7 @@ def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tu
             value = pieces.part_of(value, entry, 0, whole, count)
         parameters.append(Parameter(graph=body, type=type_.without_known(), name=entry.parameter.name))
         inputs.append(value)
-    first = None if index is None else ops.Multiply(index, size).output
+    first = None if index is None else index * size
     steps = _steps(node, body, [each.output for each in parameters], size, first)
     results = {
         entry.result: Result(value)
@@ -115,8 +114,8 @@ def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tu
         for entry, value in zip(node.output_map, steps.outputs, strict=True)
     )  # fmt: skip
     loop = Loop(
-        as_value(count // size, graph), Constant(True, graph=graph, dtype=boolean).output, *inputs, name=node.name,
-        body=body, iteration=index, condition=Result(Constant(True, graph=body, dtype=boolean).output),
+        as_value(count // size, graph), F.Constant(True, graph=graph, dtype=boolean), *inputs, name=node.name,
+        body=body, iteration=index, condition=Result(F.Constant(True, graph=body, dtype=boolean)),
         input_map=input_map, output_map=output_map,
     )  # fmt: skip
     outputs = [
@@ -130,7 +129,7 @@ def _steps(node: Iteration, graph: Graph, inputs: Sequence[Value], count: Length
     """The same loop over `count` steps in another place; the first one has the number `first`."""
     head: list[Value] = []
     if isinstance(node, Loop):
-        head = [as_value(count, graph), Constant(True, graph=graph, dtype=boolean).output]
+        head = [as_value(count, graph), F.Constant(True, graph=graph, dtype=boolean)]
     values = dict(zip(node.operands, [*head, *inputs], strict=True))
     graph.adopt(node.graph, {node}, values)
     copy = values[node.outputs[0]].node
@@ -156,17 +155,14 @@ def _index(node: Iteration) -> Parameter | None:
 def _count_from(loop: Loop, iteration: Parameter, first: Value) -> None:
     """Readers of the iteration number read it plus `first`."""
     readers = iteration.output.uses
-    start = Parameter(graph=loop.body, type=first.type.without_known())
-    number = ops.Add(iteration.output, pieces.as_number(start.output, iteration.output)).output
+    number = iteration.output + pieces.as_number(captured(loop.body, first), iteration.output)
     move_readers(iteration.output, number, readers)
-    loop.input_map = (*loop.input_map, Invariant(start))
-    loop.graph.set_inputs(loop, [*loop.inputs, first])
 
 
 class LoopPass(FunctionPass):
     """Rewrites loops, then removes unused nodes and updates types."""
 
-    kinds = (Loop, TensorIterator)
+    kinds: ClassVar[tuple[type[Node], ...]] = (Loop, TensorIterator)
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = super().run_on_graph(graph)
@@ -202,7 +198,7 @@ class AllStepsPass(LoopPass):
 
     def exceeds(self, draft: Draft, values: Iterable[Value], bound: Bound, *, may_split: bool) -> bool | None:
         """None if the tensors that make `values` are within the bound; else the result of `rewrite`."""
-        excess = bound.excess(draft.values_behind(values), draft.steps.usual)
+        excess = bound.excess(draft.values_before(values), draft.steps.usual)
         if excess is None:
             return None
         node = draft.node

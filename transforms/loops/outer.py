@@ -1,7 +1,5 @@
 """The inputs of a loop for all steps at once, and outputs made of values of all steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -20,7 +18,7 @@ from mo_loop.transforms.port_maps import is_one_after_another, reversed_along
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.zero_trips import RunGuard, cut
 from mo_loop.transforms.slice_reads import ends_by_trip_count
-from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, ops
+from mo_loop.transforms.vocabulary import F, Graph, Node, Parameter, Result, Value
 
 
 def may_end(node: Iteration) -> bool:
@@ -64,7 +62,7 @@ def may_be_carried(node: Iteration, value: Value) -> bool:
 
 def carried(node: Iteration, value: Value) -> Value:
     """A new output with a value of the body in all steps, [T, ...]."""
-    return concatenated(node, ops.Unsqueeze(value, [0]).output, 0)
+    return concatenated(node, F.Unsqueeze(value, [0]), 0)
 
 
 def concatenated(node: Iteration, piece: Value, axis: int, *, backwards: bool = False) -> Value:
@@ -175,7 +173,7 @@ class Draft:
         """Set the outer value of another Parameter of the draft."""
         self._outer[parameter] = value
 
-    def values_behind(self, values: Iterable[Value]) -> Iterator[Value]:
+    def values_before(self, values: Iterable[Value]) -> Iterator[Value]:
         """All values of the draft from which `values` are computed."""
         nodes = self.graph.ancestors(value.node for value in values)
         made = [node for node in self.graph.ordered() if node in nodes]
@@ -212,10 +210,10 @@ class Draft:
         if found is not None:
             return dimension(self.inner(found[1]), found[0].axis)
         trip, go = node.operands[:2]
-        count = ops.Maximum(scalar(as_i64(self.inner(trip))), 0).output
+        count = F.Maximum(scalar(as_i64(self.inner(trip))), 0)
         if at_most or ends_by_trip_count(node):  # type: ignore[arg-type]
             return count
-        return ops.Select(scalar(self.inner(go)), count, as_value(0, self.graph)).output
+        return F.Select(scalar(self.inner(go)), count, as_value(0, self.graph))
 
     def _slices(self, entry: Sliced, value: Value) -> Value:
         """[T, ...] with the dimension of 1 that slices have."""
@@ -228,7 +226,7 @@ class Draft:
         """The iteration numbers."""
         count = as_value(self.steps.count, self.graph)
         number = iteration.output
-        made = ops.Range(as_value(0, self.graph), count, as_value(1, self.graph), output_type=number.dtype).output
+        made = F.Range(as_value(0, self.graph), count, as_value(1, self.graph), output_type=number.dtype)
         if self.backwards:
             made = reversed_along(made, 0)
         return unsqueezed(made, [1]) if number.rank == 1 else made
@@ -242,7 +240,7 @@ def output_of(draft: Draft, entry: Concatenated | Final) -> Value | None:
     if x is None or (isinstance(entry, Final) and low(draft.node.count) < 1):  # there may be no last step
         return None
     if isinstance(entry, Final):
-        return ops.Gather(x.value, 0 if draft.backwards else -1, 0).output if x.varies else x.value
+        return F.Gather(x.value, 0 if draft.backwards else -1, 0) if x.varies else x.value
     made = draft.steps.along(x, entry.axis)
     return reversed_along(made, entry.axis) if (entry.stride < 0) != draft.backwards else made
 

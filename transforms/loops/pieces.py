@@ -1,18 +1,29 @@
-"""Steps of a loop apart from it: their number, inputs and outputs, and the replacement of the loop."""
+"""Steps of a loop apart from it: their number, inputs and outputs, the replacement of the loop, and its unrolling:
+`unrolled` copies the body of a loop into the graph around it, once for each iteration.
 
-from __future__ import annotations
+    for i in range(2): s = f(s, X[i], i)        ->  f(f(s, X[0], 0), X[1], 1)
 
-from collections.abc import Sequence
+The iteration number becomes a constant, a slice a Slice (of a Scan a Gather, because the axis disappears; the whole
+tensor if it is one slice), and a concatenated output one Concat. The passes UnrollLoops and LowLatency2 decide whether
+a loop is unrolled.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from mo_loop.graph.dimension import least
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
-from mo_loop.ops.control import Control, Iteration, TensorIterator
-from mo_loop.ops.lengths import Length, dimension, joined
-from mo_loop.ops.port_map import Concatenated, Sliced
+from mo_loop.ops.control import Control, Iteration, Loop, TensorIterator
+from mo_loop.ops.lengths import Length, joined
+from mo_loop.ops.movement import FAR
+from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
+from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.replace import move_readers, replace_output
-from mo_loop.transforms.vocabulary import Graph, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, Graph, Node, Result, Value, is_static, ops
 
 SIZES = "the runtime may find that it does not need an input, and refuses several slices in an iteration then"
 """Why a loop that `reads_only_sizes` keeps one step in an iteration."""
@@ -33,12 +44,11 @@ def number_of_steps(node: Iteration) -> Value:
     """The number of steps, a scalar that is not below 0."""
     if isinstance(node, TensorIterator):
         entry, value = next((entry, value) for entry, value in node.fed if isinstance(entry, Sliced))
-        return ops.Gather(ops.ShapeOf(value), entry.axis, 0).output
-    trip = node.operands[0]
-    trip = ops.Convert(trip, destination_type=i64).output if trip.dtype is not i64 else trip
-    trip = ops.Reshape(trip, []).output if trip.shape != () else trip
+        return F.Gather(value.sizes, entry.axis, 0)
+    trip = node.operands[0].astype(i64)
+    trip = trip.reshape([]) if trip.shape != () else trip
     known = trip.type.known
-    return trip if known is not None and least(known.reshape(-1)[0]) >= 0 else ops.Maximum(trip, 0).output
+    return trip if known is not None and least(known.reshape(-1)[0]) >= 0 else F.Maximum(trip, 0)
 
 
 def put_in_place(node: Iteration, loop: Control, values: Sequence[Value]) -> None:
@@ -62,7 +72,7 @@ def part_of(value: Value, entry: Sliced, start: Length, stop: Length, count: Len
     if isinstance(stop, int) and (start, stop) == (0, count):
         return value
     first, end = (start, stop) if entry.stride > 0 else (count - stop, count - start)
-    return ops.Slice(value, joined([first], value), joined([end], value), [1], [entry.axis]).output
+    return F.Slice(value, joined([first], value), joined([end], value), [1], [entry.axis])
 
 
 def is_widened(entry: Concatenated) -> bool:
@@ -73,29 +83,107 @@ def is_widened(entry: Concatenated) -> bool:
 def one_piece(steps: Value, entry: Concatenated) -> Concatenated:
     """The k pieces of an iteration as one, because the runtime concatenates no others on GPUs: [.., 1, k, d, ..]."""
     declared = (*entry.declared[: entry.axis + 1], -1, *entry.declared[entry.axis + 1 :]) if entry.declared else ()
-    return replace(entry, result=Result(ops.Unsqueeze(steps, [entry.axis]).output), declared=declared)
+    return replace(entry, result=Result(F.Unsqueeze(steps, [entry.axis])), declared=declared)
 
 
 def as_steps(y: Value, entry: Concatenated, count: int, *, moved: bool = True) -> Value:
     """The steps of all iterations, of `count` in each: [.., n, k, d, ..]  ->  [.., n k, d, ..]
 
-    If the axes behind have not `moved`, y is [.., n, k d, ..].
+    If the axes after it have not `moved`, y is [.., n, k d, ..].
     """
-    dims, axis, behind = y.type.dims, entry.axis, entry.result.value.type.dims[entry.axis + 1 :]
-    shape: list[Any] = [*dims[:axis], dims[axis] * count, *behind]
+    dims, axis, after = y.type.dims, entry.axis, entry.result.value.type.dims[entry.axis + 1 :]
+    shape: list[Any] = [*dims[:axis], dims[axis] * count, *after]
     unknown = [at for at, size in enumerate(shape) if not isinstance(size, int)]
     if len(unknown) == 1 and 0 not in shape:
         shape[unknown[0]] = -1
     else:
         for at in unknown:
-            size = dimension(y, at + 1 if moved and at > axis else at)
+            size = y.size(at + 1 if moved and at > axis else at)
             shape[at] = size * count if at == axis else size
-    return ops.Reshape(y, joined(shape, y)).output
+    return y.reshape(shape)
 
 
 def as_number(number: Value, iteration: Value) -> Value:
     """A number with the type and the shape of an iteration number."""
-    if number.dtype is not iteration.dtype:
-        number = ops.Convert(number, destination_type=iteration.dtype).output
+    number = number.astype(iteration.dtype)
     dims = list(iteration.type.dims) if is_static(iteration.shape) else []
-    return number if list(number.type.dims) == dims else ops.Reshape(number, dims).output
+    return number if list(number.type.dims) == dims else F.Reshape(number, dims)
+
+
+def is_cut_evenly(entry: Sliced, value: Value) -> bool:
+    """Whether the slices are one after another, of an axis of known length."""
+    if not is_one_after_another(entry) or value.shape is None:
+        return False
+    return isinstance(value.shape[normalise_axis(entry.axis, len(value.shape))], int)
+
+
+def unrolled(
+    node: Iteration, count: int, initial: Mapping[Merged, Value] | None = None, number: Value | None = None
+) -> dict[Merged, Value]:
+    """Replace a loop by `count` copies of its body; returns the value of each state after the last one.
+
+    Args:
+        node: a loop that runs `count` times, whose slices are cut evenly.
+        initial: values with which states start, instead of those that the loop has.
+        number: the iteration number of the first copy, instead of 0; for one copy only.
+    """
+    graph, body = node.graph, node.body
+    before = set(graph.ordered())
+    fed = dict(node.fed)
+    states = {entry: value for entry, value in node.fed if isinstance(entry, Merged)} | dict(initial or {})
+    rounds: list[dict[Node, Value]] = []
+    for place in range(count):
+        bindings: dict[Node, Value] = {
+            entry.parameter: value for entry, value in fed.items() if isinstance(entry, Invariant)
+        }
+        bindings |= {entry.parameter: value for entry, value in states.items()}
+        for entry, value in fed.items():
+            if isinstance(entry, Sliced):
+                bindings[entry.parameter] = _piece(node, entry, value, place)
+        if isinstance(node, Loop) and node.iteration is not None:
+            bindings[node.iteration] = _number(node, place) if number is None else number
+        made = graph.inline(body, [bindings[parameter] for parameter in body.parameters])
+        results: dict[Node, Value] = dict(zip(body.results, made, strict=True))
+        rounds.append(results)
+        states = {entry: results[entry.result] for entry in states}
+    for each in graph.ordered():  # a name means one tensor
+        for output in each.outputs if each not in before else ():
+            output.names = output.origins = ()
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        if not output.is_used:
+            continue
+        value = rounds[-1][entry.result]
+        if isinstance(entry, Concatenated):
+            value = _joined(node, entry, [results[entry.result] for results in rounds])
+        replace_output(output, value)
+    graph.remove(node)
+    return states
+
+
+def _number(loop: Loop, number: int) -> Value:
+    assert loop.iteration is not None
+    type_ = loop.iteration.output.type
+    shape = type_.dims if is_static(type_.shape) else ()
+    return F.Constant(np.full(shape, number), graph=loop.graph, dtype=type_.dtype)
+
+
+def _piece(node: Iteration, entry: Sliced, value: Value, number: int) -> Value:
+    """Slice `number` of a tensor; without the axis for a Scan."""
+    axis = normalise_axis(entry.axis, len(value.type.dims))
+    length = value.type.dims[axis]
+    place = number if entry.stride > 0 else -1 - number
+    if place < 0 and isinstance(length, int):
+        place += length
+    if isinstance(node, ops.Scan):
+        return F.Gather(value, place, axis)
+    if length == entry.part_size:
+        return value
+    return F.Slice(value, [place], [FAR if place == -1 else place + 1], [1], [axis])
+
+
+def _joined(node: Iteration, entry: Concatenated, values: Sequence[Value]) -> Value:
+    """The pieces in order along an axis, which a Scan's do not have yet."""
+    values = list(values) if entry.stride > 0 else list(reversed(values))
+    if isinstance(node, ops.Scan):
+        values = [F.Unsqueeze(value, [entry.axis]) for value in values]
+    return values[0] if len(values) == 1 else F.Concat(*values, axis=entry.axis)

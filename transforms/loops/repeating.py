@@ -11,8 +11,6 @@ first = copies.add({s: start, piece: x0})          # a copy; returns the values 
 second = copies.add({s: first[next_s], piece: x1})
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,9 +33,9 @@ from mo_loop.transforms.loops.pieces import (
     part_of,
     put_in_place,
 )
-from mo_loop.transforms.port_maps import drop_unused_ports
+from mo_loop.transforms.port_maps import add_input, drop_unused_ports
 from mo_loop.transforms.slice_reads import ends_by_trip_count
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, is_static, ops
 
 Results = dict[Node, Value]
 """The values of the Results of a body, by Result."""
@@ -98,7 +96,7 @@ class _Steps:
     def places(self) -> Value:
         """The numbers of the steps, a vector."""
         self.index = Parameter(graph=self.graph, dtype=i64, shape=())
-        return ops.Add(ops.Multiply(self.index, self.count), np.arange(self.count)).output
+        return (self.index * self.count) + np.arange(self.count)
 
     def give(self, parameter: Parameter, pieces: Sequence[Value]) -> None:
         """Set the value of a Parameter in each step."""
@@ -132,8 +130,8 @@ class _Steps:
     def _one_piece(self, entry: Concatenated) -> Concatenated:
         pieces = in_order([each[entry.result] for each in self.rounds], entry)
         if is_widened(entry):
-            return replace(entry, result=Result(ops.Concat(*pieces, axis=entry.axis + 1).output))
-        return one_piece(ops.Concat(*pieces, axis=entry.axis).output, entry)
+            return replace(entry, result=Result(F.Concat(*pieces, axis=entry.axis + 1)))
+        return one_piece(F.Concat(*pieces, axis=entry.axis), entry)
 
     def outputs(self, loop: Iteration) -> list[Value]:
         """The outputs of the new loop as the former one had them."""
@@ -160,8 +158,7 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
         block = new.parameter(entry.parameter, piece.with_shape(dims))
         new.give(entry.parameter, in_order(_split(block.output, entry.axis, steps), entry))
         whole = part_of(value, entry, 0, count - rest, count)
-        blocks = replace(entry, parameter=block, stride=steps * entry.stride, part_size=steps)
-        new.ports.append((blocks, whole))
+        new.ports.append((replace(entry, parameter=block, stride=steps * entry.stride, part_size=steps), whole))
     if isinstance(node, Loop) and node.iteration is not None:
         new.give_numbers(new.places())
     states, copies = new.states, BodyCopies(node, new.graph, new.fixed)
@@ -173,7 +170,7 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
     made["output_map"] += tuple(each for each in dict.fromkeys(begun) if each not in made["output_map"])
     loop: Iteration
     if isinstance(node, Loop):
-        condition = Result(Constant(True, graph=new.graph, dtype=boolean).output)
+        condition = Result(F.Constant(True, graph=new.graph, dtype=boolean))
         trip = Constant(count // steps, graph=node.graph, dtype=i64)
         loop = Loop(trip, node.inputs[1], *new.inputs, name=node.name, iteration=new.index, condition=condition, **made)
     else:
@@ -191,7 +188,7 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
     for entry, output in zip(node.output_map, outputs, strict=False):
         pieces = [each[entry.result] for each in rounds]
         if isinstance(entry, Concatenated):
-            pieces = [ops.Concat(*in_order([output, *pieces], entry), axis=entry.axis).output]
+            pieces = [F.Concat(*in_order([output, *pieces], entry), axis=entry.axis)]
         values.append(pieces[-1])
     put_in_place(node, loop, values)
 
@@ -206,8 +203,7 @@ def _last_steps(node: Iteration, states: Values, start: int, count: int) -> list
             for entry, value in node.fed if isinstance(entry, Sliced)
         }  # fmt: skip
         if isinstance(node, Loop) and node.iteration is not None:
-            number = Constant(step, graph=node.graph, dtype=i64).output
-            known[node.iteration] = as_number(number, node.iteration.output)
+            known[node.iteration] = as_number(F.Constant(step, graph=node.graph, dtype=i64), node.iteration.output)
         rounds.append(copies.add({**states, **known}))
         states = {entry.parameter: rounds[-1][entry.result] for entry in node.back_edges}
     return rounds
@@ -224,17 +220,17 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     trip = number_of_steps(node) if has_limit else None
     if trip is not None:
         limit = Parameter(graph=new.graph, dtype=i64, shape=())
-        last = ops.Subtract(limit, 1).output
-        at = ops.Minimum(places, last).output
+        last = limit - 1
+        at = F.Minimum(places, last)
         # The runtime compares integers as floats, which have the sign of every difference.
-        active = _split(ops.Greater(ops.Subtract(limit, places), 0).output, 0, steps)
+        active = _split(F.Greater(limit - places, 0), 0, steps)
     for entry, value in node.fed:
         if not isinstance(entry, Sliced):
             new.carry(entry, value)
             continue
         whole = new.parameter(entry.parameter, value.type.without_known())
-        where = at if entry.stride > 0 else ops.Subtract(last, at).output
-        new.give(entry.parameter, _split(ops.Gather(whole, where, entry.axis).output, entry.axis, steps))
+        where = at if entry.stride > 0 else last - at
+        new.give(entry.parameter, _split(F.Gather(whole, where, entry.axis), entry.axis, steps))
         new.ports.append((Invariant(whole), value))
     if trip is not None:
         new.ports.append((Invariant(limit), trip))
@@ -243,22 +239,20 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     kept, goes, done = _active_steps(new, active, places, may_not_start=runs_once)
     made = new.maps(kept)
     if done is not None:
-        number = Parameter(graph=new.graph, dtype=i64, shape=())
-        counted = Merged(number, Result(ops.Squeeze(done, [0]).output))
-        new.ports.append((counted, Constant(0, graph=node.graph, dtype=i64).output))
+        counted = Merged(Parameter(graph=new.graph, dtype=i64, shape=()), Result(F.Squeeze(done, [0])))
+        new.ports.append((counted, F.Constant(0, graph=node.graph, dtype=i64)))
         made["input_map"] += (counted,)
         made["output_map"] += (Final(counted.result),)
-    always = Constant(True, graph=node.graph, dtype=boolean).output
+    always = F.Constant(True, graph=node.graph, dtype=boolean)
     count, go = node.operands[:2] if isinstance(node, Loop) else (None, always)
     if trip is not None and done is not None and goes is not None:
         # The runtime would reserve the concatenated outputs of all steps, of which there may be few.
-        left = ops.Subtract(ops.Subtract(limit, ops.Multiply(new.index, steps)), steps)
-        goes = ops.LogicalAnd(goes, ops.Greater(left, 0)).output
-        go = ops.LogicalAnd(go, ops.Greater(trip, 0)).output
-        count = Constant(-1, graph=node.graph, dtype=i64).output
+        goes = goes & F.Greater(limit - F.Multiply(new.index, steps) - steps, 0)
+        go = go & F.Greater(trip, 0)
+        count = F.Constant(-1, graph=node.graph, dtype=i64)
     elif trip is not None:
-        count = ops.Divide(ops.Add(ops.Maximum(trip, 1) if runs_once else trip, steps - 1), steps).output
-    condition = Result(Constant(True, graph=new.graph, dtype=boolean).output if goes is None else goes)
+        count = ((F.Maximum(trip, 1) if runs_once else trip) + (steps - 1)) // steps
+    condition = Result(F.Constant(True, graph=new.graph, dtype=boolean) if goes is None else goes)
     loop = Loop(
         count, go, *new.inputs, name=node.name, iteration=new.index, condition=condition,
         starts=runs_once or low(node.count) > 0,
@@ -267,7 +261,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     loop.steps = steps
     values = new.outputs(loop)
     end = trip if done is None else values.pop()
-    end = None if end is None else ops.Unsqueeze(end, [0]).output
+    end = None if end is None else F.Unsqueeze(end, [0])
     for place, entry in enumerate(node.output_map):
         if isinstance(entry, Concatenated) and end is not None:
             values[place] = _cut(values[place], entry, end)
@@ -300,9 +294,8 @@ def read_as_slices(node: Iteration, reads: Sequence[ops.Gather]) -> None:
         axis = normalise_axis(_axis(read) or 0, whole.type.rank)
         dims = (*whole.type.dims[:axis], 1, *whole.type.dims[axis + 1 :])
         piece = Parameter(graph=node.body, type=whole.type.with_shape(dims).without_known())
-        node.input_map = (*node.input_map, Sliced(piece, axis))
-        node.graph.set_inputs(node, [*node.inputs, outer[whole]])
-        read.output.replace_with(piece.output if index.rank else ops.Squeeze(piece.output, [axis]).output)
+        add_input(node, Sliced(piece, axis), outer[whole])
+        read.output.replace_with(piece.output if index.rank else F.Squeeze(piece.output, [axis]))
     drop_unused_ports(node)
 
 
@@ -334,7 +327,7 @@ def _active_steps(
     wanted |= dict.fromkeys(final)
     condition = node.condition if isinstance(node, Loop) and not node.continues_always else None
     is_counted = condition is not None and any(isinstance(each, Concatenated) for each in node.output_map)
-    numbers = _split(ops.Add(places, 1).output, 0, new.count) if is_counted else []
+    numbers = _split(places + 1, 0, new.count) if is_counted else []
     done = numbers[0] if numbers else None
     kept: Results = {}
     goes: Value | None = None
@@ -348,14 +341,14 @@ def _active_steps(
                     kept[entry.result] = _chosen(active[0], now[entry.result], states[entry.parameter])
         else:
             masks = [each for each in (goes, active[step] if active else None) if each is not None]
-            mask = ops.LogicalAnd(*masks).output if len(masks) == 2 else masks[0]
+            mask = F.LogicalAnd(*masks) if len(masks) == 2 else masks[0]
             kept = {
                 each: _chosen(mask, now[each], former) if each in final else now[each] for each, former in kept.items()
             }
             done = None if done is None else _chosen(mask, numbers[step], done)
         if condition is not None:
             here = now[condition]
-            goes = here if goes is None else ops.LogicalAnd(goes, here).output
+            goes = here if goes is None else goes & here
         states = {entry.parameter: kept[entry.result] for entry in node.back_edges}
     return kept, goes, done
 
@@ -368,19 +361,17 @@ def final_results(node: Iteration) -> dict[Result, None]:
 def _chosen(mask: Value, new: Value, old: Value) -> Value:
     if new is old:
         return new
-    return ops.Select(ops.Reshape(mask, []) if new.rank == 0 and mask.rank else mask, new, old).output
+    return F.Select(ops.Reshape(mask, []) if new.rank == 0 and mask.rank else mask, new, old)
 
 
 def _cut(output: Value, entry: Concatenated, count: Value) -> Value:
     """A concatenated output without the pieces of steps after the last one of `count`, a vector."""
     if entry.stride < 0:
-        whole = ops.Gather(ops.ShapeOf(output), [entry.axis], 0)
-        start = ops.Barrier(ops.Subtract(whole, count), hides="bounds")
-        return ops.Slice(output, start, [FAR], [1], [entry.axis]).output
+        start = F.Barrier(F.Gather(output.sizes, [entry.axis], 0) - count, hides="bounds")
+        return F.Slice(output, start, [FAR], [1], [entry.axis])
     # If the end had bounds, the runtime could take the Slice for the whole; GuardZeroTrips takes one to a Barrier for
     # its own.
-    end = ops.Maximum(ops.Barrier(count, hides="bounds"), 0)
-    return ops.Slice(output, [0], end, [1], [entry.axis]).output
+    return F.Slice(output, [0], F.Maximum(F.Barrier(count, hides="bounds"), 0), [1], [entry.axis])
 
 
 def _split(block: Value, axis: int, count: int) -> list[Value]:

@@ -1,7 +1,5 @@
 """Loops for the declared sizes of the inputs, beside those for any sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,10 +13,11 @@ from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Branched, Concatenated, Merged, Selected, Sliced
 from mo_loop.origin import made_for
 from mo_loop.support.traversal import reached
+from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.loops.pieces import ANY_SIZES, loops_in
 from mo_loop.transforms.port_maps import take_branch
 from mo_loop.transforms.replace import replace_node
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Op, Parameter, Result, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Node, Op, Parameter, Result, Value
 
 DECLARED_SIZES = "declared_sizes"
 """The name of the branch for the declared sizes."""
@@ -79,7 +78,7 @@ class SpecializeLoops(FunctionPass):
         return bool(made)
 
 
-class PreferAnySizes(FunctionPass):
+class PreferAnySizes(LoopPass):
     """If(sizes are the declared ones, a loop, another loop)  ->  the other loop
 
     The form for any sizes takes as long at the declared sizes, because the runtime knows them, and without the If the
@@ -105,13 +104,6 @@ class PreferAnySizes(FunctionPass):
             return self.refuse(node, "a loop has a loop in an If that returns tensors of unknown sizes")
         take_branch(node, taken=False)
         return self.accept(node)
-
-    def run_on_graph(self, graph: Graph) -> bool:
-        if not super().run_on_graph(graph):
-            return False
-        graph.sweep()
-        graph.validate()
-        return True
 
 
 def _is_lost_without_elements(entry: Selected) -> bool:
@@ -179,7 +171,7 @@ def _specialize(node: Iteration, known: Mapping[Value, Any]) -> If | None:
         return None
     holds = conditions[0]
     for each in conditions[1:]:
-        holds = ops.LogicalAnd(holds, each).output
+        holds = holds & each
     outer = [value for value in values if not isinstance(value.node, Constant)]
     bodies = [Graph(DECLARED_SIZES), Graph(ANY_SIZES)]
     then, otherwise = (
@@ -241,8 +233,8 @@ def _has_numbers(value: Value, known: Mapping[Value, Any]) -> bool:
 
 def _constant(value: Value, type_: TensorType, graph: Graph) -> Value:
     if isinstance(value.node, Constant):
-        return Constant(value.node.tensor, graph=graph, dtype=value.dtype).output
-    return Constant(np.array(type_.integers).reshape(type_.dims), graph=graph, dtype=value.dtype).output
+        return F.Constant(value.node.tensor, graph=graph, dtype=value.dtype)
+    return F.Constant(np.array(type_.integers).reshape(type_.dims), graph=graph, dtype=value.dtype)
 
 
 def _as_known(x: Value, type_: TensorType) -> Value:
@@ -252,7 +244,7 @@ def _as_known(x: Value, type_: TensorType) -> Value:
     sizes = [dim if isinstance(dim, int) else 0 for dim in type_.dims]  # 0 keeps one
     if sizes == [dim if isinstance(dim, int) else 0 for dim in x.type.dims]:
         return x
-    return ops.Reshape(x, sizes, special_zero=not is_static(type_.shape)).output
+    return F.Reshape(x, sizes, special_zero=not is_static(type_.shape))
 
 
 def _conditions(value: Value, type_: TensorType) -> list[Value]:
@@ -260,15 +252,14 @@ def _conditions(value: Value, type_: TensorType) -> list[Value]:
     found = []
     sizes = {axis: dim for axis, dim in enumerate(type_.dims) if isinstance(dim, int) and dim != value.type.dims[axis]}
     if sizes:
-        found.append(_all_equal(ops.Gather(ops.ShapeOf(value), list(sizes), 0).output, list(sizes.values())))
+        found.append(_all_equal(F.Gather(value.sizes, list(sizes), 0), list(sizes.values())))
     if type_.integers is not None and value.type.integers is None:
-        numbers = value if value.rank == 1 else ops.Reshape(value, [-1]).output
+        numbers = value if value.rank == 1 else value.reshape([-1])
         found.append(_all_equal(numbers, type_.integers))
     return found
 
 
 def _all_equal(numbers: Value, wanted: Sequence[Any]) -> Value:
     """No ReduceLogicalAnd: one of unknown sizes does not compile without AVX2."""
-    equal = ops.Equal(numbers, np.array(wanted, numbers.dtype.numpy))
-    least = ops.ReduceMin(ops.Convert(equal, destination_type=i64), [0], keep_dims=False)
-    return ops.Equal(least, 1).output
+    equal = F.Equal(numbers, np.array(wanted, numbers.dtype.numpy))
+    return F.Equal(F.ReduceMin(F.Convert(equal, destination_type=i64), [0], keep_dims=False), 1)

@@ -5,8 +5,6 @@ A loop of an unknown number of steps may stay for few of them, together with a f
 for t in range(T): ..    ->    if T < 16: for t in range(T): ..    else: all steps at once
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -30,8 +28,8 @@ from mo_loop.transforms.loops.outer import (
 )
 from mo_loop.transforms.loops.pieces import FEW, number_of_steps, put_in_place
 from mo_loop.transforms.loops.worth import Bound, is_too_much, is_work, is_worth
-from mo_loop.transforms.port_maps import ENDLESS, drop_unused_ports
-from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.port_maps import ENDLESS, add_input, captured, drop_unused_ports
+from mo_loop.transforms.vocabulary import F, Graph, Node, Parameter, Result, Value, is_static, ops
 
 STEPS = 16
 """As many steps in chunks are as fast as one after the other: each operation of unknown sizes takes its time."""
@@ -153,8 +151,7 @@ class _Choice:
             draft.lifting.restore(before)
             core = {each for each in self.body.ancestors(stays) if each not in self.lifted}
             self.moved = [n for n, out in enumerate(self.node.outputs) if out.is_used and self._may_move(n, core)]
-            results = {self.node.output_map[number].result for number in self.moved}
-            self.nodes = self._open(results, core)
+            self.nodes = self._open({self.node.output_map[number].result for number in self.moved}, core)
             stuck = self._stuck()
             if not stuck:
                 break
@@ -297,16 +294,12 @@ def _no_limit(node: Iteration) -> str:
 def _take(node: Iteration, value: Value, whole: Value) -> None:
     """Readers of a value of the body read slices of the tensor of all steps."""
     dims = value.type.dims  # the runtime may not know the sizes of the tensor of all steps, which a body would read
-    type_ = whole.type.without_known()
     if may_end(node):  # it may have fewer steps than there are slices
         assert isinstance(node, Loop) and node.iteration is not None
-        parameter = Parameter(graph=node.body, type=type_)
-        piece = ops.Gather(parameter.output, scalar(node.iteration.output), 0).output
-        entry: Sliced | Invariant = Invariant(parameter)
+        piece = F.Gather(captured(node.body, whole), scalar(node.iteration.output), 0)
     else:
-        parameter = Parameter(graph=node.body, type=type_.with_shape((1, *type_.dims[1:])))
-        piece = parameter.output if is_static(dims) else ops.Squeeze(parameter.output, [0]).output
-        entry = Sliced(parameter, 0)
-    value.replace_with(ops.Reshape(piece, list(dims)).output if is_static(dims) else piece)
-    node.input_map = (*node.input_map, entry)
-    node.graph.set_inputs(node, [*node.inputs, whole])
+        type_ = whole.type.with_shape((1, *whole.type.dims[1:])).without_known()
+        parameter = Parameter(graph=node.body, type=type_)
+        piece = parameter.output if is_static(dims) else F.Squeeze(parameter.output, [0])
+        add_input(node, Sliced(parameter, 0), whole)
+    value.replace_with(F.Reshape(piece, list(dims)) if is_static(dims) else piece)

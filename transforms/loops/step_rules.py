@@ -3,23 +3,20 @@ repetitions, and elements that are read, written and found by index), those of e
 rules together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
 from mo_loop.graph.dimension import low
 from mo_loop.ops import recurrent
-from mo_loop.ops.lengths import as_i64, dimension, joined
+from mo_loop.ops.lengths import as_i64, joined
 from mo_loop.ops.linear import subscripts
 from mo_loop.ops.movement import FAR
 from mo_loop.transforms.loops.lifted import (
     Lifted,
     Rule,
     Steps,
-    again,
-    axis_behind,
+    axis_after_steps,
     beside,
     moved,
     numbers,
@@ -27,14 +24,14 @@ from mo_loop.transforms.loops.lifted import (
     squeezed,
     unsqueezed,
     vector,
+    with_inputs,
 )
-from mo_loop.transforms.vocabulary import Node, Value, behind, is_static, ops
+from mo_loop.transforms.vocabulary import F, Node, Value, is_static, ops, source_of
 
 
 def shape_of(node: ops.ShapeOf, xs: Sequence[Lifted], steps: Steps) -> Lifted:
     """All steps have one shape"""
-    whole = again(node, xs[0].value)
-    return Lifted(ops.Slice(whole, [1], [FAR], [1], [0]).output, False)
+    return Lifted(with_inputs(node, xs[0].value)[1:FAR], False)
 
 
 def reshape(node: ops.Reshape, xs: Sequence[Lifted], steps: Steps) -> Value | None:
@@ -44,17 +41,16 @@ def reshape(node: ops.Reshape, xs: Sequence[Lifted], steps: Steps) -> Value | No
     if pattern.varies or dims is None or pattern.rank != 1:
         return None
     if is_static(dims):
-        return ops.Reshape(x.value, joined([steps.count, *dims], x.value), name=node.name).output
+        return F.Reshape(x.value, joined([steps.count, *dims], x.value), name=node.name)
     items = pattern.value.known
     # A size that follows from the others cannot follow from no elements, so there must be steps.
     may_be_empty = low(x.value.type.dims[0]) < 1
     if items is None or any(isinstance(item, int) and item < 0 and may_be_empty for item in items.flat):
         return None
     if node.special_zero:
-        made: Value = again(node, x.value, ops.Concat(vector(0), pattern.value, axis=0))
-        return made
+        return with_inputs(node, x.value, ops.Concat(vector(0), pattern.value, axis=0))
     first = joined([steps.count], x.value)
-    return ops.Reshape(x.value, ops.Concat(first, as_i64(pattern.value), axis=0), name=node.name).output
+    return F.Reshape(x.value, F.Concat(first, as_i64(pattern.value), axis=0), name=node.name)
 
 
 def squeeze(node: ops.Squeeze, xs: Sequence[Lifted], steps: Steps) -> Value | None:
@@ -67,10 +63,10 @@ def squeeze(node: ops.Squeeze, xs: Sequence[Lifted], steps: Steps) -> Value | No
             return None
     if axes is None or node.output.rank is None:
         return None
-    places = sorted(axis_behind(axis, x.rank) for axis in set(axes))
+    places = sorted(axis_after_steps(axis, x.rank) for axis in set(axes))
     if len(places) == 1:
         return squeezed(x.value, places[0])
-    return ops.Squeeze(x.value, vector(*places), name=node.name).output if places else x.value
+    return F.Squeeze(x.value, vector(*places), name=node.name) if places else x.value
 
 
 def unsqueeze(node: ops.Unsqueeze, xs: Sequence[Lifted], steps: Steps) -> Value | None:
@@ -78,7 +74,7 @@ def unsqueeze(node: ops.Unsqueeze, xs: Sequence[Lifted], steps: Steps) -> Value 
     x, axes = xs[0], numbers(xs[1])
     if axes is None:
         return None
-    return unsqueezed(x.value, sorted(axis_behind(axis, x.rank + len(axes)) for axis in axes))
+    return unsqueezed(x.value, sorted(axis_after_steps(axis, x.rank + len(axes)) for axis in axes))
 
 
 def transpose(node: ops.Transpose, xs: Sequence[Lifted], steps: Steps) -> Value | None:
@@ -87,8 +83,7 @@ def transpose(node: ops.Transpose, xs: Sequence[Lifted], steps: Steps) -> Value 
     if order is None:
         return None
     order = order or tuple(reversed(range(x.rank)))
-    made: Value = again(node, x.value, vector(0, *(axis_behind(axis, x.rank) for axis in order)))
-    return made
+    return with_inputs(node, x.value, vector(0, *(axis_after_steps(axis, x.rank) for axis in order)))
 
 
 def slice_(node: ops.Slice, xs: Sequence[Lifted], steps: Steps) -> Value | None:
@@ -104,9 +99,8 @@ def slice_(node: ops.Slice, xs: Sequence[Lifted], steps: Steps) -> Value | None:
         known = tuple(range(count)) if isinstance(count, int) else None
     if known is None:
         return None
-    places = vector(*(axis_behind(axis, x.rank) for axis in known))
-    made: Value = again(node, x.value, *(each.value for each in bounds[:3]), places)
-    return made
+    places = vector(*(axis_after_steps(axis, x.rank) for axis in known))
+    return with_inputs(node, x.value, *(each.value for each in bounds[:3]), places)
 
 
 def pad(node: ops.Pad, xs: Sequence[Lifted | None], steps: Steps) -> Value | None:
@@ -115,9 +109,8 @@ def pad(node: ops.Pad, xs: Sequence[Lifted | None], steps: Steps) -> Value | Non
     assert x is not None and begin is not None and end is not None
     if any(each is not None and each.varies for each in (begin, end, *value)):
         return None
-    pads = [ops.Concat(vector(0), as_i64(each.value), axis=0) for each in (begin, end)]
-    made: Value = again(node, x.value, *pads, *(None if each is None else each.value for each in value))
-    return made
+    pads = [F.Concat(vector(0), as_i64(each.value), axis=0) for each in (begin, end)]
+    return with_inputs(node, x.value, *pads, *(None if each is None else each.value for each in value))
 
 
 def tile(node: ops.Tile, xs: Sequence[Lifted], steps: Steps) -> Value | None:
@@ -126,8 +119,7 @@ def tile(node: ops.Tile, xs: Sequence[Lifted], steps: Steps) -> Value | None:
     count = repeats.dims[0] if repeats.rank == 1 else None
     if repeats.varies or not isinstance(count, int) or count < x.rank:
         return None
-    made: Value = again(node, steps.wide(x, count), ops.Concat(vector(1), as_i64(repeats.value), axis=0))
-    return made
+    return with_inputs(node, steps.wide(x, count), ops.Concat(vector(1), as_i64(repeats.value), axis=0))
 
 
 def broadcast(node: ops.Broadcast, xs: Sequence[Lifted | None], steps: Steps) -> Value | None:
@@ -140,20 +132,18 @@ def broadcast(node: ops.Broadcast, xs: Sequence[Lifted | None], steps: Steps) ->
     target: Any = as_i64(shape.value)
     missing = rank - shape.dims[0]  # dimensions that a bidirectional broadcast takes from x
     front = joined([1 if node.mode == "bidirectional" else steps.count, *[1] * missing], x.value)
-    target = ops.Concat(front, target, axis=0)
+    target = F.Concat(front, target, axis=0)
     if node.mode == "explicit":
         axes = numbers(mapping[0]) if mapping else None
         if axes is None:
             return None
-        return again(node, x.value, target, vector(0, *(axis + 1 for axis in axes)))
-    made: Value = again(node, steps.wide(x, rank), target)
-    return made
+        return with_inputs(node, x.value, target, vector(0, *(axis + 1 for axis in axes)))
+    return with_inputs(node, steps.wide(x, rank), target)
 
 
 def at_least(node: ops.AtLeast, xs: Sequence[Lifted], steps: Steps) -> Value:
     """sizes that inference cannot see"""
-    made: Value = again(node, xs[0].value, sizes=(0, *node.sizes))
-    return made
+    return with_inputs(node, xs[0].value, sizes=(0, *node.sizes))
 
 
 def gather(node: ops.Gather, xs: Sequence[Lifted], steps: Steps) -> Value | None:
@@ -162,19 +152,19 @@ def gather(node: ops.Gather, xs: Sequence[Lifted], steps: Steps) -> Value | None
     known = numbers(axis)
     if known is None:
         return None
-    at = axis_behind(known[0], data.rank) - 1
+    at = axis_after_steps(known[0], data.rank) - 1
     batches = node.batches(indices.rank)
     if not data.varies and not batches:
-        counted = behind(indices.value, ops.Unsqueeze | ops.Convert)
+        counted = source_of(indices.value, ops.Unsqueeze | ops.Convert)
         if indices.rank <= 1 and is_count(counted) and counted.type.dims == (data.dims[at],):
             row = moved(data.value, at, 0)  # data[0], data[1], ... to the end
             return unsqueezed(row, [at + 1]) if indices.rank else row
-        made: Value = again(node, data.value, indices.value, vector(at)[0])
+        made: Value = with_inputs(node, data.value, indices.value, vector(at)[0])
         return moved(made, at, 0)
     if not indices.varies and not batches:
-        return again(node, data.value, indices.value, vector(at + 1)[0])
+        return with_inputs(node, data.value, indices.value, vector(at + 1)[0])
     pair = (steps.each(data), steps.each(indices))
-    return again(node, *pair, vector(at + 1)[0], batch_dims=batches + 1)
+    return with_inputs(node, *pair, vector(at + 1)[0], batch_dims=batches + 1)
 
 
 def is_count(value: Value) -> bool:
@@ -189,9 +179,8 @@ def gather_nd(node: ops.GatherND, xs: Sequence[Lifted], steps: Steps) -> Value:
     """data[indices], where the last dimension of the indices is a position"""
     data, indices = xs
     if not data.varies and not node.batch_dims:
-        return again(node, data.value, indices.value)
-    made: Value = again(node, steps.each(data), steps.each(indices), batch_dims=node.batch_dims + 1)
-    return made
+        return with_inputs(node, data.value, indices.value)
+    return with_inputs(node, steps.each(data), steps.each(indices), batch_dims=node.batch_dims + 1)
 
 
 def one_hot(node: ops.OneHot, xs: Sequence[Lifted], steps: Steps) -> Value | None:
@@ -200,8 +189,7 @@ def one_hot(node: ops.OneHot, xs: Sequence[Lifted], steps: Steps) -> Value | Non
     if not indices.varies or any(each.varies for each in others):
         return None
     axis = node.axis if node.axis < 0 else node.axis + 1
-    made: Value = again(node, indices.value, *(each.value for each in others), axis=axis)
-    return made
+    return with_inputs(node, indices.value, *(each.value for each in others), axis=axis)
 
 
 MOVEMENTS: dict[type, Rule] = {
@@ -233,8 +221,7 @@ MOVEMENTS: dict[type, Rule] = {
 def broadcasting(node: ops.Binary, xs: Sequence[Lifted], steps: Steps) -> Value:
     """f(a, b)"""
     rank = max(x.rank for x in xs)
-    made: Value = again(node, *(steps.wide(x, rank) for x in xs), auto_broadcast="numpy")
-    return made
+    return with_inputs(node, *(steps.wide(x, rank) for x in xs), auto_broadcast="numpy")
 
 
 def of_first(node: ops.Op, xs: Sequence[Lifted | None], steps: Steps) -> Value | None:
@@ -242,8 +229,7 @@ def of_first(node: ops.Op, xs: Sequence[Lifted | None], steps: Steps) -> Value |
     first, *others = xs
     if first is None or any(x is not None and (x.varies or x.rank) for x in others):
         return None
-    made: Value = again(node, first.value, *(None if x is None else x.value for x in others))
-    return made
+    return with_inputs(node, first.value, *(None if x is None else x.value for x in others))
 
 
 def with_slopes(node: ops.PReLU, xs: Sequence[Lifted], steps: Steps) -> Value | None:
@@ -254,8 +240,8 @@ def with_slopes(node: ops.PReLU, xs: Sequence[Lifted], steps: Steps) -> Value | 
         return None
     if slope.rank == 1 and slope.dims[0] != 1:
         shape = vector(1, 1, -1, *[1] * (x.rank - 2)) if x.rank > 1 else vector(1, -1)
-        return again(node, x.value, ops.Reshape(slope.value, shape))
-    return again(node, x.value, slope.value)
+        return with_inputs(node, x.value, ops.Reshape(slope.value, shape))
+    return with_inputs(node, x.value, slope.value)
 
 
 # -- products
@@ -265,14 +251,13 @@ def mat_mul(node: ops.MatMul, xs: Sequence[Lifted], steps: Steps) -> Value:
     """a b for each step; vectors that vary are the rows of one matrix, if the other matrix is the same in all steps"""
     a, b = xs
     if a.rank == 1 and not b.varies and b.rank <= 2:
-        return again(node, a.value, b.value, transpose_a=False)
+        return with_inputs(node, a.value, b.value, transpose_a=False)
     if b.rank == 1 and not a.varies and a.rank == 2:  # A b  ->  b A^T
-        made: Value = again(node, b.value, a.value, transpose_a=False, transpose_b=not node.transpose_a)
-        return made
+        return with_inputs(node, b.value, a.value, transpose_a=False, transpose_b=not node.transpose_a)
     rank = max(a.rank, b.rank, 2)
     left = _matrices(a, rank, 1, steps)
     right = _matrices(b, rank, 2, steps)
-    product: Value = again(
+    product: Value = with_inputs(
         node, left, right, transpose_a=node.transpose_a and a.rank > 1, transpose_b=node.transpose_b and b.rank > 1
     )
     if b.rank == 1:
@@ -298,8 +283,7 @@ def einsum(node: ops.Einsum, xs: Sequence[Lifted], steps: Steps) -> Value | None
     if letter is None or "." in node.equation:
         return None
     left = ",".join(letter + term if x.varies else term for term, x in zip(terms, xs, strict=True))
-    made: Value = again(node, *(x.value for x in xs), equation=f"{left}->{letter}{result}")
-    return made
+    return with_inputs(node, *(x.value for x in xs), equation=f"{left}->{letter}{result}")
 
 
 # -- a batch as first dimension, into which the steps go: [T, N, ...] becomes [T * N, ...] and back
@@ -313,9 +297,9 @@ def over_batch(node: Any, xs: Sequence[Lifted | None], steps: Steps, batched: in
     if counts_places or any(x is not None and x.varies for x in others):
         return None
     first = next(x for x in inner if x is not None and x.varies)
-    batch = dimension(first.value, 1)
+    batch = first.value.size(1)
     rest = [None if x is None else x.value for x in others]
-    made = again(node, *(None if x is None else steps.folded(x) for x in inner), *rest)
+    made = with_inputs(node, *(None if x is None else steps.folded(x) for x in inner), *rest)
     values = made if isinstance(made, tuple) else (made,)
     unfolded = tuple(steps.unfolded(each, batch) for each in values)
     return unfolded[0] if len(unfolded) == 1 else unfolded

@@ -1,7 +1,5 @@
 """Several steps of a loop in one iteration."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mo_loop.graph.dimension import high, least
@@ -12,12 +10,11 @@ from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops import repeating
-from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, loops_in
+from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, loops_in, unrolled
 from mo_loop.transforms.loops.worth import has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import cannot_fail, is_total
-from mo_loop.transforms.unrolling import unrolled
 from mo_loop.transforms.vocabulary import FunctionPass, Graph, Node, Value, is_static, ops
 
 CHECKED = (ops.Convolution, ops.GroupConvolution, ops.CumSum, ops.TopK, ops.MaxPool, ops.AvgPool)
@@ -80,7 +77,7 @@ class StepsPerIteration(FunctionPass):
             return self.refuse(node, f"two steps have more than {self.nodes} nodes")
         steps = 1 << (most.bit_length() - 1)  # the division of a large trip count by a power of two is exact
         repeating.read_as_slices(node, reads)
-        has_limit = isinstance(node, TensorIterator) or not _is_endless(_trip(node))
+        has_limit = isinstance(node, TensorIterator) or not _is_endless(node.operands[0])
         repeating.repeat_while_active(node, steps, has_limit=has_limit)
         return self.accept(node, f"{steps} steps in each iteration; states keep their values after the last step")
 
@@ -160,7 +157,7 @@ def _uncertain(node: Iteration) -> str:
             return "the size of a final value is unknown"
     if isinstance(node, TensorIterator):
         return "" if _are_lengths(node, node.count) else "its inputs are not proven to be of equal length"
-    known = _trip(node).type.known
+    known = node.operands[0].type.known
     count = None if known is None else known.reshape(-1)[0]
     if not _are_lengths(node, count):
         return "its trip count is not proven to be the length of its slices"
@@ -169,7 +166,7 @@ def _uncertain(node: Iteration) -> str:
     if any(isinstance(entry, Concatenated) and entry.stride < 0 for entry in node.output_map):
         return "its condition may end it, and it has an output in reverse order"
     has_meaning = isinstance(node, Loop) and node.none_below_zero  # of ONNX
-    if not (has_meaning or _is_endless(_trip(node)) or (count is not None and least(count) >= 0)):
+    if not (has_meaning or _is_endless(node.operands[0]) or (count is not None and least(count) >= 0)):
         return "its trip count may be below 0, which is no limit"
     return ""
 
@@ -181,25 +178,15 @@ def _is_safe(node: Node) -> bool:
     are_known = all(each.type.integers is not None for each in node.operands[1:])
     if isinstance(node, ops.Split | ops.VariadicSplit):
         data, axis = node.operands[:2]
-        return are_known and isinstance(data.type.dims[_first(axis)], int)
+        return are_known and isinstance(data.type.dims[axis.type.integers[0]], int)
     if isinstance(node, CHECKED):
         is_product = isinstance(node, ops.Convolution | ops.GroupConvolution)
         return all(is_static(each.shape) for each in node.operands) and (is_product or are_known)
     return cannot_fail(node) or is_total(node)
 
 
-def _first(value: Value) -> int:
-    integers = value.type.integers
-    assert integers is not None
-    return integers[0]
-
-
 def _are_lengths(node: Iteration, count: object) -> bool:
     return all(value.type.dims[entry.axis] == count for entry, value in node.fed if isinstance(entry, Sliced))
-
-
-def _trip(node: Iteration) -> Value:
-    return node.operands[0]
 
 
 def _is_endless(trip: Value) -> bool:

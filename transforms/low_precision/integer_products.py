@@ -4,20 +4,25 @@ with integers, and those whose results are only read in floating point.
 Scales that are known at run time are computed with the operations that the runtime computes fast. It multiplies by
 1 / scale, so that an integer may differ by one step from that of DynamicQuantizeLinear. The scale itself is exact: in
 the range -1 to 1, for example, the ends lie in the middle of two steps.
-"""
 
-from __future__ import annotations
+Integers that are computed in floating point, in every precision of the runtime.
+
+    Convert(i32) -> Multiply by 1/7 -> Floor -> Convert        marked
+    Convert(u8) -> MatMul with integers -> Convert             marked
+    Parameter of f32 -> Multiply by 1/7 -> Floor -> Convert    from Floor on: the runtime rounds its input anyway
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mo_loop.graph.types import f32, i8, i32
+from mo_loop.graph.types import TensorType, f32, i8, i32
 from mo_loop.ops.exact import centred, centred_weights, extremes, quotient
 from mo_loop.ops.quantization import limits, spread
-from mo_loop.transforms.replace import drop_dead, replace_output
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Value, node_pass, ops
+from mo_loop.support.traversal import reached
+from mo_loop.transforms.replace import drop_dead, replace_output, supersede
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Node, Value, node_pass, ops
 
 EXACT_FORM = 3
 """The input of a Quantize that has the exact form of its numbers."""
@@ -29,14 +34,12 @@ LEAST_SPAN = np.float32(1e-30)
 
 def integers_of(quantised: ops.DynamicQuantize) -> tuple[Value, Value, Value]:
     """The integers in f32, which may exceed 0 to 255 by one step, their scale and their zero point."""
-    graph, x = quantised.graph, quantised.inputs[0]
-    assert x is not None
+    graph, x = quantised.graph, quantised.operands[0]
     least, most = extremes(x)
-    span = ops.Maximum(ops.Subtract(most, least), LEAST_SPAN).output
-    scale = quotient(span, Constant(np.float32(MOST), graph=graph).output)
-    inverse = ops.Divide(Constant(np.float32(1), graph=graph), scale)
-    zero = ops.Round(ops.Multiply(ops.Negative(least), inverse)).output
-    return ops.Add(ops.Round(ops.Multiply(x, inverse)), zero).output, scale, zero
+    scale = quotient(F.Maximum(most - least, LEAST_SPAN), F.Constant(np.float32(MOST), graph=graph))
+    inverse = F.Divide(Constant(np.float32(1), graph=graph), scale)
+    zero = F.Round(-least * inverse)
+    return F.Round(x * inverse) + zero, scale, zero
 
 
 def is_read_as_float(value: Value) -> bool:
@@ -47,8 +50,8 @@ def is_read_as_float(value: Value) -> bool:
     """
     readers = [use.node for use in value.uses]
     return all(isinstance(each, ops.Convert) and each.destination_type.is_float for each in readers) and not any(
-        isinstance(behind.node, ops.Quantize) and behind.port == EXACT_FORM
-        for each in readers for use in each.outputs[0].uses if use.node.outputs for behind in use.node.outputs[0].uses
+        isinstance(reader.node, ops.Quantize) and reader.port == EXACT_FORM
+        for each in readers for use in each.outputs[0].uses if use.node.outputs for reader in use.node.outputs[0].uses
     )  # fmt: skip
 
 
@@ -58,9 +61,7 @@ def replace_converted(value: Value, make: Callable[[], Value]) -> None:
     made = make() if readers else None
     for each in readers:
         assert made is not None and isinstance(each, ops.Convert)
-        kind = each.destination_type
-        same = kind is made.dtype
-        replace_output(each.output, made if same else ops.Convert(made, destination_type=kind).output)
+        replace_output(each.output, made.astype(each.destination_type))
     drop_dead([*readers, value.node])
 
 
@@ -104,11 +105,7 @@ def IntegerMatMulToFakeQuantize(node: ops.IntegerMatMul) -> str:
         return "sums of two products could exceed 16 bits"
     narrow = Constant(limited, graph=node.graph, name=weights.name) if len(rows) else weights
     result = _product(a.node, narrow, rows, array[rows] - limited[rows])
-    readers = [use.node for use in node.output.uses]
-    for each in readers:
-        kind = each.destination_type
-        replace_output(each.output, result if kind is f32 else ops.Convert(result, destination_type=kind).output)
-    drop_dead(readers)
+    replace_converted(node.output, lambda: result)
     return ""
 
 
@@ -129,15 +126,14 @@ def _product(quantised: ops.DynamicQuantize, weights: Constant, rows: Array, res
     graph = quantised.graph
     integers, _, zero = integers_of(quantised)
     bounds = [Constant(np.float32(each), graph=graph) for each in (0, MOST, 0, FACTOR * MOST)]
-    limited = ops.FakeQuantize(integers, *bounds, levels=MOST + 1)
-    scale = Constant(np.float32(1 / FACTOR), graph=graph)
-    product = ops.MatMul(limited, ops.Dequantize(weights, scale, to=f32))
+    limited = F.FakeQuantize(integers, *bounds, levels=MOST + 1)
+    product = limited @ F.Dequantize(weights, F.Constant(np.float32(1 / FACTOR), graph=graph), to=f32)
     sums = weights.array.sum(0, dtype=np.int64)
     if len(rows):
-        some = ops.Clamp(ops.Gather(integers, rows, -1), min=0.0, max=float(MOST))
-        product = ops.Add(product, ops.MatMul(some, centred_weights(Constant(rest, graph=graph).output, None, -1)))
+        some = F.Clamp(F.Gather(integers, rows, -1), min=0.0, max=float(MOST))
+        product = product + some @ centred_weights(F.Constant(rest, graph=graph), None, -1)
         sums = sums + rest.sum(0, dtype=np.int64)
-    return ops.Subtract(product, ops.Multiply(zero, sums.astype(np.float32))).output
+    return product - zero * sums.astype(np.float32)
 
 
 def _weights(b: Value, zero_point: Value | None) -> Constant | None:
@@ -178,19 +174,15 @@ class IntegerProductToFloat(FunctionPass):
         assert a is not None and b is not None
         if not is_read_as_float(node.output):
             return self.refuse(node, "its integers are read")
-
-        left = centred(a, a_zero, -1 if a.rank == 1 else -2)
-        product = ops.MatMul(left, centred_weights(b, b_zero, -1))
-        replace_output(node.output, ops.Convert(product, destination_type=i32).output)
-        drop_dead([node])
+        product = centred(a, a_zero, -1 if a.rank == 1 else -2) @ centred_weights(b, b_zero, -1)
+        supersede(node, F.Convert(product, destination_type=i32))
         return self.accept(node)
 
     def _round(self, node: ops.RoundedOrExact) -> bool:
         rounded = node.operands[0]
         if rounded.dtype.is_integer and not is_read_as_float(node.output):
             return self.refuse(node, "its integers are read")
-        replace_output(node.output, rounded)
-        drop_dead([node])
+        supersede(node, rounded)
         return self.accept(node)
 
     def _quantize(self, node: ops.DynamicQuantize) -> bool:
@@ -200,5 +192,73 @@ class IntegerProductToFloat(FunctionPass):
         found, made_scale, made_zero = integers_of(node)
         replace_output(scale, made_scale)
         replace_converted(zero, lambda: made_zero)
-        replace_converted(integers, lambda: ops.Clamp(found, min=0.0, max=float(MOST)).output)
+        replace_converted(integers, lambda: F.Clamp(found, min=0.0, max=float(MOST)))
         return self.accept(node)
+
+
+PRECISE = "precise"
+"""The name of the mark in the rt_info of a layer."""
+
+_KEEPING = (
+    ops.Binary, ops.Reduction, ops.Movement, ops.Abs, ops.Negative, ops.Sign, ops.Clamp, ops.ReLU, ops.Select,
+    ops.CumSum, ops.Range, ops.Concat, ops.Pad, ops.Convert,
+)  # fmt: skip
+_ROUNDING = (ops.Floor, ops.Ceiling, ops.Round)
+_DIVIDING = (ops.Divide, ops.Power, ops.ReduceMean, ops.ReduceL2)
+_PRODUCTS = (ops.MatMul, ops.Convolution)
+
+_FRACTION, _WHOLE = 1, 2
+_LOOKED_AT = 1 << 16
+"""The number of elements of a constant above which it is not searched for fractions."""
+
+
+class KeepIntegersPrecise(FunctionPass):
+    """Convert(f(Convert(i)))  ->  the same, marked as `precise`, where i and the result are integers or booleans
+
+    Where the runtime computes in bf16 or f16 by default, it rounds integers above 256 or 2,048 in f32. It keeps the
+    precision of marked layers. A product is marked if both operands are whole numbers.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        levels: dict[Value, int] = {}
+        ends: list[Node] = []
+        for node in graph.ordered():
+            if isinstance(node, Constant):
+                continue
+            read = [value for value in node.operands if _is_float(value)]
+            given = [value for value in read if isinstance(value.node, Constant)]
+            made = [levels.get(value, 0) for value in read if not isinstance(value.node, Constant)]
+            level = min(made, default=_WHOLE if given else 0)
+            for value in given if level else ():  # the numbers of weights among floats are not read
+                if value not in levels:
+                    levels[value] = _WHOLE if _is_whole(value) else _FRACTION
+                level = min(level, levels[value])
+            if isinstance(node, _ROUNDING) or (isinstance(node, ops.Convert) and not read):
+                level = _WHOLE
+            elif isinstance(node, _DIVIDING):
+                level = min(level, _FRACTION)
+            elif isinstance(node, _PRODUCTS):
+                level = level if level == _WHOLE else 0
+            elif not isinstance(node, _KEEPING):
+                level = 0
+            levels |= {each: level for each in node.outputs if _is_float(each)}
+            if isinstance(node, ops.Convert | ops.Comparison) and level and read and not _is_float(node.outputs[0]):
+                ends.append(node)
+
+        def makers(node: Node) -> list[Node]:
+            values = (each for each in node.operands if levels.get(each))
+            return [each.node for each in values if not isinstance(each.node, Constant)]
+
+        marked = [each for each in reached(ends, makers) if PRECISE not in each.rt_info]
+        for each in marked:
+            each.rt_info[PRECISE] = {"version": 0}
+        return bool(marked)
+
+
+def _is_float(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.dtype.is_float
+
+
+def _is_whole(constant: Value) -> bool:
+    node: Any = constant.node
+    return node.tensor.size <= _LOOKED_AT and bool(np.all(np.rint(node.array) == node.array))

@@ -2,8 +2,6 @@
 integers, and all others as compositions of simple operations with ONNX's numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,8 +26,8 @@ from mo_loop.ops.quantization import limits, spread
 from mo_loop.support.traversal import reached
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.low_precision.weights import is_weights
-from mo_loop.transforms.replace import drop_dead, replace_node, replace_output
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Value, ops
+from mo_loop.transforms.replace import replace_node, supersede
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Value, ops
 
 MOVING = (ops.View, ops.Transpose, ops.Slice, ops.DepthToSpace, ops.Gather, ops.MaxPool, ops.MaxPool8)
 """Operations whose first output has elements of their first input only."""
@@ -64,8 +62,7 @@ class DequantizeBeforeMovement(FunctionPass):
         count = len(mover.inputs) if isinstance(mover, ops.Concat) else 1
         made = [ops.Dequantize(each, *node.inputs[1:], to=node.to) for each in mover.inputs[:count]]
         moved = type(mover)(*(each.output for each in made), *mover.inputs[count:], **mover.attribute_values())
-        replace_output(node.output, moved.outputs[0])
-        drop_dead([node])
+        supersede(node, moved.outputs[0])
         self.accept(node)
         return made
 
@@ -128,8 +125,7 @@ class QuantizeToFakeQuantize(FunctionPass):
         if any(size != 1 for pair in ranges for each in pair or () for size in each.shape[2:]):
             return self.refuse(node, "its scales vary along an axis after the second, which the runtime refuses")
         bounds = [Constant(each, graph=node.graph) for pair in ranges for each in pair or ()]
-        made = ops.FakeQuantize(as_float(x), *bounds, levels=1 << source.to.bits).output
-        return self._replace(node, made)
+        return self._replace(node, F.FakeQuantize(as_float(x), *bounds, levels=1 << source.to.bits))
 
     def _round(self, node: ops.Dequantize, source: ops.Quantize, x: Value, rank: int) -> bool:
         """A pair of more than 8 bits whose range is the same for all elements, in f32."""
@@ -140,13 +136,11 @@ class QuantizeToFakeQuantize(FunctionPass):
         if zero.size > 1 or not np.array_equal(zero, other) or scale.min() < 1e-37:
             return self.refuse(node, "it has several zero points, not those of its QuantizeLinear, or tiny scales")
         least, most = (float(each - zero.item()) for each in limits(source.to))
-        rounded = ops.Round(ops.Multiply(as_float(x), (1 / scale).astype(np.float32)))
-        made = ops.Multiply(ops.Clamp(rounded, min=least, max=most), factor.astype(np.float32))
-        return self._replace(node, made.output)
+        rounded = F.Round(as_float(x) * (1 / scale).astype(np.float32))
+        return self._replace(node, F.Clamp(rounded, min=least, max=most) * factor.astype(np.float32))
 
     def _replace(self, node: ops.Dequantize, made: Value) -> bool:
-        replace_output(node.output, made if node.to is f32 else ops.Convert(made, destination_type=node.to).output)
-        drop_dead([node])
+        supersede(node, made.astype(node.to))
         return self.accept(node)
 
 
@@ -203,12 +197,9 @@ class LowerQuantization(FunctionPass):
         return changed
 
     def _quantize(self, node: ops.Quantize) -> bool:
-        x, *parameters = node.inputs
-        assert x is not None
+        x, parameters = node.operands[0], node.inputs[1:]
         axis = node.axis + x.rank if node.axis < 0 and x.rank else node.axis
-        y = over_elements(x, lambda each: _quantised(node, each, axis), *parameters, axis=axis)
-        replace_output(node.output, y)
-        drop_dead([node])
+        supersede(node, over_elements(x, lambda each: _quantised(node, each, axis), *parameters, axis=axis))
         return self.accept(node)
 
     def _dequantize(self, node: ops.Dequantize) -> bool:
@@ -218,24 +209,23 @@ class LowerQuantization(FunctionPass):
         assert x is not None and scale is not None
         y = as_float(x)
         if zero is not None:
-            y = self._kept(ops.Subtract(y, as_float(aligned(x, zero, node.axis, node.block_size))).output)
-        y = ops.Multiply(y, as_float(aligned(x, scale, node.axis, node.block_size))).output
-        replace_output(node.output, y if node.to is f32 else ops.Convert(y, destination_type=node.to).output)
-        drop_dead([node])
+            y = self._kept(y - as_float(aligned(x, zero, node.axis, node.block_size)))
+        y = y * as_float(aligned(x, scale, node.axis, node.block_size))
+        supersede(node, y.astype(node.to))
         return self.accept(node)
 
     def _kept(self, x: Value) -> Value:
-        return ops.Barrier(x, hides="memory").output if self.exact else x
+        return F.Barrier(x, hides="memory") if self.exact else x
 
     def _quantize_dynamically(self, node: ops.DynamicQuantize) -> bool:
         x = node.operands[0]
         least, most = extremes(x)
-        scale = quotient(ops.Subtract(most, least), Constant(np.float32(255), graph=node.graph).output)
+        scale = quotient(most - least, F.Constant(np.float32(255), graph=node.graph))
         # ONNX's definition divides by a scale of 0 here; ONNX Runtime uses 1.
-        scale = ops.Select(ops.Equal(scale, 0), np.float32(1), scale).output
-        zero = ops.Round(ops.Clamp(steps(ops.Negative(least).output, scale), min=0.0, max=255.0)).output
+        scale = F.Select(F.Equal(scale, 0), np.float32(1), scale)
+        zero = F.Round(F.Clamp(steps(-least, scale), min=0.0, max=255.0))
         y = over_elements(x, lambda each: rounded_to(u8, steps(each, scale), zero))
-        replace_node(node, (y, scale, ops.Convert(zero, destination_type=u8).output))
+        replace_node(node, (y, scale, F.Convert(zero, destination_type=u8)))
         return self.accept(node)
 
     def _multiply(self, node: ops.IntegerMatMul) -> bool:
@@ -243,15 +233,12 @@ class LowerQuantization(FunctionPass):
         assert a is not None and b is not None
         largest = None if b.rank is None else largest_sum(b, b_zero, -1, [max(b.rank - 2, 0)])
         left, right = centred(a, a_zero, -1 if a.rank == 1 else -2), centred_weights(b, b_zero, -1)
-        replace_output(node.output, integer_product(left, right, lambda a, b: ops.MatMul(a, b).output, largest))
-        drop_dead([node])
+        supersede(node, integer_product(left, right, lambda a, b: a @ b, largest))
         return self.accept(node)
 
     def _choose(self, node: ops.RoundedOrExact) -> bool:
-        exact = node.operands[1]
         # The Convert to an integer stays: without it the runtime multiplies the weights by a scale after the product.
-        replace_output(node.output, exact)
-        drop_dead([node])
+        supersede(node, node.operands[1])
         return self.accept(node)
 
 

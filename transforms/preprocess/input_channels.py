@@ -11,8 +11,6 @@ so its output keeps the order, in groups, and the Gather moves on. Every path ha
 nothing is changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,8 +24,8 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import TensorType
 from mo_loop.preprocessing import BRACKETS, PerInput, layout_of
 from mo_loop.transforms.preprocess import inputs
-from mo_loop.transforms.replace import drop_dead, replace_output
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Identity, Node, Parameter, Use, Value, ops
+from mo_loop.transforms.replace import drop_dead, supersede
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Identity, Node, Parameter, Use, Value, ops
 
 Values = tuple[float, ...]
 
@@ -74,7 +72,7 @@ class ChannelValues(FunctionPass):
     def _put(self, parameter: Parameter, values: Values) -> bool:
         constant = self._constant(parameter, values)
         name = f"{parameter.name}/{self.step}"
-        inputs.put_behind(parameter, lambda x: self.operation(x, constant, name=name))
+        inputs.put_after(parameter, lambda x: self.operation(x, constant, name=name))
         inputs.mark_done(parameter.graph, self.step, parameter.name, ",".join(f"{value:.9g}" for value in values))
         return self.accept(parameter)
 
@@ -155,7 +153,7 @@ class ReverseChannels(FunctionPass):
             if inputs.is_done(graph, STEP, parameter.name):
                 continue
             inputs.narrow(parameter, axis, CHANNELS)
-            inputs.put_behind(parameter, partial(_reversed, axis=axis, name=f"{parameter.name}/{STEP}"))
+            inputs.put_after(parameter, partial(_reversed, axis=axis, name=f"{parameter.name}/{STEP}"))
             inputs.mark_done(graph, STEP, parameter.name, axis)
             changed = self.accept(parameter)
         return changed
@@ -231,19 +229,17 @@ class MergeChannelOrder(FunctionPass):
             return self.refuse(gather, plan.refused)
         for node, port, array in plan.changes:
             old: Any = node.inputs[port]
-            new = Constant(ArrayTensor(array, old.dtype), graph=gather.graph, name=old.node.name)
-            gather.graph.set_input(node, port, new.output)
+            new = F.Constant(ArrayTensor(array, old.dtype), graph=gather.graph, name=old.node.name)
+            gather.graph.set_input(node, port, new)
             drop_dead([old.node])
         assert gather.inputs[0] is not None
-        replace_output(gather.output, gather.inputs[0])
-        drop_dead([gather])
+        supersede(gather, gather.inputs[0])
         return self.accept(gather)
 
 
 def _order_of(gather: ops.Gather) -> Ordered | None:
     """The order of a Gather that only permutes channels, else None."""
-    x, indices, axis = gather.inputs
-    assert x is not None and indices is not None and axis is not None
+    x, indices, axis = gather.operands
     where, order = axis.type.integers, indices.type.integers
     if gather.batch_dims or where is None or order is None or x.shape is None or indices.rank != 1:
         return None

@@ -2,8 +2,6 @@
 exported.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from mo_loop.transforms.preprocess.inputs import (
     is_done,
     mark_done,
     names_of,
-    put_behind,
+    put_after,
     require_known,
     state_of,
 )
@@ -124,7 +122,7 @@ def _transpose_input(parameter: Parameter, order: tuple[int, ...]) -> None:
         parameter.graph.validate_node(parameter)
         return ops.Transpose(x, back.astype(np.int64), name=f"{parameter.name}/layout")
 
-    put_behind(parameter, transposed)
+    put_after(parameter, transposed)
 
 
 def _transpose_output(result: Result, name: str, order: tuple[int, ...]) -> None:

@@ -1,7 +1,5 @@
 """The parts that the passes of this folder share: the chosen inputs, the axis of their channels, the earlier steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -9,9 +7,8 @@ from mo_loop.errors import UsageError
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import merge_dim, of_declared_sizes
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.recurrent import ReadValue
 from mo_loop.preprocessing import PerInput, layout_of
-from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, is_static
+from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, is_static, ops
 
 T = TypeVar("T")
 
@@ -26,7 +23,7 @@ def names_of(parameter: Parameter) -> set[str]:
 
 def inputs_of(graph: Graph) -> list[Parameter]:
     """The inputs, without the index of sequences that --beam-idx adds: it comes from no tensor of the ONNX model."""
-    has_states = graph.has(ReadValue)
+    has_states = graph.has(ops.ReadValue)
     return [each for each in graph.parameters if each.origins or not has_states]
 
 
@@ -41,7 +38,7 @@ def values_by_input(graph: Graph, values: PerInput[T]) -> list[tuple[Parameter, 
 def require_known(graph: Graph, values: PerInput[T], known: Iterable[str]) -> None:
     """UsageError for a name in `values` that is not among `known`; it names inputs that became states."""
     known = list(dict.fromkeys(known))
-    for name, _ in values.entries if graph.has(ReadValue) else ():
+    for name, _ in values.entries if graph.has(ops.ReadValue) else ():
         pair = None if name in known else state_of(graph, name)
         if pair is not None:
             raise UsageError(
@@ -55,14 +52,14 @@ def require_known(graph: Graph, values: PerInput[T], known: Iterable[str]) -> No
 
 def state_of(graph: Graph, name: str) -> tuple[str, str] | None:
     """The names of the input and the output that became a state, if one of them is `name`."""
-    for read in graph.of(ReadValue):
+    for read in graph.of(ops.ReadValue):
         before, after = read.name, read.variable_id.removeprefix(read.name)
         if name in (before, after, *read.output.names):
             return before, after
     return None
 
 
-def put_behind(parameter: Parameter, make: Callable[[Value], Node]) -> Node:
+def put_after(parameter: Parameter, make: Callable[[Value], Node]) -> Node:
     """Put the node that `make` returns between an input and all its readers. The input keeps its names."""
     readers = parameter.output.uses
     node = make(parameter.output)

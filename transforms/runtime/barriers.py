@@ -2,8 +2,6 @@
 runtime cannot fold, and tensors that are carried in another shape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -11,11 +9,11 @@ import numpy as np
 
 from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.types import f16, f32, f64, i8, i32, i64, u8
-from mo_loop.ops.control import Control, If, Loop
-from mo_loop.ops.port_map import Branched, Invariant
+from mo_loop.ops.control import If, Loop
 from mo_loop.transforms.function_pass import pass_with
+from mo_loop.transforms.port_maps import captured
 from mo_loop.transforms.vocabulary import (
-    Constant,
+    F,
     FunctionPass,
     Gap,
     Graph,
@@ -23,9 +21,9 @@ from mo_loop.transforms.vocabulary import (
     Parameter,
     Use,
     Value,
-    behind,
     is_static,
     ops,
+    source_of,
 )
 
 _COMPARED = (f32, f16, f64, i64, i32, i8, u8)
@@ -52,8 +50,7 @@ class BarrierPass(FunctionPass):
         if isinstance(places, str):
             return self.refuse(node, places)
         for (reader, port), axes in places:
-            barrier = ops.Barrier(reader.inputs[port], hides=self.hides, axes=axes)
-            reader.graph.set_input(reader, port, barrier.output)
+            reader.graph.set_input(reader, port, F.Barrier(reader.inputs[port], hides=self.hides, axes=axes))
         return self.accept(node)
 
 
@@ -67,7 +64,7 @@ def barrier_rule(
 def iterations(node: Loop) -> Dimension:
     """The number of iterations, as far as it is known."""
     trip, go = node.operands[:2]
-    return node.count_for(behind(trip, ops.Barrier).type, behind(go, ops.Barrier).type)
+    return node.count_for(source_of(trip, ops.Barrier).type, source_of(go, ops.Barrier).type)
 
 
 def opaque_zero(graph: Graph) -> Value:
@@ -81,11 +78,9 @@ def opaque_zero(graph: Graph) -> Value:
         return _random(graph, 0, 1)
     first, axes = source, np.arange(source.type.rank)
     if source.type.rank:
-        first = ops.Slice(source, 0 * axes, 0 * axes + 1, 0 * axes + 1, axes).output
-    zero = ops.Reshape(ops.Convert(ops.Greater(first, first), destination_type=i64), [-1]).output
-    if is_static(first.shape):
-        return zero
-    return ops.Gather(ops.Concat(zero, [0], axis=0), [0], 0).output  # the input may be empty
+        first = F.Slice(source, 0 * axes, 0 * axes + 1, 0 * axes + 1, axes)
+    zero: Value = F.Greater(first, first).astype(i64).reshape([-1])
+    return zero if is_static(first.shape) else F.Gather(F.Concat(zero, [0], axis=0), [0], 0)  # the input may be empty
 
 
 def _source(graph: Graph) -> Value | None:
@@ -101,10 +96,9 @@ def _random(graph: Graph, number: int, count: int) -> Value:
     The runtime does not fold random numbers, but its inference of bounds evaluates them. That inference stops at
     ReverseSequence, which it cannot evaluate.
     """
-    shape = Constant(np.array([1, count]), graph=graph, dtype=i64)
-    low, high = (Constant(each, graph=graph, dtype=i64) for each in (number, number + 1))
-    numbers = ops.RandomUniform(shape, low, high, output_type=i64)
-    return ops.Reshape(ops.ReverseSequence(numbers, [1]), [count]).output
+    shape = F.Constant(np.array([1, count]), graph=graph, dtype=i64)
+    low, high = (ops.Constant(each, graph=graph, dtype=i64) for each in (number, number + 1))
+    return F.ReverseSequence(F.RandomUniform(shape, low, high, output_type=i64), [1]).reshape([count])
 
 
 def zero_from_outside(graph: Graph) -> Value:
@@ -113,7 +107,7 @@ def zero_from_outside(graph: Graph) -> Value:
     The runtime evaluates loops whose inputs are all constants. If it cannot evaluate a body, it returns arbitrary
     memory.
     """
-    return opaque_zero(graph) if graph.owner is None else _captured(graph, zero_from_outside(graph.owner.graph))
+    return opaque_zero(graph) if graph.owner is None else captured(graph, zero_from_outside(graph.owner.graph))
 
 
 class RunTimeNumbers:
@@ -140,13 +134,13 @@ class RunTimeNumbers:
         if (graph, rank) not in self._repeats:
             owner = graph.owner
             outer = None if owner is None else self.repeats(owner.graph, rank)
-            self._repeats[graph, rank] = self._ones(graph, rank) if outer is None else _captured(graph, outer)
+            self._repeats[graph, rank] = self._ones(graph, rank) if outer is None else captured(graph, outer)
         return self._repeats[graph, rank]
 
     def _ones(self, graph: Graph, rank: int) -> Value:
         if _source(graph) is None:
             return _random(graph, 1, rank)
-        return ops.Add(self.zero(graph), np.ones(rank, np.int64)).output
+        return self.zero(graph) + np.ones(rank, np.int64)
 
     def _made_zero(self, graph: Graph) -> Value:
         owner = graph.owner
@@ -155,22 +149,9 @@ class RunTimeNumbers:
         if isinstance(owner, Loop):
             if owner.iteration is None:
                 owner.iteration = Parameter(graph=graph, dtype=i64, shape=())
-            return ops.Reshape(ops.Minimum(owner.iteration, 0), [1]).output
-        zero = _captured(graph, self.zero(owner.graph))
-        return zero if isinstance(owner, If) else ops.Maximum(zero, zero).output  # see IsolateParameters
-
-
-def _captured(graph: Graph, value: Value) -> Value:
-    """A Parameter of a body for a value of the graph around it."""
-    owner = graph.owner
-    assert isinstance(owner, Control)
-    parameter = Parameter(graph=graph, type=value.type.without_known())
-    entry: Any = Invariant(parameter)
-    if isinstance(owner, If):
-        entry = Branched(*(parameter if body is graph else None for body in owner.bodies))
-    owner.input_map = (*owner.input_map, entry)
-    owner.graph.set_inputs(owner, [*owner.inputs, value])
-    return parameter.output
+            return F.Minimum(owner.iteration, 0).reshape([1])
+        zero = captured(graph, self.zero(owner.graph))
+        return zero if isinstance(owner, If) else F.Maximum(zero, zero)  # see IsolateParameters
 
 
 def pattern(dims: Sequence[Dimension]) -> list[int] | None:
@@ -185,7 +166,7 @@ def reshaped(value: Value, dims: Sequence[Dimension], shape: Callable[[], Value]
     """`value` with the sizes `dims`; `shape` makes them where `pattern` does not know them."""
     sizes = pattern(dims)
     if len(dims) > 1 or value.rank != 1:
-        value = ops.Reshape(value, shape() if sizes is None else sizes, special_zero=False).output
+        value = F.Reshape(value, shape() if sizes is None else sizes, special_zero=False)
     return at_least(value, [low(dim) for dim in dims])
 
 
@@ -193,10 +174,10 @@ def size_of(value: Value, axis: int) -> Value:
     """The size along an axis, [1]."""
     size = value.type.dims[axis]
     if isinstance(size, int):
-        return Constant([size], graph=value.graph, dtype=i64).output
-    return ops.Gather(ops.ShapeOf(value), [axis], 0).output
+        return F.Constant([size], graph=value.graph, dtype=i64)
+    return F.Gather(value.sizes, [axis], 0)
 
 
 def at_least(value: Value, sizes: Sequence[int]) -> Value:
     """`value`, of which inference knows that its sizes are at least `sizes`."""
-    return ops.AtLeast(value, sizes=tuple(sizes)).output if any(sizes) else value
+    return F.AtLeast(value, sizes=tuple(sizes)) if any(sizes) else value

@@ -1,11 +1,8 @@
 """Dimensions that may be 0: loops and element-wise operations in which the runtime divides by them or loses them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from mo_loop.graph.dimension import Dimension, high, low, now
 from mo_loop.graph.shape import Shape, assume_fixed, is_static, of_declared_sizes
@@ -13,40 +10,26 @@ from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, i64, u
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.target import CRASH, Gap
-from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.predicates import consumed_only_by
-from mo_loop.transforms.replace import drop_dead, insert_after, move_readers, replace_output
+from mo_loop.transforms.replace import drop_dead, move_readers, supersede
 from mo_loop.transforms.runtime.barriers import size_of
 from mo_loop.transforms.runtime.inference import may_be_empty
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Parameter, Result, Value, integers, ops
+from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Result, Value, integers, node_pass, ops
 
 
-class ConcatenateAlongFirstAxis(FunctionPass):
+@node_pass((Loop, TensorIterator), "axis 0, then `Transpose`", Gap(
+    "concatenated-behind-zero", "concatenation along an axis after a dimension of 0 crashes the process",
+    severity=CRASH,
+))  # fmt: skip
+def ConcatenateAlongFirstAxis(node: Iteration) -> str:
     """concatenated along axis k, where a dimension before k may be 0  ->  concatenated along axis 0, then Transpose
 
     The runtime divides the size of its buffer by the product of the dimensions before the axis.
     """
-
-    instead = "axis 0, then `Transpose`"
-    avoids = (Gap(
-        "concatenated-behind-zero", "concatenation along an axis after a dimension of 0 crashes the process",
-        severity=CRASH,
-    ),)  # fmt: skip
-
-    kinds = (Loop, TensorIterator)
-
-    def rewrite(self, node: Iteration) -> bool:
-        changed = False
-        for number, entry in enumerate(node.output_map):
-            if isinstance(entry, Concatenated) and _follows_zero(node.outputs[number], entry.axis):
-                self._rewrite(node, number)
-                changed = True
-        if not changed:
-            return self.refuse(node, "no output is concatenated along an axis that follows a dimension of 0")
-        return self.accept(node)
-
-    def _rewrite(self, node: Iteration, number: int) -> None:
-        entry = cast(Concatenated, node.output_map[number])
+    changed = False
+    for number, entry in enumerate(node.output_map):
+        if not isinstance(entry, Concatenated) or not _follows_zero(node.outputs[number], entry.axis):
+            continue
         axis, rank = entry.axis, node.outputs[number].type.rank
         result = ops.Result(_with_axis_first(entry.result.value, axis))
         fed = {each.result for each in node.back_edges} | {
@@ -61,11 +44,11 @@ class ConcatenateAlongFirstAxis(FunctionPass):
         maps[number] = replace(entry, result=result, axis=0, declared=declared)
         node.output_map = tuple(maps)
         node.graph.validate_node(node)
-        output = node.outputs[number]
-        readers = output.uses
-        if readers:
-            back = ops.Transpose(output, [*range(1, axis + 1), 0, *range(axis + 1, rank)]).output
-            move_readers(output, back, readers)
+        if node.outputs[number].is_used:
+            back, readers = [*range(1, axis + 1), 0, *range(axis + 1, rank)], node.outputs[number].uses
+            move_readers(node.outputs[number], F.Transpose(node.outputs[number], back), readers)
+        changed = True
+    return "" if changed else "no output is concatenated along an axis that follows a dimension of 0"
 
 
 def _follows_zero(output: Value, axis: int) -> bool:
@@ -76,9 +59,9 @@ def _with_axis_first(piece: Value, axis: int) -> Value:
     """`piece` with its axis in front. If an Unsqueeze has made the axis, an Unsqueeze makes it in front instead."""
     node = piece.node
     if isinstance(node, ops.Unsqueeze) and integers(node, 1) == (axis,):
-        return ops.Unsqueeze(node.operands[0], 0).output
+        return F.Unsqueeze(node.operands[0], 0)
     rank = piece.type.rank
-    return ops.Transpose(piece, [axis, *(each for each in range(rank) if each != axis)]).output
+    return F.Transpose(piece, [axis, *(each for each in range(rank) if each != axis)])
 
 
 class PreserveEmptyBroadcasts(FunctionPass):
@@ -123,8 +106,7 @@ class PreserveEmptyBroadcasts(FunctionPass):
         target = _run_time_target(data, pattern) if pattern.type.integers is None else _exact_target(data, pattern)
         if target is None:
             return self.refuse(node, "no dimension of 0 can meet one of 1, or the target is known only at run time")
-        replace_output(node.output, ops.Broadcast(data, target).output)
-        drop_dead([node])
+        supersede(node, F.Broadcast(data, target))
         return self.accept(node)
 
     # -- Broadcasts to shapes known only at run time
@@ -147,7 +129,8 @@ class PreserveEmptyBroadcasts(FunctionPass):
             if data is None or not _meets_one(value.shape, data.shape, other.shape):
                 continue
             node.graph.set_input(node, port, data)
-            insert_after(node.output, partial(_broadcast, sizes))
+            readers = node.output.uses
+            move_readers(node.output, F.Broadcast(node.output, sizes), readers)
             drop_dead([old])
             return self.accept(node)
         return self.refuse(node, "it reads no Broadcast to a shape known only at run time in which a 0 can meet a 1")
@@ -189,20 +172,16 @@ def _exact_target(data: Value, pattern: Value) -> Value | None:
         return None
     sizes = [
         size_of(data, axis - gap) if size == 1 and axis >= gap
-        else Constant([size], graph=data.graph, dtype=i64).output for axis, size in enumerate(wanted)
+        else F.Constant([size], graph=data.graph, dtype=i64) for axis, size in enumerate(wanted)
     ]  # fmt: skip
-    return ops.Concat(*sizes, axis=0).output
-
-
-def _broadcast(sizes: Value | None, value: Value) -> ops.Broadcast:
-    return ops.Broadcast(value, sizes)
+    return F.Concat(*sizes, axis=0)
 
 
 def _has_run_time_target(value: Value) -> bool:
     node = value.node
     if not isinstance(node, ops.Broadcast) or node.mode != "numpy" or len(node.inputs) > 2:
         return False
-    return not isinstance(node.operands[1].node, Constant)
+    return not isinstance(node.operands[1].node, ops.Constant)
 
 
 def _meets_one(target: Shape, data: Shape, other: Shape) -> bool:
@@ -259,7 +238,7 @@ def AddLeadingDimension(node: Iteration) -> str:
     node.graph.validate_node(node)
     for output, uses in readers.items():
         if uses:
-            move_readers(output, ops.Squeeze(output, [0]).output, uses)
+            move_readers(output, F.Squeeze(output, [0]), uses)
     return ""
 
 
@@ -284,8 +263,8 @@ def _raised(value: Value) -> Value:
     if source is not None and source.shape == (1, *value.type.dims):
         return source
     if value.type.dims[0] == 0 and not is_static(value.shape):  # Unsqueeze would make all unknown sizes 0
-        value = ops.Barrier(value, hides="bounds", axes=(0,)).output
-    return ops.Unsqueeze(value, 0).output
+        value = F.Barrier(value, hides="bounds", axes=(0,))
+    return F.Unsqueeze(value, 0)
 
 
 def _add_outside(node: Iteration, number: int) -> None:
@@ -298,7 +277,7 @@ def _add_outside(node: Iteration, number: int) -> None:
     node.graph.set_input(node, port, _raised(value))
 
 
-def _remove_inside(parameter: Parameter) -> None:
+def _remove_inside(parameter: ops.Parameter) -> None:
     type_: TensorType = parameter.output.type
     readers = parameter.output.uses
     parameter.retype(TensorType(type_.dtype, (1, *type_.dims)))
@@ -309,7 +288,7 @@ def _remove_inside(parameter: Parameter) -> None:
             reader.outputs[0].replace_with(parameter.output)
             parameter.graph.remove(reader)
     if others:
-        squeezed = ops.Squeeze(parameter.output, [0]).output
+        squeezed = F.Squeeze(parameter.output, [0])
         for reader, port in others:
             parameter.graph.set_input(reader, port, squeezed)
 

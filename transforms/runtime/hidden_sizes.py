@@ -1,7 +1,5 @@
 """Sizes, bounds and numbers of steps of which the runtime infers or keeps a wrong value: they are hidden from it."""
 
-from __future__ import annotations
-
 from mo_loop.graph.dimension import Dim, Symbol, high, low, now
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import string
@@ -11,7 +9,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Merged
 from mo_loop.target import ERROR, Gap
 from mo_loop.transforms.runtime import inference
 from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Result, Use, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Node, Result, Use, Value, is_static, ops
 
 
 @barrier_rule(
@@ -184,8 +182,7 @@ class RemoveArithmeticBounds(FunctionPass):
         if isinstance(node, WRONG_BELOW_0) and not inference.may_be_negative(node, bounded):
             return self.refuse(node, "its inputs are not negative")
         port = next(port for port, value in enumerate(node.inputs) if value in bounded)
-        size = node.operands[port]
-        node.graph.set_input(node, port, ops.Barrier(size, hides="bounds").output)
+        node.graph.set_input(node, port, F.Barrier(node.operands[port], hides="bounds"))
         return self.accept(node)
 
 
@@ -212,7 +209,7 @@ class RemoveSliceBounds(FunctionPass):
                 self.refuse(node, "its ends are constants, or its dimensions are static or without bounds")
                 continue
             if (data, axes) not in unbounded:
-                unbounded[data, axes] = ops.Barrier(data, hides="bounds", axes=axes).output
+                unbounded[data, axes] = F.Barrier(data, hides="bounds", axes=axes)
             graph.set_input(node, 0, unbounded[data, axes])
             self.accept(node)
         return bool(unbounded)

@@ -2,8 +2,6 @@
 tensors that share memory in it, and nodes that may write into it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -11,11 +9,10 @@ import numpy as np
 from mo_loop.graph.dimension import Dimension, high, low
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.control import Control, If, Iteration, Loop
-from mo_loop.ops.filling import RandomUniform
 from mo_loop.ops.port_map import Final, Invariant, Merged
 from mo_loop.support.traversal import reached
-from mo_loop.transforms.replace import move_readers
-from mo_loop.transforms.vocabulary import Constant, Graph, Identity, Node, Op, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.replace import insert_after
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Op, Parameter, Result, Value, is_static, ops
 
 UNKNOWN_TO_INFERENCE = (Control, ops.Barrier, ops.CumSum, ops.RandomUniform, ops.ReverseSequence)
 """Operations at which the runtime's inference of bounds stops."""
@@ -130,7 +127,7 @@ def is_computable(value: Value, known: dict[Value, bool], *, of_sizes: bool = Fa
             pending.pop()
         elif isinstance(node, Constant) or is_size(node):
             known[current] = True
-        elif isinstance(node, Parameter | RandomUniform) or _is_hidden(node):
+        elif isinstance(node, Parameter | ops.RandomUniform) or _is_hidden(node):
             known[current] = False
         else:
             open_ = [each for each in node.operands if each not in known]
@@ -160,7 +157,7 @@ UNCONVERTED = (f32, i32)
 
 def is_in_place(node: Node) -> bool:
     # A control-flow operation may return its input as its output.
-    return isinstance(node, Control | Identity) or getattr(node, "type", "") in IN_PLACE
+    return isinstance(node, Control | ops.Identity) or getattr(node, "type", "") in IN_PLACE
 
 
 def has_own_memory(node: Node) -> bool:
@@ -219,8 +216,7 @@ def views_of(output: Value) -> Iterator[Value]:
 
 def hide_memory(output: Value) -> None:
     """Readers of `output` read a Barrier, which becomes such a Slice."""
-    readers = output.uses
-    move_readers(output, ops.Barrier(output, hides="memory").output, readers)
+    insert_after(output, lambda value: F.Barrier(value, hides="memory"))
 
 
 def computed_from_constants(graph: Graph) -> dict[Node, None]:

@@ -1,7 +1,5 @@
 """Initial values of variables that the runtime shares, overwrites or does not compile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,11 +7,25 @@ import numpy as np
 from mo_loop.graph.types import i64
 from mo_loop.support.traversal import reached
 from mo_loop.target import ERROR, NEVER, Processor
-from mo_loop.transforms.function_pass import FunctionPass, node_pass
 from mo_loop.transforms.predicates import consumed_by
 from mo_loop.transforms.replace import insert_before
 from mo_loop.transforms.runtime.inference import is_in_place
-from mo_loop.transforms.vocabulary import Constant, Gap, Graph, Node, Op, Parameter, Use, Value, behind, is_static, ops
+from mo_loop.transforms.vocabulary import (
+    F,
+    FunctionPass,
+    Gap,
+    Graph,
+    Node,
+    Use,
+    Value,
+    is_static,
+    node_pass,
+    ops,
+    source_of,
+)
+
+GIVEN = (ops.Constant, ops.Parameter)
+"""Nodes whose values are not computed."""
 
 
 class ShareInitialValues(FunctionPass):
@@ -53,7 +65,7 @@ class ShareInitialValues(FunctionPass):
         for node in self.candidates(graph, ops.ReadValue):
             initial = node.inputs[0] if node.inputs else None
             assign = assigned.get(node.variable_id)
-            if initial is None or assign is None or isinstance(initial.node, Constant | Parameter):
+            if initial is None or assign is None or isinstance(initial.node, GIVEN):
                 self.refuse(node, "its initial value is not computed")
             elif initial.only_use is None:
                 self.refuse(node, "something else reads its initial value")
@@ -67,15 +79,13 @@ class ShareInitialValues(FunctionPass):
         axes = _growing(node, initial, value) if axis is None else [axis]
         if not axes and not _may_be_read_later(node, value):
             return self.refuse(node, "it does not grow, and is read before its next value is computed")
-        source = behind(value, ops.Convert).node
+        source = source_of(value, ops.Convert).node
         if isinstance(source, ops.Concat) and _reaches_attention(source.output):
             return self.refuse(node, "an attention operation holds it")
         if len(axes) != 1:
             insert_before(assign, 0, lambda value: _appended_flat(value, initial))
         elif isinstance(source, ops.Concat) and source.axis % len(value.type.dims) == axes[0]:
-            nothing = _nothing_of(initial, axes[0])
-            if nothing.dtype is not source.output.dtype:
-                nothing = ops.Convert(nothing, destination_type=source.output.dtype).output
+            nothing = _nothing_of(initial, axes[0]).astype(source.output.dtype)
             node.graph.set_inputs(source, [*source.inputs, nothing])
         else:
             insert_before(assign, 0, lambda value: ops.Concat(value, _nothing_of(initial, axes[0]), axis=axes[0]))
@@ -87,7 +97,7 @@ def _growing(node: ops.ReadValue, initial: Value, value: Value) -> list[int]:
 
     A Barrier that MakeAssignedShapesDynamic has put after the value hides its sizes.
     """
-    value = behind(value, ops.Barrier)
+    value = source_of(value, ops.Barrier)
     if initial.shape is None or value.shape is None:
         return []
     sizes = enumerate(zip(node.variable_shape, initial.shape, value.shape, strict=True))
@@ -110,9 +120,8 @@ def _may_be_read_later(node: ops.ReadValue, value: Value) -> bool:
 
 def _appended_flat(value: Value, initial: Value) -> Node:
     """The value with nothing appended to all its elements, where not just one of its sizes changes."""
-    flat, first = (ops.Reshape(each, [-1]).output for each in (value, initial))
-    whole = ops.Concat(flat, _nothing_of(first, 0), axis=0)
-    return ops.Reshape(whole, ops.ShapeOf(value))
+    flat, first = (each.reshape([-1]) for each in (value, initial))
+    return ops.Reshape(F.Concat(flat, _nothing_of(first, 0), axis=0), value.sizes)
 
 
 def _reaches_attention(cache: Value) -> bool:
@@ -127,19 +136,19 @@ def _reaches_attention(cache: Value) -> bool:
 def _nothing_of(initial: Value, axis: int) -> Value:
     """No elements of the initial value along an axis. The runtime would remove an input that it knows to be empty."""
     if _empty_axis(initial) != axis:
-        none = Constant(np.zeros(1, np.int64), graph=initial.graph, dtype=i64)
-        return ops.Slice(initial, [0], ops.Barrier(none, hides="value"), [1], [axis]).output
+        none = F.Constant(np.zeros(1, np.int64), graph=initial.graph, dtype=i64)
+        return F.Slice(initial, [0], F.Barrier(none, hides="value"), [1], [axis])
     if not isinstance(initial.type.dims[axis], int):
         return initial
     # A Barrier of a size of 0 would not read the initial value; a Tile by an unknown number does.
-    once = Constant(np.ones(initial.type.rank, np.int64), graph=initial.graph, dtype=i64)
-    return ops.Tile(initial, ops.Barrier(once, hides="value")).output
+    once = F.Constant(np.ones(initial.type.rank, np.int64), graph=initial.graph, dtype=i64)
+    return F.Tile(initial, F.Barrier(once, hides="value"))
 
 
 def _empty_axis(initial: Value) -> int | None:
     """The axis along which a computed value has no elements: of size 0, or of one that is 0 when it is computed."""
-    node = behind(initial, ops.Convert).node
-    if isinstance(node, Constant | Parameter) or initial.shape is None:
+    node = source_of(initial, ops.Convert).node
+    if isinstance(node, GIVEN) or initial.shape is None:
         return None
     known = next((axis for axis, dim in enumerate(initial.shape) if isinstance(dim, int) and dim == 0), None)
     if known is not None or not isinstance(node, ops.Broadcast):
@@ -178,7 +187,7 @@ def SeparateReadValues(node: ops.ReadValue) -> str:
     one unknown size the runtime would remove it: there a Barrier, which copies, separates the two.
     """
     initial = node.inputs[0] if node.inputs else None
-    if initial is None or isinstance(initial.node, Constant | Parameter):
+    if initial is None or isinstance(initial.node, GIVEN):
         return "its initial value is not computed"
     if initial.only_use is None:
         return "something else reads its initial value"
@@ -227,35 +236,30 @@ class CopyInitialConstants(FunctionPass):
     )  # fmt: skip
 
     bodies = "never"  # variables are in the main graph
+    kinds = (ops.ReadValue,)
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for read in self.candidates(graph, ops.ReadValue):
-            inside = dict.fromkeys(_inside(read))
-            copies: dict[Value, Value] = {}
-            for node in inside:
-                for port, value in enumerate(node.inputs):
-                    if value is None or not isinstance(value.node, Constant):
+    def rewrite(self, read: ops.ReadValue) -> bool:
+        inside = dict.fromkeys(_inside(read))
+        copies: dict[Value, Value] = {}
+        for node in inside:
+            for port, value in enumerate(node.inputs):
+                if value is None or not isinstance(value.node, ops.Constant):
+                    continue
+                if value not in copies:
+                    if all(use.node in inside for use in value.uses):
                         continue
-                    if value not in copies:
-                        if all(use.node in inside for use in value.uses):
-                            continue
-                        copies[value] = Constant(value.node.tensor, graph=graph).output
-                    graph.set_input(node, port, copies[value])
-            if copies:
-                changed = self.accept(read)
-            else:
-                self.refuse(read, "nothing else reads constants of its initial value")
-        return changed
+                    copies[value] = F.Constant(value.node.tensor, graph=read.graph)
+                read.graph.set_input(node, port, copies[value])
+        return self.accept(read) if copies else self.refuse(read, "nothing else reads constants of its initial value")
 
 
-def _inside(read: Node) -> Iterator[Op]:
+def _inside(read: Node) -> Iterator[ops.Op]:
     """The nodes that only the initial value of a variable needs, from the last one on."""
     inside: set[Node] = {read}
     pending = [value.node for value in read.operands]
     while pending:
         node = pending.pop()
-        if node in inside or not isinstance(node, Op) or isinstance(node, Constant | Parameter | ops.ReadValue):
+        if node in inside or not isinstance(node, ops.Op) or isinstance(node, (*GIVEN, ops.ReadValue)):
             continue
         if all(use.node in inside for output in node.outputs for use in output.uses):
             inside.add(node)

@@ -1,7 +1,5 @@
 """Shapes that are known at conversion and not to the runtime, and outputs of If that it does not copy."""
 
-from __future__ import annotations
-
 from math import gcd
 
 import numpy as np
@@ -15,7 +13,7 @@ from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.runtime.barriers import pattern, reshaped
 from mo_loop.transforms.runtime.inference import has_constant_sizes, is_inferred
 from mo_loop.transforms.runtime.zero_trips import is_cut
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Node, Result, Value, is_static, ops
 
 VECTORS = {
     ops.Reshape: (1,), ops.Broadcast: (1,), ops.Tile: (1,), ops.Pad: (1, 2), ops.Pad12: (1, 2), ops.Slice: (1, 2),
@@ -54,7 +52,7 @@ class InsertKnownSizes(FunctionPass):
             return self.refuse(node, "all its readers are Reshapes to constant sizes")
         dims = output.type.dims
         sizes = [dim if isinstance(dim, int) else 0 for dim in dims]
-        move_readers(output, ops.Reshape(output, sizes, special_zero=not is_static(dims)).output, readers)
+        move_readers(output, F.Reshape(output, sizes, special_zero=not is_static(dims)), readers)
         return self.accept(node)
 
 
@@ -89,7 +87,7 @@ def InsertStaticShapes(node: Node) -> str:
         return "it has no elements if its loop did not run"
     if not readers:
         return "all its readers are Reshapes to constant shapes"
-    move_readers(output, ops.Reshape(output, list(output.type.dims)).output, readers)
+    move_readers(output, F.Reshape(output, list(output.type.dims)), readers)
     return ""
 
 
@@ -133,7 +131,7 @@ def DistinguishBranchShapes(node: If) -> str:
         value = next(outputs)
         if entry in lossy:
             if _longer_axis(entry) is None:
-                value = ops.Slice(ops.Reshape(value, [-1]), [0], [-PADDING], [1], [0]).output
+                value = value.reshape([-1])[:-PADDING]
             value = reshaped(value, old.type.dims, lambda: next(outputs))
         names = old.names
         replace_output(old, value)
@@ -192,7 +190,7 @@ def _distinguished(entry: Selected, output: Value) -> list[Selected]:
         changed = [each.value if each is longer else _with_one(each.value, axis) for each in (entry.then, entry.else_)]
     entries = [Selected(*(Result(value) for value in changed))]
     if pattern(output.type.dims) is None:
-        entries.append(Selected(*(Result(ops.ShapeOf(each.value)) for each in (entry.then, entry.else_))))
+        entries.append(Selected(*(Result(each.value.sizes) for each in (entry.then, entry.else_))))
     return entries
 
 
@@ -200,16 +198,16 @@ def _with_one(value: Value, axis: int) -> Value:
     """`value` with a size of 1 along an axis, and all elements along another one."""
     sizes = [1] * value.type.rank
     sizes[0 if axis else 1] = -1
-    return ops.Reshape(value, sizes, special_zero=False).output
+    return F.Reshape(value, sizes, special_zero=False)
 
 
 def _padded(value: Value, axis: int) -> Value:
     """All elements along one of two axes, and PADDING more."""
     sizes, more = [1, 1], [1, 1]
     sizes[axis], more[axis] = -1, PADDING
-    elements = ops.Reshape(value, sizes, special_zero=False)
-    padding = Constant(np.zeros(more, value.dtype.numpy), graph=value.graph, dtype=value.dtype)
-    return ops.Concat(elements, padding, axis=axis).output
+    elements = F.Reshape(value, sizes, special_zero=False)
+    padding = F.Constant(np.zeros(more, value.dtype.numpy), graph=value.graph, dtype=value.dtype)
+    return F.Concat(elements, padding, axis=axis)
 
 
 def _results(entries: list[Selected]) -> list[Result]:

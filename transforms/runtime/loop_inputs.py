@@ -1,20 +1,18 @@
 """Inputs and outputs of loops that the runtime reads, removes or evaluates wrongly while it reads the model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mo_loop.graph.dimension import low
 from mo_loop.graph.types import boolean
 from mo_loop.ops.control import Control, Loop, TensorIterator
-from mo_loop.ops.port_map import Concatenated, Invariant, Sliced
+from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512
 from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations, zero_from_outside
 from mo_loop.transforms.runtime.inference import is_computable
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Op, Parameter, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Op, Parameter, Value, is_static, ops
 
 
 @node_pass(
@@ -151,7 +149,7 @@ class PreventLoopFolding(FunctionPass):
             return self.refuse(node, "the runtime cannot evaluate it, or evaluates it correctly")
         for port, value, hidden in ((0, trip, hides_trip), (1, go, hides_go)):
             if hidden:
-                node.graph.set_input(node, port, ops.Barrier(value, hides="value").output)
+                node.graph.set_input(node, port, F.Barrier(value, hides="value"))
         return self.accept(node)
 
     def _feed_zero(self, node: Loop) -> bool:
@@ -161,17 +159,13 @@ class PreventLoopFolding(FunctionPass):
             result = node.output_map[0].result
         if result is None:
             return self.refuse(node, "the runtime evaluates it correctly")
-        zero = zero_from_outside(node.graph)
-        inner = Parameter(graph=node.body, type=zero.type.without_known())
-        none = ops.Reshape(inner, []).output
+        none = port_maps.captured(node.body, zero_from_outside(node.graph)).reshape([])
         value = result.value
         if value.dtype is boolean:
-            made = ops.LogicalOr(value, ops.Greater(none, 0)).output
+            made = value | F.Greater(none, 0)
         else:
-            made = ops.Add(value, ops.Convert(none, destination_type=value.dtype)).output
+            made = value + F.Convert(none, destination_type=value.dtype)
         node.body.set_input(result, 0, made)
-        node.input_map = (*node.input_map, Invariant(inner))
-        node.graph.set_inputs(node, [*node.inputs, zero])
         return self.accept(node)
 
 

@@ -1,19 +1,16 @@
 """The operations that hide a fact from the runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from mo_loop.graph.dimension import Dimension, high, low, now
 from mo_loop.graph.types import boolean, i64
-from mo_loop.ops.control import If, Loop
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Final
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import RunTimeNumbers, iterations, size_of
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Parameter, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Parameter, Value, is_static, ops
 
 
 class LowerBarriers(FunctionPass):
@@ -75,8 +72,7 @@ class LowerBarriers(FunctionPass):
         return changed
 
     def _remove(self, node: ops.AtLeast) -> bool:
-        x = node.operands[0]
-        move_readers(node.output, x, node.output.uses)
+        move_readers(node.output, node.operands[0], node.output.uses)
         node.graph.remove(node)
         return self.accept(node)
 
@@ -103,8 +99,7 @@ def _covers(one: ops.Barrier, other: ops.Barrier) -> bool:
 
 
 def _summed(numbers: Value) -> Value:
-    row = ops.Reshape(numbers, [1, *numbers.type.dims])
-    return ops.ReduceSum(row, [0], keep_dims=False).output
+    return F.ReduceSum(numbers.reshape([1, *numbers.type.dims]), [0], keep_dims=False)
 
 
 def _repeated(x: Value, axes: tuple[int, ...], numbers: RunTimeNumbers) -> Value:
@@ -112,33 +107,32 @@ def _repeated(x: Value, axes: tuple[int, ...], numbers: RunTimeNumbers) -> Value
     if any(dims[axis] == 0 for axis in axes):
         zero = numbers.zero(x.graph)
         sizes = [zero if axis in axes and dim == 0 else size_of(x, axis) for axis, dim in enumerate(dims)]
-        nothing = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
-        return ops.Broadcast(nothing, ops.Concat(*sizes, axis=0)).output
-    return ops.Tile(x, numbers.repeats(x.graph, len(dims))).output
+        nothing = F.Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+        return F.Broadcast(nothing, F.Concat(*sizes, axis=0))
+    return F.Tile(x, numbers.repeats(x.graph, len(dims)))
 
 
 def _with_static_sizes(tiled: Value, dims: Sequence[Dimension], hidden: tuple[int, ...]) -> Value:
     sizes = [dim if isinstance(dim, int) and axis not in hidden else 0 for axis, dim in enumerate(dims)]
-    return ops.Reshape(tiled, sizes, special_zero=True).output if any(sizes) else tiled
+    return F.Reshape(tiled, sizes, special_zero=True) if any(sizes) else tiled
 
 
 def _cut(x: Value, axes: tuple[int, ...]) -> Value:
-    sizes = ops.ShapeOf(x)
-    ends = sizes if x.rank == 1 else ops.Gather(sizes, list(axes), 0)
-    return ops.Slice(x, [0] * len(axes), ends, [1] * len(axes), list(axes)).output
+    ends = x.sizes if x.rank == 1 else F.Gather(x.sizes, list(axes), 0)
+    return F.Slice(x, [0] * len(axes), ends, [1] * len(axes), list(axes))
 
 
 def _plus(x: Value, zero: Value) -> Value:
-    none = zero if x.rank == 1 else ops.Reshape(zero, np.ones(x.type.rank, np.int64)).output
+    none = zero if x.rank == 1 else F.Reshape(zero, np.ones(x.type.rank, np.int64))
     if x.dtype is boolean:
-        return ops.LogicalOr(x, ops.Greater(none, 0)).output
-    return ops.Add(x, none if x.dtype is i64 else ops.Convert(none, destination_type=x.dtype).output).output
+        return x | F.Greater(none, 0)
+    return x + none.astype(x.dtype)
 
 
 def _may_not_run(x: Value) -> bool:
     """Whether it is a final value of a loop that may run zero times."""
     node = x.node
-    return isinstance(node, Loop) and isinstance(node.output_map[x.index], Final) and low(iterations(node)) < 1
+    return isinstance(node, ops.Loop) and isinstance(node.output_map[x.index], Final) and low(iterations(node)) < 1
 
 
 def _copied(x: Value, numbers: RunTimeNumbers) -> Value:
@@ -146,18 +140,18 @@ def _copied(x: Value, numbers: RunTimeNumbers) -> Value:
         cls = ops.LogicalOr if x.dtype is boolean else ops.Maximum
         return cls(x, x).output
     if is_static(x.shape):
-        tiled = _repeated(x if x.rank else ops.Reshape(x, [1]).output, (0,), numbers)
-        return ops.Reshape(tiled, np.array(x.type.dims, np.int64)).output
+        tiled = _repeated(x if x.rank else x.reshape([1]), (0,), numbers)
+        return F.Reshape(tiled, np.array(x.type.dims, np.int64))
     axis = next(axis for axis, dim in enumerate(x.type.dims) if not isinstance(dim, int))
     if _may_not_run(x):
         # The size of this output may be another one then, and the runtime would take it for that of the initial value.
-        end = ops.Add(numbers.zero(x.graph), FAR).output
-        return ops.Slice(x, [0], end, [1], [axis]).output
-    if not isinstance(x.node, If):
+        end = numbers.zero(x.graph) + FAR
+        return F.Slice(x, [0], end, [1], [axis])
+    if not isinstance(x.node, ops.If):
         if None not in map(now, x.type.dims):  # the runtime removes a Slice of static shapes to its own length
-            return ops.Reshape(_repeated(x, (axis,), numbers), ops.ShapeOf(x)).output
+            return F.Reshape(_repeated(x, (axis,), numbers), x.sizes)
         return _cut(x, (axis,))
     condition = x.node.operands[0]
     ends = [Constant(np.array([end]), graph=x.graph, dtype=i64) for end in (FAR, FAR - 1)]
-    end = ops.Select(condition, *ends).output
-    return ops.Slice(x, [0], _summed(end if end.shape == (1,) else ops.Reshape(end, [1]).output), [1], [axis]).output
+    end = F.Select(condition, *ends)
+    return F.Slice(x, [0], _summed(end if end.shape == (1,) else end.reshape([1])), [1], [axis])

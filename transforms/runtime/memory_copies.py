@@ -1,19 +1,15 @@
 """Tensors that the runtime overwrites, or whose memory it reuses or frees too early: they are copied."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
-from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.shape import element_count, is_static, of_declared_sizes
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.target import CRASH, ERROR, NEVER, Processor
-from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime import inference
 from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Identity, Op, Parameter, Result, behind, ops
+from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Node, Use, Value, node_pass, ops, source_of
 
 REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, ops.Reduction)
 """Operations that the runtime removes, or makes a view of, where they change nothing but the shape or the type."""
@@ -61,7 +57,7 @@ def _shared(assign: ops.Assign, constant: set[Node]) -> Iterator[Use]:
         reader, port = pending.pop()
         value = reader.operands[port]
         source = value.node
-        if isinstance(source, Parameter | Constant) or source in constant:
+        if isinstance(source, ops.Parameter | ops.Constant) or source in constant:
             yield Use(reader, port)
         elif source not in seen:
             seen.add(source)
@@ -141,22 +137,22 @@ class CopyComputedConstants(FunctionPass):
                 changed = self._isolate(node, once) or changed
         return changed
 
-    def _compute_at_run_time(self, product: Op) -> bool:
+    def _compute_at_run_time(self, product: ops.Op) -> bool:
         """2024.6 packs a second factor that is hidden before it is computed: always hide the first."""
         first = product.operands[0]
         if not any(map(_is_compressed, product.inputs)):
             return self.refuse(product, "no factor is compressed")
-        product.graph.set_input(product, 0, ops.Barrier(first, hides="memory").output)
+        product.graph.set_input(product, 0, F.Barrier(first, hides="memory"))
         return self.accept(product)
 
-    def _isolate(self, node: Op, once: set[Node]) -> bool:
+    def _isolate(self, node: ops.Op, once: set[Node]) -> bool:
         values = [] if node in once else [each for each in node.inputs if each and each.node in once]
         exposed = [each for each in values if _fits(each, node.output)]
         if not exposed:
             return self.refuse(node, "no input is computed once and overwritten")
         for value in dict.fromkeys(exposed):
             readers = [use for use in value.uses if use.node not in once]
-            move_readers(value, ops.Barrier(value, hides="memory").output, readers)
+            move_readers(value, F.Barrier(value, hides="memory"), readers)
         return self.accept(node)
 
 
@@ -174,7 +170,7 @@ def _is_folded(node: Node) -> bool:
         return True
     if isinstance(node, ops.MatMul) or (isinstance(node, ops.Gather) and _is_compressed(node.inputs[0])):
         return False
-    return isinstance(node, Op) and not isinstance(node, Control) and type(node).evaluate is not Op.evaluate
+    return isinstance(node, ops.Op) and not isinstance(node, Control) and type(node).evaluate is not ops.Op.evaluate
 
 
 def _is_compressed(value: Value | None) -> bool:
@@ -263,7 +259,7 @@ def _may_be_converted(output: Value) -> bool:
 
 def _is_returned(output: Value) -> bool:
     """Whether a Result reads `output`, or a view of it: its memory is not used for other tensors then."""
-    return any(isinstance(use.node, Result) for each in (output, *inference.views_of(output)) for use in each.uses)
+    return any(isinstance(use.node, ops.Result) for each in (output, *inference.views_of(output)) for use in each.uses)
 
 
 @node_pass(
@@ -310,11 +306,11 @@ def IsolateParameters(node: Iteration) -> str:
     return "they are isolated already" if isolated else "nothing overwrites its Parameters"
 
 
-def _isolate(parameter: Parameter) -> bool:
+def _isolate(parameter: ops.Parameter) -> bool:
     readers = parameter.output.uses
     if parameter.output.dtype is string or not readers or all(isinstance(node, ops.Barrier) for node, _ in readers):
         return False
-    copy = ops.Barrier(parameter.output, hides="memory").output
+    copy = F.Barrier(parameter.output, hides="memory")
     for node, port in readers:
         if not isinstance(node, ops.Barrier):
             parameter.graph.set_input(node, port, copy)
@@ -357,17 +353,16 @@ class ReshapeReturnedInputs(FunctionPass):
             graph.sweep()
         return changed
 
-    def _replace(self, result: Result) -> bool:
-        old, source = result.value, behind(result.value, Identity)
-        if source is old or not (isinstance(source.node, Parameter | Control) or _is_reshaped_input(source.node)):
+    def _replace(self, result: ops.Result) -> bool:
+        old, source = result.value, source_of(result.value, ops.Identity)
+        if source is old or not (isinstance(source.node, ops.Parameter | Control) or _is_reshaped_input(source.node)):
             return self.refuse(result, "it does not return an input or an output of control flow through an Identity")
         if source.rank is None or is_static(source.shape):
             return self.refuse(result, "the shape is static, or its rank is unknown")
-        zeros = [0] * source.type.rank
-        new = ops.Reshape(source, zeros, special_zero=True).output
+        new = F.Reshape(source, [0] * source.type.rank, special_zero=True)
         move_readers(old, new, [(result, 0)])
         return self.accept(result)
 
 
 def _is_reshaped_input(node: Node) -> bool:
-    return isinstance(node, ops.Reshape) and isinstance(behind(node.operands[0], Identity).node, Parameter)
+    return isinstance(node, ops.Reshape) and isinstance(source_of(node.operands[0], ops.Identity).node, ops.Parameter)

@@ -1,7 +1,5 @@
 """Loops that may run zero times, and trip counts that mean something else in Loop-5 than in ONNX."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mo_loop.graph.dimension import high, least, low
@@ -10,20 +8,19 @@ from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.control import If, Loop
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.function_pass import node_pass
-from mo_loop.transforms.port_maps import invariant_behind, keep_inputs
+from mo_loop.transforms.port_maps import add_input, invariant_source, keep_inputs
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations
 from mo_loop.transforms.runtime.zero_trips import RunGuard, are_equal, chosen, cut, final_value, is_selection, prefix
 from mo_loop.transforms.total_operations import is_harmless
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Gap, Graph, Node, Parameter, Value, behind, ops
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Parameter, Value, ops, source_of
 
 
 def growing_axis(last: Value, initial: Value) -> int | None:
     """The only axis along which a final value and an initial one may differ in size."""
     if last.shape is None or initial.shape is None or last.rank != initial.rank:
         return None
-    pairs = zip(last.shape, initial.shape, strict=True)
-    axes = [axis for axis, (a, b) in enumerate(pairs) if a != b]
+    axes = [axis for axis, (a, b) in enumerate(zip(last.shape, initial.shape, strict=True)) if a != b]
     return axes[0] if len(axes) == 1 else None
 
 
@@ -33,9 +30,9 @@ def begins_with(value: Value, start: Value, axis: int) -> bool:
     if value is start:
         return True
     if isinstance(node, ops.Concat):
-        return normalise_axis(node.axis, value.type.rank) == axis and _first_begins_with(node, start, axis)
+        return normalise_axis(node.axis, value.type.rank) == axis and begins_with(node.operands[0], start, axis)
     if isinstance(node, ops.Barrier | ops.AtLeast):
-        return _first_begins_with(node, start, axis)
+        return begins_with(node.operands[0], start, axis)
     if isinstance(node, If):
         entry = node.output_map[value.index]
         given = zip(node.input_map, node.inputs[1:], strict=True)
@@ -54,10 +51,6 @@ def begins_with(value: Value, start: Value, axis: int) -> bool:
             for parameter, source in merged
         )
     return False
-
-
-def _first_begins_with(node: Node, start: Value, axis: int) -> bool:
-    return begins_with(node.operands[0], start, axis)
 
 
 def _one_begins_with(value: Value, starts: list[Parameter | None], axis: int) -> bool:
@@ -106,15 +99,15 @@ def _given(node: Loop) -> Value | None:
         if known[0] < 0:
             return _constant(node, 0)
         if known[0] >= I32_MAX:
-            return _endless(node) if stops else _constant(node, I32_MAX)
+            return _constant(node, -1 if stops else I32_MAX)
         if known[0] <= PREALLOCATED or not (stops and _concatenates(node)):
             return None
     elif trip.type.known is not None and trip.type.known.reshape(-1)[0].lo >= 0:
         return None  # a dimension is never negative, and the data has this length
     if stops and _concatenates(node):
         _count_in_condition(node, trip)
-        return _endless(node)
-    return ops.Maximum(trip, 0).output
+        return _constant(node, -1)
+    return F.Maximum(trip, 0)
 
 
 def _concatenates(node: Loop) -> bool:
@@ -122,25 +115,18 @@ def _concatenates(node: Loop) -> bool:
 
 
 def _constant(node: Loop, count: int) -> Value:
-    return Constant(count, graph=node.graph, dtype=i64).output
-
-
-def _endless(node: Loop) -> Value:
-    return _constant(node, -1)
+    return F.Constant(count, graph=node.graph, dtype=i64)
 
 
 def _count_in_condition(node: Loop, trip: Value) -> None:
     """The trip count becomes an invariant input, and the condition compares the iteration number with it."""
-    body, go = node.body, node.inputs[1]
-    assert go is not None
-    node.graph.set_input(node, 1, ops.LogicalAnd(go, ops.Greater(trip, 0)).output)
+    body, go = node.body, node.operands[1]
+    node.graph.set_input(node, 1, go & F.Greater(trip, 0))
     if node.iteration is None:
         node.iteration = Parameter(graph=body, dtype=i64, shape=())
     limit = Parameter(graph=body, type=trip.type)
-    within = ops.Less(ops.Add(node.iteration, 1), limit).output
-    body.set_input(node.condition, 0, ops.LogicalAnd(node.condition.value, within).output)
-    node.input_map = (*node.input_map, Invariant(limit))
-    node.graph.set_inputs(node, [*node.inputs, trip])
+    body.set_input(node.condition, 0, node.condition.value & ((node.iteration + 1) < limit))
+    add_input(node, Invariant(limit), trip)
 
 
 @dataclass(frozen=True)
@@ -234,16 +220,16 @@ def _selected(each: FinalValue, ran: RunGuard, runs_once: bool) -> Value:
 def _run_once(node: Loop, ran: Value) -> None:
     """The loop runs once where it would not run."""
     trip, go = node.operands[:2]
-    trip = behind(trip, ops.Barrier)
+    trip = source_of(trip, ops.Barrier)
     known = trip.type.known
     if go.type.integers == (1,) and known is not None and least(known.reshape(-1)[0]) >= 0:
-        once = ops.Maximum(trip, 1).output
+        once = F.Maximum(trip, 1)
     else:
-        once = ops.Select(ran, trip, Constant(1, graph=node.graph, dtype=trip.dtype)).output
+        once = F.Select(ran, trip, Constant(1, graph=node.graph, dtype=trip.dtype))
     node.starts = True
     node.graph.set_input(node, 0, once)
     if go.type.integers != (1,):
-        node.graph.set_input(node, 1, Constant(True, graph=node.graph, dtype=boolean).output)
+        node.graph.set_input(node, 1, F.Constant(True, graph=node.graph, dtype=boolean))
 
 
 class GuardZeroTrips(FunctionPass):
@@ -297,7 +283,7 @@ class GuardZeroTrips(FunctionPass):
                 parameter, value = initial[entry.result]
                 if parameter.output.is_used:
                     continue
-                corrected = invariant_behind(node, entry) or output
+                corrected = invariant_source(node, entry) or output
                 if are_equal(corrected, value):
                     corrected = value
                 else:
@@ -321,4 +307,4 @@ class GuardZeroTrips(FunctionPass):
 def _remove_trip_count_bounds(node: Loop) -> None:
     trip = node.operands[0]
     if not isinstance(trip.node, Constant | ops.Barrier) and high(iterations(node)) is not None:
-        node.graph.set_input(node, 0, ops.Barrier(trip, hides="bounds").output)
+        node.graph.set_input(node, 0, F.Barrier(trip, hides="bounds"))

@@ -1,7 +1,5 @@
 """Weights of matrix products that releases of the runtime read or pack wrongly."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +13,7 @@ from mo_loop.graph.types import ElementType, i4, u4, u8
 from mo_loop.target import CRASH, NEVER, Gap, Processor, ReleaseRange
 from mo_loop.transforms.low_precision.weights import is_weights
 from mo_loop.transforms.replace import drop_dead, move_readers
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Use, Value, is_static, node_pass, ops
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Node, Use, Value, is_static, node_pass, ops
 
 WHOLE = 16
 """Columns that the kernels of older releases compute at once."""
@@ -49,8 +47,7 @@ def SpreadScales(node: ops.Dequantize) -> str:
     if not by_axis:
         return "no matrix product has its numbers as second input"
     for axis, readers in by_axis.items():
-        made = _with_many(node, axis, shape[axis])
-        move_readers(node.output, made.output, readers)
+        move_readers(node.output, _with_many(node, axis, shape[axis]).output, readers)
     drop_dead([node])
     return ""
 
@@ -90,7 +87,7 @@ def _repeated(parameter: Value, shape: Sequence[int], dtype: ElementType | None 
         return parameter
     to = dtype or parameter.dtype
     array = np.full(shape, parameter.node.array.reshape(())).astype(to.numpy)
-    return Constant(ArrayTensor(array, to), graph=parameter.graph).output
+    return F.Constant(ArrayTensor(array, to), graph=parameter.graph)
 
 
 @node_pass((ops.Dequantize,), "the numbers and the zero points are larger by 8, in u4", Gap(
@@ -106,8 +103,7 @@ def UnsignedWeights(node: ops.Dequantize) -> str:
     for new, old in zip(moved, (x, zero), strict=True):
         new.origins = old.node.origins
     attributes = node.attribute_values()
-    made = ops.Dequantize(moved[0].output, scale, moved[1].output, **attributes)
-    move_readers(node.output, made.output, node.output.uses)
+    move_readers(node.output, F.Dequantize(moved[0].output, scale, moved[1].output, **attributes), node.output.uses)
     drop_dead([node])
     return ""
 
@@ -207,7 +203,7 @@ class SeparateWeightOrders(FunctionPass):
         made = _transposed(weights) if isinstance(node, ops.MatMul) else None
         if isinstance(node, ops.MatMul) and made is not None:
             node.transpose_b = True
-        node.graph.set_input(node, 1, ops.Maximum(weights, weights).output if made is None else made)
+        node.graph.set_input(node, 1, F.Maximum(weights, weights) if made is None else made)
         drop_dead([weights.node])
         return self.accept(node)
 
@@ -305,7 +301,7 @@ def _transposed(value: Value) -> Value | None:
         return made.output
     if isinstance(node, ops.Convert):
         inner = _transposed(node.operands[0])
-        return None if inner is None else ops.Convert(inner, **node.attribute_values()).output
+        return None if inner is None else F.Convert(inner, **node.attribute_values())
     if not isinstance(node, ops.Dequantize) or not is_weights(value):
         return None
     rank = value.type.rank
@@ -316,7 +312,7 @@ def _transposed(value: Value) -> Value | None:
     axis = normalise_axis(node.axis, rank)
     swapped = {rank - 1: rank - 2, rank - 2: rank - 1}
     attributes = node.attribute_values() | {"axis": swapped.get(axis, axis)}
-    return ops.Dequantize(x, *parameters, **attributes).output
+    return F.Dequantize(x, *parameters, **attributes)
 
 
 def _swapped(tensor: Tensor) -> Tensor:

@@ -1,7 +1,5 @@
 """Loops that did not run: how the graph detects it, and the replacement of their outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -9,47 +7,46 @@ import numpy as np
 
 from mo_loop.graph.dimension import Dimension, fresh, low
 from mo_loop.graph.types import i64, string
-from mo_loop.ops.control import Loop
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Branched, Concatenated, Selected
 from mo_loop.transforms.runtime.barriers import at_least, reshaped, size_of
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Result, Value, behind, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, is_static, ops, source_of
 
 
 class RunGuard:
     """Whether a loop runs at all, and the ends of slices that depend on it."""
 
-    def __init__(self, node: Loop) -> None:
+    def __init__(self, node: ops.Loop) -> None:
         self.condition = _has_run(node)
 
     @cached_property
     def end(self) -> Value:
         """The end [1] of a Slice: of everything if the loop ran, else of nothing."""
-        return self.end_unless_run(Constant([0], graph=self.condition.graph, dtype=i64).output)
+        return self.end_unless_run(F.Constant([0], graph=self.condition.graph, dtype=i64))
 
     def end_unless_run(self, length: Value) -> Value:
         """The end [1] of a Slice: of everything if the loop ran, else after `length`.
 
         If the end had bounds, the runtime would assume that the slice is as long as the whole (see RemoveSliceBounds).
         """
-        everything = Constant([FAR], graph=self.condition.graph, dtype=i64)
-        return ops.Barrier(ops.Select(self.condition, everything, length), hides="bounds").output
+        everything = F.Constant([FAR], graph=self.condition.graph, dtype=i64)
+        return F.Barrier(F.Select(self.condition, everything, length), hides="bounds")
 
 
-def _has_run(node: Loop) -> Value:
+def _has_run(node: ops.Loop) -> Value:
     """A scalar boolean."""
     trip, go = _conditions(node)
     known = trip.type.integers
     if known is not None and known[0] != 0:
         return go
     positive = (ops.Greater if node.none_below_zero else ops.NotEqual)(trip, 0).output
-    return positive if go.type.integers == (1,) else ops.LogicalAnd(positive, go).output
+    return positive if go.type.integers == (1,) else positive & go
 
 
-def is_has_run(value: Value | None, node: Loop) -> bool:
+def is_has_run(value: Value | None, node: ops.Loop) -> bool:
     """Whether `value` is the condition of a loop's `RunGuard`."""
     trip, go = _conditions(node)
-    if value is None or behind(value, ops.Barrier) is go:
+    if value is None or source_of(value, ops.Barrier) is go:
         return value is not None and trip.type.integers is not None
     made = value.node
     if isinstance(made, ops.LogicalAnd) and _reads(made, 1, go):
@@ -59,13 +56,13 @@ def is_has_run(value: Value | None, node: Loop) -> bool:
 
 def _reads(node: Node, port: int, value: Value) -> bool:
     source = node.inputs[port]
-    return source is not None and behind(source, ops.Barrier) is value
+    return source is not None and source_of(source, ops.Barrier) is value
 
 
-def _conditions(node: Loop) -> tuple[Value, Value]:
+def _conditions(node: ops.Loop) -> tuple[Value, Value]:
     """The trip count and the execution condition, without Barriers."""
     trip, go = node.operands[:2]
-    return behind(trip, ops.Barrier), behind(go, ops.Barrier)
+    return source_of(trip, ops.Barrier), source_of(go, ops.Barrier)
 
 
 def cut(output: Value, entry: Concatenated, ran: RunGuard, dims: Sequence[Dimension]) -> Value:
@@ -73,7 +70,7 @@ def cut(output: Value, entry: Concatenated, ran: RunGuard, dims: Sequence[Dimens
     unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int) and i != entry.axis]
     declared = {i: entry.declared[i] for i in unknown if entry.declared and entry.declared[i] >= 0}
     for axis in sorted([entry.axis, *(i for i in unknown if i not in declared)]):
-        output = ops.Slice(output, [0], ran.end, [1], [axis]).output
+        output = F.Slice(output, [0], ran.end, [1], [axis])
     # The runtime may know fewer dimensions: outputs of an inner If or Scan are often dynamic to it.
     static = {i: dim for i, dim in enumerate(dims) if isinstance(dim, int) and i != entry.axis}
     return _sized(output, entry.axis, static, declared, ran.condition) if declared or static else output
@@ -89,11 +86,11 @@ def _sized(output: Value, axis: int, static: dict[int, int], declared: dict[int,
     empty = [declared.get(at, size) for at, size in enumerate(copied)]
     empty[axis] = -1
     if len(static) == rank - 1 and 0 not in empty:
-        return ops.Reshape(output, empty).output
+        return F.Reshape(output, empty)
     sizes = [Constant(each, graph=output.graph, dtype=i64) for each in (copied, empty)]
-    made = ops.Reshape(output, ops.Select(ran, *sizes), special_zero=True).output
+    made = F.Reshape(output, F.Select(ran, *sizes), special_zero=True)
     # The runtime infers no size from a choice: outputs of later loops would have sizes of 0 in place of these.
-    return ops.Reshape(made, copied, special_zero=True).output if static else made
+    return F.Reshape(made, copied, special_zero=True) if static else made
 
 
 def is_cut(node: Node) -> bool:
@@ -106,7 +103,7 @@ def is_cut(node: Node) -> bool:
     return end is not None and isinstance(end.node, ops.Barrier)
 
 
-def is_selection(reader: Node, node: Loop) -> bool:
+def is_selection(reader: Node, node: ops.Loop) -> bool:
     """Whether `final_value` has put `reader` after a final value."""
     if isinstance(reader, ops.Select | ops.LogicalAnd | ops.If):
         return is_has_run(reader.inputs[0], node)
@@ -138,20 +135,20 @@ def final_value(last: Value, initial: Value, ran: RunGuard) -> Value:
         if not keeps_shape:
             # Its sizes are read: without iterations it has others, which the runtime would take for those it shares.
             axes = [place for place, (a, b) in enumerate(pairs) if place == axis or (a == b and not isinstance(a, int))]
-        end = ops.Concat(*[ran.end] * len(axes), axis=0).output if len(axes) > 1 else ran.end
-        parts[last] = ops.Slice(last, [0] * len(axes), end, [1] * len(axes), axes).output
+        end = F.Concat(*[ran.end] * len(axes), axis=0) if len(axes) > 1 else ran.end
+        parts[last] = F.Slice(last, [0] * len(axes), end, [1] * len(axes), axes)
     if not _is_empty(initial):
-        parts[initial] = ops.Slice(initial, ran.end, [FAR], [1], [axis]).output
+        parts[initial] = F.Slice(initial, ran.end, [FAR], [1], [axis])
 
     def shape() -> Value:
         if keeps_shape:
             return _shape_of(initial)
-        return ops.Select(ran.condition, *(_shape_of(parts.get(each, each)) for each in (last, initial))).output
+        return F.Select(ran.condition, *(_shape_of(parts.get(each, each)) for each in (last, initial)))
 
     # As vectors: after zero iterations the runtime sets dimensions to 0 that it does not know.
     filled = [part for each, part in parts.items() if 0 not in each.type.dims] or [parts.get(last, initial)]
-    vectors = [each if each.rank == 1 else ops.Reshape(each, [-1]).output for each in filled]
-    vector = ops.Concat(*vectors, axis=0).output if len(vectors) > 1 else vectors[0]
+    vectors = [each if each.rank == 1 else each.reshape([-1]) for each in filled]
+    vector = F.Concat(*vectors, axis=0) if len(vectors) > 1 else vectors[0]
     return reshaped(vector, dims, shape)
 
 
@@ -159,17 +156,16 @@ def chosen(last: Value, initial: Value, ran: RunGuard) -> Value:
     """`last` if the loop ran, else `initial`; both have the same shape."""
     # The runtime does not compile a Select whose condition is also one of its values.
     if ran.condition is last:
-        return ops.LogicalOr(last, initial).output
+        return last | initial
     if ran.condition is initial:
-        return ops.LogicalAnd(initial, last).output
-    return ops.Select(ran.condition, last, initial).output
+        return initial & last
+    return F.Select(ran.condition, last, initial)
 
 
 def prefix(last: Value, initial: Value, axis: int, ran: RunGuard) -> Value:
     """`last` if the loop ran, else as much of it along `axis` as `initial` has."""
     least = [min(low(a), low(b)) for a, b in zip(last.type.dims, initial.type.dims, strict=True)]
-    part = ops.Slice(last, [0], ran.end_unless_run(size_of(initial, axis)), [1], [axis]).output
-    return at_least(part, least)
+    return at_least(F.Slice(last, [0], ran.end_unless_run(size_of(initial, axis)), [1], [axis]), least)
 
 
 def _is_empty(value: Value) -> bool:
@@ -178,8 +174,8 @@ def _is_empty(value: Value) -> bool:
 
 def _shape_of(value: Value) -> Value:
     if is_static(value.shape):
-        return Constant(np.array(value.type.dims), graph=value.graph, dtype=i64).output
-    return ops.ShapeOf(value).output
+        return F.Constant(np.array(value.type.dims), graph=value.graph, dtype=i64)
+    return value.sizes
 
 
 def _by_branches(last: Value, initial: Value, ran: Value) -> Value:

@@ -10,18 +10,17 @@ The plugin recognises a Multiply by ones as well, which openvino_genai does not 
 PreserveEmptyBroadcasts leaves such a Broadcast as it is.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
+from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.types import i32, i64
 from mo_loop.transforms.replace import copy_runtime_info, replace_node
 from mo_loop.transforms.states.cache_movements import Cache, scalar
 from mo_loop.transforms.states.cached_attention import Attention, AttentionScores
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Value, ops
 
 LOWEST = float(np.finfo(np.float32).min)
 """Added to a score it gives itself: a row of nothing else has equal weights, as one of equal scores has."""
@@ -39,12 +38,10 @@ class AttentionWriter:
         self._reorder(found.keys)
         self._reorder(found.values)
         keys, values = (_repeated(each.whole, found.times) for each in (found.keys, found.values))
-        mask = _mask(found.scores)
-        scale = _scale(found)
-        query = found.query
+        mask, scale, query = _mask(found.scores), _scale(found), found.query
         if mask is None and scale is not None:
             # The scale is the input after the mask, and the plugin takes no scalar as a mask that masks nothing.
-            query, scale = ops.Multiply(query, scale * math.sqrt(query.type.dims[3])).output, None
+            query, scale = query * (scale * math.sqrt(query.type.dims[3])), None
         extra = () if mask is None else (mask,) if scale is None else (mask, self._number(scale))
         whole = ops.ScaledDotProductAttention(query, keys, values, *extra)
         result: Node = whole
@@ -52,40 +49,36 @@ class AttentionWriter:
             heads = found.keys.whole.type.dims[1]
             result = ops.Reshape(whole, [0, heads, -1, found.values.whole.type.dims[3]], special_zero=True)
         if found.guarded and not _is_finite(found.scores):
-            zero = self._number(0.0)
-            result = ops.Select(ops.IsNaN(result), zero, result)
+            result = ops.Select(F.IsNaN(result), self._number(0.0), result)
         copy_runtime_info([*found.scores.nodes, found.root], [whole, result])
         replace_node(found.root, result)
         for cache in (found.keys, found.values):
             _measure_parts(cache)
 
     def _number(self, value: float) -> Value:
-        return Constant(np.float32(value), graph=self.graph).output
+        return F.Constant(np.float32(value), graph=self.graph)
 
     # -- the index of sequences
 
     def _reorder(self, cache: Cache) -> None:
         """Read the past of a cache through a Gather."""
         if cache.index is None:
-            index = self._index(cache)
-            self.graph.set_input(cache.append, 0, ops.Gather(cache.read, index, 0).output)
+            self.graph.set_input(cache.append, 0, F.Gather(cache.read, self._index(cache), 0))
 
     def _index(self, cache: Cache) -> Value:
         """0, 1, .. up to the number of sequences."""
         batch = cache.read.output.type.dims[0]
-        key = batch
-        if key not in self._indices:
-            self._indices[key] = self._counted(cache)
-        return self._indices[key]
+        if batch not in self._indices:
+            self._indices[batch] = self._counted(cache, batch)
+        return self._indices[batch]
 
-    def _counted(self, cache: Cache) -> Value:
-        batch = cache.read.output.type.dims[0]
+    def _counted(self, cache: Cache, batch: Dimension) -> Value:
         if isinstance(batch, int):
-            return Constant(np.arange(batch, dtype=np.int32), graph=self.graph).output
+            return F.Constant(np.arange(batch, dtype=np.int32), graph=self.graph)
         source = next((p.output for p in self.graph.parameters if p.output.shape and p.output.shape[0] == batch), None)
         new = cache.append.operands[1]
-        size = ops.Gather(ops.ShapeOf(new if source is None else source), 0, 0)
-        return ops.Convert(ops.Range(0, size, 1, output_type=i64), destination_type=i32).output
+        size = F.Gather(F.ShapeOf(new if source is None else source), 0, 0)
+        return F.Convert(F.Range(0, size, 1, output_type=i64), destination_type=i32)
 
 
 def _scale(found: Attention) -> float | None:
@@ -100,8 +93,8 @@ def _repeated(whole: Value, times: int) -> Value:
         return whole
     _, heads, _, size = whole.type.dims
     assert isinstance(heads, int)
-    every = ops.Broadcast(ops.Unsqueeze(whole, [2]), [1, 1, times, 1, 1], mode="bidirectional")
-    return ops.Reshape(every, [0, heads * times, -1, size], special_zero=True).output
+    every = F.Broadcast(F.Unsqueeze(whole, [2]), [1, 1, times, 1, 1], mode="bidirectional")
+    return F.Reshape(every, [0, heads * times, -1, size], special_zero=True)
 
 
 def _measure_parts(cache: Cache) -> None:
@@ -115,9 +108,9 @@ def _measure_parts(cache: Cache) -> None:
         node = use.node
         if isinstance(node, ops.ShapeOf):
             kind = node.output_type
-            own, past = ops.ShapeOf(new, output_type=kind), ops.ShapeOf(cache.read, output_type=kind)
-            length = ops.Add(ops.Gather(past, [2], 0), ops.Gather(own, [2], 0))
-            replace_node(node, ops.Concat(ops.Gather(own, [0, 1], 0), length, ops.Gather(own, [3], 0), axis=0))
+            own, past = F.ShapeOf(new, output_type=kind), F.ShapeOf(cache.read, output_type=kind)
+            length = F.Gather(past, [2], 0) + F.Gather(own, [2], 0)
+            replace_node(node, ops.Concat(F.Gather(own, [0, 1], 0), length, F.Gather(own, [3], 0), axis=0))
 
 
 # -- masks
@@ -127,14 +120,14 @@ def _mask(scores: AttentionScores) -> Value | None:
     """The addend of the scores; None if there is none."""
     mask: Value | None = None
     for each in scores.masks:
-        mask = each if mask is None else ops.Add(mask, each).output
+        mask = each if mask is None else mask + each
     if scores.chosen is None:
         return mask
     # Masked scores are equal, whatever their values: the lowest number absorbs them, a higher one would not.
     graph = scores.chosen.graph
-    instead = Constant(np.float32(scores.instead if math.isinf(scores.instead) else LOWEST), graph=graph).output
-    kept = Constant(np.float32(0), graph=graph).output if mask is None else mask
-    return ops.Select(scores.chosen, *((kept, instead) if scores.kept else (instead, kept))).output
+    instead = F.Constant(np.float32(scores.instead if math.isinf(scores.instead) else LOWEST), graph=graph)
+    kept = F.Constant(np.float32(0), graph=graph) if mask is None else mask
+    return F.Select(scores.chosen, *((kept, instead) if scores.kept else (instead, kept)))
 
 
 def _is_finite(scores: AttentionScores) -> bool:

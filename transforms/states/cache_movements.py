@@ -19,8 +19,6 @@ numbers 0, 1, 2, .. in place of the cache, for two choices of the sizes that are
 whose result is right for distinct sizes, element by element, are right for all.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -56,17 +54,14 @@ def caches_of(graph: Graph) -> dict[Value, Cache]:
         past = value.node.operands[0]
         index, read = None, past
         if isinstance(past.node, ops.Gather) and _is_first_axis(past.node):
-            first, index = past.node.inputs[0], past.node.inputs[1]
-            assert first is not None
-            read = first
+            read, index = past.node.operands[:2]
         if isinstance(read.node, ops.ReadValue) and read.node.variable_id == assign.variable_id:
             found[value] = Cache(read.node, past, index, value.node)
     return found
 
 
 def _is_first_axis(node: ops.Gather) -> bool:
-    index, axis = node.inputs[1], node.inputs[2]
-    assert index is not None and axis is not None
+    index, axis = node.operands[1:]
     return index.rank == 1 and axis.type.integers == (0,) and not node.batch_dims
 
 
@@ -170,6 +165,24 @@ def is_repeated(chain: Chain, target: Value, times: int, transposed: bool) -> bo
     return all(_holds(chain, target, times, transposed, _Sizes(sizes)) for sizes in _SIZES)
 
 
+class _Sizes:
+    """A size for each symbol."""
+
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        self._free = list(sizes)
+        self._chosen: dict[Symbol, int] = {}
+
+    def of(self, dim: Dimension) -> int:
+        if not isinstance(dim, Dim):
+            return int(dim)
+        total = dim.const
+        for symbol, factor in dim.terms:
+            if symbol not in self._chosen:
+                self._chosen[symbol] = max(symbol.lo, self._free.pop(0) if self._free else 17)
+            total += factor * self._chosen[symbol]
+        return total
+
+
 def _holds(chain: Chain, target: Value, times: int, transposed: bool, sizes: _Sizes) -> bool:
     shape = tuple(sizes.of(dim) for dim in chain.source.type.dims)
     if math.prod(shape) * times > _MOST or any(_least_elements(node.outputs[0]) > _MOST for node in chain.nodes):
@@ -209,23 +222,4 @@ def _operand(value: Value | None, sizes: _Sizes) -> Array | None:
     known = value.type.known
     if known is not None:
         return np.array([sizes.of(each) for each in known.reshape(-1)], np.int64).reshape(known.shape)
-    array: Array | None = value.constant
-    return array
-
-
-class _Sizes:
-    """A size for each symbol."""
-
-    def __init__(self, sizes: tuple[int, ...]) -> None:
-        self._free = list(sizes)
-        self._chosen: dict[Symbol, int] = {}
-
-    def of(self, dim: Dimension) -> int:
-        if not isinstance(dim, Dim):
-            return int(dim)
-        total = dim.const
-        for symbol, factor in dim.terms:
-            if symbol not in self._chosen:
-                self._chosen[symbol] = max(symbol.lo, self._free.pop(0) if self._free else 17)
-            total += factor * self._chosen[symbol]
-        return total
+    return value.constant

@@ -151,8 +151,7 @@ def _of_first(rule: Callable[[Any, Trail], Trail | None]) -> Rule:
     """The rule of operations whose outputs are made of their first input: `rule` changes each trail of that."""
 
     def outputs(node: Node, found: Found) -> dict[Value, Trails]:
-        trails = _each(_at(node, 0, found), lambda trail: rule(node, trail))
-        return dict.fromkeys(node.outputs, trails)
+        return dict.fromkeys(node.outputs, _each(_at(node, 0, found), lambda trail: rule(node, trail)))
 
     return outputs
 

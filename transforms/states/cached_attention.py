@@ -7,8 +7,6 @@ product     MatMul(queries, keys)
 keys        a cache, perhaps repeated for the heads of a group, transposed, times a number (cache_movements.py)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -135,8 +133,7 @@ class AttentionSearch:
         return None
 
     def _selected(self, node: Node, depth: int) -> AttentionScores | None:
-        chosen, then, otherwise = node.inputs
-        assert chosen is not None and then is not None and otherwise is not None
+        chosen, then, otherwise = node.operands
         for value, constant, kept in ((then, otherwise, True), (otherwise, then, False)):
             instead = cache_movements.scalar(constant)
             inner = None if instead is None else self._scores(value, depth)
@@ -153,11 +150,10 @@ class AttentionSearch:
     ) -> Attention | str:
         weights, right = product.operands
         query, scale = self._query(scores)
-        new = self.caches[scores.keys.source].append.inputs[1]
-        apart = _unfolded(query, new)
+        keys_of, values_of = self.caches[scores.keys.source], self.caches[values.source]
+        apart = _unfolded(query, keys_of.append.inputs[1])
         folded = apart is not None and not scores.rows
         query = apart if folded and apart is not None else query
-        keys_of, values_of = self.caches[scores.keys.source], self.caches[values.source]
         heads, times = _heads(query, keys_of)
         scale *= scores.keys.scale
         result = Attention(root, weights, right, query, keys_of, values_of, scale, times, scores, guarded, folded)
@@ -196,8 +192,7 @@ def _weights(value: Value) -> tuple[list[Node], ops.Softmax | None, bool]:
     while not isinstance(value.node, ops.Softmax):
         node = value.node
         if isinstance(node, ops.Select) and not guarded:
-            test, zero, weights = node.inputs
-            assert test is not None and zero is not None and weights is not None
+            test, zero, weights = node.operands
             is_test = isinstance(test.node, ops.IsNaN) and _input(test.node) is weights
             if not is_test or cache_movements.scalar(zero) != 0:
                 return nodes, None, False
@@ -237,8 +232,7 @@ def _why_no_form(found: Attention, scores: AttentionScores, values: cache_moveme
     if new is None or query.type.dims[2] != new.type.dims[2]:
         return "it is not known that there are as many queries as new keys"
     times = 1 if scores.rows or found.folded else found.times
-    right = product.operands[1]
-    if not cache_movements.is_repeated(scores.keys, right, times, not product.transpose_b):
+    if not cache_movements.is_repeated(scores.keys, product.operands[1], times, not product.transpose_b):
         return "its keys are not those of the cache, repeated or transposed"
     last = found.values_in
     if values.scale != 1 or not cache_movements.is_repeated(values, last, times, False):
@@ -324,8 +318,7 @@ def _only_reader(node: Node) -> Node | None:
 
 
 def _input(node: Node) -> Value:
-    value = node.operands[0]
-    return value
+    return node.operands[0]
 
 
 def _is_copy(node: Node) -> bool:

@@ -1,7 +1,5 @@
 """Loops over a sequence become one step of it, with states that keep their values from one inference to the next."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -19,13 +17,13 @@ from mo_loop.ops.recurrent import Sequence as Recurrent
 from mo_loop.origin import Origin
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.loops.pieces import unrolled
 from mo_loop.transforms.replace import replace_node
+from mo_loop.transforms.slice_reads import index_with_zero
 from mo_loop.transforms.states import recurrences
 from mo_loop.transforms.states.step_axes import mixing_of_single
-from mo_loop.transforms.states.step_indices import index_with_zero
 from mo_loop.transforms.states.variable import GraphVariable, drop_unobserved
-from mo_loop.transforms.unrolling import unrolled
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, behind, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Value, is_static, ops, source_of
 
 
 @dataclass(eq=False)
@@ -167,11 +165,7 @@ class LowLatency2(FunctionPass):
         """Replace a loop by its body."""
         index_with_zero(node)
         counts = recurrences.counts_steps(node)
-        inputs = enumerate(zip(node.input_map, node.data_inputs, strict=True))
-        carried = [
-            (number, entry, value) for number, (entry, value) in inputs
-            if isinstance(entry, Merged) and value is not None
-        ]  # fmt: skip
+        carried = [(number, *fed) for number, fed in enumerate(node.fed) if isinstance(fed[0], Merged)]
         endings = [_ending(entry, number) for number, entry, _ in carried]
         endings += [f"iteration/variable_{len(node.input_map)}"] if counts else []
         ids = self._ids_of(node, endings)
@@ -185,14 +179,14 @@ class LowLatency2(FunctionPass):
         for entry, variable in variables.items():
             variable.assign(last[entry])
         if count is not None and number_now is not None:
-            count.assign(ops.Add(number_now, 1).output)
+            count.assign(number_now + 1)
 
     def _counted(self, node: Iteration, id_: str) -> tuple[GraphVariable, Value]:
         """A variable that counts the steps, and its value."""
         assert isinstance(node, Loop) and node.iteration is not None
         type_ = node.iteration.output.type
         shape = type_.dims if is_static(type_.shape) else ()
-        first = Constant(np.zeros(shape, np.int64), graph=node.graph, dtype=type_.dtype).output
+        first = F.Constant(np.zeros(shape, np.int64), graph=node.graph, dtype=type_.dtype)
         variable = GraphVariable(id_, first.type.without_known())
         return variable, variable.read(first)
 
@@ -203,8 +197,7 @@ class LowLatency2(FunctionPass):
         variables = []
         inputs = list(node.inputs)
         for number, id_ in enumerate(self._ids_of(node, [f"variable_{number}" for number in range(states)])):
-            initial = inputs[1 + number]
-            assert initial is not None
+            initial = node.operands[1 + number]
             variable = GraphVariable(id_, initial.type.without_known())
             inputs[1 + number] = variable.read(self._initial(initial, node))
             variables.append(variable)
@@ -242,8 +235,8 @@ class LowLatency2(FunctionPass):
         warnings.warn(ConversionWarning(text, where=node.origin, code="ML524"), stacklevel=2)
         zero = np.zeros((), value.dtype.numpy)
         if is_static(value.shape):
-            return Constant(np.broadcast_to(zero, value.type.dims), graph=value.graph, dtype=value.dtype).output
-        return ops.Broadcast(Constant(zero, graph=value.graph, dtype=value.dtype), ops.ShapeOf(value)).output
+            return F.Constant(np.broadcast_to(zero, value.type.dims), graph=value.graph, dtype=value.dtype)
+        return F.Broadcast(Constant(zero, graph=value.graph, dtype=value.dtype), value.sizes)
 
 
 def _ending(entry: Merged, number: int) -> str:
@@ -259,7 +252,7 @@ def _recurrences(graph: Graph) -> list[Any]:
 
 def _is_zero(value: Value) -> bool:
     """Whether all elements are known to be 0."""
-    node = behind(value, (ops.View, ops.Broadcast, ops.Transpose)).node
+    node = source_of(value, (ops.View, ops.Broadcast, ops.Transpose)).node
     return isinstance(node, Constant) and node.output.dtype.bits > 0 and not node.array.any()
 
 
@@ -276,7 +269,7 @@ def _unroll_single(loops: Sequence[Node]) -> None:
 
 def _is_full(lengths: Value | None) -> bool:
     """Whether every sequence is known to have its one step."""
-    given = None if lengths is None else behind(lengths, (ops.Broadcast, ops.Convert)).constant
+    given = None if lengths is None else source_of(lengths, (ops.Broadcast, ops.Convert)).constant
     return given is not None and bool((given == 1).all())
 
 
@@ -284,8 +277,8 @@ def _cell(node: Recurrent, inputs: Sequence[Value | None], states: int) -> list[
     """The outputs of a sequence of one step, from those of a cell."""
     x, *firsts = inputs[: 1 + states]
     weights = inputs[2 + states :]
-    steps = [ops.Squeeze(each, [1]) for each in (x, *firsts)]
-    parts = [ops.Squeeze(each, [0]) for each in weights]
+    steps = [F.Squeeze(each, [1]) for each in (x, *firsts)]
+    parts = [F.Squeeze(each, [0]) for each in weights]
     attributes = {key: value for key, value in node.attribute_values().items() if key != "direction"}
     last = _CELLS[type(node)](*steps, *parts, name=node.name, **attributes).outputs
-    return [ops.Unsqueeze(last[0], [1, 2]).output, *(ops.Unsqueeze(each, [1]).output for each in last)]
+    return [F.Unsqueeze(last[0], [1, 2]), *(F.Unsqueeze(each, [1]) for each in last)]

@@ -11,8 +11,6 @@ pairs the names must fit as well. Otherwise names only decide between several pa
 unless it is given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
@@ -89,8 +87,7 @@ def find_pairs(graph: Graph, given: Given = ()) -> StatePairs:
     ambiguous = search.take("strong")
     ambiguous += search.take("weak")
     order = {parameter: number for number, parameter in enumerate(graph.parameters)}
-    found = sorted(search.pairs, key=lambda pair: order[pair.parameter])
-    return StatePairs(tuple(found), tuple(ambiguous), kept)
+    return StatePairs(tuple(sorted(search.pairs, key=lambda pair: order[pair.parameter])), tuple(ambiguous), kept)
 
 
 def given_pairs(graph: Graph, given: Given) -> StatePairs:

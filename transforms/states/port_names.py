@@ -4,8 +4,6 @@
 (True, True, False)
 """
 
-from __future__ import annotations
-
 import re
 
 _WORDS = re.compile(r"\d+|[A-Za-z]+")

@@ -1,7 +1,5 @@
 """Loops and recurrent layers as steps of a sequence: their number, their states, and obstacles to a single step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -14,9 +12,8 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
 from mo_loop.ops.recurrent import Sequence
-from mo_loop.transforms.slice_reads import slice_reads
+from mo_loop.transforms.slice_reads import lengths_by_index, obstacle_of_places, obstacle_of_reads, slice_reads
 from mo_loop.transforms.states.step_axes import mixing_along, stepped_axes
-from mo_loop.transforms.states.step_indices import lengths_by_index, obstacle_of_places, obstacle_of_reads
 from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Value, ops
 
 Array = np.ndarray[Any, Any]

@@ -14,8 +14,6 @@ therefore computed, in a form that still has bounds. Without them the other size
 An index of sequences reorders a state along the axis that has one part for each sequence of a batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TypeAlias
@@ -31,7 +29,7 @@ from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.states.cache_updates import trails_of
 from mo_loop.transforms.states.pairing import Pair
 from mo_loop.transforms.states.variable import GraphVariable, drop_unobserved
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Parameter, Value, ops
+from mo_loop.transforms.vocabulary import F, Graph, Node, Parameter, Value, ops
 
 HUGE = 2**31 - 1
 """More than any size: the quotient is 0."""
@@ -75,12 +73,12 @@ class InitialValues:
         sizes = self._sources(pair, shape)
         static = [size or 0 for size in sizes if not isinstance(size, tuple)]
         if len(static) == len(sizes):
-            return Constant(np.zeros(static, dtype.numpy), graph=self.graph, dtype=dtype).output
+            return F.Constant(np.zeros(static, dtype.numpy), graph=self.graph, dtype=dtype)
         if dtype not in self._zeros:
-            self._zeros[dtype] = Constant(np.zeros((), dtype.numpy), graph=self.graph, dtype=dtype).output
+            self._zeros[dtype] = F.Constant(np.zeros((), dtype.numpy), graph=self.graph, dtype=dtype)
         if sizes not in self._shapes:
             self._shapes[sizes] = self._joined(sizes)
-        return ops.Broadcast(self._zeros[dtype], self._shapes[sizes]).output
+        return F.Broadcast(self._zeros[dtype], self._shapes[sizes])
 
     def _sources(self, pair: Pair, shape: tuple[Dimension, ...]) -> tuple[Size, ...]:
         return tuple(
@@ -122,16 +120,16 @@ class InitialValues:
         parts: list[Value] = []
         for kind, group in groupby(sizes, type):
             if kind is int:
-                parts.append(Constant(np.array(list(group), np.int64), graph=self.graph).output)
+                parts.append(F.Constant(np.array(list(group), np.int64), graph=self.graph))
                 continue
             for size in group:
-                parts.append(self.size(*size) if isinstance(size, tuple) else ops.Divide(known, HUGE).output)
-        return parts[0] if len(parts) == 1 else ops.Concat(*parts, axis=0).output
+                parts.append(self.size(*size) if isinstance(size, tuple) else F.Divide(known, HUGE))
+        return parts[0] if len(parts) == 1 else F.Concat(*parts, axis=0)
 
     def size(self, parameter: Parameter, axis: int) -> Value:
         """One dimension of an input, as a vector of one element."""
         if (parameter, axis) not in self._sizes:
-            self._sizes[parameter, axis] = ops.Gather(ops.ShapeOf(parameter), [axis], 0).output
+            self._sizes[parameter, axis] = F.Gather(parameter.output.sizes, [axis], 0)
         return self._sizes[parameter, axis]
 
 
@@ -312,7 +310,7 @@ class Rewriting:
         readers = parameter.output.uses
         value = read
         if self.beams is not None and axis is not None:
-            value = ops.Gather(read, self.beams, axis).output
+            value = F.Gather(read, self.beams, axis)
         for node, port in readers:
             if isinstance(node, ops.ShapeOf) and axis is not None and value is not read:
                 self._replace_shape(node, read, axis)
@@ -325,11 +323,11 @@ class Rewriting:
         """The shape after the Gather, without reading it: only the attention may read the reordered cache."""
         assert self.beams is not None
         rank = read.type.known_rank
-        whole = ops.ShapeOf(read, output_type=node.output_type)
+        whole = F.ShapeOf(read, output_type=node.output_type)
         before, after = list(range(axis)), list(range(axis + 1, rank))
-        parts = [ops.ShapeOf(self.beams, output_type=node.output_type).output]
+        parts = [F.ShapeOf(self.beams, output_type=node.output_type)]
         if before:
-            parts.insert(0, ops.Gather(whole, before, 0).output)
+            parts.insert(0, F.Gather(whole, before, 0))
         if after:
-            parts.append(ops.Gather(whole, after, 0).output)
+            parts.append(F.Gather(whole, after, 0))
         replace_node(node, ops.Concat(*parts, axis=0))

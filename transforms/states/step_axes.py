@@ -17,8 +17,6 @@ cases count:
     mixing(Transpose(x, [1, 0, 2]), 0, 0)     ""
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -30,8 +28,8 @@ from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.support.traversal import reached
-from mo_loop.transforms.states.step_indices import indexed_data
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Result, Value, behind, integers, ops
+from mo_loop.transforms.slice_reads import indexed_data
+from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Result, Value, integers, ops, source_of
 
 Axis: TypeAlias = tuple[Value, int]
 
@@ -125,20 +123,20 @@ def _results(node: Node, port: int, axis: int) -> list[Axis]:
     if value is None or value.shape is None:
         return []
     if isinstance(node, Result):
-        return _behind_branch(node, axis)
+        return _after_branch(node, axis)
     if isinstance(node, If):
         parameters = (getattr(each, side) for each in node.input_map[port - 1 : port] for side in ("then", "else_"))
         return [(each.output, axis) for each in parameters if each is not None and port]
     if isinstance(node, Sequence):
         return [(node.outputs[0], 2)] if (port, axis) == (0, 1) else []
     if isinstance(node, Iteration):
-        return _behind_loop(node, value, axis)
+        return _after_loop(node, value, axis)
     if not isinstance(node, Op):
         return []
     return [(each, at) for each in node.outputs for at, own in enumerate(node.axis_map(port)) if own == axis]
 
 
-def _behind_loop(node: Iteration, value: Value, axis: int) -> list[Axis]:
+def _after_loop(node: Iteration, value: Value, axis: int) -> list[Axis]:
     """The concatenated outputs of a loop through whose steps the axis goes."""
     if (value, axis) not in list(stepped_axes(node)):
         return []
@@ -149,7 +147,7 @@ def _behind_loop(node: Iteration, value: Value, axis: int) -> list[Axis]:
     ]
 
 
-def _behind_branch(node: Result, axis: int) -> list[Axis]:
+def _after_branch(node: Result, axis: int) -> list[Axis]:
     owner = node.graph.owner
     if not isinstance(owner, If):
         return []
@@ -191,7 +189,7 @@ def _reads_lengths(node: Node, port: int) -> bool:
     if not isinstance(node, ops.Comparison):
         return False
     other = node.inputs[1 - port]
-    return other is not None and isinstance(behind(other, (ops.View, ops.Convert)).node, ops.Range)
+    return other is not None and isinstance(source_of(other, (ops.View, ops.Convert)).node, ops.Range)
 
 
 def _rank(node: Node, port: int = 0) -> int:

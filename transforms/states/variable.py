@@ -12,13 +12,11 @@ The runtime has variables in the main graph alone. A state in a branch is read b
 other branch returns it unchanged, so that it stays as it was where that branch runs.
 """
 
-from __future__ import annotations
-
 from mo_loop.errors import InternalError, UnsupportedError
 from mo_loop.graph import types
-from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Branched, Selected
-from mo_loop.transforms.vocabulary import Graph, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.port_maps import add_input
+from mo_loop.transforms.vocabulary import F, Graph, Parameter, Result, Value, is_static, ops
 
 _STORED = dict.fromkeys((types.i64, types.u64, types.u32, types.i16, types.u16), types.i32) | {types.f64: types.f32}
 """Element types that the runtime has no variables of -> those in which it computes them."""
@@ -47,14 +45,13 @@ class GraphVariable:
         branch = initial.graph
         owner = branch.owner
         if owner is None:
-            read = ops.ReadValue(self._converted(initial, self._stored), name=self.label, **self._attributes)
-            return self._converted(read.output, self._dtype)
-        if not isinstance(owner, If):
+            read = F.ReadValue(initial.astype(self._stored), name=self.label, **self._attributes)
+            return read.astype(self._dtype)
+        if not isinstance(owner, ops.If):
             raise InternalError(f"a variable in the body of {owner!r}", where=owner.origin)
         outer = self.read(_made_outside(initial, owner))
         then, else_ = (Parameter(graph=body, type=self.type) for body in owner.bodies)
-        owner.input_map = (*owner.input_map, Branched(then, else_))
-        owner.graph.set_inputs(owner, [*owner.inputs, outer])
+        add_input(owner, Branched(then, else_), outer)
         here, other = (then, else_) if branch is owner.then_body else (else_, then)
         self._unchanged[branch] = other.output
         return here.output
@@ -64,17 +61,13 @@ class GraphVariable:
         branch = value.graph
         owner = branch.owner
         if owner is None:
-            ops.Assign(self._converted(value, self._stored), **self._attributes)
+            ops.Assign(value.astype(self._stored), **self._attributes)
             return
-        assert isinstance(owner, If)
+        assert isinstance(owner, ops.If)
         results = [Result(value), Result(self._unchanged[branch])]
         then, else_ = results if branch is owner.then_body else reversed(results)
         owner.output_map = (*owner.output_map, Selected(then, else_))
         self.assign(owner.graph.add_output(owner, self.type))
-
-    @staticmethod
-    def _converted(value: Value, dtype: types.ElementType) -> Value:
-        return value if value.dtype is dtype else ops.Convert(value, destination_type=dtype).output
 
     @property
     def _attributes(self) -> dict[str, object]:
@@ -98,7 +91,7 @@ def drop_unobserved(graph: Graph) -> None:
     graph.sweep()
 
 
-def _made_outside(value: Value, owner: If) -> Value:
+def _made_outside(value: Value, owner: ops.If) -> Value:
     """A value of a branch as a value of the graph around the If: the nodes that compute it are copied there."""
     body, outer = value.graph, owner.graph
     side = "then" if body is owner.then_body else "else_"

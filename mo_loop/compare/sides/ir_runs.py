@@ -38,7 +38,7 @@ from mo_loop.compare.sides.expected_sets import ExpectedSets, SequenceRun
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.support.workers import Pool
-from mo_loop.transforms.low_precision.saturation import rounded_products
+from mo_loop.transforms.low_precision.weights import rounded_products
 
 if TYPE_CHECKING:
     from mo_loop.compare.layers.heat import Distance

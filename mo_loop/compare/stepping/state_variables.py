@@ -16,7 +16,8 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dim
 from mo_loop.transforms.states.port_names import BEAM_INDEX, variable_id
-from mo_loop.transforms.vocabulary import behind, integers
+from mo_loop.transforms.vocabulary import integers
+from mo_loop.transforms.vocabulary import source_of as behind
 
 Axes = tuple[int, ...] | None
 Growth = tuple[Axes, tuple[tuple[tuple[str, ...], int], ...]]

@@ -20,7 +20,7 @@ from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
-from mo_loop.transforms.low_precision.saturation import integer_layers
+from mo_loop.transforms.low_precision.weights import integer_layers
 from mo_loop.transforms.pipelines import avoided_gaps
 
 

@@ -23,7 +23,7 @@ from mo_loop.ops.recurrent import Sequence
 from mo_loop.origin import Origin
 from mo_loop.printable import first_few
 from mo_loop.transforms.config import PassConfig
-from mo_loop.transforms.low_precision.saturation import integer_layers, rounded_products, rounding_text
+from mo_loop.transforms.low_precision.weights import integer_layers, rounded_products, rounding_text
 from mo_loop.transforms.manager import Phase, Step
 from mo_loop.transforms.states.pairing import find_pairs
 from mo_loop.transforms.states.port_names import is_next
@@ -280,7 +280,7 @@ def _unread_inputs(graph: Graph) -> Iterator[Diagnostic]:
 
 def clipped(graph: Graph) -> Iterator[Diagnostic]:
     """Weights that change when they are compressed to f16. Reads all weights."""
-    from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
+    from mo_loop.transforms.low_precision.compress_weights import CompressFloatConstants
 
     compressing = CompressFloatConstants()
     compressing.run(graph.clone())

@@ -16,7 +16,7 @@ from mo_loop import convert_model, save_model
 from mo_loop.errors import ConversionWarning
 from mo_loop.graph.types import i8
 from mo_loop.ops.base import Constant
-from mo_loop.transforms.low_precision.saturation import integer_layers
+from mo_loop.transforms.low_precision.weights import integer_layers
 from tests import ROOT
 from tests.harness import oracle, parsed
 

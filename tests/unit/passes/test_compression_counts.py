@@ -10,7 +10,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.tensor import BLOCK, ArrayTensor
 from mo_loop.graph.types import f16, f32, f64, i64
 from mo_loop.ops.base import Result
-from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants, Compression
+from mo_loop.transforms.low_precision.compress_weights import CompressFloatConstants, Compression
 from tests.unit.graphs import parameter
 
 
@@ -62,7 +62,7 @@ def test_constants_that_decide_a_shape(graph: Graph) -> None:
 @pytest.mark.parametrize("large", [0, 1 << 30])
 def test_a_second_thread_computes_the_same(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pieces of a tensor of several blocks, with values that f16 cannot hold, come in their order."""
-    monkeypatch.setattr("mo_loop.transforms.common.compress_float_constants.LARGE", large)
+    monkeypatch.setattr("mo_loop.transforms.low_precision.compress_weights.LARGE", large)
     values = np.random.default_rng(5).standard_normal(3 * BLOCK // 4 + 7, np.float32)
     values[[0, 300_000, -1]] = 1e6, -1e6, 1e-30
     graph = Graph("main")

@@ -22,8 +22,8 @@ from mo_loop.graph.types import f16, f32, f64, i4, i32, u8
 from mo_loop.ir.bin import Weights
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse
-from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
-from mo_loop.transforms.constant_folding import ConstantFolding
+from mo_loop.transforms.common.simplification import ConstantFolding
+from mo_loop.transforms.low_precision.compress_weights import CompressFloatConstants
 
 LARGE = 1 << 20
 
@@ -62,7 +62,7 @@ class TestSkips:
 
     def test_each_is_listed_and_logged(self, caplog: pytest.LogCaptureFixture) -> None:
         each = ConstantFolding(growth=4, allowance=32)
-        with caplog.at_level(logging.DEBUG, "mo_loop.transforms.constant_folding"):
+        with caplog.at_level(logging.DEBUG, "mo_loop.transforms.common.simplification"):
             assert each.run(parse(self.TEXT))  # a node is folded, so the others are seen twice
         fill, beyond = each.skipped
         assert (fill.path, fill.type, fill.read, fill.made) == ("fill", "Broadcast", 12, 400)

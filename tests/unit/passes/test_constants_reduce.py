@@ -12,7 +12,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.tensor import SAMPLE, ArrayTensor, DeferredTensor, FileTensor, Tensor
 from mo_loop.graph.types import f32, i4, string
 from mo_loop.ops.base import Constant
-from mo_loop.transforms.common.equal_nodes import ConstantsReduce
+from mo_loop.transforms.common.simplification import ConstantsReduce
 
 
 def shared(*tensors: Tensor) -> int:

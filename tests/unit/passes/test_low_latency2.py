@@ -10,7 +10,7 @@ import pytest
 from mo_loop import convert_model, ops
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
 from mo_loop.transforms.states.low_latency2 import LowLatency2
-from mo_loop.transforms.vocabulary import behind
+from mo_loop.transforms.vocabulary import source_of
 from tests.harness import parsed
 
 SCAN = """(float[2] s, float[{length},2] x) => (z, y) {{
@@ -123,7 +123,7 @@ def test_zeros_in_place_of_another_initial_value_are_a_warning() -> None:
         graph = converted(scan(1), "LowLatency2")
     assert [each.message.code for each in record] == ["ML524"]  # type: ignore[union-attr]
     (read,) = graph.of(ops.ReadValue)
-    initial = behind(read.inputs[0], (ops.Broadcast,))
+    initial = source_of(read.inputs[0], (ops.Broadcast,))
     assert not initial.node.array.any()
 
 

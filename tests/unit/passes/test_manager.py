@@ -12,11 +12,10 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType, f32
 from mo_loop.text import parse
 from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.manager import Manager, Step, Stop, check_invariants, flattened, stop_after
+from mo_loop.transforms.manager import Manager, Step, Stop, Validate, check_invariants, flattened, stop_after
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.predicates import Predicate
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
-from mo_loop.transforms.validate import Validate
 from tests.unit.graphs import LOOP, chain, parameter
 
 from .small_passes import AbsToReLU, NegativeToAbs, Notes

@@ -10,11 +10,10 @@ import pytest
 
 from mo_loop import transforms
 from mo_loop.transforms.config import OLD_NAMES, PassConfig, name_of
-from mo_loop.transforms.extension_places import Placed, arranged
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.pipelines import default_pipeline
-from mo_loop.transforms.selection import Selection
+from mo_loop.transforms.selection import Placed, Selection, arranged
 
 CLASSES = {
     name

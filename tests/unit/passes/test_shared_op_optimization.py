@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mo_loop.text import parse, to_text
-from mo_loop.transforms.common.equal_nodes import SharedOpOptimization, _frozen
+from mo_loop.transforms.common.simplification import SharedOpOptimization, _frozen
 
 NAN = np.array([0x7FC00000, 0x7FC00001], np.uint32).view(np.float32)
 

@@ -11,7 +11,7 @@ from mo_loop.target import Gap, Target
 from mo_loop.transforms import pipelines
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.pipelines import is_needed
-from mo_loop.transforms.runtime import local_rules
+from mo_loop.transforms.runtime import local
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def _disabled(target: str) -> list[str]:
 def test_rules_that_no_release_needs_are_off_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     for each in pipelines.RULES:
         monkeypatch.setattr(each, "avoids", ())
-    for each in local_rules.RULES:
+    for each in local.RULES:
         monkeypatch.setattr(each, "avoids", ())
     gone = pipelines.RULES[0]
     monkeypatch.setattr(gone, "avoids", (Gap("gone", "", until="2025.1.0"),))

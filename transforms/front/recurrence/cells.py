@@ -9,8 +9,6 @@ f, i, o, z and r are sigmoids and g is a tanh of affine expressions in x and h. 
 (h - n) and n * (1 - z) + h * z are the same. z' = 1 - z is a sigmoid of the negated input, so it is recognised too.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ A value counts as a matrix of rows (the batch) and columns (the last dimension);
 matter. Only the requested columns are followed, so the order of the gates does not matter either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -241,8 +239,7 @@ class Columns:
 
     def _operand(self, node: Node, port: int, first: int, last: int):
         """An expression, or an array [columns]."""
-        value = node.operands[port]
-        array = self.constant(value)
+        array = self.constant(node.operands[port])
         if array is None:
             return self._input(node, port, first, last)
         if array.size == 1:
@@ -277,8 +274,7 @@ class Columns:
         if not _is_last(node.axis, node.output):
             raise NotACell("a Concat does not concatenate columns")
         start = 0
-        for value in node.inputs:
-            assert value is not None
+        for value in node.operands:
             width = width_of(value)
             if start <= first and last <= start + width:
                 return self.of(value, first - start, last - start)

@@ -3,8 +3,6 @@
 x [time, batch, input], h [batch, hidden]  ->  x [batch, time, input], h [batch, 1, hidden]  ->  the sequence
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +17,16 @@ from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.front.recurrence.cells import Gate, RecognisedCell, recognised
 from mo_loop.transforms.front.recurrence.columns import Columns, NotACell, batch_of, width_of
-from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, is_one_after_another, reversed_along
+from mo_loop.transforms.port_maps import (
+    add_input,
+    drop_unused_inputs,
+    drop_unused_outputs,
+    is_one_after_another,
+    reversed_along,
+)
 from mo_loop.transforms.replace import copy_runtime_info, replace_output
 from mo_loop.transforms.slice_reads import ends_by_trip_count, slice_reads
-from mo_loop.transforms.vocabulary import Constant, Parameter, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Parameter, Value, ops
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,14 @@ def emitted(cell: RecognisedCell, leaves: Sequence[Leaf], initial: Sequence[Valu
     for leaf in leaves:
         places[leaf.value] = start
         start += width_of(leaf.value)
-    firsts = [ops.Unsqueeze(rows(each), [1]).output for each in initial]
+    firsts = [F.Unsqueeze(rows(each), [1]) for each in initial]
     weights = [_weights(gate, places, start) for gate in cell.gates]
     arrays = [
         np.concatenate(weights),
         np.concatenate([gate.recurrence for gate in cell.gates]),
         np.concatenate([*(gate.bias for gate in cell.gates), *_present(cell.recurrent_bias)]),
     ]
-    constants = [Constant(each[np.newaxis].astype(dtype.numpy), graph=graph, dtype=dtype).output for each in arrays]
+    constants = [F.Constant(each[np.newaxis].astype(dtype.numpy), graph=graph, dtype=dtype) for each in arrays]
     attributes: dict[str, Any] = {
         "direction": "reverse" if leaves[0].reverse else "forward", "hidden_size": hidden,
         "activations": cell.activations,
@@ -69,11 +73,11 @@ def emitted(cell: RecognisedCell, leaves: Sequence[Leaf], initial: Sequence[Valu
         attributes["linear_before_reset"] = cell.linear_before_reset
     kind = {"LSTM": ops.LSTMSequence, "GRU": ops.GRUSequence, "RNN": ops.RNNSequence}[cell.kind]
     node = kind(x, *firsts, _lengths(x, batch, time), *constants, name=name, **attributes)
-    every = ops.Squeeze(node.outputs[0], [1]).output
-    last = [ops.Squeeze(output, [1]).output for output in node.outputs[1:]]
+    every = F.Squeeze(node.outputs[0], [1])
+    last = [F.Squeeze(output, [1]) for output in node.outputs[1:]]
     if low(time) < 1:  # without a step the runtime leaves old contents in the final states
-        ran = ops.Greater(ops.Gather(ops.ShapeOf(x), 1, 0), 0).output
-        last = [ops.Select(ran, a, rows(b)).output for a, b in zip(last, initial, strict=True)]
+        ran = F.Greater(F.Gather(x.sizes, 1, 0), 0)
+        last = [F.Select(ran, a, rows(b)) for a, b in zip(last, initial, strict=True)]
         every = every if isinstance(batch, int) else _cut(every, ran)
     return EmittedOutputs(node, every, tuple(last))
 
@@ -81,8 +85,8 @@ def emitted(cell: RecognisedCell, leaves: Sequence[Leaf], initial: Sequence[Valu
 def _cut(every: Value, ran: Value) -> Value:
     """A tensor without elements if there were no steps and the batch size is dynamic, as in ONNX Runtime."""
     large, none = (Constant(np.array([end]), graph=every.graph) for end in (FAR, 0))
-    end = ops.Barrier(ops.Select(ran, large, none), hides="bounds")
-    return ops.Slice(every, [0], end, [1], [0]).output
+    end = F.Barrier(F.Select(ran, large, none), hides="bounds")
+    return F.Slice(every, [0], end, [1], [0])
 
 
 def _present(array) -> list[Any]:
@@ -100,11 +104,9 @@ def _weights(gate: Gate, places: dict[Value, int], width: int):
 def _lengths(x: Value, batch: Dimension, time: Dimension) -> Value:
     """The lengths of the sequences: each is as long as the input."""
     if isinstance(batch, int) and isinstance(time, int):
-        return Constant(np.full(batch, time, np.int32), graph=x.graph).output
-    dims = ops.ShapeOf(x).output
-    length = ops.Gather(dims, [1], 0).output
-    rows_ = ops.Gather(dims, [0], 0).output
-    return ops.Convert(ops.Broadcast(length, rows_), destination_type=i32).output
+        return F.Constant(np.full(batch, time, np.int32), graph=x.graph)
+    dims = x.sizes
+    return F.Convert(F.Broadcast(F.Gather(dims, [1], 0), F.Gather(dims, [0], 0)), destination_type=i32)
 
 
 # -- layouts
@@ -112,7 +114,7 @@ def _lengths(x: Value, batch: Dimension, time: Dimension) -> Value:
 
 def joined(values: Sequence[Value]) -> Value:
     """Concatenated along the last axis."""
-    return values[0] if len(values) == 1 else ops.Concat(*values, axis=2).output
+    return values[0] if len(values) == 1 else F.Concat(*values, axis=2)
 
 
 def row_axis(dims: Sequence[Dimension], taken: int | None = None) -> int | None:
@@ -126,39 +128,39 @@ def rows(value: Value) -> Value:
     dims = value.type.dims
     batch = row_axis(dims)
     if batch is None:
-        return ops.Unsqueeze(value, [0]).output
+        return F.Unsqueeze(value, [0])
     ones = [axis for axis in range(len(dims) - 1) if axis != batch]
-    return ops.Squeeze(value, ones).output if ones else value
+    return F.Squeeze(value, ones) if ones else value
 
 
 def _batch_first(leaf: Leaf) -> Value:
     dims = leaf.outer.type.dims
     batch = row_axis(dims, leaf.axis)
     ones = [axis for axis in range(len(dims) - 1) if axis not in (leaf.axis, batch)]
-    value = ops.Squeeze(leaf.outer, ones).output if ones else leaf.outer
+    value = F.Squeeze(leaf.outer, ones) if ones else leaf.outer
     if batch is None:
-        return ops.Unsqueeze(value, [0]).output
-    return ops.Transpose(value, [1, 0, 2]).output if leaf.axis < batch else value
+        return F.Unsqueeze(value, [0])
+    return F.Transpose(value, [1, 0, 2]) if leaf.axis < batch else value
 
 
 def as_final(value: Value, dims: Sequence[Dimension]) -> Value:
     """[batch, columns] in the shape of a Result of the body."""
     batch = row_axis(dims)
     if batch is None:
-        return ops.Squeeze(value, [0]).output
+        return F.Squeeze(value, [0])
     ones = [axis for axis in range(len(dims) - 1) if axis != batch]
-    return ops.Unsqueeze(value, ones).output if ones else value
+    return F.Unsqueeze(value, ones) if ones else value
 
 
 def as_concatenated(value: Value, dims: Sequence[Dimension], axis: int) -> Value:
     """[batch, time, columns] as slices of shape `dims` concatenated along `axis`."""
     batch = row_axis(dims, axis)
     if batch is None:
-        return ops.Squeeze(value, [0]).output
+        return F.Squeeze(value, [0])
     if axis < batch:
-        value = ops.Transpose(value, [1, 0, 2]).output
+        value = F.Transpose(value, [1, 0, 2])
     ones = [each for each in range(len(dims) - 1) if each not in (axis, batch)]
-    return ops.Unsqueeze(value, ones).output if ones else value
+    return F.Unsqueeze(value, ones) if ones else value
 
 
 def fused(node: Iteration) -> str:
@@ -341,9 +343,8 @@ class _Fusion:
         readers = root.uses
         piece = outcome.every.type
         parameter = Parameter(graph=node.body, type=piece.with_shape((piece.dims[0], 1, piece.dims[2])))
-        element = as_final(ops.Squeeze(parameter.output, [1]).output, root.type.dims)
+        element = as_final(F.Squeeze(parameter.output, [1]), root.type.dims)
         for reader, port in readers:
             node.body.set_input(reader, port, element)
         sliced = Sliced(parameter, 1, start=-1, end=0, stride=-1) if self.leaves[0].reverse else Sliced(parameter, 1)
-        node.input_map = (*node.input_map, sliced)
-        node.graph.set_inputs(node, [*node.inputs, outcome.every])
+        add_input(node, sliced, outcome.every)

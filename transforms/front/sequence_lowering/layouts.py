@@ -13,8 +13,8 @@ O are the offsets, the running sums of the sizes. Positions may be negative; a p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -22,40 +22,46 @@ from mo_loop.graph.dimension import fresh
 from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
 from mo_loop.transforms.front.sequence_lowering import shapes
-from mo_loop.transforms.vocabulary import Constant, Graph, Value, ops
+from mo_loop.transforms.vocabulary import F, Graph, Value
 
 
 @dataclass(frozen=True)
-class Stacked:
+class _Layout:
+    """A layout whose first fields are its tensors."""
+
+    @property
+    def tensors(self) -> tuple[Value, ...]:
+        return tuple(each for each in vars(self).values() if isinstance(each, Value))
+
+    def like(self, tensors: Sequence[Value]) -> Self:
+        """A sequence of the same kind in other tensors."""
+        return replace(self, **dict(zip(vars(self), tensors, strict=False)))
+
+
+@dataclass(frozen=True)
+class Stacked(_Layout):
     """Elements of one shape: S[N, ...]."""
 
     stack: Value
 
-    @property
-    def tensors(self) -> tuple[Value, ...]:
-        return (self.stack,)
-
-    def like(self, tensors: Sequence[Value]) -> Stacked:
-        return Stacked(*tensors)
-
     def sequence(self) -> Value:
-        return ops.StackedSequence(self.stack).output
+        return F.StackedSequence(self.stack)
 
     def length(self) -> Value:
         return shapes.rows(self.stack)
 
     def at(self, place: Value) -> Value:
-        return ops.Gather(self.stack, place, 0).output
+        return F.Gather(self.stack, place, 0)
 
     def extended(self, other: Stacked) -> Stacked:
-        return Stacked(ops.Concat(self.stack, other.stack, axis=0).output)
+        return Stacked(F.Concat(self.stack, other.stack, axis=0))
 
     def inserted(self, item: Stacked, place: Value) -> Stacked:
         position = shapes.as_list(place)
         if (whole := shapes.before_erasing(self.stack, place)) is not None:  # list[i] = x
-            return Stacked(ops.ScatterUpdate(whole, position, item.stack, np.int64(0)).output)
+            return Stacked(F.ScatterUpdate(whole, position, item.stack, np.int64(0)))
         first, last = shapes.cut(self.stack, 0, None, position), shapes.cut(self.stack, 0, position, None)
-        return Stacked(ops.Concat(first, item.stack, last, axis=0).output)
+        return Stacked(F.Concat(first, item.stack, last, axis=0))
 
     def erased(self, place: Value | None) -> Stacked:
         if place is None or shapes.known(place) == -1:
@@ -64,54 +70,63 @@ class Stacked:
             return Stacked(shapes.cut(self.stack, 0, shapes.numbers(self.stack.graph, [1]), None))
         position = shapes.from_front(shapes.as_list(place), shapes.size(self.stack, 0))
         rest = shapes.cut(self.stack, 0, shapes.plus(position, np.array([1])), None)
-        return Stacked(ops.Concat(shapes.cut(self.stack, 0, None, position), rest, axis=0).output)
+        return Stacked(F.Concat(shapes.cut(self.stack, 0, None, position), rest, axis=0))
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
         front = shapes.moved(self.stack, 0, axis)
         return front if new_axis else shapes.merged(front, axis)
 
 
+class _InParts(_Layout):
+    """Elements side by side along an axis of a first tensor; a second one has a row for each of them."""
+
+    axis: int
+
+    def _sizes(self) -> Value:
+        """The sizes of the elements along the axis."""
+        raise NotImplementedError
+
+    def length(self) -> Value:
+        return shapes.rows(self.tensors[1])
+
+    def extended(self, other: Self) -> Self:
+        axes = (self.axis, 0)
+        pairs = zip(self.tensors, other.tensors, axes, strict=True)
+        return self.like([F.Concat(own, more, axis=axis) for own, more, axis in pairs])
+
+    def inserted(self, item: Self, place: Value) -> Self:
+        data, rows = self.tensors
+        position = shapes.from_front(shapes.as_list(place), shapes.size(rows, 0))
+        start = F.Gather(shapes.offsets(self._sizes()), position, 0)
+        data = _spliced(data, self.axis, start, start, item.tensors[0])
+        return self.like([data, _spliced(rows, 0, position, position, item.tensors[1])])
+
+    def erased(self, place: Value | None) -> Self:
+        """Without the element at a position, by default the last one."""
+        data, rows = self.tensors
+        last = shapes.numbers(rows.graph, [-1])
+        position = shapes.from_front(last if place is None else shapes.as_list(place), shapes.size(rows, 0))
+        data = _spliced(data, self.axis, *bounds(self._sizes(), position))
+        return self.like([data, _spliced(rows, 0, position, shapes.plus(position, np.array([1])))])
+
+
 @dataclass(frozen=True)
-class Joined:
+class Joined(_InParts):
     """Elements concatenated along `axis`, and their sizes along it, L[N]."""
 
     data: Value
     sizes: Value
     axis: int
 
-    @property
-    def tensors(self) -> tuple[Value, ...]:
-        return (self.data, self.sizes)
-
-    def like(self, tensors: Sequence[Value]) -> Joined:
-        data, sizes = tensors
-        return Joined(data, sizes, self.axis)
+    def _sizes(self) -> Value:
+        return self.sizes
 
     def sequence(self) -> Value:
-        return ops.JoinedSequence(self.data, self.sizes, axis=self.axis).output
-
-    def length(self) -> Value:
-        return shapes.rows(self.sizes)
+        return F.JoinedSequence(self.data, self.sizes, axis=self.axis)
 
     def at(self, place: Value) -> Value:
         start, stop = bounds(self.sizes, shapes.from_front(shapes.as_list(place), shapes.size(self.sizes, 0)))
         return shapes.cut(self.data, self.axis, start, stop)
-
-    def extended(self, other: Joined) -> Joined:
-        data = ops.Concat(self.data, other.data, axis=self.axis).output
-        return Joined(data, ops.Concat(self.sizes, other.sizes, axis=0).output, self.axis)
-
-    def inserted(self, item: Joined, place: Value) -> Joined:
-        position = shapes.from_front(shapes.as_list(place), shapes.size(self.sizes, 0))
-        start = ops.Gather(shapes.offsets(self.sizes), position, 0).output
-        data = _spliced(self.data, self.axis, start, start, item.data)
-        return Joined(data, _spliced(self.sizes, 0, position, position, item.sizes), self.axis)
-
-    def erased(self, place: Value | None) -> Joined:
-        position = _position(place, self.sizes)
-        start, stop = bounds(self.sizes, position)
-        data = _spliced(self.data, self.axis, start, stop)
-        return Joined(data, _spliced(self.sizes, 0, position, shapes.plus(position, np.array([1]))), self.axis)
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
         if axis == self.axis and not new_axis:
@@ -120,7 +135,7 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Packed:
+class Packed(_InParts):
     """Elements flattened and concatenated, D[?], and the table of their shapes, T[N,R].
 
     `dims` holds the dimensions that all elements have, -1 for the others. Elements of rank 0 are held with rank 1;
@@ -131,51 +146,26 @@ class Packed:
     table: Value
     dims: tuple[int, ...]
 
-    @property
-    def tensors(self) -> tuple[Value, ...]:
-        return (self.data, self.table)
-
-    def like(self, tensors: Sequence[Value]) -> Packed:
-        data, table = tensors
-        return Packed(data, table, self.dims)
+    axis = 0
 
     def sequence(self) -> Value:
-        return ops.PackedSequence(self.data, self.table, dims=self.dims).output
-
-    def length(self) -> Value:
-        return shapes.rows(self.table)
+        return F.PackedSequence(self.data, self.table, dims=self.dims)
 
     def at(self, place: Value) -> Value:
         position = shapes.from_front(shapes.as_list(place), shapes.size(self.table, 0))
         start, stop = bounds(self._sizes(), position)
         # The runtime takes a 0 that it finds in a pattern for "copy this dimension".
-        sizes = ops.Barrier(ops.Gather(self.table, position, 0), hides="bounds")
-        row = ops.Reshape(sizes, [max(len(self.dims), 1)]).output
-        dims = [dim if dim >= 0 else ops.Gather(row, [i], 0).output for i, dim in enumerate(self.dims)]
+        sizes = F.Barrier(F.Gather(self.table, position, 0), hides="bounds")
+        row = sizes.reshape([max(len(self.dims), 1)])
+        dims = [dim if dim >= 0 else F.Gather(row, [i], 0) for i, dim in enumerate(self.dims)]
         return shapes.reshaped(shapes.cut(self.data, 0, start, stop), dims)
-
-    def extended(self, other: Packed) -> Packed:
-        data = ops.Concat(self.data, other.data, axis=0).output
-        return Packed(data, ops.Concat(self.table, other.table, axis=0).output, self.dims)
-
-    def inserted(self, item: Packed, place: Value) -> Packed:
-        position = shapes.from_front(shapes.as_list(place), shapes.size(self.table, 0))
-        start = ops.Gather(shapes.offsets(self._sizes()), position, 0).output
-        data = _spliced(self.data, 0, start, start, item.data)
-        return Packed(data, _spliced(self.table, 0, position, position, item.table), self.dims)
-
-    def erased(self, place: Value | None) -> Packed:
-        position = _position(place, self.table)
-        start, stop = bounds(self._sizes(), position)
-        data = _spliced(self.data, 0, start, stop)
-        return Packed(data, _spliced(self.table, 0, position, shapes.plus(position, np.array([1]))), self.dims)
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
         if new_axis:
             return shapes.moved(shapes.reshaped(self.data, [shapes.size(self.table, 0), *self._common()]), 0, axis)
         dims = self._common(but=axis)
-        sizes = ops.Gather(self.table, np.array(axis), 1).output
-        total = ops.Gather(shapes.offsets(sizes), [-1], 0).output  # [1] to the runtime, even for unknown N
+        sizes = F.Gather(self.table, np.array(axis), 1)
+        total = F.Gather(shapes.offsets(sizes), [-1], 0)  # [1] to the runtime, even for unknown N
         data = self.data if axis == 0 else self._interleaved(axis, dims, sizes, total)
         return shapes.reshaped(data, [*dims[:axis], total, *dims[axis + 1 :]])
 
@@ -186,21 +176,20 @@ class Packed:
         """
         graph = self.data.graph
         before, after = (shapes.product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
-        row = ops.Range(np.int64(0), ops.Reshape(total, np.zeros(0, np.int64)), np.int64(1), output_type=i64).output
-        element = _owner(row, ops.CumSum(sizes, 0).output)
-        start = ops.Gather(shapes.offsets(sizes), element, 0).output
-        local = ops.Subtract(row, start)
-        blocks = ops.Range(
-            shapes.numbers(graph, 0), ops.Reshape(before, np.zeros(0, np.int64)), shapes.numbers(graph, 1),
+        row = F.Range(np.int64(0), F.Reshape(total, np.zeros(0, np.int64)), np.int64(1), output_type=i64)
+        element = _owner(row, F.CumSum(sizes, 0))
+        start = F.Gather(shapes.offsets(sizes), element, 0)
+        local = row - start
+        blocks = F.Range(
+            shapes.numbers(graph, 0), F.Reshape(before, np.zeros(0, np.int64)), shapes.numbers(graph, 1),
             output_type=i64,
-        ).output
-        within = ops.Multiply(shapes.column(blocks), ops.Gather(sizes, element, 0))
-        place = ops.Add(within, ops.Add(ops.Multiply(before, start), local))
-        lines = ops.Reshape(self.data, shapes.vector(graph, [ops.Multiply(before, total).output, after])).output
-        return ops.Gather(lines, ops.Reshape(place, [-1]), 0).output
+        )
+        place = shapes.column(blocks) * F.Gather(sizes, element, 0) + (before * start + local)
+        lines = F.Reshape(self.data, shapes.vector(graph, [before * total, after]))
+        return F.Gather(lines, place.reshape([-1]), 0)
 
     def _sizes(self) -> Value:
-        return ops.ReduceProd(self.table, [1]).output
+        return F.ReduceProd(self.table, [1])
 
     def _common(self, but: int = -1) -> list[Value | int]:
         """The dimensions that all elements have; 0 if there is no element and the type does not say."""
@@ -210,8 +199,8 @@ class Packed:
                 found.append(max(dim, 0))
                 continue
             none = shapes.numbers(self.table.graph, [0])
-            sizes = ops.Concat(ops.Gather(self.table, np.array(axis), 1), none, axis=0)
-            found.append(ops.ReduceMax(sizes, [0], keep_dims=True).output)
+            sizes = F.Concat(F.Gather(self.table, np.array(axis), 1), none, axis=0)
+            found.append(F.ReduceMax(sizes, [0], keep_dims=True))
         return found
 
 
@@ -267,20 +256,20 @@ class ElementKind:
     def empty(self, graph: Graph) -> Layout:
         first, *rest = self.types()
         shape = [0 if not isinstance(dim, int) else dim for dim in first.dims]
-        data = Constant(np.zeros(shape, self.dtype.numpy), graph=graph, dtype=self.dtype).output
+        data = F.Constant(np.zeros(shape, self.dtype.numpy), graph=graph, dtype=self.dtype)
         return self.made([data, *(shapes.numbers(graph, np.zeros([0, *each.dims[1:]])) for each in rest)])
 
     def of_items(self, items: Sequence[Value]) -> Layout:
         """The sequence of these elements, at least one."""
         graph = items[0].graph
         if self.way is Stacked:
-            return Stacked(shapes.joined([ops.Unsqueeze(each, [0]).output for each in items], 0))
+            return Stacked(shapes.joined([F.Unsqueeze(each, [0]) for each in items], 0))
         if self.way is Joined:
             sizes = shapes.vector(graph, [shapes.dims_of(each)[self.axis] for each in items])
             return Joined(shapes.joined(items, self.axis), sizes, self.axis)
-        flat = shapes.joined([ops.Reshape(each, [-1]).output for each in items], 0)
+        flat = shapes.joined([each.reshape([-1]) for each in items], 0)
         lines = [
-            ops.Unsqueeze(ops.ShapeOf(each), [0]).output if self.dims else shapes.numbers(graph, [[1]])
+            F.Unsqueeze(each.sizes, [0]) if self.dims else shapes.numbers(graph, [[1]])
             for each in items
         ]
         return Packed(flat, shapes.joined(lines, 0), self.dims)
@@ -299,7 +288,7 @@ class ElementKind:
                 return Joined(data, shapes.repeated(each, shapes.size(layout.stack, 0), data.graph), self.axis)
             loose = packed(layout)
             source = Packed(loose.data, loose.table, self.dims)
-            sizes = ops.Gather(loose.table, np.array(self.axis), 1).output
+            sizes = F.Gather(loose.table, np.array(self.axis), 1)
             return Joined(source.concatenated(self.axis, new_axis=False), sizes, self.axis)
         loose = packed(layout)
         return Stacked(shapes.reshaped(loose.data, [shapes.size(loose.table, 0), *self.dims]))
@@ -312,19 +301,19 @@ def packed(layout: Layout) -> Packed:
     graph = layout.tensors[0].graph
     if isinstance(layout, Stacked):
         dims = shapes.dims_of(layout.stack)
-        flat = ops.Reshape(layout.stack, [-1]).output
+        flat = layout.stack.reshape([-1])
         line = shapes.vector(graph, dims[1:] or [1])
-        table = ops.Broadcast(line, shapes.vector(graph, [dims[0], max(len(dims) - 1, 1)])).output
+        table = F.Broadcast(line, shapes.vector(graph, [dims[0], max(len(dims) - 1, 1)]))
         return Packed(flat, table, _static(layout.stack.type.dims[1:]))
     dims = shapes.dims_of(layout.data)
     if not isinstance(dims[layout.axis], int):  # the runtime may confuse the size of a Concat with another one
-        dims[layout.axis] = ops.Gather(shapes.offsets(layout.sizes), [-1], 0).output
+        dims[layout.axis] = F.Gather(shapes.offsets(layout.sizes), [-1], 0)
     count = shapes.size(layout.sizes, 0)
     columns = [layout.sizes if i == layout.axis else shapes.repeated(dim, count, graph) for i, dim in enumerate(dims)]
     table = shapes.joined([shapes.column(each) for each in columns], 1)
     flat = layout.data if layout.axis == 0 else _separated(layout, dims)
     static = _static(layout.data.type.dims)
-    return Packed(ops.Reshape(flat, [-1]).output, table, (*static[: layout.axis], -1, *static[layout.axis + 1 :]))
+    return Packed(flat.reshape([-1]), table, (*static[: layout.axis], -1, *static[layout.axis + 1 :]))
 
 
 def _separated(layout: Joined, dims: Sequence[Value | int]) -> Value:
@@ -336,41 +325,34 @@ def _separated(layout: Joined, dims: Sequence[Value | int]) -> Value:
     graph, axis = layout.data.graph, layout.axis
     before, after = (shapes.product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
     total = shapes.vector(graph, [dims[axis]])
-    count = ops.Reshape(ops.Multiply(before, total), np.zeros(0, np.int64))
-    row = ops.Range(shapes.numbers(graph, 0), count, shapes.numbers(graph, 1), output_type=i64).output
-    element = _owner(row, ops.Multiply(ops.CumSum(layout.sizes, 0), before).output)
-    start = ops.Gather(shapes.offsets(layout.sizes), element, 0)
-    sizes = ops.Maximum(ops.Gather(layout.sizes, element, 0), np.int64(1))
-    local = ops.Subtract(row, ops.Multiply(start, before)).output
-    within = ops.FloorMod(local, sizes)
-    block = ops.Divide(ops.Subtract(local, within), sizes)  # divisible: the runtime may round otherwise
-    place = ops.Add(ops.Multiply(block, total), ops.Add(start, within))
-    lines = ops.Reshape(layout.data, shapes.vector(graph, [ops.Multiply(before, total).output, after])).output
-    return ops.Gather(lines, place, 0).output
+    count = F.Reshape(before * total, np.zeros(0, np.int64))
+    row = F.Range(shapes.numbers(graph, 0), count, shapes.numbers(graph, 1), output_type=i64)
+    element = _owner(row, F.CumSum(layout.sizes, 0) * before)
+    start = F.Gather(shapes.offsets(layout.sizes), element, 0)
+    sizes = F.Maximum(F.Gather(layout.sizes, element, 0), np.int64(1))
+    local = row - start * before
+    within = local % sizes
+    block = F.Divide(local - within, sizes)  # divisible: the runtime may round otherwise
+    place = block * total + (start + within)
+    lines = F.Reshape(layout.data, shapes.vector(graph, [before * total, after]))
+    return F.Gather(lines, place, 0)
 
 
 def _owner(row: Value, ends: Value) -> Value:
     """For each row the number of parts that end at or before it: the index of its part."""
-    over = ops.GreaterEqual(shapes.column(row), ends)
-    return ops.ReduceSum(ops.Convert(over, destination_type=i64), [1]).output
+    return F.ReduceSum(F.Convert(F.GreaterEqual(shapes.column(row), ends), destination_type=i64), [1])
 
 
 def bounds(sizes: Value, position: Value) -> tuple[Value, Value]:
     """Start and end of the part at a position ([1], not negative)."""
     starts = shapes.offsets(sizes)
     next_ = shapes.plus(position, np.array([1]))
-    return ops.Gather(starts, position, 0).output, ops.Gather(starts, next_, 0).output
-
-
-def _position(place: Value | None, sizes: Value) -> Value:
-    """A position, by default the last, as [1], counted from the front."""
-    last = shapes.numbers(sizes.graph, [-1])
-    return shapes.from_front(last if place is None else shapes.as_list(place), shapes.size(sizes, 0))
+    return F.Gather(starts, position, 0), F.Gather(starts, next_, 0)
 
 
 def _spliced(x: Value, axis: int, start: Value, stop: Value, *between: Value) -> Value:
     """x[:start], the values `between`, x[stop:], concatenated."""
-    return ops.Concat(shapes.cut(x, axis, None, start), *between, shapes.cut(x, axis, stop, None), axis=axis).output
+    return F.Concat(shapes.cut(x, axis, None, start), *between, shapes.cut(x, axis, stop, None), axis=axis)
 
 
 def _static(dims: Sequence[Any]) -> tuple[int, ...]:

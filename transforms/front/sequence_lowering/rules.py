@@ -6,8 +6,6 @@
 A rule gets the layout of a sequence from the pass, and the layout (layouts.py) makes the nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -16,7 +14,7 @@ import numpy as np
 from mo_loop.graph.types import SequenceType
 from mo_loop.transforms.front.sequence_lowering.layouts import ElementKind, Joined, Stacked
 from mo_loop.transforms.front.sequence_lowering.shapes import Nothing, known, moved, numbers, sequence_of, size
-from mo_loop.transforms.vocabulary import Identity, Node, Value, ops
+from mo_loop.transforms.vocabulary import F, Identity, Node, Value, ops
 
 
 class Walk(Protocol):
@@ -95,7 +93,7 @@ def _split(walk: Walk, node: ops.SplitToSequence) -> Value | None:
     axis = node.axis % x.rank
     if not split:
         front = moved(x, axis, 0)
-        return Stacked(front if not node.keepdims else ops.Unsqueeze(front, [axis + 1]).output).sequence()
+        return Stacked(front if not node.keepdims else F.Unsqueeze(front, [axis + 1])).sequence()
     sizes = split[0]
     if sizes.rank == 0:
         sizes = _chunk_sizes(size(x, axis), sizes)
@@ -104,11 +102,10 @@ def _split(walk: Walk, node: ops.SplitToSequence) -> Value | None:
 
 def _chunk_sizes(total: Value, each: Value) -> Value:
     """Sizes of parts that are equal except for the last, smaller one: min(each, total - each*i)."""
-    enough = ops.Add(total, ops.Subtract(each, np.int64(1)))
-    count = ops.Divide(ops.Subtract(enough, ops.FloorMod(enough, each)), each)
-    scalar = ops.Reshape(count, np.zeros(0, np.int64))
-    places = ops.Range(np.int64(0), scalar, np.int64(1), output_type=each.dtype)
-    return ops.Minimum(ops.Subtract(total, ops.Multiply(places, each)), each).output
+    enough = total + (each - np.int64(1))
+    count = F.Divide(enough - (enough % each), each)
+    scalar = F.Reshape(count, np.zeros(0, np.int64))
+    return F.Minimum(total - F.Range(np.int64(0), scalar, np.int64(1), output_type=each.dtype) * each, each)
 
 
 def _pack(walk: Walk, node: ops.PackSequence) -> Sequence[Value] | None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from mo_loop.graph.types import SequenceType
 from mo_loop.ops.port_map import Invariant
-from mo_loop.transforms.vocabulary import Constant, Graph, Parameter, Value, behind, ops
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Parameter, Value, ops, source_of
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,8 @@ NOTHING = NothingKind()
 def sequence_of(layout, graph: Graph, type_: SequenceType) -> Value:
     """The sequence that a layout holds, as a value."""
     if isinstance(layout, Nothing):
-        return ops.SequenceEmpty(graph=graph, dtype=type_.element.dtype).output
-    made: Value = layout.sequence()
-    return made
+        return F.SequenceEmpty(graph=graph, dtype=type_.element.dtype)
+    return layout.sequence()
 
 
 LARGEST = (1 << 63) - 1
@@ -67,7 +66,7 @@ LARGEST = (1 << 63) - 1
 
 def numbers(graph: Graph, values) -> Value:
     """A constant of integers."""
-    return Constant(np.asarray(values, np.int64), graph=graph).output
+    return F.Constant(np.asarray(values, np.int64), graph=graph)
 
 
 def known(value: Value) -> int | None:
@@ -88,23 +87,23 @@ def folded(value: Value) -> Value:
 
 def size(x: Value, axis: int) -> Value:
     """One dimension, [1]."""
-    return folded(ops.Gather(ops.ShapeOf(x), [axis], 0).output)
+    return folded(F.Gather(x.sizes, [axis], 0))
 
 
 def rows(x: Value) -> Value:
     """The first dimension as a scalar."""
-    return folded(ops.Gather(ops.ShapeOf(x), np.array(0), 0).output)
+    return folded(F.Gather(x.sizes, np.array(0), 0))
 
 
 def as_list(place: Value) -> Value:
     """A scalar as [1]."""
     number = known(place)
-    return numbers(place.graph, [number]) if number is not None else ops.Reshape(place, [1]).output
+    return numbers(place.graph, [number]) if number is not None else place.reshape([1])
 
 
 def is_from_front(place: Value) -> bool:
     """Whether a position is proven not to be below 0: a number, the iteration number of a Loop, a remainder, a size."""
-    place = behind(place, ops.SameElements)
+    place = source_of(place, ops.SameElements)
     number, node = known(place), place.node
     if number is not None:
         return number >= 0
@@ -126,21 +125,21 @@ def from_front(place: Value, length: Value) -> Value:
     number = known(place)
     if is_from_front(place):
         return place
-    behind = ops.Add(place, length).output
+    after = place + length
     if number is not None:
-        return behind
-    return ops.Select(ops.Less(place, np.int64(0)), behind, place).output
+        return after
+    return F.Select(place < np.int64(0), after, place)
 
 
 def plus(a: Value, b) -> Value:
-    return folded(ops.Add(a, b).output)
+    return folded(a + b)
 
 
 def cut(x: Value, axis: int, start: Value | None, stop: Value | None) -> Value:
     """x[start:stop] along an axis; None means an end of it."""
     first = numbers(x.graph, [0]) if start is None else start
     last = numbers(x.graph, [LARGEST]) if stop is None else stop
-    return ops.Slice(x, first, last, [1], [axis]).output
+    return F.Slice(x, first, last, [1], [axis])
 
 
 def before_erasing(stack: Value, place: Value) -> Value | None:
@@ -153,13 +152,13 @@ def before_erasing(stack: Value, place: Value) -> Value | None:
     if number is not None:
         is_at_place = (known(end), known(start)) == (number, number + 1)
     else:
-        is_at_place = behind(end, ops.SameElements) is behind(place, ops.SameElements)
+        is_at_place = source_of(end, ops.SameElements) is source_of(place, ops.SameElements)
         is_at_place = is_at_place and isinstance(start.node, ops.Add) and start.node.operands[0] is end
     return whole if whole is other and is_at_place else None
 
 
 def joined(values: Sequence[Value], axis: int) -> Value:
-    return values[0] if len(values) == 1 else ops.Concat(*values, axis=axis).output
+    return values[0] if len(values) == 1 else F.Concat(*values, axis=axis)
 
 
 def vector(graph: Graph, parts: Sequence[Value | int]) -> Value:
@@ -176,7 +175,7 @@ def reshaped(x: Value, dims: Sequence[Value | int]) -> Value:
     rest = [dim for dim in dims if isinstance(dim, int)]
     if len(open_) == 1 and 0 not in rest and -1 not in rest:
         dims = [-1 if i == open_[0] else dim for i, dim in enumerate(dims)]
-    return ops.Reshape(x, vector(x.graph, dims)).output
+    return F.Reshape(x, vector(x.graph, dims))
 
 
 def dims_of(x: Value) -> list[Value | int]:
@@ -191,7 +190,7 @@ def merged(x: Value, axis: int) -> Value:
     if isinstance(a, int) and isinstance(b, int):
         both: Value | int = a * b
     else:
-        both = ops.Multiply(vector(x.graph, [a]), vector(x.graph, [b])).output
+        both = vector(x.graph, [a]) * vector(x.graph, [b])
     return reshaped(x, [*dims[:axis], both, *dims[axis + 2 :]])
 
 
@@ -201,22 +200,22 @@ def moved(x: Value, source: int, target: int) -> Value:
         return x
     order = [axis for axis in range(x.type.rank) if axis != source]
     order.insert(target, source)
-    return ops.Transpose(x, order).output
+    return F.Transpose(x, order)
 
 
 def repeated(number: Value | int, count: Value, graph: Graph) -> Value:
     """A number (or tensor [1]), `count` (tensor [1]) times."""
     value = numbers(graph, [number]) if isinstance(number, int) else number
-    return ops.Broadcast(value, count).output
+    return F.Broadcast(value, count)
 
 
 def offsets(sizes: Value) -> Value:
     """The start of each part, and the end of the last: [N+1]."""
-    return ops.Concat(numbers(sizes.graph, [0]), ops.CumSum(sizes, 0), axis=0).output
+    return F.Concat(numbers(sizes.graph, [0]), F.CumSum(sizes, 0), axis=0)
 
 
 def column(values: Value) -> Value:
-    return ops.Unsqueeze(values, [1]).output
+    return F.Unsqueeze(values, [1])
 
 
 def product(graph: Graph, dims: Sequence[Value | int]) -> Value:
@@ -224,5 +223,5 @@ def product(graph: Graph, dims: Sequence[Value | int]) -> Value:
     total = numbers(graph, [int(np.prod([dim for dim in dims if isinstance(dim, int)], dtype=np.int64))])
     for dim in dims:
         if not isinstance(dim, int):
-            total = ops.Multiply(total, dim).output
+            total = total * dim
     return total

@@ -10,8 +10,6 @@ inputs are the tensors of the sequence (`SequenceEmpty`, `SequenceConstruct`, `S
 Loops and Ifs get ports for the tensors; the node that makes a sequence of them follows the port, inside and outside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,11 +23,71 @@ from mo_loop.transforms.folding import fold_all_scopes
 from mo_loop.transforms.front.sequence_lowering.layouts import Joined, Layout, Packed, Stacked
 from mo_loop.transforms.front.sequence_lowering.rules import RULES, Rule
 from mo_loop.transforms.front.sequence_lowering.shapes import NOTHING, Nothing, sequence_of
+from mo_loop.transforms.port_maps import rebuilt
 from mo_loop.transforms.replace import drop_dead, replace_output
 from mo_loop.transforms.vocabulary import FunctionPass, Graph, Identity, Node, Parameter, Result, Value, ops
 
 GIVEN = (ops.SequenceEmpty, ops.SequenceConstruct, ops.StackedSequence, ops.JoinedSequence, ops.PackedSequence)
 """The nodes that make a sequence of its tensors or elements."""
+
+
+@dataclass
+class _Ports:
+    """The new ports of a control-flow node."""
+
+    node: Control
+    inputs: dict[int, list[tuple[Any, Value]]] = field(default_factory=dict)
+    outputs: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict)
+    states: dict[Result, Any] = field(default_factory=dict)
+    results: dict[Result, list[Result]] = field(default_factory=dict)
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.inputs or self.outputs)
+
+    def rebuild(self) -> None:
+        """Replace the node by one with the new ports."""
+        node = self.node
+        pairs: list[tuple[Any, Value]] = []
+        gone: list[Any] = []
+        for number, (entry, value) in enumerate(node.fed):
+            if number not in self.inputs:
+                pairs.append((entry, value))
+                continue
+            pairs.extend(self._paired(self.inputs[number]))
+            gone.extend(each for each in vars(entry).values() if isinstance(each, Parameter | Result))
+        output_map: list[Any] = []
+        for number, entry in enumerate(node.output_map):
+            if number not in self.outputs:
+                output_map.append(entry)
+                continue
+            output_map.extend(self.outputs[number][1])
+            gone.extend(each for each in vars(entry).values() if isinstance(each, Result))
+        _remove(gone)
+        for entry, value in pairs:  # its type is inferred again from its input
+            if isinstance(entry, Merged) and any(entry is each for new in self.inputs.values() for each, _ in new):
+                entry.parameter.retype(value.type.without_known())
+        self._hand_over(rebuilt(node, pairs, output_map))
+
+    def _paired(self, entries: list[tuple[Any, Value]]) -> list[tuple[Any, Value]]:
+        """The entries of a state, each with the Result of its tensor."""
+        paired = []
+        for number, (entry, value) in enumerate(entries):
+            if isinstance(entry, Merged):
+                entry = replace(entry, result=self.results[entry.result][number])
+                entries[number] = (entry, value)
+            paired.append((entry, value))
+        return paired
+
+    def _hand_over(self, new: Control) -> None:
+        made = iter(new.outputs)
+        for number, old in enumerate(self.node.outputs):
+            if number not in self.outputs:
+                replace_output(old, next(made))
+                continue
+            kind, entries = self.outputs[number]
+            replace_output(old, sequence_of(kind.made([next(made) for _ in entries]), new.graph, old.type))
+        new.graph.remove(self.node)
 
 
 class SequencePass(FunctionPass):
@@ -126,9 +184,7 @@ class SequencePass(FunctionPass):
             ports.states[entry.result] = kind
             made = [Parameter(graph=node.bodies[0], type=each) for each in kind.types()]
             _stand_for(entry.parameter, kind.made([each.output for each in made]))
-            ports.replace_input(
-                number, [(Merged(p, entry.result), t) for p, t in zip(made, layout.tensors, strict=True)]
-            )
+            ports.inputs[number] = [(Merged(p, entry.result), t) for p, t in zip(made, layout.tensors, strict=True)]
             return
         parameters = [entry.parameter] if isinstance(entry, Invariant) else [entry.then, entry.else_]
         layout = self.captured(value, [each for each in parameters if each is not None])
@@ -138,7 +194,7 @@ class SequencePass(FunctionPass):
         entries = [
             Invariant(*each) if isinstance(entry, Invariant) else Branched(*each) for each in zip(*sides, strict=True)
         ]
-        ports.replace_input(number, list(zip(entries, layout.tensors, strict=True)))
+        ports.inputs[number] = list(zip(entries, layout.tensors, strict=True))
 
     def _received(self, parameter: Parameter | None, layout) -> list[Parameter | None]:
         """New Parameters for the tensors of a sequence, in place of its Parameter."""
@@ -171,11 +227,10 @@ class SequencePass(FunctionPass):
                 if kind is None or None in layouts:
                     continue
                 sides = [[Result(each) for each in layout.tensors] for layout in layouts]
-                ports.replace_output(number, kind, [Selected(*each) for each in zip(*sides, strict=True)])
+                ports.outputs[number] = kind, [Selected(*each) for each in zip(*sides, strict=True)]
             elif entry.result in ports.states:
-                ports.replace_output(
-                    number, ports.states[entry.result], [Final(each) for each in self._next(ports, entry.result)]
-                )
+                finals = [Final(each) for each in self._next(ports, entry.result)]
+                ports.outputs[number] = ports.states[entry.result], finals
         for result in list(ports.states):
             self._next(ports, result)
 
@@ -187,77 +242,6 @@ class SequencePass(FunctionPass):
                 raise InternalError(f"the next value of a state is not {ports.states[result]}", where=result.origin)
             ports.results[result] = [Result(each) for each in layout.tensors]
         return ports.results[result]
-
-
-@dataclass
-class _Ports:
-    """The new ports of a control-flow node."""
-
-    node: Control
-    inputs: dict[int, list[tuple[Any, Value]]] = field(default_factory=dict)
-    outputs: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict)
-    states: dict[Result, Any] = field(default_factory=dict)
-    results: dict[Result, list[Result]] = field(default_factory=dict)
-
-    @property
-    def is_changed(self) -> bool:
-        return bool(self.inputs or self.outputs)
-
-    def replace_input(self, number: int, entries: list[tuple[Any, Value]]) -> None:
-        self.inputs[number] = entries
-
-    def replace_output(self, number: int, kind, entries: list[Any]) -> None:
-        self.outputs[number] = (kind, entries)
-
-    def rebuild(self) -> None:
-        """Replace the node by one with the new ports."""
-        node = self.node
-        pairs: list[tuple[Any, Value]] = []
-        gone: list[Any] = []
-        for number, (entry, value) in enumerate(node.fed):
-            if number not in self.inputs:
-                pairs.append((entry, value))
-                continue
-            pairs.extend(self._paired(self.inputs[number]))
-            gone.extend(each for each in vars(entry).values() if isinstance(each, Parameter | Result))
-        output_map: list[Any] = []
-        for number, entry in enumerate(node.output_map):
-            if number not in self.outputs:
-                output_map.append(entry)
-                continue
-            output_map.extend(self.outputs[number][1])
-            gone.extend(each for each in vars(entry).values() if isinstance(each, Result))
-        _remove(gone)
-        for entry, value in pairs:  # its type is inferred again from its input
-            if isinstance(entry, Merged) and any(entry is each for new in self.inputs.values() for each, _ in new):
-                entry.parameter.retype(value.type.without_known())
-        attributes = {key: getattr(node, key) for key in node.attributes}
-        attributes |= {"input_map": tuple(entry for entry, _ in pairs), "output_map": tuple(output_map)}
-        inputs = [*node.inputs[: node.first_data_port], *(value for _, value in pairs)]
-        new = type(node)(*inputs, graph=node.graph, name=node.name, **attributes)
-        new.rt_info.update(node.rt_info)
-        self._hand_over(new)
-
-    def _paired(self, entries: list[tuple[Any, Value]]) -> list[tuple[Any, Value]]:
-        """The entries of a state, each with the Result of its tensor."""
-        paired = []
-        for number, (entry, value) in enumerate(entries):
-            if isinstance(entry, Merged):
-                entry = replace(entry, result=self.results[entry.result][number])
-                entries[number] = (entry, value)
-            paired.append((entry, value))
-        return paired
-
-    def _hand_over(self, new: Control) -> None:
-        made = iter(new.outputs)
-        for number, old in enumerate(self.node.outputs):
-            if number not in self.outputs:
-                replace_output(old, next(made))
-                continue
-            kind, entries = self.outputs[number]
-            tensors = [next(made) for _ in entries]
-            replace_output(old, sequence_of(kind.made(tensors), new.graph, old.type))
-        new.graph.remove(self.node)
 
 
 def _remove(ends: Sequence[Any]) -> None:

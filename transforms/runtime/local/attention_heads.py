@@ -1,16 +1,18 @@
-"""Attention that the runtime computes wrongly as one operation."""
-
-from __future__ import annotations
+"""Attention that the runtime computes wrongly as one operation, and states of recurrent operations that it does not
+compile.
+"""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mo_loop.graph.shape import of_declared_sizes
+from mo_loop.ops.recurrent import Recurrent
 from mo_loop.support.traversal import reached
-from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor
+from mo_loop.target import CRASH, ERROR, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
-from mo_loop.transforms.runtime.local.rule import is_doubled, is_one_element, maximum_rule
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Result, Use, Value, is_static, ops, order_of
+from mo_loop.transforms.runtime.inference import has_constant_sizes, is_computable
+from mo_loop.transforms.runtime.local.rule import is_doubled, is_one_element, maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Node, Result, Use, Value, is_static, ops, order_of
 
 BETWEEN = (ops.Elementwise, ops.Reshape)
 """Operations that may be between the products and the softmax."""
@@ -36,8 +38,8 @@ def MaximumBetweenHeads(node: ops.MatMul) -> Use | None:
     """
     if not _has_as_many_queries_as_heads(node.output):
         return None
-    softmax = _softmax_behind(node.operands[0])
-    product = softmax and _product_behind(softmax)
+    softmax = _softmax_before(node.operands[0])
+    product = softmax and _product_before(softmax)
     if product is None:
         return None
     q, uses = product.operands[0], list(node.output.uses)
@@ -58,8 +60,8 @@ def MaximumBehindSoftmax(node: ops.MatMul) -> Use | None:
     separates the second product.
     """
     weights, v = node.operands
-    softmax = None if isinstance(weights.node, ops.Maximum) else _softmax_behind(weights)
-    product = softmax and _product_behind(softmax)
+    softmax = None if isinstance(weights.node, ops.Maximum) else _softmax_before(weights)
+    product = softmax and _product_before(softmax)
     if product is None or not any(_is_constant_of_heads(each) for each in (v, product.operands[1])):
         return None
     return Use(node, 0)
@@ -112,8 +114,8 @@ def MaximumBehindOneHead(node: ops.MatMul) -> Value | None:
 
 
 def _is_attention(node: ops.MatMul) -> bool:
-    softmax = _softmax_behind(node.operands[0])
-    return softmax is not None and _product_behind(softmax) is not None
+    softmax = _softmax_before(node.operands[0])
+    return softmax is not None and _product_before(softmax) is not None
 
 
 def _elementwise_readers(value: Value) -> Iterator[Node]:
@@ -146,7 +148,7 @@ def _has_as_many_queries_as_heads(value: Value) -> bool:
     return heads == queries != 1
 
 
-def _softmax_behind(value: Value) -> Node | None:
+def _softmax_before(value: Value) -> Node | None:
     """The Softmax that `value` is computed of, through operations between."""
     # Residual connections lead back to all products before `value`, or forward to all after a Softmax. Both searches
     # take turns, so the shorter one decides; that from the Softmax serves all values until the graph changes.
@@ -172,9 +174,9 @@ def _after_softmax(graph: Graph) -> Iterator[Value]:
     return reached((node.output for node in graph.of(ops.Softmax)), readers)
 
 
-def _product_behind(softmax: Node) -> Node | None:
+def _product_before(softmax: Node) -> Node | None:
     """The product that the operand of a Softmax is computed of, through operations between."""
-    without: set[Value] = softmax.graph.note("no product behind", set)
+    without: set[Value] = softmax.graph.note("no product before", set)
     seen = []
     for each in reached(softmax.operands, lambda value: () if value in without else _between(value)):
         if isinstance(each.node, ops.MatMul):
@@ -205,3 +207,56 @@ def _swaps_heads(node: Node) -> bool:
         return False
     rank = len(order)
     return tuple(order) == (*range(rank - 3), rank - 2, rank - 3, rank - 1)
+
+
+READS = (ops.Gather, ops.GatherElements, ops.GatherND)
+"""Operations with indices of which the known sizes of the output do not depend on their numbers."""
+
+
+@rule(wrap_type(Recurrent), "a `Reshape` of the input to the size of the batch", Gap(
+    "batch-of-constant-state",
+    "a recurrent operation with a constant state does not compile if the runtime does not infer the batch size of its "
+    "input: after a `Pad`, `Slice` or `Tile` of computed sizes, for example", severity=ERROR,
+))  # fmt: skip
+def ReshapeToBatchOfState(node: Recurrent) -> Node | None:
+    """LSTMSequence(Transpose(Pad(x, n, m), [0, 2, 1]), h : [2,1,4], ...)  ->  the same of Reshape(Pad(...), [2, 0, 0])
+
+    for a constant h. The Reshape is before the Transpose: the runtime merges a Transpose into the operation.
+    """
+    states = node.operands[1 : 3 if isinstance(node, ops.LSTMCell | ops.LSTMSequence) else 2]
+    known: dict[Value, bool] = {}
+    size = next((each.type.dims[0] for each in states if each.rank and is_computable(each, known)), None)
+    reader: Node = node
+    axis = 0
+    while isinstance(reader.operands[0].node, ops.Transpose) and (order := order_of(reader.operands[0].node)):
+        reader, axis = reader.operands[0].node, order[axis]
+    x = reader.operands[0]
+    if not isinstance(size, int) or x.rank is None or has_inferred_size(x, axis):
+        return None
+    shape = [size if each == axis else 0 for each in range(x.rank)]
+    node.graph.set_input(reader, 0, F.Reshape(x, shape, special_zero=True))
+    return node
+
+
+def has_inferred_size(value: Value, axis: int) -> bool:
+    """Whether the runtime surely infers the known size along an axis: it does not come from a computed number."""
+    pattern = value.node.operands[1].type.integers if isinstance(value.node, ops.Reshape) else None
+    if pattern is not None and pattern[axis] == value.type.dims[axis]:
+        return True
+    return not any(_may_hide(each.node) for each in reached([value], _sources_of_sizes))
+
+
+def _sources_of_sizes(value: Value) -> Sequence[Value]:
+    node = value.node
+    if has_constant_sizes(node):
+        return ()
+    return node.operands[:1] if isinstance(node, Recurrent) else node.operands
+
+
+def _may_hide(node: Node) -> bool:
+    if isinstance(node, ops.Parameter):
+        return node.graph.owner is not None
+    if isinstance(node, ops.Control | ops.Barrier) or not isinstance(node, ops.Op):
+        return True
+    computed = (node.inputs[port] for port in node.index_ports if port < len(node.inputs))
+    return not isinstance(node, READS) and any(each and not isinstance(each.node, Constant) for each in computed)

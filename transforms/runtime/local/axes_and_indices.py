@@ -1,7 +1,5 @@
 """Gathers, and other operations along an axis or of indices, that the runtime computes wrongly."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from functools import reduce
@@ -10,16 +8,14 @@ import numpy as np
 
 from mo_loop.graph.dimension import Dimension, may_be_one, open_symbols
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import i64
 from mo_loop.ops.exact import is_not_negative
-from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.movement import END
 from mo_loop.target import CRASH, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import drop_dead
 from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import rule
-from mo_loop.transforms.vocabulary import Constant, Gap, Node, Value, behind, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Value, ops, source_of
 
 
 @rule(
@@ -72,7 +68,7 @@ def CountAxesFromEnd(node: ops.Gather | ops.Concat) -> Node | None:
         counted = from_end
     else:
         return None
-    node.graph.set_input(node, 2, Constant(np.int64(counted), graph=node.graph).output)
+    node.graph.set_input(node, 2, F.Constant(np.int64(counted), graph=node.graph))
     drop_dead([axis.node])
     return node
 
@@ -147,7 +143,7 @@ def CountIndicesFromStart(node: ops.GatherElements | ops.GatherND) -> Node | Non
         return None
     counted = _from_start(given, x, axes)
     if repeated is not None:
-        counted = ops.Broadcast(counted, *repeated.inputs[1:], **repeated.attribute_values()).output
+        counted = F.Broadcast(counted, *repeated.inputs[1:], **repeated.attribute_values())
     node.graph.set_input(node, 1, counted)
     return node
 
@@ -168,30 +164,28 @@ def _from_start(indices: Value, x: Value, axes: int | list[int]) -> Value:
     if given is not None and all(isinstance(each, int) for each in sizes):
         counted = np.where(given < 0, given + np.array(sizes, given.dtype), given)
         if (counted >= 0).all():  # others are outside x: an error while the model runs
-            return Constant(counted, graph=indices.node.graph).output
-    size: Node = ops.Gather(ops.ShapeOf(x), axes, 0)
-    if indices.dtype is not i64:
-        size = ops.Convert(size, destination_type=indices.dtype)
+            return F.Constant(counted, graph=indices.node.graph)
+    size = F.Gather(x.sizes, axes, 0).astype(indices.dtype)
     if given is None or given.size != 1:
-        return ops.Select(ops.Less(indices, 0), ops.Add(indices, size), indices).output
+        return F.Select(indices < 0, indices + size, indices)
     # A scalar: the rules of constants with one element and more dimensions do not see the nodes that this rule makes.
-    number = Constant(given.reshape(()), graph=indices.node.graph)
-    counted = ops.Select(ops.Less(number, 0), ops.Add(size, number), number).output
-    return ops.Unsqueeze(counted, list(range(given.ndim - counted.type.rank))).output
+    number = F.Constant(given.reshape(()), graph=indices.node.graph)
+    counted = F.Select(number < 0, size + number, number)
+    return F.Unsqueeze(counted, list(range(given.ndim - counted.type.rank)))
 
 
 def _is_from_start(indices: Value) -> bool:
-    counted = behind(indices, ops.Movement | ops.Barrier | ops.Convert).node
+    counted = source_of(indices, ops.Movement | ops.Barrier | ops.Convert).node
     return is_not_negative(indices) or (isinstance(counted, ops.Select) and _is_below_zero(counted))
 
 
 def _is_below_zero(node: ops.Select) -> bool:
     """Whether its condition is that its last input is below 0. Later rules place Barriers between the operations."""
-    condition, _, indices = (behind(each, ops.Barrier) for each in node.operands)
+    condition, _, indices = (source_of(each, ops.Barrier) for each in node.operands)
     if not isinstance(condition.node, ops.Less):
         return False
     compared, zero = condition.node.operands
-    return zero.type.integers == (0,) and _is_equal(behind(compared, ops.Barrier), indices)
+    return zero.type.integers == (0,) and _is_equal(source_of(compared, ops.Barrier), indices)
 
 
 def _is_equal(a: Value, b: Value) -> bool:
@@ -223,8 +217,7 @@ def SliceFromBelowZero(node: ops.GatherElements) -> Node | None:
     } == {normalise_axis(node.axis, x.rank)}  # fmt: skip
     if is_along_indices and _is_from_start(indices):
         return None
-    below = Constant(np.full(len(at), -END, starts.dtype.numpy), graph=node.graph)
-    node.graph.set_input(x.node, 1, below.output)
+    node.graph.set_input(x.node, 1, F.Constant(np.full(len(at), -END, starts.dtype.numpy), graph=node.graph))
     drop_dead([starts.node])
     return node
 
@@ -244,7 +237,7 @@ def DropBatchesOfOne(node: ops.Gather) -> Node | None:
     batch = node.batches(indices.rank)
     ones = (1,) * batch
     if ones in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
-        return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
+        return ops.Gather(x, F.Squeeze(indices, list(range(batch))), axis)
     at = None if x.rank is None or axis.type.integers is None else normalise_axis(axis.type.integers[0], x.rank)
     before = () if at is None else x.type.dims[:at]
     if at is None or not open_symbols(before) or not all(dim == 1 or may_be_one(dim) for dim in before):
@@ -255,16 +248,15 @@ def DropBatchesOfOne(node: ops.Gather) -> Node | None:
 def _of_all_rows(x: Value, indices: Value, at: int, batch: int) -> Node:
     """The Gather along an axis of tensors that have one row for each place before this axis."""
     rank, more = x.type.rank, indices.type.rank - batch
-    length = dimension(x, at)
-    before = [dimension(x, axis) for axis in range(at)]
+    length = x.size(at)
+    before = [x.size(axis) for axis in range(at)]
     count = reduce(operator.mul, before)
-    numbers = ops.Range(0, count * length, length, output_type=indices.dtype)
-    size = length if isinstance(length, int) else ops.Convert(length, destination_type=indices.dtype)
-    starts = ops.Reshape(numbers, joined([*before, *[1] * more], x))
-    places = indices if is_not_negative(indices) else ops.Select(indices < 0, indices + size, indices)
-    rows = ops.Unsqueeze(places, list(range(batch, at))) if at > batch else places
-    flat = ops.Reshape(x, joined([-1, *(dimension(x, axis) for axis in range(at + 1, rank))], x))
-    return ops.Gather(flat, ops.Add(rows, starts), 0)
+    numbers = F.Range(0, count * length, length, output_type=indices.dtype)
+    size = length if isinstance(length, int) else F.Convert(length, destination_type=indices.dtype)
+    starts = numbers.reshape([*before, *[1] * more])
+    places = indices if is_not_negative(indices) else F.Select(indices < 0, indices + size, indices)
+    rows = F.Unsqueeze(places, list(range(batch, at))) if at > batch else places
+    return ops.Gather(x.reshape([-1, *(x.size(axis) for axis in range(at + 1, rank))]), rows + starts, 0)
 
 
 @rule(wrap_type(ops.Gather), "a `Gather` with indices of one more dimension, and a `Squeeze`", Gap(
@@ -286,8 +278,7 @@ def GatherWithOneMoreDimension(node: ops.Gather) -> Node | None:
     if not _may_be_in_order(indices, x.type.dims[place]):
         return None
     rank = len(indices.type.dims)
-    gathered = ops.Gather(x, ops.Unsqueeze(indices, [rank]), axis, batch_dims=node.batches(rank))
-    return ops.Squeeze(gathered, [place + 1])
+    return ops.Squeeze(F.Gather(x, F.Unsqueeze(indices, [rank]), axis, batch_dims=node.batches(rank)), [place + 1])
 
 
 def _may_be_in_order(indices: Value, size: Dimension) -> bool:

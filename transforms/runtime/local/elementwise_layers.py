@@ -1,7 +1,5 @@
 """Elementwise operations that the runtime computes wrongly, or does not compile."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from mo_loop.graph.types import ElementType, boolean, i32, i64
@@ -10,7 +8,7 @@ from mo_loop.transforms.pattern import any_input, any_of, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import LocalRule, both_orders, is_one_element, is_weights, rule
-from mo_loop.transforms.vocabulary import Constant, Gap, Identity, Node, Value, behind, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Identity, Node, Value, ops, source_of
 
 
 @rule(wrap_type(Identity, any_input(type_matches(boolean))), "`LogicalOr(x, x)`", Gap(
@@ -65,7 +63,7 @@ def CopySelectedConstant(node: ops.Select) -> Node | None:
     if not is_one_element(c):
         return None
     assert isinstance(c.node, Constant)
-    node.graph.set_input(node, 2, Constant(c.node.tensor, graph=node.graph).output)
+    node.graph.set_input(node, 2, F.Constant(c.node.tensor, graph=node.graph))
     return node
 
 
@@ -97,7 +95,7 @@ def SoftSignToQuotient(node: ops.SoftSign) -> Node:
     The runtime moves elementwise operations before views, so each SoftSign is replaced.
     """
     (x,) = node.operands
-    return ops.Divide(x, ops.Add(ops.Abs(x), 1.0))  # AbsToMaximum, after this rule, takes the Abs of a Concat
+    return ops.Divide(x, F.Abs(x) + 1.0)  # AbsToMaximum, after this rule, takes the Abs of a Concat
 
 
 class AbsToMaximum(LocalRule):
@@ -126,9 +124,9 @@ class AbsToMaximum(LocalRule):
 
     def form(self, node: ops.Abs) -> Node | None:
         (x,) = node.operands
-        is_joined = isinstance(behind(x, (ops.Barrier, ops.AtLeast)).node, ops.Concat)
+        is_joined = isinstance(source_of(x, (ops.Barrier, ops.AtLeast)).node, ops.Concat)
         is_large = x.dtype in (i32, i64)
-        return ops.Maximum(ops.Negative(x), x) if is_joined or is_large or is_computable(x, self._known) else None
+        return ops.Maximum(-x, x) if is_joined or is_large or is_computable(x, self._known) else None
 
 
 @rule(wrap_type(ops.Convert), "`x & 255`, or `((x + 128) & 255) - 128`", Gap(
@@ -144,9 +142,9 @@ def DropBitsBeforeConvert(node: ops.Convert) -> Node | None:
     mask, half = 2**to.bits - 1, 2 ** (to.bits - 1) if to.kind == "int" else 0
     if _has_only_bits(x, mask, half):
         return None
-    wide = x if x.dtype.bits >= 32 else ops.Convert(x, destination_type=i32).output
-    kept = ops.BitwiseAnd(ops.Add(wide, half) if half else wide, mask)
-    node.graph.set_input(node, 0, (ops.Subtract(kept, half) if half else kept).output)
+    wide = x if x.dtype.bits >= 32 else F.Convert(x, destination_type=i32)
+    kept = F.BitwiseAnd(wide + half if half else wide, mask)
+    node.graph.set_input(node, 0, kept - half if half else kept)
     return node
 
 
@@ -181,7 +179,7 @@ def UnsqueezeToConstantRank(node: ops.Binary) -> Node | None:
         if is_one_element(constant) and not isinstance(value.node, Constant) and value.rank is not None:
             missing = constant.type.rank - value.type.rank
             if missing > 0:
-                node.graph.set_input(node, port, ops.Unsqueeze(value, list(range(missing))).output)
+                node.graph.set_input(node, port, F.Unsqueeze(value, list(range(missing))))
                 return node
     return None
 
@@ -209,7 +207,7 @@ def MakeConstantsScalar(node: ops.Binary | ops.PReLU) -> Node | None:
         if is_one_element(constant) and constant.rank and _may_be_scalar(node, port, constant, other):
             assert isinstance(constant.node, Constant)
             array = constant.node.tensor.array().reshape(())
-            node.graph.set_input(node, port, Constant(array, graph=node.graph, dtype=constant.dtype).output)
+            node.graph.set_input(node, port, F.Constant(array, graph=node.graph, dtype=constant.dtype))
             changed = True
     return node if changed else None
 
@@ -248,7 +246,7 @@ def ReadTruncatedTwice(node: ops.Convert) -> Node | None:
     use, to = node.output.only_use, node.destination_type
     if use is None or to.is_float or to is boolean or not isinstance(use.node, ops.Binary | ops.Unary | ops.Select):
         return None
-    use.node.graph.set_input(use.node, use.port, ops.Maximum(node, node).output)
+    use.node.graph.set_input(use.node, use.port, F.Maximum(node.output, node.output))
     return node
 
 
@@ -268,5 +266,5 @@ def ConvertFirst(node: ops.Binary) -> Node | None:
             return None
     elif type(node) in _EXCHANGED:
         return _EXCHANGED[type(node)](converted, x, auto_broadcast=node.auto_broadcast)
-    node.graph.set_input(node, 1, ops.Maximum(converted, converted).output)
+    node.graph.set_input(node, 1, F.Maximum(converted, converted))
     return node

@@ -1,7 +1,5 @@
 """Tensors without elements that the runtime computes wrongly, or does not compile."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +11,7 @@ from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.predicates import type_matches
 from mo_loop.transforms.replace import drop_dead, move_readers
 from mo_loop.transforms.runtime.local.rule import rule
-from mo_loop.transforms.vocabulary import Constant, Identity, Node, Result, Value, behind, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, Identity, Node, Result, Value, is_static, ops, source_of
 
 
 @rule(wrap_type(ops.Concat), "`Broadcast` of a zero to the summed shape", Gap(
@@ -58,7 +56,7 @@ def EmptySqueezeToBroadcast(node: ops.View | ops.Gather) -> Node | None:
         else:
             return None
     sizes = [
-        Constant([dim], graph=node.graph, dtype=i64).output if place is None else _size([x], place)
+        F.Constant([dim], graph=node.graph, dtype=i64) if place is None else _size([x], place)
         for dim, place in zip(output.type.dims, places, strict=True)
     ]
     return _of_nothing(node, sizes)
@@ -66,19 +64,19 @@ def EmptySqueezeToBroadcast(node: ops.View | ops.Gather) -> Node | None:
 
 def _of_nothing(node: Node, sizes: Sequence[Value]) -> Node:
     """A tensor without elements, of sizes that are tensors [1]."""
-    zero = Constant(np.zeros(()), graph=node.graph, dtype=node.outputs[0].dtype)
-    return ops.Broadcast(zero, ops.Concat(*sizes, axis=0))
+    zero = F.Constant(np.zeros(()), graph=node.graph, dtype=node.outputs[0].dtype)
+    return ops.Broadcast(zero, F.Concat(*sizes, axis=0))
 
 
 def _size(values: Sequence[Value], at: int) -> Value:
     """The sum [1] of the sizes along the dimension `at`."""
     dims = [value.type.dims[at] for value in values]
     total = sum(dim for dim in dims if isinstance(dim, int))
-    size: Value = Constant([total], graph=values[0].graph, dtype=i64).output
+    size: Value = F.Constant([total], graph=values[0].graph, dtype=i64)
     for value, dim in zip(values, dims, strict=True):
         if not isinstance(dim, int):
-            found = ops.Gather(ops.ShapeOf(value), [at], np.array(0)).output
-            size = ops.Add(size, found).output if total or len(values) > 1 else found
+            found = F.Gather(value.sizes, [at], np.array(0))
+            size = size + found if total or len(values) > 1 else found
     return size
 
 
@@ -115,11 +113,11 @@ def EmptyOutputsToBroadcast(node: Constant | Identity) -> Node | None:
     if not results or not _is_empty_constant(value):
         return None
     zero, shape = (Constant(each, graph=node.graph, dtype=i64) for each in (0, value.type.dims))
-    move_readers(value, ops.Broadcast(zero, ops.Barrier(shape, hides="value")).output, results)
+    move_readers(value, F.Broadcast(zero, F.Barrier(shape, hides="value")), results)
     drop_dead([node])
     return node
 
 
 def _is_empty_constant(value: Value) -> bool:
-    value = behind(value, Identity)
+    value = source_of(value, Identity)
     return isinstance(value.node, Constant) and 0 in value.type.dims

@@ -1,13 +1,16 @@
-"""Wrong fusions of the runtime into the operation before, such as constants along the wrong axis."""
-
-from __future__ import annotations
+"""Constants that the runtime merges where their product or sum is not a number of the type, and wrong fusions of the
+runtime into the operation before, such as constants along the wrong axis.
+"""
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
 
 from mo_loop.graph.shape import element_count
-from mo_loop.graph.types import f64
-from mo_loop.target import NEVER, Gap, Processor, without_avx512
+from mo_loop.graph.types import f16, f64
+from mo_loop.target import NEVER, Processor, without_avx512
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import (
     OF_WEIGHTS,
@@ -17,7 +20,124 @@ from mo_loop.transforms.runtime.local.rule import (
     is_weights,
     maximum_rule,
 )
-from mo_loop.transforms.vocabulary import Constant, Node, Use, Value, behind, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, is_static, ops, source_of
+
+FACTORS = (ops.Multiply, ops.Divide)
+ADDENDS = (ops.Add, ops.Subtract)
+
+
+def _is_after_constants(value: Value) -> bool:
+    """Whether the operand that is not constant comes from another operation with a constant."""
+    found = None
+    for each in value.node.inputs:
+        if each is not None and not isinstance(each.node, Constant):
+            if found is not None:
+                return False
+            found = each.node
+    return isinstance(found, (*FACTORS, *ADDENDS, ops.Negative))
+
+
+@maximum_rule(wrap_type((*FACTORS, *ADDENDS), when=_is_after_constants), "`max(y, y)` between the two operations", Gap(
+    "constants-merged-to-infinity",
+    "the constants of `(x + c) * s` and `(x * s) * t` are multiplied with each other, also where the product is "
+    "infinite or 0",
+))  # fmt: skip
+def MaximumBetweenConstants(node: Node) -> Use | None:
+    """(x + c) * s  ->  max(x + c, x + c) * s, where c * s is beyond the largest number of the type
+
+    The runtime computes x * s + c * s, x * (s * t) for (x * s) * t, and x + (c + d) for (x + c) + d. A product of
+    constants may be infinite, or 0, where the result is an ordinary number: a zero point of 128 times the scale of a
+    quantised attention mask, for example. No constant passes the maximum.
+    """
+    operand = _operand(node)
+    return Use(node, operand[1]) if operand is not None and _leave_the_type(node) else None
+
+
+class _Reach(NamedTuple):
+    """The effect of the constants of a node and of those before it: the largest and the smallest factor, and the sum of
+    the addends, each multiplied by the factors after it."""
+
+    most: float
+    least: float
+    total: float
+
+
+_NOTHING = _Reach(1.0, 1.0, 0.0)
+
+
+def _leave_the_type(node: Node) -> bool:
+    """Whether the constants of `node` and of the operations before it have a product or a sum that is infinite, or a
+    product that is 0."""
+    numbers = np.finfo(np.float16 if node.outputs[0].dtype is f16 else np.float32)
+    sizes, before = _sizes(node), _before(node)
+    if sizes is None or before is None:
+        return False
+    reach = _reach_after(node, sizes, _reach(before))
+    return max(reach.most, reach.total) > float(numbers.max) or reach.least < float(numbers.tiny)
+
+
+def _reach(node: Node) -> _Reach:
+    """The reach of the chain that `node` ends. It is kept until the graph changes, for the next node of the chain."""
+    known: dict[Node, _Reach] = node.graph.note("reach of constants", dict)
+    chain: list[tuple[Node, tuple[float, float]]] = []
+    current: Node | None = node
+    while current is not None and current not in known and (sizes := _sizes(current)) is not None:
+        chain.append((current, sizes))
+        current = _before(current)
+    reach = _NOTHING if current is None else known.get(current, _NOTHING)
+    for each, sizes in reversed(chain):
+        own = _reach_after(each, sizes, _NOTHING)
+        both = _reach_after(each, sizes, reach)
+        reach = known[each] = _Reach(max(own.most, both.most), min(own.least, both.least), both.total)
+    return reach
+
+
+def _reach_after(node: Node, sizes: tuple[float, float], reach: _Reach) -> _Reach:
+    least, most = sizes if isinstance(node, FACTORS) else (1.0, 1.0)
+    addend = sizes[1] if isinstance(node, ADDENDS) else 0.0
+    return _Reach(most * reach.most, least * reach.least, addend + most * reach.total)
+
+
+def _before(node: Node) -> Node | None:
+    """The operation with a constant whose result only `node` reads."""
+    operand = _operand(node)
+    if operand is None or operand[0].only_use is None or _operand(operand[0].node) is None:
+        return None
+    return operand[0].node
+
+
+def _operand(node: Node) -> tuple[Value, int] | None:
+    """The one operand that is not constant, and its port."""
+    if isinstance(node, ops.Negative):
+        return node.operands[0], 0
+    if not isinstance(node, FACTORS + ADDENDS) or not node.outputs[0].dtype.is_float:
+        return None
+    found = [(value, port) for port, value in enumerate(node.operands) if not isinstance(value.node, Constant)]
+    return found[0] if len(found) == 1 else None
+
+
+def _sizes(node: Node) -> tuple[float, float] | None:
+    """The smallest and the largest number that the constant multiplies or adds, without signs; 1 for no constant, and
+    None where one is not finite."""
+    constants = [each.node for each in node.operands if isinstance(each.node, Constant)]
+    if not constants:
+        return 1.0, 1.0
+    array = constants[0].array
+    if array.size == 1:  # most of them
+        least = most = abs(float(array.item()))
+        if least == 0 and isinstance(node, FACTORS):
+            return None
+    else:
+        sizes = np.abs(array.astype(np.float64)).ravel()
+        sizes = sizes[sizes != 0] if isinstance(node, FACTORS) else sizes
+        if not sizes.size:
+            return None
+        least, most = float(sizes.min()), float(sizes.max())
+    if not math.isfinite(most):
+        return None
+    is_divisor = isinstance(node, ops.Divide) and constants[0].output is node.inputs[1]
+    return (1 / most, 1 / least) if is_divisor else (least, most)
+
 
 FUSED = (ops.Binary, ops.Unary, ops.PReLU, ops.Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
 """Operations that the runtime fuses into the operation before, if their other inputs are constants."""
@@ -37,7 +157,7 @@ WHOLE_VECTOR = 16
 ))  # fmt: skip
 def MaximumOfDivisor(node: Node) -> Value | None:
     """c / ReduceSum(x)  ->  c / max(r, r), where r is the reduction or a MatMul, and c a constant of integers."""
-    for reader, _ in _constants_behind(node.outputs[0], moves=MOVED):
+    for reader, _ in _constants_after(node.outputs[0], moves=MOVED):
         is_integer = reader.outputs[0].type.dtype.is_integer
         if isinstance(reader, ops.Divide) and is_integer and is_weights(reader.operands[0]):
             return node.outputs[0]
@@ -75,10 +195,10 @@ def MaximumBehindReduction(node: ops.Reduction) -> Value | None:
     if gone is None:
         return None
     channel = 0 if not node.keep_dims and gone == (0,) else 1
-    for reader, varying in _constants_behind(node.output):
+    for reader, varying in _constants_after(node.output):
         if varying and isinstance(reader, ops.FakeQuantize) and not node.keep_dims:
             return node.output
-    for reader, varying in _constants_behind(node.output, moves=MOVED) if data.rank == 3 else ():
+    for reader, varying in _constants_after(node.output, moves=MOVED) if data.rank == 3 else ():
         is_vector = gone in ((0,), (2,)) and varying == [channel]
         if is_vector or (0 not in gone and _reads_number(reader, varying)):
             return node.output
@@ -123,7 +243,7 @@ def MaximumBehindMatMul(node: ops.MatMul) -> Value | None:
     reads_constants = rank > 3 and any(map(is_weights, node.operands))
     allowed = [[], [rank - 1]] if is_of_rows(node) else [[]]
     has_columns = isinstance(shape[-1], int)
-    for reader, varying in _constants_behind(node.output, follows_all=is_quantised):
+    for reader, varying in _constants_after(node.output, follows_all=is_quantised):
         if is_quantised and isinstance(reader, ops.Multiply | ops.Divide) and varying not in allowed:
             return node.output
         if not has_columns and varying:
@@ -214,7 +334,7 @@ def _joins_range(value: Value) -> bool:
 
 def _is_quantised(value: Value) -> bool:
     """Whether `value` is the result of a FakeQuantize, also a rearranged one."""
-    return isinstance(behind(value, MOVES).node, ops.FakeQuantize)
+    return isinstance(source_of(value, MOVES).node, ops.FakeQuantize)
 
 
 def _has_scales(value: Value) -> bool:
@@ -235,7 +355,7 @@ def _reads_number(reader: Node, varying: list[int]) -> bool:
     return not varying and isinstance(reader, kinds) and (dtype is f64 or dtype.is_integer)
 
 
-def _constants_behind(
+def _constants_after(
     value: Value, *, follows_all: bool = False, moves: tuple[type[Node], ...] = ()
 ) -> Iterator[tuple[Node, list[int]]]:
     """The operations that the runtime may fuse into that of `value`, also after some that move elements, with the
@@ -249,7 +369,7 @@ def _constants_behind(
             continue
         for each in () if is_moved else others:
             yield node, _varying(node, each, rank)
-        yield from _constants_behind(node.outputs[0], follows_all=follows_all, moves=moves)
+        yield from _constants_after(node.outputs[0], follows_all=follows_all, moves=moves)
 
 
 def _varying(node: Node, constant: Value, rank: int) -> list[int]:

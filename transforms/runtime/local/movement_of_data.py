@@ -1,7 +1,5 @@
 """Movement of data that the runtime computes wrongly, or does not compile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np
@@ -17,7 +15,7 @@ from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
 from mo_loop.transforms.runtime.inference import may_be_empty
 from mo_loop.transforms.runtime.local.rule import LocalRule, rule
-from mo_loop.transforms.vocabulary import Constant, Node, Parameter, Value, integers, is_static, ops, order_of
+from mo_loop.transforms.vocabulary import Constant, F, Node, Parameter, Value, integers, is_static, ops, order_of
 
 
 @rule(
@@ -43,7 +41,7 @@ def ReduceBeforeTranspose(node: ops.Reduction) -> Node | None:
     x = transpose.operands[0]
     left = [axis for place, axis in enumerate(order) if place not in gone]
     if convert:
-        x = ops.Convert(x, destination_type=convert.destination_type).output
+        x = F.Convert(x, destination_type=convert.destination_type)
     reduced = type(node)(x, sorted(order[place] for place in gone), keep_dims=False)
     return reduced if left == sorted(left) else ops.Transpose(reduced, [sorted(left).index(axis) for axis in left])
 
@@ -70,7 +68,7 @@ class ReduceBeforeUnsqueeze(LocalRule):
         if reduced:
             x = self.register_new_node(type(node)(x, reduced, keep_dims=True)).output  # `x` may have inserted ones, too
         elif isinstance(node, ops.ReduceL1 | ops.ReduceL2):
-            x = ops.Abs(x).output
+            x = F.Abs(x)
         restored = ops.Unsqueeze(x, inserted)
         return restored if node.keep_dims else ops.Squeeze(restored, sorted(gone))
 
@@ -147,7 +145,7 @@ def TransposeToSqueezeUnsqueeze(node: ops.Transpose) -> Node | None:
     else:
         return None
     assume_fixed(x.shape[axis] for axis in ones)
-    return ops.Unsqueeze(ops.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
+    return ops.Unsqueeze(F.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
 
 
 VIEWS = (*MOVES, Parameter)  # WriteSizes places a Reshape after a Parameter
@@ -180,7 +178,7 @@ def _squeezed(value: Value, axes: Iterable[int]) -> Value:
     gone, node = sorted(axis for axis in axes if axis >= 0), value.node
     if isinstance(node, ops.Unsqueeze) and _inserted_axes(node) == gone:
         return node.operands[0]
-    return ops.Squeeze(value, gone).output if gone else value
+    return F.Squeeze(value, gone) if gone else value
 
 
 @rule(wrap_type(ops.Slice), "an end of 2^31 - 1, which the runtime reads as no end", Gap(
@@ -199,7 +197,7 @@ def EndSliceBehindBounds(node: ops.Slice) -> Node | None:
     if not any(far):
         return None
     new = [(END if stop > 0 else -END) if is_far else stop for stop, is_far in zip(ends, far, strict=True)]
-    node.graph.set_input(node, 2, Constant(np.array(new), graph=node.graph, dtype=end.dtype).output)
+    node.graph.set_input(node, 2, F.Constant(np.array(new), graph=node.graph, dtype=end.dtype))
     return node
 
 
@@ -215,8 +213,7 @@ def CountAxesFromFront(node: ops.Slice) -> Node | None:
         rank, axes = each.operands[0].rank, integers(each, 4)
         if rank is not None and axes and min(axes) < 0:
             counted = np.array([normalise_axis(axis, rank) for axis in axes])
-            dtype = each.operands[4].dtype
-            each.graph.set_input(each, 4, Constant(counted, graph=each.graph, dtype=dtype).output)
+            each.graph.set_input(each, 4, F.Constant(counted, graph=each.graph, dtype=each.operands[4].dtype))
             changed = True
     return node if changed else None
 
@@ -239,8 +236,7 @@ def MoveWithSixDimensions(node: ops.Transpose) -> Node | None:
     if not _has_channels(x) or not any(isinstance(use.node, ops.View) for use in node.output.uses):
         return None
     ones = list(range(6 - x.rank))
-    moved = ops.Transpose(ops.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)])
-    return ops.Squeeze(moved, ones)
+    return ops.Squeeze(F.Transpose(F.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)]), ones)
 
 
 def _has_channels(x: Value) -> bool:
@@ -268,7 +264,7 @@ def TileWithSixDimensions(node: ops.Tile) -> Node | None:
     if max(times) < 2 or (x.type.dims[1] != 1 and any(dim != 1 for dim in x.type.dims[2:])):
         return None
     ones = list(range(6 - x.rank))
-    return ops.Squeeze(ops.Tile(ops.Unsqueeze(x, ones), [*(1 for _ in ones), *times]), ones)
+    return ops.Squeeze(F.Tile(F.Unsqueeze(x, ones), [*(1 for _ in ones), *times]), ones)
 
 
 @rule(wrap_type((ops.Interpolate, ops.Interpolate11)), "an `Interpolate` of four dimensions", Gap(
@@ -290,7 +286,7 @@ def InterpolateWithFourDimensions(node: ops.Interpolate | ops.Interpolate11) -> 
         return None
     ones = [*range(3 - x.rank), 2] if axes == (x.rank - 1,) else list(range(4 - x.rank))
     kept = [axis for axis in range(4) if axis not in ones]
-    wide = type(node)(ops.Unsqueeze(x, ones), *sizes, [kept[axis] for axis in axes], **node.attribute_values())
+    wide = type(node)(F.Unsqueeze(x, ones), *sizes, [kept[axis] for axis in axes], **node.attribute_values())
     wide.pads_begin, wide.pads_end = _spread(node.pads_begin, kept), _spread(node.pads_end, kept)
     return ops.Squeeze(wide, ones)
 
@@ -314,6 +310,6 @@ def WidenTwoBitConstants(node: ops.Convert | ops.Dequantize) -> Node:
     for port, each in enumerate(node.inputs):
         if each is not None and each.dtype is u2 and isinstance(each.node, Constant):
             wide = ArrayTensor(each.node.array.astype(u4.numpy), u4)
-            node.graph.set_input(node, port, Constant(wide, graph=node.graph).output)
+            node.graph.set_input(node, port, F.Constant(wide, graph=node.graph))
             drop_dead([each.node])
     return node

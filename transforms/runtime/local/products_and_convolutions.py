@@ -1,19 +1,20 @@
-"""Products and convolutions that the runtime computes wrongly, or does not compile."""
-
-from __future__ import annotations
+"""Products and convolutions that the runtime computes wrongly, or does not compile; tensors whose channels it keeps
+last, and reads as if they were first.
+"""
 
 from typing import Any
 
 import numpy as np
 
 from mo_loop.graph.dimension import low, now
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ops.movement import FAR
 from mo_loop.target import CRASH, ERROR, NEVER, Processor, ReleaseRange, without_avx512
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
-from mo_loop.transforms.runtime.local.rule import is_of_rows, maximum_rule, rule
-from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, is_static, ops
+from mo_loop.transforms.runtime.local.rule import is_doubled, is_of_rows, maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Result, Use, Value, is_static, ops, order_of
 
 
 def _is_outer_product(value: Value) -> bool:
@@ -43,8 +44,7 @@ def MatMulToMultiply(node: ops.MatMul) -> Node:
     source: Any = weights.node
     row = weights
     if node.transpose_b:
-        array = source.array.reshape(1, -1)
-        row = Constant(ArrayTensor(array, weights.dtype), graph=node.graph, name=source.name).output
+        row = F.Constant(ArrayTensor(source.array.reshape(1, -1), weights.dtype), graph=node.graph, name=source.name)
     return ops.Multiply(x, row)
 
 
@@ -70,21 +70,21 @@ def _has_vector(value: Value) -> bool:
 def VectorToMatrix(node: ops.MatMul) -> Node:
     """MatMul(x : [..., N, K], w : [K])  ->  Squeeze(MatMul(x, w : [K, 1])), and so a constant before a stack
 
-    The runtime multiplies a factor after the product with the second operand, without regard to the other rank.
+    The runtime multiplies the second operand by a factor that follows the product, as if the product had its rank.
     """
     first, second = node.operands
     if second.rank == 1:
-        return ops.Squeeze(ops.MatMul(first, _as_matrix(second, 1), transpose_a=node.transpose_a), [-1])
-    return ops.Squeeze(ops.MatMul(_as_matrix(first, 0), second, transpose_b=node.transpose_b), [-2])
+        return ops.Squeeze(F.MatMul(first, _as_matrix(second, 1), transpose_a=node.transpose_a), [-1])
+    return ops.Squeeze(F.MatMul(_as_matrix(first, 0), second, transpose_b=node.transpose_b), [-2])
 
 
 def _as_matrix(vector: Value, axis: int) -> Value:
     """The vector with a dimension of 1 at this axis."""
     source: Any = vector.node
     if not isinstance(source, Constant):
-        return ops.Unsqueeze(vector, [axis]).output
+        return F.Unsqueeze(vector, [axis])
     array = ArrayTensor(np.expand_dims(source.array, axis), vector.dtype)
-    return Constant(array, graph=vector.graph, name=source.name).output
+    return F.Constant(array, graph=vector.graph, name=source.name)
 
 
 @rule(wrap_type(ops.MatMul), "three zeros after the inner dimension", Gap(
@@ -114,7 +114,7 @@ def _padded(x: Value, axis: int) -> Value:
     """`x` with three zeros at the end of an axis."""
     ends = np.zeros(len(x.type.dims), np.int64)
     ends[axis] = 3
-    return ops.Pad(x, np.zeros_like(ends), ends, np.zeros((), x.dtype.numpy)).output
+    return F.Pad(x, np.zeros_like(ends), ends, np.zeros((), x.dtype.numpy))
 
 
 @rule(wrap_type(ops.Convolution), "a stride of 1, and every so many places of the result", Gap(
@@ -254,8 +254,8 @@ def AddOutputChannel(node: ops.Convolution) -> Node | None:
     x, filters = node.operands
     if not _has_one_channel(node, filters) or not (_is_padded_volume(node, filters) or _is_beyond(node, filters)):
         return None
-    made = ops.Convolution(
-        x, ops.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
+    made = F.Convolution(
+        x, F.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
         pads_begin=node.pads_begin, pads_end=node.pads_end, auto_pad=node.auto_pad,
     )  # fmt: skip
     return ops.Slice(made, [0], [1], [1], [1])
@@ -269,3 +269,94 @@ def _has_one_channel(node: ops.Convolution, filters: Value) -> bool:
 def _is_padded_volume(node: ops.Convolution, filters: Value) -> bool:
     is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
     return filters.rank == 5 and is_padded and not is_static(node.output.shape)
+
+
+FUSED = (ops.Unary, ops.Binary, ops.View)
+"""Operations that the runtime may compute as a part of the convolution before them."""
+
+PLACING = (ops.Concat, ops.Pad, ops.Slice, ops.MVN)
+"""Operations whose layers count elements in the order of their input, where a pool states another one."""
+
+
+@maximum_rule(wrap_type(ops.Transpose), "`max(x, x)` before the other reader", Gap(
+    "convolution-of-shared-view",
+    "a `Convolution` reads memory that was never written, if its input is a `Transpose` from channels last to channels "
+    "first, of a tensor that is also a part of a `Concat`, a state, or a result of another shape",
+))  # fmt: skip
+def MaximumBeforeSharedView(node: ops.Transpose) -> Use | None:
+    """Transpose(x, [0,3,1,2]), Unsqueeze(x)  ->  Transpose(x, [0,3,1,2]), Unsqueeze(max(x, x))
+
+    where the Unsqueeze, or another operation that moves nothing, becomes a Result, a part of a Concat or a state, or x
+    does one of the last two itself. A convolution keeps channels last, and so reads x in place of the Transpose. If x
+    lies in the memory of such a reader, the runtime gives the convolution other memory, in which nothing is written.
+    """
+    x, order = node.operands[0], order_of(node)
+    if order is None or len(order) < 3 or order != (0, len(order) - 1, *range(1, len(order) - 1)):
+        return None
+    if isinstance(x.node, Constant | ops.Parameter):
+        return None
+    return next((use for use in x.uses if use.node is not node and _lies_in_another(use)), None)
+
+
+def _lies_in_another(use: Use) -> bool:
+    """Whether the runtime may place a value in the memory of what reads it: a Concat, a state, or Results of views."""
+    node = use.node
+    if isinstance(node, ops.Concat) and node.output.rank is not None:
+        before = node.output.type.dims[: normalise_axis(node.axis, node.output.rank)]
+        return all(low(dim) <= 1 for dim in before)
+    if use.port or not (isinstance(node, ops.View) or (isinstance(node, ops.Transpose) and _moves_ones(node))):
+        return isinstance(node, ops.Assign)
+    return any(isinstance(each.node, Result) or _lies_in_another(each) for each in node.output.uses)
+
+
+def _moves_ones(node: ops.Transpose) -> bool:
+    """Whether dimensions that are, or may be, 1 are all that a Transpose moves."""
+    order, dims = order_of(node), node.operands[0].type.dims
+    kept = [axis for axis in order or () if low(dims[axis]) > 1]
+    return order is not None and kept == sorted(kept)
+
+
+@maximum_rule(wrap_type(ops.MVN), "`max(x, x)` before the `MVN`", Gap(
+    "normalised-channel",
+    "the process ends, or numbers are wrong, if a convolution with one channel has a width of 1 that is known only at "
+    "run time, and an `MVN` reads it", severity=CRASH, on={Processor.SSE41: NEVER},
+))  # fmt: skip
+def MaximumBehindOneChannel(node: ops.MVN) -> Use | None:
+    """MVN(y)  ->  MVN(max(y, y)), where y is the only channel of a convolution, of unknown width
+
+    Elementwise operations may be between, and those that insert and remove dimensions of 1.
+    The runtime keeps the channels of y last, and normalises it as if they were first, if its width is 1.
+    """
+    value = node.operands[0]
+    while isinstance(value.node, FUSED) and not is_doubled(value.node):
+        first, *others = value.node.operands
+        value = others[0] if others and isinstance(first.node, Constant) else first
+    if not isinstance(value.node, ops.Filtered) or value.rank is None:
+        return None
+    _, channels, *_, width = value.type.dims
+    return Use(node, 0) if now(channels) == 1 and not isinstance(width, int) and low(width) <= 1 else None
+
+
+@maximum_rule(wrap_type(ops.Pooling), "`max(y, y)` after the pool", Gap(
+    "pool-of-one-channel",
+    "`Concat`, `Pad`, `Slice` and `MVN` read and write other elements after an `AvgPool` or `MaxPool` with one channel "
+    "and a width of 1 that are not both known before run time, also memory that is not theirs", severity=CRASH,
+))  # fmt: skip
+def MaximumBehindPool(node: ops.Pooling) -> Value | None:
+    """Concat(y, x)  ->  Concat(max(y, y), x), where y is an AvgPool or MaxPool with one channel of width 1
+
+    if not both are known. A quantised tensor may keep its only channel last even if it is known.
+    """
+    y = node.outputs[0]
+    _, channels, *_, width = y.type.dims if y.rank else (0, 0, 0)
+    if isinstance(channels, int) and (isinstance(width, int) or not node.graph.of(ops.FakeQuantize)):
+        return None
+    return y if low(channels) <= 1 and low(width) <= 1 and _is_placed(y) else None
+
+
+def _is_placed(value: Value) -> bool:
+    """Whether a layer that moves parts of a tensor reads `value`, also after a FakeQuantize, which a pool computes."""
+    return any(
+        isinstance(node, PLACING) or (isinstance(node, ops.FakeQuantize) and _is_placed(node.output))
+        for node, _ in value.uses
+    )

@@ -1,13 +1,11 @@
 """Scales of quantised tensors that the runtime moves wrongly."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mo_loop.support.traversal import reached
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
-from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Use, Value, ops
 
 MOVING = (ops.View, ops.Transpose, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
 SUMS = (ops.Add, ops.Subtract)
@@ -31,8 +29,7 @@ def MaximumBeforeNormalisation(node: ops.MVN) -> Node | None:
         return None
     found = _scaled(Use(node, 0), node.eps)
     for use in found:
-        value = use.node.operands[use.port]
-        node.graph.set_input(use.node, use.port, _maximum(value))
+        node.graph.set_input(use.node, use.port, _maximum(use.node.operands[use.port]))
     return node if found else None
 
 
@@ -41,7 +38,7 @@ def _maximum(value: Value) -> Value:
     for use in value.uses:
         if isinstance(use.node, ops.Maximum) and use.node.inputs == (value, value):
             return use.node.output
-    return ops.Maximum(value, value).output
+    return F.Maximum(value, value)
 
 
 @maximum_rule(wrap_type(ops.AvgPool, attributes={"exclude_pad": False}), "`max(x, x)` before the `AvgPool`", Gap(

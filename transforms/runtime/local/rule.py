@@ -8,8 +8,6 @@
 The function becomes a pass of its name: a LocalRule. A `maximum_rule` is a MaximumRule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +16,7 @@ from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.pattern import Match, Pattern
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.rewrite import MatcherPass
-from mo_loop.transforms.vocabulary import Constant, Gap, Node, Use, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Use, Value, ops
 
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
@@ -47,7 +45,7 @@ class MaximumRule(LocalRule):
     """a reader of x  ->  the same reader of max(x, x), which the runtime neither removes nor fuses, nor moves past"""
 
     def place(self, node: Any) -> Use | Value | None:
-        """The port that is to read the maximum, or the output of which all readers are to do so; None for neither."""
+        """The port that is to read the maximum, or the output whose readers all are to read it; None for no change."""
         raise NotImplementedError
 
     def form(self, node: Any) -> Node | None:
@@ -55,7 +53,7 @@ class MaximumRule(LocalRule):
         if place is None:
             return None
         value, readers = (place, place.uses) if isinstance(place, Value) else (place.node.inputs[place.port], (place,))
-        maximum = ops.Maximum(value, value).output
+        maximum = F.Maximum(value, value)
         for reader, port in readers:
             node.graph.set_input(reader, port, maximum)
         return node

@@ -1,26 +1,128 @@
-"""Buffers into which every step writes."""
+"""States to which every step appends, and buffers into which every step writes."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
 
 from mo_loop.graph.dimension import Dimension, least, low
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.control import Iteration, Loop
-from mo_loop.ops.lengths import as_value, dimension
+from mo_loop.ops.lengths import as_value
 from mo_loop.ops.port_map import Invariant, Merged
-from mo_loop.transforms.loops.closed_forms import is_read_only_behind
+from mo_loop.transforms.loops.closed_forms import is_read_only_after
 from mo_loop.transforms.loops.lifted import squeezed, unsqueezed, with_sizes
 from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.loops.outer import carried, concatenated, may_be_carried, may_end, with_known_sizes
 from mo_loop.transforms.loops.step_rules import is_count
-from mo_loop.transforms.port_maps import drop_unused_ports
+from mo_loop.transforms.port_maps import add_input, captured, drop_unused_ports
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.slice_reads import Index
-from mo_loop.transforms.vocabulary import Node, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import F, Node, Parameter, Result, Value, is_static, ops
+
+
+class ConcatenateGrowingStates(LoopPass):
+    """for t: s = concat(s, x[t])  ->  for t: X[t] = x[t]; then s = concat(s, X)
+
+    A state that nothing reads but its own concatenation, with a piece of length 1, becomes a concatenated output; so
+    does one to which steps prepend. The runtime would copy the state in every step. A piece that is repeated, as
+    PyTorch exports repeat_interleave, is one of length 1 and a number K[t]: the step then appends X[t] K[t] times.
+    """
+
+    def rewrite(self, node: Iteration) -> bool:
+        found = [(entry, first, piece) for entry, first in node.fed if (piece := _appended(node, entry)) is not None]
+        if not found:
+            return self.refuse(node, "no state is only appended to")
+        for entry, first, piece in found:
+            _concatenate(node, entry, first, piece)
+        drop_unused_ports(node)
+        return self.accept(node)
+
+
+@dataclass(frozen=True)
+class _Appended:
+    """The value that a step appends or prepends to a state: `value`, of length 1 along `axis`, or that `count` times.
+    """
+
+    value: Value
+    axis: int
+    appends: bool
+    count: Value | None = None
+
+
+def _appended(node: Iteration, entry: object) -> _Appended | None:
+    """Return the value that a step appends or prepends to a state that nothing else reads."""
+    if not isinstance(entry, Merged):
+        return None
+    state, made = entry.parameter.output, entry.result.value.node
+    if not isinstance(made, ops.Concat) or len(made.operands) != 2 or [use.node for use in state.uses] != [made]:
+        return None
+    if any(not isinstance(use.node, Result) for use in made.output.uses):
+        return None
+    if any(each.result.value is made.output and each.result is not entry.result for each in node.output_map):
+        return None
+    (value,) = (value for value in made.operands if value is not state)
+    if value.shape is None:
+        return None
+    axis, appends = normalise_axis(made.axis, len(value.shape)), made.operands[1] is value
+    if value.shape[axis] == 1:
+        return _Appended(value, axis, appends)
+    return _repeated(value, axis) if appends else None
+
+
+def _repeated(value: Value, axis: int) -> _Appended | None:
+    """A Broadcast along one axis, or its Reshape that moves no element, as a piece of length 1 and its number."""
+    dims = value.type.dims
+    is_flat = isinstance(value.node, ops.Reshape)
+    made = value.node.operands[0].node if is_flat else value.node
+    if not isinstance(made, ops.Broadcast) or len(made.operands) != 2 or made.output.shape is None:
+        return None
+    (row, sizes), whole = made.operands, made.output.shape
+    if row.rank != len(whole) or sizes.type.dims != (row.rank,):
+        return None
+    grown = [place for place, (old, new) in enumerate(zip(row.type.dims, whole, strict=True)) if old != new]
+    if len(grown) != 1 or row.type.dims[grown[0]] != 1:
+        return None
+    if not is_flat:
+        return _Appended(row, axis, True, F.Gather(sizes, grown, 0))
+    pattern = [1 if place == axis else dim if isinstance(dim, int) else -1 for place, dim in enumerate(dims)]
+    if _others(dims, axis) != _others(whole, grown[0]) or pattern.count(-1) > 1:
+        return None
+    one = F.Reshape(row, pattern)
+    return _Appended(one, axis, True, F.Gather(sizes, grown, 0))
+
+
+def _others(dims: Sequence[Dimension], axis: int) -> list[list[Dimension]]:
+    """The sizes before an axis and after it, without those of 1."""
+    return [[dim for dim in part if dim != 1] for part in (dims[:axis], dims[axis + 1 :])]
+
+
+def _concatenate(node: Iteration, entry: Merged, first: Value, piece: _Appended) -> None:
+    axis, dims = piece.axis, piece.value.type.dims
+    finals = [number for number, each in enumerate(node.output_map) if each.result is entry.result]
+    added = concatenated(node, piece.value, axis, backwards=not piece.appends)
+    if low(node.count) < 1 and not all(isinstance(dim, int) for at, dim in enumerate(dims) if at != axis):
+        added = with_sizes(added, axis, [first.size(at) for at in range(len(dims)) if at != axis])
+    if piece.count is not None:
+        added = F.Gather(added, _places(concatenated(node, piece.count, 0)), axis)
+    if first.type.dims[axis] != 0:
+        pair = (first, added) if piece.appends else (added, first)
+        added = F.Concat(*pair, axis=axis)
+    for number in finals:
+        move_readers(node.outputs[number], added, node.outputs[number].uses)
+
+
+def _places(counts: Value) -> Value:
+    """0 counts[0] times, 1 counts[1] times, ...: how many of the ends are not after each place."""
+    ends = F.CumSum(F.Concat(np.zeros(1, np.int64), counts, axis=0), 0)
+    total = F.Gather(ends, [-1], 0)
+    marks = F.ScatterElementsUpdate12(
+        F.Broadcast(0, total + 1), ends, F.Broadcast(1, ends.sizes), 0, reduction="sum"
+    )
+    return F.CumSum(marks, 0)[:total] - 1
+
 
 MOVEMENT = (ops.SameElements, ops.Broadcast, ops.Convert)
 """Operations whose result has no other numbers than their first input."""
@@ -118,7 +220,7 @@ def _buffer(node: Iteration, entry: Merged) -> _Buffer | None:
     ours = next(((axis, index) for axis, index in found if index is not None and _is_never_repeated(node, index)), None)
     slices = [use.node for use in state.uses if isinstance(use.node, ops.Gather)]
     shapes = [use.node for use in state.uses if isinstance(use.node, ops.ShapeOf)]
-    if ours is None or not is_read_only_behind(node, entry, write, *slices, *shapes):
+    if ours is None or not is_read_only_after(node, entry, write, *slices, *shapes):
         return None
     at, place = ours
     is_known = isinstance(place.offset, int) or _order(node, place, state.type.dims[at])
@@ -182,41 +284,34 @@ def _read_previous(node: Iteration, buffer: _Buffer) -> None:
     """Read the slice of the step before from a state of its own."""
     axis = buffer.axis
     assert axis is not None
-    first = ops.Gather(buffer.initial(node), _before(buffer.place).offset, axis).output
+    first = F.Gather(buffer.initial(node), _before(buffer.place).offset, axis)
     state = Parameter(graph=node.body, type=first.type.without_known())
     entry = Merged(state, Result(squeezed(_slice_of(buffer, axis), axis)))
     for read in buffer.previous:
         replace_output(read.output, unsqueezed(state.output, [axis]) if read.operands[1].rank else state.output)
-    _add_input(node, entry, first)
+    add_input(node, entry, first)
 
 
 def _read_own(node: Iteration, buffer: _Buffer) -> None:
     """Read the slice that a step writes from the initial buffer."""
-    initial = buffer.initial(node)
-    whole = Parameter(graph=node.body, type=initial.type.without_known())
+    whole = captured(node.body, buffer.initial(node))
     for read in buffer.own:
-        node.body.set_input(read, 0, whole.output)
-    _add_input(node, Invariant(whole), initial)
+        node.body.set_input(read, 0, whole)
 
 
 def _read_first_shape(node: Iteration, buffer: _Buffer) -> None:
     """Replace the reads of the shape by an invariant input, the shape of the initial value."""
-    first = ops.ShapeOf(buffer.initial(node), output_type=buffer.shapes[0].output_type).output
+    first = F.ShapeOf(buffer.initial(node), output_type=buffer.shapes[0].output_type)
     parameter = Parameter(graph=node.body, type=buffer.shapes[0].output.type)
     for each in buffer.shapes:
         replace_output(each.output, parameter.output)
-    _add_input(node, Invariant(parameter), first)
-
-
-def _add_input(node: Iteration, entry: Invariant | Merged, value: Value) -> None:
-    node.input_map = (*node.input_map, entry)
-    node.graph.set_inputs(node, [*node.inputs, value])
+    add_input(node, Invariant(parameter), first)
 
 
 def _with_elements(node: Iteration, buffer: _Buffer) -> Value:
     """The buffer with the elements of all steps at the places of all steps."""
     written = (with_known_sizes(node, carried(node, each), each.type.dims) for each in buffer.write.operands[1:])
-    return ops.ScatterNDUpdate(buffer.initial(node), *written).output
+    return F.ScatterNDUpdate(buffer.initial(node), *written)
 
 
 def _with_slices(node: Iteration, buffer: _Buffer, axis: int) -> Value:
@@ -226,14 +321,14 @@ def _with_slices(node: Iteration, buffer: _Buffer, axis: int) -> Value:
     whole = concatenated(node, piece, axis, backwards=order < 0)
     others = [each for each in range(piece.type.rank) if each != axis]
     if low(node.count) < 1 and not is_static(tuple(piece.type.dims[each] for each in others)):
-        whole = with_sizes(whole, axis, [dimension(initial, each) for each in others])
+        whole = with_sizes(whole, axis, [initial.size(each) for each in others])
     if order:
         return whole
     factor, offset = buffer.place.factor, buffer.place.offset
     assert isinstance(offset, int)
-    ends = (offset, dimension(whole, axis) * factor + offset, factor)
-    places = ops.Range(*(as_value(each, whole.graph) for each in ends), output_type=i64)
-    return ops.ScatterUpdate(initial, places, whole, axis).output
+    ends = (offset, whole.size(axis) * factor + offset, factor)
+    places = F.Range(*(as_value(each, whole.graph) for each in ends), output_type=i64)
+    return F.ScatterUpdate(initial, places, whole, axis)
 
 
 def _order(node: Iteration, place: Index, size: Dimension) -> int:

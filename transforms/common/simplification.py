@@ -1,19 +1,115 @@
-"""Constants with equal contents, and nodes that compute the same value."""
+"""Constants computed at conversion, Reshapes that only remove or only add dimensions of 1, constants with equal
+contents, and nodes that compute the same value.
+"""
 
-from __future__ import annotations
-
+import logging
 from collections.abc import Hashable
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
+from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor
 from mo_loop.graph.types import ElementType
-from mo_loop.ops.control import Control
-from mo_loop.ops.front import Barrier, Failed
+from mo_loop.transforms.folding import ConstantFolder, FoldingLimits, Skipped, fold_constants
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.predicates import has_static_rank
 from mo_loop.transforms.replace import absorb, replace_output
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Op, Parameter, Result, Value
+from mo_loop.transforms.rewrite import MatcherPass
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Op, Parameter, Result, Value, ops
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class ConstantFolding(FunctionPass):
+    """f(constants)  ->  constant, and any value that inference knows completely  ->  constant
+
+    A value of static shape without elements is known completely. Folding it is necessary: Gather, Broadcast and other
+    operations of the runtime divide by zero when they are compiled for it. `transforms/folding.py` decides which nodes
+    stay because their result is too large. Each of them is logged at DEBUG and listed in `skipped`, which describes the
+    last run.
+
+    Args:
+        growth: how many times as large the results may be as the constants that disappear.
+        allowance: bytes that any node may make.
+        large: bytes above which nothing is computed in memory.
+    """
+
+    bodies = "last"
+
+    growth: float = FoldingLimits.growth
+    allowance: int = FoldingLimits.allowance
+    large: int = FoldingLimits.large
+    skipped: list[Skipped] = field(default_factory=list, init=False)
+    _depth: int = field(default=0, init=False)
+
+    def run(self, graph: Graph) -> bool:
+        if not self._depth:
+            self.skipped = []
+        self._depth += 1
+        try:
+            return super().run(graph)
+        finally:
+            self._depth -= 1
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        folding = ConstantFolder(FoldingLimits(self.growth, self.allowance, self.large), self.leaves, self.accept)
+        changed = fold_constants(graph, folding)
+        self.at = None
+        for node, skip in folding.skipped:
+            self.skipped.append(skip)
+            log.debug("%s", skip)
+            self.refuse(node, skip.reason)
+        return changed
+
+
+@dataclass(eq=False)
+class ConstantFoldingAfterLoops(ConstantFolding):
+    """as ConstantFolding, for the values that are known once passes have taken work out of loops
+
+    It has a name of its own, so that options about ConstantFolding mean the pass before UnrollLoops.
+    """
+
+
+class ReshapeToSqueeze(MatcherPass):
+    """Reshape(x : [N,1,3]) to [N,3]  ->  Squeeze(x, [1]); to [N,1,1,3]  ->  Unsqueeze(x, [1])
+
+    All other dimensions must be proven equal and in the same order. The axes are constants then: the computation of the
+    shape disappears, and inference knows more. A Reshape that does both, or neither, stays. Reshapes in bodies stay
+    too: the runtime knows fewer ranks in a body than this converter proves, and reads the rank of a Reshape off its
+    pattern.
+    """
+
+    bodies = "never"
+
+    x = any_input(has_static_rank())
+    pattern = wrap_type(ops.Reshape, x, any_input(), when=has_static_rank())
+
+    def matched(self, match: Match) -> bool:
+        x = match[self.x]
+        before, after = x.type.dims, match.root.output.type.dims
+        gone = ones_among(before, after)
+        if gone:
+            return self.replace(match, ops.Squeeze(x, gone))
+        new = ones_among(after, before)
+        return bool(new) and self.replace(match, ops.Unsqueeze(x, new))
+
+
+def ones_among(longer: tuple[Dimension, ...], shorter: tuple[Dimension, ...]) -> list[int]:
+    """The axes of `longer` that are 1 and without which it equals `shorter`; empty if there are none."""
+    axes = []
+    rest = list(shorter)
+    for axis, dim in enumerate(longer):
+        if rest and rest[0] == dim:
+            rest.pop(0)
+        elif isinstance(dim, int) and dim == 1:
+            axes.append(axis)
+        else:
+            return []
+    return axes if not rest else []
 
 
 class ConstantsReduce(FunctionPass):
@@ -53,7 +149,7 @@ def _content(tensor: Tensor) -> Hashable:
     return tensor
 
 
-NEVER_MERGED = (Parameter, Result, Constant, Control, Failed, Barrier)
+NEVER_MERGED = (Parameter, Result, Constant, ops.Control, ops.Failed, ops.Barrier)
 """Equal constants are one node already, after ConstantsReduce; two Barriers keep two values apart."""
 
 

@@ -1,16 +1,50 @@
-"""Operations at the lowest opset that expresses them, or as several older ones."""
+"""Passes that replace an operation by older ones, so that older runtimes can read the file.
 
-from __future__ import annotations
+    class SoftSignDecomposition(MatcherPass):
+        \"\"\"SoftSign-9: softsign(x)  ->  x / (1 + |x|)\"\"\"
 
+        enabled_by_default = False
+
+        x = any_input()
+        pattern = wrap_type(ops.SoftSign, x)
+
+There are two kinds of passes in this module.
+
+- The same operation of an older opset, where nothing that is new in the newer one is used: `ConvertPad12ToPad1`, named
+  after both operations and opsets. The result is the same, so these passes are part of every
+  conversion. They run after constants are folded (then it is known whether a pad is negative) and before the passes
+  that look for forms which the runtime computes wrongly (these passes look for the older operation).
+- A composition of older operations: `SoftSignDecomposition`, named after the operation that it replaces. It takes more
+  nodes and may round differently, so it has `enabled_by_default = False`: a user whose runtime is older calls
+  `config.enable("SoftSignDecomposition")`.
+
+`Downgrade` runs both kinds in one traversal.
+
+The first line of each pass names the operation and opset that it removes. No pass makes a node of a newer opset.
+
+`newer_uses` finds what remains: the features of a graph that the oldest supported release lacks, and the first release
+that has each.
+
+    for each in newer_uses(graph):
+        print(each.text, each.release, each.origin)          # a conversion to u2, (2026, 4), Origin("y")
+
+Measured on the CPU device of all releases of `mo_loop.target`. Passes lower features that have an older form
+(those of this module, `WidenTwoBitConstants`); these remain.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mo_loop.graph.types import boolean
+from mo_loop.graph.types import ElementType, TensorType, boolean, f4e2m1, f8e4m3, f8e5m2, f8e8m0, i4, u2, u4
+from mo_loop.origin import Origin
+from mo_loop.target import OLDEST, Release
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.predicates import Predicate, has_static_rank
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass, passes_in
-from mo_loop.transforms.vocabulary import Constant, Op, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Op, Parameter, Result, Value, ops
 
 
 class LowerOpset(MatcherPass):
@@ -110,7 +144,7 @@ class GroupNormalizationDecomposition(MatcherPass):
         assert isinstance(node, ops.GroupNormalization)
         groups = ops.Reshape(x, [0, node.num_groups, -1], special_zero=True)
         normal = ops.MVN(groups, [2], eps=node.epsilon, eps_mode="INSIDE_SQRT")
-        whole = ops.Reshape(normal, ops.ShapeOf(x))
+        whole = ops.Reshape(normal, x.sizes)
         scaled = ops.Multiply(whole, _along_channels(match[self.scale], x.type.rank))
         shifted = ops.Add(scaled, _along_channels(match[self.bias], x.type.rank))
         return self.replace(match, shifted, also=[groups, normal, whole, scaled])
@@ -118,7 +152,7 @@ class GroupNormalizationDecomposition(MatcherPass):
 
 def _along_channels(vector: Value, rank: int) -> Value:
     """A vector [C] as [C, 1, ...], which broadcasts over the rest of [N, C, ...]."""
-    return ops.Unsqueeze(vector, list(range(1, rank - 1))).output if rank > 2 else vector
+    return F.Unsqueeze(vector, list(range(1, rank - 1))) if rank > 2 else vector
 
 
 def _is_exact(value: Value) -> bool:
@@ -143,7 +177,7 @@ class BitwiseNotDecomposition(MatcherPass):
         x = match[self.x]
         if x.dtype is boolean:
             return self.replace(match, ops.LogicalNot(x))
-        all_ones = Constant(np.array(-1), graph=x.graph, dtype=x.dtype)  # of an unsigned type the largest number
+        all_ones = F.Constant(np.array(-1), graph=x.graph, dtype=x.dtype)  # of an unsigned type the largest number
         return self.replace(match, ops.Subtract(all_ones, x))
 
 
@@ -156,3 +190,69 @@ class Downgrade(GraphRewrite):
 
     def __init__(self) -> None:
         super().__init__(each() for each in DOWNGRADES)
+
+
+OPSETS: dict[Release, int] = {(2024, 6): 15, (2026, 0): 16}
+"""Release -> its newest opset, where it has changed."""
+
+INPUTS: dict[ElementType, Release] = {
+    f8e4m3: (2025, 0), f8e5m2: (2025, 0), f4e2m1: (2025, 2), f8e8m0: (2025, 2), u2: (2026, 0),
+}  # fmt: skip
+"""Element type -> the first release that runs a model with an input of this type."""
+
+CONSTANTS: dict[ElementType, Release] = {u2: (2025, 3)}
+"""Element type -> the first release that reads constants of this type; the ones before permute the elements."""
+
+RETURNED_CONSTANTS: dict[ElementType, Release] = {i4: (2026, 0), u4: (2026, 0), u2: (2026, 0)}
+"""Element type -> the first release that returns constants of this type; the ones before permute the elements."""
+
+_NEWER_CONSTANTS = CONSTANTS.keys() | RETURNED_CONSTANTS.keys()
+
+CONVERSIONS: dict[ElementType, Release] = {u2: (2026, 4)}
+"""Element type -> the first release that converts to this type."""
+
+
+@dataclass(frozen=True)
+class NewerUse:
+    """A part of a graph that runs on `release` and later ones only."""
+
+    text: str
+    release: Release
+    origin: Origin
+
+
+def newer_uses(graph: Graph) -> Iterator[NewerUse]:
+    """Everything in the graph and its bodies that OLDEST does not run."""
+    for scope in graph.scopes():
+        classes = frozenset(filter(_may_be_newer, scope.classes))
+        for node in scope.ordered():
+            if type(node) not in classes or (type(node) is Constant and node.tensor.dtype not in _NEWER_CONSTANTS):
+                continue
+            for text, release in _needs(node):
+                if release > OLDEST:
+                    yield NewerUse(text, release, node.origin)
+
+
+def _may_be_newer(cls: type[Node]) -> bool:
+    return issubclass(cls, (Parameter, Constant, ops.Convert)) or (issubclass(cls, Op) and cls.opset > OPSETS[OLDEST])
+
+
+def _needs(node: Node) -> Iterator[tuple[str, Release]]:
+    if isinstance(node, Op) and node.opset > OPSETS[OLDEST]:
+        found = next((release for release, opset in OPSETS.items() if opset >= node.opset), None)
+        if found is not None:
+            yield f"{node.type} of opset {node.opset}", found
+    if isinstance(node, Parameter) and node.graph.owner is None:
+        yield from _listed("an input of", node, INPUTS)
+    elif isinstance(node, Constant):
+        yield from _listed("a constant of", node, CONSTANTS)
+        if any(isinstance(use.node, Result) for use in node.output.uses):
+            yield from _listed("a returned constant of", node, RETURNED_CONSTANTS)
+    elif isinstance(node, ops.Convert):
+        yield from _listed("a conversion to", node, CONVERSIONS)
+
+
+def _listed(text: str, node: Node, releases: dict[ElementType, Release]) -> Iterator[tuple[str, Release]]:
+    type_ = node.outputs[0].type
+    if isinstance(type_, TensorType) and type_.dtype in releases:
+        yield f"{text} {type_.dtype}", releases[type_.dtype]
