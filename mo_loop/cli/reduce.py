@@ -30,7 +30,7 @@ from mo_loop.support.files import is_among
 from mo_loop.support.flags import FILES, RUN
 
 if TYPE_CHECKING:
-    from mo_loop.compare.reducing.candidate import Candidate
+    from mo_loop.compare.reducing.candidates import Candidate
 
 
 @click.command(cls=GroupedCommand)

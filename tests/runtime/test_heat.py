@@ -12,8 +12,8 @@ from mo_loop import ops
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.compare.layers import Heat, LayerDifference, first_difference
-from mo_loop.compare.layers.heat import BEYOND
 from mo_loop.compare.layers.ir_side import IrSide
+from mo_loop.compare.results.array_comparison import BEYOND
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.look.records.node_records import Describer

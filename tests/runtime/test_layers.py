@@ -17,8 +17,8 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.compare.layers import History, LayerDifference, assign_origins, first_difference
 from mo_loop.compare.layers.ir_side import IrSide
-from mo_loop.compare.layers.layer_difference import elements_of, is_overwritten
 from mo_loop.compare.layers.onnx_side import OnnxFrame
+from mo_loop.compare.layers.tensor_differences import elements_of, is_overwritten
 from mo_loop.conversion import Conversion
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.tensor import ArrayTensor

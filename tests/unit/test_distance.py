@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mo_loop.compare.layers.heat import BEYOND, BLOCK, CURVES, EXACT, POINTS, Curves, distance
-from mo_loop.compare.results.array_comparison import compare
+from mo_loop.compare.layers.tensor_differences import CURVES, POINTS, Curves
+from mo_loop.compare.results.array_comparison import BEYOND, BLOCK, EXACT, compare, distance
 
 F32 = np.float32
 

@@ -6,7 +6,7 @@
 The sets differ: numbers are normally distributed or between 0 and 1, trip counts and conditions vary, and so do the
 sizes of dynamic dimensions: several sizes, then 1, then others; dimensions with one name have one size, and a name such
 as `past + 1` is computed. The same seed gives the same arrays. Which sizes a model accepts is found by trying:
-mo_loop/compare/input_sets/accepted_sets.py.
+mo_loop/compare/input_sets/expected_sets.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from mo_loop.compare.input_sets.given import input_names
 from mo_loop.compare.input_sets.roles import Input, Role, possible, roles, values_of
-from mo_loop.compare.results.verify_settings import Size
+from mo_loop.compare.verify_options import Size
 from mo_loop.converted_model import Model
 from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.frontend.cut import Cut

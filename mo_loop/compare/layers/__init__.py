@@ -6,15 +6,14 @@
 ==================  ===============================================================================
 `lockstep`          both sides, node by node        `findings`     what is compared, and what differs first
 `onnx_side`         the ONNX model, node by node    `ir_side`      the IR in segments, on demand
-`loop_runs`         the loops of both sides         `piece_tolerance`   what rounding does in a piece
-`heat`              the distances of all tensors    `layer_difference`  the answer
+`loop_runs`         the loops of both sides         `rounding`     what rounding does in a piece
+`tensor_differences`  the answer, and the distances of all tensors
 ==================  ===============================================================================
 """
 
 from mo_loop.compare.layers.findings import PieceFindings
 from mo_loop.compare.layers.first_difference import History, compared, first_difference
-from mo_loop.compare.layers.heat import Heat
-from mo_loop.compare.layers.layer_difference import LayerDifference
+from mo_loop.compare.layers.tensor_differences import Heat, LayerDifference
 from mo_loop.look.ir_origins import assign_origins
 
 __all__ = ["Heat", "History", "LayerDifference", "PieceFindings", "assign_origins", "compared", "first_difference"]

@@ -2,7 +2,7 @@
 
 The first difference ends the comparison (Different). With a Heat it continues past it, and every comparison is recorded
 there: each side keeps its own values. Without one, each piece of the IR begins with the values of ONNX Runtime, and is
-compared with the tolerance of the piece (piece_tolerance.py), or with the one that is given.
+compared with the tolerance of the piece (rounding.py), or with the one that is given.
 """
 
 from __future__ import annotations
@@ -16,24 +16,31 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.layers.heat import Distance, Heat, distance
 from mo_loop.compare.layers.ir_side import IrRunError, IrSide, Key, as_element, controls_for, is_for
-from mo_loop.compare.layers.layer_difference import (
+from mo_loop.compare.layers.onnx_side import Iterations, OnnxFrame, piece_model
+from mo_loop.compare.layers.rounding import DRAWS, Run, Undecided, base_tolerance, changed, is_beyond
+from mo_loop.compare.layers.rounding import RTOL as PIECE_RTOL
+from mo_loop.compare.layers.tensor_differences import (
     BRANCH,
     COUNT,
     FAILED,
     OUTPUT,
     Elements,
+    Heat,
     LayerDifference,
     elements_of,
     is_overwritten,
     message,
 )
-from mo_loop.compare.layers.onnx_side import Iterations, OnnxFrame, piece_model
-from mo_loop.compare.layers.piece_tolerance import DRAWS, Run, Undecided, base_tolerance, changed, is_beyond
-from mo_loop.compare.layers.piece_tolerance import RTOL as PIECE_RTOL
-from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS
-from mo_loop.compare.results.array_comparison import ArrayComparison, compare, is_limited, largest_number
+from mo_loop.compare.oracle.oracle import RANDOM_OPERATORS
+from mo_loop.compare.results.array_comparison import (
+    ArrayComparison,
+    Distance,
+    compare,
+    distance,
+    is_limited,
+    largest_number,
+)
 from mo_loop.diagnostics.ir_checks import loses_nan
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph, Value

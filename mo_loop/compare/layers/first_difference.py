@@ -13,10 +13,9 @@ import numpy as np
 
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.compare.layers.findings import Findings, PieceFindings
-from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.ir_side import IrSide
-from mo_loop.compare.layers.layer_difference import LayerDifference
 from mo_loop.compare.layers.lockstep import Lockstep
+from mo_loop.compare.layers.tensor_differences import Heat, LayerDifference
 from mo_loop.compare.results.array_comparison import packed
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.graph import Graph, Node, Value

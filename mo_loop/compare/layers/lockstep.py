@@ -22,10 +22,10 @@ import numpy as np
 
 from mo_loop.compare.layers.findings import Different, Findings, PieceFindings, Spot
 from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, controls_for, counterpart
-from mo_loop.compare.layers.layer_difference import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT
 from mo_loop.compare.layers.loop_runs import IrLoop, OnnxLoop
 from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
-from mo_loop.compare.layers.piece_tolerance import Source, changed, unit_of
+from mo_loop.compare.layers.rounding import Source, changed, unit_of
+from mo_loop.compare.layers.tensor_differences import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import main_graph
 from mo_loop.graph import Value

@@ -24,13 +24,19 @@ import onnx
 from onnx.external_data_helper import uses_external_data
 
 from mo_loop.compare.oracle.graph_edits import bodies_in, proto_of
-from mo_loop.compare.oracle.oracle_errors import EXACT_OPERATORS
 from mo_loop.compare.results.array_comparison import Named, NamedArray
 from mo_loop.errors import NotComparableError
 from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.frontend.registry import qualified
 from mo_loop.graph.types import ElementType, from_numpy, from_onnx
 from mo_loop.support.packed_elements import pack, unpack
+
+EXACT_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
+"""Operators that add products of 8-bit integers, and that the reference evaluator of the onnx package computes."""
+
+RANDOM_OPERATORS = frozenset({
+    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+})  # fmt: skip
 
 ONNX_RUNTIME, REFERENCE = "ONNX Runtime", "the reference evaluator of onnx"
 

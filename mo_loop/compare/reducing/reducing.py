@@ -23,13 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
-from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
+from mo_loop.compare.input_sets.expected_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import Generator
 from mo_loop.compare.input_sets.given import read_sets
 from mo_loop.compare.oracle.checked_oracle import Oracle
-from mo_loop.compare.packages import require_packages
-from mo_loop.compare.reducing.candidate import Candidate
-from mo_loop.compare.reducing.smaller_candidates import (
+from mo_loop.compare.reducing.candidates import (
+    Candidate,
     lengths,
     shortened,
     unwrapped,
@@ -38,6 +37,7 @@ from mo_loop.compare.reducing.smaller_candidates import (
     with_simpler_numbers,
 )
 from mo_loop.compare.reducing.trial import SHOWS, Condition, Trial
+from mo_loop.compare.verify_options import require_packages
 from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, MoLoopError, NotComparableError, UsageError
 from mo_loop.frontend.model import OnnxModel, load

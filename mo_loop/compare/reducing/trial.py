@@ -24,11 +24,11 @@ import onnx
 
 from mo_loop.compare.execution.runtime import compile_model, read_ir
 from mo_loop.compare.layers import PieceFindings, compared
+from mo_loop.compare.layers.rounding import amplification, explains
 from mo_loop.compare.oracle.checked_oracle import values_of_sets
 from mo_loop.compare.oracle.graph_edits import graphs_in
-from mo_loop.compare.reducing.candidate import Candidate, Feeds
+from mo_loop.compare.reducing.candidates import Candidate, Feeds
 from mo_loop.compare.results.array_comparison import Named, compare_all, is_limited, tolerance_of_ends
-from mo_loop.compare.verdict.amplification import amplification, explains
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model, write_pair
 from mo_loop.errors import ConversionErrors, MoLoopError, UsageError

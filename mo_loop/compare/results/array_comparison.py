@@ -262,3 +262,74 @@ def _plain(array: np.ndarray) -> np.ndarray:
 
 def _is_float(dtype: np.dtype) -> bool:
     return dtype.kind in "fc" or "float" in dtype.name
+
+
+BEYOND = 1e30
+"""The `worst` of differences that have no measure. JSON has no infinity."""
+
+EXACT = 2.0
+
+BLOCK = 1 << 15
+"""The elements that are compared at once: they stay in the cache of the processor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """`abs` and `rel` are the largest differences of finite numbers, `count` elements of `size` are beyond the
+    tolerance, and `text` is the reason if `worst` is BEYOND."""
+
+    worst: float
+    abs: float = 0.0
+    rel: float = 0.0
+    count: int = 0
+    size: int = 0
+    text: str = ""
+
+
+def distance(expected: Any, actual: Any, rtol: float | None, atol: float | None) -> Distance:
+    """Return the distance of two arrays."""
+    left, right = np.asarray(expected), np.asarray(actual)
+    is_text = left.dtype.kind in "OSU" or right.dtype.kind in "OSU"
+    if is_text or left.shape != right.shape or left.dtype != right.dtype:
+        result = compare(left, right, dtype=not is_text)
+        text = "other texts" if result.kind == "values" else result.message
+        return Distance(0.0 if result else BEYOND, count=result.count, size=left.size, text=text)
+    usual = tolerance(left.dtype)
+    is_float = usual != (0.0, 0.0)
+    if not is_float and np.array_equal(left, right):
+        return Distance(0.0, size=left.size)
+    usual = usual if is_float else (RTOL, ATOL)
+    limits = usual[0] if rtol is None else rtol, usual[1] if atol is None else atol
+    left, right = left.reshape(-1), right.reshape(-1)
+    with np.errstate(all="ignore"):
+        blocks = [
+            _of_block(left[start : start + BLOCK], right[start : start + BLOCK], *limits, is_float)
+            for start in range(0, left.size, BLOCK)
+        ]
+    worst, largest, relative, count = np.array(blocks or [(0.0, 0.0, 0.0, 0)]).T
+    text = "numbers that are not finite" if worst.max() >= BEYOND else ""
+    return Distance(
+        min(float(worst.max()), BEYOND), float(largest.max()), float(relative.max()), int(count.sum()), left.size, text
+    )
+
+
+def _of_block(
+    left: np.ndarray, right: np.ndarray, rtol: float, atol: float, is_float: bool, kind: Any = None
+) -> tuple[float, float, float, int]:
+    """The worst multiple of the tolerance, the largest absolute and relative difference, the number beyond it."""
+    if kind is None:
+        is_small = is_float and left.dtype.itemsize <= 4
+        kind = np.complex128 if left.dtype.kind == "c" else np.float32 if is_small else np.float64
+    a, b = left.astype(kind, copy=False), right.astype(kind, copy=False)
+    size, apart = np.abs(a), np.abs(a - b)
+    multiple = apart / (size * rtol + atol)
+    if not is_float or not multiple.max() < BEYOND:
+        if kind is np.float32:  # the difference may be beyond its range
+            return _of_block(left, right, rtol, atol, is_float, np.float64)
+        wrong = (left != right) & ~(np.isnan(a) & np.isnan(b))
+        finite = np.isfinite(a) & np.isfinite(b)
+        least = 0.0 if is_float else EXACT
+        multiple = np.where(wrong, np.where(finite, np.maximum(multiple, least), np.inf), 0.0)
+        apart, size = np.where(finite, apart, 0.0), np.where(finite, size, 0.0)
+    relative = np.divide(apart, size, out=np.zeros_like(size), where=size > 0)
+    return float(multiple.max()), float(apart.max()), float(relative.max()), int(np.count_nonzero(multiple > 1))

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model, save_model
+from mo_loop.compare import deciding
+from mo_loop.compare.deciding import NOT_REPRODUCED, write_page
 from mo_loop.compare.layers import Heat, first_difference
-from mo_loop.compare.layers.heat import Distance
+from mo_loop.compare.results.array_comparison import Distance
 from mo_loop.compare.results.report import Report
 from mo_loop.compare.results.report_formats import as_text
-from mo_loop.compare.verdict import deciding
-from mo_loop.compare.verdict.deciding import NOT_REPRODUCED, write_page
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import FileError
 from mo_loop.look.dump.dumper import Dumper

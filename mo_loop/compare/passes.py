@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.compare.execution.isolated import brief
+from mo_loop.compare.ir_runs import PlainSide
 from mo_loop.compare.results.report import DIFFERS
-from mo_loop.compare.results.verify_settings import F32
-from mo_loop.compare.sides.ir_runs import PlainSide
+from mo_loop.compare.verify_options import F32
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model, write_pair
 from mo_loop.errors import MoLoopError

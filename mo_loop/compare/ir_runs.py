@@ -30,18 +30,19 @@ import numpy as np
 
 from mo_loop.compare.execution.isolated import SERVE, Hosted, IsolatedError, brief
 from mo_loop.compare.execution.runtime import GROUP_SIZE, KNOWN, ReshapeError, compile_ir
+from mo_loop.compare.input_sets.expected_sequences import SequenceRun
+from mo_loop.compare.input_sets.expected_sets import ExpectedSets
 from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.results.array_comparison import Named, by_wanted_name, flat, largest_number, packed, unpacked
 from mo_loop.compare.results.report import AGAINST, DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side, rows_of
-from mo_loop.compare.results.verify_settings import DEFAULT, F32, VerifyOptions, properties_of
-from mo_loop.compare.sides.expected_sets import ExpectedSets, SequenceRun
+from mo_loop.compare.verify_options import DEFAULT, F32, VerifyOptions, properties_of
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.support.workers import Pool
 from mo_loop.transforms.low_precision.saturation import rounded_products
 
 if TYPE_CHECKING:
-    from mo_loop.compare.layers.heat import Distance
+    from mo_loop.compare.results.array_comparison import Distance
 
 WINDOWS = (
     "cmp::le(kernel, dim.get_length())",  # a pool
@@ -233,7 +234,7 @@ class PlainSide:
         """Keep how far the outputs are apart, if a page is to show it."""
         if self.settings.dump is None:
             return
-        from mo_loop.compare.layers.heat import distance
+        from mo_loop.compare.results.array_comparison import distance
 
         wanted = flat(self.found.expected[number])
         have = by_wanted_name(wanted, flat(found))

@@ -21,17 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
+from mo_loop.compare.input_sets.expected_sets import GIVEN
 from mo_loop.compare.input_sets.given import save
+from mo_loop.compare.ir_runs import PlainSide, worker_pool
 from mo_loop.compare.layers import Heat, History, LayerDifference, PieceFindings, assign_origins, compared
-from mo_loop.compare.layers.heat import Distance
-from mo_loop.compare.layers.layer_difference import FAILED
-from mo_loop.compare.results.array_comparison import AMPLIFIED, largest_number
+from mo_loop.compare.layers.rounding import amplification, explains
+from mo_loop.compare.layers.tensor_differences import FAILED
+from mo_loop.compare.passes import PassDifference, changing_pass
+from mo_loop.compare.results.array_comparison import AMPLIFIED, Distance, largest_number
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, NOT_RESHAPABLE, PASSED, Row, Side
-from mo_loop.compare.results.verify_settings import F32, VerifyOptions, properties_of
-from mo_loop.compare.sides.expected_sets import GIVEN
-from mo_loop.compare.sides.ir_runs import PlainSide, worker_pool
-from mo_loop.compare.verdict.amplification import amplification, explains
-from mo_loop.compare.verdict.passes import PassDifference, changing_pass
+from mo_loop.compare.verify_options import F32, VerifyOptions, properties_of
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import compressed, read_model
 from mo_loop.graph import Graph
