@@ -292,7 +292,7 @@ def compared_sets(question: Question) -> Pieces:
             found = compared(
                 question.reference, graph, feeds, rtol=settings.rtol, atol=settings.atol, memory=settings.memory,
                 history=history, one_by_one=question.one_by_one, heat=heat, properties=properties,
-                with_piece=settings.save is not None,
+                with_piece=settings.save is not None, samples=not settings.layers,
             )  # fmt: skip
             undecided |= found.undecided
             lost_nan |= dict.fromkeys(found.lost_nan)

@@ -42,6 +42,7 @@ def compared(
     heat: Heat | None = None,
     properties: Mapping[str, Any] | None = None,
     with_piece: bool = False,
+    samples: bool = False,
 ) -> PieceFindings:
     """All that is found by comparing the pieces, up to the first difference.
 
@@ -62,6 +63,7 @@ def compared(
         heat: takes every comparison; the models are then compared after the first difference too.
         properties: of OpenVINO, for example its precision; f32 by default.
         with_piece: keep the piece that differs.
+        samples: of a loop whose outputs agree, compare the iterations 0, 1, 2, 4, 8 and so on, and the last one.
 
     Raises:
         OnnxError: a node of the ONNX model does not run.
@@ -71,7 +73,7 @@ def compared(
     side = IrSide() if properties is None else IrSide(partial(Compiled, properties=properties))
     findings = Findings(graph, side, (rtol, atol), heat, with_piece)
     memory = memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
-    lockstep = Lockstep(loaded, findings, memory=memory, one_by_one=one_by_one)
+    lockstep = Lockstep(loaded, findings, memory=memory, one_by_one=one_by_one, samples=samples)
     found = lockstep.run(feeds, _fed(graph, feeds))
     first = found.difference
     if first is None or history is None:

@@ -15,6 +15,7 @@ does not run ends it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -22,9 +23,9 @@ import numpy as np
 
 from mo_loop.compare.layers.findings import Different, Findings, PieceFindings, Spot
 from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, controls_for, counterpart
-from mo_loop.compare.layers.loop_runs import IrLoop, OnnxLoop
-from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
-from mo_loop.compare.layers.rounding import Source, changed, unit_of
+from mo_loop.compare.layers.loop_runs import IrLoop, OnnxLoop, is_sampled
+from mo_loop.compare.layers.onnx_side import OnnxError, OnnxFrame, OnnxPlan
+from mo_loop.compare.layers.rounding import Source, changed, is_close, unit_of
 from mo_loop.compare.layers.tensor_differences import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import main_graph
@@ -39,10 +40,13 @@ rounding in each step amplifies larger changes beyond any use."""
 
 
 class Lockstep:
-    """One comparison."""
+    """One comparison. With `samples`, some iterations of a loop are enough where its outputs agree."""
 
-    def __init__(self, model: OnnxModel, findings: Findings, *, memory: int, one_by_one: bool = False) -> None:
+    def __init__(
+        self, model: OnnxModel, findings: Findings, *, memory: int, one_by_one: bool = False, samples: bool = False
+    ) -> None:
         self.model = model
+        self.samples = samples and findings.is_forced and not one_by_one
         self.findings = findings
         self.ir = findings.ir
         self.memory = memory
@@ -147,29 +151,85 @@ class Lockstep:
             holder, layer = found
             other = self._tried(spot, lambda: IrLoop(holder, layer))
             holder.driven.add(layer)
+        states = None if other is None or not self._ends_agree(loop) else self._states(loop, other)
+        if other is not None and states is not None:
+            self._some_iterations(loop, other, states)
+            other = None  # its outputs are those of the whole loop
         while True:
             if other is not None and other.goes_on() != loop.goes_on():
                 self._other_count(loop, other)
-                other = None  # its outputs are those of the whole loop
+                other = None
             if not loop.goes_on():
                 break
-            now = Spot(frame, place, at=loop.at)
-            inner = loop.begin()
-            inner.sources = loop.sources()
-            inner.ir = None if other is None else self._tried(now, other.begin)
-            if self.findings.heat is not None and other is not None:
-                outputs = [(loop.plan.scope, name) for name in loop.plan.graph.output_names]
-                inner.recorded = self.findings.heat.iteration(other.node, loop.count, outputs)
-            self._compare_body_inputs(frame, place, inner)
-            self._nodes(inner)
-            loop.end(inner)
-            if inner.cut.issuperset(inner.plan.graph.output_names):
-                inner.sources = {}  # nothing begins before this iteration
-            if other is not None and inner.ir is not None:
-                self._tried(now, partial(other.end, inner.ir))
+            self._iteration(loop, other)
         if other is not None:
             self._tried(spot, other.finish)
         frame.define(place, loop.outputs())
+
+    def _iteration(self, loop: OnnxLoop, other: IrLoop | None) -> None:
+        """The next iteration of both sides, or of ONNX alone."""
+        now = Spot(loop.frame, loop.place, at=loop.at)
+        inner = loop.begin()
+        inner.sources = loop.sources()
+        inner.ir = None if other is None else self._tried(now, other.begin)
+        if self.findings.heat is not None and other is not None:
+            outputs = [(loop.plan.scope, name) for name in loop.plan.graph.output_names]
+            inner.recorded = self.findings.heat.iteration(other.node, loop.count, outputs)
+        self._compare_body_inputs(loop.frame, loop.place, inner)
+        self._nodes(inner)
+        loop.end(inner)
+        if inner.cut.issuperset(inner.plan.graph.output_names):
+            inner.sources = {}  # nothing begins before this iteration
+        if other is not None and inner.ir is not None:
+            self._tried(now, partial(other.end, inner.ir))
+
+    # -- loops of which some iterations are compared
+
+    def _ends_agree(self, loop: OnnxLoop) -> bool:
+        """Whether some iterations of a loop are enough: both sides have equal outputs where they run all of it at once,
+        so that no iteration has a fault that its outputs show."""
+        if not self.samples:
+            return False
+        with suppress(OnnxError, IrRunError):
+            values = loop.frame.run(loop.place)
+            pairs = [(values[name], *pair) for name in values for pair in loop.frame.counterparts(name)]
+            return bool(pairs) and all(is_close(each, holder.get(value)) for each, holder, value in pairs)
+        return False
+
+    def _states(self, loop: OnnxLoop, other: IrLoop) -> dict[Value, str] | None:
+        """The input of the body of ONNX that each state of the IR is; None if one is not, or several loops of the IR
+        have a part of the iterations each."""
+        known, scope = loop.inputs(), loop.plan.scope
+        found = {
+            value: each.output for value in other.states for each in value.origins
+            if each.scope == scope and isinstance(known.get(each.output), np.ndarray)
+        }  # fmt: skip
+        loops = self._loops_of(loop)
+        return found if len(loops) == 1 and found.keys() == other.states.keys() else None
+
+    def _loops_of(self, loop: OnnxLoop) -> list[Any]:
+        """The loops of the IR for one of the model."""
+        controls = controls_for(self.ir, loop.frame.plan.origin(loop.place))
+        return [each for each in controls if isinstance(each, Iteration)]
+
+    def _some_iterations(self, loop: OnnxLoop, other: IrLoop, states: Mapping[Value, str]) -> None:
+        """Compare the iterations 0, 1, 2, 4, 8 and so on, and the last one; ONNX runs those between alone."""
+        last = loop
+        while loop.goes_on():
+            last = loop.resumed(loop.states)
+            if is_sampled(loop.count):
+                self._sampled(loop, other, states)
+            else:
+                self._step(loop)
+        if not is_sampled(last.count):
+            self._sampled(last, other, states)
+
+    def _sampled(self, loop: OnnxLoop, other: IrLoop, states: Mapping[Value, str]) -> None:
+        inputs = loop.inputs()
+        other.resume(loop.count, {value: inputs[name] for value, name in states.items()})
+        self._iteration(loop, other)
+        if other.goes_on() != loop.goes_on():
+            self._other_count(loop, other)
 
     def _tried(self, spot: Spot, action: Any) -> Any:
         """Run `action` of the IR for a node with bodies; an error of the runtime is a difference of this node."""
@@ -180,8 +240,7 @@ class Lockstep:
 
     def _other_count(self, loop: OnnxLoop, other: IrLoop) -> None:
         frame, place = loop.frame, loop.place
-        loops = [each for each in controls_for(self.ir, frame.plan.origin(place)) if isinstance(each, Iteration)]
-        if self.findings.is_forced and len(loops) > 1:
+        if self.findings.is_forced and len(self._loops_of(loop)) > 1:
             return  # each has a part of the iterations: together they are one piece
         ends, continues = ("OpenVINO", "ONNX Runtime") if loop.goes_on() else ("ONNX Runtime", "OpenVINO")
         text = f"{ends} ends the loop after {loop.count} iterations, {continues} continues"
@@ -213,14 +272,17 @@ class Lockstep:
         if not entries or any(not isinstance(each, np.ndarray) or unit_of(each.dtype) for each in others):
             return False
         holder.driven.add(layer)
-        kept = {entry.result for entry in layer.output_map}
+        kept, some = {entry.result for entry in layer.output_map}, self._ends_agree(loop)
         while loop.goes_on() and other.goes_on():
             now, before = Spot(frame, place, at=loop.at), loop.resumed(loop.states)
-            inner = self._tried(now, other.begin)
+            inner = None if some and not is_sampled(other.count) else self._tried(now, other.begin)
             self._advance(loop, layer.steps)
-            self._tried(now, partial(other.end, inner))
+            if inner is None:
+                other.count += 1
+            else:
+                self._tried(now, partial(other.end, inner))
             is_whole = loop.count - before.count == layer.steps
-            for name, entry in entries.items():
+            for name, entry in entries.items() if inner is not None else ():
                 # If nothing reads the last value of a state, the IR computes steps after the last one.
                 if is_whole or entry.result in kept:
                     expected, actual = loop.states[name], np.asarray(other.states[entry.parameter.output])
@@ -230,9 +292,8 @@ class Lockstep:
                     state.again[outputs[name]] = partial(self._again, loop, before, name)
                     spot = Spot(frame, place, outputs[name], inner=state, ir=holder, value=layer.outputs[0])
                     self.findings.compare(spot, expected, actual)
-            for name, entry in entries.items():
-                other.set_state(entry.parameter.output, loop.states[name])
-        if not other.goes_on():  # else the IR continues, which its outputs show
+            other.resume(other.count, {entry.parameter.output: loop.states[name] for name, entry in entries.items()})
+        if not some and not other.goes_on():  # else the IR continues, which its outputs show
             self._tried(Spot(frame, place), other.finish)
         before = loop.resumed(loop.states)
         self._advance(loop)  # the IR has these steps after the loop

@@ -266,10 +266,13 @@ class IrLoop(LoopRun):
         inner.need([result.value for result in self.node.body.results])
         super().end(inner)
 
-    def set_state(self, key: Any, value: Any) -> None:
-        """Let a state begin the next iteration, or end, with the numbers of `value`."""
-        array = np.asarray(self.states[key])
-        self.states[key] = np.asarray(value).astype(array.dtype).reshape(array.shape)
+    def resume(self, count: int, states: Mapping[Any, Any]) -> None:
+        """Let the next iteration, or the end, be this one, with these numbers in states."""
+        self.count = count
+        for key, value in states.items():
+            known, array = np.asarray(self.states[key]), np.asarray(value)
+            array = array if array.ndim == known.ndim else array.reshape(known.shape)
+            self.states[key] = array.astype(known.dtype)
 
     def finish(self) -> None:
         """Give the outputs to the frame."""
@@ -288,6 +291,11 @@ class IrLoop(LoopRun):
         if axis is not None and dims:
             dims[normalise_axis(axis, len(dims))] = 0
         return np.zeros(dims, kind.dtype.numpy)
+
+
+def is_sampled(count: int) -> bool:
+    """Whether an iteration is compared where some are enough: 0, 1, 2, 4, 8 and so on."""
+    return count & (count - 1) == 0
 
 
 def _slices(entry: Sliced, array: Any) -> list[Any]:

@@ -32,7 +32,7 @@ from mo_loop.compare.layers.loop_runs import OnnxLoop
 from mo_loop.compare.layers.onnx_side import OnnxError, OnnxFrame, OnnxNodes
 from mo_loop.compare.oracle.graph_edits import graphs_in, replace_entries
 from mo_loop.compare.oracle.oracle import RANDOM_OPERATORS, OnnxRuntime, with_copies
-from mo_loop.compare.results.array_comparison import BEYOND, distance
+from mo_loop.compare.results.array_comparison import BEYOND, compare, distance, largest_number
 from mo_loop.support.reached import reached
 
 AMPLITUDE = 2.5e-5
@@ -165,6 +165,12 @@ def base_tolerance(dtype: np.dtype, scale: float) -> tuple[float, float]:
         return 0.0, 0.0
     small = min(1.0, scale)
     return (RTOL, ATOL * small) if unit < 1e-5 else (2 * unit, unit * small)
+
+
+def is_close(expected: Any, actual: Any) -> bool:
+    """Whether two arrays differ by no more than numbers that are computed once."""
+    rtol, atol = base_tolerance(np.asarray(expected).dtype, largest_number(expected))
+    return isinstance(expected, np.ndarray) and bool(compare(expected, actual, rtol=rtol, atol=atol))
 
 
 def unit_of(dtype: np.dtype) -> float:
