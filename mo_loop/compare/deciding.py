@@ -28,7 +28,7 @@ from mo_loop.compare.layers import Heat, History, LayerDifference, PieceFindings
 from mo_loop.compare.layers.rounding import amplification, explains
 from mo_loop.compare.layers.tensor_differences import FAILED
 from mo_loop.compare.passes import PassDifference, changing_pass
-from mo_loop.compare.results.array_comparison import AMPLIFIED, Distance, largest_number
+from mo_loop.compare.results.array_comparison import AMPLIFIED, ArrayComparison, largest_number
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, NOT_RESHAPABLE, PASSED, Row, Side
 from mo_loop.compare.verify_options import F32, VerifyOptions, properties_of
 from mo_loop.conversion import Conversion
@@ -71,7 +71,7 @@ class Question:
     settings: VerifyOptions
     sets: Sequence[tuple[str, Mapping[str, Any]]]
     precision: str
-    outputs: Sequence[tuple[str, Distance]]
+    outputs: Sequence[tuple[str, ArrayComparison]]
     runs: bool
     one_by_one: bool = False
 
@@ -145,8 +145,7 @@ class Deciding:
     def question(self, side: Side, *, has_page: bool = False) -> Question:
         """The question about a side. A worker that started earlier may be in another folder."""
         sets, given, numbers = self.plain.found.sets, self.settings, self._numbers(side)
-        outputs = [(name, each) for (other, number, name), each in self.plain.distances.items()
-                   if other == side.name and number in numbers]  # fmt: skip
+        outputs = [(row.output, row.result) for row in side.rows if row.set in numbers]
         paths = given.ir, given.dump if has_page else None
         ir, dump = (None if each is None else os.path.abspath(each) for each in paths)
         options = ConvertOptions.of(given.options)
@@ -322,14 +321,14 @@ def _graph(question: Question, history: History, dumper: Dumper | None) -> Graph
     return graph
 
 
-def write_page(dumper: Dumper, heat: Heat, graph: Graph, outputs: Iterable[tuple[str, Distance]]) -> None:
+def write_page(dumper: Dumper, heat: Heat, graph: Graph, outputs: Iterable[tuple[str, ArrayComparison]]) -> None:
     """Write the page again, with the differences of the tensors so far, and of the outputs of the whole IR."""
-    agree = all(found.worst <= 1 for found, _ in heat.tensors.values())
+    agree = all(found for found, _ in heat.tensors.values())
     results = {name: result for result in graph.results for name in (*result.output_names, *result.value.names)}
     for name, found in outputs:
         if name not in results:
             continue
         heat.add(results[name].value, ((), name), found)
-        if agree and found.worst > 1:
+        if agree and found.multiple > 1:
             heat.notes[NOT_REPRODUCED] = None
     dumper.colour(heat.as_json, heat.notes)

@@ -19,7 +19,6 @@ import numpy as np
 from mo_loop.compare.layers.ir_side import IrRunError, IrSide, Key, as_element, controls_for, is_for
 from mo_loop.compare.layers.onnx_side import Iterations, OnnxFrame, piece_model
 from mo_loop.compare.layers.rounding import DRAWS, Run, Undecided, base_tolerance, changed, is_beyond
-from mo_loop.compare.layers.rounding import RTOL as PIECE_RTOL
 from mo_loop.compare.layers.tensor_differences import (
     BRANCH,
     COUNT,
@@ -35,9 +34,7 @@ from mo_loop.compare.layers.tensor_differences import (
 from mo_loop.compare.oracle.oracle import RANDOM_OPERATORS
 from mo_loop.compare.results.array_comparison import (
     ArrayComparison,
-    Distance,
     compare,
-    distance,
     is_limited,
     largest_number,
 )
@@ -59,12 +56,6 @@ MISSING = "have no counterpart in the IR: they were fused, removed, or are in a 
 LISTS = "are sequences, optionals, or integers of fewer than 8 bits"
 PACKED = ("int2", "int4", "uint1", "uint2", "uint4")
 """Types whose elements share bytes, which the arrays of ONNX Runtime do not show."""
-
-SURELY_CLOSE = 0.999
-"""The multiple of the tolerance up to which rounding does not change whether two arrays agree."""
-
-TINY = 1e-30
-"""An absolute tolerance that divides no zero by zero."""
 
 NOT_ALONE = "cannot be computed by OpenVINO apart from their neighbours"
 
@@ -213,43 +204,45 @@ class Findings:
         that are computed together with it. If the tensor is right alone, it is the answer only if no other one differs.
         """
         ir, value = spot.ir, spot.value
-        measured = self._measured(expected, actual)
-        is_seen = measured.worst <= SURELY_CLOSE or self._first is not None
-        result = None if is_seen else self._different(spot, expected, actual)
-        if result is not None and spot.role == OUTPUT and not isinstance(value.node, Constant | Parameter | Control):
+        result, is_first = self._compared_arrays(spot, expected, actual), self._first is None
+        is_alone = spot.role != OUTPUT or isinstance(value.node, Constant | Parameter | Control)
+        if not result and is_first and not is_alone:
             with suppress(IrRunError):
                 alone = ir.compute_alone(value)
-                again = self._different(spot, expected, alone)
-                if again is None and self._vanishing is None:
+                again = self._compared_arrays(spot, expected, alone)
+                if again and self._vanishing is None:
                     seen = self._difference(spot, *self._told(result, expected, actual))
                     self._vanishing = replace(seen, vanishes=True)
-                result, actual, measured = again, alone, self._measured(expected, alone)
+                result, actual = again, alone
                 if self.is_forced:
                     ir.force({value: expected})
         if self.heat is not None:
-            self.heat.add(value, spot.key, measured, spot.holder.recorded)
-        if result is None:
-            return measured.worst <= 1 or not is_seen
-        if self._keeps_piece and self._piece is None:
-            self._piece = piece_model(spot.frame, spot.place, spot.name)
-        self.found(spot, *self._told(result, expected, actual))
-        return False
+            self.heat.add(value, spot.key, result, spot.holder.recorded)
+        if not result and is_first:
+            if self._keeps_piece and self._piece is None:
+                self._piece = piece_model(spot.frame, spot.place, spot.name)
+            self.found(spot, *self._told(result, expected, actual))
+        return bool(result)
 
-    def _different(self, spot: Spot, expected: Any, actual: Any) -> ArrayComparison | None:
-        """The difference of two arrays; None if they agree, or nothing follows from the comparison."""
+    def _compared_arrays(self, spot: Spot, expected: Any, actual: Any) -> ArrayComparison:
+        """The comparison of two arrays. They are equal where nothing follows from their difference."""
         rtol, atol = self.tolerances
         if self._is_of_piece:
             rtol, atol = base_tolerance(np.asarray(expected).dtype, largest_number(expected))
-            actual = self._with_nan(spot, expected, actual)
         result = compare(expected, actual, spot.name, rtol=rtol, atol=atol)
-        if result or (result.kind == "shape" and _are_empty(expected, actual)):
-            return None
+        if not result and self._is_of_piece:
+            actual = self._with_nan(spot, expected, actual)
+            result = compare(expected, actual, spot.name, rtol=rtol, atol=atol)
+        if result:
+            return result
+        is_known = result.kind == "shape" and np.size(expected) == 0 == np.size(actual)
         if result.kind == "values" and (is_limited(expected, actual) or _equal_in_32_bits(expected, actual)):
             self._limited[spot.name] = None
-            return None
-        if not self._is_of_piece or result.kind != "values" or np.asarray(expected).dtype.kind in "OSUc":
-            return result
-        return result if self._is_beyond(spot, expected, actual) else None
+            is_known = True
+        if not is_known and self._is_of_piece and result.kind == "values":
+            is_number = np.asarray(expected).dtype.kind not in "OSUc"
+            is_known = is_number and not self._is_beyond(spot, expected, actual)
+        return ArrayComparison(spot.name, size=result.size) if is_known else result
 
     def _is_beyond(self, spot: Spot, expected: Any, actual: Any) -> bool:
         """Whether the rounding of the piece does not explain a difference; if nothing follows from it, it is noted."""
@@ -274,13 +267,6 @@ class Findings:
         losing = [node.path for node in spot.ir.piece(spot.value) if node.outputs and loses_nan(node)]
         self._lost_nan.update(dict.fromkeys(losing))
         return np.where(lost, left, right) if losing else actual
-
-    def _measured(self, expected: Any, actual: Any) -> Distance:
-        """The distance of two arrays; for a page 0 for those that are equal for `_different`."""
-        found = distance(expected, actual, *((PIECE_RTOL, TINY) if self._is_of_piece else self.tolerances))
-        if found.worst > 1 and not self.is_forced and (_are_empty(expected, actual) or is_limited(expected, actual)):
-            return Distance(0.0, size=found.size)
-        return found
 
     # -- the answer
 
@@ -350,7 +336,7 @@ def _layers_of(graph: Graph, origin: Origin) -> list[str]:
 
 def _other_weights(
     frame: OnnxFrame, names: Iterable[str], graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None]
-) -> Iterator[tuple[Key, Value, Distance]]:
+) -> Iterator[tuple[Key, Value, ArrayComparison]]:
     """The constants of the IR that hold an initializer or Constant node among `names` with other values."""
     for name in names:
         held = frame.constant(name)
@@ -360,8 +346,8 @@ def _other_weights(
         for value in (value for each in graph.scopes() for value in side.index(each).get(key, ())):
             if not isinstance(value.node, Constant) or np.shape(expected) != np.shape(value.node.array):
                 continue  # a constant of another shape was prepared for another layer
-            found = distance(expected, value.node.array.astype(expected.dtype), *tolerances)
-            if found.worst > 1:
+            found = compare(expected, value.node.array.astype(expected.dtype), rtol=tolerances[0], atol=tolerances[1])
+            if not found:
                 yield key, value, found
 
 
@@ -393,8 +379,3 @@ def _equal_in_32_bits(expected: Any, actual: Any) -> bool:
         return False
     held = left == np.clip(left, 0 if left.dtype == np.uint64 else -(1 << 31), (1 << 31) - 1)
     return bool(not held.all() and np.array_equal(left[held], np.asarray(actual)[held]))
-
-
-def _are_empty(expected: Any, actual: Any) -> bool:
-    """Two results without elements: ONNX Runtime gives 0 where a loop without iterations leaves a size unknown."""
-    return np.size(expected) == 0 and np.size(actual) == 0

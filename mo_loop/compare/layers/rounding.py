@@ -32,7 +32,7 @@ from mo_loop.compare.layers.loop_runs import OnnxLoop
 from mo_loop.compare.layers.onnx_side import OnnxError, OnnxFrame, OnnxNodes
 from mo_loop.compare.oracle.graph_edits import graphs_in, replace_entries
 from mo_loop.compare.oracle.oracle import RANDOM_OPERATORS, OnnxRuntime, with_copies
-from mo_loop.compare.results.array_comparison import BEYOND, compare, distance, largest_number
+from mo_loop.compare.results.array_comparison import BEYOND, compare, largest_number
 from mo_loop.support.reached import reached
 
 AMPLITUDE = 2.5e-5
@@ -336,8 +336,8 @@ def amplification(model: str, feeds: Mapping[str, Any]) -> dict[str, float]:
                 continue
             for name, value in expected.items():
                 if isinstance(value, np.ndarray):
-                    apart = distance(value, found[name], None, None)
-                    moves[name] = max(moves[name], np.inf if apart.worst >= BEYOND else apart.abs)
+                    apart = compare(value, found[name])
+                    moves[name] = max(moves[name], np.inf if apart.multiple >= BEYOND else apart.largest_abs)
             break
     return moves
 

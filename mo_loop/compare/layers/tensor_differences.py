@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.compare.layers.ir_side import Key
-from mo_loop.compare.results.array_comparison import ArrayComparison, Distance, compare
+from mo_loop.compare.results.array_comparison import BEYOND, ArrayComparison, compare
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant
 from mo_loop.printable import printable
@@ -242,8 +242,8 @@ class Heat:
     """The differences of one graph. It holds a few numbers for each value and each iteration, and no arrays."""
 
     def __init__(self) -> None:
-        self.tensors: dict[Value, tuple[Distance, int | None]] = {}
-        """The worst distance, and the iteration of the innermost loop in which it was found."""
+        self.tensors: dict[Value, tuple[ArrayComparison, int | None]] = {}
+        """The worst comparison, and the iteration of the innermost loop in which it was found."""
         self.loops: dict[Node, Curves] = {}
         self.first: tuple[Node, int, str] | None = None
         """The node and the port of the first difference, and its description."""
@@ -260,14 +260,14 @@ class Heat:
         curves.iterations = max(curves.iterations, number + 1)
         return curves, number
 
-    def add(self, value: Value, key: Key, found: Distance, inside: Recorded | None = None) -> None:
+    def add(self, value: Value, key: Key, found: ArrayComparison, inside: Recorded | None = None) -> None:
         """Record a comparison of the value that contains the tensor `key` of the ONNX model, maybe in an iteration."""
         curves, number = (None, None) if inside is None or isinstance(value.node, Constant) else inside
         known = self.tensors.get(value)
-        if known is None or found.worst > known[0].worst:
+        if known is None or found.multiple > known[0].multiple:
             self.tensors[value] = found, number
         if curves is not None and number is not None:
-            curves.add(key, number, found.worst)
+            curves.add(key, number, found.multiple)
 
     def as_json(self, id_of: Callable[[Node], int]) -> dict[str, Any]:
         """The data of the page."""
@@ -321,14 +321,14 @@ Recorded = tuple[Curves, int]
 """The curves of a loop, and the number of an iteration of it."""
 
 
-def _of_distance(found: Distance, iteration: int | None) -> dict[str, Any]:
+def _of_distance(found: ArrayComparison, iteration: int | None) -> dict[str, Any]:
     plain: dict[str, Any] = {
-        "worst": _rounded(found.worst), "abs": _rounded(found.abs), "rel": _rounded(found.rel),
+        "worst": _rounded(found.multiple), "abs": _rounded(found.largest_abs), "rel": _rounded(found.largest_rel),
         "count": found.count, "size": found.size,
     }  # fmt: skip
     if iteration is not None:
         plain["iteration"] = iteration
-    return {**plain, "text": found.text} if found.text else plain
+    return {**plain, "text": found.message} if found.multiple >= BEYOND else plain
 
 
 def _rounded(number: float) -> float:
