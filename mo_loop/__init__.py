@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mo_loop.api import read_model as read_model
     from mo_loop.api import save_model as save_model
     from mo_loop.checking import check as check
-    from mo_loop.compare.reducing.reducing import reduce as reduce
+    from mo_loop.compare.reducing import reduce as reduce
     from mo_loop.compare.verifying import verify as verify
     from mo_loop.converting_many import batch as batch
     from mo_loop.errors import MoLoopError as MoLoopError
@@ -42,7 +42,7 @@ _NAMES = {
     "mo_loop.api": ("Model", "Port", "convert_model", "read_model", "save_model"),
     "mo_loop.converting_many": ("batch",),
     "mo_loop.checking": ("check",),
-    "mo_loop.compare.reducing.reducing": ("reduce",),
+    "mo_loop.compare.reducing": ("reduce",),
     "mo_loop.look.differences.comparing": ("diff",),
     "mo_loop.look.inspection.read": ("inspect",),
     "mo_loop.look.layer_map": ("LayerMap", "layer_map"),

@@ -88,7 +88,7 @@ def command(
     progress = _Progress(target, quiet)
     left = progress.left
     with reported(debug, as_json=is_json, report_file=report_file, left=left), printed_warnings(quiet=quiet):
-        from mo_loop.compare.reducing.reducing import reduce
+        from mo_loop.compare.reducing import reduce
 
         require_local({"--input-data": settings["inputs"]})
         path = _place(model, target)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.deciding import UNKNOWN, Deciding, is_of_runtime
+from mo_loop.compare.deciding import Deciding, is_of_runtime
 from mo_loop.compare.execution.runtime import has_vnni, instruction_set
 from mo_loop.compare.input_sets.expected_sequences import ExpectedSequences
 from mo_loop.compare.input_sets.expected_sets import ExpectedSets
@@ -31,6 +31,7 @@ from mo_loop.compare.input_sets.generated import new_sizes, shapes_of, sizes_tex
 from mo_loop.compare.input_sets.given import input_names
 from mo_loop.compare.input_sets.step_inputs import has_states
 from mo_loop.compare.ir_runs import PlainSide, default_run, ran_in_steps, require_stepwise, save_sets
+from mo_loop.compare.layers.findings import UNKNOWN
 from mo_loop.compare.oracle.checked_oracle import EXACT, NOTED, OracleError, errors_in
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
 from mo_loop.compare.oracle.recorded_conversion import as_converted, recorded

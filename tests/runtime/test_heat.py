@@ -166,7 +166,7 @@ def test_a_layer_that_does_not_run_ends_the_comparison_with_a_note(monkeypatch: 
                 raise RuntimeError("no memory")
             return super().run(feeds)
 
-    module = sys.modules["mo_loop.compare.layers.first_difference"]
+    module = sys.modules["mo_loop.compare.layers"]
     monkeypatch.setattr(module, "IrSide", lambda: IrSide(Failing))
     heat, found = heat_of(model, graph, {"x": X, "n": np.array(5)})
     assert found is not None and found.kind == "failed"

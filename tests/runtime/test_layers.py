@@ -289,7 +289,7 @@ def test_a_difference_that_vanishes_alone_is_said_to_be_one(joint_only: bool, mo
             spoilt = len(found) > 1 or not joint_only
             return [(name, array + spoilt if array.dtype == np.float32 else array) for name, array in found]
 
-    module = sys.modules["mo_loop.compare.layers.first_difference"]
+    module = sys.modules["mo_loop.compare.layers"]
     monkeypatch.setattr(module, "IrSide", lambda: IrSide(Overwriting))
     found = found_in(model, graph, {"x": X, "n": np.array(2)})
     assert found.vanishes == joint_only

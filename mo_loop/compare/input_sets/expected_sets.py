@@ -184,6 +184,7 @@ def sizes_in(model: OnnxModel) -> list[int]:
     dims.update((dim.dim_value, None) for each in model.proto.graph.input for dim in each.type.tensor_type.shape.dim)
     return [size for size in found | dims if LEAST <= size <= GREATEST][:MOST]
 
+
 GIVEN = "the given outputs"
 """The source of expected values that come from files."""
 

@@ -35,9 +35,9 @@ from mo_loop.compare.oracle.oracle import RANDOM_OPERATORS
 from mo_loop.compare.results.array_comparison import (
     ArrayComparison,
     compare,
-    is_limited,
     largest_number,
 )
+from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED
 from mo_loop.diagnostics.ir_checks import loses_nan
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph, Value
@@ -59,6 +59,12 @@ PACKED = ("int2", "int4", "uint1", "uint2", "uint4")
 
 NOT_ALONE = "cannot be computed by OpenVINO apart from their neighbours"
 
+NOT_REPRODUCED = (
+    "No tensor differs when inner tensors become outputs: the difference comes from work of the runtime on the whole "
+    "model, such as fusing layers or computing in place."
+)  # fmt: skip
+UNKNOWN = "the pieces are not compared: "
+
 
 @dataclass(frozen=True)
 class PieceFindings:
@@ -74,6 +80,26 @@ class PieceFindings:
     lost_nan: tuple[str, ...] = ()
     count: int = 0
     piece: tuple[bytes, Mapping[str, Any]] | None = None
+
+    @property
+    def open_ones(self) -> list[str]:
+        """Sentences about the tensors that could not be compared."""
+        return [f"{name}: {why}" if name else why for name, why in self.undecided.items()]
+
+    @property
+    def status(self) -> str:
+        """The verdict in a word."""
+        return DIFFERS if self.difference is not None else NOT_DECIDED if self.undecided else "agrees"
+
+    @property
+    def answer(self) -> LayerDifference | str:
+        """The difference; without one, what follows for an IR whose outputs differ."""
+        return self.difference or (f"{UNKNOWN}{'; '.join(self.open_ones)}" if self.undecided else NOT_REPRODUCED)
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the difference, which the report has as `layers`."""
+        return {"status": self.status, "undecided": self.open_ones, "lost_nan": list(self.lost_nan),
+                "compared": self.count}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -165,7 +191,10 @@ class Findings:
         `computed` has the results of pieces where the next ones begin with other values.
         """
         key, expected = spot.key, spot.holder.values[spot.name]
-        if spot.role == OUTPUT and _is_random(spot.frame.plan.nodes[spot.place]):
+        node = spot.frame.plan.nodes[spot.place]
+        # Dropout draws numbers in training, which an input tells.
+        is_random = node.op_type in RANDOM_OPERATORS or (node.op_type == "Dropout" and len(node.input) > 2)
+        if spot.role == OUTPUT and is_random:
             self._undecided.setdefault(spot.path, "its numbers are drawn at random")
             return False
         if expected is None or isinstance(expected, list) or np.asarray(expected).dtype.name in PACKED:
@@ -236,7 +265,7 @@ class Findings:
         if result:
             return result
         is_known = result.kind == "shape" and np.size(expected) == 0 == np.size(actual)
-        if result.kind == "values" and (is_limited(expected, actual) or _equal_in_32_bits(expected, actual)):
+        if result.kind == "values" and _equal_in_32_bits(expected, actual):
             self._limited[spot.name] = None
             is_known = True
         if not is_known and self._is_of_piece and result.kind == "values":
@@ -309,6 +338,8 @@ class Findings:
 
         between = [] if node is None else sorted(reached(uncompared(place), uncompared))
         loops = [each for each in controls_for(self.ir, origin) if isinstance(each, Iteration)]
+        layers = (each for scope in self.ir.scopes() for each in scope.ordered() if is_for(each, origin))
+        became = [each for each in layers if not isinstance(each, Constant) and each.outputs]
         return LayerDifference(
             kind, text, origin.scope, origin.node, origin.operator,
             spot.name or next(iter(node.output if node else ()), ""), spot.role,
@@ -316,22 +347,12 @@ class Findings:
             agreeing=tuple(each for each in reads if frame.has_agreed(each)),
             differing_weights=tuple(dict.fromkeys(name for (_, name), _, _ in weights)),
             between=tuple(f"{label(plan.nodes[each])} ({plan.nodes[each].op_type})" for each in between),
-            became=tuple(_layers_of(self.ir, origin)),
+            became=tuple(f"{each.path} ({getattr(each, 'type', type(each).__name__)})" for each in became),
             limited=tuple(self._limited),
             steps=max((loop.steps for loop in loops), default=1),
             compared=len(self._compared),
             not_compared=dict(Counter(self._missed.values())),
         )  # fmt: skip
-
-
-def _layers_of(graph: Graph, origin: Origin) -> list[str]:
-    """The layers that were made for an ONNX node, without constants."""
-    return [
-        f"{node.path} ({getattr(node, 'type', type(node).__name__)})"
-        for each in graph.scopes()
-        for node in each.ordered()
-        if not isinstance(node, Constant) and node.outputs and is_for(node, origin)
-    ]
 
 
 def _other_weights(
@@ -365,11 +386,6 @@ def _is_calm(spot: Spot, moved: float, actual: Any) -> bool:
         apart = [np.abs(each.astype(np.float64) - actual).max(initial=0.0) for each in arrays]
         return bool(CALM * max(apart) < moved)
     return False
-
-
-def _is_random(node: Any) -> bool:
-    """Whether a node draws numbers; Dropout does in training, which an input tells."""
-    return node.op_type in RANDOM_OPERATORS or (node.op_type == "Dropout" and len(node.input) > 2)
 
 
 def _equal_in_32_bits(expected: Any, actual: Any) -> bool:

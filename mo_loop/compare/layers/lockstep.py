@@ -88,7 +88,9 @@ class Lockstep:
             elif plan.function(place) is not None:
                 self._call(frame, place)
             else:
-                end = frame.compute(place, -1 if self.one_by_one else self._budget())
+                # Both sides hold each of the next tensors, and the runtime copies it.
+                budget = max(self.memory - self._alive(), self.memory // 8) // 6
+                end = frame.compute(place, -1 if self.one_by_one else budget)
             self._compare_outputs(frame, range(place, end))
             self._release(frame, end)
             place = end
@@ -105,10 +107,6 @@ class Lockstep:
 
     def _alive(self) -> int:
         return sum(each.size + (0 if each.ir is None else each.ir.size) for each in self._frames)
-
-    def _budget(self) -> int:
-        """The bytes that the next tensors may have: both sides hold each, and the runtime copies it."""
-        return max(self.memory - self._alive(), self.memory // 8) // 6
 
     def _call(self, frame: OnnxFrame, place: int) -> None:
         plan = frame.plan.bodies(place)["function"]

@@ -263,8 +263,7 @@ class OnnxNodes:
         read = dict.fromkeys(name for place in places for name in plan.reads[place] if name not in self.outputs)
         # With weights that are constants, ONNX Runtime adds products of 8-bit integers exactly.
         fixed = plan.fixed if INTEGER_OPERATORS.intersection(node.op_type for node in self.nodes) else ()
-        inserts = self.nodes[0].op_type == "SequenceInsert"
-        self.constants = [name for name in read if not inserts and (name in fixed or frame.constant(name) is not None)]
+        self.constants = [name for name in read if name in fixed or frame.constant(name) is not None]
         self.inputs = [name for name in read if name not in set(self.constants)]
         self._runner: Any = None
 
@@ -286,8 +285,6 @@ class OnnxNodes:
 
     def _made(self, frame: OnnxFrame, feeds: Mapping[str, Any]) -> Any:
         operator = self.nodes[0].op_type
-        if operator == "SequenceInsert":
-            return _Insertion(self.nodes[0])
         lists = any(value is None or isinstance(value, list) for value in feeds.values())
         if operator != "SplitToSequence" and (lists or (operator in OF_LISTS and not domain_of(self.nodes[0]))):
             return Reference(self.model(frame, feeds))
@@ -317,19 +314,6 @@ class OnnxNodes:
         domains = {domain_of(node) for each in graph_protos(model) for node in each.node}
         model.functions.extend(each for each in plan.model.functions.values() if each.domain in domains)
         return model
-
-
-class _Insertion:
-    """SequenceInsert, which the reference evaluator does not compute for empty sequences. Spec: SequenceInsert-11."""
-
-    def __init__(self, node: Any) -> None:
-        self._node = node
-
-    def run(self, feeds: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        items, tensor, *rest = (feeds[name] for name in self._node.input if name)
-        place = len(items) if not rest else int(np.asarray(rest[0]).reshape(-1)[0])
-        place += len(items) if place < 0 else 0
-        return [(self._node.output[0], [*items[:place], tensor, *items[place:]])]
 
 
 def piece_model(frame: OnnxFrame, place: int, name: str) -> tuple[bytes, Mapping[str, Any]] | None:

@@ -115,18 +115,14 @@ def reference_for(model: Any, reason: str) -> Reference:
     try:
         return Reference(model)
     except NotImplementedError:
+        proto = proto_of(model)
+        used = {(node.domain, node.op_type) for graph in graph_protos(proto) for node in graph.node}
+        others = used - {(each.domain, each.name) for each in proto.functions}
+        unknown = sorted(qualified(domain, op) for domain, op in others if not onnx.defs.has(op, domain))
         raise NotComparableError(
-            f"neither ONNX Runtime nor onnx computes the model; onnx does not implement {', '.join(_unknown(model))}",
+            f"neither ONNX Runtime nor onnx computes the model; onnx does not implement {', '.join(unknown)}",
             why=reason,
         ) from None  # fmt: skip
-
-
-def _unknown(model: Any) -> list[str]:
-    """The operators that are neither those of onnx nor functions of the model."""
-    proto = proto_of(model)
-    used = {(node.domain, node.op_type) for graph in graph_protos(proto) for node in graph.node}
-    unknown = used - {(each.domain, each.name) for each in proto.functions}
-    return sorted(qualified(domain, op) for domain, op in unknown if not onnx.defs.has(op, domain))
 
 
 def operators_of(model: Any) -> Iterator[str]:
@@ -178,7 +174,9 @@ class OnnxRuntime:
         names, types = list(self._outputs), (*self._inputs.values(), *self._outputs.values())
         if any(mark in kind for kind in types for mark in _FOREIGN):
             return list(zip(names, self._run_foreign(names, known), strict=True))
-        plain = {name: _ort_value(value) for name, value in known.items()}
+        arrays = {name: np.asarray(value) for name, value in known.items() if hasattr(value, "dtype")}
+        texts = {name: array.astype(object) for name, array in arrays.items() if array.dtype.kind in "US"}
+        plain = {**known, **arrays, **texts}
         try:
             found = self._session.run(names, plain)
         except Exception as error:  # its errors share no base class
@@ -235,10 +233,10 @@ class Reference:
     def __init__(self, model: Any) -> None:
         from onnx.reference import ReferenceEvaluator
 
-        from mo_loop.compare.oracle.exact_integers import QLinearConv, QLinearMatMul
+        from mo_loop.compare.oracle.own_operators import QLinearConv, QLinearMatMul, SequenceInsert
 
         source = str(model) if isinstance(model, (str, Path)) else model
-        self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul])
+        self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul, SequenceInsert])
         self._labels = labels_of_maps(model)
 
     def run(self, feeds: Mapping[str, Any]) -> Named:
@@ -267,11 +265,6 @@ def without_maps(outputs: Iterable[NamedArray], labels: Mapping[str, Sequence[An
             value = np.array(rows, np.float32).reshape(-1, len(labels[name]))
         found.append((name, value))
     return found
-
-
-def _ort_value(value: Any) -> Any:
-    array = np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else None
-    return value if array is None else array.astype(object) if array.dtype.kind in "US" else array
 
 
 def _is_foreign(kind: ElementType) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare import deciding
 from mo_loop.compare.deciding import NOT_REPRODUCED, write_page
-from mo_loop.compare.layers import Heat, first_difference
+from mo_loop.compare.layers import Heat, PieceFindings, first_difference
 from mo_loop.compare.results.array_comparison import ArrayComparison
 from mo_loop.compare.results.report import Report
 from mo_loop.compare.results.report_formats import as_text
@@ -121,10 +121,10 @@ def test_a_comparison_that_crashes_promises_no_page(model: Path, tmp_path: Path,
                                                     monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     """The page of the conversion is there by then, and has no differences."""
 
-    def crashed(question: deciding.Question) -> deciding.Pieces:
+    def crashed(question: deciding.Question) -> PieceFindings:
         if question.settings.dump is not None:
             Path(question.settings.dump, "index.html").write_text("")
-        return deciding.Pieces(undecided=("the process crashed",))
+        return PieceFindings(undecided={"": "the process crashed"})
 
     monkeypatch.setattr(deciding, "pieces_of", crashed)
     report = verify(model, inputs=[FEEDS], dump=tmp_path / "steps")
