@@ -51,6 +51,7 @@ CONVERTED_AGAIN = (
     "The IR of another conversion of the model gives the right numbers: the difference does not show every time."
 )
 
+
 @dataclass(frozen=True)
 class Question:
     """A model, the arguments of `verify`, with absolute paths, and the sets of inputs whose outputs differ.

@@ -247,9 +247,10 @@ def _core() -> Any:
 
     return openvino.Core()
 
+
 CPUINFO = Path("/proc/cpuinfo")
 
-LIMIT = "ONEDNN_MAX_CPU_ISA"
+ISA_LIMIT = "ONEDNN_MAX_CPU_ISA"
 """The environment variable that limits the instructions, as the runtime reads it."""
 
 _SETS = (("AVX512_CORE_VNNI", "avx512_vnni"), ("AVX2_VNNI", "avx_vnni"), ("AVX512_CORE", "avx512bw"), ("AVX2", "avx2"))
@@ -258,7 +259,7 @@ _SETS = (("AVX512_CORE_VNNI", "avx512_vnni"), ("AVX2_VNNI", "avx_vnni"), ("AVX51
 def instruction_set() -> str:
     """The best of the sets that matter for 8 bits: AVX512_CORE_VNNI, AVX2_VNNI, AVX512_CORE, AVX2, SSE41; empty where
     the system does not report it."""
-    limit = os.environ.get(LIMIT, "").upper()
+    limit = os.environ.get(ISA_LIMIT, "").upper()
     if limit in ("SSE41", *(name for name, _ in _SETS)):
         return limit
     flags = processor_flags()

@@ -252,6 +252,7 @@ class ExpectedSequences:
 
 # -- slices of whole sequences
 
+
 _NAMED = re.compile("seq|time|step|frame|len|^t$", re.IGNORECASE)
 """The names of the dimension of a sequence."""
 

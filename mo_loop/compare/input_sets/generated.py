@@ -75,7 +75,9 @@ class Generator:
         self.symbols = [name for name in names if expression_in(name) is None]
         """The dynamic dimensions that have sizes of their own."""
         self._image = {name for each in self.inputs for name in _image_dimensions(each)}
-        self.batches = {name for name in self.symbols if _is_batch(name, self.inputs)}
+        first = {each.dims[0] for each in self.inputs if len(each.dims) > 1}
+        self.batches = {each for each in self.symbols if each.lower() in _BATCH_NAMES or "batch" in each.lower()}
+        self.batches |= {name for name in self.symbols if name in first}
         """Those of `symbols` that probably count samples: a first dimension."""
 
     def draw(self, number: int, *, careful: bool = False) -> dict[str, Any]:
@@ -145,12 +147,6 @@ def _image_dimensions(each: Input) -> list[str]:
         if each.dims[channels] in (1, 3, 4):
             return [name for place in places if isinstance(name := each.dims[place], str)]
     return []
-
-
-def _is_batch(name: str, inputs: Sequence[Input]) -> bool:
-    if name.lower() in _BATCH_NAMES or "batch" in name.lower():
-        return True
-    return any(len(each.dims) > 1 and each.dims[0] == name for each in inputs)
 
 
 # -- types and sizes

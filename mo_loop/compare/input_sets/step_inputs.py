@@ -124,6 +124,7 @@ def _batch_axis(value: Value) -> int | None:
                 return axis[0] + len(value.shape) if axis[0] < 0 and value.shape is not None else axis[0]
     return None
 
+
 PLANS = tuple(product((True, False), repeat=2))
 """The forms of the steps in the order in which they are tried: whether the first has a prompt of several tokens, and
 whether masks are as long as all tokens so far."""

@@ -58,22 +58,19 @@ class Lockstep:
         """All that is found up to the first difference."""
         plan = OnnxPlan(main_graph(self.model), self.model, frozenset(feeds))
         ir = IrFrame(self.findings.side, self.ir, ir_feeds)
-        frame = OnnxFrame(plan, {**self._frozen(plan, feeds), **feeds}, ir=ir)
+        # The conversion made constants of some inputs.
+        index, given = self.findings.side.index(self.ir), feeds.keys() | plan.constants.keys()
+        found = {name: index.get(((), name), ()) for name in plan.graph.input_names if name not in given}
+        frozen = {name: each.node.array for name in found for each in found[name] if isinstance(each.node, Constant)}
+        frame = OnnxFrame(plan, {**frozen, **feeds}, ir=ir)
         frame.agreed.update(frame.values)
         frame.cut.update(frame.values)
         try:
             self._nodes(frame)
             self._model_outputs(frame, ir)
-        except Different as found:
-            return self.findings.result(found.difference)
+        except Different as ended:
+            return self.findings.result(ended.difference)
         return self.findings.result(None)
-
-    def _frozen(self, plan: OnnxPlan, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of inputs that the conversion made constants."""
-        index, given = self.findings.side.index(self.ir), feeds.keys() | plan.constants.keys()
-        found = {name: index.get(((), name), ()) for name in plan.graph.input_names if name not in given}
-        constants = {name: [each.node for each in found[name] if isinstance(each.node, Constant)] for name in found}
-        return {name: nodes[0].array for name, nodes in constants.items() if nodes}
 
     # -- one graph
 
@@ -91,7 +88,11 @@ class Lockstep:
                 # Both sides hold each of the next tensors, and the runtime copies it.
                 budget = max(self.memory - self._alive(), self.memory // 8) // 6
                 end = frame.compute(place, -1 if self.one_by_one else budget)
-            self._compare_outputs(frame, range(place, end))
+            names = [(each, name) for each in range(place, end) for name in plan.nodes[each].output if name]
+            computed = self._compute_together(frame, [name for _, name in names])
+            for each, name in names:
+                if name in frame.values:
+                    self.findings.agrees(Spot(frame, each, name, OUTPUT), computed)
             self._release(frame, end)
             place = end
         self._frames.pop()
@@ -331,13 +332,6 @@ class Lockstep:
             for holder, value in inner.counterparts(name) if self.findings.is_forced else ():
                 holder.force({value: inner.values[name]})
                 inner.cut.add(name)
-
-    def _compare_outputs(self, frame: OnnxFrame, places: range) -> None:
-        names = [(place, name) for place in places for name in frame.plan.nodes[place].output if name]
-        computed = self._compute_together(frame, [name for _, name in names])
-        for place, name in names:
-            if name in frame.values:
-                self.findings.agrees(Spot(frame, place, name, OUTPUT), computed)
 
     def _compute_together(self, frame: OnnxFrame, names: Sequence[str]) -> dict[Value, Any]:
         """Compute the tensors of a part at once; those that fail are left out, and are computed where this counts."""

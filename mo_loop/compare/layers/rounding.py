@@ -304,6 +304,7 @@ def _wide(value: Any) -> Any:
     array = np.asarray(value)
     return array if array.dtype == np.float64 else array.astype(np.float64)
 
+
 CHANGE = 16
 """The change of each result, in units of the last place of its type."""
 

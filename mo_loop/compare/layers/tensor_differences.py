@@ -229,6 +229,7 @@ def message(result: ArrayComparison, elements: Elements | None) -> str:
         f"and OpenVINO has {number(elements.actual)}"
     )
 
+
 POINTS = 512
 """The most points of a curve."""
 

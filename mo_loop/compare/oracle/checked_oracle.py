@@ -152,6 +152,7 @@ def errors_in(nodes: Iterable[Any]) -> Iterator[tuple[OracleError, Any]]:
             if not each.shows and node.op_type in each.operators and each.concerns(node):
                 yield each, node
 
+
 FILLS = (0x55, 0xAA)
 """The bytes with which the memory of the first and of the second run is filled: large and small numbers of each type.
 """

@@ -233,10 +233,10 @@ class Reference:
     def __init__(self, model: Any) -> None:
         from onnx.reference import ReferenceEvaluator
 
-        from mo_loop.compare.oracle.own_operators import QLinearConv, QLinearMatMul, SequenceInsert
+        from mo_loop.compare.oracle.own_operators import Insertion, QLinearConv, QLinearMatMul
 
         source = str(model) if isinstance(model, (str, Path)) else model
-        self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul, SequenceInsert])
+        self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul, Insertion])
         self._labels = labels_of_maps(model)
 
     def run(self, feeds: Mapping[str, Any]) -> Named:

@@ -45,13 +45,16 @@ class QLinearConv(ConvInteger):
         return (_requantized(sums, scale / np.asarray(y_scale, np.float32), y_zero_point),)
 
 
-class SequenceInsert(OpRun):
+class Insertion(OpRun):
     """Spec: SequenceInsert-11."""
 
     def _run(self, items: Any, tensor: Any, position: Any = None) -> tuple[Any]:
         place = len(items) if position is None else int(np.asarray(position).reshape(-1)[0])
         place += len(items) if place < 0 else 0
         return ([*items[:place], tensor, *items[place:]],)
+
+
+Insertion.__name__ = "SequenceInsert"  # the operator that the evaluator runs by it
 
 
 def _rows(values: Any, rank: int) -> Any:

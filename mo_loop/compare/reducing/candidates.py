@@ -251,10 +251,14 @@ def _closed(graph: Any, removed: Sequence[Any], types: Mapping[str, Any]) -> boo
     """Let the readers of removed nodes of a body read an input of the node that may have the type and shape of the
     result, or else a constant; whether there is one for each."""
     others: dict[str, str] = {}
+    kinds = {name: each.tensor_type.elem_type for name, each in types.items()}
     for node in removed:  # in order, so that an input that is itself removed has its own
         for name in filter(None, node.output):
-            inputs = (others.get(each, each) for each in node.input if _may_be_alike(types.get(name), types.get(each)))
-            others[name] = next(filter(None, inputs), "")
+            # Booleans are not alike: the condition of a loop must not stay true.
+            kind = None if kinds.get(name) in (0, onnx.TensorProto.BOOL) else kinds.get(name)
+            alike = [each for each in node.input if kind is not None and kinds.get(each) == kind
+                     and may_agree(sizes_of(types[name]), sizes_of(types[each]))]  # fmt: skip
+            others[name] = next(filter(None, (others.get(each, each) for each in alike)), "")
     needed = names_needed(graph)
     others = {name: others[name] or _constant(graph, name, types.get(name)) for name in others if name in needed}
     rename(graph, others, ports=False)
@@ -262,13 +266,6 @@ def _closed(graph: Any, removed: Sequence[Any], types: Mapping[str, Any]) -> boo
         # A body must not return an input, or one value twice.
         graph.node.add(op_type="Identity", input=[others[each]], output=[each])
     return all(others.values())
-
-
-def _may_be_alike(one: Any, other: Any) -> bool:
-    """Whether two types have the same elements, and shapes that do not contradict each other. Booleans are not alike:
-    the condition of a loop must not stay true."""
-    kind, another = (0 if each is None else each.tensor_type.elem_type for each in (one, other))
-    return kind == another not in (0, onnx.TensorProto.BOOL) and may_agree(sizes_of(one), sizes_of(other))
 
 
 def _constant(graph: Any, name: str, type_: Any) -> str:

@@ -193,14 +193,6 @@ def is_limited(expected: Any, actual: Any) -> bool:
     return bool((np.clip(expected, limits.min, limits.max) == actual).all())
 
 
-def _top1(expected: np.ndarray, actual: np.ndarray) -> float | None:
-    """The share of rows of a matrix whose largest element is the same one; None for other arrays."""
-    if expected.ndim != 2 or expected.shape[1] < 2 or not expected.size or expected.dtype.kind == "c":
-        return None
-    left, right = (each.astype(np.float64).argmax(axis=1) for each in (expected, actual))
-    return float(np.mean(left == right))
-
-
 class _Block(NamedTuple):
     """The measures of some elements: the places of the first that differs and of the worst one with its excess; the
     largest difference, relative difference and multiple; the sums of which `_measured` makes means and the cosine."""
@@ -264,7 +256,10 @@ def _measured(name: str, expected: np.ndarray, actual: np.ndarray, rtol: float, 
         facts["cosine"] = float(not count)
     if _is_float(expected.dtype):
         is_known = 0 < signal < math.inf and 0 < noise < math.inf
-        facts |= {"snr": 10 * math.log10(signal / noise) if is_known else None, "top1": _top1(expected, actual)}
+        facts["snr"] = 10 * math.log10(signal / noise) if is_known else None
+        if expected.ndim == 2 and expected.shape[1] > 1 and expected.dtype.kind != "c":
+            rows = [each.astype(np.float64).argmax(axis=1) for each in (expected, actual)]
+            facts["top1"] = float(np.mean(rows[0] == rows[1]))
     if not count:
         return ArrayComparison(name, **facts)
     first = next(start + each.first for start, each in blocks.items() if each.sums[0])
