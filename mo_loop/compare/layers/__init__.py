@@ -131,7 +131,10 @@ class History:
             elif event.name == "passes" and event.seconds is not None:
                 self._nodes = set()
         elif event.changed:
-            before, self._nodes, name = self._nodes, _all_nodes(event.graph), _name(event)
+            # A pass that contains others is named with those that changed something, if they are few.
+            inner = [name for name, count in event.matchers if count]
+            name = f"{event.name} ({', '.join(inner)})" if 0 < len(inner) <= 3 else event.name
+            before, self._nodes = self._nodes, _all_nodes(event.graph)
             for origin in (each for node in before ^ self._nodes for each in node.origins):
                 self._passes.setdefault((*origin.scope, origin.node), {})[name] = None
 
@@ -141,12 +144,6 @@ class History:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_passes": self._passes, "_nodes": set()}
-
-
-def _name(step: Step) -> str:
-    """The name of the pass; of a pass that contains others, with those that changed something, if they are few."""
-    inner = [name for name, count in step.matchers if count]
-    return f"{step.name} ({', '.join(inner)})" if 0 < len(inner) <= 3 else step.name
 
 
 def _all_nodes(graph: Graph) -> set[Node]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from mo_loop.compare.layers.findings import Different, Findings, PieceFindings, Spot
 from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, controls_for, counterpart
-from mo_loop.compare.layers.loop_runs import IrLoop, OnnxLoop, is_sampled
+from mo_loop.compare.layers.loop_runs import IrLoop, OnnxLoop
 from mo_loop.compare.layers.onnx_side import OnnxError, OnnxFrame, OnnxPlan
 from mo_loop.compare.layers.rounding import Source, changed, is_close, unit_of
 from mo_loop.compare.layers.tensor_differences import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT
@@ -216,11 +216,11 @@ class Lockstep:
         last = loop
         while loop.goes_on():
             last = loop.resumed(loop.states)
-            if is_sampled(loop.count):
+            if loop.is_sampled():
                 self._sampled(loop, other, states)
             else:
                 self._step(loop)
-        if not is_sampled(last.count):
+        if not last.is_sampled():  # the condition ended the loop
             self._sampled(last, other, states)
 
     def _sampled(self, loop: OnnxLoop, other: IrLoop, states: Mapping[Value, str]) -> None:
@@ -274,7 +274,7 @@ class Lockstep:
         kept, some = {entry.result for entry in layer.output_map}, self._ends_agree(loop)
         while loop.goes_on() and other.goes_on():
             now, before = Spot(frame, place, at=loop.at), loop.resumed(loop.states)
-            inner = None if some and not is_sampled(other.count) else self._tried(now, other.begin)
+            inner = None if some and not other.is_sampled() else self._tried(now, other.begin)
             self._advance(loop, layer.steps)
             if inner is None:
                 other.count += 1

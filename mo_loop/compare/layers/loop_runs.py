@@ -59,6 +59,11 @@ class LoopRun:
         """Whether there is another iteration."""
         return self._goes and (self._limit is None or self.count < self._limit)
 
+    def is_sampled(self) -> bool:
+        """Whether the next iteration is compared where some are enough: 0, 1, 2, 4, 8 and so on, and the last one of a
+        known number."""
+        return self.count & (self.count - 1) == 0 or self.count + 1 == self._limit
+
     def inputs(self) -> dict[Any, Any]:
         """The inputs of the body in the next iteration."""
         return {key: array_of(self.count) for key, array_of in self._inputs.items()} | self.states
@@ -283,11 +288,6 @@ class IrLoop(LoopRun):
         if axis is not None and dims:
             dims[normalise_axis(axis, len(dims))] = 0
         return np.zeros(dims, kind.dtype.numpy)
-
-
-def is_sampled(count: int) -> bool:
-    """Whether an iteration is compared where some are enough: 0, 1, 2, 4, 8 and so on."""
-    return count & (count - 1) == 0
 
 
 def _slices(entry: Sliced, array: Any) -> list[Any]:

@@ -115,8 +115,9 @@ class LayerDifference:
         notes = [
             (self.vanishes, "Computed apart from its neighbours, the layer gives the right numbers: the runtime fuses "
              "them, or they share memory."),
-            (agreeing, f"Its input{_s(agreeing)} {_listed(agreeing)} before it agree{'s' * (len(agreeing) == 1)}."),
-            (weights, f"The IR has other values for the weight{_s(weights)} {_listed(weights)}."),
+            (agreeing, f"Its input{'s' * (len(agreeing) > 1)} {_listed(agreeing)} before it "
+             f"agree{'s' * (len(agreeing) == 1)}."),
+            (weights, f"The IR has other values for the weight{'s' * (len(weights) > 1)} {_listed(weights)}."),
             (self.between, f"The tensors before it, of {_listed(self.between)}, have no counterpart in the IR: the "
              "difference may come from there."),
             (self.limited, f"Before it, OpenVINO limits integers of {_listed(self.limited)} to 32 bits: the difference "
@@ -205,11 +206,6 @@ def number(value: Any) -> str:
 def _listed(items: tuple[str, ...], most: int = 8) -> str:
     more = f" and {len(items) - most} more" if len(items) > most else ""
     return f"{', '.join(items[:most])}{more}"
-
-
-def _s(items: tuple[str, ...]) -> str:
-    """The ending of the plural."""
-    return "" if len(items) == 1 else "s"
 
 
 def is_overwritten(actual: Any) -> bool:
