@@ -77,15 +77,17 @@ class Question:
         return ConvertOptions.of(self.settings.options)
 
 
+@dataclass
 class Deciding:
     """The verdicts of one verification. `source` is the model that ONNX Runtime runs, `plain` ran the IR."""
 
-    def __init__(
-        self, path: Path, source: Path, settings: VerifyOptions, notes: list[str], plain: PlainSide
-    ) -> None:
-        self.path, self.source, self.settings, self.notes, self.plain = path, source, settings, notes, plain
-        self.pieces: PieceFindings | None = None
-        """The answer of the pieces, where they decide."""
+    path: Path
+    source: Path
+    settings: VerifyOptions
+    notes: list[str]
+    plain: PlainSide
+    pieces: PieceFindings | None = None
+    """The answer of the pieces, where they decide."""
 
     def decided(self, side: Side) -> Side:
         """The side with the verdict."""

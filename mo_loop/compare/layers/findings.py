@@ -143,29 +143,26 @@ class Different(Exception):
         self.difference = difference
 
 
+@dataclass
 class Findings:
-    """The findings of one comparison so far."""
+    """The findings of one comparison so far. `ir` is the graph of the IR; with `keeps_piece`, the result has the piece
+    that differs."""
 
-    def __init__(
-        self, graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None], heat: Heat | None = None,
-        keeps_piece: bool = False,
-    ) -> None:  # fmt: skip
-        """`graph` is that of the IR. With `keeps_piece`, the result has the piece that differs."""
-        self.ir = graph
-        self.side = side
-        self.tolerances = tolerances
-        self.heat = heat
-        self.run: Run
-        """Runs the iterations of a loop of the ONNX model, which the comparison sets."""
-        self._compared: set[Key] = set()
-        self._missed: dict[Key, str] = {}
-        self._first: LayerDifference | None = None
-        self._vanishing: LayerDifference | None = None
-        self._limited: dict[str, None] = {}
-        self._undecided: dict[str, str] = {}
-        self._lost_nan: dict[str, None] = {}
-        self._keeps_piece = keeps_piece
-        self._piece: tuple[bytes, Mapping[str, Any]] | None = None
+    ir: Graph
+    side: IrSide
+    tolerances: tuple[float | None, float | None]
+    heat: Heat | None = None
+    keeps_piece: bool = False
+    run: Run = field(init=False)
+    """Runs the iterations of a loop of the ONNX model, which the comparison sets."""
+    _compared: set[Key] = field(default_factory=set)
+    _missed: dict[Key, str] = field(default_factory=dict)
+    _first: LayerDifference | None = None
+    _vanishing: LayerDifference | None = None
+    _limited: dict[str, None] = field(default_factory=dict)
+    _undecided: dict[str, str] = field(default_factory=dict)
+    _lost_nan: dict[str, None] = field(default_factory=dict)
+    _piece: tuple[bytes, Mapping[str, Any]] | None = None
 
     @property
     def is_forced(self) -> bool:
@@ -248,7 +245,7 @@ class Findings:
         if self.heat is not None:
             self.heat.add(value, spot.key, result, spot.holder.recorded)
         if not result and is_first:
-            if self._keeps_piece and self._piece is None:
+            if self.keeps_piece and self._piece is None:
                 self._piece = piece_model(spot.frame, spot.place, spot.name)
             self.found(spot, *self._told(result, expected, actual))
         return bool(result)

@@ -173,7 +173,7 @@ class OnnxRuntime:
         known = {name: feeds[name] for name in self._inputs if name in feeds}
         names, types = list(self._outputs), (*self._inputs.values(), *self._outputs.values())
         if any(mark in kind for kind in types for mark in _FOREIGN):
-            return list(zip(names, self._run_foreign(names, known), strict=True))
+            return list(zip(names, self._run_bound(names, known), strict=True))
         arrays = {name: np.asarray(value) for name, value in known.items() if hasattr(value, "dtype")}
         texts = {name: array.astype(object) for name, array in arrays.items() if array.dtype.kind in "US"}
         plain = {**known, **arrays, **texts}
@@ -182,16 +182,19 @@ class OnnxRuntime:
         except Exception as error:  # its errors share no base class
             if _NOT_IN_PLACE not in str(error):
                 raise
-            found = self._run_in_place(names, plain)
+            found = self._run_bound(names, plain)
         return without_maps(zip(names, found, strict=True), self._labels)
 
-    def _run_in_place(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
-        """The caches of `IN_PLACE` are inputs and outputs of the model: copies of the inputs become the outputs."""
+    def _run_bound(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
+        """The values of outputs, by bound memory: an element type that numpy lacks is raw memory together with its ONNX
+        type, and the caches of `IN_PLACE`, which are inputs and outputs of the model, are copies of the inputs that
+        become the outputs."""
         from onnxruntime import OrtValue
 
-        copies = {name: np.array(value) for name, value in feeds.items()}  # a value is a view of its array
-        values = {name: OrtValue.ortvalue_from_numpy(array) for name, array in copies.items()}
-        binding = self._session.io_binding()
+        arrays = {name: np.array(value) for name, value in feeds.items()}
+        raw = {name: _raw(array) for name, array in arrays.items()}  # a value is a view of its array
+        make, binding = OrtValue.ortvalue_from_numpy_with_onnx_type, self._session.io_binding()
+        values = {name: make(raw[name], from_numpy(array.dtype).onnx) for name, array in arrays.items()}
         for name, value in values.items():
             binding.bind_ortvalue_input(name, value)
         sources = {
@@ -205,25 +208,14 @@ class OnnxRuntime:
             else:
                 binding.bind_output(name)
         self._session.run_with_iobinding(binding)
-        return [value.numpy().copy() for value in binding.get_outputs()]
-
-    def _run_foreign(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
-        """An element type that numpy lacks is passed as raw memory together with its ONNX type."""
-        from onnxruntime import OrtValue
-
-        values = {}
-        for name, array in feeds.items():
-            array = np.asarray(array)
-            values[name] = OrtValue.ortvalue_from_numpy_with_onnx_type(_raw(array), from_numpy(array.dtype).onnx)
         found = []
-        for value in self._session.run_with_ort_values(names, values):
-            kind = from_onnx(value.element_type())
-            if not _is_foreign(kind):
-                found.append(value.numpy())
-                continue
-            size = int(np.prod(value.shape()))
-            data = ctypes.string_at(value.data_ptr(), kind.size_of(size))
-            found.append(unpack(data, size, kind.bits, kind.numpy).reshape(value.shape()))
+        for value in binding.get_outputs():
+            kind, size = from_onnx(value.element_type()), int(np.prod(value.shape()))
+            if _is_foreign(kind):
+                data = ctypes.string_at(value.data_ptr(), kind.size_of(size))
+                found.append(unpack(data, size, kind.bits, kind.numpy).reshape(value.shape()))
+            else:
+                found.append(value.numpy().copy())
         return found
 
 
