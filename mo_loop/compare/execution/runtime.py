@@ -248,6 +248,8 @@ def _core() -> Any:
     return openvino.Core()
 
 
+# -- the instructions with which the device multiplies integers of 8 bits
+
 CPUINFO = Path("/proc/cpuinfo")
 
 ISA_LIMIT = "ONEDNN_MAX_CPU_ISA"

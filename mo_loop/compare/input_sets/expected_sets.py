@@ -185,6 +185,8 @@ def sizes_in(model: OnnxModel) -> list[int]:
     return [size for size in found | dims if LEAST <= size <= GREATEST][:MOST]
 
 
+# -- the expected outputs
+
 GIVEN = "the given outputs"
 """The source of expected values that come from files."""
 

@@ -125,6 +125,8 @@ def _batch_axis(value: Value) -> int | None:
     return None
 
 
+# -- inputs of the steps
+
 PLANS = tuple(product((True, False), repeat=2))
 """The forms of the steps in the order in which they are tried: whether the first has a prompt of several tokens, and
 whether masks are as long as all tokens so far."""

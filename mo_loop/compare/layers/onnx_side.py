@@ -266,6 +266,7 @@ class OnnxNodes:
         self.constants = [name for name in read if name in fixed or frame.constant(name) is not None]
         self.inputs = [name for name in read if name not in set(self.constants)]
         self._runner: Any = None
+        self._by_reference = False
 
     def run(self, frame: OnnxFrame) -> dict[str, Any]:
         """The values of all tensors that the node makes."""
@@ -273,20 +274,17 @@ class OnnxNodes:
         try:
             self._runner = self._runner or self._made(frame, feeds)
             return dict(self._runner.run(feeds))
-        except Exception as error:  # the errors of ONNX Runtime share no base class
-            path = self.plan.graph.path_of(self.nodes[0])
-            if isinstance(self._runner, Reference) or not not_implemented(error):
-                raise OnnxError(path, str(error)) from error
-        try:
-            self._runner = Reference(self.model(frame, feeds))
-            return dict(self._runner.run(feeds))
-        except Exception as error:  # the evaluator raises what its operators raise
-            raise OnnxError(path, str(error)) from error
+        except Exception as error:  # those of ONNX Runtime share no base class; the evaluator raises what operators do
+            if self._by_reference or not not_implemented(error):
+                raise OnnxError(self.plan.graph.path_of(self.nodes[0]), str(error)) from error
+        self._runner, self._by_reference = None, True
+        return self.run(frame)
 
     def _made(self, frame: OnnxFrame, feeds: Mapping[str, Any]) -> Any:
         operator = self.nodes[0].op_type
         lists = any(value is None or isinstance(value, list) for value in feeds.values())
-        if operator != "SplitToSequence" and (lists or (operator in OF_LISTS and not domain_of(self.nodes[0]))):
+        of_lists = operator != "SplitToSequence" and (lists or (operator in OF_LISTS and not domain_of(self.nodes[0])))
+        if of_lists or self._by_reference:
             return Reference(self.model(frame, feeds))
         # The reference evaluator splits differently from ONNX Runtime, without an arena each result has its own memory.
         return OnnxRuntime(self.model(frame, feeds), arena=self.plan.is_repeated and operator != "SplitToSequence")

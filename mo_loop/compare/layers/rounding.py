@@ -305,6 +305,8 @@ def _wide(value: Any) -> Any:
     return array if array.dtype == np.float64 else array.astype(np.float64)
 
 
+# -- the whole model
+
 CHANGE = 16
 """The change of each result, in units of the last place of its type."""
 

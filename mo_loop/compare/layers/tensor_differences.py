@@ -226,6 +226,8 @@ def message(result: ArrayComparison, elements: Elements | None) -> str:
     )
 
 
+# -- all tensors
+
 POINTS = 512
 """The most points of a curve."""
 

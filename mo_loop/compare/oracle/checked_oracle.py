@@ -153,6 +153,8 @@ def errors_in(nodes: Iterable[Any]) -> Iterator[tuple[OracleError, Any]]:
                 yield each, node
 
 
+# -- values of ONNX Runtime
+
 FILLS = (0x55, 0xAA)
 """The bytes with which the memory of the first and of the second run is filled: large and small numbers of each type.
 """
