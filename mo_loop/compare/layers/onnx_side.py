@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.compare.layers.ir_side import IrFrame
-from mo_loop.compare.oracle.oracle import INTEGER_OPERATORS, OnnxRuntime, Reference, not_implemented
+from mo_loop.compare.oracle.oracle import INTEGER_OPERATORS, OnnxRuntime, Reference, not_implemented, with_copies
 from mo_loop.frontend.external_files import dense_from_sparse, tensor_from
 from mo_loop.frontend.functions import bound_attributes, resolved, without_absent
 from mo_loop.frontend.model import OnnxModel
@@ -287,7 +287,8 @@ class OnnxNodes:
         if of_lists or self._by_reference:
             return Reference(self.model(frame, feeds))
         # The reference evaluator splits differently from ONNX Runtime, without an arena each result has its own memory.
-        return OnnxRuntime(self.model(frame, feeds), arena=self.plan.is_repeated and operator != "SplitToSequence")
+        arena = self.plan.is_repeated and operator != "SplitToSequence"
+        return OnnxRuntime(with_copies(self.model(frame, feeds)), arena=arena)
 
     def model(self, frame: OnnxFrame, feeds: Mapping[str, Any]) -> Any:
         """The nodes as a model whose inputs are `feeds`."""
