@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mo_loop.api import convert_model as convert_model
     from mo_loop.api import read_model as read_model
     from mo_loop.api import save_model as save_model
-    from mo_loop.compare.reducing.reducing import reduce as reduce
+    from mo_loop.compare.reducing import reduce as reduce
     from mo_loop.compare.verifying import verify as verify
     from mo_loop.errors import MoLoopError as MoLoopError
     from mo_loop.extensions import Extensions as Extensions
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "mo_loop.api": ("Model", "Port", "batch", "check", "convert_model", "read_model", "save_model"),
-    "mo_loop.compare.reducing.reducing": ("reduce",),
+    "mo_loop.compare.reducing": ("reduce",),
     "mo_loop.look.differences.comparing": ("diff",),
     "mo_loop.look.inspection.read": ("inspect",),
     "mo_loop.look.layer_map": ("LayerMap", "layer_map"),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mo_loop.compare.oracle.oracle import (
+    EXACT_OPERATORS,
     ONNX_RUNTIME,
     REFERENCE,
     OnnxRuntime,
@@ -21,7 +22,6 @@ from mo_loop.compare.oracle.oracle import (
     operators_of,
     reference_for,
 )
-from mo_loop.compare.oracle.oracle_errors import EXACT_OPERATORS
 from mo_loop.compare.results.array_comparison import Named
 
 

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import mo_loop
-from mo_loop.compare.execution.processor import CPUINFO, LIMIT
+from mo_loop.compare.execution.runtime import CPUINFO
+from mo_loop.compare.execution.runtime import ISA_LIMIT as LIMIT
 from mo_loop.graph import Graph
 from mo_loop.ir.xml import in_memory
 from tests import ROOT

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from mo_loop.compare.execution.processor import LIMIT, processor_flags
+from mo_loop.compare.execution.runtime import ISA_LIMIT as LIMIT
+from mo_loop.compare.execution.runtime import processor_flags
 from mo_loop.target import Processor
 
 MAY_CRASH = "MVN, which the limit of the instructions may crash"

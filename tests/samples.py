@@ -20,9 +20,9 @@ import numpy as np
 
 from mo_loop.compare.execution.isolated import LIMIT, SERVE, Hosted, brief
 from mo_loop.compare.execution.runtime import compile_ir, read_ir
+from mo_loop.compare.ir_runs import convert_with_ovc
 from mo_loop.compare.results.array_comparison import Named, by_wanted_name, compare_all
-from mo_loop.compare.results.verify_settings import PEER, properties_of
-from mo_loop.compare.sides.ir_runs import convert_with_ovc
+from mo_loop.compare.verify_options import PEER, properties_of
 from mo_loop.graph import Graph
 from mo_loop.support.workers import Pool, TaskOutcome, report_stage
 from tools.runtimes import device

@@ -24,7 +24,7 @@ import onnx
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.compare.reducing.reducing import reduce
+from mo_loop.compare.reducing import reduce
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, MoLoopError
 from mo_loop.options import ConvertOptions

@@ -1,4 +1,4 @@
-"""Whether the table of ONNX Runtime's errors (compare/oracle/oracle_errors.py) is true of the installed release.
+"""Whether the table of ONNX Runtime's errors (compare/oracle/checked_oracle.py) is true of the installed release.
 
     python tools/probe_oracle.py
     python tools/probe_oracle.py scan-returns-input
@@ -21,9 +21,8 @@ from onnx import helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.compare.oracle.checked_oracle import misshapen, run_twice
+from mo_loop.compare.oracle.checked_oracle import ORACLE_ERRORS, SHAPE, misshapen, row, run_twice
 from mo_loop.compare.oracle.oracle import OnnxRuntime
-from mo_loop.compare.oracle.oracle_errors import ORACLE_ERRORS, SHAPE, row
 from mo_loop.support.workers import Pool
 
 DEPENDING = {"saturating-products"}

@@ -28,7 +28,7 @@ from mo_loop.support.files import is_among
 from mo_loop.support.flags import FILES, RUN
 
 if TYPE_CHECKING:
-    from mo_loop.compare.reducing.candidate import Candidate
+    from mo_loop.compare.reducing.candidates import Candidate
 
 
 @click.command(cls=GroupedCommand)
@@ -86,7 +86,7 @@ def command(
     progress = _Progress(target, quiet)
     left = progress.left
     with reported(debug, as_json=is_json, report_file=report_file, left=left), printed_warnings(quiet=quiet):
-        from mo_loop.compare.reducing.reducing import reduce
+        from mo_loop.compare.reducing import reduce
 
         require_local({"--input-data": settings["inputs"]})
         path = _place(model, target)

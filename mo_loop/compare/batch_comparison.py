@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from mo_loop.compare.packages import require_packages
-from mo_loop.compare.results.verify_settings import VerifyOptions
+from mo_loop.compare.verify_options import VerifyOptions, require_packages
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.support.flags import COMPARISON, FILES, flag

@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.compare import packages
+from mo_loop.compare import verify_options as packages
 from tests.harness import parsed
 from tests.pages import document
 from tests.runtime.verify.test_reduce import WRONG

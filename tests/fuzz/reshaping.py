@@ -22,7 +22,7 @@ import onnx
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.oracle.graph_edits import of_unknown_sizes
 from mo_loop.compare.results.array_comparison import Named, compare_all
-from mo_loop.compare.results.verify_settings import PEER
+from mo_loop.compare.verify_options import PEER
 from mo_loop.support.workers import report_stage
 from tests.expected import expected_values
 from tests.fuzz.reshaped import BATCH, BOUNDS, NUMBERS, UNKNOWN, run_reshaped

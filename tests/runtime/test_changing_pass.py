@@ -10,11 +10,11 @@ import pytest
 from onnx.parser import parse_model
 
 from mo_loop import ops
-from mo_loop.compare.results.verify_settings import VerifyOptions
-from mo_loop.compare.sides.expected_sets import ExpectedSets
-from mo_loop.compare.sides.ir_runs import PlainSide
-from mo_loop.compare.verdict import passes
-from mo_loop.compare.verdict.passes import AGREES, DIFFERS, NOT_RUN, PassDifference, _Trials
+from mo_loop.compare import passes
+from mo_loop.compare.input_sets.expected_sets import ExpectedSets
+from mo_loop.compare.ir_runs import PlainSide
+from mo_loop.compare.passes import AGREES, DIFFERS, NOT_RUN, PassDifference, _Trials
+from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.frontend.model import load
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions

@@ -12,8 +12,8 @@ from mo_loop import ops
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.compare.layers import Heat, LayerDifference, first_difference
-from mo_loop.compare.layers.heat import BEYOND
 from mo_loop.compare.layers.ir_side import IrSide
+from mo_loop.compare.results.array_comparison import BEYOND
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.look.records.node_records import Describer
@@ -34,12 +34,12 @@ def heat_of(model: Any, graph: Graph, feeds: dict[str, Any]) -> tuple[Heat, Laye
 
 def worst(heat: Heat, name: str) -> float:
     """The worst difference of the values with a tensor name."""
-    return max(found.worst for value, (found, _) in heat.tensors.items() if name in value.names)
+    return max(found.multiple for value, (found, _) in heat.tensors.items() if name in value.names)
 
 
 def hot(heat: Heat) -> list[Value]:
     """The values that differ, in the order of the ONNX model."""
-    return [value for value, (found, _) in heat.tensors.items() if found.worst > 1]
+    return [value for value, (found, _) in heat.tensors.items() if found.multiple > 1]
 
 
 def curves(heat: Heat, loop: Iteration) -> dict[str, list[Any]]:
@@ -53,7 +53,7 @@ def test_no_tensor_of_a_right_graph_is_hot(text: str) -> None:
     model, graph = converted(text)
     heat, found = heat_of(model, graph, NESTED_FEEDS)
     assert found is None and heat.first is None and not heat.notes
-    assert len(heat.tensors) > 3 and all(each.worst < 1 for each, _ in heat.tensors.values())
+    assert len(heat.tensors) > 3 and all(each.multiple < 1 for each, _ in heat.tensors.values())
     for loop, each in heat.loops.items():
         assert each.iterations == 3 and all(len(curve) == 3 for curve in curves(heat, loop).values())
     assert len(heat.loops) == len(layers(graph, Iteration))
@@ -166,7 +166,7 @@ def test_a_layer_that_does_not_run_ends_the_comparison_with_a_note(monkeypatch: 
                 raise RuntimeError("no memory")
             return super().run(feeds)
 
-    module = sys.modules["mo_loop.compare.layers.first_difference"]
+    module = sys.modules["mo_loop.compare.layers"]
     monkeypatch.setattr(module, "IrSide", lambda: IrSide(Failing))
     heat, found = heat_of(model, graph, {"x": X, "n": np.array(5)})
     assert found is not None and found.kind == "failed"
@@ -183,7 +183,7 @@ def test_another_shape_has_no_number_and_a_text() -> None:
     replaced(graph, layer, lambda inputs: ops.Concat(inputs[0], inputs[0], axis=0))
     heat, _ = heat_of(model, graph, {"x": X, "n": np.array(2)})
     (found,) = [each for value, (each, _) in heat.tensors.items() if "y" in value.names]
-    assert (found.worst, found.text) == (BEYOND, "shape [6, 4] instead of [3, 4]")
+    assert (found.multiple, found.message) == (BEYOND, "shape [6, 4] instead of [3, 4]")
 
 
 def test_the_data_of_the_page_has_its_ids_and_is_json() -> None:

@@ -17,8 +17,8 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.compare.layers import History, LayerDifference, assign_origins, first_difference
 from mo_loop.compare.layers.ir_side import IrSide
-from mo_loop.compare.layers.layer_difference import elements_of, is_overwritten
 from mo_loop.compare.layers.onnx_side import OnnxFrame
+from mo_loop.compare.layers.tensor_differences import elements_of, is_overwritten
 from mo_loop.conversion import Conversion
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.tensor import ArrayTensor
@@ -289,7 +289,7 @@ def test_a_difference_that_vanishes_alone_is_said_to_be_one(joint_only: bool, mo
             spoilt = len(found) > 1 or not joint_only
             return [(name, array + spoilt if array.dtype == np.float32 else array) for name, array in found]
 
-    module = sys.modules["mo_loop.compare.layers.first_difference"]
+    module = sys.modules["mo_loop.compare.layers"]
     monkeypatch.setattr(module, "IrSide", lambda: IrSide(Overwriting))
     found = found_in(model, graph, {"x": X, "n": np.array(2)})
     assert found.vanishes == joint_only

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mo_loop.compare.layers.heat import BEYOND, BLOCK, CURVES, EXACT, POINTS, Curves, distance
-from mo_loop.compare.results.array_comparison import compare
+from mo_loop.compare.layers.tensor_differences import CURVES, POINTS, Curves
+from mo_loop.compare.results.array_comparison import BEYOND, BLOCK, EXACT, compare
 
 F32 = np.float32
 
@@ -33,29 +33,33 @@ F32 = np.float32
     (np.zeros((2,), F32), np.zeros((3,), F32), BEYOND, 0),
     (np.zeros((2,), F32), np.zeros((2,), np.float16), BEYOND, 0),
 ])  # fmt: skip
-def test_a_distance_is_a_multiple_of_the_tolerance(expected: Any, actual: Any, worst: float, count: int) -> None:
-    found = distance(expected, actual, None, None)
-    assert found.worst == pytest.approx(max(worst, EXACT) if expected.dtype.kind == "i" and count else worst, rel=1e-3)
-    assert found.count == count and bool(found.text) == (worst == BEYOND)
-    assert (found.worst <= 1) == bool(compare(expected, actual))
+def test_a_difference_is_a_multiple_of_the_tolerance(expected: Any, actual: Any, worst: float, count: int) -> None:
+    found = compare(expected, actual)
+    multiple = max(worst, EXACT) if expected.dtype.kind == "i" and count else worst
+    assert found.multiple == pytest.approx(multiple, rel=1e-3) and found.count == count
+    assert (found.multiple <= 1) == bool(found) == (not found.message)
 
 
-def test_a_distance_agrees_with_the_comparison_in_every_block() -> None:
+def test_every_block_is_compared() -> None:
     seed = 3
     rng = np.random.default_rng(seed)
     for place in (0, BLOCK - 1, BLOCK, 2 * BLOCK + 5):
         expected = rng.normal(size=2 * BLOCK + 6).astype(F32)
         actual = expected.copy()
         actual[place] += F32(0.5)
-        found, known = distance(expected, actual, None, None), compare(expected, actual)
-        assert (found.count, found.size) == (known.count, known.size), f"seed {seed}, {place}"
-        assert (found.abs, found.rel) == pytest.approx((known.largest_abs, known.largest_rel), rel=1e-5)
+        found, apart = compare(expected, actual), np.abs(expected.astype(float) - actual)
+        assert (found.count, found.size, found.index, found.worst) == (1, len(expected), (place,), (place,)), f"{seed}"
+        assert (found.largest_abs, found.mean_abs) == pytest.approx((apart.max(), apart.mean()), rel=1e-5)
+        assert found.largest_rel == pytest.approx(apart[place] / abs(expected[place]), rel=1e-5)
+        cosine = np.dot(expected, actual) / np.linalg.norm(expected) / np.linalg.norm(actual)
+        assert found.cosine == pytest.approx(cosine, rel=1e-5)
 
 
 def test_tolerances_that_are_given_replace_the_usual_ones() -> None:
     expected, actual = np.array([10], F32), np.array([11], F32)
-    assert distance(expected, actual, 0.1, 1.0).worst == pytest.approx(0.5)
-    assert distance(expected, expected, 0.0, 0.0).worst == 0 and distance(expected, actual, 0.0, 0.0).worst == BEYOND
+    assert compare(expected, actual, rtol=0.1, atol=1.0).multiple == pytest.approx(0.5)
+    assert compare(expected, expected, rtol=0.0, atol=0.0).multiple == 0
+    assert compare(expected, actual, rtol=0.0, atol=0.0).multiple == BEYOND
 
 
 def test_many_iterations_share_points_and_no_peak_is_lost() -> None:

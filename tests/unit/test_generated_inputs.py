@@ -10,10 +10,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.compare.execution.isolated import IsolatedError
-from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
+from mo_loop.compare.input_sets.expected_sequences import _stepped_axis
+from mo_loop.compare.input_sets.expected_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import Generator, size_of
 from mo_loop.compare.input_sets.roles import COUNTS, Input, Role, roles, values_of
-from mo_loop.compare.stepping.step_inputs import _stepped_axis
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.model import load
 from mo_loop.graph.types import ElementType, i4, i8, u4, u8

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mo_loop.compare.execution.isolated import IsolatedError
+from mo_loop.compare.ir_runs import SideRun
 from mo_loop.compare.results.array_comparison import ArrayComparison
 from mo_loop.compare.results.report import Row
-from mo_loop.compare.sides.ir_runs import SideRun
 
 
 def row(inference: int, difference: float, kind: str = "equal", set_: int = 0) -> Row:

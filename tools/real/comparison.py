@@ -122,7 +122,7 @@ def input_set(model: Path) -> tuple[str, dict[str, Any]]:
     """
     from mo_loop.api import convert_model
     from mo_loop.compare.execution.isolated import Hosted
-    from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
+    from mo_loop.compare.input_sets.expected_sets import SetSearch, sizes_in
     from mo_loop.compare.input_sets.generated import Generator, shapes_of
     from mo_loop.compare.input_sets.given import read_sets
     from mo_loop.compare.oracle.checked_oracle import Oracle

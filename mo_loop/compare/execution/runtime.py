@@ -15,6 +15,8 @@ inference does not show.
 from __future__ import annotations
 
 import functools
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +27,7 @@ import numpy as np
 from mo_loop.support.packed_arrays import pack, unpack
 
 if TYPE_CHECKING:
-    from mo_loop.compare.results.verify_settings import Size, Sizes
+    from mo_loop.compare.verify_options import Size, Sizes
 
 GROUP_SIZE = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
 KNOWN = {"INFERENCE_PRECISION_HINT": "f32", GROUP_SIZE: "0"}  # OpenVINO 2024.6 takes no number
@@ -244,3 +246,35 @@ def _core() -> Any:
     import openvino
 
     return openvino.Core()
+
+
+# -- the instructions with which the device multiplies integers of 8 bits
+
+CPUINFO = Path("/proc/cpuinfo")
+
+ISA_LIMIT = "ONEDNN_MAX_CPU_ISA"
+"""The environment variable that limits the instructions, as the runtime reads it."""
+
+_SETS = (("AVX512_CORE_VNNI", "avx512_vnni"), ("AVX2_VNNI", "avx_vnni"), ("AVX512_CORE", "avx512bw"), ("AVX2", "avx2"))
+
+
+def instruction_set() -> str:
+    """The best of the sets that matter for 8 bits: AVX512_CORE_VNNI, AVX2_VNNI, AVX512_CORE, AVX2, SSE41; empty where
+    the system does not report it."""
+    limit = os.environ.get(ISA_LIMIT, "").upper()
+    if limit in ("SSE41", *(name for name, _ in _SETS)):
+        return limit
+    flags = processor_flags()
+    return next((name for name, flag in _SETS if flag in flags), "SSE41") if flags is not None else ""
+
+
+def processor_flags() -> list[str] | None:
+    """The flags of the processor, without regard to the limit; None where the system does not report them."""
+    text = CPUINFO.read_text("utf-8") if CPUINFO.exists() else ""
+    flags = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
+    return None if flags is None else flags[1].split()
+
+
+def has_vnni() -> bool:
+    """Whether sums of products of 8 bits do not saturate; also where the system does not report it."""
+    return "VNNI" in (instruction_set() or "VNNI")

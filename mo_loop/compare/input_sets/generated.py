@@ -6,7 +6,7 @@
 The sets differ: numbers are normally distributed or between 0 and 1, trip counts and conditions vary, and so do the
 sizes of dynamic dimensions: several sizes, then 1, then others; dimensions with one name have one size, and a name such
 as `past + 1` is computed. The same seed gives the same arrays. Which sizes a model accepts is found by trying:
-mo_loop/compare/input_sets/accepted_sets.py.
+mo_loop/compare/input_sets/expected_sets.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from mo_loop.compare.input_sets.given import input_names
 from mo_loop.compare.input_sets.roles import Input, Role, possible, roles, values_of
-from mo_loop.compare.results.verify_settings import Size
+from mo_loop.compare.verify_options import Size
 from mo_loop.converted_model import Model
 from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.frontend.cut import Cut
@@ -75,7 +75,9 @@ class Generator:
         self.symbols = [name for name in names if expression_in(name) is None]
         """The dynamic dimensions that have sizes of their own."""
         self._image = {name for each in self.inputs for name in _image_dimensions(each)}
-        self.batches = {name for name in self.symbols if _is_batch(name, self.inputs)}
+        first = {each.dims[0] for each in self.inputs if len(each.dims) > 1}
+        self.batches = {each for each in self.symbols if each.lower() in _BATCH_NAMES or "batch" in each.lower()}
+        self.batches |= {name for name in self.symbols if name in first}
         """Those of `symbols` that probably count samples: a first dimension."""
 
     def draw(self, number: int, *, careful: bool = False) -> dict[str, Any]:
@@ -145,12 +147,6 @@ def _image_dimensions(each: Input) -> list[str]:
         if each.dims[channels] in (1, 3, 4):
             return [name for place in places if isinstance(name := each.dims[place], str)]
     return []
-
-
-def _is_batch(name: str, inputs: Sequence[Input]) -> bool:
-    if name.lower() in _BATCH_NAMES or "batch" in name.lower():
-        return True
-    return any(len(each.dims) > 1 and each.dims[0] == name for each in inputs)
 
 
 # -- types and sizes

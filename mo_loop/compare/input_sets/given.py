@@ -129,7 +129,10 @@ def save(path: Path, arrays: Iterable[tuple[str, Any]]) -> None:
             plain[f"{name}.data"], plain[f"{name}.shapes"] = pack_sequence(value, **known)
         elif value is not None:
             plain[name] = np.asarray(value)
-    plain = {name: _storable(array) for name, array in plain.items()}
+    for name, array in plain.items():
+        if array.dtype.kind == "O":  # strings of numpy's own type: a file without pickled objects has no others
+            text = [each.decode() if isinstance(each, bytes) else str(each) for each in array.ravel().tolist()]
+            plain[name] = np.array(text, dtype=np.str_).reshape(array.shape)
     data = io.BytesIO()
     np.savez_compressed(data, **plain)
     write_whole(path, data.getvalue())
@@ -137,7 +140,15 @@ def save(path: Path, arrays: Iterable[tuple[str, Any]]) -> None:
 
 def _typed_set(feeds: Mapping[str, Any], entries: Iterable[Any]) -> Feeds:
     """Arrays of types that numpy lacks, which files store as bytes, in the types that the model declares."""
-    types = {each.name: _numpy_type(each.type) for each in entries}
+    from onnx import helper
+
+    types = {}
+    for each in entries:
+        proto = each.type
+        while (kind := proto.WhichOneof("value")) in ("sequence_type", "optional_type"):
+            proto = getattr(proto, kind).elem_type
+        if kind == "tensor_type":
+            types[each.name] = helper.tensor_dtype_to_np_dtype(proto.tensor_type.elem_type)
     return {name: _typed(value, types.get(name)) for name, value in feeds.items()}
 
 
@@ -150,14 +161,6 @@ def _typed(value: Any, dtype: Any) -> Any:
     if dtype is not None and value.dtype.kind == "V" and value.dtype.itemsize == np.dtype(dtype).itemsize:
         return value.view(dtype)
     return value
-
-
-def _numpy_type(proto: Any) -> Any:
-    from onnx import helper
-
-    while (kind := proto.WhichOneof("value")) in ("sequence_type", "optional_type"):
-        proto = getattr(proto, kind).elem_type
-    return helper.tensor_dtype_to_np_dtype(proto.tensor_type.elem_type) if kind == "tensor_type" else None
 
 
 # -- files
@@ -236,11 +239,3 @@ def _read_proto(path: Path) -> tuple[str, Any]:
     raise FileError(
         f"{path} is not a tensor of ONNX", why="it cannot be parsed, or has its values in another file", code="ML214"
     )
-
-
-def _storable(array: np.ndarray) -> np.ndarray:
-    """Strings of numpy's own type: a file without pickled objects has no others."""
-    if array.dtype.kind != "O":
-        return array
-    text = [each.decode() if isinstance(each, bytes) else str(each) for each in array.ravel().tolist()]
-    return np.array(text, dtype=np.str_).reshape(array.shape)

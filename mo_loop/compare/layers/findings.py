@@ -2,7 +2,7 @@
 
 The first difference ends the comparison (Different). With a Heat it continues past it, and every comparison is recorded
 there: each side keeps its own values. Without one, each piece of the IR begins with the values of ONNX Runtime, and is
-compared with the tolerance of the piece (piece_tolerance.py), or with the one that is given.
+compared with the tolerance of the piece (rounding.py), or with the one that is given.
 """
 
 from __future__ import annotations
@@ -16,24 +16,28 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.layers.heat import Distance, Heat, distance
 from mo_loop.compare.layers.ir_side import IrRunError, IrSide, Key, as_element, controls_for, is_for
-from mo_loop.compare.layers.layer_difference import (
+from mo_loop.compare.layers.onnx_side import Iterations, OnnxFrame, piece_model
+from mo_loop.compare.layers.rounding import DRAWS, Run, Undecided, base_tolerance, changed, is_beyond
+from mo_loop.compare.layers.tensor_differences import (
     BRANCH,
     COUNT,
     FAILED,
     OUTPUT,
     Elements,
+    Heat,
     LayerDifference,
     elements_of,
     is_overwritten,
     message,
 )
-from mo_loop.compare.layers.onnx_side import Iterations, OnnxFrame, piece_model
-from mo_loop.compare.layers.piece_tolerance import DRAWS, Run, Undecided, base_tolerance, changed, is_beyond
-from mo_loop.compare.layers.piece_tolerance import RTOL as PIECE_RTOL
-from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS
-from mo_loop.compare.results.array_comparison import ArrayComparison, compare, is_limited, largest_number
+from mo_loop.compare.oracle.oracle import RANDOM_OPERATORS
+from mo_loop.compare.results.array_comparison import (
+    ArrayComparison,
+    compare,
+    largest_number,
+)
+from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph, Value
 from mo_loop.look.diagnostics.ir_checks import loses_nan
@@ -53,13 +57,13 @@ LISTS = "are sequences, optionals, or integers of fewer than 8 bits"
 PACKED = ("int2", "int4", "uint1", "uint2", "uint4")
 """Types whose elements share bytes, which the arrays of ONNX Runtime do not show."""
 
-SURELY_CLOSE = 0.999
-"""The multiple of the tolerance up to which rounding does not change whether two arrays agree."""
-
-TINY = 1e-30
-"""An absolute tolerance that divides no zero by zero."""
-
 NOT_ALONE = "cannot be computed by OpenVINO apart from their neighbours"
+
+NOT_REPRODUCED = (
+    "No tensor differs when inner tensors become outputs: the difference comes from work of the runtime on the whole "
+    "model, such as fusing layers or computing in place."
+)  # fmt: skip
+UNKNOWN = "the pieces are not compared: "
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,26 @@ class PieceFindings:
     lost_nan: tuple[str, ...] = ()
     count: int = 0
     piece: tuple[bytes, Mapping[str, Any]] | None = None
+
+    @property
+    def open_ones(self) -> list[str]:
+        """Sentences about the tensors that could not be compared."""
+        return [f"{name}: {why}" if name else why for name, why in self.undecided.items()]
+
+    @property
+    def status(self) -> str:
+        """The verdict in a word."""
+        return DIFFERS if self.difference is not None else NOT_DECIDED if self.undecided else "agrees"
+
+    @property
+    def answer(self) -> LayerDifference | str:
+        """The difference; without one, what follows for an IR whose outputs differ."""
+        return self.difference or (f"{UNKNOWN}{'; '.join(self.open_ones)}" if self.undecided else NOT_REPRODUCED)
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the difference, which the report has as `layers`."""
+        return {"status": self.status, "undecided": self.open_ones, "lost_nan": list(self.lost_nan),
+                "compared": self.count}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -119,29 +143,26 @@ class Different(Exception):
         self.difference = difference
 
 
+@dataclass
 class Findings:
-    """The findings of one comparison so far."""
+    """The findings of one comparison so far. `ir` is the graph of the IR; with `keeps_piece`, the result has the piece
+    that differs."""
 
-    def __init__(
-        self, graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None], heat: Heat | None = None,
-        keeps_piece: bool = False,
-    ) -> None:  # fmt: skip
-        """`graph` is that of the IR. With `keeps_piece`, the result has the piece that differs."""
-        self.ir = graph
-        self.side = side
-        self.tolerances = tolerances
-        self.heat = heat
-        self.run: Run
-        """Runs the iterations of a loop of the ONNX model, which the comparison sets."""
-        self._compared: set[Key] = set()
-        self._missed: dict[Key, str] = {}
-        self._first: LayerDifference | None = None
-        self._vanishing: LayerDifference | None = None
-        self._limited: dict[str, None] = {}
-        self._undecided: dict[str, str] = {}
-        self._lost_nan: dict[str, None] = {}
-        self._keeps_piece = keeps_piece
-        self._piece: tuple[bytes, Mapping[str, Any]] | None = None
+    ir: Graph
+    side: IrSide
+    tolerances: tuple[float | None, float | None]
+    heat: Heat | None = None
+    keeps_piece: bool = False
+    run: Run = field(init=False)
+    """Runs the iterations of a loop of the ONNX model, which the comparison sets."""
+    _compared: set[Key] = field(default_factory=set)
+    _missed: dict[Key, str] = field(default_factory=dict)
+    _first: LayerDifference | None = None
+    _vanishing: LayerDifference | None = None
+    _limited: dict[str, None] = field(default_factory=dict)
+    _undecided: dict[str, str] = field(default_factory=dict)
+    _lost_nan: dict[str, None] = field(default_factory=dict)
+    _piece: tuple[bytes, Mapping[str, Any]] | None = None
 
     @property
     def is_forced(self) -> bool:
@@ -167,7 +188,10 @@ class Findings:
         `computed` has the results of pieces where the next ones begin with other values.
         """
         key, expected = spot.key, spot.holder.values[spot.name]
-        if spot.role == OUTPUT and _is_random(spot.frame.plan.nodes[spot.place]):
+        node = spot.frame.plan.nodes[spot.place]
+        # Dropout draws numbers in training, which an input tells.
+        is_random = node.op_type in RANDOM_OPERATORS or (node.op_type == "Dropout" and len(node.input) > 2)
+        if spot.role == OUTPUT and is_random:
             self._undecided.setdefault(spot.path, "its numbers are drawn at random")
             return False
         if expected is None or isinstance(expected, list) or np.asarray(expected).dtype.name in PACKED:
@@ -206,43 +230,45 @@ class Findings:
         that are computed together with it. If the tensor is right alone, it is the answer only if no other one differs.
         """
         ir, value = spot.ir, spot.value
-        measured = self._measured(expected, actual)
-        is_seen = measured.worst <= SURELY_CLOSE or self._first is not None
-        result = None if is_seen else self._different(spot, expected, actual)
-        if result is not None and spot.role == OUTPUT and not isinstance(value.node, Constant | Parameter | Control):
+        result, is_first = self._compared_arrays(spot, expected, actual), self._first is None
+        is_alone = spot.role != OUTPUT or isinstance(value.node, Constant | Parameter | Control)
+        if not result and is_first and not is_alone:
             with suppress(IrRunError):
                 alone = ir.compute_alone(value)
-                again = self._different(spot, expected, alone)
-                if again is None and self._vanishing is None:
+                again = self._compared_arrays(spot, expected, alone)
+                if again and self._vanishing is None:
                     seen = self._difference(spot, *self._told(result, expected, actual))
                     self._vanishing = replace(seen, vanishes=True)
-                result, actual, measured = again, alone, self._measured(expected, alone)
+                result, actual = again, alone
                 if self.is_forced:
                     ir.force({value: expected})
         if self.heat is not None:
-            self.heat.add(value, spot.key, measured, spot.holder.recorded)
-        if result is None:
-            return measured.worst <= 1 or not is_seen
-        if self._keeps_piece and self._piece is None:
-            self._piece = piece_model(spot.frame, spot.place, spot.name)
-        self.found(spot, *self._told(result, expected, actual))
-        return False
+            self.heat.add(value, spot.key, result, spot.holder.recorded)
+        if not result and is_first:
+            if self.keeps_piece and self._piece is None:
+                self._piece = piece_model(spot.frame, spot.place, spot.name)
+            self.found(spot, *self._told(result, expected, actual))
+        return bool(result)
 
-    def _different(self, spot: Spot, expected: Any, actual: Any) -> ArrayComparison | None:
-        """The difference of two arrays; None if they agree, or nothing follows from the comparison."""
+    def _compared_arrays(self, spot: Spot, expected: Any, actual: Any) -> ArrayComparison:
+        """The comparison of two arrays. They are equal where nothing follows from their difference."""
         rtol, atol = self.tolerances
         if self._is_of_piece:
             rtol, atol = base_tolerance(np.asarray(expected).dtype, largest_number(expected))
-            actual = self._with_nan(spot, expected, actual)
         result = compare(expected, actual, spot.name, rtol=rtol, atol=atol)
-        if result or (result.kind == "shape" and _are_empty(expected, actual)):
-            return None
-        if result.kind == "values" and (is_limited(expected, actual) or _equal_in_32_bits(expected, actual)):
-            self._limited[spot.name] = None
-            return None
-        if not self._is_of_piece or result.kind != "values" or np.asarray(expected).dtype.kind in "OSUc":
+        if not result and self._is_of_piece:
+            actual = self._with_nan(spot, expected, actual)
+            result = compare(expected, actual, spot.name, rtol=rtol, atol=atol)
+        if result:
             return result
-        return result if self._is_beyond(spot, expected, actual) else None
+        is_known = result.kind == "shape" and np.size(expected) == 0 == np.size(actual)
+        if result.kind == "values" and _equal_in_32_bits(expected, actual):
+            self._limited[spot.name] = None
+            is_known = True
+        if not is_known and self._is_of_piece and result.kind == "values":
+            is_number = np.asarray(expected).dtype.kind not in "OSUc"
+            is_known = is_number and not self._is_beyond(spot, expected, actual)
+        return ArrayComparison(spot.name, size=result.size) if is_known else result
 
     def _is_beyond(self, spot: Spot, expected: Any, actual: Any) -> bool:
         """Whether the rounding of the piece does not explain a difference; if nothing follows from it, it is noted."""
@@ -267,13 +293,6 @@ class Findings:
         losing = [node.path for node in spot.ir.piece(spot.value) if node.outputs and loses_nan(node)]
         self._lost_nan.update(dict.fromkeys(losing))
         return np.where(lost, left, right) if losing else actual
-
-    def _measured(self, expected: Any, actual: Any) -> Distance:
-        """The distance of two arrays; for a page 0 for those that are equal for `_different`."""
-        found = distance(expected, actual, *((PIECE_RTOL, TINY) if self._is_of_piece else self.tolerances))
-        if found.worst > 1 and not self.is_forced and (_are_empty(expected, actual) or is_limited(expected, actual)):
-            return Distance(0.0, size=found.size)
-        return found
 
     # -- the answer
 
@@ -316,6 +335,8 @@ class Findings:
 
         between = [] if node is None else sorted(reached(uncompared(place), uncompared))
         loops = [each for each in controls_for(self.ir, origin) if isinstance(each, Iteration)]
+        layers = (each for scope in self.ir.scopes() for each in scope.ordered() if is_for(each, origin))
+        became = [each for each in layers if not isinstance(each, Constant) and each.outputs]
         return LayerDifference(
             kind, text, origin.scope, origin.node, origin.operator,
             spot.name or next(iter(node.output if node else ()), ""), spot.role,
@@ -323,7 +344,7 @@ class Findings:
             agreeing=tuple(each for each in reads if frame.has_agreed(each)),
             differing_weights=tuple(dict.fromkeys(name for (_, name), _, _ in weights)),
             between=tuple(f"{label(plan.nodes[each])} ({plan.nodes[each].op_type})" for each in between),
-            became=tuple(_layers_of(self.ir, origin)),
+            became=tuple(f"{each.path} ({getattr(each, 'type', type(each).__name__)})" for each in became),
             limited=tuple(self._limited),
             steps=max((loop.steps for loop in loops), default=1),
             compared=len(self._compared),
@@ -331,19 +352,9 @@ class Findings:
         )  # fmt: skip
 
 
-def _layers_of(graph: Graph, origin: Origin) -> list[str]:
-    """The layers that were made for an ONNX node, without constants."""
-    return [
-        f"{node.path} ({getattr(node, 'type', type(node).__name__)})"
-        for each in graph.scopes()
-        for node in each.ordered()
-        if not isinstance(node, Constant) and node.outputs and is_for(node, origin)
-    ]
-
-
 def _other_weights(
     frame: OnnxFrame, names: Iterable[str], graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None]
-) -> Iterator[tuple[Key, Value, Distance]]:
+) -> Iterator[tuple[Key, Value, ArrayComparison]]:
     """The constants of the IR that hold an initializer or Constant node among `names` with other values."""
     for name in names:
         held = frame.constant(name)
@@ -353,8 +364,8 @@ def _other_weights(
         for value in (value for each in graph.scopes() for value in side.index(each).get(key, ())):
             if not isinstance(value.node, Constant) or np.shape(expected) != np.shape(value.node.array):
                 continue  # a constant of another shape was prepared for another layer
-            found = distance(expected, value.node.array.astype(expected.dtype), *tolerances)
-            if found.worst > 1:
+            found = compare(expected, value.node.array.astype(expected.dtype), rtol=tolerances[0], atol=tolerances[1])
+            if not found:
                 yield key, value, found
 
 
@@ -374,11 +385,6 @@ def _is_calm(spot: Spot, moved: float, actual: Any) -> bool:
     return False
 
 
-def _is_random(node: Any) -> bool:
-    """Whether a node draws numbers; Dropout does in training, which an input tells."""
-    return node.op_type in RANDOM_OPERATORS or (node.op_type == "Dropout" and len(node.input) > 2)
-
-
 def _equal_in_32_bits(expected: Any, actual: Any) -> bool:
     """Whether integers are equal where 32 bits hold those of ONNX: what the device computes with others has no use."""
     left = np.asarray(expected)
@@ -386,8 +392,3 @@ def _equal_in_32_bits(expected: Any, actual: Any) -> bool:
         return False
     held = left == np.clip(left, 0 if left.dtype == np.uint64 else -(1 << 31), (1 << 31) - 1)
     return bool(not held.all() and np.array_equal(left[held], np.asarray(actual)[held]))
-
-
-def _are_empty(expected: Any, actual: Any) -> bool:
-    """Two results without elements: ONNX Runtime gives 0 where a loop without iterations leaves a size unknown."""
-    return np.size(expected) == 0 and np.size(actual) == 0

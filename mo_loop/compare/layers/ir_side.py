@@ -22,7 +22,7 @@ import numpy as np
 from mo_loop.compare.execution.isolated import essential
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dimension, fresh, high, low
+from mo_loop.graph.dimension import fresh, high, low
 from mo_loop.graph.types import TensorType
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
@@ -292,9 +292,8 @@ class IrFrame:
 
     def set_outputs(self, node: Node, arrays: Sequence[Any]) -> None:
         """The outputs of a node that was driven."""
-        for value, array in zip(node.outputs, arrays, strict=True):
-            self.values[value] = array
-            self._given.add(value)
+        self.values.update(zip(node.outputs, arrays, strict=True))
+        self._given.update(node.outputs)
         self._done.add(node)
 
 
@@ -329,13 +328,9 @@ def _type_for(value: Value, array: Any) -> TensorType:
     """The type of a Parameter for a value: the inferred one, as far as it agrees with the array."""
     shape = np.shape(array)
     dims = value.shape if value.shape is not None and len(value.shape) == len(shape) else (fresh(),) * len(shape)
-    pairs = zip(dims, shape, strict=True)
-    return TensorType(value.dtype, tuple(dim if _may_be(dim, size) else fresh() for dim, size in pairs))
-
-
-def _may_be(dim: Dimension, size: int) -> bool:
-    most = high(dim)
-    return low(dim) <= size and (most is None or size <= most)
+    pairs = [(dim, low(dim) <= size <= (size if (most := high(dim)) is None else most))
+             for dim, size in zip(dims, shape, strict=True)]  # fmt: skip
+    return TensorType(value.dtype, tuple(dim if may_be else fresh() for dim, may_be in pairs))
 
 
 Wanted = Callable[[Control], bool]

@@ -15,6 +15,7 @@ does not run ends it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -22,10 +23,10 @@ import numpy as np
 
 from mo_loop.compare.layers.findings import Different, Findings, PieceFindings, Spot
 from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, controls_for, counterpart
-from mo_loop.compare.layers.layer_difference import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT
 from mo_loop.compare.layers.loop_runs import IrLoop, OnnxLoop
-from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
-from mo_loop.compare.layers.piece_tolerance import Source, changed, unit_of
+from mo_loop.compare.layers.onnx_side import OnnxError, OnnxFrame, OnnxPlan
+from mo_loop.compare.layers.rounding import Source, changed, is_close, unit_of
+from mo_loop.compare.layers.tensor_differences import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import main_graph
 from mo_loop.graph import Value
@@ -39,10 +40,13 @@ rounding in each step amplifies larger changes beyond any use."""
 
 
 class Lockstep:
-    """One comparison."""
+    """One comparison. With `samples`, some iterations of a loop are enough where its outputs agree."""
 
-    def __init__(self, model: OnnxModel, findings: Findings, *, memory: int, one_by_one: bool = False) -> None:
+    def __init__(
+        self, model: OnnxModel, findings: Findings, *, memory: int, one_by_one: bool = False, samples: bool = False
+    ) -> None:
         self.model = model
+        self.samples = samples and findings.is_forced and not one_by_one
         self.findings = findings
         self.ir = findings.ir
         self.memory = memory
@@ -54,22 +58,19 @@ class Lockstep:
         """All that is found up to the first difference."""
         plan = OnnxPlan(main_graph(self.model), self.model, frozenset(feeds))
         ir = IrFrame(self.findings.side, self.ir, ir_feeds)
-        frame = OnnxFrame(plan, {**self._frozen(plan, feeds), **feeds}, ir=ir)
+        # The conversion made constants of some inputs.
+        index, given = self.findings.side.index(self.ir), feeds.keys() | plan.constants.keys()
+        found = {name: index.get(((), name), ()) for name in plan.graph.input_names if name not in given}
+        frozen = {name: each.node.array for name in found for each in found[name] if isinstance(each.node, Constant)}
+        frame = OnnxFrame(plan, {**frozen, **feeds}, ir=ir)
         frame.agreed.update(frame.values)
         frame.cut.update(frame.values)
         try:
             self._nodes(frame)
             self._model_outputs(frame, ir)
-        except Different as found:
-            return self.findings.result(found.difference)
+        except Different as ended:
+            return self.findings.result(ended.difference)
         return self.findings.result(None)
-
-    def _frozen(self, plan: OnnxPlan, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of inputs that the conversion made constants."""
-        index, given = self.findings.side.index(self.ir), feeds.keys() | plan.constants.keys()
-        found = {name: index.get(((), name), ()) for name in plan.graph.input_names if name not in given}
-        constants = {name: [each.node for each in found[name] if isinstance(each.node, Constant)] for name in found}
-        return {name: nodes[0].array for name, nodes in constants.items() if nodes}
 
     # -- one graph
 
@@ -84,8 +85,14 @@ class Lockstep:
             elif plan.function(place) is not None:
                 self._call(frame, place)
             else:
-                end = frame.compute(place, -1 if self.one_by_one else self._budget())
-            self._compare_outputs(frame, range(place, end))
+                # Both sides hold each of the next tensors, and the runtime copies it.
+                budget = max(self.memory - self._alive(), self.memory // 8) // 6
+                end = frame.compute(place, -1 if self.one_by_one else budget)
+            names = [(each, name) for each in range(place, end) for name in plan.nodes[each].output if name]
+            computed = self._compute_together(frame, [name for _, name in names])
+            for each, name in names:
+                if name in frame.values:
+                    self.findings.agrees(Spot(frame, each, name, OUTPUT), computed)
             self._release(frame, end)
             place = end
         self._frames.pop()
@@ -101,10 +108,6 @@ class Lockstep:
 
     def _alive(self) -> int:
         return sum(each.size + (0 if each.ir is None else each.ir.size) for each in self._frames)
-
-    def _budget(self) -> int:
-        """The bytes that the next tensors may have: both sides hold each, and the runtime copies it."""
-        return max(self.memory - self._alive(), self.memory // 8) // 6
 
     def _call(self, frame: OnnxFrame, place: int) -> None:
         plan = frame.plan.bodies(place)["function"]
@@ -147,29 +150,85 @@ class Lockstep:
             holder, layer = found
             other = self._tried(spot, lambda: IrLoop(holder, layer))
             holder.driven.add(layer)
+        states = None if other is None or not self._ends_agree(loop) else self._states(loop, other)
+        if other is not None and states is not None:
+            self._some_iterations(loop, other, states)
+            other = None  # its outputs are those of the whole loop
         while True:
             if other is not None and other.goes_on() != loop.goes_on():
                 self._other_count(loop, other)
-                other = None  # its outputs are those of the whole loop
+                other = None
             if not loop.goes_on():
                 break
-            now = Spot(frame, place, at=loop.at)
-            inner = loop.begin()
-            inner.sources = loop.sources()
-            inner.ir = None if other is None else self._tried(now, other.begin)
-            if self.findings.heat is not None and other is not None:
-                outputs = [(loop.plan.scope, name) for name in loop.plan.graph.output_names]
-                inner.recorded = self.findings.heat.iteration(other.node, loop.count, outputs)
-            self._compare_body_inputs(frame, place, inner)
-            self._nodes(inner)
-            loop.end(inner)
-            if inner.cut.issuperset(inner.plan.graph.output_names):
-                inner.sources = {}  # nothing begins before this iteration
-            if other is not None and inner.ir is not None:
-                self._tried(now, partial(other.end, inner.ir))
+            self._iteration(loop, other)
         if other is not None:
             self._tried(spot, other.finish)
         frame.define(place, loop.outputs())
+
+    def _iteration(self, loop: OnnxLoop, other: IrLoop | None) -> None:
+        """The next iteration of both sides, or of ONNX alone."""
+        now = Spot(loop.frame, loop.place, at=loop.at)
+        inner = loop.begin()
+        inner.sources = loop.sources()
+        inner.ir = None if other is None else self._tried(now, other.begin)
+        if self.findings.heat is not None and other is not None:
+            outputs = [(loop.plan.scope, name) for name in loop.plan.graph.output_names]
+            inner.recorded = self.findings.heat.iteration(other.node, loop.count, outputs)
+        self._compare_body_inputs(loop.frame, loop.place, inner)
+        self._nodes(inner)
+        loop.end(inner)
+        if inner.cut.issuperset(inner.plan.graph.output_names):
+            inner.sources = {}  # nothing begins before this iteration
+        if other is not None and inner.ir is not None:
+            self._tried(now, partial(other.end, inner.ir))
+
+    # -- loops of which some iterations are compared
+
+    def _ends_agree(self, loop: OnnxLoop) -> bool:
+        """Whether some iterations of a loop are enough: both sides have equal outputs where they run all of it at once,
+        so that no iteration has a fault that its outputs show."""
+        if not self.samples:
+            return False
+        with suppress(OnnxError, IrRunError):
+            values = loop.frame.run(loop.place)
+            pairs = [(values[name], *pair) for name in values for pair in loop.frame.counterparts(name)]
+            return bool(pairs) and all(is_close(each, holder.get(value)) for each, holder, value in pairs)
+        return False
+
+    def _states(self, loop: OnnxLoop, other: IrLoop) -> dict[Value, str] | None:
+        """The input of the body of ONNX that each state of the IR is; None if one is not, or several loops of the IR
+        have a part of the iterations each."""
+        known, scope = loop.inputs(), loop.plan.scope
+        found = {
+            value: each.output for value in other.states for each in value.origins
+            if each.scope == scope and isinstance(known.get(each.output), np.ndarray)
+        }  # fmt: skip
+        loops = self._loops_of(loop)
+        return found if len(loops) == 1 and found.keys() == other.states.keys() else None
+
+    def _loops_of(self, loop: OnnxLoop) -> list[Any]:
+        """The loops of the IR for one of the model."""
+        controls = controls_for(self.ir, loop.frame.plan.origin(loop.place))
+        return [each for each in controls if isinstance(each, Iteration)]
+
+    def _some_iterations(self, loop: OnnxLoop, other: IrLoop, states: Mapping[Value, str]) -> None:
+        """Compare the iterations 0, 1, 2, 4, 8 and so on, and the last one; ONNX runs those between alone."""
+        last = loop
+        while loop.goes_on():
+            last = loop.resumed(loop.states)
+            if loop.is_sampled():
+                self._sampled(loop, other, states)
+            else:
+                self._step(loop)
+        if not last.is_sampled():  # the condition ended the loop
+            self._sampled(last, other, states)
+
+    def _sampled(self, loop: OnnxLoop, other: IrLoop, states: Mapping[Value, str]) -> None:
+        inputs = loop.inputs()
+        other.resume(loop.count, {value: inputs[name] for value, name in states.items()})
+        self._iteration(loop, other)
+        if other.goes_on() != loop.goes_on():
+            self._other_count(loop, other)
 
     def _tried(self, spot: Spot, action: Any) -> Any:
         """Run `action` of the IR for a node with bodies; an error of the runtime is a difference of this node."""
@@ -180,8 +239,7 @@ class Lockstep:
 
     def _other_count(self, loop: OnnxLoop, other: IrLoop) -> None:
         frame, place = loop.frame, loop.place
-        loops = [each for each in controls_for(self.ir, frame.plan.origin(place)) if isinstance(each, Iteration)]
-        if self.findings.is_forced and len(loops) > 1:
+        if self.findings.is_forced and len(self._loops_of(loop)) > 1:
             return  # each has a part of the iterations: together they are one piece
         ends, continues = ("OpenVINO", "ONNX Runtime") if loop.goes_on() else ("ONNX Runtime", "OpenVINO")
         text = f"{ends} ends the loop after {loop.count} iterations, {continues} continues"
@@ -213,14 +271,17 @@ class Lockstep:
         if not entries or any(not isinstance(each, np.ndarray) or unit_of(each.dtype) for each in others):
             return False
         holder.driven.add(layer)
-        kept = {entry.result for entry in layer.output_map}
+        kept, some = {entry.result for entry in layer.output_map}, self._ends_agree(loop)
         while loop.goes_on() and other.goes_on():
             now, before = Spot(frame, place, at=loop.at), loop.resumed(loop.states)
-            inner = self._tried(now, other.begin)
+            inner = None if some and not other.is_sampled() else self._tried(now, other.begin)
             self._advance(loop, layer.steps)
-            self._tried(now, partial(other.end, inner))
+            if inner is None:
+                other.count += 1
+            else:
+                self._tried(now, partial(other.end, inner))
             is_whole = loop.count - before.count == layer.steps
-            for name, entry in entries.items():
+            for name, entry in entries.items() if inner is not None else ():
                 # If nothing reads the last value of a state, the IR computes steps after the last one.
                 if is_whole or entry.result in kept:
                     expected, actual = loop.states[name], np.asarray(other.states[entry.parameter.output])
@@ -230,9 +291,8 @@ class Lockstep:
                     state.again[outputs[name]] = partial(self._again, loop, before, name)
                     spot = Spot(frame, place, outputs[name], inner=state, ir=holder, value=layer.outputs[0])
                     self.findings.compare(spot, expected, actual)
-            for name, entry in entries.items():
-                other.set_state(entry.parameter.output, loop.states[name])
-        if not other.goes_on():  # else the IR continues, which its outputs show
+            other.resume(other.count, {entry.parameter.output: loop.states[name] for name, entry in entries.items()})
+        if not some and not other.goes_on():  # else the IR continues, which its outputs show
             self._tried(Spot(frame, place), other.finish)
         before = loop.resumed(loop.states)
         self._advance(loop)  # the IR has these steps after the loop
@@ -272,13 +332,6 @@ class Lockstep:
             for holder, value in inner.counterparts(name) if self.findings.is_forced else ():
                 holder.force({value: inner.values[name]})
                 inner.cut.add(name)
-
-    def _compare_outputs(self, frame: OnnxFrame, places: range) -> None:
-        names = [(place, name) for place in places for name in frame.plan.nodes[place].output if name]
-        computed = self._compute_together(frame, [name for _, name in names])
-        for place, name in names:
-            if name in frame.values:
-                self.findings.agrees(Spot(frame, place, name, OUTPUT), computed)
 
     def _compute_together(self, frame: OnnxFrame, names: Sequence[str]) -> dict[Value, Any]:
         """Compute the tensors of a part at once; those that fail are left out, and are computed where this counts."""

@@ -59,6 +59,11 @@ class LoopRun:
         """Whether there is another iteration."""
         return self._goes and (self._limit is None or self.count < self._limit)
 
+    def is_sampled(self) -> bool:
+        """Whether the next iteration is compared where some are enough: 0, 1, 2, 4, 8 and so on, and the last one of a
+        known number."""
+        return self.count & (self.count - 1) == 0 or self.count + 1 == self._limit
+
     def inputs(self) -> dict[Any, Any]:
         """The inputs of the body in the next iteration."""
         return {key: array_of(self.count) for key, array_of in self._inputs.items()} | self.states
@@ -76,15 +81,11 @@ class LoopRun:
 
     def outputs(self) -> list[Any]:
         """The final states and the joined values."""
-        return [self._output(number, each) for number, each in enumerate(self._outputs)]
-
-    def _output(self, number: int, each: LoopOutput) -> Any:
-        if each.state is not None:
-            return self.states[each.state]
-        parts = self._parts[number]
-        if not parts:
-            return self._empty(number)
-        return parts[0] if each.axis is None else self._joined(parts[:: each.step], each.axis)
+        return [
+            self.states[each.state] if each.state is not None else self._empty(number) if not parts
+            else parts[0] if each.axis is None else self._joined(parts[:: each.step], each.axis)
+            for number, (each, parts) in enumerate(zip(self._outputs, self._parts, strict=True))
+        ]  # fmt: skip
 
     def _joined(self, parts: list[Any], axis: int) -> Any:
         return np.stack(parts, axis)
@@ -113,7 +114,9 @@ class OnnxLoop(LoopRun):
         trip, go = (*given, None, None)[:2]
         self._limit = None if trip is None else int(np.asarray(trip).reshape(-1)[0])
         self._goes = go is None or _is_true(go)
-        shapes = [self._declared_shape(place) for place in (0, 1)]
+        # The iteration number and the condition are scalars, unless the body declares another rank.
+        kinds = [each.type.tensor_type for each in self.plan.graph.proto.input[:2]]
+        shapes = [(1,) * len(each.shape.dim) for each in kinds] + [()] * 2
         number, going = (lambda count: np.full(shapes[0], count, np.int64)), (lambda _: np.full(shapes[1], True))
         self._inputs = dict(zip(names, (number, going), strict=False))
         self._condition = results[0]
@@ -152,12 +155,6 @@ class OnnxLoop(LoopRun):
         self.states = dict(zip(names, arrays, strict=False))
         self._results = dict(zip(self.states, results, strict=False))
         self._outputs = [LoopOutput(self._results[name], name) for name in self.states]
-
-    def _declared_shape(self, place: int) -> tuple[int, ...]:
-        """The iteration number and the condition are scalars, unless the body declares another rank."""
-        inputs = self.plan.graph.proto.input
-        kind = inputs[place].type.tensor_type if place < len(inputs) else None
-        return (1,) * len(kind.shape.dim) if kind is not None and kind.HasField("shape") else ()
 
     @property
     def at(self) -> Iterations:
@@ -266,10 +263,13 @@ class IrLoop(LoopRun):
         inner.need([result.value for result in self.node.body.results])
         super().end(inner)
 
-    def set_state(self, key: Any, value: Any) -> None:
-        """Let a state begin the next iteration, or end, with the numbers of `value`."""
-        array = np.asarray(self.states[key])
-        self.states[key] = np.asarray(value).astype(array.dtype).reshape(array.shape)
+    def resume(self, count: int, states: Mapping[Any, Any]) -> None:
+        """Let the next iteration, or the end, be this one, with these numbers in states."""
+        self.count = count
+        for key, value in states.items():
+            known, array = np.asarray(self.states[key]), np.asarray(value)
+            array = array if array.ndim == known.ndim else array.reshape(known.shape)
+            self.states[key] = array.astype(known.dtype)
 
     def finish(self) -> None:
         """Give the outputs to the frame."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.compare.layers.ir_side import IrFrame
-from mo_loop.compare.oracle.oracle import INTEGER_OPERATORS, OnnxRuntime, Reference, not_implemented
+from mo_loop.compare.oracle.oracle import INTEGER_OPERATORS, OnnxRuntime, Reference, not_implemented, with_copies
 from mo_loop.frontend.calls import bound_attributes, resolved, without_absent
 from mo_loop.frontend.external_files import dense_from_sparse, tensor_from
 from mo_loop.frontend.model import OnnxModel
@@ -263,10 +263,10 @@ class OnnxNodes:
         read = dict.fromkeys(name for place in places for name in plan.reads[place] if name not in self.outputs)
         # With weights that are constants, ONNX Runtime adds products of 8-bit integers exactly.
         fixed = plan.fixed if INTEGER_OPERATORS.intersection(node.op_type for node in self.nodes) else ()
-        inserts = self.nodes[0].op_type == "SequenceInsert"
-        self.constants = [name for name in read if not inserts and (name in fixed or frame.constant(name) is not None)]
+        self.constants = [name for name in read if name in fixed or frame.constant(name) is not None]
         self.inputs = [name for name in read if name not in set(self.constants)]
         self._runner: Any = None
+        self._by_reference = False
 
     def run(self, frame: OnnxFrame) -> dict[str, Any]:
         """The values of all tensors that the node makes."""
@@ -274,25 +274,21 @@ class OnnxNodes:
         try:
             self._runner = self._runner or self._made(frame, feeds)
             return dict(self._runner.run(feeds))
-        except Exception as error:  # the errors of ONNX Runtime share no base class
-            path = self.plan.graph.path_of(self.nodes[0])
-            if isinstance(self._runner, Reference) or not not_implemented(error):
-                raise OnnxError(path, str(error)) from error
-        try:
-            self._runner = Reference(self.model(frame, feeds))
-            return dict(self._runner.run(feeds))
-        except Exception as error:  # the evaluator raises what its operators raise
-            raise OnnxError(path, str(error)) from error
+        except Exception as error:  # those of ONNX Runtime share no base class; the evaluator raises what operators do
+            if self._by_reference or not not_implemented(error):
+                raise OnnxError(self.plan.graph.path_of(self.nodes[0]), str(error)) from error
+        self._runner, self._by_reference = None, True
+        return self.run(frame)
 
     def _made(self, frame: OnnxFrame, feeds: Mapping[str, Any]) -> Any:
         operator = self.nodes[0].op_type
-        if operator == "SequenceInsert":
-            return _Insertion(self.nodes[0])
         lists = any(value is None or isinstance(value, list) for value in feeds.values())
-        if operator != "SplitToSequence" and (lists or (operator in OF_LISTS and not domain_of(self.nodes[0]))):
+        of_lists = operator != "SplitToSequence" and (lists or (operator in OF_LISTS and not domain_of(self.nodes[0])))
+        if of_lists or self._by_reference:
             return Reference(self.model(frame, feeds))
         # The reference evaluator splits differently from ONNX Runtime, without an arena each result has its own memory.
-        return OnnxRuntime(self.model(frame, feeds), arena=self.plan.is_repeated and operator != "SplitToSequence")
+        arena = self.plan.is_repeated and operator != "SplitToSequence"
+        return OnnxRuntime(with_copies(self.model(frame, feeds)), arena=arena)
 
     def model(self, frame: OnnxFrame, feeds: Mapping[str, Any]) -> Any:
         """The nodes as a model whose inputs are `feeds`."""
@@ -317,19 +313,6 @@ class OnnxNodes:
         domains = {domain_of(node) for each in graph_protos(model) for node in each.node}
         model.functions.extend(each for each in plan.model.functions.values() if each.domain in domains)
         return model
-
-
-class _Insertion:
-    """SequenceInsert, which the reference evaluator does not compute for empty sequences. Spec: SequenceInsert-11."""
-
-    def __init__(self, node: Any) -> None:
-        self._node = node
-
-    def run(self, feeds: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        items, tensor, *rest = (feeds[name] for name in self._node.input if name)
-        place = len(items) if not rest else int(np.asarray(rest[0]).reshape(-1)[0])
-        place += len(items) if place < 0 else 0
-        return [(self._node.output[0], [*items[:place], tensor, *items[place:]])]
 
 
 def piece_model(frame: OnnxFrame, place: int, name: str) -> tuple[bytes, Mapping[str, Any]] | None:

@@ -24,13 +24,19 @@ import onnx
 from onnx.external_data_helper import uses_external_data
 
 from mo_loop.compare.oracle.graph_edits import bodies_in, proto_of
-from mo_loop.compare.oracle.oracle_errors import EXACT_OPERATORS
 from mo_loop.compare.results.array_comparison import Named, NamedArray
 from mo_loop.errors import NotComparableError
 from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.frontend.registry import qualified
 from mo_loop.graph.types import ElementType, from_numpy, from_onnx
 from mo_loop.support.packed_arrays import pack, unpack
+
+EXACT_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
+"""Operators that add products of 8-bit integers, and that the reference evaluator of the onnx package computes."""
+
+RANDOM_OPERATORS = frozenset({
+    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+})  # fmt: skip
 
 ONNX_RUNTIME, REFERENCE = "ONNX Runtime", "the reference evaluator of onnx"
 
@@ -109,18 +115,14 @@ def reference_for(model: Any, reason: str) -> Reference:
     try:
         return Reference(model)
     except NotImplementedError:
+        proto = proto_of(model)
+        used = {(node.domain, node.op_type) for graph in graph_protos(proto) for node in graph.node}
+        others = used - {(each.domain, each.name) for each in proto.functions}
+        unknown = sorted(qualified(domain, op) for domain, op in others if not onnx.defs.has(op, domain))
         raise NotComparableError(
-            f"neither ONNX Runtime nor onnx computes the model; onnx does not implement {', '.join(_unknown(model))}",
+            f"neither ONNX Runtime nor onnx computes the model; onnx does not implement {', '.join(unknown)}",
             why=reason,
         ) from None  # fmt: skip
-
-
-def _unknown(model: Any) -> list[str]:
-    """The operators that are neither those of onnx nor functions of the model."""
-    proto = proto_of(model)
-    used = {(node.domain, node.op_type) for graph in graph_protos(proto) for node in graph.node}
-    unknown = used - {(each.domain, each.name) for each in proto.functions}
-    return sorted(qualified(domain, op) for domain, op in unknown if not onnx.defs.has(op, domain))
 
 
 def operators_of(model: Any) -> Iterator[str]:
@@ -171,23 +173,28 @@ class OnnxRuntime:
         known = {name: feeds[name] for name in self._inputs if name in feeds}
         names, types = list(self._outputs), (*self._inputs.values(), *self._outputs.values())
         if any(mark in kind for kind in types for mark in _FOREIGN):
-            return list(zip(names, self._run_foreign(names, known), strict=True))
-        plain = {name: _ort_value(value) for name, value in known.items()}
+            return list(zip(names, self._run_bound(names, known), strict=True))
+        arrays = {name: np.asarray(value) for name, value in known.items() if hasattr(value, "dtype")}
+        texts = {name: array.astype(object) for name, array in arrays.items() if array.dtype.kind in "US"}
+        plain = {**known, **arrays, **texts}
         try:
             found = self._session.run(names, plain)
         except Exception as error:  # its errors share no base class
             if _NOT_IN_PLACE not in str(error):
                 raise
-            found = self._run_in_place(names, plain)
+            found = self._run_bound(names, plain)
         return without_maps(zip(names, found, strict=True), self._labels)
 
-    def _run_in_place(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
-        """The caches of `IN_PLACE` are inputs and outputs of the model: copies of the inputs become the outputs."""
+    def _run_bound(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
+        """The values of outputs, by bound memory: an element type that numpy lacks is raw memory together with its ONNX
+        type, and the caches of `IN_PLACE`, which are inputs and outputs of the model, are copies of the inputs that
+        become the outputs."""
         from onnxruntime import OrtValue
 
-        copies = {name: np.array(value) for name, value in feeds.items()}  # a value is a view of its array
-        values = {name: OrtValue.ortvalue_from_numpy(array) for name, array in copies.items()}
-        binding = self._session.io_binding()
+        arrays = {name: np.array(value) for name, value in feeds.items()}
+        raw = {name: _raw(array) for name, array in arrays.items()}  # a value is a view of its array
+        make, binding = OrtValue.ortvalue_from_numpy_with_onnx_type, self._session.io_binding()
+        values = {name: make(raw[name], from_numpy(array.dtype).onnx) for name, array in arrays.items()}
         for name, value in values.items():
             binding.bind_ortvalue_input(name, value)
         sources = {
@@ -201,25 +208,14 @@ class OnnxRuntime:
             else:
                 binding.bind_output(name)
         self._session.run_with_iobinding(binding)
-        return [value.numpy().copy() for value in binding.get_outputs()]
-
-    def _run_foreign(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
-        """An element type that numpy lacks is passed as raw memory together with its ONNX type."""
-        from onnxruntime import OrtValue
-
-        values = {}
-        for name, array in feeds.items():
-            array = np.asarray(array)
-            values[name] = OrtValue.ortvalue_from_numpy_with_onnx_type(_raw(array), from_numpy(array.dtype).onnx)
         found = []
-        for value in self._session.run_with_ort_values(names, values):
-            kind = from_onnx(value.element_type())
-            if not _is_foreign(kind):
-                found.append(value.numpy())
-                continue
-            size = int(np.prod(value.shape()))
-            data = ctypes.string_at(value.data_ptr(), kind.size_of(size))
-            found.append(unpack(data, size, kind.bits, kind.numpy).reshape(value.shape()))
+        for value in binding.get_outputs():
+            kind, size = from_onnx(value.element_type()), int(np.prod(value.shape()))
+            if _is_foreign(kind):
+                data = ctypes.string_at(value.data_ptr(), kind.size_of(size))
+                found.append(unpack(data, size, kind.bits, kind.numpy).reshape(value.shape()))
+            else:
+                found.append(value.numpy().copy())
         return found
 
 
@@ -229,10 +225,10 @@ class Reference:
     def __init__(self, model: Any) -> None:
         from onnx.reference import ReferenceEvaluator
 
-        from mo_loop.compare.oracle.exact_integers import QLinearConv, QLinearMatMul
+        from mo_loop.compare.oracle.own_operators import Insertion, QLinearConv, QLinearMatMul
 
         source = str(model) if isinstance(model, (str, Path)) else model
-        self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul])
+        self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul, Insertion])
         self._labels = labels_of_maps(model)
 
     def run(self, feeds: Mapping[str, Any]) -> Named:
@@ -261,11 +257,6 @@ def without_maps(outputs: Iterable[NamedArray], labels: Mapping[str, Sequence[An
             value = np.array(rows, np.float32).reshape(-1, len(labels[name]))
         found.append((name, value))
     return found
-
-
-def _ort_value(value: Any) -> Any:
-    array = np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else None
-    return value if array is None else array.astype(object) if array.dtype.kind in "US" else array
 
 
 def _is_foreign(kind: ElementType) -> bool:

@@ -10,7 +10,7 @@ it had before. UsageError names a parameter that cannot be applied.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -98,7 +98,10 @@ def as_converted(
     is_whole = cut.inputs is None and cut.outputs is None
     any_sizes = any_sizes or options.batch is not None
     steps = ir.rt_info.get(DONE)
-    halves = {_content(each) for each in _compressed(ir)}
+    # The weights that the IR stores in f16, and with which it computes in another type.
+    sources = [each.inputs[0] for scope in ir.scopes() for each in scope.of(Convert) if "decompression" in each.rt_info]
+    weights = [each.node for each in sources if each is not None and each.dtype is f16]
+    halves = {_content(each.array) for each in weights if isinstance(each, Constant)}
     if is_whole and not (any_sizes or steps or halves or rename_to or needs_permission(model)):
         return None
     proto = with_data(model)
@@ -213,14 +216,6 @@ def _halve(model: Any, halves: Collection[bytes]) -> None:
             half = np.where(np.isfinite(array), np.clip(array, -LARGEST, LARGEST), array).astype(np.float16)
         if _content(half) in halves:
             tensor.CopyFrom(numpy_helper.from_array(half.astype(array.dtype), tensor.name))
-
-
-def _compressed(ir: Graph) -> Iterator[np.ndarray]:
-    """The weights that an IR stores in f16, and with which it computes in another type."""
-    for node in (node for scope in ir.scopes() for node in scope.of(Convert)):
-        source = node.inputs[0] if "decompression" in node.rt_info else None
-        if source is not None and isinstance(source.node, Constant) and source.dtype is f16:
-            yield source.node.array
 
 
 def _content(array: np.ndarray) -> bytes:

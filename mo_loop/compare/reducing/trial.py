@@ -19,16 +19,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 
 from mo_loop.compare.execution.runtime import compile_model, read_ir
 from mo_loop.compare.layers import PieceFindings, compared
+from mo_loop.compare.layers.rounding import amplification, explains
 from mo_loop.compare.oracle.checked_oracle import values_of_sets
 from mo_loop.compare.oracle.graph_edits import graphs_in
-from mo_loop.compare.reducing.candidate import Candidate, Feeds
-from mo_loop.compare.results.array_comparison import Named, compare_all, is_limited, tolerance_of_ends
-from mo_loop.compare.verdict.amplification import amplification, explains
+from mo_loop.compare.reducing.candidates import Candidate, Feeds
+from mo_loop.compare.results.array_comparison import Named, by_wanted_name, is_limited
+from mo_loop.compare.results.report import rows_of
+from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model, write_pair
 from mo_loop.errors import ConversionErrors, MoLoopError, UsageError
@@ -111,8 +112,12 @@ class Trial:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "model.onnx")
             path.write_bytes(self.candidate.model)
-            if kind == COMMAND:
-                return self._exits_well(path)
+            if kind == COMMAND:  # of the shell, which ends with 0
+                text = self.condition.detail.replace("{}", shlex.quote(str(path)))
+                done = subprocess.run(text, shell=True, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+                if done.returncode == NOT_FOUND:
+                    raise MissingCommand(done.stderr.decode(errors="replace").strip() or text)
+                return done.returncode == 0
             if not (self.condition.runs_ir or self._is_valid()):
                 return False
             return bool(self._errors()) if kind == FAILS else self._fault(path) == kind
@@ -180,14 +185,6 @@ class Trial:
             return "No Op registered" in str(error) or "No opset import" in str(error)
         return True
 
-    def _exits_well(self, path: Path) -> bool:
-        """Whether a command of the shell exits with 0. MissingCommand if the shell does not find it."""
-        text = self.condition.detail.replace("{}", shlex.quote(str(path)))
-        done = subprocess.run(text, shell=True, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        if done.returncode == NOT_FOUND:
-            raise MissingCommand(done.stderr.decode(errors="replace").strip() or text)
-        return done.returncode == 0
-
     # -- conditions of the IR
 
     def _fault(self, path: Path) -> str:
@@ -218,22 +215,15 @@ class Trial:
     def differs(self, path: Path, feeds: Feeds, expected: Named, found: Named) -> bool:
         """Whether an output differs, and a piece does, as `verify` decides. Known limits are not differences: an empty
         result can have other dimensions, and the CPU device computes integers of 64 bits with 32."""
-        wanted, given = (
-            {name: value for name, value in named if value is not None and not isinstance(value, list)}
-            for named in (expected, found)
-        )
-
-        def is_limit(name: str) -> bool:
-            left, right = wanted.get(name), given.get(name)
-            return left is None or right is None or np.size(left) == 0 == np.size(right) or is_limited(left, right)
-
-        is_given = (self.rtol, self.atol) != (None, None)
-        tolerances = {} if is_given else {name: tolerance_of_ends(value) for name, value in wanted.items()}
-        results = compare_all(
-            [*wanted.items()], [*given.items()], rtol=self.rtol, atol=self.atol, tolerances=tolerances
-        )
-        wrong = [each for each in results if not each and not is_limit(each.name)]
-        if not wrong or any(each.kind != "values" for each in wrong) or is_given:
+        settings = VerifyOptions(rtol=self.rtol, atol=self.atol)
+        wanted, have = ([each for each in named if not isinstance(each[1], list)] for named in (expected, found))
+        rows = list(rows_of(0, 0, wanted, have, settings, [], of_scale=True))
+        left, right = dict(wanted), by_wanted_name(wanted, have)
+        wrong = [
+            each.result for each in rows
+            if not each.result and not (each.output in left and is_limited(left[each.output], right[each.output]))
+        ]  # fmt: skip
+        if not wrong or any(each.kind != "values" for each in wrong) or settings.has_tolerance:
             return bool(wrong)
         piece = self._piece(feeds)
         if piece.difference is not None or piece.undecided:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,15 @@ NamedArray = tuple[str, Any]
 """An array, or its placeholder, with the name of its input or output."""
 
 EQUAL, AMPLIFIED = "equal", "amplified"
+
+BEYOND = 1e30
+"""The `multiple` of differences that have no measure. JSON has no infinity."""
+
+EXACT = 2.0
+"""The least `multiple` of a difference of numbers that are compared exactly."""
+
+BLOCK = 1 << 15
+"""The elements that are compared at once: they stay in the cache of the processor."""
 
 Named = list[NamedArray]
 """The inputs or outputs of one inference, in their order."""
@@ -42,6 +51,7 @@ class ArrayComparison:
     rows whose largest element is the same one, None for an array that is not a matrix. `index` is the first differing
     element in row-major order; `count` is the number of differing elements of `size`; `worst` is the element that
     exceeds the tolerance by most, or is nearest to it, and `pair` has its expected and its actual value as text.
+    `multiple` is the largest difference as a multiple of its tolerance.
     """
 
     name: str
@@ -58,6 +68,7 @@ class ArrayComparison:
     size: int = 0
     worst: tuple[int, ...] | None = None
     pair: tuple[str, str] = ("", "")
+    multiple: float = 0.0
 
     def __bool__(self) -> bool:
         return self.kind in (EQUAL, AMPLIFIED)
@@ -75,9 +86,11 @@ def compare(
     """Compare one array. `dtype=False` skips the check of element types."""
     left, right = _plain(np.asarray(expected)), _plain(np.asarray(actual))
     if left.shape != right.shape:
-        return ArrayComparison(name, "shape", f"shape {list(right.shape)} instead of {list(left.shape)}")
+        text = f"shape {list(right.shape)} instead of {list(left.shape)}"
+        return ArrayComparison(name, "shape", text, size=left.size, multiple=BEYOND)
     if dtype and left.dtype != right.dtype:
-        return ArrayComparison(name, "type", f"element type {name_of(right.dtype)} instead of {name_of(left.dtype)}")
+        text = f"element type {name_of(right.dtype)} instead of {name_of(left.dtype)}"
+        return ArrayComparison(name, "type", text, size=left.size, multiple=BEYOND)
     usual = tolerance(left.dtype)
     return _measured(name, left, right, usual[0] if rtol is None else rtol, usual[1] if atol is None else atol)
 
@@ -180,71 +193,79 @@ def is_limited(expected: Any, actual: Any) -> bool:
     return bool((np.clip(expected, limits.min, limits.max) == actual).all())
 
 
-def _cosine(left: np.ndarray, right: np.ndarray) -> float:
-    """The cosine of the angle between two vectors; 1 if both are zero, 0 if one is."""
-    # By sums: products of large vectors use the threads of BLAS, which can hang next to those of a runtime.
-    with np.errstate(over="ignore", invalid="ignore"):
-        sizes = [math.sqrt(np.sum(np.abs(each) ** 2)) for each in (left, right)]
-        if not all(sizes):
-            return float(sizes[0] == sizes[1])
-        product = np.sum(np.conj(left / sizes[0]) * (right / sizes[1]))
-    return float(abs(product) if left.dtype.kind == "c" else product)
+class _Block(NamedTuple):
+    """The measures of some elements: the places of the first that differs and of the worst one with its excess; the
+    largest difference, relative difference and multiple; the sums of which `_measured` makes means and the cosine."""
+
+    first: int
+    worst: int
+    excess: float
+    largest: tuple[float, ...]
+    sums: tuple[Any, ...]
 
 
-def _snr(expected: np.ndarray, difference: np.ndarray) -> float | None:
-    """The energy of the expected values to that of the differences in decibels; None if one of them is 0."""
-    with np.errstate(over="ignore"):
-        signal, noise = float(np.sum(np.abs(expected) ** 2)), float(np.sum(difference**2))
-    return 10 * math.log10(signal / noise) if 0 < signal < math.inf and 0 < noise < math.inf else None
-
-
-def _top1(expected: np.ndarray, actual: np.ndarray) -> float | None:
-    """The share of rows of a matrix whose largest element is the same one; None for other arrays."""
-    if expected.ndim != 2 or expected.shape[1] < 2 or not expected.size or expected.dtype.kind == "c":
-        return None
-    return float(np.mean(expected.argmax(axis=1) == actual.argmax(axis=1)))
+def _of_block(left: np.ndarray, right: np.ndarray, rtol: float, atol: float) -> _Block:
+    is_float, is_text = _is_float(left.dtype), left.dtype.kind == "O"
+    # float64 represents every narrower float exactly, including those that numpy cannot compute with.
+    kind = np.complex128 if left.dtype.kind == "c" else np.float64
+    a, b = (np.zeros(each.shape) if is_text else each.astype(kind) for each in (left, right))
+    differs, finite, size = np.asarray(left != right), np.isfinite(a) & np.isfinite(b), np.abs(a)
+    apart = np.where(finite, np.abs(a - b), 0.0)
+    if is_float:  # infinite where only one is finite, or an infinity meets another value
+        limit, same = atol + rtol * size, ~differs | (np.isnan(a) & np.isnan(b))
+        excess = np.where(finite, apart - limit, np.where(same, -np.inf, np.inf))
+        multiple = np.where(finite, np.where(apart > 0, apart / limit, 0.0), np.where(same, 0.0, np.inf))
+    else:  # large integers that differ can be equal as float64
+        excess = np.where(differs, np.maximum(apart, 0.5), -1.0)
+        multiple = np.where(differs, np.inf if is_text else np.maximum(apart / (size * RTOL + ATOL), EXACT), 0.0)
+    scale = size if is_float else np.maximum(size, 1.0)
+    relative = np.divide(apart, scale, out=np.zeros_like(apart), where=finite & (scale != 0))
+    wrong, worst = excess > 0, int(excess.argmax())
+    a, b = (a, b) if finite.all() else (a[finite], b[finite])
+    # Sums of products: matrix products of large vectors use the threads of BLAS, which can hang next to a runtime's.
+    squares = (np.sum(np.abs(each) ** 2) for each in (a, b))
+    sums = (np.count_nonzero(wrong), apart.sum(), np.sum(apart**2), *squares, np.sum(np.conj(a) * b))
+    largest = tuple(float(each.max()) for each in (apart, relative, multiple))
+    return _Block(int(wrong.argmax()), worst, float(excess[worst]), largest, sums)
 
 
 def _measured(name: str, expected: np.ndarray, actual: np.ndarray, rtol: float, atol: float) -> ArrayComparison:
     """The result for arrays of one shape. The tolerances are those of floats: others are compared exactly."""
-    is_float, is_integer = _is_float(expected.dtype), expected.dtype.kind in "iub"
-    differs = np.asarray(False if is_float else expected != actual)
-    if is_float or (is_integer and differs.any()):
-        # float64 represents every narrower float exactly, including those that numpy cannot compute with.
-        kind = np.complex128 if expected.dtype.kind == "c" else np.float64
-        left, right = expected.astype(kind), actual.astype(kind)
-    else:  # texts, and numbers that are equal
-        left = right = np.zeros(expected.shape)
-    finite = np.isfinite(left) & np.isfinite(right)
-    with np.errstate(invalid="ignore", over="ignore"):
-        difference = np.where(finite, np.abs(left - right), 0.0)
-        if is_float:  # infinite where only one is finite, or an infinity meets another value
-            same = (left == right) | (np.isnan(left) & np.isnan(right))
-            excess = np.where(finite, difference - atol - rtol * np.abs(left), np.where(same, -np.inf, np.inf))
-        else:  # large integers that differ can be equal as float64
-            excess = np.where(differs, np.maximum(difference, 0.5), -1.0)
-    scale = np.abs(left) if is_float else np.maximum(np.abs(left), 1.0)
-    relative = np.divide(difference, scale, out=np.zeros_like(difference), where=finite & (scale != 0))
-    wrong = excess > 0
-    size, count = int(wrong.size), int(wrong.sum())
+    if not expected.size:
+        return ArrayComparison(name)
+    left, right, size = expected.reshape(-1), actual.reshape(-1), expected.size
+    with np.errstate(all="ignore"):
+        blocks = {
+            start: _of_block(left[start : start + BLOCK], right[start : start + BLOCK], rtol, atol)
+            for start in range(0, size, BLOCK)
+        }
+        sums, largest = zip(*((each.sums, each.largest) for each in blocks.values()), strict=True)
+        count, difference, noise, signal, other, product = map(sum, zip(*sums, strict=True))
+        largest_abs, largest_rel, multiple = map(max, zip(*largest, strict=True))
+    start = max(blocks, key=lambda each: blocks[each].excess)
+    worst = tuple(map(int, np.unravel_index(start + blocks[start].worst, expected.shape)))
+    lengths = math.sqrt(signal) * math.sqrt(other)
+    cosine = product / lengths if 0 < lengths < math.inf else float(signal == other)
     facts: dict[str, Any] = {
-        "largest_abs": float(difference.max(initial=0.0)), "largest_rel": float(relative.max(initial=0.0)),
-        "mean_abs": float(difference.mean()) if size else 0.0, "size": size, "count": count,
-        "cosine": _cosine(left[finite], right[finite]) if is_float or is_integer else float(not count),
+        "largest_abs": largest_abs, "largest_rel": largest_rel, "multiple": min(multiple, BEYOND),
+        "mean_abs": float(difference) / size, "size": size, "count": int(count), "worst": worst,
+        "cosine": float(abs(cosine) if expected.dtype.kind == "c" else cosine) if noise else 1.0,
+        "pair": (str(expected[worst]), str(actual[worst])),
     }  # fmt: skip
-    if is_float:
-        facts |= {"snr": _snr(left[finite], difference[finite]), "top1": _top1(left, right)}
-    if not size:
-        return ArrayComparison(name, **facts)
-    worst, index = (
-        tuple(map(int, np.unravel_index(int(place), wrong.shape))) for place in (excess.argmax(), wrong.argmax())
-    )
-    facts |= {"worst": worst, "pair": (str(expected[worst]), str(actual[worst]))}
+    if expected.dtype.kind == "O":
+        facts["cosine"] = float(not count)
+    if _is_float(expected.dtype):
+        is_known = 0 < signal < math.inf and 0 < noise < math.inf
+        facts["snr"] = 10 * math.log10(signal / noise) if is_known else None
+        if expected.ndim == 2 and expected.shape[1] > 1 and expected.dtype.kind != "c":
+            rows = [each.astype(np.float64).argmax(axis=1) for each in (expected, actual)]
+            facts["top1"] = float(np.mean(rows[0] == rows[1]))
     if not count:
         return ArrayComparison(name, **facts)
+    first = next(start + each.first for start, each in blocks.items() if each.sums[0])
+    index = tuple(map(int, np.unravel_index(first, expected.shape)))
     text = (
-        f"{count} of {size} values differ, largest difference {facts['largest_abs']:.3g} "
-        f"(relative {facts['largest_rel']:.3g}), "
+        f"{count} of {size} values differ, largest difference {largest_abs:.3g} (relative {largest_rel:.3g}), "
         f"first at {list(index)}: {actual[index]!s} instead of {expected[index]!s}"
     )
     return ArrayComparison(name, "values", text, index=index, **facts)

@@ -22,7 +22,7 @@ from mo_loop.compare.results.array_comparison import (
     flat,
     tolerance_of_ends,
 )
-from mo_loop.compare.results.verify_settings import VerifyOptions
+from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.graph.types import name_of
 from mo_loop.printable import PLAIN, ShownResult, Style
 

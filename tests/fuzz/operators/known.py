@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.compare.oracle.oracle_errors import SHAPE, row
+from mo_loop.compare.oracle.checked_oracle import SHAPE, row
 from mo_loop.frontend.operators import LIMITS
 from tests.samples import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
 

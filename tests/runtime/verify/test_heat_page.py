@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.compare.layers import Heat, first_difference
-from mo_loop.compare.layers.heat import Distance
+from mo_loop.compare import deciding
+from mo_loop.compare.deciding import NOT_REPRODUCED, write_page
+from mo_loop.compare.layers import Heat, PieceFindings, first_difference
+from mo_loop.compare.results.array_comparison import ArrayComparison
 from mo_loop.compare.results.report import Report
 from mo_loop.compare.results.report_formats import as_text
-from mo_loop.compare.verdict import deciding
-from mo_loop.compare.verdict.deciding import NOT_REPRODUCED, write_page
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import FileError
 from mo_loop.look.dump.dumper import Dumper
@@ -108,7 +108,8 @@ def test_what_differs_only_in_the_whole_ir_is_hot_with_a_note(tmp_path: Path) ->
     dumper, heat = Dumper(tmp_path), Heat()
     dumper.show(graph, "model.xml")
     assert first_difference(parsed(LOOP), graph, FEEDS, heat=heat) is None
-    write_page(dumper, heat, graph, [("y", Distance(5.0, 0.1, 0.2, 3, 6)), ("z", Distance(0.0, size=2))])
+    differs = ArrayComparison("y", "values", multiple=5.0, largest_abs=0.1, largest_rel=0.2, count=3, size=6)
+    write_page(dumper, heat, graph, [("y", differs), ("z", ArrayComparison("z", size=2))])
     data = document((tmp_path / "index.html").read_text("utf-8"))
     found = differences(data)
     assert (found["y"]["worst"], found["y"]["count"]) == (5.0, 3)
@@ -120,10 +121,10 @@ def test_a_comparison_that_crashes_promises_no_page(model: Path, tmp_path: Path,
                                                     monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     """The page of the conversion is there by then, and has no differences."""
 
-    def crashed(question: deciding.Question) -> deciding.Pieces:
+    def crashed(question: deciding.Question) -> PieceFindings:
         if question.settings.dump is not None:
             Path(question.settings.dump, "index.html").write_text("")
-        return deciding.Pieces(undecided=("the process crashed",))
+        return PieceFindings(undecided={"": "the process crashed"})
 
     monkeypatch.setattr(deciding, "pieces_of", crashed)
     report = verify(model, inputs=[FEEDS], dump=tmp_path / "steps")

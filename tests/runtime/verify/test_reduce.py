@@ -11,14 +11,13 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from mo_loop.compare.layers.rounding import amplification
 from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.oracle.oracle import OnnxRuntime
-from mo_loop.compare.reducing.candidate import Candidate
-from mo_loop.compare.reducing.reducing import Reduced, reduce, windows
-from mo_loop.compare.reducing.smaller_candidates import unwrapped, with_nodes
+from mo_loop.compare.reducing import Reduced, reduce, windows
+from mo_loop.compare.reducing.candidates import Candidate, unwrapped, with_nodes
 from mo_loop.compare.reducing.trial import Condition, Trial
 from mo_loop.compare.results.array_comparison import compare
-from mo_loop.compare.verdict.amplification import amplification
 from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
 from tests.cli.commands import saved

@@ -10,15 +10,14 @@ import pytest
 from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.compare.execution.processor import instruction_set
+from mo_loop.compare.deciding import NOT_REPRODUCED
+from mo_loop.compare.execution.runtime import instruction_set
+from mo_loop.compare.layers.rounding import amplification
 from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.compare.results.report import Row, Side, shape_in
 from mo_loop.compare.results.report_formats import as_text
-from mo_loop.compare.verdict.amplification import amplification
-from mo_loop.compare.verdict.cause import cause_of
-from mo_loop.compare.verdict.deciding import NOT_REPRODUCED
-from mo_loop.compare.verifying import verify
+from mo_loop.compare.verifying import cause_of, verify
 from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig

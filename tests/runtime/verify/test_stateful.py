@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from mo_loop.api import Model, save_model
+from mo_loop.compare import ir_runs
 from mo_loop.compare.execution.runtime import Compiled, read_ir
 from mo_loop.compare.results.report import Report
 from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
-from mo_loop.compare.sides import ir_runs
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, UsageError
 from mo_loop.text import parse

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.compare.execution.isolated import brief
+from mo_loop.compare.ir_runs import PlainSide
 from mo_loop.compare.results.report import DIFFERS
-from mo_loop.compare.results.verify_settings import F32
-from mo_loop.compare.sides.ir_runs import PlainSide
+from mo_loop.compare.verify_options import F32
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model, write_pair
 from mo_loop.errors import MoLoopError
@@ -121,7 +121,8 @@ class _Trials:
         last = len(self.steps)
         result, text = self.results[last] = self._ran(graph)
         if result == AGREES:
-            return self._of_writing(graph)
+            result, text = self._ran(graph, compress=True) if self.options.compress_to_fp16 else (AGREES, "")
+            return None if result == AGREES else PassDifference(WRITING, (), text, runs=self._runs())
         if result == NOT_RUN:
             text = f"the IR cannot be run: {text}"
             self.results[last] = DIFFERS, text
@@ -135,7 +136,9 @@ class _Trials:
             return replace(found, kind=TRANSLATION, passes=())
         if len(names) > 1:
             return replace(found, kind=RANGE)
-        return replace(found, rules=self._rules(high), without=self._with(disabled=[names[0]]))
+        matched = [name for name, count in self.steps[high - 1].matchers if count]
+        rules = tuple(name for name in matched if self._with(disabled=[name]) == AGREES)
+        return replace(found, rules=rules, without=self._with(disabled=names))
 
     def _keep(self, event: Step | Phase) -> None:
         if isinstance(event, Step) and event.changed:
@@ -190,12 +193,6 @@ class _Trials:
         graph.validate()
         return self._ran(graph)
 
-    def _of_writing(self, graph: Graph) -> PassDifference | None:
-        if not self.options.compress_to_fp16:
-            return None
-        result, text = self._ran(graph, compress=True)
-        return None if result == AGREES else PassDifference(WRITING, (), text, runs=self._runs())
-
     def _switched_off(self) -> tuple[str, ...]:
         """The passes that the configuration switches off and without which the numbers differ."""
         off = [] if self.options.config is None else self.options.config.disabled
@@ -203,11 +200,6 @@ class _Trials:
             return ()
         alone = [name for name in off if len(off) > 1 and self._with(enabled=[name]) == AGREES]
         return tuple(alone[:1] or off)
-
-    def _rules(self, number: int) -> tuple[str, ...]:
-        """The matchers of a pass without which the numbers agree."""
-        matched = [name for name, count in self.steps[number - 1].matchers if count]
-        return tuple(name for name in matched if self._with(disabled=[name]) == AGREES)
 
     def _with(self, *, enabled: Sequence[str] = (), disabled: Sequence[str] = ()) -> str:
         """The result of the whole conversion with other passes."""

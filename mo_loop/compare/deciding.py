@@ -21,17 +21,17 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
+from mo_loop.compare.input_sets.expected_sets import GIVEN
 from mo_loop.compare.input_sets.given import save
-from mo_loop.compare.layers import Heat, History, LayerDifference, PieceFindings, assign_origins, compared
-from mo_loop.compare.layers.heat import Distance
-from mo_loop.compare.layers.layer_difference import FAILED
-from mo_loop.compare.results.array_comparison import AMPLIFIED, largest_number
+from mo_loop.compare.ir_runs import PlainSide, worker_pool
+from mo_loop.compare.layers import Heat, History, PieceFindings, assign_origins, compared
+from mo_loop.compare.layers.findings import NOT_REPRODUCED
+from mo_loop.compare.layers.rounding import amplification, explains
+from mo_loop.compare.layers.tensor_differences import FAILED
+from mo_loop.compare.passes import PassDifference, changing_pass
+from mo_loop.compare.results.array_comparison import AMPLIFIED, ArrayComparison, largest_number
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, NOT_RESHAPABLE, PASSED, Row, Side
-from mo_loop.compare.results.verify_settings import F32, VerifyOptions, properties_of
-from mo_loop.compare.sides.expected_sets import GIVEN
-from mo_loop.compare.sides.ir_runs import PlainSide, worker_pool
-from mo_loop.compare.verdict.amplification import amplification, explains
-from mo_loop.compare.verdict.passes import PassDifference, changing_pass
+from mo_loop.compare.verify_options import F32, VerifyOptions, properties_of
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import compressed, read_model
 from mo_loop.graph import Graph
@@ -46,15 +46,10 @@ UNIT = 2.0**-24
 
 HINT = "give other inputs (--input-data), or tolerances for the outputs (--rtol, --atol)"
 
-NOT_REPRODUCED = (
-    "No tensor differs when inner tensors become outputs: the difference comes from work of the runtime on the whole "
-    "model, such as fusing layers or computing in place."
-)  # fmt: skip
 CONVERTED_RIGHT = "The conversion of the model gives the right numbers: the IR that was given is another one."
 CONVERTED_AGAIN = (
     "The IR of another conversion of the model gives the right numbers: the difference does not show every time."
 )
-UNKNOWN = "the pieces are not compared: "
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ class Question:
     settings: VerifyOptions
     sets: Sequence[tuple[str, Mapping[str, Any]]]
     precision: str
-    outputs: Sequence[tuple[str, Distance]]
+    outputs: Sequence[tuple[str, ArrayComparison]]
     runs: bool
     one_by_one: bool = False
 
@@ -82,43 +77,17 @@ class Question:
         return ConvertOptions.of(self.settings.options)
 
 
-@dataclass(frozen=True)
-class Pieces:
-    """The verdict of the pieces. `difference` is the first piece that differs; `undecided` are sentences about those
-    that could not be compared; `lost_nan` are layers in which the runtime has numbers for NaN; `count` tensors were
-    compared. `piece` is the model of the piece that differs, with its inputs."""
-
-    difference: LayerDifference | None = None
-    undecided: tuple[str, ...] = ()
-    lost_nan: tuple[str, ...] = ()
-    count: int = 0
-    piece: tuple[bytes, Mapping[str, Any]] | None = None
-
-    @property
-    def status(self) -> str:
-        """The verdict in a word."""
-        return DIFFERS if self.difference is not None else NOT_DECIDED if self.undecided else "agrees"
-
-    @property
-    def answer(self) -> LayerDifference | str:
-        """The difference; without one, what follows for an IR whose outputs differ."""
-        return self.difference or (f"{UNKNOWN}{'; '.join(self.undecided)}" if self.undecided else NOT_REPRODUCED)
-
-    def as_json(self) -> dict[str, Any]:
-        """All but the difference, which the report has as `layers`."""
-        return {"status": self.status, "undecided": list(self.undecided), "lost_nan": list(self.lost_nan),
-                "compared": self.count}  # fmt: skip
-
-
+@dataclass
 class Deciding:
     """The verdicts of one verification. `source` is the model that ONNX Runtime runs, `plain` ran the IR."""
 
-    def __init__(
-        self, path: Path, source: Path, settings: VerifyOptions, notes: list[str], plain: PlainSide
-    ) -> None:
-        self.path, self.source, self.settings, self.notes, self.plain = path, source, settings, notes, plain
-        self.pieces: Pieces | None = None
-        """The answer of the pieces, where they decide."""
+    path: Path
+    source: Path
+    settings: VerifyOptions
+    notes: list[str]
+    plain: PlainSide
+    pieces: PieceFindings | None = None
+    """The answer of the pieces, where they decide."""
 
     def decided(self, side: Side) -> Side:
         """The side with the verdict."""
@@ -131,13 +100,18 @@ class Deciding:
         self.notes += [f"{layer}: the runtime has numbers where ONNX has NaN (ML505)" for layer in pieces.lost_nan]
         if pieces.difference is not None:
             message = "" if ends_differ else f"the outputs agree, and a piece does not: {pieces.difference.brief}"
-            self._save(pieces)
+            if settings.save is not None and pieces.piece is not None:
+                folder, (model, inputs) = Path(settings.save), pieces.piece
+                (folder / "piece.onnx").write_bytes(model)
+                save(folder / "piece.npz", inputs.items())
+                files = f"{folder / 'piece.onnx'} is the piece that differs, and {folder / 'piece.npz'} its inputs"
+                self.notes.append(files)
             return replace(side, status=DIFFERS, message=message)
         if not ends_differ:
-            self.notes += [f"not compared by itself: {each}" for each in pieces.undecided]
+            self.notes += [f"not compared by itself: {each}" for each in pieces.open_ones]
             return side
         if pieces.undecided:
-            first, *more = pieces.undecided
+            first, *more = pieces.open_ones
             others = f" (and {len(more)} more)" if more else ""
             message = f"the outputs differ, and a piece cannot be compared: {first}{others}; {HINT}"
             return replace(side, status=NOT_DECIDED, message=message)
@@ -146,8 +120,7 @@ class Deciding:
     def question(self, side: Side, *, has_page: bool = False) -> Question:
         """The question about a side. A worker that started earlier may be in another folder."""
         sets, given, numbers = self.plain.found.sets, self.settings, self._numbers(side)
-        outputs = [(name, each) for (other, number, name), each in self.plain.distances.items()
-                   if other == side.name and number in numbers]  # fmt: skip
+        outputs = [(row.output, row.result) for row in side.rows if row.set in numbers]
         paths = given.ir, given.dump if has_page else None
         ir, dump = (None if each is None else os.path.abspath(each) for each in paths)
         options = ConvertOptions.of(given.options)
@@ -161,15 +134,6 @@ class Deciding:
         """The sets in which a side differs, else all that it ran, else all."""
         numbers = sorted({row.set for row in side.rows if not row.result} or {row.set for row in side.rows})
         return numbers or list(range(len(self.plain.found.sets)))
-
-    def _save(self, pieces: Pieces) -> None:
-        """Write the piece that differs, as a model with its inputs, to the folder of `save`."""
-        if self.settings.save is None or pieces.piece is None:
-            return
-        folder, (model, inputs) = Path(self.settings.save), pieces.piece
-        (folder / "piece.onnx").write_bytes(model)
-        save(folder / "piece.npz", inputs.items())
-        self.notes.append(f"{folder / 'piece.onnx'} is the piece that differs, and {folder / 'piece.npz'} its inputs")
 
     def _amplified(self, side: Side, loses_nan: bool) -> Side:
         """The side, of which every piece agrees, after rows are separated that differ because the model amplifies
@@ -249,7 +213,7 @@ def _words(row: Row, expected: Any) -> str:
 # -- the pieces
 
 
-def pieces_of(question: Question) -> Pieces:
+def pieces_of(question: Question) -> PieceFindings:
     """Compare the pieces, in a worker process, within the limit of the settings."""
     with Pool(f"{__name__}:compared_sets", limit=question.settings.limit) as pool:
         outcome = pool.call(question)
@@ -257,24 +221,24 @@ def pieces_of(question: Question) -> Pieces:
             outcome = pool.call(replace(question, one_by_one=True))
         if not outcome.ok:
             at = f" at the stage {outcome.stage!r}" if outcome.stage else ""
-            return Pieces(undecided=(f"{outcome.message}{at}",))
-        found: Pieces = outcome.value
+            return PieceFindings(undecided={"": f"{outcome.message}{at}"})
+        found: PieceFindings = outcome.value
         first, settings = found.difference, question.settings
         if first is not None and first.kind == FAILED and question.runs:
-            undecided = (*found.undecided, f"{first.path}: {first.message}")
+            undecided = {**found.undecided, first.path: first.message}
             return replace(found, difference=None, undecided=undecided, piece=None)
         if first is not None and first.steps > 1 and settings.ir is None and settings.dump is None:
             # In a conversion with one step in each iteration, the difference is in a step.
             config = PassConfig() if question.options.config is None else copy.deepcopy(question.options.config)
             config.disable("StepsPerIteration")
             single = replace(settings, options=replace(question.options, config=config))
-            apart: Pieces | None = pool.call(replace(question, settings=single)).value
+            apart: PieceFindings | None = pool.call(replace(question, settings=single)).value
             if apart is not None and apart.difference is not None:
                 found = replace(found, difference=replace(apart.difference, steps=first.steps, apart=True))
     return found
 
 
-def compared_sets(question: Question) -> Pieces:
+def compared_sets(question: Question) -> PieceFindings:
     """Compare the sets in turn, in the worker, until one shows a tensor that differs."""
     history, settings = History(), question.settings
     dumper = None if settings.dump is None else Dumper(settings.dump)
@@ -293,7 +257,7 @@ def compared_sets(question: Question) -> Pieces:
             found = compared(
                 question.reference, graph, feeds, rtol=settings.rtol, atol=settings.atol, memory=settings.memory,
                 history=history, one_by_one=question.one_by_one, heat=heat, properties=properties,
-                with_piece=settings.save is not None,
+                with_piece=settings.save is not None, samples=not settings.layers,
             )  # fmt: skip
             undecided |= found.undecided
             lost_nan |= dict.fromkeys(found.lost_nan)
@@ -304,8 +268,7 @@ def compared_sets(question: Question) -> Pieces:
         if dumper is not None and heat is not None:
             write_page(dumper, heat, graph, question.outputs)
     first = None if found.difference is None else replace(found.difference, precision=question.precision)
-    open_ones = tuple(f"{name}: {why}" for name, why in undecided.items())
-    return Pieces(first, open_ones, tuple(lost_nan), count, found.piece)
+    return PieceFindings(first, undecided, tuple(lost_nan), count, found.piece)
 
 
 def _graph(question: Question, history: History, dumper: Dumper | None) -> Graph:
@@ -323,14 +286,14 @@ def _graph(question: Question, history: History, dumper: Dumper | None) -> Graph
     return graph
 
 
-def write_page(dumper: Dumper, heat: Heat, graph: Graph, outputs: Iterable[tuple[str, Distance]]) -> None:
+def write_page(dumper: Dumper, heat: Heat, graph: Graph, outputs: Iterable[tuple[str, ArrayComparison]]) -> None:
     """Write the page again, with the differences of the tensors so far, and of the outputs of the whole IR."""
-    agree = all(found.worst <= 1 for found, _ in heat.tensors.values())
+    agree = all(found for found, _ in heat.tensors.values())
     results = {name: result for result in graph.results for name in (*result.output_names, *result.value.names)}
     for name, found in outputs:
         if name not in results:
             continue
         heat.add(results[name].value, ((), name), found)
-        if agree and found.worst > 1:
+        if agree and found.multiple > 1:
             heat.notes[NOT_REPRODUCED] = None
     dumper.colour(heat.as_json, heat.notes)

@@ -1,195 +1,59 @@
-"""The inputs of a verification, and the expected outputs: from files, or from ONNX Runtime.
-
-    found = ExpectedSets(Path("model.onnx"), model, settings, notes, shapes_of(converted))
-    found.sets, found.expected, found.oracle
-
-Without given inputs, sets are generated that ONNX Runtime accepts, and whose values are the same in two runs.
+"""The steps for an IR with states, and what ONNX Runtime expects of them.
 
     found = ExpectedSequences(path, source, model, target, converted, settings, notes)
     found.sequences, found.oracle                  # the steps for an IR with states
 
-Two kinds of variables give two kinds of sequences (mo_loop/compare/stepping/state_variables.py):
+Two kinds of variables give two kinds of sequences (mo_loop/compare/input_sets/step_inputs.py):
 
 - The caller of the ONNX model carries the states: ONNX Runtime runs once for each step, and gets its own outputs back.
 - The ONNX model has a loop over a sequence: ONNX Runtime runs it once, and the IR gets slices of its inputs.
 
 Expected values come first, all of them, then the IR runs: both models are not in memory at once. Each sequence begins
 with a reset, and runs a second time after the others, so that a state that a reset does not clear becomes a difference.
+
+    inputs = SliceInputs(model, converted, states, seed=0)
+    for name, whole, count in inputs.sequences(settings):      # for ONNX Runtime, which runs each at once
+        inputs.step(whole, 2)                                  # for the third inference of the IR
+
+SliceInputs are for a model that takes a whole sequence, where the IR takes one step of it in each inference. The
+sequence is the axis along which the IR has 1 and the ONNX model a dynamic dimension, or a longer one.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
+from mo_loop import ops
+from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.execution.runtime import initial_states
-from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
-from mo_loop.compare.input_sets.generated import Generator, Known, shapes_of, sizes_text
-from mo_loop.compare.input_sets.given import input_names, read_outputs, read_sets, take_outputs
-from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError, misshapen_by
-from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
-from mo_loop.compare.results.array_comparison import Named, compare_all
-from mo_loop.compare.results.report import InputSet, Row, shape_in, type_text
-from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions
-from mo_loop.compare.stepping.state_variables import StateVariable, state_variables
-from mo_loop.compare.stepping.step_inputs import PLANS, CacheInputs, CacheStep, SliceInputs
+from mo_loop.compare.input_sets.expected_sets import SetSearch, oracle_of, sizes_in
+from mo_loop.compare.input_sets.generated import (
+    Generator,
+    bound_sizes,
+    shapes_of,
+    size_of,
+)
+from mo_loop.compare.input_sets.given import input_names, read_sets
+from mo_loop.compare.input_sets.roles import COUNT, LENGTH, Input, possible
+from mo_loop.compare.input_sets.step_inputs import PLANS, CacheInputs, CacheStep, StateVariable, state_variables
+from mo_loop.compare.results.array_comparison import Named
+from mo_loop.compare.results.report import InputSet, type_text
+from mo_loop.compare.verify_options import Feeds, VerifyOptions
 from mo_loop.converted_model import Model
 from mo_loop.errors import InputError, NotComparableError, UnsupportedError
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.onnx_graphs import operator_of
+from mo_loop.graph import Value
 from mo_loop.graph.types import name_of
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.states.port_names import BEAM_INDEX
-
-GIVEN = "the given outputs"
-"""The source of expected values that come from files."""
-
-
-def oracle_of(source: Path, settings: VerifyOptions, notes: list[str], hint: str, named: Path | None = None) -> Hosted:
-    """ONNX Runtime in a process, or who computes in its place, with a note. NotComparableError with the `hint` if it
-    does not run the model `source`, which the message calls `named`."""
-    try:
-        libraries = [os.fspath(each) for each in settings.custom_ops]
-        oracle = Hosted(Oracle, str(source), libraries, limit=settings.limit)
-    except IsolatedError as error:
-        text = f"ONNX Runtime does not run {named or source}"
-        raise NotComparableError(text, why=brief(error), hint=hint) from None
-    name, reason = oracle.facts
-    if reason:
-        notes.append(f"the expected values are those of {name}: {reason}")
-    return oracle
-
-
-class ExpectedSets:
-    """`sets` are (name, arrays), `expected` their outputs, `oracle` is the source of them."""
-
-    def __init__(
-        self, source: Path, model: OnnxModel, settings: VerifyOptions, notes: list[str],
-        shapes: Mapping[str, Sequence[Known] | None],
-    ) -> None:  # fmt: skip
-        """`source` is the file of `model`; `shapes` are those of the inputs of the IR.
-
-        Raises:
-            NotComparableError: ONNX Runtime does not run the model, and no outputs are given; or it accepts none
-                of the generated sets, or never gives values twice.
-            InputError: it does not accept the given sets.
-        """
-        self._source, self._model, self._settings, self._notes = source, model, settings, notes
-        self.sets: list[tuple[str, Feeds]] = []
-        self.expected: list[Named] = []
-        self.oracle = GIVEN
-        self.sizes: list[Mapping[str, int]] = []
-        """Those of the dynamic dimensions of generated sets; `search` finds others."""
-        if settings.inputs:
-            self._take_given()
-            return
-        with closing(self.hosted()) as oracle:
-            self.search = SetSearch(Generator(model, shapes, settings.seed), sizes_in(model))
-            try:
-                found = self.search.accepted(settings.sets, oracle.run)
-            except NotComparableError as error:
-                raise self._of_sizes(error) from None
-        self.sets, self.expected, self.sizes = found.sets, found.expected, found.sizes
-        unstable = {name: text for name, error in found.missing.items() if (text := unstable_text(error))}
-        notes += [f"{name} is left out: {text}" for name, text in unstable.items()]
-        if refused := ", ".join(name for name in found.missing if name not in unstable):
-            notes.append(f"ONNX Runtime does not accept these inputs, which were left out: {refused}")
-
-    def hosted(self) -> Hosted:
-        """ONNX Runtime in a process. NotComparableError if it does not run the model."""
-        hint = "give the expected outputs (--expected FILE), or the library of its operators (--custom-ops LIB)"
-        oracle = oracle_of(self._source, self._settings, self._notes, hint)
-        self.oracle = oracle.facts[0]
-        return oracle
-
-    # -- given sets
-
-    def _take_given(self) -> None:
-        """The given sets, with the outputs that files have for them, else those of ONNX Runtime."""
-        sets = read_sets(self._settings.inputs, self._model)
-        given = [take_outputs(name, feeds, self._model) for name, feeds in sets]
-        if self._settings.expected:
-            given = read_outputs(self._settings.expected, self._model, len(sets))
-        oracle: Hosted | None = None
-        try:
-            oracle = self.hosted()
-        except NotComparableError as error:
-            if not all(given):
-                raise
-            self._notes.append(f"ONNX Runtime does not run the model: {error.why}")
-        if all(given):
-            self.oracle = GIVEN
-        with nullcontext() if oracle is None else closing(oracle):
-            for (name, feeds), outputs in zip(sets, given, strict=True):
-                self._add(name, feeds, outputs, oracle)
-        if not self.sets:
-            raise NotComparableError("no set of inputs can be compared", why=self._notes[-1], hint="give other inputs")
-
-    def _add(self, name: str, feeds: Feeds, outputs: Feeds, oracle: Hosted | None) -> None:
-        """A set, unless the values of ONNX Runtime change."""
-        computed: Named = []
-        try:
-            computed = oracle.run(feeds) if oracle is not None else []
-        except IsolatedError as error:
-            if unstable_text(error):
-                self._notes.append(f"{name} is left out: {unstable_text(error)}")
-                return
-            if not outputs:
-                raise self._of_sizes(InputError(
-                    f"ONNX Runtime does not accept the inputs {name}", why=brief(error),
-                    hint="check their shapes and types",
-                )) from None  # fmt: skip
-            self._notes.append(f"ONNX Runtime does not run {name}: {brief(error)}")
-        both = [(output, value) for output, value in computed if output in outputs]
-        for result in compare_all([(each, outputs[each]) for each, _ in both], both):
-            if not result:
-                self._notes.append(f"ONNX Runtime differs from the given outputs of {name}: {result}")
-        self.sets.append((name, feeds))
-        self.expected.append([*outputs.items(), *(each for each in computed if each[0] not in outputs)])
-
-    def _of_sizes(self, error: InputError) -> InputError:
-        """The error for inputs that ONNX Runtime refuses: with --sizes, their sizes are the first thing to question."""
-        sizes = self._settings.sizes
-        if not sizes:
-            return error
-        text = ",".join(f"{name}{sizes_text(each)}" for name, each in sizes.items())
-        return error.at(
-            message=f"ONNX Runtime does not run the model with the sizes {text}: the model itself cannot have them",
-            hint="give sizes that fit the weights and constants of the model, or inputs: --input-data FILE.npz",
-        )  # fmt: skip
-
-    # -- values that are not ONNX's
-
-    def leave_out_misshapen(self, differing: Iterable[Row]) -> bool:
-        """Leave out the sets of these rows for which ONNX infers the shape that OpenVINO gives, and not that of ONNX
-        Runtime; whether there are any."""
-        shapes: dict[int, dict[str, list[int]]] = {}
-        for row in differing if self.oracle == ONNX_RUNTIME else ():
-            shapes.setdefault(row.set, {})[row.output] = shape_in(row.found)
-        wrong: dict[int, str] = {}
-        for number, other in shapes.items():
-            feeds, expected = self.sets[number][1], self.expected[number]
-            try:
-                wrong[number] = isolated(misshapen_by, str(self._source), feeds, expected, other)
-            except IsolatedError:  # the inference of onnx fails: the shapes may still be right
-                continue
-        kept = [number for number in range(len(self.sets)) if not wrong.get(number)]
-        self._notes += [f"{self.sets[number][0]} is left out: {text}" for number, text in wrong.items() if text]
-        changed = len(kept) < len(self.sets)
-        self.sets = [self.sets[number] for number in kept]
-        self.expected = [self.expected[number] for number in kept]
-        return changed
-
-
-def unstable_text(error: IsolatedError) -> str:
-    """The sentence of an UnstableError; empty for another error."""
-    return str(error).partition(": ")[2].partition("\n")[0] if error.error == UnstableError.__name__ else ""
-
 
 # -- steps of an IR with states
 
@@ -384,3 +248,146 @@ class ExpectedSequences:
                 for number in range(count)
             ]))  # fmt: skip
         return found
+
+
+# -- slices of whole sequences
+
+
+_NAMED = re.compile("seq|time|step|frame|len|^t$", re.IGNORECASE)
+"""The names of the dimension of a sequence."""
+
+_WHOLE = "give whole sequences, of one step or more: --input-data FILE.npz"
+
+_VIEWS = (ops.Squeeze, ops.Unsqueeze, ops.Reshape, ops.Transpose, ops.Convert)
+
+_RECURRENT = ("LSTM", "GRU", "RNN")
+
+
+class SliceInputs:
+    """Inputs of whole sequences, and their slices."""
+
+    def __init__(self, model: OnnxModel, converted: Model, states: Sequence[StateVariable], seed: int) -> None:
+        known = shapes_of(converted)
+        self._model, self._given = model, set(known)
+        used = [each for each in converted.graph.parameters if _is_read(each.output)]
+        read = {name for each in used for name in (each.name, *each.output.names)}
+        self._empty = {each.input: each.grows or () for each in states}
+        declared = {each.name: each for each in Generator(model, {}, seed).inputs}
+        self._axes = _axes(model, declared, known)
+        """The axis of the sequence, by the name of the input."""
+        for name, axis in self._axes.items():
+            known[name] = tuple(None if place == axis else size for place, size in enumerate(known[name] or ()))
+        self._generator = Generator(model, known, seed)
+        self._inputs = {each.name: each for each in self._generator.inputs}
+        self._unread = self._inputs.keys() - read
+        """Inputs whose elements the IR does not read: initial states, in place of which its variables have zeros."""
+        lengths = [self._inputs[name].dims[axis] for name, axis in self._axes.items()]
+        self._fixed = next((each for each in lengths if isinstance(each, int)), None if lengths else 1)
+        """The number of steps of a sequence, if the ONNX model has a fixed one."""
+        self._symbols = {each for each in lengths if isinstance(each, str)}
+
+    def sequences(self, settings: VerifyOptions) -> list[tuple[str, Feeds, int]]:
+        """The name, the inputs of ONNX Runtime and the number of steps of each sequence, given or generated.
+
+        InputError unless each set of given inputs is one sequence of at least one step.
+        """
+        if settings.inputs:
+            given = read_sets(settings.inputs, self._model, [name for name in self._inputs if name in self._given])
+            found = [(name, feeds, self._steps_of(name, feeds)) for name, feeds in given]
+        else:
+            counts = [self._fixed or settings.steps] * settings.sets
+            if not self._fixed and settings.steps > 1:
+                counts.append(1)  # the first step alone
+            found = [(f"sequence {number + 1}", {}, count) for number, count in enumerate(counts)]
+        return [(name, self._whole(place, each, count), count) for place, (name, each, count) in enumerate(found)]
+
+    def step(self, whole: Mapping[str, Any], number: int) -> Feeds:
+        """The inputs of the IR for one step: slices, and the inputs that all steps share."""
+        found = {}
+        for name, each in self._inputs.items():
+            if name in self._given:
+                value = whole[name]
+                if name in self._axes:
+                    value = np.take(value, [number], self._axes[name])
+                elif each.role.kind in (COUNT, LENGTH):
+                    value = np.ones_like(value)
+                found[name] = value
+        return found
+
+    def _steps_of(self, name: str, whole: Mapping[str, Any]) -> int:
+        """The number of steps of the set `name` of given inputs."""
+        lengths: dict[str, int] = {}
+        for key, axis in self._axes.items():
+            shape, rank = list(np.shape(whole[key])), len(self._inputs[key].dims)
+            if len(shape) != rank:
+                raise InputError(
+                    f"{name}: {key!r} has the shape {shape}", why=f"the model has {rank} dimensions there", hint=_WHOLE
+                )
+            lengths[key] = shape[axis]
+        if len(set(lengths.values())) > 1:
+            why = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
+            raise InputError(f"{name}: its inputs have different numbers of steps", why=why, hint=_WHOLE)
+        if 0 in lengths.values():
+            raise InputError(f"{name} is a sequence of 0 steps", hint=_WHOLE)
+        return next(iter(lengths.values()), 1)
+
+    def _whole(self, sequence: int, given: Feeds, steps: int) -> Feeds:
+        """The inputs of one sequence: those that are given, and values for the others."""
+        sizes = self._generator.sizes(sequence) | dict.fromkeys(self._symbols, steps)
+        sizes |= bound_sizes(self._inputs.values(), given)
+        found = dict(given)
+        for name, each in self._inputs.items():
+            if name in given:
+                continue
+            empty = self._empty.get(name, ())
+            shape = tuple(0 if axis in empty else size_of(dim, sizes) for axis, dim in enumerate(each.dims))
+            with possible(name):
+                if each.role.kind in (COUNT, LENGTH) and each.dtype.is_integer:
+                    found[name] = np.full(shape, steps, each.dtype.numpy)
+                elif name in self._unread and each.dtype.is_float:
+                    found[name] = np.zeros(shape, each.dtype.numpy)
+                else:
+                    found[name] = self._generator.array(each, shape, sequence)
+        return found
+
+
+def _is_read(value: Value) -> bool:
+    """Whether something depends on the elements of a value, and not on its shape alone."""
+    views = reached([value], lambda each: [
+        out for use in each.uses if isinstance(use.node, _VIEWS) for out in use.node.outputs
+    ])  # fmt: skip
+    return any(not isinstance(use.node, (ops.ShapeOf, *_VIEWS)) for each in views for use in each.uses)
+
+
+def _axes(model: OnnxModel, declared: Mapping[str, Input], known: Mapping[str, Any]) -> dict[str, int]:
+    """The axis of the sequence for each input that has it.
+
+    The IR has 1 there, as it can have for the batch too. The dimension is the one that a recurrent operator steps
+    through, else one with such a name, else the first.
+    """
+    found: list[tuple[str, int, int | str]] = []
+    for name, each in declared.items():
+        shape = known.get(name)
+        if shape is None or len(shape) != len(each.dims) or each.role.kind in (COUNT, LENGTH):
+            continue
+        sizes = enumerate(zip(each.dims, shape, strict=True))
+        found += [(name, axis, dim) for axis, (dim, size) in sizes if size == 1 and dim != 1]
+    stepped = [dim for name, axis, dim in found if axis == _stepped_axis(model, declared[name])]
+    named = [dim for _, _, dim in found if _NAMED.search(str(dim))]
+    chosen = next(iter((*stepped, *named, *(dim for _, _, dim in found))), None)
+    # The first axis of an input is kept: two dimensions of one size can both fit.
+    return {name: axis for name, axis, dim in reversed(found) if dim == chosen}
+
+
+def _stepped_axis(model: OnnxModel, each: Input) -> int | None:
+    """The axis that a recurrent operator which reads the input steps through."""
+    for node in model.proto.graph.node:
+        settings = {entry.name: entry for entry in node.attribute}
+        if operator_of(node) in _RECURRENT and node.input[0] == each.name:
+            return settings["layout"].i if "layout" in settings else 0
+        if operator_of(node) == "Scan" and each.name in node.input:
+            place = list(node.input).index(each.name) - (len(node.input) - settings["num_scan_inputs"].i)
+            if place >= 0:
+                sliced = list(settings["scan_input_axes"].ints) if "scan_input_axes" in settings else []
+                return sliced[place] % len(each.dims) if sliced else 0
+    return None

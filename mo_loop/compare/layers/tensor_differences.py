@@ -1,14 +1,28 @@
-"""LayerDifference: the first tensor of an ONNX model that differs in its IR, as data and in words."""
+"""LayerDifference: the first tensor of an ONNX model that differs in its IR, as data and in words; Heat: how far every
+compared tensor is from that of the ONNX model, and how this grows in loops.
+
+    heat = Heat()
+    first_difference(model, graph, feeds, heat=heat)        # continues past the first difference
+    heat.as_json(describer.id)                              # the page's data, with the ids of nodes there
+
+Of all comparisons of a tensor the worst is kept. Each loop has a curve for each tensor of its body: the worst
+difference by iteration. A loop that runs several times has the worst of its runs; above POINTS iterations
+neighbours share a point, which is the worst of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.results.array_comparison import ArrayComparison, compare
+from mo_loop.compare.layers.ir_side import Key
+from mo_loop.compare.results.array_comparison import BEYOND, ArrayComparison, compare
+from mo_loop.graph import Node, Value
+from mo_loop.ops.base import Constant
 from mo_loop.printable import printable
 
 COUNT, BRANCH, FAILED = "iterations", "branch", "failed"
@@ -101,8 +115,9 @@ class LayerDifference:
         notes = [
             (self.vanishes, "Computed apart from its neighbours, the layer gives the right numbers: the runtime fuses "
              "them, or they share memory."),
-            (agreeing, f"Its input{_s(agreeing)} {_listed(agreeing)} before it agree{'s' * (len(agreeing) == 1)}."),
-            (weights, f"The IR has other values for the weight{_s(weights)} {_listed(weights)}."),
+            (agreeing, f"Its input{'s' * (len(agreeing) > 1)} {_listed(agreeing)} before it "
+             f"agree{'s' * (len(agreeing) == 1)}."),
+            (weights, f"The IR has other values for the weight{'s' * (len(weights) > 1)} {_listed(weights)}."),
             (self.between, f"The tensors before it, of {_listed(self.between)}, have no counterpart in the IR: the "
              "difference may come from there."),
             (self.limited, f"Before it, OpenVINO limits integers of {_listed(self.limited)} to 32 bits: the difference "
@@ -193,11 +208,6 @@ def _listed(items: tuple[str, ...], most: int = 8) -> str:
     return f"{', '.join(items[:most])}{more}"
 
 
-def _s(items: tuple[str, ...]) -> str:
-    """The ending of the plural."""
-    return "" if len(items) == 1 else "s"
-
-
 def is_overwritten(actual: Any) -> bool:
     """Whether an array of booleans has bytes other than 0 and 1: a neighbouring layer wrote into its memory."""
     is_bool = isinstance(actual, np.ndarray) and actual.dtype == np.bool_
@@ -214,3 +224,112 @@ def message(result: ArrayComparison, elements: Elements | None) -> str:
         f"(relative {elements.largest_rel:.3g}); at [{place}] ONNX Runtime has {number(elements.expected)} "
         f"and OpenVINO has {number(elements.actual)}"
     )
+
+
+# -- all tensors
+
+POINTS = 512
+"""The most points of a curve."""
+
+CURVES = 8
+"""The most outputs of a body whose curves are shown; more than these are the ones that differ least."""
+
+NOT_COMPARED = -1.0
+
+
+class Heat:
+    """The differences of one graph. It holds a few numbers for each value and each iteration, and no arrays."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[Value, tuple[ArrayComparison, int | None]] = {}
+        """The worst comparison, and the iteration of the innermost loop in which it was found."""
+        self.loops: dict[Node, Curves] = {}
+        self.first: tuple[Node, int, str] | None = None
+        """The node and the port of the first difference, and its description."""
+        self.sets: list[str] = []
+        """The names of the sets of inputs that were compared."""
+        self.precision = ""
+        """The precision of OpenVINO; empty for f32."""
+        self.notes: dict[str, None] = {}
+        """The reasons why some tensors were not compared."""
+
+    def iteration(self, loop: Node, number: int, outputs: Iterable[Key]) -> Recorded:
+        """An iteration of a loop, for the tensors in it; `outputs` are those of the body."""
+        curves = self.loops.setdefault(loop, Curves(tuple(outputs)))
+        curves.iterations = max(curves.iterations, number + 1)
+        return curves, number
+
+    def add(self, value: Value, key: Key, found: ArrayComparison, inside: Recorded | None = None) -> None:
+        """Record a comparison of the value that contains the tensor `key` of the ONNX model, maybe in an iteration."""
+        curves, number = (None, None) if inside is None or isinstance(value.node, Constant) else inside
+        known = self.tensors.get(value)
+        if known is None or found.multiple > known[0].multiple:
+            self.tensors[value] = found, number
+        if curves is not None and number is not None:
+            curves.add(key, number, found.multiple)
+
+    def as_json(self, id_of: Callable[[Node], int]) -> dict[str, Any]:
+        """The data of the page."""
+        found: dict[str, Any] = {
+            "tensors": [[id_of(value.node), value.index, _of_distance(*each)] for value, each in self.tensors.items()],
+            "loops": {str(id_of(loop)): curves.as_json() for loop, curves in self.loops.items()},
+            "sets": self.sets, "precision": self.precision or "f32",
+        }  # fmt: skip
+        if self.first is not None:
+            node, port, text = self.first
+            found["first"] = {"node": id_of(node), "port": port, "text": text}
+        return found
+
+
+class Curves:
+    """The tensors of the body of a loop: their worst difference by iteration."""
+
+    def __init__(self, outputs: tuple[Key, ...]) -> None:
+        self.outputs = outputs
+        self.iterations = 0
+        self._curves: dict[Key, array[float]] = {}
+        self._begins: Key | None = None
+
+    def add(self, key: Key, iteration: int, worst: float) -> None:
+        """Keep the larger of `worst` and the worst difference of an iteration so far."""
+        curve = self._curves.setdefault(key, array("f"))
+        curve.extend([NOT_COMPARED] * (iteration + 1 - len(curve)))
+        curve[iteration] = max(curve[iteration], worst)
+        if self._begins is None and worst > 1:
+            self._begins = key
+
+    def as_json(self) -> dict[str, Any]:
+        """The curves that are shown: where the body begins to differ, and its outputs."""
+        scope, step = self.outputs[0][0] if self.outputs else (), 1
+        while max(map(len, self._curves.values()), default=0) > POINTS * step:
+            step *= 2
+        plain: dict[str, Any] = {}
+        for (path, name), curve in ((key, self._curves[key]) for key in self._shown()):
+            points = [max(curve[place : place + step]) for place in range(0, len(curve), step)]
+            plain["/".join((*path[len(scope) :], name))] = [None if each < 0 else _rounded(each) for each in points]
+        return {"iterations": self.iterations, "per_point": step, "tensors": plain}
+
+    def _shown(self) -> list[Key]:
+        outputs = [key for key in self.outputs if key in self._curves] or list(self._curves)
+        kept = sorted(outputs, key=lambda key: -max(self._curves[key]))[:CURVES]
+        begins = [] if self._begins is None or self._begins in kept else [self._begins]
+        return [*begins, *(key for key in outputs if key in kept)]
+
+
+Recorded = tuple[Curves, int]
+"""The curves of a loop, and the number of an iteration of it."""
+
+
+def _of_distance(found: ArrayComparison, iteration: int | None) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "worst": _rounded(found.multiple), "abs": _rounded(found.largest_abs), "rel": _rounded(found.largest_rel),
+        "count": found.count, "size": found.size,
+    }  # fmt: skip
+    if iteration is not None:
+        plain["iteration"] = iteration
+    return {**plain, "text": found.message} if found.multiple >= BEYOND else plain
+
+
+def _rounded(number: float) -> float:
+    """Three digits: the numbers are many, and are for the eye."""
+    return float(f"{number:.3g}")

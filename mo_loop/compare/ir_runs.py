@@ -24,24 +24,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mo_loop.compare.execution.isolated import SERVE, Hosted, IsolatedError, brief
 from mo_loop.compare.execution.runtime import GROUP_SIZE, KNOWN, ReshapeError, compile_ir
+from mo_loop.compare.input_sets.expected_sequences import SequenceRun
+from mo_loop.compare.input_sets.expected_sets import ExpectedSets
 from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.results.array_comparison import Named, by_wanted_name, flat, largest_number, packed, unpacked
 from mo_loop.compare.results.report import AGAINST, DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side, rows_of
-from mo_loop.compare.results.verify_settings import DEFAULT, F32, VerifyOptions, properties_of
-from mo_loop.compare.sides.expected_sets import ExpectedSets, SequenceRun
+from mo_loop.compare.verify_options import DEFAULT, F32, VerifyOptions, properties_of
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.support.workers import Pool
 from mo_loop.transforms.low_precision.weights import rounded_products
-
-if TYPE_CHECKING:
-    from mo_loop.compare.layers.heat import Distance
 
 WINDOWS = (
     "cmp::le(kernel, dim.get_length())",  # a pool
@@ -135,8 +133,6 @@ class PlainSide:
     """The sets that the IR which ran last does not run because of their sizes."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """The values of the properties of the device that change numbers, where the IR ran last."""
-    distances: dict[tuple[str, int, str], Distance] = field(default_factory=dict)
-    """The worst distance of an output, by the side and the number of the set; only for a dump."""
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -156,7 +152,6 @@ class PlainSide:
         run = SideRun(name or precision)
         found: dict[int, Named] = {}
         self.refused = set()
-        self.distances = {key: each for key, each in self.distances.items() if key[0] != run.name}
         with run.running():
             for inference, number in enumerate(self.order):
                 if number in self.refused:
@@ -169,7 +164,6 @@ class PlainSide:
                     self.refused.add(number)
                     continue
                 found[number] = outputs
-                self._measure(run.name, number, outputs)
                 expected, of_scale = self.found.expected[number], precision == F32
                 run.add(rows_of(number, inference, expected, outputs, self.settings, self.notes, of_scale=of_scale))
         save_sets(self.settings.save, run.name, found)
@@ -228,22 +222,6 @@ class PlainSide:
             worker.close()  # an inference after one that failed can fail for the same reason
             run.worker = self.pool = None
             return None
-
-    def _measure(self, side: str, number: int, found: Named) -> None:
-        """Keep how far the outputs are apart, if a page is to show it."""
-        if self.settings.dump is None:
-            return
-        from mo_loop.compare.layers.heat import distance
-
-        wanted = flat(self.found.expected[number])
-        have = by_wanted_name(wanted, flat(found))
-        for name, expected in wanted:
-            if name not in have:
-                continue
-            measured = distance(expected, have[name], self.settings.rtol, self.settings.atol)
-            known = self.distances.get((side, number, name))
-            if known is None or measured.worst > known.worst:
-                self.distances[side, number, name] = measured
 
 
 def save_sets(folder: Any, side: str, found: Mapping[int, Iterable[tuple[str, Any]]]) -> None:

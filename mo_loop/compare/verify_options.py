@@ -1,13 +1,18 @@
-"""VerifyOptions: the arguments of `verify`, and the resulting properties of the runtime."""
+"""VerifyOptions: the arguments of `verify`, the resulting properties of the runtime, and the packages that a comparison
+needs, which a plain installation does not have.
+"""
 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.errors import UsageError
+from mo_loop.errors import InputError, UsageError
+from mo_loop.support.files import reason_of
 from mo_loop.support.flags import argument
 
 if TYPE_CHECKING:
@@ -45,7 +50,7 @@ class VerifyOptions:
     seed: int = argument(0, "The seed of generated inputs.")
     rtol: float | None = argument(None, (
         "The relative tolerance of the outputs. By default it is that of the type, and outputs beyond it are decided "
-        "piece by piece (`mo_loop.compare.verdict.deciding`)."
+        "piece by piece (`mo_loop.compare.deciding`)."
     ))
     atol: float | None = argument(None, "The absolute tolerance, likewise.")
     device: str = argument("CPU", "The device of OpenVINO.")
@@ -111,3 +116,30 @@ def properties_of(precision: str, device: str) -> dict[str, Any]:
     if not device.startswith("CPU"):  # they are properties of the CPU device
         found |= {"INFERENCE_NUM_THREADS": None, "NUM_STREAMS": None, "DYNAMIC_QUANTIZATION_GROUP_SIZE": None}
     return found
+
+
+def require_packages() -> None:
+    """InputError unless OpenVINO and ONNX Runtime can be imported; neither is loaded."""
+    missing = [name for name in ("onnxruntime", "openvino") if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"{' and '.join(missing)} cannot be imported", why="verify runs the model and its IR", code="ML203",
+            hint="pip install openvino onnxruntime",
+        )  # fmt: skip
+
+
+def require_interpreter(python: str) -> None:
+    """UsageError unless `python` is an interpreter that can import the packages that run an IR."""
+    try:
+        done = subprocess.run([python, "-c", "import ml_dtypes, numpy, openvino"], capture_output=True, text=True)
+    except OSError as error:
+        raise UsageError(
+            f"the interpreter {python} cannot be executed", why=reason_of(error),
+            hint="give the path of a Python interpreter",
+        ) from None  # fmt: skip
+    if done.returncode:
+        raise UsageError(
+            f"the interpreter {python} cannot import openvino, numpy and ml_dtypes", code="ML203",
+            why=(done.stderr.strip().splitlines() or [f"it ends with {done.returncode}"])[-1],
+            hint=f"{python} -m pip install openvino numpy ml_dtypes",
+        )  # fmt: skip

@@ -1,4 +1,9 @@
-"""Inputs of the steps of a model with states, of two kinds.
+"""The states of an IR with their counterparts in the ONNX model, and the inputs of its steps.
+
+    found = state_variables(graph, inputs, outputs)      # of the IR; names of the ONNX model
+
+A variable whose id is the name of an input of the ONNX model followed by that of an output is a state which the caller
+of the ONNX model carries. Every other one replaces a state of a loop or a sequence operation.
 
     inputs = CacheInputs(model, known, states, seed=0, has_beam=False)
     first = inputs.first(0, *PLANS[0])              # the first step of sequence 0
@@ -9,19 +14,11 @@ CacheInputs are for a model whose caller carries states: caches of a decoder, or
 and values of the inputs have to agree with the states: a mask is as long as all tokens so far, positions continue where
 the last step ended. The names of dimensions show which ones these are; where they do not, the plan of the steps has an
 assumption. The first step of a sequence can have several tokens (a prompt), the others have one.
-
-    inputs = SliceInputs(model, converted, states, seed=0)
-    for name, whole, count in inputs.sequences(settings):      # for ONNX Runtime, which runs each at once
-        inputs.step(whole, 2)                                  # for the third inference of the IR
-
-SliceInputs are for a model that takes a whole sequence, where the IR takes one step of it in each inference. The
-sequence is the axis along which the IR has 1 and the ONNX model a dynamic dimension, or a longer one.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -35,20 +32,100 @@ from mo_loop.compare.input_sets.generated import (
     bound_sizes,
     expression_in,
     input_of,
-    shapes_of,
     size_of,
 )
-from mo_loop.compare.input_sets.given import read_sets
-from mo_loop.compare.input_sets.roles import CHOICE, COUNT, INDEX, LENGTH, MASK, Input, possible
-from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions
-from mo_loop.compare.stepping.state_variables import StateVariable
-from mo_loop.converted_model import Model
-from mo_loop.errors import InputError
+from mo_loop.compare.input_sets.roles import CHOICE, INDEX, MASK, Input, possible
+from mo_loop.compare.verify_options import Feeds
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs, operator_of
-from mo_loop.graph import Value
-from mo_loop.support.traversal import reached
-from mo_loop.transforms.states.port_names import BEAM_INDEX
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.dimension import Dim
+from mo_loop.transforms.states.port_names import BEAM_INDEX, variable_id
+from mo_loop.transforms.vocabulary import integers, source_of
+
+Axes = tuple[int, ...] | None
+Growth = tuple[Axes, tuple[tuple[tuple[str, ...], int], ...]]
+
+
+@dataclass(frozen=True)
+class StateVariable:
+    """A variable, and the input and the output of the ONNX model that take and return it; both empty for another state.
+
+    `grows` are the axes along which an inference makes it longer, None if the types do not show it, and `by` are the
+    dimensions of inputs by which it does: (names of the input, axis). `batch` is the axis along which the input
+    `beam_idx` reorders it, if it does.
+    """
+
+    id: str
+    input: str
+    output: str
+    grows: Axes = None
+    by: tuple[tuple[tuple[str, ...], int], ...] = ()
+    batch: int | None = None
+
+
+def has_states(graph: Graph) -> bool:
+    """Whether an inference leaves something for the next one."""
+    return any(_variable_nodes(graph))
+
+
+def state_variables(graph: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> list[StateVariable]:
+    """The variables that the main graph reads, in its order, and those that only a body reads, by the `inputs` of the
+    ONNX model that the IR lacks, and all its `outputs`."""
+    pairs = {variable_id(before, after): (before, after) for before in inputs if before for after in outputs}
+    assigned = {name: node.inputs[0] for node, name in _variable_nodes(graph) if node.type == "Assign"}
+    found: dict[str, StateVariable] = {}
+    for node, name in _variable_nodes(graph):
+        if node.type == "ReadValue" and name not in found:
+            before, after = pairs.get(name, ("", ""))
+            if before in [each.input for each in found.values()]:
+                before, after = "", ""
+            growth = _growth(graph, node.outputs[0], assigned.get(name)) if node.graph is graph else (None, ())
+            found[name] = StateVariable(name, before, after, *growth, _batch_axis(node.outputs[0]))
+    return list(found.values())
+
+
+def _variable_nodes(graph: Graph) -> Iterator[tuple[Any, str]]:
+    """The nodes that read and assign variables, those of bodies last, and the ids of these. Older ones are Opaque."""
+    nodes: Iterator[Any] = (node for scope in graph.scopes() for node in scope)
+    found = (each for each in nodes if each.type in ("ReadValue", "Assign"))
+    return ((each, str(each.xml_attributes().get("variable_id", ""))) for each in found)
+
+
+def _growth(graph: Graph, value: Value, assigned: Value | None) -> Growth:
+    """The axes along which the assigned value is the variable and something more, and the inputs that give it."""
+    shape, after = value.shape, None if assigned is None else assigned.shape
+    if shape is None or after is None or len(shape) != len(after):
+        return None, ()
+    axes, added = [], set()
+    for axis, (old, new) in enumerate(zip(shape, after, strict=True)):
+        if isinstance(old, int) or isinstance(new, int) or new == old:
+            continue
+        before, now = set(old.symbols()), set(new.symbols())
+        if before <= now:
+            axes.append(axis)
+            added |= now - before
+        elif new.has_fresh():
+            return None, ()
+    return tuple(axes), tuple(
+        ((parameter.name, *parameter.output.names), axis) for parameter in graph.parameters
+        for axis, dim in enumerate(parameter.output.shape or ())
+        if isinstance(dim, Dim) and not added.isdisjoint(dim.symbols())
+    )  # fmt: skip
+
+
+def _batch_axis(value: Value) -> int | None:
+    """The axis along which a Gather with the indices `beam_idx`, or a cast of them, selects from a variable."""
+    for use in value.uses:
+        if isinstance(use.node, ops.Gather) and use.port == 0:
+            rows, axis = source_of(use.node.operands[1], ops.Convert), integers(use.node, 2)
+            is_beam = isinstance(rows.node, ops.Parameter) and BEAM_INDEX in (rows.node.name, *rows.names)
+            if is_beam and axis:
+                return axis[0] + len(value.shape) if axis[0] < 0 and value.shape is not None else axis[0]
+    return None
+
+
+# -- inputs of the steps
 
 PLANS = tuple(product((True, False), repeat=2))
 """The forms of the steps in the order in which they are tried: whether the first has a prompt of several tokens, and
@@ -221,145 +298,3 @@ def _cache(state: StateVariable, entry: Input, output: Any) -> _Cache:
         return _Cache(state, entry, after, tuple(axis for axis in state.grows if axis < len(dims)))
     pairs = enumerate(zip(dims, after, strict=True)) if len(dims) == len(after) else ()
     return _Cache(state, entry, after, tuple(axis for axis, (a, b) in pairs if isinstance(a, str) and a != b))
-
-
-# -- slices of whole sequences
-
-_NAMED = re.compile("seq|time|step|frame|len|^t$", re.IGNORECASE)
-"""The names of the dimension of a sequence."""
-
-_WHOLE = "give whole sequences, of one step or more: --input-data FILE.npz"
-
-_VIEWS = (ops.Squeeze, ops.Unsqueeze, ops.Reshape, ops.Transpose, ops.Convert)
-
-_RECURRENT = ("LSTM", "GRU", "RNN")
-
-
-class SliceInputs:
-    """Inputs of whole sequences, and their slices."""
-
-    def __init__(self, model: OnnxModel, converted: Model, states: Sequence[StateVariable], seed: int) -> None:
-        known = shapes_of(converted)
-        self._model, self._given = model, set(known)
-        used = [each for each in converted.graph.parameters if _is_read(each.output)]
-        read = {name for each in used for name in (each.name, *each.output.names)}
-        self._empty = {each.input: each.grows or () for each in states}
-        declared = {each.name: each for each in Generator(model, {}, seed).inputs}
-        self._axes = _axes(model, declared, known)
-        """The axis of the sequence, by the name of the input."""
-        for name, axis in self._axes.items():
-            known[name] = tuple(None if place == axis else size for place, size in enumerate(known[name] or ()))
-        self._generator = Generator(model, known, seed)
-        self._inputs = {each.name: each for each in self._generator.inputs}
-        self._unread = self._inputs.keys() - read
-        """Inputs whose elements the IR does not read: initial states, in place of which its variables have zeros."""
-        lengths = [self._inputs[name].dims[axis] for name, axis in self._axes.items()]
-        self._fixed = next((each for each in lengths if isinstance(each, int)), None if lengths else 1)
-        """The number of steps of a sequence, if the ONNX model has a fixed one."""
-        self._symbols = {each for each in lengths if isinstance(each, str)}
-
-    def sequences(self, settings: VerifyOptions) -> list[tuple[str, Feeds, int]]:
-        """The name, the inputs of ONNX Runtime and the number of steps of each sequence, given or generated.
-
-        InputError unless each set of given inputs is one sequence of at least one step.
-        """
-        if settings.inputs:
-            given = read_sets(settings.inputs, self._model, [name for name in self._inputs if name in self._given])
-            found = [(name, feeds, self._steps_of(name, feeds)) for name, feeds in given]
-        else:
-            counts = [self._fixed or settings.steps] * settings.sets
-            if not self._fixed and settings.steps > 1:
-                counts.append(1)  # the first step alone
-            found = [(f"sequence {number + 1}", {}, count) for number, count in enumerate(counts)]
-        return [(name, self._whole(place, each, count), count) for place, (name, each, count) in enumerate(found)]
-
-    def step(self, whole: Mapping[str, Any], number: int) -> Feeds:
-        """The inputs of the IR for one step: slices, and the inputs that all steps share."""
-        found = {}
-        for name, each in self._inputs.items():
-            if name in self._given:
-                value = whole[name]
-                if name in self._axes:
-                    value = np.take(value, [number], self._axes[name])
-                elif each.role.kind in (COUNT, LENGTH):
-                    value = np.ones_like(value)
-                found[name] = value
-        return found
-
-    def _steps_of(self, name: str, whole: Mapping[str, Any]) -> int:
-        """The number of steps of the set `name` of given inputs."""
-        lengths: dict[str, int] = {}
-        for key, axis in self._axes.items():
-            shape, rank = list(np.shape(whole[key])), len(self._inputs[key].dims)
-            if len(shape) != rank:
-                raise InputError(
-                    f"{name}: {key!r} has the shape {shape}", why=f"the model has {rank} dimensions there", hint=_WHOLE
-                )
-            lengths[key] = shape[axis]
-        if len(set(lengths.values())) > 1:
-            why = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
-            raise InputError(f"{name}: its inputs have different numbers of steps", why=why, hint=_WHOLE)
-        if 0 in lengths.values():
-            raise InputError(f"{name} is a sequence of 0 steps", hint=_WHOLE)
-        return next(iter(lengths.values()), 1)
-
-    def _whole(self, sequence: int, given: Feeds, steps: int) -> Feeds:
-        """The inputs of one sequence: those that are given, and values for the others."""
-        sizes = self._generator.sizes(sequence) | dict.fromkeys(self._symbols, steps)
-        sizes |= bound_sizes(self._inputs.values(), given)
-        found = dict(given)
-        for name, each in self._inputs.items():
-            if name in given:
-                continue
-            empty = self._empty.get(name, ())
-            shape = tuple(0 if axis in empty else size_of(dim, sizes) for axis, dim in enumerate(each.dims))
-            with possible(name):
-                if each.role.kind in (COUNT, LENGTH) and each.dtype.is_integer:
-                    found[name] = np.full(shape, steps, each.dtype.numpy)
-                elif name in self._unread and each.dtype.is_float:
-                    found[name] = np.zeros(shape, each.dtype.numpy)
-                else:
-                    found[name] = self._generator.array(each, shape, sequence)
-        return found
-
-
-def _is_read(value: Value) -> bool:
-    """Whether something depends on the elements of a value, and not on its shape alone."""
-    views = reached([value], lambda each: [
-        out for use in each.uses if isinstance(use.node, _VIEWS) for out in use.node.outputs
-    ])  # fmt: skip
-    return any(not isinstance(use.node, (ops.ShapeOf, *_VIEWS)) for each in views for use in each.uses)
-
-
-def _axes(model: OnnxModel, declared: Mapping[str, Input], known: Mapping[str, Any]) -> dict[str, int]:
-    """The axis of the sequence for each input that has it.
-
-    The IR has 1 there, as it can have for the batch too. The dimension is the one that a recurrent operator steps
-    through, else one with such a name, else the first.
-    """
-    found: list[tuple[str, int, int | str]] = []
-    for name, each in declared.items():
-        shape = known.get(name)
-        if shape is None or len(shape) != len(each.dims) or each.role.kind in (COUNT, LENGTH):
-            continue
-        sizes = enumerate(zip(each.dims, shape, strict=True))
-        found += [(name, axis, dim) for axis, (dim, size) in sizes if size == 1 and dim != 1]
-    stepped = [dim for name, axis, dim in found if axis == _stepped_axis(model, declared[name])]
-    named = [dim for _, _, dim in found if _NAMED.search(str(dim))]
-    chosen = next(iter((*stepped, *named, *(dim for _, _, dim in found))), None)
-    # The first axis of an input is kept: two dimensions of one size can both fit.
-    return {name: axis for name, axis, dim in reversed(found) if dim == chosen}
-
-
-def _stepped_axis(model: OnnxModel, each: Input) -> int | None:
-    """The axis that a recurrent operator which reads the input steps through."""
-    for node in model.proto.graph.node:
-        settings = {entry.name: entry for entry in node.attribute}
-        if operator_of(node) in _RECURRENT and node.input[0] == each.name:
-            return settings["layout"].i if "layout" in settings else 0
-        if operator_of(node) == "Scan" and each.name in node.input:
-            place = list(node.input).index(each.name) - (len(node.input) - settings["num_scan_inputs"].i)
-            if place >= 0:
-                sliced = list(settings["scan_input_axes"].ints) if "scan_input_axes" in settings else []
-                return sliced[place] % len(each.dims) if sliced else 0
-    return None

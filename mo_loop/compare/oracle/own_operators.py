@@ -1,8 +1,9 @@
-"""QLinearMatMul and QLinearConv in exact integers, for the reference evaluator of the onnx package.
+"""Operators for the reference evaluator of the onnx package: QLinearMatMul and QLinearConv in exact integers, and
+SequenceInsert, which its own version does not compute for empty sequences.
 
-The evaluator's own versions add the zero point before they round, so a tie goes to the even *output*; ONNX rounds
-half to even before it adds the zero point (`saturate(round(x / y_scale) + y_zero_point)`), and so does ONNX Runtime.
-Scales are multiplied in f32 as there: (first * second) / output, then by the sum.
+The evaluator's own versions of the first two add the zero point before they round, so a tie goes to the even *output*;
+ONNX rounds half to even before it adds the zero point (`saturate(round(x / y_scale) + y_zero_point)`), and so does ONNX
+Runtime. Scales are multiplied in f32 as there: (first * second) / output, then by the sum.
 """
 
 from __future__ import annotations
@@ -42,6 +43,18 @@ class QLinearConv(ConvInteger):
             sums = sums + bias.reshape(channels)
         scale = np.asarray(x_scale, np.float32) * np.asarray(w_scale, np.float32).reshape(channels)
         return (_requantized(sums, scale / np.asarray(y_scale, np.float32), y_zero_point),)
+
+
+class Insertion(OpRun):
+    """Spec: SequenceInsert-11."""
+
+    def _run(self, items: Any, tensor: Any, position: Any = None) -> tuple[Any]:
+        place = len(items) if position is None else int(np.asarray(position).reshape(-1)[0])
+        place += len(items) if place < 0 else 0
+        return ([*items[:place], tensor, *items[place:]],)
+
+
+Insertion.__name__ = "SequenceInsert"  # the operator that the evaluator runs by it
 
 
 def _rows(values: Any, rank: int) -> Any:

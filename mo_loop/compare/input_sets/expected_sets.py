@@ -1,0 +1,332 @@
+"""The inputs of a verification, and the expected outputs: from files, or from ONNX Runtime.
+
+    found = ExpectedSets(Path("model.onnx"), model, settings, notes, shapes_of(converted))
+    found.sets, found.expected, found.oracle
+
+Without given inputs, sets are generated that ONNX Runtime accepts, and whose values are the same in two runs. Which
+sizes a model needs is found by trying larger ones:
+
+    search = SetSearch(Generator(model, known), sizes_in(model))
+    found = search.accepted(3, oracle.run)
+    found.sets, found.expected, found.missing
+
+A set with the usual small sizes is refused where a window is longer than its input, where the sizes do not divide, or
+where they have to fit a constant. Then the dimensions other than the batch change together, after that one by one, and
+in the end all of them; the sizes are small ones, the usual ones of images and audio, and those that the model itself
+contains. The search ends after `SECONDS`, and leaves out sets of more than `ELEMENTS`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
+from mo_loop.compare.input_sets.generated import Generator, Known, sizes_text
+from mo_loop.compare.input_sets.given import read_outputs, read_sets, take_outputs
+from mo_loop.compare.input_sets.roles import constant_integers
+from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError, misshapen_by
+from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
+from mo_loop.compare.results.array_comparison import Named, compare_all
+from mo_loop.compare.results.report import Row, shape_in
+from mo_loop.compare.verify_options import Feeds, VerifyOptions
+from mo_loop.errors import InputError, NotComparableError
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.onnx_graphs import graph_protos
+
+LARGER = (
+    *range(2, 9), 16, 32, 64, 96, 128, 160, 224, 256, 320, 400, 512, 640, 800, 1000, 1024, 1600, 2048, 4096, 8000,
+    16000,
+)  # fmt: skip
+"""The sizes that are tried in turn where small ones are refused."""
+
+SECONDS = 60.0
+"""The time after which no other sizes are tried."""
+
+ELEMENTS = 1 << 25
+"""The most elements of all inputs of a set that is tried."""
+
+LEAST, GREATEST, MOST = 2, 16_384, 32
+"""The integers of a model that are tried as sizes: the least and the greatest of them, and how many."""
+
+Sizes = Mapping[str, int]
+Candidate = tuple[Sizes, dict[str, Any]]
+
+
+@dataclass
+class Accepted:
+    """Generated sets that a runtime accepts, and its outputs for each.
+
+    `missing` are the other sets, with the error of the first try.
+    """
+
+    sets: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    expected: list[Any] = field(default_factory=list)
+    sizes: list[Sizes] = field(default_factory=list)
+    missing: dict[str, IsolatedError] = field(default_factory=dict)
+
+
+class SetSearch:
+    """Looks for sets that are accepted."""
+
+    def __init__(self, generator: Generator, constants: Iterable[int] = ()) -> None:
+        """`constants` are sizes that are tried in addition to `LARGER`."""
+        self._generator = generator
+        self._larger = sorted({*LARGER, *constants})
+        self._fitting: list[Sizes] = []
+        self._end = time.monotonic() + SECONDS
+
+    def accepted(self, count: int, run: Callable[[dict[str, Any]], Any]) -> Accepted:
+        """`count` sets, and sets with a dimension of size 0.
+
+        `run` raises IsolatedError for a set that the runtime refuses. NotComparableError if it refuses all of them.
+        """
+        found = Accepted()
+        for number in range(count):
+            self._add(found, f"generated {number}", self.candidates(number), run)
+        if found.sets:
+            for symbol in [each for each in self._generator.symbols if self._generator.allows(each, 0)][:2]:
+                sizes = {**found.sizes[0], symbol: 0}
+                self._add(found, f"{symbol} = 0", [(sizes, self._generator.sized(0, sizes))], run)
+            return found
+        name, error = next(iter(found.missing.items()))
+        raise NotComparableError(
+            "no inputs could be generated that ONNX Runtime accepts", why=f"{name}: {brief(error)}",
+            hint="give inputs: --input-data FILE.npz",
+        )  # fmt: skip
+
+    def _add(
+        self, found: Accepted, name: str, candidates: Iterable[Candidate], run: Callable[[dict[str, Any]], Any]
+    ) -> None:
+        """Add the first candidate that `run` accepts."""
+        for sizes, feeds in candidates:
+            try:
+                expected = run(feeds)
+            except IsolatedError as error:
+                found.missing.setdefault(name, error)
+                if error.status == "timeout":
+                    return
+                continue
+            found.missing.pop(name, None)
+            found.sets.append((name, feeds))
+            found.expected.append(expected)
+            found.sizes.append(sizes)
+            if 0 not in sizes.values():
+                self.fits(sizes)
+            return
+
+    def fits(self, sizes: Sizes) -> None:
+        """Try these sizes first in the sets that follow."""
+        self._fitting.insert(0, sizes)
+
+    def candidates(self, number: int, above: Sizes | None = None) -> Iterator[Candidate]:
+        """Sets of this number; with `above`, only those that are larger in each dimension that grows.
+
+        The usual sizes come first, then those with which an earlier set was accepted, then larger ones.
+        """
+        draw, usual = self._generator, self._generator.sizes(number)
+        if above is None:
+            yield usual, draw.draw(number)
+            yield dict.fromkeys(usual, next(iter(usual.values()), 0)), draw.draw(number, careful=True)
+        for sizes in self.larger_sizes(number):
+            growth = {name: size - above[name] for name, size in sizes.items()} if above is not None else {"": 1}
+            shrinks = any(change < 0 for name, change in growth.items() if name not in draw.batches)
+            if not shrinks and max(growth.values(), default=0) > 0:
+                yield sizes, draw.sized(number, sizes, careful=True)
+
+    def larger_sizes(self, number: int) -> Iterator[Sizes]:
+        """Sizes that are tried for the set of this number: those that fitted before, then larger ones."""
+        tried: list[Sizes] = []
+        for sizes in self._choices(number):
+            if time.monotonic() > self._end:
+                return
+            if sizes not in tried and self._generator.elements(sizes) <= ELEMENTS:
+                tried.append(sizes)
+                yield sizes
+
+    def _choices(self, number: int) -> Iterator[Sizes]:
+        usual = self._generator.sizes(number)
+        symbols, batches = self._generator.symbols, self._generator.batches
+        growing = [name for name in symbols if name not in batches]
+        for sizes in self._fitting:
+            if number > 1:  # odd sizes, if the model takes them
+                yield {**sizes, **{name: sizes[name] + 1 for name in growing}}
+            yield sizes
+        groups = [growing, *([name] for name in growing if len(growing) > 1), *([symbols] if batches else [])]
+        for group in groups:
+            rest = batches.difference(group)
+            for size in self._larger if group else ():
+                for others in ({}, dict.fromkeys(rest, 1)) if rest else ({},):
+                    yield {**usual, **others, **dict.fromkeys(group, size)}
+
+
+def sizes_in(model: OnnxModel) -> list[int]:
+    """Integers of a model, bodies and functions included, that can be sizes of its inputs: those of kernels and of
+    small constants, with their sums and products, and the dimensions of inputs and weights."""
+    found: dict[int, None] = {}
+    dims: dict[int, None] = {}
+    for graph in graph_protos(model.proto):
+        weights = {each.name: each.dims for each in getattr(graph, "initializer", ())}
+        for node in graph.node:
+            integers = {each.name: each.ints or (each.i,) for each in node.attribute}
+            found.update(dict.fromkeys(integers.get("kernel_shape", ())))
+            for name in node.input[1:2] if node.op_type == "Conv" else ():  # the channels are in groups
+                dims.update((size * integers.get("group", (1,))[0], None) for size in weights.get(name, ())[1:2])
+        dims.update(dict.fromkeys(size for shape in weights.values() for size in shape))
+    for values in constant_integers(model.proto).values():
+        found.update(dict.fromkeys((*values, sum(values), math.prod(map(abs, values)))))
+    dims.update((dim.dim_value, None) for each in model.proto.graph.input for dim in each.type.tensor_type.shape.dim)
+    return [size for size in found | dims if LEAST <= size <= GREATEST][:MOST]
+
+
+# -- the expected outputs
+
+GIVEN = "the given outputs"
+"""The source of expected values that come from files."""
+
+
+def oracle_of(source: Path, settings: VerifyOptions, notes: list[str], hint: str, named: Path | None = None) -> Hosted:
+    """ONNX Runtime in a process, or who computes in its place, with a note. NotComparableError with the `hint` if it
+    does not run the model `source`, which the message calls `named`."""
+    try:
+        libraries = [os.fspath(each) for each in settings.custom_ops]
+        oracle = Hosted(Oracle, str(source), libraries, limit=settings.limit)
+    except IsolatedError as error:
+        text = f"ONNX Runtime does not run {named or source}"
+        raise NotComparableError(text, why=brief(error), hint=hint) from None
+    name, reason = oracle.facts
+    if reason:
+        notes.append(f"the expected values are those of {name}: {reason}")
+    return oracle
+
+
+class ExpectedSets:
+    """`sets` are (name, arrays), `expected` their outputs, `oracle` is the source of them."""
+
+    def __init__(
+        self, source: Path, model: OnnxModel, settings: VerifyOptions, notes: list[str],
+        shapes: Mapping[str, Sequence[Known] | None],
+    ) -> None:  # fmt: skip
+        """`source` is the file of `model`; `shapes` are those of the inputs of the IR.
+
+        Raises:
+            NotComparableError: ONNX Runtime does not run the model, and no outputs are given; or it accepts none
+                of the generated sets, or never gives values twice.
+            InputError: it does not accept the given sets.
+        """
+        self._source, self._model, self._settings, self._notes = source, model, settings, notes
+        self.sets: list[tuple[str, Feeds]] = []
+        self.expected: list[Named] = []
+        self.oracle = GIVEN
+        self.sizes: list[Mapping[str, int]] = []
+        """Those of the dynamic dimensions of generated sets; `search` finds others."""
+        if settings.inputs:
+            self._take_given()
+            return
+        with closing(self.hosted()) as oracle:
+            self.search = SetSearch(Generator(model, shapes, settings.seed), sizes_in(model))
+            try:
+                found = self.search.accepted(settings.sets, oracle.run)
+            except NotComparableError as error:
+                raise self._of_sizes(error) from None
+        self.sets, self.expected, self.sizes = found.sets, found.expected, found.sizes
+        unstable = {name: text for name, error in found.missing.items() if (text := unstable_text(error))}
+        notes += [f"{name} is left out: {text}" for name, text in unstable.items()]
+        if refused := ", ".join(name for name in found.missing if name not in unstable):
+            notes.append(f"ONNX Runtime does not accept these inputs, which were left out: {refused}")
+
+    def hosted(self) -> Hosted:
+        """ONNX Runtime in a process. NotComparableError if it does not run the model."""
+        hint = "give the expected outputs (--expected FILE), or the library of its operators (--custom-ops LIB)"
+        oracle = oracle_of(self._source, self._settings, self._notes, hint)
+        self.oracle = oracle.facts[0]
+        return oracle
+
+    # -- given sets
+
+    def _take_given(self) -> None:
+        """The given sets, with the outputs that files have for them, else those of ONNX Runtime."""
+        sets = read_sets(self._settings.inputs, self._model)
+        given = [take_outputs(name, feeds, self._model) for name, feeds in sets]
+        if self._settings.expected:
+            given = read_outputs(self._settings.expected, self._model, len(sets))
+        oracle: Hosted | None = None
+        try:
+            oracle = self.hosted()
+        except NotComparableError as error:
+            if not all(given):
+                raise
+            self._notes.append(f"ONNX Runtime does not run the model: {error.why}")
+        if all(given):
+            self.oracle = GIVEN
+        with nullcontext() if oracle is None else closing(oracle):
+            for (name, feeds), outputs in zip(sets, given, strict=True):
+                self._add(name, feeds, outputs, oracle)
+        if not self.sets:
+            raise NotComparableError("no set of inputs can be compared", why=self._notes[-1], hint="give other inputs")
+
+    def _add(self, name: str, feeds: Feeds, outputs: Feeds, oracle: Hosted | None) -> None:
+        """A set, unless the values of ONNX Runtime change."""
+        computed: Named = []
+        try:
+            computed = oracle.run(feeds) if oracle is not None else []
+        except IsolatedError as error:
+            if unstable_text(error):
+                self._notes.append(f"{name} is left out: {unstable_text(error)}")
+                return
+            if not outputs:
+                raise self._of_sizes(InputError(
+                    f"ONNX Runtime does not accept the inputs {name}", why=brief(error),
+                    hint="check their shapes and types",
+                )) from None  # fmt: skip
+            self._notes.append(f"ONNX Runtime does not run {name}: {brief(error)}")
+        both = [(output, value) for output, value in computed if output in outputs]
+        for result in compare_all([(each, outputs[each]) for each, _ in both], both):
+            if not result:
+                self._notes.append(f"ONNX Runtime differs from the given outputs of {name}: {result}")
+        self.sets.append((name, feeds))
+        self.expected.append([*outputs.items(), *(each for each in computed if each[0] not in outputs)])
+
+    def _of_sizes(self, error: InputError) -> InputError:
+        """The error for inputs that ONNX Runtime refuses: with --sizes, their sizes are the first thing to question."""
+        sizes = self._settings.sizes
+        if not sizes:
+            return error
+        text = ",".join(f"{name}{sizes_text(each)}" for name, each in sizes.items())
+        return error.at(
+            message=f"ONNX Runtime does not run the model with the sizes {text}: the model itself cannot have them",
+            hint="give sizes that fit the weights and constants of the model, or inputs: --input-data FILE.npz",
+        )  # fmt: skip
+
+    # -- values that are not ONNX's
+
+    def leave_out_misshapen(self, differing: Iterable[Row]) -> bool:
+        """Leave out the sets of these rows for which ONNX infers the shape that OpenVINO gives, and not that of ONNX
+        Runtime; whether there are any."""
+        shapes: dict[int, dict[str, list[int]]] = {}
+        for row in differing if self.oracle == ONNX_RUNTIME else ():
+            shapes.setdefault(row.set, {})[row.output] = shape_in(row.found)
+        wrong: dict[int, str] = {}
+        for number, other in shapes.items():
+            feeds, expected = self.sets[number][1], self.expected[number]
+            try:
+                wrong[number] = isolated(misshapen_by, str(self._source), feeds, expected, other)
+            except IsolatedError:  # the inference of onnx fails: the shapes may still be right
+                continue
+        kept = [number for number in range(len(self.sets)) if not wrong.get(number)]
+        self._notes += [f"{self.sets[number][0]} is left out: {text}" for number, text in wrong.items() if text]
+        changed = len(kept) < len(self.sets)
+        self.sets = [self.sets[number] for number in kept]
+        self.expected = [self.expected[number] for number in kept]
+        return changed
+
+
+def unstable_text(error: IsolatedError) -> str:
+    """The sentence of an UnstableError; empty for another error."""
+    return str(error).partition(": ")[2].partition("\n")[0] if error.error == UnstableError.__name__ else ""

@@ -1,1 +1,0 @@
-"""One side of a comparison: an IR, run on all sets of inputs and judged against the oracle."""

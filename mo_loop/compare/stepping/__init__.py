@@ -1,1 +1,0 @@
-"""Stateful models, compared step by step."""

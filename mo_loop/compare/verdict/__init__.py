@@ -1,1 +1,0 @@
-"""Whether two arrays agree, and the explanation of a difference."""
