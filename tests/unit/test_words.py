@@ -53,6 +53,25 @@ def test_no_docstring_and_no_comment_has_them(folder: str) -> None:
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
+FILE = re.compile(r"(?<![\w/.{}<-])(?:[a-z_0-9]+/)*[a-z_0-9]+\.py\b(?!:[a-z])")
+OF_USERS = {"file.py", "trouble.py", "twice.py"}
+"""Names of files that a user has."""
+
+
+@pytest.mark.parametrize("folder", ["mo_loop", "transforms"])
+def test_files_that_docstrings_name_exist(folder: str) -> None:
+    roots = [ROOT / name for name in ("mo_loop", "transforms", "tests", "tools")]
+    known = [f"/{path.relative_to(ROOT).as_posix()}" for root in roots for path in root.rglob("*.py")]
+    paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if FILE.search(path.read_text("utf-8"))]
+    named = {(path, name) for path in paths for text in comments(path) for name in FILE.findall(text)}
+    assert len(named) > 5
+    missing = {
+        f"{path.relative_to(ROOT)}: {name}" for path, name in named
+        if name not in OF_USERS and not any(each.endswith(f"/{name}") for each in known)
+    }  # fmt: skip
+    assert missing == set()
+
+
 def comments(path: Path) -> Iterator[str]:
     """The comments and docstrings of a file."""
     before = tokenize.NEWLINE

@@ -67,7 +67,7 @@ class CompressWeights(FunctionPass):
     Weights that are `expanded` have the negated form everywhere.
     It limits filters of ConvolutionBackpropData to i8 after it subtracts their zero points, so these are negated, too.
 
-    With `portable`, weights of products that saturate on some processors (saturation.py) are negated as well, and the
+    With `portable`, weights of products that saturate on some processors (weights.py) are negated as well, and the
     runtime computes the products in f32. Of two quantised activations the second becomes Barrier(x, memory).
     """
 

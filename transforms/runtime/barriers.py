@@ -21,7 +21,6 @@ from mo_loop.transforms.vocabulary import (
     Parameter,
     Use,
     Value,
-    is_static,
     ops,
     source_of,
 )
@@ -80,13 +79,14 @@ def opaque_zero(graph: Graph) -> Value:
     if source.type.rank:
         first = F.Slice(source, 0 * axes, 0 * axes + 1, 0 * axes + 1, axes)
     zero: Value = F.Greater(first, first).astype(i64).reshape([-1])
-    return zero if is_static(first.shape) else F.Gather(F.Concat(zero, [0], axis=0), [0], 0)  # the input may be empty
+    return zero if zero.shape == (1,) else F.Gather(F.Concat(zero, [0], axis=0), [0], 0)  # the input may be empty
 
 
 def _source(graph: Graph) -> Value | None:
-    """The input of a graph for `opaque_zero`: one without sizes of 0 if there is one."""
+    """The input of a graph for `opaque_zero`: one that is not empty if there is one."""
     values = [node.output for node in graph.parameters]
-    inputs = [value for value in values if value.dtype in _COMPARED and value.shape is not None]
+    known = [value for value in values if value.dtype in _COMPARED and value.shape is not None]
+    inputs = [value for value in known if 0 not in value.type.dims]
     return min(inputs, key=lambda value: 0 in map(low, value.type.dims), default=None)
 
 

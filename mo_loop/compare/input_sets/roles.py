@@ -64,7 +64,7 @@ RATES = (8000, 16000)
 class Role:
     """The meaning of the values: an `INDEX` is `below` a length, if that is known; a `CHOICE` is one of `values`.
 
-    With `is_position`, step after step continues the numbers of the one before (stepping/step_inputs.py).
+    With `is_position`, step after step continues the numbers of the one before (step_inputs.py).
     """
 
     kind: str = ANY

@@ -14,7 +14,7 @@ from mo_loop.target import CRASH, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import drop_dead
 from mo_loop.transforms.runtime.inference import is_computable
-from mo_loop.transforms.runtime.local.rule import rule
+from mo_loop.transforms.runtime.local.rule import is_tiny_product, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Value, ops, source_of
 
 
@@ -115,9 +115,9 @@ def _is_inverted(node: Node, axis: int, order: Sequence[int]) -> bool:
 
 
 def _pads(node: Node, axis: int) -> bool:
-    """Whether `node` may add places along `axis`, or remove some."""
+    """Whether `node` may add places along `axis`, or remove some: a Pad, also one that PadTinyProduct makes."""
     if not isinstance(node, ops.Pad):
-        return False
+        return isinstance(node, ops.MatMul) and is_tiny_product(node)
     widths = [each.type.integers for each in node.operands[1:3]]
     return any(each is None or len(each) <= axis or each[axis] for each in widths)
 

@@ -13,7 +13,7 @@ from mo_loop.ops.movement import FAR
 from mo_loop.target import CRASH, ERROR, NEVER, Processor, ReleaseRange, without_avx512
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
-from mo_loop.transforms.runtime.local.rule import is_doubled, is_of_rows, maximum_rule, rule
+from mo_loop.transforms.runtime.local.rule import is_doubled, is_tiny_product, maximum_rule, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Result, Use, Value, is_static, ops, order_of
 
 
@@ -98,15 +98,10 @@ def PadTinyProduct(node: ops.MatMul) -> Node | None:
 
     where N and K are, or may be, at most 2, and b is not a constant matrix or a is a vector
     """
+    if not is_tiny_product(node):
+        return None
     a, b = node.operands
-    if not a.rank or not b.rank or b.rank < 2 or (a.rank > 1 and is_of_rows(node)):
-        return None
-    across, down = (-2 if node.transpose_a and a.rank > 1 else -1), (-1 if node.transpose_b else -2)
-    rows = a.type.dims[-3 - across] if a.rank > 1 else 1
-    inner, columns = b.type.dims[down], b.type.dims[-3 - down]
-    if any(low(each) > 2 for each in (rows, inner, a.type.dims[across], columns)) or now(columns) == 1:
-        return None
-    padded = (_padded(a, across), _padded(b, down))
+    padded = (_padded(a, -2 if node.transpose_a and a.rank > 1 else -1), _padded(b, -1 if node.transpose_b else -2))
     return ops.MatMul(*padded, transpose_a=node.transpose_a, transpose_b=node.transpose_b)
 
 

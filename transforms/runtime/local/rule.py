@@ -11,6 +11,7 @@ The function becomes a pass of its name: a LocalRule. A `maximum_rule` is a Maxi
 from collections.abc import Callable
 from typing import Any
 
+from mo_loop.graph.dimension import low, now
 from mo_loop.graph.shape import element_count
 from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.pattern import Match, Pattern
@@ -85,6 +86,18 @@ def is_of_rows(node: ops.MatMul) -> bool:
     """Whether the second input of the product is one constant matrix."""
     weights = node.operands[1]
     return is_weights(weights) and all(each == 1 for each in weights.type.dims[:-2])
+
+
+def is_tiny_product(node: ops.MatMul) -> bool:
+    """Whether N and K of [..., N, K] x [..., K, 2] are, or may be, at most 2, and the second is not a constant matrix
+    or the first is a vector."""
+    a, b = node.operands
+    if not a.rank or not b.rank or b.rank < 2 or (a.rank > 1 and is_of_rows(node)):
+        return False
+    across, down = (-2 if node.transpose_a and a.rank > 1 else -1), (-1 if node.transpose_b else -2)
+    rows = a.type.dims[-3 - across] if a.rank > 1 else 1
+    inner, columns = b.type.dims[down], b.type.dims[-3 - down]
+    return now(columns) != 1 and all(low(each) <= 2 for each in (rows, inner, a.type.dims[across], columns))
 
 
 def is_weights(value: Value) -> bool:
