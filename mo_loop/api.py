@@ -49,7 +49,6 @@ FilePath = str | os.PathLike[str]
 class ConvertArguments(ConvertOptions):
     """The arguments of `convert_model` besides the source: the options, and these."""
 
-    # fmt: off
     compress_to_fp16: bool = field(default=False, init=False)
     """This is an argument of `save_model`."""
     dump: FilePath | None = argument(
@@ -65,7 +64,6 @@ class ConvertArguments(ConvertOptions):
     check_passes: bool | None = argument(
         None, "Check the invariants of the graph after every pass that changes it; slow."
     )
-    # fmt: on
 
 
 @takes(ConvertArguments)
@@ -117,7 +115,7 @@ class _Urls(list[str]):
 def save_model(
     model: Model, xml_path: FilePath, compress_to_fp16: bool = False, *,
     observers: Sequence[Observer] = (), durable: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write a model as IR: the .xml, and the .bin of the same name.
 
     Both files are written under temporary names and renamed at the end: after an error, older files are unchanged.
@@ -140,14 +138,14 @@ def save_model(
         raise UsageError(
             f"save_model got an object of type {name}", why="it writes a result of convert_model or read_model",
             hint="openvino.save_model writes a model of OpenVINO" if is_of_openvino else "",
-        )  # fmt: skip
+        )
     write_model(model, xml_path, compress_to_fp16, observers, durable=durable)
 
 
 def write_model(
     model: Model, xml_path: FilePath, compress_to_fp16: bool, observers: Sequence[Observer], *,
     durable: bool,
-) -> tuple[int, int]:  # fmt: skip
+) -> tuple[int, int]:
     """The same as `save_model`; returns the bytes of the .xml and of the .bin."""
     if is_url(xml_path):
         return _save_at_url(model, location_of(str(xml_path)), compress_to_fp16, observers)
@@ -201,7 +199,7 @@ class BatchArguments(BatchOptions):
     options: ConvertOptions | Mapping[str, Any] | None = argument(
         None, 'The options of the conversions, as ConvertOptions or by name: {"target": "2026.4"}. Extensions are '
         "paths.",
-    )  # fmt: skip
+    )
 
 
 @takes(BatchArguments)
@@ -243,7 +241,7 @@ def _work(options: ConvertOptions, comparing: Comparing | None) -> Work:
         raise UsageError(
             "a batch takes no config, and extensions as paths", why="workers are other processes",
             hint="convert the models one by one with convert_model",
-        )  # fmt: skip
+        )
     facts = {"options": _plain(options), "comparing": None if comparing is None else _plain(comparing)}
     digest = of_options(facts, list(map(os.fspath, extensions)), plugins=options.plugins)
     return Work(options, digest, comparing)
@@ -255,7 +253,7 @@ def _plain(record: Any) -> dict[str, Any]:
     defaults = {each.name: each.default for each in fields(record)}
     # The default of options that take arrays is None.
     changed = {name: value for name, value in given.items()
-               if value is not None and (defaults[name] is None or value != defaults[name])}  # fmt: skip
+               if value is not None and (defaults[name] is None or value != defaults[name])}
     found: dict[str, Any] = json.loads(json.dumps(changed, default=_text))
     return found
 

@@ -84,7 +84,7 @@ class Conversion:
         self, options: ConvertOptions | None = None, observers: Iterable[Observer] = (), *,
         stop_after: str | None = None, check_passes: bool | None = None, collect: bool = False,
         is_one_of_many: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`collect` keeps errors about the model in `errors` instead of raising the first ones.
 
         Args:
@@ -220,7 +220,7 @@ class Conversion:
                 graph = translating.graph = translate(
                     model, cut, self._extensions.translators, doubts=self._doubts, packed=packed,
                     continue_after_failures=self._collect, sizes=sizes,
-                )  # fmt: skip
+                )
                 graph.rt_info = {**conversion_info(options), **graph.rt_info}
             graph.sweep()
             errors = failures(graph)
@@ -274,7 +274,7 @@ class Conversion:
                         why=f"the input {pair.input!r} and the output {pair.output!r} became the state "
                         f"{pair.variable_id!r}", code="ML202",
                         hint=f'omit it, or keep the input (--stateful-pair "{pair.input}=")',
-                    )  # fmt: skip
+                    )
 
     def _check(self, graph: Graph, model: OnnxModel, cut: Cut | None) -> None:
         """The last check. A skipped pass can be the cause of an error, so the errors name the skipped passes."""
@@ -299,7 +299,7 @@ class Conversion:
                     where=each.origin, code="ML326", hint=f"give --target {shown(each.release)}, or a later release",
                 )
                 for each in newer
-            )  # fmt: skip
+            )
         for each in newer:
             text = f"{each.text}: only OpenVINO {shown(each.release)} and later releases run the model"
             warnings.warn(ConversionWarning(text, where=each.origin, code="ML515"), stacklevel=2)

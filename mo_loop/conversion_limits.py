@@ -60,7 +60,7 @@ class Limits:
     nesting: int = _limit(
         32, COUNT, "ML312", "depth of nested bodies",
         "each level needs several of Python's calls; protobuf reads few more",
-    )  # fmt: skip
+    )
     call_depth: int = _limit(
         100, COUNT, "ML312", "depth of functions that call each other", "exporters nest the modules of a network"
     )
@@ -68,50 +68,50 @@ class Limits:
         2_000_000, COUNT, "ML341",
         "nodes that are translated, those of functions once for each call, those of bodies too",
         "a file of 2 GB, the most that protobuf allows, can hold tens of millions",
-    )  # fmt: skip
+    )
     made_nodes: int = _limit(
         10_000_000, COUNT, "ML348",
         "nodes that translators and passes make in the graph, also those that later passes remove",
         "a conversion makes two to five for each node of the model, but one node can ask for any number",
-    )  # fmt: skip
+    )
     calls: int = _limit(
         5_000, COUNT, "ML347", "calls of one function", "functions that call others twice double with each level"
     )
     unrolled_nodes: int = _limit(
         1_000_000, COUNT, "ML346", "nodes that unrolling adds (--unroll)", "a loop whose copies have more than 20,000 "
         "nodes stays a loop anyway",
-    )  # fmt: skip
+    )
     constant_bytes: int = _limit(
         2 << 30, BYTES, "ML342", "bytes of one constant that is computed in memory",
         "weights of a file do not count: they are copied in pieces",
-    )  # fmt: skip
+    )
     folded_bytes: int = _limit(
         2 << 30, BYTES, "ML343",
         "bytes of all constants that are computed in memory: by translators, by folding, from sparse ones",
         "folding computes at most 1 MB for each node, and leaves larger ones to the runtime or to the writer",
-    )  # fmt: skip
+    )
     output_bytes: int = _limit(
         2 << 30, BYTES, "ML349",
         "bytes of the .bin, where those are more than four times the bytes of the model's files",
         "constants of equal content count once; files can declare one range of bytes for many weights that overlap",
-    )  # fmt: skip
+    )
     name_length: int = _limit(
         1 << 16, COUNT, "ML344", "characters of a name of a node, an operator, a tensor or a dimension",
         "names are repeated in the .xml, in reports and in messages",
-    )  # fmt: skip
+    )
     attribute_bytes: int = _limit(
         256 << 20, BYTES, "ML345", "bytes of one attribute other than a tensor or graph, 8 for each number",
         "decision trees list their nodes in attributes: 256 MB are 32 million numbers",
-    )  # fmt: skip
+    )
     xml_bytes: int = _limit(
         128 << 20, BYTES, "ML351", "bytes of an .xml that is read",
         "it is held in memory, where a file that is made for it takes 25 times its size",
-    )  # fmt: skip
+    )
     time: int = _limit(
         3600, SECONDS, "ML340", "time of a conversion, including writing the files",
         "it is checked while nodes are made, between passes, before each match of a pattern, and for each piece of "
         "a constant that is compared or written",
-    )  # fmt: skip
+    )
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -182,7 +182,7 @@ def exceeded(limits: Limits, name: str, what: str, where: Origin | None = None) 
     return LimitError(
         f"{what} than the limit {name} of {shown(value, kind)}", where=where, code=limit.metadata["code"],
         hint=f"if you trust the model, raise the limit: --limit {name}={larger}",
-    )  # fmt: skip
+    )
 
 
 def shown(value: int, kind: str) -> str:

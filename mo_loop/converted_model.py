@@ -89,7 +89,7 @@ class Model:
             raise InputError(
                 "the package openvino cannot be imported", why=str(error), code="ML203",
                 hint="pip install openvino",
-            ) from error  # fmt: skip
+            ) from error
         with writing_within(self.graph.remaining, _size_of(_data_files(self.graph))):
             xml, data = in_memory(self.graph)
         return openvino.Core().read_model(xml, data)
@@ -101,7 +101,7 @@ class Model:
 def read_model(
     xml_path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, *,
     limits: Limits | Mapping[str, Any] | None = None,
-) -> Model:  # fmt: skip
+) -> Model:
     """Read OpenVINO IR of version 10 or 11.
 
     Constants stay in the .bin until they are needed. Unknown operations, and operations whose types in the file differ
@@ -129,7 +129,7 @@ def read_model(
 def write_pair(
     model: Model, path: Path, compress_to_fp16: bool = False, observers: Sequence[Observer] = (), *,
     durable: bool = False,
-) -> tuple[int, int]:  # fmt: skip
+) -> tuple[int, int]:
     """Write a model as IR on the local disk, as `save_model` does; returns the bytes of the .xml and of the .bin."""
     files = _data_files(model.graph)
     sources = (*model.graph.sources, *(file.path for file in files))
@@ -162,7 +162,7 @@ def save_draft(graph: Graph, path: Path, compress_to_fp16: bool) -> None:
 def _save(
     graph: Graph, files: Sequence[DataFile], pair: AbstractContextManager[tuple[BinaryIO, TextIO]],
     compress_to_fp16: bool, observers: Sequence[Observer],
-) -> None:  # fmt: skip
+) -> None:
     with writing_within(graph.remaining, _size_of(files)):
         if compress_to_fp16:
             graph = compressed(graph, observers)

@@ -48,7 +48,7 @@ class MoLoopError(Exception):
     def __init__(
         self, message: str, *, where: Origin | str | None = None, why: str = "", hint: str = "", during: str = "",
         code: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`where` is the text of a place outside an ONNX model: a line of an extension, a layer of an IR."""
         super().__init__(message)
         self.message: Final = message
@@ -63,7 +63,7 @@ class MoLoopError(Exception):
     def at(
         self, origin: Origin | str | None = None, *, message: str | None = None, why: str | None = None,
         hint: str | None = None, during: str | None = None,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """A new error of the same class and code with the given values replaced; it keeps the traceback and the cause.
 
         Raise it `from error.__cause__`; otherwise Python shows two errors.
@@ -75,7 +75,7 @@ class MoLoopError(Exception):
             new, self.message if message is None else message,
             where=self._place if origin is None else origin, why=self.why if why is None else why,
             hint=self.hint if hint is None else hint, during=self.during if during is None else during,
-        )  # fmt: skip
+        )
         new.__cause__ = self.__cause__
         return new.with_traceback(self.__traceback__)
 
@@ -196,7 +196,7 @@ class ConversionErrors(MoLoopError):
     def at(
         self, origin: Origin | str | None = None, *, message: str | None = None, why: str | None = None,
         hint: str | None = None, during: str | None = None,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """The same errors after `at` of each; an error that has an origin keeps it."""
         each_at = [
             each.at(None if each.where else origin, message=message, why=why, hint=hint, during=during)
@@ -273,7 +273,7 @@ def extension_failed(what: str, origin: str, error: BaseException, code: str) ->
     return ExtensionError(
         f"{what} of {origin} raised {said}", where=error._place if isinstance(error, MoLoopError) else None, code=code,
         hint=f"{f'it happened at {line}; ' if line else ''}the fault is in the extension (--debug shows the traceback)",
-    )  # fmt: skip
+    )
 
 
 def line_of(error: BaseException) -> str:

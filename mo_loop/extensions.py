@@ -72,13 +72,13 @@ class Extensions:
             raise ExtensionError(
                 f"{self.origin} adds {new!r}, which is not a pass", code="ML263",
                 hint="a pass derives from FunctionPass or MatcherPass, or is a GraphRewrite or a Manager",
-            )  # fmt: skip
+            )
         place = [before, after, at]
         if sum(bool(each) for each in place) != 1 or not all(isinstance(each, str | type) for each in place):
             raise ExtensionError(
                 f"{self.origin} does not name one place for {name_of(new)}", code="ML263",
                 hint="give one of before=, after= (the name or class of a pass) and at=",
-            )  # fmt: skip
+            )
         self.passes.append(Placed(new, name_of(before), name_of(after), name_of(at), self.origin, _caller()))
 
     def translates(self, op: str, *, domain: str = "", since: int = 1) -> Callable[[F], F]:
@@ -150,7 +150,7 @@ def _of_module(module: ModuleType, origin: str) -> Extensions:
         raise ExtensionError(
             f"{origin} has no function `register`", code="ML263",
             hint="write: def register(extensions): extensions.add_pass(MyPass, at='start')",
-        )  # fmt: skip
+        )
     return _registered(register, origin)
 
 
@@ -233,5 +233,5 @@ def _of_entry_point(entry: metadata.EntryPoint) -> Extensions:
         raise ExtensionError(
             f"{origin} names {entry.value}, which is not a function `register`", code="ML267",
             hint=f"update or remove {_package(entry)}, or use --no-plugins",
-        )  # fmt: skip
+        )
     return _registered(register, origin)

@@ -34,7 +34,7 @@ from mo_loop.transforms.manager import Observer
 def assign_origins(
     graph: Graph, model: Any, options: ConvertOptions | None = None, observers: Iterable[Observer] = (),
     allowed: Sequence[str] = (),
-) -> None:  # fmt: skip
+) -> None:
     """Set the origins of all nodes and values of `graph`, as far as they are found.
 
     `options` are those of its conversion, if they are known better than from its rt_info; `observers` see the
@@ -91,7 +91,7 @@ def _pairs(text: str) -> dict[str, str]:
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "output": _names, "rename": _pairs, "stateful_pairs": _pairs,
     "freeze": lambda text: {name: value_of(value) for name, value in _pairs(text).items()},
-}  # fmt: skip
+}
 """The options whose values are not texts or numbers. UsageError for a large array to which an input is frozen: only its
 type is recorded."""
 

@@ -39,7 +39,6 @@ class ConvertOptions:
     Args:
     """
 
-    # fmt: off
     input: str | Sequence[Any] | Mapping[str, Any] | None = flag(
         None, 'Inputs as "name[shape]{type}->value", separated by commas: "x[1,3,?,224..512],rate->16000".', FILES,
         metavar="TEXT",
@@ -171,7 +170,6 @@ class ConvertOptions:
         False, "Add floating-point numbers in the order of the steps of a loop, also where only their sum is read. "
         "docs/loops.md describes the effect.", CONVERSION, place=1,
     )
-    # fmt: on
 
     @classmethod
     def of(cls, given: ConvertOptions | Mapping[str, Any] | None) -> ConvertOptions:
@@ -194,7 +192,7 @@ class ConvertOptions:
             raise UsageError(
                 "--transform MakeStateful[param_res_names={}] has no effect", why="no pair is named",
                 hint="name the pairs, or write MakeStateful without an argument, which finds them",
-            )  # fmt: skip
+            )
         for name in ("stateful_pairs", "beam_idx"):
             if getattr(self, name) and not self.makes_states:
                 flag = {"stateful_pairs": "--stateful-pair", "beam_idx": "--beam-idx"}[name]
@@ -247,7 +245,7 @@ def _require_pairs(given: Any) -> None:
         raise UsageError(
             f"stateful_pairs is {given!r}", why="it maps names of inputs to names of outputs",
             hint='write stateful_pairs={"h0": "hN"}; "" in place of an output keeps an input',
-        )  # fmt: skip
+        )
 
 
 ConvertOptions.__doc__ = f"{(ConvertOptions.__doc__ or '').rstrip()}\n{described(ConvertOptions, indent=8)}    "

@@ -85,7 +85,7 @@ class Preprocessing:
                         f"{values.flag} names {name!r}, which is frozen", code="ML202",
                         why="its value is a constant of the IR, not an input",
                         hint="freeze it with the value that the model computes with, and leave it out here",
-                    )  # fmt: skip
+                    )
 
     def around(self, pipeline: Iterable[FunctionPass]) -> list[FunctionPass]:
         """The passes of `pipeline` with the passes of this preprocessing before and after them."""

@@ -27,7 +27,7 @@ def version(release: str) -> tuple[int, ...]:
 MEASURED = (
     "2024.6.0", "2025.0.0", "2025.1.0", "2025.2.0", "2025.3.0", "2025.4.1", "2026.0.0", "2026.1.0", "2026.2.1",
     "2026.3.1", "2026.4.1",
-)  # fmt: skip
+)
 """The releases on which all probes of errors have run, oldest first."""
 
 RELEASES: tuple[Release, ...] = tuple((year, number) for year, number, _ in map(version, MEASURED))

@@ -133,7 +133,7 @@ def _value(text: str, value: str) -> Any:
         raise UsageError(
             f"--transform {shown(text)}: {shown(value)} is not a value",
             why="values are Python literals, and a dict names each key once", hint=_FORM,
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _parts(text: str, separators: str) -> Iterator[str]:

@@ -27,7 +27,7 @@ MOST_ITERATIONS = 50
 
 INDEXED = (
     ops.Gather, ops.GatherElements, ops.GatherND, ops.ScatterUpdate, ops.ScatterElementsUpdate, ops.ScatterNDUpdate,
-)  # fmt: skip
+)
 """Operations whose result for an index out of range is undefined."""
 
 

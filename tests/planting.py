@@ -44,7 +44,7 @@ DEEPEST = 3
 AXIS_INPUTS = {
     ops.Gather: 2, ops.CumSum: 1, ops.ReduceSum: 1, ops.ReduceMean: 1, ops.ReduceMax: 1, ops.ReduceMin: 1,
     ops.ReduceProd: 1, ops.ReduceL1: 1, ops.ReduceL2: 1,
-}  # fmt: skip
+}
 """Operation -> the input that holds its axis, or axes."""
 
 

@@ -17,7 +17,7 @@ MAY_CRASH = "MVN, which the limit of the instructions may crash"
 OF_THE_LIMIT = (
     "bad combination", "evex is invalid", "primitive descriptor for the inner product", "descriptors list is empty",
     MAY_CRASH,
-)  # fmt: skip
+)
 """The first two are said where a kernel is assembled of instructions that do not fit together, the next two where there
 is none for bf16 or compressed weights, which the runtime keeps because the processor has instructions for them."""
 

@@ -55,7 +55,7 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
             yield Task(
                 name, options.folder / f"{name}.onnx", cross, options.context, options.steps, options.rounds,
                 options.threads,
-            )  # fmt: skip
+            )
 
 
 def judge(row: Row) -> None:

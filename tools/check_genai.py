@@ -49,7 +49,7 @@ CONFIGURATIONS: Mapping[str, Mapping[str, Any]] = {
         "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 1024, "num_hidden_layers": 8,
         "num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 64, "intermediate_size": 2816,
     },
-}  # fmt: skip
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -135,7 +135,7 @@ def trained() -> Any:
     trainer = trainers.BpeTrainer(
         vocab_size=VOCABULARY, special_tokens=list(SPECIAL.values()), show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )  # fmt: skip
+    )
     tokenizer.train_from_iterator((f"{TEXT} {word}" for word in words), trainer)
     return tokenizer
 

@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     wrong = [row for row in rows if row.status not in (PASSED, NOT_MADE) and not reason(row)]
     # With --whole-range a name may be that of models in several folders.
     stale = [key for key in EXPLAINED if key[1] not in WHOLE_RANGE and any(_is_of(row, key) for row in rows)
-             and all(row.status == PASSED for row in rows if _is_of(row, key))]  # fmt: skip
+             and all(row.status == PASSED for row in rows if _is_of(row, key))]
     for each in stale:
         print(f"{each}: listed in tests/models/optimised.py, but it passes")
     return int(bool(wrong or stale))

@@ -63,7 +63,7 @@ def main() -> int:
             continue
         rows.append(row)
         print(f"{row.name:28} {row.before:4} -> {row.after:3} nodes {row.seconds:6.1f} s {'' if row.shows else 'LOST'}",
-              flush=True)  # fmt: skip
+              flush=True)
         if len(rows) == options.count:
             break
     median, longest = statistics.median(row.after for row in rows), max(row.seconds for row in rows)

@@ -35,7 +35,7 @@ FILES = {
     "tensorflow": ("attention", "conv_lstm", "ragged", "while_growing"),
     "transformers": ("bert", "clip_dynamo", "gpt2_step_dynamo", "llama_generate", "mamba_loop", "t5_step_dynamo",
                      "whisper_step_dynamo"),
-}  # fmt: skip
+}
 """Models of tests/models: tree ensembles, decoders with caches, loops, lengths."""
 
 

@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
 def judged(
     pool: Pool, entries: Iterable[Entry], converter: str = "mo_loop", python: str | None = None,
     runtime: str | None = None, quantization: str = QUANTIZATION[0],
-) -> Iterator[tuple[str, Verdict]]:  # fmt: skip
+) -> Iterator[tuple[str, Verdict]]:
     """Name and verdict of each case, in the order in which they end.
 
     `python` is the interpreter that runs the IR, which is made for the release `runtime` and all later ones.

@@ -93,7 +93,7 @@ def _with_operator(trial: Trial, verdict: Verdict) -> Verdict:
 def run(
     tasks: Sequence[Any], converter: str, jobs: int, limit: float, options: Any = None,
     arguments: Mapping[str, Any] | None = None,
-) -> tuple[list[Row], list[Trial]]:  # fmt: skip
+) -> tuple[list[Row], list[Trial]]:
     """The verdicts of the tasks that ONNX Runtime runs, and the tasks that it does not.
 
     `arguments` are those of mo_loop's convert_model.
@@ -126,7 +126,7 @@ def run(
 def _samples(
     oracle: Pool, tasks: Sequence[Any], trials: dict[str, Trial], skipped: list[Trial], python: str | None,
     arguments: Mapping[str, Any],
-) -> Iterator[Any]:  # fmt: skip
+) -> Iterator[Any]:
     for outcome in oracle.map(tasks):
         seed, index, op, _ = outcome.task
         if not outcome.ok:

@@ -74,7 +74,7 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
             named = {name: np.asarray(array) for name, array in feeds.items()}
             known = of_known_sizes(proto, named)
             yield Task(f"{source}/{name}", known.SerializeToString(), named, options.seed, options.most,
-                       dict(options.argument), options.python)  # fmt: skip
+                       dict(options.argument), options.python)
 
 
 Source = Iterator[tuple[str, onnx.ModelProto, Mapping[str, Any]]]

@@ -25,7 +25,7 @@ LIST = "samples.json"
 OPTIONS: Sequence[dict[str, Any]] = (
     {}, {"compress_to_fp16": True}, {}, {"unroll": 8}, {}, {"quantization": "exact"}, {}, {"target": "2024.6"},
     {}, {"compress_to_fp16": True, "unroll": 3},
-)  # fmt: skip
+)
 EXTERNAL = 7
 """One in so many models is stored with external data."""
 

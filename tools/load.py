@@ -54,7 +54,7 @@ def batch(folder: Path, count: int, jobs: int) -> list[str]:
     command = [
         sys.executable, "-m", "mo_loop", "batch", "in", "-o", "out", "-j", str(jobs), "--timeout", "10",
         "--memory", "1G", "--extension", "poison.py", "--report", "report.json", "-q",
-    ]  # fmt: skip
+    ]
     started = time.monotonic()
     mark = f"{MARK}={os.getpid()}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), MARK: str(os.getpid())}
@@ -70,18 +70,18 @@ def batch(folder: Path, count: int, jobs: int) -> list[str]:
     statuses = {each["name"]: each["status"] for each in report["models"]}
     print("  " + ", ".join(f"{number} {status}" for status, number in sorted(Counter(statuses.values()).items())))
     wrong = [f"{name} is {statuses.get(name)}, not {status}" for name, status in expected.items()
-             if statuses.get(name) != status]  # fmt: skip
+             if statuses.get(name) != status]
     missing = [
         name for name, status in expected.items()
         for ending in (".xml", ".bin")
         if status == "converted" and not (folder / "out" / name).with_suffix(ending).exists()
-    ]  # fmt: skip
+    ]
     hidden = [str(path) for path in (folder / "out").rglob(".*") if path.name != ".mo-loop.json"]
     left = processes(mark)
     return [
         *wrong[:10], *(f"{name} has no output" for name in missing[:10]), *(f"{each} remains" for each in hidden),
         *(f"process {each} remains" for each in left), *growth("the batch's process", memory),
-    ]  # fmt: skip
+    ]
 
 
 def write_models(folder: Path, count: int) -> dict[str, str]:

@@ -85,7 +85,7 @@ def commands() -> str:
     return CLI.format(
         commands="\n".join(f"- [{name}](#mo-loop-{name}): {text}" for name, text in COMMANDS.items()),
         exit_codes="\n".join(f"| {code} | {text} |" for code, text in EXIT_CODES.items()), pages="\n".join(pages),
-    )  # fmt: skip
+    )
 
 
 CLI = """\
@@ -396,7 +396,7 @@ def _span(releases: Any) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "operators.md": operators, "cli.md": commands, "migrating.md": migrating, "codes.md": codes, "limits.md": limits,
     "runtime.md": runtime,
-}  # fmt: skip
+}
 """Page -> the function that writes it."""
 
 

@@ -150,12 +150,12 @@ def _labels() -> Probe:
         nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0],
         class_treeids=[0] * 4, class_nodeids=[each for each, _, _ in votes], class_ids=[each for _, each, _ in votes],
         class_weights=[each for _, _, each in votes], post_transform="NONE",
-    )  # fmt: skip
+    )
     make, kind = helper.make_tensor_value_info, onnx.TensorProto
     graph = helper.make_graph(
         [node], "g", [make("x", kind.FLOAT, ["N", 1])],
         [make("label", kind.INT64, ["N"]), make("scores", kind.FLOAT, ["N", 2])],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     return model, {"x": np.float32([[-1], [1]])}, {"label": np.array([3, 7])}

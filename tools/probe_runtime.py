@@ -100,7 +100,7 @@ def _probed(gaps: Sequence[Gap], release: str, python: str | None, with_rules: b
             for text, verdict in (
                 (finding.shown, finding.plain), ("  with the rules", finding.avoided),
                 (f"  without {gap.rule}", finding.without),
-            ):  # fmt: skip
+            ):
                 if verdict is not None:
                     print(f"  {text}: {verdict.result}{verdict.message and f' ({verdict.message[:120]})'}", flush=True)
             yield finding

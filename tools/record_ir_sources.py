@@ -104,7 +104,7 @@ def _of_example(example: Example) -> Graph | None:
         else Parameter(graph=graph, type=each).output if each.known is None
         else Constant(np.array(each.integers, np.int64).reshape(each.shape), graph=graph).output
         for each in example.types
-    ]  # fmt: skip
+    ]
     if cls is ops.Assign:  # the reader refuses a variable that is not read
         Result(ops.ReadValue(graph=graph, **example.attributes).output)
     node = cls(*inputs, graph=graph, **example.attributes)

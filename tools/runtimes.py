@@ -36,7 +36,7 @@ MAIN = ("2024.6.0", "2025.4.1", "2026.4.1")
 EVERY = (
     "2024.6.0", "2025.0.0", "2025.1.0", "2025.2.0", "2025.3.0", "2025.4.1", "2026.0.0", "2026.1.0", "2026.2.1",
     "2026.3.1", "2026.4.1",
-)  # fmt: skip
+)
 DEVICES = {"gpu": gpu.make, "arm": arm.make}
 VARIABLE = "MO_LOOP_RUNTIME"
 """The environment variable with the release on which the tests run the IR; the installed one if it is not set."""

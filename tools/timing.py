@@ -104,7 +104,7 @@ def _compiled_twice(side: str, source: Path) -> list[Any]:
 def timed(
     compiled: Sequence[Any], rounds: int, least: int = 0, seconds: float = math.inf,
     clock: Callable[[], float] = time.perf_counter,
-) -> list[list[float]]:  # fmt: skip
+) -> list[list[float]]:
     """Seconds of one inference, for each of `compiled` one number per round; the first one changes with the round.
 
     After `seconds`, rounds end as soon as there are `least` of them, which take no longer with several inferences each.

@@ -78,7 +78,7 @@ _NAMES = {
     ),
     "mo_loop.transforms.rewrite": ("BackwardGraphRewrite", "GraphRewrite", "MatcherPass"),
     "mo_loop.transforms.visualize": ("VisualizeTree",),
-}  # fmt: skip
+}
 
 __all__ = [name for names in _NAMES.values() for name in names]
 

@@ -197,7 +197,7 @@ OPSETS: dict[Release, int] = {(2024, 6): 15, (2026, 0): 16}
 
 INPUTS: dict[ElementType, Release] = {
     f8e4m3: (2025, 0), f8e5m2: (2025, 0), f4e2m1: (2025, 2), f8e8m0: (2025, 2), u2: (2026, 0),
-}  # fmt: skip
+}
 """Element type -> the first release that runs a model with an input of this type."""
 
 CONSTANTS: dict[ElementType, Release] = {u2: (2025, 3)}

@@ -41,7 +41,7 @@ def _front_operations(graph: Graph) -> Iterator[MoLoopError]:
             yield UnsupportedError(
                 f"{node.type} was not lowered to IR operations{': ' if reason else ''}{reason}",
                 where=node.origin, code="ML320", hint="declare the shapes of the inputs" if "rank" in reason else "",
-            )  # fmt: skip
+            )
 
 
 def _unheld(node: Node) -> str:
@@ -81,7 +81,7 @@ def _port_types(graph: Graph) -> Iterator[MoLoopError]:
                 yield UnsupportedError(
                     "a tensor of unknown rank: the runtime compiles known ranks only", where=where, code="ML323",
                     hint=advice(output),
-                )  # fmt: skip
+                )
 
 
 def _is_origin(node: Node) -> bool:
@@ -113,7 +113,7 @@ def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
                     f"output {number} of If has rank {then} in then_branch and {else_} in else_branch",
                     code="ML315", where=node.origin,
                     hint=SAME_RANK if node.inputs[0] is None else decision(node.inputs[0]),
-                )  # fmt: skip
+                )
 
 
 def _nested_iterators(graph: Graph) -> Iterator[MoLoopError]:
@@ -125,7 +125,7 @@ def _nested_iterators(graph: Graph) -> Iterator[MoLoopError]:
 FILTERS = {
     "Convolution": 1, "GroupConvolution": 1, "ConvolutionBackpropData": 1, "GroupConvolutionBackpropData": 1,
     "DeformableConvolution": 2,
-}  # fmt: skip
+}
 """Operations with filters, and the port of these."""
 
 # Operations that support strings on the CPU device. Others give wrong values or corrupt the memory of the process.
@@ -145,7 +145,7 @@ def _strings(graph: Graph) -> Iterator[MoLoopError]:
             yield UnsupportedError(
                 f"{node.type} of strings: the runtime does not support it", where=node.origin, code="ML303",
                 hint="cut the model after its text processing, so that its inputs are numbers",
-            )  # fmt: skip
+            )
 
 
 def _filters(graph: Graph) -> Iterator[MoLoopError]:
@@ -157,7 +157,7 @@ def _filters(graph: Graph) -> Iterator[MoLoopError]:
                 f"a convolution with filters {filters.type}: the runtime compiles static ones only",
                 where=node.origin, code="ML329",
                 hint="give the inputs static shapes (--input), or make the filters constants",
-            )  # fmt: skip
+            )
 
 
 LAST_CHECKS: tuple[Callable[[Graph], Iterator[MoLoopError]], ...] = (
@@ -249,4 +249,4 @@ NOT_AVOIDED: tuple[Gap, ...] = (
     Gap("clamp-of-nan", "`Clamp` loses NaN; `check` reports it (ML505)"),
     Gap("maximum-of-nan", "`Maximum` and `Minimum` lose NaN if it is the first input; `check` reports it (ML505)"),
     Gap("reduced-nan", "`ReduceMax` and `ReduceMin` lose NaN; `check` reports it (ML505)"),
-)  # fmt: skip
+)

@@ -27,7 +27,7 @@ from mo_loop.transforms.predicates import Check
 
 __all__ = [
     "Match", "Matcher", "Pattern", "any_input", "any_of", "any_order", "constant", "optional", "repeated", "wrap_type",
-]  # fmt: skip
+]
 
 Kinds = type[Node] | tuple[type[Node], ...]
 
@@ -311,7 +311,7 @@ def any_of(*patterns: Pattern, when: Check | None = None, name: str = "") -> Pat
 
 
 def optional(kinds: Kinds, source: Pattern, *inputs: Any, when: Check | None = None,
-             attributes: Mapping[str, Any] | None = None, name: str = "") -> Pattern:  # fmt: skip
+             attributes: Mapping[str, Any] | None = None, name: str = "") -> Pattern:
     """A node of `kinds` whose first input is `source`, or `source` itself. `match.get` shows which; `match[...]` is
     the value in both cases."""
     return _Optional(wrap_type(kinds, source, *inputs, when=when, attributes=attributes), source, name)
@@ -320,7 +320,7 @@ def optional(kinds: Kinds, source: Pattern, *inputs: Any, when: Check | None = N
 def repeated(
     step: Callable[[Pattern], Pattern], source: Pattern, *, at_least: int = 1, at_most: int | None = None,
     name: str = "",
-) -> Pattern:  # fmt: skip
+) -> Pattern:
     """A chain of `step(previous)` above `source`, the longest that fits.
 
     `repeated(lambda x: wrap_type(ReLU, x), data)` is a chain of ReLUs of any length from 1 on. A pattern that `step`

@@ -114,7 +114,7 @@ LOOPS: tuple[type[FunctionPass], ...] = (
 SPECIALIZED: tuple[type[FunctionPass], ...] = (
     ConstantFolding, EliminateEmptyLoops, EliminateUnreachableBodies, EliminateLoopInputsOutputs,
     WhileLoopToCountedLoop, EliminateUnusedPorts, LoopToTI, FuseRecurrentCells,
-)  # fmt: skip
+)
 """Passes that run again in the branches that SpecializeLoops made, where sizes and numbers of steps are known."""
 
 FRONT: tuple[type[FunctionPass], ...] = (
@@ -227,7 +227,7 @@ RELIED_ON = (PushConstantToSubgraph,)
 BY_SIZES = (
     BreakStateSymbols, ConcatenateAlongFirstAxis, GuardZeroTrips, InsertKnownSizes, InsertStaticShapes,
     RemoveResultBounds, SelectFinalValues,
-)  # fmt: skip
+)
 """Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of
 loops that surely run, and more are known where equal nodes have been merged."""
 
@@ -261,14 +261,14 @@ STATES = (SetSequenceLength, LowLatency2, MakeStateful, FuseStatefulAttention)
 
 FAST_QUANTIZATION = (
     DequantizeBeforeMovement, QuantizeToFakeQuantize, IntegerMatMulToFakeQuantize, IntegerProductToFloat,
-)  # fmt: skip
+)
 """Passes after which a quantised tensor may differ by one step from that of ONNX."""
 
 
 def default_pipeline(
     unroll: int = 0, target: Target | None = None, quantization: str = "fast", states: Sequence[FunctionPass] = (),
     exact_order: bool = False,
-) -> list[FunctionPass]:  # fmt: skip
+) -> list[FunctionPass]:
     """New instances of the passes of a conversion.
 
     Args:

@@ -68,7 +68,7 @@ def replace_by_loop(old: Iteration) -> Loop:
     new = Loop(
         _slice_count(old), go, *old.inputs, name=old.name, body=body, input_map=old.input_map,
         output_map=old.output_map, condition=condition,
-    )  # fmt: skip
+    )
     replace_iteration(old, new)
     return new
 

@@ -185,4 +185,4 @@ def _no_such_place(each: Placed, passes: Iterable[FunctionPass]) -> MoLoopError:
     return ExtensionError(
         f"{each.origin} puts {name_of(each.each)} at the {what} {name!r}, which does not exist", where=each.where,
         code="ML264", hint=did_you_mean(name, known, listed),
-    )  # fmt: skip
+    )

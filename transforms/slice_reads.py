@@ -204,7 +204,7 @@ def _rest(start: Items, stop: Items, step: Items, axes: Sequence[int], at: int) 
 _INDEXED = (
     ops.Gather, ops.GatherND, ops.GatherElements, ops.Slice, ops.ScatterUpdate, ops.ScatterNDUpdate,
     ops.ScatterElementsUpdate,
-)  # fmt: skip
+)
 
 IsStep = Callable[[Dimension], bool]
 
@@ -229,7 +229,7 @@ def indexed_reads(node: Iteration, is_step: IsStep = has_one_element) -> list[No
         each for each in _all_nodes(node.body)
         if isinstance(each, _INDEXED) and _source(each.operands[0], node).node in whole
         and _has_step_axis(each, is_step) and _depends(each.operands[1], carried, node)
-    ]  # fmt: skip
+    ]
 
 
 def indexed_data(node: Iteration) -> Iterator[tuple[Value, int]]:
@@ -347,7 +347,7 @@ def _is_next(entry: Merged, loop: Iteration, last: Dimension | None) -> bool:
     return any(
         _plain(one, loop, last) is state and other.type.integers is not None and set(other.type.integers) == {1}
         for one, other in ((a, b), (b, a))
-    )  # fmt: skip
+    )
 
 
 def _plain(value: Value, loop: Iteration, last: Dimension | None) -> Value:

@@ -137,7 +137,7 @@ RIGHT = frozenset({name for family in _FAMILIES.split() for name in ops.FAMILIES
 """The operations without elements that the runtime computes correctly, or refuses; `_dims` has the exceptions."""
 
 _WRONG_OF_CONSTANTS = (ops.Binary, ops.Select, ops.PReLU, ops.Tile, ops.CumSum, ops.MVN, ops.NormalizeL2,
-                       ops.BatchNormInference, ops.GroupNormalization)  # fmt: skip
+                       ops.BatchNormInference, ops.GroupNormalization)
 
 
 def needed(graph: Graph) -> set[Symbol | Value]:
@@ -146,7 +146,7 @@ def needed(graph: Graph) -> set[Symbol | Value]:
     found = {
         symbol for scope in graph.scopes() for node in scope for symbol in _emptying(_dims(node))
         if not symbol.is_fresh or isinstance(node, kept)
-    }  # fmt: skip
+    }
     return found.union(*(_folded_wrongly(scope) for scope in graph.scopes()))
 
 

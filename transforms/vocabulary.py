@@ -21,7 +21,7 @@ from mo_loop.transforms.function_pass import FunctionPass, node_pass
 __all__ = (
     "Constant", "F", "FunctionPass", "Gap", "Graph", "Identity", "Node", "Op", "Parameter", "Result", "Use", "Value",
     "integers", "is_static", "node_pass", "ops", "order_of", "source_of",
-)  # fmt: skip
+)
 
 
 def source_of(value: Value, kinds: Any) -> Value:

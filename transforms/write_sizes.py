@@ -41,7 +41,7 @@ class WriteSizes(FunctionPass):
         places: dict[str, Place] = {
             size.name: (each, axis)
             for each in graph.parameters for axis, size in enumerate(each.sizes or ()) if isinstance(size, Dim)
-        }  # fmt: skip
+        }
         filled = needed(graph) if places else set()
         assumed = {each: list(_assumed(each, places, filled)) for each in graph.parameters if each.sizes}
         if assumed:

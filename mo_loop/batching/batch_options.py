@@ -30,7 +30,6 @@ class BatchOptions:
     Args:
     """
 
-    # fmt: off
     jobs: int | None = flag(
         None, "Worker processes.  [default: one for each processor]", RUN, "-j", "--jobs", least=1, metavar="N",
         place=2,
@@ -60,7 +59,6 @@ class BatchOptions:
         None, "The report of an earlier batch. Models that failed there do not count for the exit code.", REPORTS,
         kind="file", metavar="FILE", note="Nor do they in `passed`.", recorded=False,
     )
-    # fmt: on
 
     @property
     def workers(self) -> int:
@@ -123,7 +121,7 @@ class Places:
             raise UsageError(
                 f"{memory} is in the memory of one process", why="other processes convert the models", code="ML287",
                 hint="give a folder, or the URL of a store",
-            )  # fmt: skip
+            )
         from mo_loop.batching.storage.scratch import Scratch
 
         return Scratch(limit=limit).resolved()

@@ -129,7 +129,7 @@ def earlier_of(report: Mapping[str, Any]) -> dict[str, Earlier]:
         results[str(each["name"])] = Earlier(
             int(sizes["model"]), int(sizes["external"]), int(layers), flow, None if seconds is None else float(seconds),
             *(None if cost.get(key) is None else int(cost[key]) for key in ("memory", "peak")),
-        )  # fmt: skip
+        )
     return results
 
 

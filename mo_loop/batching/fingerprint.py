@@ -97,7 +97,7 @@ def _unusable_files(extension: str, why: str) -> ExtensionError:
     return ExtensionError(
         f"the extension {extension} names files that cannot be used", why=why, code="ML261",
         hint=f'write {FILES_NAME} = ["table.json"], with paths of files or folders relative to the extension',
-    )  # fmt: skip
+    )
 
 
 def stamp(path: str | os.PathLike[str]) -> Stamp:

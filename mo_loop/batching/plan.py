@@ -249,7 +249,7 @@ def _common(one: PathOrUrl, other: PathOrUrl) -> PathOrUrl:
             raise UsageError(
                 f"{one}, {other} have no common prefix", why="they are in several buckets",
                 hint="run one batch for each",
-            )  # fmt: skip
+            )
         pairs = zip(one.rest.split("/"), other.rest.split("/"), strict=False)
         same = [part for part, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
         return Location(f"{one.scheme}://{'/'.join(same)}")

@@ -25,7 +25,7 @@ from mo_loop.support.disk_table import DiskSequence, DiskTable
 
 CONVERTED, SKIPPED, FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY, CANCELLED = STATUSES = (
     "converted", "skipped", "failed", "differs", "crash", "timeout", "memory", "cancelled"
-)  # fmt: skip
+)
 """The statuses: converted; up to date already; failed with errors; converted, but its numbers are not those of ONNX
 Runtime; the process ended; the time limit; the memory limit; not converted because the batch ended."""
 
@@ -216,7 +216,7 @@ def entry_of(content: Any) -> StateEntry | None:
         known = Facts(
             _whole(facts["layers"]), flow,
             None if cost is None else Cost(float(cost["seconds"]), _whole(cost["memory"]), _whole(cost["peak"])),
-        )  # fmt: skip
+        )
         return StateEntry(str(made["options"]), source, external, xml, data, known, warnings)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
@@ -227,7 +227,7 @@ def _stamp(content: Mapping[str, Any]) -> Stamp:
     return Stamp(
         _whole(content["size"]), str(content["sha256"]), str(content.get("tag", "")),
         None if ranges is None else tuple((_whole(start), _whole(end)) for start, end in ranges),
-    )  # fmt: skip
+    )
 
 
 def _whole(number: Any) -> int:

@@ -77,7 +77,7 @@ class Batch:
     def __init__(
         self, plan: BatchPlan, folder: Path | Outputs, work: Callable[[Planned], Work], options: BatchOptions, *,
         engine: Engine | None = None, earlier: Mapping[str, Earlier] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`folder` is that of the plan, or its outputs (`mo_loop.batching.outputs`); `work` gives the work for each
         model.
 
@@ -263,7 +263,7 @@ class PreparedBatch:
     def of(
         cls, paths: Iterable[str], places: Places, asked: BatchOptions, work: Callable[[Planned], Work],
         facts: Mapping[str, Any], comparing: IrComparison | None = None,
-    ) -> PreparedBatch:  # fmt: skip
+    ) -> PreparedBatch:
         """Find the models, and read the earlier report; `facts` are the options of the conversions for the report, and
         `comparing` is a comparison that this machine must be able to make.
 

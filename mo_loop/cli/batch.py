@@ -42,7 +42,6 @@ SIGNALS = ("SIGINT", "SIGTERM")
 class BatchFlags(BatchOptions):
     """The options of a batch, and what the command alone has."""
 
-    # fmt: off
     paths: tuple[str, ...]
     folder: str = flag(
         None, "Folder of the .xml and .bin files, with the subfolders of the models below the common root of PATH....",
@@ -74,7 +73,6 @@ class BatchFlags(BatchOptions):
     quiet: bool = flag(
         False, "Print only errors: no progress, no warnings, no last line.", REPORTS, "-q", "--quiet"
     )
-    # fmt: on
 
 
 @click.command(cls=GroupedCommand)

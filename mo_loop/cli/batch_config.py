@@ -52,7 +52,7 @@ def config_option(command: F) -> F:
         callback=_read,
         help="A TOML file with options: keys as the flags, and tables [[models]] with a glob `match` and the options "
         "of these models.",
-    )(command)  # fmt: skip
+    )(command)
 
 
 def comparing_options(command: F) -> F:
@@ -61,7 +61,7 @@ def comparing_options(command: F) -> F:
         "--verify", group=COMPARISON, is_flag=True,
         help="Compare each IR with ONNX Runtime, on generated inputs. A model whose numbers differ fails, and its "
         "files are not written; one that cannot be compared is reported as not verified.",
-    )  # fmt: skip
+    )
     return verify(flags(Comparing)(command))
 
 
@@ -205,7 +205,7 @@ def _value(parameter: click.Parameter, value: Any) -> Any:
     if parameter.multiple:
         return value if isinstance(value, list) else [value]
     is_text = isinstance(value, list) or (isinstance(value, float | int) and not isinstance(value, bool)
-                                          and parameter.type is click.STRING)  # fmt: skip
+                                          and parameter.type is click.STRING)
     return json.dumps(value) if is_text else value
 
 

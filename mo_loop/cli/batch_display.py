@@ -214,7 +214,7 @@ class Bar(Display):
             *([TextColumn("{task.fields[rate]}")] if with_rate else ()),
             TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("left"),
             console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False,
-        )  # fmt: skip
+        )
         self._task = self._progress.add_task("", total=total, failed="", rate="")
 
     def __enter__(self) -> Bar:

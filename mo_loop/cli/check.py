@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 @option(
     "--level", group=REPORTS, type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
     help="Show diagnostics of this level and above. The exit code does not depend on it.",
-)  # fmt: skip
+)
 @option(
     "--codes", group=REPORTS, is_flag=True,
     help="List all codes and their meanings, as text, JSON or Markdown, and exit. Needs no MODEL.",
-)  # fmt: skip
+)
 @conversion_options(
     "input", "output", input='Inputs as for convert: "x[1,3,?,224..512],rate->16000". For every MODEL.',
     output="Tensors that become the outputs, separated by commas.",
-)  # fmt: skip
+)
 @pass_choice
 @quiet_option
 @verbose_option

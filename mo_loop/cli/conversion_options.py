@@ -68,7 +68,7 @@ def opened(source: str) -> Iterator[str]:
         raise FileError(
             "standard input is not a model", why="it is a terminal", code="ML212",
             hint="write: mo-loop convert - -o model.xml < model.onnx",
-        )  # fmt: skip
+        )
     with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
         path = os.path.join(folder, "stdin")
         try:
@@ -78,7 +78,7 @@ def opened(source: str) -> Iterator[str]:
             raise FileError(
                 "standard input cannot be copied to a file", why=f"{folder}: {reason_of(error)}", code="ML212",
                 hint="set TMPDIR to a folder with more space",
-            ) from None  # fmt: skip
+            ) from None
         yield path
 
 
@@ -154,7 +154,7 @@ def require_local(paths: Mapping[str, str | Iterable[str] | None]) -> None:
             raise UsageError(
                 f"{what} {Location(url)} is a URL", why="only a local path is possible here", code="ML287",
                 hint="copy the files to a local folder, or from there",
-            )  # fmt: skip
+            )
 
 
 def require_places(source: str, target: str, others: dict[str, str | None]) -> None:
@@ -168,7 +168,7 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
         raise UsageError(
             f"the output {os.path.basename(target)!r} does not end in .xml", why="the .bin gets the same name",
             hint="name it, for example, model.xml",
-        )  # fmt: skip
+        )
     named(target)  # UsageError for a URL that is not valid
     data = target[: -len(".xml")] + ".bin"
     written = {target: "-o", data: "-o"}
@@ -187,7 +187,7 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
                 raise UsageError(
                     f"{name} {file} is a file of the conversion itself", why=f"{other} would be overwritten",
                     hint="give another name",
-                )  # fmt: skip
+                )
         written[file] = name
         _require_folder(file, "ML219")
     if not is_url(target):
@@ -325,7 +325,7 @@ def plain_options(context: click.Context) -> dict[str, Any]:
         **{key: value for key, value in given.items() if key not in images},
         "disable_pass": passes.disable_pass, "enable_pass": passes.enable_pass,
         "preprocessing": {**{key: given[key] for key in images}, **values_of(context, BothLayouts)},
-    }  # fmt: skip
+    }
 
 
 def _config(passes: PassOptions) -> PassConfig | None:
@@ -357,7 +357,7 @@ def layout_of(layout: str | None, sides: BothLayouts) -> Any:
         raise UsageError(
             "--source-layout and --target-layout are for other inputs", why="layouts without a name are those of the "
             "inputs in their order", hint="give both the same number of layouts, or name them: x(nhwc),y(nc)",
-        )  # fmt: skip
+        )
     if not named[0]:
         sources: list[str | None] = [layout for _, layout in source] or [None] * len(target)
         targets: list[str | None] = [layout for _, layout in target] or sources

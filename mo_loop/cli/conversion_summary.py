@@ -320,7 +320,7 @@ class Progress:
         with Live(
             get_renderable=lambda: Text(self.line(time.monotonic() - start), no_wrap=True, overflow="ellipsis"),
             console=console, refresh_per_second=10, transient=True, redirect_stdout=False, redirect_stderr=False,
-        ):  # fmt: skip
+        ):
             self._done.wait()
 
     def line(self, seconds: float) -> str:

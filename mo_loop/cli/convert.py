@@ -54,12 +54,12 @@ if TYPE_CHECKING:
 @option(
     "-o", "--output-model", "target", group=FILES, type=click.Path(), metavar="FILE",
     help="The .xml file to write (and its .bin), a folder, or a name without .xml.  [default: ./MODEL.xml]",
-)  # fmt: skip
+)
 @conversion_options(*OF_ONE_MODEL)
 @option(
     "--mapping", group=FILES, place=1, type=click.Path(), metavar="FILE",
     help="Write the place of each ONNX tensor in the IR, as JSON.",
-)  # fmt: skip
+)
 @flags(BatchOptions, "durable", is_argument=True)
 @pass_options
 @format_option("text", "json", what="The format of the summary on stdout.")
@@ -67,14 +67,14 @@ if TYPE_CHECKING:
 @option(
     "-v", "--verbose", group=REPORTS, is_flag=True,
     help="Show the time and memory of each phase as a table on stderr.",
-)  # fmt: skip
+)
 @click.version_option(__version__, "-V", "--version", prog_name="mo-loop", cls=FlagOption, group=REPORTS)
 @debug_option
 @click.pass_context
 def command(
     context: click.Context, model: str | None, target: str | None, mapping: str | None, durable: bool, form: str,
     report_file: ReportFile | None, quiet: bool, verbose: bool, debug: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Convert the ONNX file MODEL (- is standard input) to OpenVINO IR.
 
     \b
@@ -145,7 +145,7 @@ def _displays(quiet: bool, verbose: bool) -> list[Any]:
 def _convert(
     model: str, target: str, options: ConvertOptions, given: PassOptions, shown: list[Any], mapping: str | None,
     durable: bool, *, is_quiet: bool,
-) -> dict[str, Any] | None:  # fmt: skip
+) -> dict[str, Any] | None:
     """Convert, write the pair and the files of the options of passes and of `mapping`; returns the summary."""
     from mo_loop.conversion import Conversion
     from mo_loop.look.conversion_record import Record

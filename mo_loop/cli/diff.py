@@ -20,7 +20,7 @@ ASPECTS = ("names", "shapes", "weights", "metadata")
 ignore_option = option(
     "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
     help="Ignore these differences. Can be repeated.",
-)  # fmt: skip
+)
 
 
 @click.command(cls=GroupedCommand)
@@ -32,7 +32,7 @@ ignore_option = option(
     "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",
     help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example. It does not "
     "matter then whether an IR stores them as f16.",
-)  # fmt: skip
+)
 @format_option("text", "json")
 @allow_external_option()
 @limit_option("the command")
@@ -40,7 +40,7 @@ ignore_option = option(
 @option(
     "-q", "--quiet", group=REPORTS, is_flag=True,
     help="Print nothing: the exit code is the result.",
-)  # fmt: skip
+)
 @verbose_option
 @debug_option
 def command(
@@ -94,7 +94,7 @@ def command(
                 give(
                     lambda wanted: as_json(layers) if wanted == "json" else layers.lines(TERMINAL, complete=complete),
                     form, report_file, quiet=quiet,
-                )  # fmt: skip
+                )
                 return
             found = diff(
                 one, other, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external
@@ -108,7 +108,7 @@ def command(
                 complete=complete,
             ),
             form, report_file, quiet=quiet,
-        )  # fmt: skip
+        )
     sys.exit(0 if found.equal else 1)
 
 

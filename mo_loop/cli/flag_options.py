@@ -42,7 +42,7 @@ class ByteSize(click.ParamType):
 KINDS: dict[str, Callable[[], Any]] = {
     "number": lambda: click.FLOAT, "path": click.Path, "file": lambda: click.Path(dir_okay=False),
     "folder": lambda: click.Path(file_okay=False), "size": ByteSize,
-}  # fmt: skip
+}
 """The types of values that are not plain text."""
 
 
@@ -77,7 +77,7 @@ def _timed(context: click.Context, _: click.Parameter, is_given: bool) -> None:
 verbose_option = option(
     "-v", "--verbose", group=REPORTS, is_flag=True, expose_value=False, callback=_timed,
     help="Show the time and the versions of the packages on stderr.",
-)  # fmt: skip
+)
 debug_option = option("--debug", group=PASSES, place=2, is_flag=True, help="Show the traceback of an error.")
 quiet_option = option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print only errors.")
 
@@ -102,14 +102,14 @@ def format_option(*forms: str, what: str = "The format of the report on stdout."
     written = option(
         "--report", "report_file", type=click.Path(dir_okay=False), callback=checked, metavar="FILE", group=REPORTS,
         help=f"Write the report to FILE too, as {kinds} by its ending.",
-    )  # fmt: skip
+    )
     return lambda command: shown(written(command))
 
 
 def flags(
     cls: type, *fields: str, read: Read | None = None, is_argument: bool = False,
     defaults: Mapping[str, Any] | None = None, texts: Mapping[str, str] | None = None,
-) -> Callable[[F], F]:  # fmt: skip
+) -> Callable[[F], F]:
     """The options of the fields of `cls`, all that have a flag or those of these names.
 
     `made` and `values_of` give their values, as `read` makes them from those of click; with `is_argument` they are

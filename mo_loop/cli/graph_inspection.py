@@ -65,7 +65,7 @@ def _cells(row: NodeRow) -> tuple[str, ...]:
     return (
         _quoted_name(row.scope) if row.scope else "(main)", _quoted_name(row.name) if row.name else "",
         _quoted_name(row.operator), ", ".join(map(_quoted_name, row.inputs)), ", ".join(map(_port_cell, row.outputs)),
-    )  # fmt: skip
+    )
 
 
 def _port_cell(port: TensorPort) -> str:
@@ -255,7 +255,7 @@ def _name(text: str) -> str:
 def graph_lines(
     path: str, file: str, form: str, depth: int | None, scope: str | None, operator: str | None,
     allowed: Sequence[str] = (),
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     """The control flow of the model at `path`, which the user calls `file`."""
     with paused_collector():
         structure = _opened(path, scope, operator, allowed)
@@ -277,7 +277,7 @@ def graph_lines(
 def node_lines(
     path: str, file: str, form: str, depth: int | None, scope: str | None, operator: str | None,
     allowed: Sequence[str] = (),
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     """The nodes of the model at `path`, which the user calls `file`."""
     with paused_collector():
         structure = _opened(path, scope, operator, allowed)

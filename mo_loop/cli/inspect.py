@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 @option(
     "--depth", group=FILES, type=click.IntRange(min=0), metavar="N",
     help="Show control flow and scopes down to N levels of bodies; 0 shows only the main graph.",
-)  # fmt: skip
+)
 @option("--scope", group=FILES, metavar="PATH", help="Show only this body or function and the bodies in it.")
 @option("--operator", group=FILES, metavar="NAME", help="Show only this operator: its number of nodes, and its scopes.")
 @option(
     "--graph", group=FILES, is_flag=True,
     help="Show the control flow as a tree, with the nodes before, in and after it.",
-)  # fmt: skip
+)
 @option("--nodes", group=FILES, is_flag=True, help="List the nodes with the names, types and shapes of their tensors.")
 @allow_external_option()
 @limit_option("the command")
@@ -92,7 +92,7 @@ def command(
                 give(
                     lambda wanted: lines(path, model, wanted, depth, scope, operator, allow_external), form,
                     report_file, quiet=quiet,
-                )  # fmt: skip
+                )
             return
         from mo_loop.look.inspection.description import chosen
         from mo_loop.look.inspection.read import inspect

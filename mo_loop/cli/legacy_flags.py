@@ -152,7 +152,7 @@ class _Rewriting:
             raise UsageError(
                 f"{written} {name} is not possible", why="weights are stored as they are, or f32 ones as f16",
                 hint="FP16 and half compress, FP32 and float do not",
-            )  # fmt: skip
+            )
         self._store_half(f"{written} {name}", name.lower() in ("fp16", "half"))
 
     def _store_half(self, written: str, wanted: bool) -> None:
@@ -263,7 +263,7 @@ TABLE: tuple[LegacyFlag, ...] = (
         "--legacy_mxnet_model", "--enable_ssd_gluoncv", "--counts", "--remove_output_softmax", "--remove_memory",
         "--example_input", "--dynamo",
     ),
-)  # fmt: skip
+)
 """Every flag of mo and ovc."""
 
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
@@ -286,7 +286,7 @@ def target_of(source: str, given: str | None, legacy: LegacyFlags) -> str:
         raise UsageError(
             "-o - is not possible", why="an IR is two files, the .xml and the .bin: both cannot go to standard output",
             hint="name the file: -o model.xml",
-        )  # fmt: skip
+        )
     if given is not None and (legacy.output_dir is not None or legacy.model_name is not None):
         other = "--output_dir" if legacy.output_dir is not None else "--model_name"
         if legacy.output_dir is not None or given.endswith(".xml"):
@@ -324,7 +324,7 @@ def with_shapes(inputs: str | None, shapes: str | None) -> str | None:
         raise UsageError(
             f"the numbers of names in --input ({len(names)}) and of shapes in --input_shape ({len(listed)}) differ",
             hint="give one shape for each name, in the same order",
-        )  # fmt: skip
+        )
     for name in names:
         if "[" in name.partition("->")[0] or "(" in name.partition("->")[0]:
             raise UsageError(f"--input gives {name} a shape, and so does --input_shape", hint="give one of them")

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 @option(
     "--opset", group=FILES, type=click.IntRange(min=1), metavar="N",
     help="Only the version that opset N of a domain uses.",
-)  # fmt: skip
+)
 @option("--domain", group=FILES, metavar="NAME", help="Only this domain; ai.onnx is the one without a name.")
 @option(
     "--how", group=FILES, type=click.Choice(["direct", "composed", "lowered", "function", "refused"]),
     multiple=True, help="Only operators that are handled in this way. Can be repeated.",
-)  # fmt: skip
+)
 @format_option("text", "json", "markdown")
 @quiet_option
 @verbose_option
@@ -67,7 +67,7 @@ def command(
             and domain in (None, row.domain or "ai.onnx")
             and (not how or row.how in how)
             and (opset is None or row.version <= opset <= (row.until or opset))
-        ]  # fmt: skip
+        ]
         if not chosen:
             raise UsageError("no operator matches all of these options", hint="leave one of them out")
         give(lambda wanted: _FORMS[wanted](chosen), form, report_file, quiet=quiet)
@@ -102,7 +102,7 @@ def as_json(rows: Sequence[Handling]) -> str:
             "how": row.how, "becomes": list(row.becomes), "note": row.note,
         }
         for row in rows
-    ]  # fmt: skip
+    ]
     return json.dumps({"schema": SCHEMA, "version": VERSION, "operators": operators}, indent=1, ensure_ascii=False)
 
 

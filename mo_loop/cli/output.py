@@ -232,7 +232,7 @@ INTERRUPTED = 130
 def reported(
     debug: bool, *, as_json: bool = False, writes: bool = True, report_file: ReportFile | None = None,
     left: Callable[[], str] | None = None,
-) -> Iterator[None]:  # fmt: skip
+) -> Iterator[None]:
     """Turn errors in the block into messages and exit codes; with `debug` the traceback precedes the message.
 
     With `as_json` they are printed as JSON too; a `report_file` of JSON has them. Of a command that is interrupted the

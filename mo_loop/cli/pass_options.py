@@ -100,7 +100,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 class PassOptions:
     """The values of the options."""
 
-    # fmt: off
     passes: bool = flag(False, "List the passes in the order in which they run, and exit. Needs no MODEL.", PASSES)
     disable_pass: tuple[str, ...] = flag(
         (), "Do not run a pass. Can be repeated; commas separate names.", PASSES, metavar="NAME"
@@ -152,7 +151,6 @@ class PassOptions:
     check_passes: bool = flag(
         False, "Check the invariants of the graph after each pass that changed it; slow.", PASSES
     )
-    # fmt: on
 
     def with_variables(self, environment: Mapping[str, str]) -> PassOptions:
         """These options and those that variables set, with a note on stderr for each; flags take precedence.
@@ -343,14 +341,14 @@ def _dumpers(options: PassOptions) -> Iterator[Dumper]:
             raise UsageError(
                 "--dump and --visualize name the same folder", why="a folder holds the files of one of them",
                 hint="give --dump with --dump-format text,json,dot,svg",
-            )  # fmt: skip
+            )
         yield Dumper(
             options.dump, options.dump_format or DEFAULT_FORMATS, after=options.dump_after, around=options.dump_around,
             depth=DEPTH if options.dump_depth is None else options.dump_depth, saved=True,
-        )  # fmt: skip
+        )
     if options.visualize is not None:
         shapes, types = options.visualize_shapes, options.visualize_types
         yield Dumper(
             options.visualize, ("dot", "svg"), whole=True, only=options.visualize_after, shapes=shapes, types=types,
             saved=True,
-        )  # fmt: skip
+        )

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 @option(
     "-o", "--output-model", "target", group=FILES, required=True, type=click.Path(), metavar="FILE",
     help="The .onnx to write; its inputs are written next to it as .npz.",
-)  # fmt: skip
+)
 @option(
     "--if", "condition", group=FILES, required=True, metavar="CONDITION",
     help="The condition that the smaller model still shows: differs, crashes, unreadable, uncompilable, fails, fails "
     "CODE, or a command that exits with 0, in which {} is the path of the model.",
-)  # fmt: skip
+)
 @flags(
     Comparing, "inputs", "sets", "seed", "rtol", "atol", is_argument=True, defaults={"sets": 3},
     texts={
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
         "sets": "The number of generated sets of inputs.", "seed": "The seed of generated inputs.",
         "rtol": "The relative tolerance of `differs`.", "atol": "The absolute tolerance of `differs`.",
     },
-)  # fmt: skip
+)
 @option("-j", "--jobs", group=RUN, type=click.IntRange(min=1), metavar="N",
-        help="Worker processes.  [default: one for each processor]")  # fmt: skip
+        help="Worker processes.  [default: one for each processor]")
 @option("--timeout", group=RUN, type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
-        help="End the search after this time.")  # fmt: skip
+        help="End the search after this time.")
 @option("--trial-timeout", group=RUN, type=click.FloatRange(min=1), default=60.0, show_default=True,
-        metavar="SECONDS", help="End one trial after this time.")  # fmt: skip
+        metavar="SECONDS", help="End one trial after this time.")
 @conversion_options()
 @pass_choice
 @format_option("text", "json")
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 def command(
     context: click.Context, model: str, target: str, condition: str, jobs: int | None, timeout: float,
     trial_timeout: float, form: str, report_file: ReportFile | None, quiet: bool, debug: bool, **settings: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Make MODEL as small as possible while it still shows a condition.
 
     Outputs and nodes are removed, inner tensors become inputs, bodies replace their Loop, Scan or If,
@@ -94,13 +94,13 @@ def command(
             found = reduce(
                 source, condition, options=options_of(context), jobs=jobs or os.cpu_count() or 1, seconds=timeout,
                 trial_seconds=trial_timeout, better=progress.better, **settings,
-            )  # fmt: skip
+            )
         found.save(path)
         found = replace(found, model=named(model))
         give(
             lambda wanted: as_json(found) if wanted == "json" else found.text(target=target), form, report_file,
             quiet=quiet,
-        )  # fmt: skip
+        )
 
 
 def _place(model: str, target: str) -> Path:

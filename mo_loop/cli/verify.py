@@ -59,30 +59,30 @@ if TYPE_CHECKING:
         "sets": "The number of generated sets; one more for each of two dynamic dimensions has size 0, if ONNX Runtime "
         "accepts it.",
     },
-)  # fmt: skip
+)
 @option(
     "--sizes", group=FILES, metavar="SIZES",
     help='Sizes that inputs of the IR are given before it runs, as by ov.Model.reshape: "x[8,3,320,?]". ONNX Runtime '
     "runs the model with inputs of any size.",
-)  # fmt: skip
+)
 @option(
     "--steps", group=FILES, type=click.IntRange(min=1), default=4, show_default=True, metavar="N",
     help="The steps of each sequence, where the IR has states.",
-)  # fmt: skip
+)
 @flags(Comparing, "seed", is_argument=True, texts={"seed": "The seed of generated inputs."})
 @option(
     "--save", group=FILES, type=click.Path(), metavar="DIR",
     help="Write the inputs and the outputs of all sides as .npz.",
-)  # fmt: skip
+)
 @option(
     "--expected", group=COMPARISON, metavar="FILE", multiple=True, type=click.Path(),
     help="The outputs for a set of --input-data, in their order, that replace those of ONNX Runtime: an .npz by "
     "tensor name, or a folder with output_0.pb. Outputs in the files of --input-data are used without it.",
-)  # fmt: skip
+)
 @option(
     "--custom-ops", group=COMPARISON, metavar="LIB", multiple=True, type=click.Path(),
     help="A library of custom operators for ONNX Runtime.",
-)  # fmt: skip
+)
 @flags(
     Comparing, "rtol", "atol", is_argument=True,
     texts={
@@ -90,47 +90,47 @@ if TYPE_CHECKING:
         "the IR decide]",
         "atol": "The absolute tolerance of the outputs, likewise.  [default: 1e-5 of the largest number]",
     },
-)  # fmt: skip
+)
 @option(
     "--tolerance", group=COMPARISON, place=1, metavar="NAME=RTOL,ATOL", multiple=True,
     help="The tolerances of one output. Can be repeated.",
-)  # fmt: skip
+)
 @option(
     "--layers", group=COMPARISON, place=1, is_flag=True,
     help="Compare the pieces of the IR also where the outputs agree, and find the cause of a difference. If only the "
     "outputs of --precision differ, the tensors of that precision are compared.",
-)  # fmt: skip
+)
 @option(
     "--layers-memory", "--memory", "memory", group=COMPARISON, place=1, type=ByteSize(), metavar="SIZE",
     help="Memory for the values of both sides with --layers, for example 4G.  [default: a quarter of the "
     "machine's]",
-)  # fmt: skip
+)
 @option(
     "--call-timeout", "--timeout", "timeout", group=COMPARISON, place=1, type=click.FloatRange(min=1), default=600.0,
     show_default=True, metavar="SECONDS", help="Stop a call of a runtime that takes longer.",
-)  # fmt: skip
+)
 @option("--device", group=COMPARISON, place=1, default="CPU", show_default=True, metavar="NAME",
-        help="The device that runs the IR.")  # fmt: skip
+        help="The device that runs the IR.")
 @option(
     "--precision", group=COMPARISON, place=1, type=click.Choice(["f32", "f16", "bf16", "default"]), default="f32",
     show_default=True, help="Run the IR in this precision as well as in f32; default is the precision of the device.",
-)  # fmt: skip
+)
 @option("--against", group=COMPARISON, place=1, type=click.Choice(["ovc"]), multiple=True,
-        help="Compare the IR of this converter as well.")  # fmt: skip
+        help="Compare the IR of this converter as well.")
 @conversion_options(
     "input", "output", "freeze", input='Inputs of the conversion, as for convert: "x[1,3,?,224..512]".',
     output="Tensors that become the outputs, separated by commas.",
     freeze="Make an input a constant, as for convert.",
-)  # fmt: skip
+)
 @option("--passes", group=PASSES, is_flag=True,
-        help="If outputs differ, find the pass that changed the numbers.")  # fmt: skip
+        help="If outputs differ, find the pass that changed the numbers.")
 @pass_choice
 @option(
     "--dump", group=PASSES, type=click.Path(file_okay=False), metavar="DIR",
     help="Compare all tensors, also where outputs agree, and write a dump to DIR, as convert does: in its index.html "
     "every tensor has the colour of its difference, and loops have a plot by iteration. Implies --layers. With IR, the "
     "page shows the graph of the IR.",
-)  # fmt: skip
+)
 @verbose_option
 @debug_option
 @format_option("text", "json", "markdown", "junit")
@@ -140,7 +140,7 @@ def command(
     context: click.Context, model: str, ir: str | None, inputs: tuple[str, ...], expected: tuple[str, ...],
     custom_ops: tuple[str, ...], tolerance: tuple[str, ...], form: str, report_file: ReportFile | None,
     quiet: bool, debug: bool, **settings: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Compare the IR of an ONNX model with ONNX Runtime, output by output.
 
     Without IR, the model is converted with the given options. ONNX Runtime and OpenVINO run the same inputs, all sets
@@ -179,7 +179,7 @@ def command(
                 path, written, inputs=[each for each, _ in files], expected=[each for each, _ in results],
                 options=options, limit=limit, save=None if save is None else Path(save), custom_ops=custom_ops,
                 tolerances=_tolerances(tolerance), **settings,
-            )  # fmt: skip
+            )
         report = _as_given(report, model, ir, dict(files))
         give(lambda wanted: _formatted(report, wanted), form, report_file, quiet=quiet)
     sys.exit(report.exit_code)

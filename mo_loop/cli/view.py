@@ -24,14 +24,14 @@ from mo_loop.support.flags import COMPARISON, FILES, REPORTS
 @option(
     "-o", "--output", "output", group=FILES, type=click.Path(), metavar="FILE",
     help="The page; - is standard output. Default: the name of MODEL with the ending .html, in the current folder.",
-)  # fmt: skip
+)
 @option("--open", "opens", group=FILES, is_flag=True, help="Open the page in the browser.")
 @option("--scope", group=COMPARISON, metavar="PATH", help="Show only this body and the bodies in it.")
 @ignore_option
 @option(
     "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",
     help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example.",
-)  # fmt: skip
+)
 @allow_external_option()
 @limit_option("the command")
 @option("-q", "--quiet", group=REPORTS, is_flag=True, help="Do not print the name of the page.")

@@ -18,7 +18,6 @@ class Comparing(VerifyOptions):
     With `strict` a model that cannot be compared fails.
     """
 
-    # fmt: off
     inputs: tuple[str, ...] = flag(
         (), "Inputs for --verify instead of generated ones. Can be repeated.", FILES,
         "--input-data", "--inputs", "inputs", kind="path", metavar="FILE",
@@ -40,7 +39,6 @@ class Comparing(VerifyOptions):
     strict: bool = flag(
         False, "With --verify: a model that cannot be compared fails as well.", COMPARISON, "--verify-strict"
     )
-    # fmt: on
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -128,7 +128,7 @@ class Deciding:
         return Question(
             os.path.abspath(self.path), os.path.abspath(self.source), settings, [sets[number] for number in numbers],
             "" if side.name == F32 else side.name, outputs, runs=side.status in (PASSED, DIFFERS),
-        )  # fmt: skip
+        )
 
     def _numbers(self, side: Side) -> list[int]:
         """The sets in which a side differs, else all that it ran, else all."""
@@ -258,7 +258,7 @@ def compared_sets(question: Question) -> PieceFindings:
                 question.reference, graph, feeds, rtol=settings.rtol, atol=settings.atol, memory=settings.memory,
                 history=history, one_by_one=question.one_by_one, heat=heat, properties=properties,
                 with_piece=settings.save is not None, samples=not settings.layers,
-            )  # fmt: skip
+            )
             undecided |= found.undecided
             lost_nan |= dict.fromkeys(found.lost_nan)
             count = max(count, found.count)

@@ -46,7 +46,7 @@ WINDOWS = (
     "larger than the data shape after padding",  # a convolution
     "REFLECT padding mode requires", "SYMMETRIC padding mode requires",
     "The provided frame size is",  # a short-time Fourier transform
-)  # fmt: skip
+)
 """Texts of the checks of the runtime where a window, or a reflected part, is longer than its input."""
 
 
@@ -294,20 +294,20 @@ def require_stepwise(settings: VerifyOptions) -> None:
     asked = {
         "--dump": settings.dump is not None, "--layers": settings.layers, "--passes": settings.passes,
         "--against": bool(settings.against),
-    }  # fmt: skip
+    }
     for flag, is_asked in asked.items():
         if is_asked:
             raise UsageError(
                 f"verify does not compare an IR with states with {flag}",
                 why="it runs single inferences, and those of such an IR depend on the ones before",
                 hint="verify the conversion without states (without --stateful and LowLatency2) with it",
-            )  # fmt: skip
+            )
 
 
 def ran_in_steps(
     target: Path, sequences: Sequence[SequenceRun], order: Sequence[int], precision: str, settings: VerifyOptions,
     notes: list[str],
-) -> Side:  # fmt: skip
+) -> Side:
     """Run an IR: the sequences in this order, each from a reset. `notes` get the remarks that do not count as
     differences."""
     run = SideRun(precision)
@@ -330,7 +330,7 @@ def ran_in_steps(
             if settings.save is not None:
                 start = f"sequence{number + 1}-step{place}"
                 files = {"inputs": step.feeds.items(), "onnxruntime": [*wanted, *kept],
-                         precision: [*outputs, *_named(states)]}  # fmt: skip
+                         precision: [*outputs, *_named(states)]}
                 for name, arrays in files.items():
                     save(Path(settings.save, f"{start}-{name}.npz"), arrays)
     return run.side()

@@ -40,7 +40,6 @@ PEER = "ovc"
 class VerifyOptions:
     """The arguments of `verify`, without the model. UsageError if one of them has no such value."""
 
-    # fmt: off
     ir: Path | None = argument(None, "The .xml of its IR. Without it the model is converted with `options`.")
     inputs: Sequence[Path | Mapping[str, Any]] = argument((), (
         "Sets of inputs: .npz files, .npy files, folders of .pb in the layout of ONNX's tests, or arrays by name. "
@@ -89,7 +88,6 @@ class VerifyOptions:
     options: ConvertOptions | Mapping[str, Any] | None = argument(None, (
         'The options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.'
     ))
-    # fmt: on
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "layers", self.layers or self.dump is not None)
@@ -125,7 +123,7 @@ def require_packages() -> None:
         raise InputError(
             f"{' and '.join(missing)} cannot be imported", why="verify runs the model and its IR", code="ML203",
             hint="pip install openvino onnxruntime",
-        )  # fmt: skip
+        )
 
 
 def require_interpreter(python: str) -> None:
@@ -136,10 +134,10 @@ def require_interpreter(python: str) -> None:
         raise UsageError(
             f"the interpreter {python} cannot be executed", why=reason_of(error),
             hint="give the path of a Python interpreter",
-        ) from None  # fmt: skip
+        ) from None
     if done.returncode:
         raise UsageError(
             f"the interpreter {python} cannot import openvino, numpy and ml_dtypes", code="ML203",
             why=(done.stderr.strip().splitlines() or [f"it ends with {done.returncode}"])[-1],
             hint=f"{python} -m pip install openvino numpy ml_dtypes",
-        )  # fmt: skip
+        )

@@ -111,7 +111,7 @@ class _Verification:
                 raise UsageError(
                     "verify does not compare an IR with states with --sizes", why="its variables have sizes too",
                     hint="convert the model with these sizes: --input",
-                )  # fmt: skip
+                )
             return self._stepwise(target, source, converted)
         found = ExpectedSets(source, self.model, settings, self.notes, {**shapes_of(converted), **settings.sizes})
         plain, defaults = PlainSide(found, settings, self.notes), None
@@ -137,7 +137,7 @@ class _Verification:
             converted, found.oracle, sets, plain.order, sides, found.expected, layers=layers, passes=passes,
             page=str(page) if page is not None and page.exists() else "", pieces=deciding.pieces, defaults=defaults,
             cause=cause, sizes={name: sizes_text(each) for name, each in settings.sizes.items()},
-        )  # fmt: skip
+        )
 
     def _stepwise(self, target: Path, source: Path, converted: Model) -> Report:
         """The report for an IR with states."""
@@ -153,12 +153,12 @@ class _Verification:
             converted, found.oracle, [each.record for each in found.sequences], order, sides,
             [outputs for each in found.sequences for outputs in each.expected],
             steps=tuple(len(each.steps) for each in found.sequences),
-        )  # fmt: skip
+        )
 
     def _report(
         self, converted: Model, oracle: str, sets: Iterable[InputSet], order: Sequence[int], sides: Iterable[Side],
         expected: Iterable[Named], **more: Any,
-    ) -> Report:  # fmt: skip
+    ) -> Report:
         settings = self.settings
         notes = [*self.notes, *notes_about(self.model, converted.graph, oracle, expected)]
         versions = {}
@@ -170,7 +170,7 @@ class _Verification:
             str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device, tuple(sets),
             tuple(order), tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(notes)), versions,
             time.perf_counter() - self.start, **more,
-        )  # fmt: skip
+        )
 
     # -- both models
 
@@ -181,7 +181,7 @@ class _Verification:
                 raise UsageError(
                     f"{self.ir} is an ONNX model", why="verify compares an ONNX model with its IR",
                     hint="give the .xml, or compare two models with mo-loop diff",
-                )  # fmt: skip
+                )
             given = read_model(self.ir, limits=self.options.limits)
             require_interface(self.model, given, str(self.ir))
             return self.ir, given
@@ -214,7 +214,7 @@ class _Verification:
         if side.passed and not side.rows:
             raise NotComparableError(
                 "nothing could be compared", why=self.notes[-1], hint="give inputs: --input-data FILE.npz"
-            )  # fmt: skip
+            )
         return side
 
     def _written(self, options: ConvertOptions, name: str) -> tuple[Path, Model]:

@@ -312,7 +312,7 @@ def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | Optio
         raise UnsupportedError(
             f"the input {name!r} is a sequence of {what}: it cannot be packed", code="ML310", where=origin,
             hint="" if element.dtype is string else f"give the shape of an element: --input '{name}[?,?]'",
-        )  # fmt: skip
+        )
     data = made_input(graph, f"{name}.data", TensorType(element.dtype, (fresh(),)), packed)
     table = TensorType(i64, (fresh(), max(len(element.shape), 1)))
     shapes = made_input(graph, f"{name}.shapes", table, packed)

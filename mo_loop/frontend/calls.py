@@ -46,7 +46,7 @@ _TYPE_PROTO = 13
 _KINDS: dict[int, Any] = {
     _INT: int, _FLOAT: float, _STRING: str, _GRAPH: Body, _INTS: tuple[int, ...], _FLOATS: tuple[float, ...],
     _STRINGS: tuple[str, ...], _TYPE_PROTO: TensorType,
-}  # fmt: skip
+}
 """The annotation in translators for each kind of AttributeProto; that of tensors is Any."""
 _LISTS = (_STRING, _INTS, _FLOATS, _STRINGS)
 _IN_FILE = {_FLOATS: FLOATS, _INTS: INTS, _STRINGS: STRINGS}
@@ -320,7 +320,7 @@ def schema_function(
                 raise UnsupportedError(
                     f"the schema of {call.op_type} has no function body for these types and shapes", code="ML316",
                     hint="give the shapes of the inputs, if some are known only at run time",
-                )  # fmt: skip
+                )
             return function
     return None
 

@@ -186,7 +186,7 @@ class _Sinking:
         error = UnsupportedError(
             f"the branches of If return {', '.join(names)} with different ranks, and {reason}", where=context.origin,
             code="ML315", hint=decision(self.scope[self.proto.input[0]], self.scope.all_captured()),
-        )  # fmt: skip
+        )
         failed = Failed(graph=self.scope.graph, error=error, count=len(names), name=context.path)
         self._redefine(names, failed.outputs)
         return frozenset()

@@ -113,7 +113,7 @@ class Context:
         return self.wants(index) and (
             self.scope is not self.translation.top or self.outputs[index] in self.translation.output_names
             or self.translation.is_read(self.outputs[index])
-        )  # fmt: skip
+        )
 
     def forced_rank(self, *, declared: bool = False) -> int | None:
         """The rank of the first output with which alone the nodes that read it run, or, with `declared`, that the model
@@ -144,7 +144,7 @@ class Body:
     def __init__(
         self, translation: Translation, proto: Any, scope: Scope, origin: Origin,
         moved: Mapping[str, Origin] | None = None, ranks: Callable[[], Mapping[str, int]] = dict,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`scope` encloses the body, `origin` is that of the body itself, `moved` becomes `Scope.moved`,
         `ranks` becomes `Scope.outer_ranks`."""
         self._translation = translation

@@ -62,7 +62,7 @@ class Cut:
                         f"there are more shapes ({place + 1}) than inputs ({len(listed)})", code="ML202",
                         why="shapes without a name are those of the inputs in their order",
                         hint=f"name them: {', '.join(f'{each}[...]' for each in listed[:4])}",
-                    )  # fmt: skip
+                    )
                 name = names.resolved(entry.name) if entry.name else listed[place]
                 if name in inputs:
                     raise UsageError(f"{name!r} is named twice among the inputs", code="ML202")
@@ -134,7 +134,7 @@ def _no_outputs(model: OnnxModel) -> ModelError:
     return ModelError(
         "the model has no outputs", why="only nodes that an output needs are converted: there are none", code="ML220",
         hint=f"name the tensors that become the outputs, for example {last!r}" if last else "export the model again",
-    )  # fmt: skip
+    )
 
 
 def _with_entry(name: str, type_: Any, entry: InputEntry | None) -> tuple[Any, Any]:
@@ -154,7 +154,7 @@ def _with_entry(name: str, type_: Any, entry: InputEntry | None) -> tuple[Any, A
             f"the element type of {name!r} is not known: it cannot become an input", code="ML202",
             why="the model does not declare it, and inference does not find it",
             hint=f"give the type as well: {name}{{f32}}",
-        )  # fmt: skip
+        )
     return type_, None if entry is None or entry.value is None else _frozen(name, type_, type_.dtype, entry.value)
 
 
@@ -320,7 +320,7 @@ class _Names:
             raise UsageError(
                 f"{1 + len(others)} nodes have the name {name!r}", why="the name does not identify one of them",
                 hint=f"name a tensor: {', '.join(outputs[:6])}", code="ML202",
-            )  # fmt: skip
+            )
         return node
 
     def _elsewhere(self, name: str) -> str:
@@ -339,5 +339,5 @@ class _Names:
             raise UsageError(
                 f"{shown(name)} has no port {shown(number)}", why=f"the ports of the node: {present or 'none'}",
                 hint="node:0 is its first output, 0:node its first input", code="ML202",
-            )  # fmt: skip
+            )
         return ports[number]

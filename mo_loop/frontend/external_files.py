@@ -77,7 +77,7 @@ class ExternalFiles:
                 f"the weights are in {location!r}, but a model in memory has no folder",
                 code="ML215",
                 hint="convert from the path of the .onnx file, or name the folder of its data: external_data_dir=",
-            )  # fmt: skip
+            )
         if not location or "\0" in location or (os.name == "nt" and ":" in os.path.splitdrive(location)[1]):
             raise _outside(location, None)
         try:
@@ -88,7 +88,7 @@ class ExternalFiles:
                 f"the external data {location!r} cannot be read", code="ML212",
                 why=f"the locale's encoding of file names ({error.encoding}) does not have all of its letters",
                 hint="set PYTHONUTF8=1, or a locale with UTF-8 such as LC_ALL=C.UTF-8",
-            ) from None  # fmt: skip
+            ) from None
         except (OSError, ValueError):
             raise _outside(location, None) from None
         base = next((each for each in self.allowed if _is_below(real, each)), None)
@@ -108,7 +108,7 @@ class ExternalFiles:
                     f"external data {location!r} is a link, or is reached through one", code="ML271",
                     why="through a link, a model from another person can read other files of the machine",
                     hint=f"replace the link with the file, or {_allow(real)}",
-                )  # fmt: skip
+                )
             return root
         blobs = _blobs(root)
         if blobs is None or os.path.dirname(real) != blobs:
@@ -124,14 +124,14 @@ def _checked(base: str, path: str, location: str, tensor: str, is_allowed: bool)
         raise FileError(
             f"the external data {location!r} is missing", code="ML217",
             why="the file does not exist", hint="keep the data files beside the .onnx file",
-        ) from None  # fmt: skip
+        ) from None
     except _OtherKindError as error:
         raise _other_kind(location, str(error)) from None
     except OSError as error:
         raise FileError(
             f"the external data {location!r} cannot be read", code="ML212",
             why=error.strerror or str(error), hint="check who may read the file",
-        ) from None  # fmt: skip
+        ) from None
     try:
         found, names = FileIdentity.of(descriptor), os.fstat(descriptor).st_nlink
     finally:
@@ -143,7 +143,7 @@ def _checked(base: str, path: str, location: str, tensor: str, is_allowed: bool)
             f"external data {location!r} is a file with {names} names (hard links)", code="ML271",
             why="one of them can be a file that the model must not read",
             hint=f"put a copy of the file in its place, or {_allow(path)}",
-        )  # fmt: skip
+        )
     return DataFile(path, found, os.path.basename(location))
 
 
@@ -199,14 +199,14 @@ def _outside(location: str, path: str | None) -> FileError:
         f"external data {location!r} lies outside the model's folder", code="ML216",
         why="the model could read any file of this machine",
         hint=hint if path is None else f"{hint}, or {_allow(path)}",
-    )  # fmt: skip
+    )
 
 
 def _other_kind(location: str, what: str) -> FileError:
     return FileError(
         f"external data {location!r} is {what}, not a regular file", code="ML272",
         hint="save the model again, with its data in files",
-    )  # fmt: skip
+    )
 
 
 def _allow(path: str) -> str:
@@ -307,11 +307,11 @@ def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], files: Ext
             raise FileError(
                 f"the external data {location!r} ends before the weights in it",
                 why=f"the file has {available} bytes", hint="copy the data file again", code="ML213",
-            )  # fmt: skip
+            )
         raise FileError(
             f"the external data {location!r} has no {need} bytes at {info.get('offset', 0)} for tensor {proto.name!r}",
             why=f"the file has {available} bytes", hint="copy the data file again", code="ML213",
-        )  # fmt: skip
+        )
     return FileTensor(file, offset, dtype, shape)
 
 

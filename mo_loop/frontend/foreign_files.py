@@ -67,7 +67,7 @@ _ENDINGS = {
     ".prototxt": Foreign("a Caffe model", "convert it to ONNX first"),
     ".engine": Foreign("a TensorRT engine", "give the .onnx file that it was made of"),
     ".pkl": PICKLE,
-}  # fmt: skip
+}
 
 
 def kind_of(data: bytes, path: Path | None = None) -> Foreign | None:

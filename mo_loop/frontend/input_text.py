@@ -111,7 +111,7 @@ _ALIASES = {
     "bool": "boolean", "half": "f16", "float": "f32", "double": "f64", "int": "i32", "long": "i64", "str": "string",
     "float8e8m0": "f8e8m0", "float4e2m1": "f4e2m1",
     **{each.numpy_name.removeprefix("ml_dtypes.").replace("_", ""): each.name for each in ALL if each is not string},
-}  # fmt: skip
+}
 
 
 def dtype_of(given: Any) -> ElementType:

@@ -76,18 +76,18 @@ def require_opset(model: OnnxModel) -> None:
             raise ModelError(
                 "the model imports no operator set of ONNX", code="ML221",
                 why="operators mean different things in different sets", hint=_IMPORT,
-            )  # fmt: skip
+            )
     opset, newest = model.opsets[""], onnx.defs.onnx_opset_version()
     if opset < 1:
         raise ModelError(
             f"the model imports opset {opset}, which does not exist", why="the first one is 1", code="ML221",
             hint=f"export the model again, or {_IMPORT}",
-        )  # fmt: skip
+        )
     if opset > newest:
         raise ModelError(
             f"the model uses opset {opset}, but the installed onnx package supports opsets up to {newest}",
             code="ML222", hint="install a newer onnx package, or export the model with an older opset",
-        )  # fmt: skip
+        )
 
 
 _IMPORT = 'set the one it was made with: model.opset_import.append(onnx.helper.make_opsetid("", 17))'
@@ -122,7 +122,7 @@ def opened(
             raise UsageError(
                 "external_data_dir is given for a model in a file", why="its data lie in the folder of the file",
                 hint="omit it, or trust another folder: allow_external",
-            )  # fmt: skip
+            )
         folder = os.fspath(data_folder)
     model = OnnxModel(proto, file, ExternalFiles(folder, own, allowed), proto.graph.name or name)
     for entry in proto.opset_import:
@@ -147,7 +147,7 @@ def _content(file: Any) -> bytes:
         raise FileError(
             "the given file is not binary", why=f"read() returns {type(data).__name__}", code="ML212",
             hint='open it with mode "rb"',
-        )  # fmt: skip
+        )
     return data
 
 
@@ -203,7 +203,7 @@ def _other_kind(what: str, path: Path | None, data: bytes = b"") -> FileError | 
         return FileError(
             f"{what} was cut short", why=f"it has {size} bytes and lacks at least {missing} more",
             hint="download or copy it again", code="ML214",
-        )  # fmt: skip
+        )
     kind = kind_of(head, path)
     if kind is None:
         return None
@@ -228,7 +228,7 @@ def _parse(data: bytes, what: str, path: Path | None = None) -> Any:
         raise _other_kind(what, path, data) or FileError(
             f"{what} is not an ONNX model", why="its bytes are not an ONNX message: it is damaged or of another format",
             hint=_EXPORTED, code="ML214",
-        ) from None  # fmt: skip
+        ) from None
     if not proto.HasField("graph") or not (proto.ir_version or proto.opset_import):
         raise _other_kind(what, path, data) or FileError(
             f"{what} is not an ONNX model", why="it holds no graph", hint=_EXPORTED, code="ML214"

@@ -215,13 +215,13 @@ def require_new_names(nodes: Iterable[Any], given: set[str], scope: tuple[str, .
             raise ModelError(
                 f"{name!r} is an input or initializer, and {_titled(node, place)} makes it",
                 why="it is not clear which value a node reads", where=Origin(scope), hint="give them different names",
-            )  # fmt: skip
+            )
 
 
 def without_repeated(
     nodes: Sequence[Any], reads: Sequence[Collection[str]], repeated: Mapping[str, list[int]], outputs: Iterable[str],
     scope: tuple[str, ...],
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """The nodes with each name made once. `reads` are the names that the nodes read, `outputs` those of the graph.
 
     Raises:
@@ -238,7 +238,7 @@ def without_repeated(
             raise ModelError(
                 described(name, nodes, places), why="it is not clear which value a node reads", where=Origin(scope),
                 hint="give the outputs different names",
-            )  # fmt: skip
+            )
         for place in set(places) - {chosen}:
             kept[place] = _without(kept[place], name)
     return [node for node in kept if any(node.output)]
@@ -263,7 +263,7 @@ def _meant(
     read = [
         place for place, end in zip(places, ends, strict=True)
         if any(place < reader <= end for reader in readers) or (is_result and place == places[-1])
-    ]  # fmt: skip
+    ]
     return read[0] if len(read) == 1 else places[-1] if not read else None
 
 

@@ -282,7 +282,7 @@ def with_data(model: OnnxModel) -> Any:
         raise InputError(
             "the model has more than 2 GB", why="all of it has to be in one message", code="ML204",
             hint="cut it first: mo-loop convert --input, --output show where",
-        )  # fmt: skip
+        )
     for (_, proto), tensor in zip(tensors, data, strict=True):
         proto.ClearField("external_data")
         proto.ClearField("data_location")

@@ -265,7 +265,7 @@ LIMITS: dict[str, Limit] = {
         "com.microsoft::BeamSearch", "model_type 2 with logits_processor 1",
         "refused, as ONNX Runtime does: use WhisperBeamSearch",
     ),
-}  # fmt: skip
+}
 """Name -> limit. Those of all operators come first."""
 
 
@@ -287,7 +287,7 @@ LOWERED_OPERATORS: dict[str, tuple[str, ...]] = {
     "Loop": ITERATIONS, "Scan": ITERATIONS, "SequenceMap": ITERATIONS, "If": ("If-8",),
     **dict.fromkeys(registry.FAMILIES["sequences"].split(), ()),
     **dict.fromkeys(registry.GENERATION.split(), ITERATIONS),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

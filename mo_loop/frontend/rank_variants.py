@@ -40,13 +40,13 @@ VECTORS = {
     "LpNormalization": (0,), "MatMul": (0, 1), "Reshape": (1,), "Slice": (0, 1, 2, 3, 4), "Softmax": (0,),
     "Split": (0, 1), "Squeeze": (0, 1), "Tile": (1,), "TopK": (0, 1), "Unsqueeze": (1,),
     **dict.fromkeys(REDUCTIONS, (1,)),
-}  # fmt: skip
+}
 """Inputs that cannot be scalars: one of rank 1 has this rank in every run that succeeds."""
 
 ALONG_AN_AXIS = {
     "ArgMax": 0, "ArgMin": 0, "Gather": 0, "Hardmax": -1, "LayerNormalization": -1, "LogSoftmax": -1,
     "LpNormalization": -1, "Softmax": -1, "Split": 0, "TopK": -1,
-}  # fmt: skip
+}
 """Operators along one axis of the first input, and the default of it since opset 13."""
 
 SQUEEZED = -1
@@ -220,7 +220,7 @@ def varying(reader: str, value: Value, least: Mapping[Value, int]) -> Unsupporte
         f"{reader}, whose rank is {shown_least(value, least)} to {value.rank}, depending on the run",
         why="the IR has one rank for a value, and the result depends on it", code="ML328",
         hint="reshape the value in the model, so that it has one rank",
-    )  # fmt: skip
+    )
 
 
 def of_declared_rank(value: Value, name: str, scope: Scope, doubts: Doubts) -> Value:

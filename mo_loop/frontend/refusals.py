@@ -144,7 +144,7 @@ def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> 
         return UnsupportedError(
             f"operator {domain or 'ai.onnx'}::{op} (opset {opset}) is not supported", code="ML302",
             hint=f"the extension translates it from version {since} on, and the model {imported}",
-        )  # fmt: skip
+        )
     why = reason(domain, op)
     message = f"operator {qualified(domain, op)} (opset {opset}) is not supported{why and f': {why}'}"
     return UnsupportedError(message, code="ML302", hint="" if why else _hint_for_unknown(domain, op))
@@ -302,7 +302,7 @@ class _Strings:
         start = [
             place for place, node in enumerate(graph.node)
             if label(node) in refused and any(map(self._is_string, (*reads[place], *node.output)))
-        ]  # fmt: skip
+        ]
         cuts, without = self._first_numbers(start, graph.node, reads) if start else (set(), set())
         used = self._needed(cuts, without, graph.node, reads)
         shapes = {each.name: each.type.tensor_type for each in (*typed.value_info, *typed.output)}
@@ -311,7 +311,7 @@ class _Strings:
         kept = [
             f"{_quoted(name)}{text}" if text.startswith(("[", "(")) else text
             for text, name in zip(self._given, self._inputs, strict=False) if not self._is_string(name)
-        ]  # fmt: skip
+        ]
         return {label(graph.node[place]) for place in start}, ",".join(kept + entries if entries else ())
 
     def _is_string(self, name: str) -> bool:

@@ -203,7 +203,7 @@ def translates(
     op: str, *, since: int, domain: str = "", without: str = "", required: str = "",
     defaults: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None,
     ignored: str = "", elementwise: bool = False, one_rank: str = "",
-) -> Callable[[F], F]:  # fmt: skip
+) -> Callable[[F], F]:
     """Register the decorated function for the ONNX operator `op` from version `since` of its domain on.
 
     Args:
@@ -220,7 +220,7 @@ def translates(
         described = replace(
             describe(op, since, function), domain=domain, ignored=tuple(ignored.split()), elementwise=elementwise,
             one_rank=tuple(one_rank.split()),
-        )  # fmt: skip
+        )
         add(_variant(described, set(without.split()), required.split(), defaults or {}, fixed or {}))
         return function
 
@@ -230,7 +230,7 @@ def translates(
 def _variant(
     translator: Translator, without: set[str], required: Sequence[str], defaults: Mapping[str, Any],
     fixed: Mapping[str, Any],
-) -> Translator:  # fmt: skip
+) -> Translator:
     """The translator for a version whose schema differs from the signature of the function."""
     attributes, inputs = translator.attributes, translator.inputs
     unknown = {*without, *required} - {*attributes, *inputs} | {*defaults, *fixed} - attributes.keys()
@@ -243,7 +243,7 @@ def _variant(
         required=max([translator.required, *(inputs.index(name) + 1 for name in required)]),
         attributes={name: each for name, each in {**attributes, **defaults}.items() if name not in gone},
         kinds={name: kind for name, kind in translator.kinds.items() if name not in gone}, given={**defaults, **fixed},
-    )  # fmt: skip
+    )
 
 
 def add(translator: Translator) -> None:
@@ -279,7 +279,7 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
         wants_node=any(p.name == "node" for p in parameters),
         takes_absent=any(p.kind is p.VAR_POSITIONAL and NoneType in kinds_of(p.annotation) for p in parameters),
         groups=groups,
-    )  # fmt: skip
+    )
 
 
 def _members(group: type[Attributes]) -> list[inspect.Parameter]:
@@ -291,7 +291,7 @@ def _members(group: type[Attributes]) -> list[inspect.Parameter]:
             default=REQUIRED if each.default is MISSING else each.default,
         )
         for each in fields(group)
-    ]  # fmt: skip
+    ]
 
 
 def evaluated_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:

@@ -42,7 +42,7 @@ def _schema(row: dict[str, Any]) -> Any:
         outputs=[_port(*each) for each in row["outputs"]],
         type_constraints=[(name, allowed, "") for name, allowed in row["types"].items()],
         attributes=[_attribute(name, *each) for name, each in row["attributes"].items()],
-    )  # fmt: skip
+    )
 
 
 def _port(name: str, type_: str, option: str = "Single", least: int = 1) -> Any:

@@ -81,7 +81,7 @@ class Scope:
             raise ModelError(
                 f"nothing defines {name!r}", code="ML223",
                 hint="the model is broken: onnx.checker.check_model shows the details",
-            )  # fmt: skip
+            )
         return value
 
     def find(self, name: str) -> Value | None:

@@ -49,7 +49,7 @@ def translate(
     model: OnnxModel, cut: Cut | None = None, custom: translators.CustomTranslators | None = None, *,
     doubts: Doubts | None = None, packed: bool = False, continue_after_failures: bool = False,
     sizes: boundary.InputSizes | None = None,
-) -> Graph:  # fmt: skip
+) -> Graph:
     """The whole model as a Graph, `Failed` nodes included; `cut` has the tensors at which it starts and ends.
 
     With `packed`, a sequence at an input or output becomes two tensors. With `continue_after_failures`, the outputs of
@@ -102,7 +102,7 @@ class ModelTranslation(Translation):
     def __init__(
         self, model: OnnxModel, outputs: Iterable[str], custom: translators.CustomTranslators | None = None, *,
         trusts_declarations: bool = True, doubts: Doubts | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """With `trusts_declarations` False, the inputs have other types than the model declares."""
         self.doubts = doubts or Doubts()
         self.budget = budget()

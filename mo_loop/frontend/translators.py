@@ -67,7 +67,7 @@ def _versions_with_bodies(op: str, domain: str) -> list[int]:
         each.since_version for each in onnx.defs.get_all_schemas_with_history()
         if (each.name, each.domain) == (op, domain) and not each.deprecated
         and (each.has_function or each.has_context_dependent_function)
-    ]  # fmt: skip
+    ]
 
 
 def assumed_version(op: str, opset: int, domain: str, version: int) -> str:
@@ -175,7 +175,7 @@ def kind_of(attribute: Any) -> int:
     kinds = {
         "f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "floats": "FLOATS", "ints": "INTS",
         "strings": "STRINGS",
-    }  # fmt: skip
+    }
     given = [descriptor.name for descriptor, _ in attribute.ListFields()]
     return next((onnx.AttributeProto.AttributeType.Value(kinds[name]) for name in given if name in kinds), 0)
 
@@ -234,7 +234,7 @@ def require_operator(op: Any, domain: Any, since: Any) -> None:
         raise ExtensionError(
             f"{domain!r} and {op!r} are not a domain and an operator", code="ML263",
             hint='write: @extensions.translates("MyOp", domain="com.example", since=1)',
-        )  # fmt: skip
+        )
     if not isinstance(since, int) or isinstance(since, bool) or since < 1:
         raise ExtensionError(f"the translator of {op} has since={since!r}, which is not a version", code="ML263")
 
@@ -249,7 +249,7 @@ def described(op: str, since: int, function: Callable[..., Any], origin: str) ->
             raise ExtensionError(
                 f"the translator of {op}: {problem}", where=defined_at(function), code="ML263",
                 hint="positional parameters are inputs (None as default: optional), keyword-only ones are attributes",
-            )  # fmt: skip
+            )
     said = registry.describe(op, since, function)
     # Without an annotation, or with Any, an attribute may be of any kind.
     compared = {name: kinds if set(kinds) <= {*KINDS[:-1], NoneType} else () for name, kinds in said.kinds.items()}
@@ -298,7 +298,7 @@ def called(
         raise ExtensionError(
             f"{what} of {translator.origin} returned {problem}", code="ML266",
             hint=f"it is defined at {defined_at(translator.function)}; return a node, a value or a list of them",
-        )  # fmt: skip
+        )
     return values
 
 

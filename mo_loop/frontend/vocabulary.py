@@ -15,4 +15,4 @@ from mo_loop.ops import functional as ops
 __all__ = (
     "MICROSOFT", "Attributes", "Body", "Context", "Graph", "ModelError", "UnsupportedError", "Value", "one_to_one",
     "ops", "translates",
-)  # fmt: skip
+)

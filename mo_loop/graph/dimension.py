@@ -304,7 +304,7 @@ class Assumption(Exception):
     def __init__(
         self, fixed: Iterable[Symbol] = (), equal: Iterable[Iterable[Symbol]] = (),
         least: Iterable[tuple[Symbol, int]] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.fixed, self.equal, self.least = set(fixed), [set(each) for each in equal], dict(least)
 

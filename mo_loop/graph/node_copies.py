@@ -138,7 +138,7 @@ def _require_importable(kind: type[Node], graph: Graph) -> None:
             where=graph.of(kind)[0].origin, code="ML268",
             hint="define the class in a module that both processes can import, not in a function or the file of an "
             "extension",
-        )  # fmt: skip
+        )
 
 
 def topological(graph: Graph, nodes: Collection[Node]) -> list[Node]:

@@ -85,7 +85,7 @@ def _require_free(scope: Graph, renamed: Mapping[str, str]) -> None:
             raise UsageError(
                 f"{old!r} cannot be renamed to {new!r}", where=scope.origin, why=what, hint="give another name",
                 code="ML202",
-            )  # fmt: skip
+            )
         taken[new] = old
 
 

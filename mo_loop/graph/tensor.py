@@ -107,7 +107,7 @@ class DataFile(NamedTuple):
         return FileError(
             f"{self.name} changed while the model was converted", why=why, code="ML270",
             hint="nothing was written: convert again when the files of the model are complete",
-        )  # fmt: skip
+        )
 
 
 BLOCK = 1 << 20
@@ -287,7 +287,7 @@ class DeferredTensor(Tensor):
     def __init__(
         self, dtype: ElementType, shape: tuple[int, ...], make: Callable[[], Iterator[bytes | memoryview]],
         files: tuple[DataFile, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(dtype, shape)
         self._make = make
         self._files = files
@@ -335,7 +335,7 @@ def ended_before(file: DataFile) -> FileError:
     return FileError(
         f"{file.name} ended before the data of a weight", code="ML213",
         hint="the file is shorter than the model declares: copy it again",
-    )  # fmt: skip
+    )
 
 
 def same_bytes(a: Tensor, b: Tensor) -> bool:

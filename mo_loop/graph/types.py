@@ -98,7 +98,7 @@ i2 = _t("i2", None, 26, 2, "int", "ml_dtypes.int2")
 ALL: tuple[ElementType, ...] = (
     f32, u8, i8, u16, i16, i32, i64, string, boolean, f16, f64, u32, u64, c64, c128, bf16,
     f8e4m3, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, u4, i4, f4e2m1, f8e8m0, u2, i2,
-)  # fmt: skip
+)
 
 BY_NAME = {each.name: each for each in ALL}
 BY_IR_NAME = {each.name: each for each in ALL if each.precision}

@@ -119,7 +119,7 @@ def _validated(graph: Graph) -> Iterator[str]:
 
 INVARIANTS: tuple[Callable[[Graph], Iterator[str]], ...] = (
     _edges, _membership, _order, _ends, _owners, _port_maps, _validated,
-)  # fmt: skip
+)
 
 
 def _stale_types(graph: Graph) -> Iterator[str]:

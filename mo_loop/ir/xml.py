@@ -29,7 +29,7 @@ from mo_loop.ops.port_map import Concatenated, Sliced
 
 _ESCAPES = str.maketrans({
     "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;",
-})  # fmt: skip
+})
 _FORBIDDEN = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]")
 _SPECIAL = re.compile('[\\x00-\\x1f&<>"\\ufffe\\uffff]')
 
@@ -219,7 +219,7 @@ def layer_names(order: list[Node]) -> list[str]:
     before = {
         each.value.node for each in order
         if isinstance(each, Result) and each.value.node.name in each.output_names
-    }  # fmt: skip
+    }
     of_outputs = {node.name for node in before}
     names = []
     for number, node in enumerate(order):

@@ -56,14 +56,14 @@ class Page:
             raise FileError(
                 f"{file} would be overwritten", why="it is not a page that mo-loop wrote", code="ML219",
                 hint="give another name, or move the file away",
-            )  # fmt: skip
+            )
         write_whole(file, self.html)
 
 
 def view(
     model: Any, other: Any = None, *, ignore: str | Iterable[str] = (), scope: str | None = None,
     tolerance: float = 0.0, allow_external: Sequence[str] = (),
-) -> Page:  # fmt: skip
+) -> Page:
     """Make a page that shows a model.
 
     With `other`, it shows both models side by side and their differences. Of an ONNX model and its IR, it shows which
@@ -189,7 +189,7 @@ def _of_both(found: ModelComparison, scope: str | None) -> Document:
     step = step_record(
         "diff", 1, _sizes(before, after), matchers=[(kind, counts[kind]) for kind in (ADDED, REMOVED, CHANGED)],
         matches=len(found.changes), doc=f"{found.old.source} -> {found.new.source}", details=details,
-    )  # fmt: skip
+    )
     document.step(step, after)
     return document
 
@@ -231,7 +231,7 @@ def _renumbered(
         other = record | {
             "id": ids[record["id"]], "scope": scopes[record["scope"]],
             "inputs": [None if ref is None else [ids[ref[0]], ref[1]] for ref in record["inputs"]],
-        }  # fmt: skip
+        }
         if "bodies" in record:
             other["bodies"] = [scopes[name] for name in record["bodies"]]
         if "port_map" in record:

@@ -60,7 +60,7 @@ class _OpSignature:
                 default=inspect.Parameter.empty if default is _MISSING else default,
             )
             for name, default in cls.attributes.items()
-        ]  # fmt: skip
+        ]
         common = [each for each in own if each.kind is each.KEYWORD_ONLY]
         return inspect.Signature([*ports, *attributes, *common])
 
@@ -109,7 +109,7 @@ class Op(Node):
         random: bool = False, kept: bool = False, ranks: Mapping[str, int | tuple[int, ...]] | None = None,
         single: Sequence[str] = (), types: Mapping[str, Kind] | None = None, along: str = "", keeps_axes: bool = False,
         rule: Callable[..., Any] | None = None, numpy: Callable[..., Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init_subclass__()
         cls.abstract = abstract
         cls.type = type or cls.__name__
@@ -191,7 +191,7 @@ class Op(Node):
             else given.output if isinstance(given, Node)
             else self._constant(port, given, inputs)
             for port, given in enumerate(inputs)
-        ]  # fmt: skip
+        ]
 
     def _constant(self, port: int, given, inputs: Sequence[Any]) -> "Constant":
         if isinstance(given, Tensor):
@@ -423,7 +423,7 @@ class Parameter(Op, opset=1, kept=True):
     def __init__(
         self, *, graph: Graph, dtype: ElementType | None = None, shape: Shape = None, name: str = "",
         type=None, attach: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Either `dtype` and `shape`, or a whole `type`. With `attach` it is appended to the graph's parameters."""
         self.name = name
         self.__dict__["value_type"] = type if type is not None else TensorType(dtype, shape)

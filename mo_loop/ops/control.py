@@ -35,7 +35,7 @@ def slice_count(dim: Dimension, start: int, end: int, stride: int, part_size: in
 def iteration_count(
     trip: TensorType | None, sliced: Sequence[Dimension], *, starts: bool = True, goes_on: bool = True,
     stops: bool = False,
-) -> Dimension:  # fmt: skip
+) -> Dimension:
     """The number of iterations, as exactly as it is known.
 
     Args:
@@ -280,7 +280,7 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
         count = iteration_count(
             trip_count, (), starts=condition.integers == (1,), goes_on=self.continues_always,
             stops=self.condition.value.type.integers == (0,),
-        )  # fmt: skip
+        )
         return fresh(1, high(count)) if self.starts and low(count) == 0 else count
 
     @property

@@ -40,7 +40,7 @@ class NonMaxSuppression(
         number = fresh(0, most)
         return (
             TensorType(self.output_type, (number, 3)), TensorType(f32, (number, 3)), TensorType(self.output_type, (1,))
-        )  # fmt: skip
+        )
 
 
 class NonMaxSuppression9(NonMaxSuppression, opset=9, type="NonMaxSuppression", index=("max_boxes",)):

@@ -278,7 +278,7 @@ _MOST = 64
 _OF_FIRST = (
     operations.Movement, operations.Barrier, operations.CumSum, operations.Mod, operations.ReduceMax,
     operations.ReduceMin, operations.ReduceProd, operations.ReduceSum,
-)  # fmt: skip
+)
 """Operations whose results are not negative if the numbers of their first input are not."""
 
 _OF_ALL = (operations.Add, operations.Concat, operations.Divide, operations.Minimum, operations.Multiply)

@@ -30,7 +30,7 @@ class Failed(Op):
     def __init__(
         self, *inputs, graph: Graph, error: MoLoopError | None, count: int, name: str = "",
         assumed: Sequence[Any] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(*inputs, graph=graph, name=name, error=error, count=count, assumed=tuple(assumed))
 
     def infer(self, *inputs):

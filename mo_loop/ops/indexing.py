@@ -337,7 +337,7 @@ class Unique(Op, opset=10, index=("axis",), single=("axis",)):
         return (
             TensorType(x.dtype, shape), TensorType(index, (count,)), TensorType(index, (whole,)),
             TensorType(times, (count,)),
-        )  # fmt: skip
+        )
 
 
 def _distinct(total: Dimension | None) -> tuple[int, int | None]:

@@ -93,7 +93,7 @@ class Einsum(Op, opset=7):
         terms, result = subscripts(self.equation)
         return self._no_axes if "." in self.equation else tuple(
             terms[port].index(each) if each in terms[port] else None for each in result
-        )  # fmt: skip
+        )
 
     def infer(self, *xs):
         dtype = same_dtype(*xs)
@@ -119,7 +119,7 @@ class Einsum(Op, opset=7):
         before = result.index("...") if "..." in result else len(result)
         tail = result[before + 3 :]
         return TensorType(dtype, (*(dims[x] for x in result[:before]), *(dots if before < len(result) else ()),
-                                  *(dims[x] for x in tail)))  # fmt: skip
+                                  *(dims[x] for x in tail)))
 
     def evaluate(self, *inputs):
         return np.asarray(np.einsum(self.equation, *(wide(each) for each in inputs))).astype(inputs[0].dtype)

@@ -81,7 +81,7 @@ class Form:
         return Form(
             self.ranks + other.ranks, max(self.least, other.least), self.is_one or other.is_one,
             self.is_needed or other.is_needed, self.is_integer or other.is_integer,
-        )  # fmt: skip
+        )
 
     def require(self, name: str, value: Any) -> None:
         """Raise ModelError if the input is absent and needed, and TypeError_ if it has another form."""

@@ -85,7 +85,7 @@ class DiskTable:
                 raise FileError(
                     "a temporary file of the batch cannot be used", why=str(error), code="ML219",
                     hint="make room on the disk of temporary files, or name another folder in TMPDIR",
-                ) from None  # fmt: skip
+                ) from None
 
 
 class DiskSequence(Sequence[T]):

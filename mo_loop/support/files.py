@@ -158,7 +158,7 @@ def _is_at(file: Path, descriptor: int) -> bool:
 _KINDS = {
     stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link",
-}  # fmt: skip
+}
 
 Content = str | bytes | Iterable[str] | Iterable[bytes]
 
@@ -222,7 +222,7 @@ def _coded_errors(path: Path) -> Iterator[None]:
         raise FileError(
             f"{path} cannot be written", why=reason_of(error), hint="no file was changed; give another path",
             code="ML219",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _begins(path: Path, head: bytes) -> bool:

@@ -62,7 +62,7 @@ class Flag(NamedTuple):
 def flag(
     default: Any, text: str, group: str, *names: str, place: int = 0, note: str = "", needs: str = "",
     recorded: bool = True, **settings: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """A field with this default. It is a switch where that is False, and can be repeated where that is a tuple.
 
     Args:
@@ -103,7 +103,7 @@ def described(cls: Any, indent: int = 4) -> str:
             lines += wrap(
                 f"{each.name} ({each.type}): {' '.join(text.split())}", 116, initial_indent=" " * indent,
                 subsequent_indent=" " * (indent + 4), break_long_words=False, break_on_hyphens=False,
-            )  # fmt: skip
+            )
     return "\n".join(lines) + "\n"
 
 

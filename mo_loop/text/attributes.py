@@ -39,7 +39,7 @@ _ERRORS: dict[str, type[MoLoopError]] = {
     "ML200": errors.InputError, "ML20": errors.UsageError, "ML21": errors.FileError, "ML22": errors.ModelError,
     "ML23": errors.TypeError_, "ML24": errors.TypeError_, "ML2": errors.InputError, "ML3": errors.UnsupportedError,
     "ML4": errors.InternalError,
-}  # fmt: skip
+}
 
 
 def show_attribute(value: Any, kind: Any) -> str:

@@ -81,7 +81,7 @@ class _Writer:
             for port, value in enumerate(node.inputs):
                 if value is not None:
                     ends = (str(value.index) if len(value.node.outputs) > 1 else "",
-                            str(port) if len(node.inputs) > 1 else "")  # fmt: skip
+                            str(port) if len(node.inputs) > 1 else "")
                     note = self._note(value.type)
                     yield self._edge(value.node, node, note, ends)
             for body in node.bodies:
@@ -106,7 +106,7 @@ class _Writer:
     def _edge(
         self, source: Node, target: Node, note: str, ends: tuple[str, str] = ("", ""), *, dashed: bool = False,
         back: bool = False,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """An edge; one that runs `back` does not push its target below its source."""
         parts = [f"label={quoted(note)}"] if note else []
         parts += [f"{side}={quoted(text)}" for side, text in zip(("taillabel", "headlabel"), ends, strict=True) if text]

@@ -167,7 +167,7 @@ class _Parser:
     def _define(
         self, names: Names, node: Node, outputs: list[str | None], types: list[Any] | None,
         tensor_names: list[list[str]], info: dict[str, Any], line: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         count = len(node.outputs)
         for what, given in (("outputs", outputs), ("types", types), ("lists of names", tensor_names)):
             wrong = given is not None and (len(given) > count if what == "lists of names" else len(given) != count)
@@ -193,7 +193,7 @@ class _Parser:
         parse_list(self.scanner, "(", ")", lambda: given.append(self._input(names)))
         types = [each.type for each in given if isinstance(each, Value)]
         return [self._tensor(each, cls, port, types) if isinstance(each, Literal) else each
-                for port, each in enumerate(given)]  # fmt: skip
+                for port, each in enumerate(given)]
 
     def _input(self, names: Names) -> Value | Literal | None:
         label = self.scanner.match(VALUE)

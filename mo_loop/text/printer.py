@@ -23,7 +23,7 @@ _SKIPPED: dict[type[Op], set[str]] = {Control: {*PORTS, *BODIES}, Failed: {"coun
 def to_text(
     graph: Graph, *, names: bool = True, canonical: bool = False, weights_limit: int = 16,
     known: Known | None = None,
-) -> str:  # fmt: skip
+) -> str:
     """`graph` as text that `parse` reads.
 
     Args:

@@ -73,7 +73,7 @@ class Browsing:
     def open(
         self, file: Path, where: str = "", *, idle: bool = True, script: str = "",
         size: tuple[int, int] = (1280, 800), theme: Literal["light", "dark"] = "light",
-    ) -> Shown:  # fmt: skip
+    ) -> Shown:
         """Open a file, `where` after its address, and wait until it is drawn; `script` runs before the page's."""
         shown = Shown(self.browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=theme))
         if script:

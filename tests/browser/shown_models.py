@@ -69,7 +69,7 @@ def layered(path: Path, layers: int, seed: int = 0) -> Path:
     graph = helper.make_graph(
         nodes, "layered", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 8])],
         [helper.make_tensor_value_info(x, TensorProto.FLOAT, ["n", 8])], [weight, one],
-    )  # fmt: skip
+    )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
     return path
 
@@ -106,12 +106,12 @@ def hostile(path: Path) -> Path:
     body = helper.make_graph(
         [helper.make_node("Identity", ["on"], ["again"]), helper.make_node("Add", ["s", x], ["sum"], name=names[1])],
         names[0], [i, on, state], [again, total], doc_string=names[2],
-    )  # fmt: skip
+    )
     nodes.append(helper.make_node("Loop", ["trips", "", x], ["</text><b>y</b>"], body=body, name=names[3]))
     graph = helper.make_graph(
         nodes, names[1], [value("x", TensorProto.FLOAT, [2]), value("trips", TensorProto.INT64, [])],
         [value("</text><b>y</b>", TensorProto.FLOAT, [2])], doc_string=names[2],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     helper.set_model_props(model, {name: name for name in names})
     onnx.save(model, path)
@@ -127,7 +127,7 @@ def unknown_operators(path: Path) -> Path:
     graph = helper.make_graph(
         nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["<i>", 2])],
         [helper.make_tensor_value_info(x, TensorProto.FLOAT, None)],
-    )  # fmt: skip
+    )
     domains = [helper.make_opsetid(name, 1) for name in HOSTILE.values()]
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), *domains], ir_version=10)
     onnx.save(model, path)

@@ -36,7 +36,7 @@ def inside(inner: dict[str, Any], outer: dict[str, Any]) -> bool:
     return (
         outer["x"] <= inner["x"] and inner["x"] + inner["width"] <= outer["x"] + outer["width"]
         and outer["y"] <= inner["y"] and inner["y"] + inner["height"] <= outer["y"] + outer["height"]
-    )  # fmt: skip
+    )
 
 
 def test_bodies_are_clusters_in_their_owners(loaded: Shown) -> None:

@@ -90,7 +90,7 @@ def test_names_that_are_no_text_elsewhere(show: Callable[..., Shown], tmp_path: 
     """A NUL, halves of surrogate pairs, a mark of byte order, and no name at all."""
     document = Document(name)
     record = {"id": 0, "scope": "", "op": "Parameter", "opset": 1, "name": name, "inputs": [],
-              "outputs": [{"type": "f32[1]", "names": [name]}], "attributes": {name or "key": name}}  # fmt: skip
+              "outputs": [{"type": "f32[1]", "names": [name]}], "attributes": {name or "key": name}}
     scope = {"id": "", "owner": None, "tag": "", "name": name, "parameters": [0], "results": []}
     file = tmp_path / "index.html"
     file.write_text(page({**document.as_json(), "kind": "graph", "nodes": [record], "scopes": [scope]}), "utf-8")

@@ -88,7 +88,7 @@ def installed_batch(
     return subprocess.run(
         [*command(), "batch", *map(str, arguments)],
         cwd=cwd, env=environment(env), input=typed, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+    )
 
 
 def good(path: Path, number: int = 0, name: str = "good") -> Path:
@@ -125,7 +125,7 @@ class Running:
             [*command(), "batch", "in", "-o", "out", "--extension", "trouble.py", *arguments],
             cwd=folder, env=environment({"MARK": self.mark}), text=True, process_group=0,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        )
 
     def wait_for(self, condition: Callable[[], object]) -> None:
         """Wait until a condition holds."""

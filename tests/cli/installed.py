@@ -43,5 +43,5 @@ def installed(
     done: Any = subprocess.run(
         [str(COMMAND), *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, timeout=120,
         env={**os.environ, **environment},
-    )  # fmt: skip
+    )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -10,7 +10,7 @@ def closed(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
     return {
         "type": "object", "required": list(required), "properties": {**required, **optional},
         "additionalProperties": False,
-    }  # fmt: skip
+    }
 
 
 def items(schema: dict[str, Any], least: int = 0) -> dict[str, Any]:
@@ -32,7 +32,7 @@ RULE = closed(
         "id": CODE, "shortDescription": MESSAGE, "fullDescription": MESSAGE, "help": MESSAGE,
         "defaultConfiguration": closed({"level": LEVEL}),
     }
-)  # fmt: skip
+)
 RESULT = closed(
     {
         "ruleId": CODE, "ruleIndex": INDEX, "level": LEVEL, "message": MESSAGE,
@@ -40,13 +40,13 @@ RESULT = closed(
         "partialFingerprints": closed({"placeAndMessage/v1": {"type": "string", "pattern": "^[0-9a-f]{32}$"}}),
         "properties": closed({"operator": {"type": "string"}, "scope": {"type": "string"}}),
     }
-)  # fmt: skip
+)
 NOTIFICATION = closed(
     {
         "level": LEVEL, "descriptor": closed({"id": CODE}), "message": MESSAGE,
         "locations": items(closed({"physicalLocation": PHYSICAL}), 1),
     }
-)  # fmt: skip
+)
 INVOCATION = closed(
     {"executionSuccessful": {"type": "boolean"}, "exitCode": {"enum": [0, 1, 2, 4]}},
     toolExecutionNotifications=items(NOTIFICATION, 1),
@@ -57,5 +57,5 @@ RUN = closed(
         "invocations": items(INVOCATION, 1), "artifacts": items(closed({"location": ARTIFACT})),
         "columnKind": {"const": "unicodeCodePoints"}, "results": items(RESULT),
     }
-)  # fmt: skip
+)
 LOG = closed({"$schema": TEXT, "version": {"const": "2.1.0"}, "runs": items(RUN, 1)})

@@ -36,7 +36,7 @@ COMMANDS = {
     "convert": ("convert", "in/m.onnx", "-o", "m.xml"), "batch": ("batch", "in", "-o", "out", "-j", "1"),
     "check": ("check", "in/m.onnx"), "diff": ("diff", "in/m.onnx", "in/m.onnx"),
     "view": ("view", "in/m.onnx", "in/m.onnx", "-o", "page.html"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

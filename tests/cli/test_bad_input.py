@@ -145,7 +145,7 @@ BROKEN: dict[str, tuple[str | Callable[[], onnx.ModelProto], list[str]]] = {
           [scan] y = Scan <num_scan_inputs = 2, body = step (float[3] p, float[3] q) => (float[3] r) {
             r = Add (p, q) }> (a, b) }""", ["Scan", "opset 18", "different lengths", "scan"]),
     "too few weights": (lambda: _with_short_weight(parsed(PLAIN)), ["'w'", "f32[3]"]),
-}  # fmt: skip
+}
 
 
 def _with_short_weight(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -180,7 +180,7 @@ def test_traceback_on_request(tmp_path: Path, old_pair: Path) -> None:
     ("", None, "imports no operator set of ONNX"), ("com.example", 1, "imports no operator set of ONNX"),
     ("", 0, "opset 0, which does not exist"), ("ai.onnx", -1, "opset -1, which does not exist"),
     ("", 999, "opset 999"),
-])  # fmt: skip
+])
 def test_unknown_opsets_are_refused(tmp_path: Path, old_pair: Path, domain: str, opset: int | None, said: str) -> None:
     made = parsed(PLAIN)
     del made.opset_import[:]

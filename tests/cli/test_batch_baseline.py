@@ -26,7 +26,7 @@ def test_known_failures_do_not_count(accepted: Path) -> None:
     assert done.returncode == 0 and "note: fail as in the baseline: known.onnx" in done.stderr
     assert {each["name"]: each["known"] for each in read(accepted / "r.json")["models"]} == {
         "good.onnx": False, "known.onnx": True,
-    }  # fmt: skip
+    }
     suite = etree.parse(accepted / "j.xml").getroot()
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
     assert "New failures: 0. Known failures: 1." in (accepted / "s.md").read_text()
@@ -59,7 +59,7 @@ def test_five_known_failures_are_named(count: int, more: str, tmp_path: Path) ->
     (None, "does not exist"), ("{", "is not a report"), ("[]", "is not a report"),
     (json.dumps({"schema": "mo-loop batch report", "version": 0, "models": []}), "is not a report"),
     (json.dumps({"schema": "mo-loop batch report", "version": 1, "models": [1]}), "is not a report"),
-])  # fmt: skip
+])
 def test_baselines_that_are_not_reports_are_refused(content: str | None, words: str, accepted: Path) -> None:
     if content is not None:
         (accepted / "b.json").write_text(content)

@@ -49,7 +49,7 @@ def test_batch_writes_what_convert_writes(tree: Path) -> None:
     (["models/s*/**/*.onnx"], ["sub/two", "sub/deep/three"]),
     (["models/sub/two.onnx", "models/other"], ["sub/two", "other/four"]),
     (["models/sub/._six.onnx"], ["._six"]),
-], ids=lambda value: " ".join(value))  # fmt: skip
+], ids=lambda value: " ".join(value))
 def test_files_folders_and_globs(given: list[str], expected: list[str], tree: Path) -> None:
     done = batch(*given, "-o", "out", "-j", 2, cwd=tree)
     assert done.returncode == 0, done.stderr
@@ -127,7 +127,7 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
     (["models", "--mean-values", "[1,red]"], "red"),
     (["models", "--layout", "nchw", "--source-layout", "nhwc"], "--layout cannot be combined"),
     ([], "PATH"),
-], ids=lambda value: " ".join(value) if isinstance(value, list) else "")  # fmt: skip
+], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_bad_usage(given: list[str], said: str, tree: Path) -> None:
     (tree / "empty").mkdir()
     (tree / "empty.txt").write_text("# nothing\n")

@@ -59,21 +59,21 @@ def test_the_whole_report(mixed: Path) -> None:
             "models": 7, "converted": 2, "skipped": 1, "failed": 1, "differs": 0, "crash": 1, "timeout": 1,
             "memory": 1,
             "cancelled": 0, "warnings": 1},
-    }  # fmt: skip
+    }
     assert list(models) == sorted(models)
     fates = {name: (each["status"], each["exit_code"]) for name, each in models.items()}
     assert fates == {
         "old.onnx": ("skipped", 0), "sub/new.onnx": ("converted", 0), "warned.onnx": ("converted", 0),
         "refused.onnx": ("failed", 3), "hang.onnx": ("timeout", None), "crash.onnx": ("crash", None),
         "greedy.onnx": ("memory", None),
-    }  # fmt: skip
+    }
 
 
 KEYS = {
     "name": str, "source": str, "output": str, "status": str, "exit_code": int | None, "seconds": float,
     "errors": list, "warnings": list, "message": str, "detail": str, "sizes": dict | None, "layers": int | None,
     "control_flow": dict, "known": bool, "comparison": dict | None, "conversion": dict | None,
-}  # fmt: skip
+}
 
 
 def test_each_model_has_all_keys(mixed: Path) -> None:
@@ -133,7 +133,7 @@ def test_junit_is_valid_and_complete(mixed: Path) -> None:
         "models/old.onnx": [], "sub/new.onnx": [], "models/warned.onnx": ["system-err"],
         "models/refused.onnx": ["failure"], "models/hang.onnx": ["error"], "models/crash.onnx": ["error"],
         "models/greedy.onnx": ["error"],
-    }  # fmt: skip
+    }
     failure = suite.find("testcase/failure")
     assert failure.get("type") == "ML302" and "Unheard" in failure.get("message") and "where: odd" in failure.text
     assert {each.get("type") for each in suite.findall("testcase/error")} == {"crash", "timeout", "memory"}

@@ -110,7 +110,7 @@ def test_the_second_signal_ends_the_batch_at_once(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*command(), "batch", "in", "-o", "out", "--extension", "trouble.py", "--summary", "step.md"],
         cwd=tmp_path, env=environment({"GITHUB_STEP_SUMMARY": "step.md"}), stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    )
     end = time.monotonic() + 60
     while not list((tmp_path / "out").glob(".mo-loop-*")):
         assert time.monotonic() < end

@@ -38,7 +38,7 @@ class Terminal:
         self.process = subprocess.Popen(
             [*command(), "batch", "in", "-o", "out", "--extension", "trouble.py", *arguments],
             cwd=folder, env=environment(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=inside,
-        )  # fmt: skip
+        )
         os.close(inside)
 
     def read(self, until: str | None = None, seconds: float = 120) -> str:

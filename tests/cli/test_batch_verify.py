@@ -69,7 +69,7 @@ def test_up_to_date_means_verified_with_the_same_settings(folder: Path) -> None:
     flags = ("in/right.onnx", "-o", "out", "--report", "r.json")
     assert batch(*flags, cwd=folder).returncode == 0
     for more, status in (((), "skipped"), (("--verify",), "converted"), (("--verify",), "skipped"),
-                         (("--verify", "--rtol", "1e-6"), "converted")):  # fmt: skip
+                         (("--verify", "--rtol", "1e-6"), "converted")):
         assert batch(*flags, *more, cwd=folder).returncode == 0
         assert statuses(folder / "r.json") == {"right.onnx": status}, more
 
@@ -90,7 +90,7 @@ def test_a_crash_of_the_runtime_fails_only_its_model(folder: Path) -> None:
     assert done.returncode == 1
     assert statuses(folder / "r.json") == {
         "right.onnx": "failed", "wrong.onnx": "failed", "other.onnx": "converted",
-    }  # fmt: skip
+    }
 
 
 INVALID = """
@@ -180,7 +180,7 @@ def test_a_pattern_without_models_is_a_warning(tmp_path: Path) -> None:
     ("jbos = 2", "did you mean 'jobs'?"), ("timeout = 'long'", "'long' is not a valid float"),
     ("[[models]]\nstrict = true", "it has no match"), ('[[models]]\nmatch = "*"\njobs = 2', "no option 'jobs'"),
     ('[[models]]\nmatch = "*"\ntarget = "1999.1"', "1999.1"), ("models = 3", "not a list of tables"),
-])  # fmt: skip
+])
 def test_a_wrong_file_is_refused_before_anything_happens(tmp_path: Path, text: str | None, said: str) -> None:
     good(tmp_path / "in" / "m.onnx")
     if text is not None:

@@ -32,7 +32,7 @@ def test_three_failing_models_among_sixty(tmp_path: Path) -> None:
     assert report["totals"] == {
         "models": 60, "converted": 57, "skipped": 0, "failed": 0, "differs": 0, "crash": 1, "timeout": 1, "memory": 1,
         "cancelled": 0, "warnings": 0,
-    }  # fmt: skip
+    }
     wanted = sorted([".mo-loop.json", *(f"{name}.{kind}" for name in names for kind in ("xml", "bin"))])
     assert files_in(tmp_path / "out") == wanted
     for name in (names[0], names[-1]):
@@ -88,7 +88,7 @@ def test_nothing_survives_a_killed_batch(pause: float, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*command(), "batch", "in", "-o", "out", "--extension", trouble(tmp_path)],
         cwd=tmp_path, env=environment({"MARK": mark}), stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     wait_until(lambda: len(processes(mark)) == 2)
     time.sleep(pause)
     process.kill()

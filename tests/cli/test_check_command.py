@@ -121,7 +121,7 @@ def test_several_models(broken: Path, fine: Path, tmp_path: Path) -> None:
     assert [head.rpartition("/")[2] for head in heads] == [
         "gone.onnx: not checked", "broken.onnx: 5 errors, 2 notes", "text.onnx: not checked",
         "fine.onnx: nothing found", "4 models, 3 with errors or warnings",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_folder(broken: Path, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_json(broken: Path) -> None:
     assert inner["code"] == "ML302" and inner["level"] == "error"
     assert inner["place"] == {
         "path": "loop/step/inner", "scope": "loop/step", "node": "inner", "operator": "my::Gate",
-    }  # fmt: skip
+    }
     assert {each["code"] for each in model["findings"]} <= CODES.keys()
 
 

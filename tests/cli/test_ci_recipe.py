@@ -116,7 +116,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "action": ("github-actions", yaml.safe_load(ACTION.read_text("utf-8"))),
         "workflow": ("github-workflows", workflow),
         "component": ("gitlab-ci", component), "include": ("gitlab-ci", include),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("name", ["action", "workflow", "component", "include"])

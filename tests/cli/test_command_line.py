@@ -84,7 +84,7 @@ def test_standard_output_as_output_is_refused(tmp_path: Path, monkeypatch: pytes
 def test_errors_as_json_are_those_of_a_batch(tmp_path: Path) -> None:
     """All errors with their places; `error` is the first of them."""
     source = saved(parsed("main (float[2] x) => (float[2] y) { [a] t = odd.A (x) [b] u = odd.A (t) [c] y = odd.B (u) }",
-                          odd=1), tmp_path)  # fmt: skip
+                          odd=1), tmp_path)
     done = mo_loop("convert", source, "-o", tmp_path / "m.xml", "--format", "json")
     found = json.loads(done.stdout)
     report = tmp_path / "report.json"
@@ -198,5 +198,5 @@ class TestStart:
             [sys.executable, "-c", STARTED, "convert", str(model), "-o", str(tmp_path / "m.xml"), "--quiet"],
             capture_output=True, text=True, timeout=60,
             env=environment | ({"OPENBLAS_NUM_THREADS": threads} if threads else {}),
-        )  # fmt: skip
+        )
         assert done.stdout.split() == ["[]", threads or "1"], done.stderr

@@ -79,7 +79,7 @@ def test_json(folder: Path) -> None:
     assert found["old"] == {"source": "old.onnx", "kind": "ONNX", "nodes": 13}
     assert [(each["scope"], each["node"]) for each in found["changes"]] == [
         ("", "w"), ("", "first"), ("loop/step/choice/yes", "soft"),
-    ]  # fmt: skip
+    ]
     (weights,) = found["changes"][0]["details"]
     assert weights["data"]["count"] == 1 and weights["data"]["largest"] == 0.5
 
@@ -89,7 +89,7 @@ def test_json(folder: Path) -> None:
     (["--scope", "loop/step/choice/no"], []), (["--tolerance", "0.2"], ["first", "soft"]),
     (["--tolerance", "0.1"], ["w", "first", "soft"]),
     (["--ignore", "names", "--ignore", "metadata", "--ignore", "shapes"], ["w", "first", "soft"]),
-])  # fmt: skip
+])
 def test_options(folder: Path, arguments: list[str], nodes: list[str]) -> None:
     done = mo_loop("diff", "old.onnx", "new.onnx", "--format", "json", *arguments, cwd=folder)
     assert [each["node"] for each in json.loads(done.stdout)["changes"]] == nodes
@@ -117,7 +117,7 @@ def test_all_lists_what_follows(tmp_path: Path) -> None:
     brief, whole = (mo_loop(*arguments, *more, cwd=tmp_path).stdout for more in ((), ("--all",)))
     assert brief.splitlines()[-2:] == [
         "  ~ x (Parameter): shape [2,2] -> [3,2]", "  (2 nodes with shapes that follow from these: see --all)",
-    ]  # fmt: skip
+    ]
     assert "  ~ one (Negative): shape [2,2] -> [3,2]\n" in whole and "see --all" not in whole
 
 
@@ -136,7 +136,7 @@ def test_colours_on_a_terminal(folder: Path) -> None:
     (["old.onnx", "new.onnx", "--scope", "loop/stop"], "did you mean 'loop/step'?"),
     (["old.onnx", "new.onnx", "--ignore", "colours"], "'colours'"),
     (["old.onnx", "new.onnx", "--tolerance", "-1"], "-1"), (["old.onnx", "broken.json"], "broken.json"),
-])  # fmt: skip
+])
 def test_bad_input(folder: Path, arguments: list[str], words: str) -> None:
     (folder / "broken.json").write_text("{")
     done = mo_loop("diff", *arguments, cwd=folder)

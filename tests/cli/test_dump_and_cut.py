@@ -125,7 +125,7 @@ class TestAround:
         (("--dump", "steps", "--dump-after", "LoopToTi"), "did you mean 'LoopToTI'?"),
         (("--dump", "steps", "--dump-after", "EliminatePad"), "it is not a step"),
         (("--dump", "steps", "--dump-after", "LoopToTI", "--disable-pass", "LoopToTI"), "it is disabled"),
-    ])  # fmt: skip
+    ])
     def test_options_without_effect(self, given: tuple[str, ...], message: str, plain: Path, tmp_path: Path) -> None:
         done = convert(plain, "-o", tmp_path / "a.xml", *given)
         assert done.returncode == 2 and message in done.stderr

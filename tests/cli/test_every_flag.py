@@ -279,7 +279,7 @@ def check_dump_after(folder: Path) -> None:
     converted(folder, "--dump", "steps", "--dump-after", "ConstantFolding,PortRenumbering")
     assert {path.name[4:] for path in (folder / "steps").glob("*.full.json")} == {
         "ConstantFolding.full.json", "PortRenumbering.full.json",
-    }  # fmt: skip
+    }
 
 
 def check_dump_around(folder: Path) -> None:
@@ -397,7 +397,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "--visualize-types": check_visualize, "--check-passes": check_check_passes, "--format": check_format,
     "--report": check_report, "--static": check_static,
     "--quiet": check_quiet, "--verbose": check_verbose, "--version": check_version, "--debug": check_debug,
-}  # fmt: skip
+}
 
 
 def test_no_flag_is_left_out() -> None:

@@ -37,7 +37,7 @@ def model(operator: str = "Relu", domain: str = "", read: str = f"x{LINES}") -> 
     function = helper.make_function(
         f"dom{e}", f"fn{e}", [f"a{e}"], [f"b{e}"], [helper.make_node("Exp", [f"a{e}"], [f"b{e}"], name=f"exp{e}")],
         [helper.make_opsetid("", 18)],
-    )  # fmt: skip
+    )
     body = helper.make_graph(
         [helper.make_node("Identity", [f"c{e}"], [f"d{e}"]), helper.make_node("Neg", [f"s{e}"], [f"t{e}"], f"neg{e}")],
         f"body{e}",
@@ -45,7 +45,7 @@ def model(operator: str = "Relu", domain: str = "", read: str = f"x{LINES}") -> 
          helper.make_tensor_value_info(f"c{e}", onnx.TensorProto.BOOL, []),
          helper.make_tensor_value_info(f"s{e}", float_, None)],
         [onnx.ValueInfoProto(name=f"d{e}"), onnx.ValueInfoProto(name=f"t{e}")],
-    )  # fmt: skip
+    )
     nodes = [
         helper.make_node(operator, [read], [f"y{e}"], name=f"n{e}", domain=domain, **{f"odd{e}": f"value{e}"}),
         helper.make_node(f"fn{e}", [f"y{e}"], [f"z{e}"], name=f"call{e}", domain=f"dom{e}"),
@@ -56,7 +56,7 @@ def model(operator: str = "Relu", domain: str = "", read: str = f"x{LINES}") -> 
         [helper.make_tensor_value_info(f"x{e}", float_, [f"dim{e}", 3]),
          helper.make_tensor_value_info(f"N{e}", int_, [])],
         [onnx.ValueInfoProto(name=f"o{e}")],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid(name, number) for name, number in (("", 18), (f"dom{e}", 1), (f"u{e}", 1))]
     made = helper.make_model(graph, opset_imports=opsets, functions=[function], producer_name=f"by{e}", ir_version=9)
     helper.set_model_props(made, {f"key{e}": f"value{e}"})
@@ -104,7 +104,7 @@ def test_inspect_diff_and_what_passes_tell(folder: Path) -> None:
     ran(folder, "diff", "good.onnx", "other.onnx", "--all")
     ran(folder, "diff", "good.onnx", "axis.onnx")
     ran(folder, "convert", "good.onnx", "-o", "out.xml", "--mapping", "map.json", "--verbose",
-        "--explain-pass", "ConstantsReduce,LoopToTI")  # fmt: skip
+        "--explain-pass", "ConstantsReduce,LoopToTI")
     text = (folder / "map.json").read_text()
     assert LINE.search(text) is None and f"n{LINES}" in str(json.loads(text)).encode().decode("unicode_escape")
     ran(folder, "inspect", "out.xml", "--nodes")

@@ -20,7 +20,7 @@ from .test_check_command import on_a_terminal
 HOSTILE = [
     "a\x1b[2J\x1b]0;title\x07", "line\nbreak\r", "\u202eright to left", "two words, a comma", 'a "quote"', "\x9b31m",
     "\n::error::x", "\n##vso[task.complete]", "x" * 10_000,
-]  # fmt: skip
+]
 
 
 def hostile_model() -> onnx.ModelProto:
@@ -33,14 +33,14 @@ def hostile_model() -> onnx.ModelProto:
     body = helper.make_graph(
         [helper.make_node("Identity", [names[1]], [f"then {names[1]}"])], "body\x1b[2J\n\u202e", [],
         [helper.make_tensor_value_info(f"then {names[1]}", kind.FLOAT, ["N\x1b[2J", 2])],
-    )  # fmt: skip
+    )
     nodes.append(helper.make_node("If", ["flag\x07"], ["out\x1b"], "if\x1b[2J\n", then_branch=body, else_branch=body))
     graph = helper.make_graph(
         nodes, "main\x1b[2J",
         [helper.make_tensor_value_info(names[0], kind.FLOAT, ["a\x1b[2J,\u202e", 2]),
          helper.make_tensor_value_info("flag\x07", kind.BOOL, [])],
         [helper.make_tensor_value_info(each, kind.FLOAT, None) for each in (names[-1], "out\x1b")],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("dom\x1b[2J\n", 1)]
     model = helper.make_model(graph, opset_imports=opsets)
     model.producer_name = "made\x1b[8m by\n"
@@ -55,7 +55,7 @@ COMMANDS = [
     ("check", "model.onnx"), ("diff", "model.onnx", "other.onnx"), ("ops", "Rel\x1b[2Ju"),
     ("convert", "model.onnx", "-o", "m.xml"), ("convert", "model.onnx", "-o", "m.xml", "--output", "nothing"),
     ("convert", "model.onnx", "-o", "m.xml", "--explain-pass", "all", "--debug"),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")

@@ -130,7 +130,7 @@ def test_json(nested: Path, ir: Path) -> None:
     (1, ["", "loop/step"], ["loop"]),
     (2, ["", "loop/step", "loop/step/choice/yes", "loop/step/choice/no"], ["loop", "loop/step/choice"]),
     (9, ["", "loop/step", "loop/step/choice/yes", "loop/step/choice/no"], ["loop", "loop/step/choice"]),
-])  # fmt: skip
+])
 def test_depth(nested: Path, depth: int, paths: list[str], control_flow: list[str]) -> None:
     found = as_json(nested, "--depth", depth)
     assert scopes(found) == paths
@@ -159,7 +159,7 @@ def test_operator(nested: Path) -> None:
     assert [(each["name"], each["count"]) for each in found["operators"]] == [("Add", 2)]
     assert [(each["path"], each["operators"]) for each in found["scopes"]] == [
         ("", {"Add": 1}), ("loop/step/choice/yes", {"Add": 1}),
-    ]  # fmt: skip
+    ]
     assert [each["path"] for each in as_json(nested, "--operator", "If")["control"]] == ["loop/step/choice"]
     wrong = mo_loop("inspect", nested, "--operator", "Ad")
     assert wrong.returncode == 2 and "did you mean 'Add'?" in wrong.stderr and not wrong.stdout

@@ -133,7 +133,7 @@ def test_json(nested: Path) -> None:
     assert loop["inputs"][0] == {
         "kind": "merged", "value": {"name": "a", "type": "f32", "shape": [3]}, "inner": {"body": "s"},
         "back_edge": "t", "slicing": {},
-    }  # fmt: skip
+    }
     (body,) = loop["bodies"]
     assert [each["tag"] for each in body["steps"][1]["bodies"]] == ["then_branch", "else_branch"]
     found = json.loads(invoke(nested, "--nodes", "--format", "json"))
@@ -141,7 +141,7 @@ def test_json(nested: Path) -> None:
     assert found["nodes"][4] == {
         "scope": "", "name": "loop", "operator": "Loop", "inputs": ["n", "", "a"],
         "outputs": [{"name": "y", "type": "f32", "shape": [3]}],
-    }  # fmt: skip
+    }
     assert len(found["nodes"]) == len(TABLE.splitlines()) - 1
 
 
@@ -206,7 +206,7 @@ def test_options_of_the_table(nested: Path) -> None:
     assert places("--operator", "Add") == ["(main)", "loop/step/choice/yes"]
     assert invoke(nested, "--nodes", "--operator", "Constant").splitlines()[1].split() == [
         "(main)", "w", "Constant", "w", "f32[3]",
-    ]  # fmt: skip
+    ]
     shown = invoke(nested, "--nodes", "--scope", "loop/step/choice/no", "--operator", "Add", "--format", "json")
     assert json.loads(shown)["nodes"] == []
 

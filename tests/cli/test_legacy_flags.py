@@ -48,7 +48,7 @@ class TestScripts:
             "--input_model", "two.onnx", "--output_dir", "new/deep", "--model_name", "named", "--input", "x,flag,k",
             "--input_shape", "[2,3],[],[]", "--freeze_placeholder_with_value", "flag->False,k->-2", "--output", "y",
             "--data_type", "FP32", "--framework", "onnx", "--log_level", "ERROR", "--static_shape", cwd=two.parent,
-        )  # fmt: skip
+        )
         assert done.returncode == 0, done.stderr
         assert done.stderr == "" and "sizes         none may change" in done.stdout
         xml = two.parent / "new" / "deep" / "named.xml"
@@ -61,7 +61,7 @@ class TestScripts:
         done = convert(
             "-m", "weighty.onnx", "-n", "named", "-o", "new", "--data_type=half", "--silent", "--progress",
             cwd=weighty.parent,
-        )  # fmt: skip
+        )
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         assert written(weighty.parent) == ["new/named.xml"]
         assert (weighty.parent / "new" / "named.bin").stat().st_size < 64 * 64 * 3
@@ -95,7 +95,7 @@ class TestOutputPaths:
         (["two.onnx", "--output_model=new/m"], "new/m.xml"),
         (["two.onnx", "--output_model", "new/"], "new/two.xml"),
         (["two.onnx", "--output_model", "there"], "there/two.xml"),
-    ])  # fmt: skip
+    ])
     def test_output_path(self, arguments: list[str], place: str, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(two.parent)
         (two.parent / "there").mkdir()
@@ -107,7 +107,7 @@ class TestOutputPaths:
         ["two.onnx", "-o", "a.xml", "--output_dir", "b"],
         ["two.onnx", "-o", "a.xml", "--model_name", "b"],
         ["two.onnx", "--input_model", "two.onnx"],
-    ])  # fmt: skip
+    ])
     def test_contradictions(self, arguments: list[str], two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(two.parent)
         done = convert(*arguments)
@@ -143,7 +143,7 @@ class TestMessages:
         (["--compress_to_fp16=maybe"], ["neither True nor False"]),
         (["--framework", "tf"], ["is not supported", "ONNX"]), (["--log_level", "LOUD"], ["not a level"]),
         (["--silent", "--log_level=INFO"], ["contradict"]),
-    ])  # fmt: skip
+    ])
     def test_invalid_arguments(self, flags: list[str], words: list[str], two: Path, tmp_path: Path) -> None:
         assert_refused(words, two, tmp_path / "o.xml", *flags)
 
@@ -153,7 +153,7 @@ class TestMessages:
         (["--compress_to_fp16", "False"], False), (["--compress-to-fp16"], True),
         (["--data_type", "FP16"], True), (["--data_type=half"], True), (["--data_type", "FP32"], False),
         (["--data_type", "float"], False), (["--data_type=FP16", "--compress_to_fp16"], True),
-    ])  # fmt: skip
+    ])
     def test_half_precision(self, flags: list[str], is_half: bool, weighty: Path, tmp_path: Path) -> None:
         done = convert(weighty, *flags, "-o", tmp_path / "o.xml")
         assert done.returncode == 0, done.stderr

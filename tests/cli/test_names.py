@@ -78,7 +78,7 @@ class TestCuts:
         (["--input", "x[1,3"], ["brackets do not match"]),
         (["--input", "x{f99}"], ["not an element type"]),
         (["--input", "x{f32}[1,3]{f32}"], ["cannot be understood"]),
-    ])  # fmt: skip
+    ])
     def test_invalid_arguments(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
         assert_refused(words, chain, target, *flags)
 
@@ -142,7 +142,7 @@ class TestFreeze:
         (["--freeze", "rate=1", "--freeze", "rate=2"], ["twice"]),
         (["--freeze", "rate=1", "--input", "rate->2"], ["twice"]),
         (["--freeze", "x[1,3]=[[1,2,3]]", "--input", "x[2,3]"], ["two shapes"]),
-    ])  # fmt: skip
+    ])
     def test_invalid_arguments(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
         assert_refused(words, chain, target, *flags)
 
@@ -152,7 +152,7 @@ class TestRename:
         done = convert(
             chain, "-o", target, "--rename", "x=image", "--rename", "y=logits", "--rename", "b=features",
             "--rename", "rate=x",
-        )  # fmt: skip
+        )
         assert done.returncode == 0, done.stderr
         assert names_in_ir(target) == (["image", "x"], ["logits", "z"])
         text = target.read_text()
@@ -193,7 +193,7 @@ class TestRename:
         (["--rename", "x=x"], ["is already its name"]),
         (["--rename", "x"], ["--rename old=new"]),
         (["--rename", "x=a1", "--rename", "x=a2"], ["twice"]),
-    ])  # fmt: skip
+    ])
     def test_invalid_arguments(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
         assert_refused(words, chain, target, *flags)
 
@@ -226,7 +226,7 @@ class TestMapping:
         assert set(rows) == {
             ("", "x"), ("", "n"), ("", "five"), ("", "dead"), ("", "n2"), ("", "y"),
             *(("loop/step", name) for name in ("i", "c", "s", "d", "size", "inner", "t")),
-        }  # fmt: skip
+        }
         kept = {key: row for key, row in rows.items() if row["became"] == "kept"}
         assert {("", "x"), ("", "n"), ("", "y"), ("loop/step", "inner"), ("loop/step", "t")} <= set(kept)
         assert kept["loop/step", "inner"]["where"] == "y/step" and kept["loop/step", "inner"]["layer"] == "inner"
@@ -241,7 +241,7 @@ class TestMapping:
         rows = self.rows(tmp_path / "m.json")
         assert [rows["", name]["became"] for name in ("w", "v", "u", "x", "y")] == [
             "folded", "folded", "folded", "kept", "kept",
-        ]  # fmt: skip
+        ]
         assert rows["", "u"]["layer"] is not None and rows["", "w"]["layer"] is None
 
     def test_a_branch_that_is_inlined(self, tmp_path: Path, target: Path) -> None:

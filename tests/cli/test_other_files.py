@@ -88,7 +88,7 @@ OTHERS: dict[str, tuple[str, bytes, str, str]] = {
     "LFS pointer": (
         "m.onnx", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "LFS", "git lfs pull"),
     "TensorRT by its name": ("m.engine", b"ptrt" + bytes(40), "TensorRT", ".onnx file"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -122,7 +122,7 @@ def test_the_format_of_large_files_is_named(tmp_path: Path) -> None:
     (["__model__"], "PaddlePaddle"),
     (["model.onnx", "config.json"], "did you mean"),
     (["readme.txt"], "give the .onnx file itself"),
-])  # fmt: skip
+])
 def test_folders(inside: list[str], said: str, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     for name in inside:
@@ -204,7 +204,7 @@ def test_a_missing_file_of_many_weights_is_one_error(tmp_path: Path) -> None:
     for arguments in (
         ["convert", path, "-o", tmp_path / "m.xml"], ["verify", path], ["diff", path, path],
         ["reduce", path, "-o", tmp_path / "s.onnx", "--if", "differs"],
-    ):  # fmt: skip
+    ):
         done = in_process(*arguments)
         assert done.returncode == 2
         lines = done.stderr.splitlines()

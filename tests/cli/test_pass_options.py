@@ -285,7 +285,7 @@ class TestDump:
     @pytest.mark.parametrize(("formats", "endings"), [
         (None, {".txt", ".json", ".dot"}), ("text", {".txt"}), ("json, dot", {".json", ".dot"}),
         ("text,svg", {".txt", ".dot"}),
-    ])  # fmt: skip
+    ])
     def test_formats(self, formats: str | None, endings: set[str], loop: Path, target: Path, tmp_path: Path) -> None:
         flags = () if formats is None else ("--dump-format", formats)
         done = convert(loop, "-o", target, "--dump", tmp_path / "d", *flags)
@@ -339,7 +339,7 @@ class TestExplain:
         done = convert(negs, "-o", target, "--explain-pass", "LoopToTI,ScanLowering")
         assert done.stderr.splitlines() == [
             "LoopToTI: no candidates recorded", "ScanLowering: no candidates recorded",
-        ]  # fmt: skip
+        ]
 
     def test_a_pass_of_several_matchers(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its name means all of its matchers that run."""
@@ -376,7 +376,7 @@ class TestSelection:
         done = convert(
             loop, "-o", target, "--disable-pass", names, "--disable-pass", "EliminateEmptyLoops", "--profile-json",
             tmp_path / "p",
-        )  # fmt: skip
+        )
         assert done.returncode == 0
         ran = {row["pass"] for row in json.loads((tmp_path / "p").read_text("utf-8"))["passes"]}
         assert "LoopToTI" in ran and not ran & {*names.split(","), "EliminateEmptyLoops"}
@@ -399,7 +399,7 @@ class TestSelection:
         (["--enable-pass=OnRequest", "--disable-pass=OnRequest"], ["both"]),
         (["--enable-pass=OnRequest", "--stop-after=NegTwice"], ["no effect", "comes after"]),
         (["--disable-pass=LoopToTI", "--stop-after=LoopToTI"], ["disabled"]),
-    ])  # fmt: skip
+    ])
     def test_invalid_arguments(
         self, flags: list[str], words: list[str], loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -421,7 +421,7 @@ class TestSelection:
     @pytest.mark.parametrize(("flags", "hint"), [
         (["--stop-after", "HoistInvariants"], "passes that did not run: "),
         (["--disable-pass", "ScanLowering"], "passes that did not run: ScanLowering\n"),
-    ])  # fmt: skip
+    ])
     def test_a_graph_that_cannot_be_written(self, flags: list[str], hint: str, target: Path, tmp_path: Path) -> None:
         """The error names the missing passes; the dump shows the graph."""
         model = saved(parsed(SCAN), tmp_path)
@@ -445,7 +445,7 @@ class TestBrokenPasses:
         assert done.stderr.splitlines()[:3] == [
             "error: ML400: ZeroDivisionError: no luck with inner_add", "  where: loop/step/inner_add",
             "  in:    the pass Broken",
-        ]  # fmt: skip
+        ]
         assert "Traceback" not in done.stderr and "report" in done.stderr and not target.exists()
         with_debug = convert(loop, "-o", target, "--debug")
         assert "Traceback" in with_debug.stderr and "run_on_graph" in with_debug.stderr

@@ -43,7 +43,7 @@ def test_all_options_together(tmp_path: Path) -> None:
     graph = converted(
         tmp_path, "--layout", "x(nchw->nhwc)", "--mean-values", "x[1,2,3]", "--scale-values", "(2,4,8)",
         "--reverse-input-channels", "--batch", "5",
-    )  # fmt: skip
+    )
     [x] = graph.parameters
     assert x.output.shape == (5, 4, 6, 3) and str(layout_of(x.output)) == "[N,H,W,C]"
     assert constants(graph, ops.Subtract) == [[1, 2, 3]] and constants(graph, ops.Divide) == [[2, 4, 8]]
@@ -59,7 +59,7 @@ def test_one_scale(tmp_path: Path) -> None:
     (["--source-layout", "x(nchw)", "--target-layout", "x(nhwc)"], (1, 4, 6, 3), "[N,H,W,C]"),
     (["--source_layout=nchw"], (1, 3, 4, 6), "[N,C,H,W]"),
     (["--target-layout", "n..."], (1, 3, 4, 6), "[N,...]"),
-])  # fmt: skip
+])
 def test_both_sides_of_a_layout(tmp_path: Path, flags: list[str], shape: tuple[int, ...], layout: str) -> None:
     [x] = converted(tmp_path, *flags).parameters
     assert (x.output.shape, str(layout_of(x.output))) == (shape, layout)
@@ -83,7 +83,7 @@ def test_layouts_of_several_inputs_in_their_order(tmp_path: Path) -> None:
     (["--scale", "0"], "--scale holds 0"),
     (["--layout", "abc"], "[A,B,C] does not fit 'x'"),
     (["--batch", "1"], "--batch 1 changes no input"),
-])  # fmt: skip
+])
 def test_refused(tmp_path: Path, flags: list[str], message: str) -> None:
     assert message in refused(tmp_path, *flags)
 

@@ -47,7 +47,7 @@ def test_a_signal_keeps_the_smallest_model_so_far(folder: Path, number: int, how
         [str(COMMAND), "reduce", "model.onnx", "-o", "small.onnx", "--if", "sh check.sh {}", "-j", "1"],
         cwd=folder, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
-    )  # fmt: skip
+    )
     end = time.monotonic() + 60
     while not (folder / ("small.onnx" if is_written else "began")).exists() and time.monotonic() < end:
         time.sleep(0.05)
@@ -65,7 +65,7 @@ def test_a_signal_keeps_the_smallest_model_so_far(folder: Path, number: int, how
     (("model.onnx", "-o", "model.onnx", "--if", "differs"), "is the model itself"),
     (("model.onnx", "-o", "s.xml", "--if", "differs"), "does not end in .onnx"),
     (("model.onnx", "-o", "s.onnx", "--if", "slow"), "cannot be understood"),
-])  # fmt: skip
+])
 def test_bad_usage_writes_nothing(folder: Path, arguments: tuple[str, ...], said: str) -> None:
     done = mo_loop("reduce", *arguments, cwd=folder)
     assert done.returncode == 2 and said in done.stderr and not (folder / "s.onnx").exists()

@@ -25,7 +25,7 @@ REPORTING = {
     "convert": ("convert", MODEL, "-o", "m.xml"), "verify": ("verify", MODEL, "--sets", "1"),
     "ops": ("ops", "Loop"), "batch": ("batch", "models", "-o", "out", "-j", "1"),
     "reduce": ("reduce", MODEL, "-o", "small.onnx", "--if", "test -f {}", "--timeout", "2", "-j", "1"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REPORTING)
@@ -101,7 +101,7 @@ def test_a_file_that_the_command_has_for_something_else_is_no_report(name: str, 
     ("--mapping", "a.json", "--profile-json", "a.json"), ("--mapping", "a.json", "--report", "a.json"),
     ("--profile-json", "a.json", "--report", "./a.json"), ("--report", "m.bin"), ("--mapping", "m.bin"),
     ("--extension", "a.json", "--report", "a.json"),
-])  # fmt: skip
+])
 def test_two_files_of_a_conversion_in_one(flags: tuple[str, ...], tmp_path: Path) -> None:
     for name in ("m.bin", "a.json"):
         (tmp_path / name).write_text("kept")

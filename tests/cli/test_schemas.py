@@ -50,7 +50,7 @@ ON_STDOUT: list[tuple[tuple[Any, ...], str]] = [
     (("inspect", "none.onnx"), "error"), (("convert", "none.onnx"), "error"),
     (("diff", "none.onnx", "none.onnx"), "error"), (("ops", "NoSuchOperator"), "error"),
     (("verify", "none.onnx"), "error"),
-]  # fmt: skip
+]
 """A command without `--format json`, and the document that it prints."""
 
 
@@ -88,7 +88,7 @@ def test_no_command_is_left_out() -> None:
     forms = {
         name for name, command in commands.items() if command is not None for option in command.params
         if "json" in getattr(option.type, "choices", ()) and "--format" in option.opts
-    }  # fmt: skip
+    }
     assert forms == {arguments[0] for arguments, _ in ON_STDOUT}
 
 

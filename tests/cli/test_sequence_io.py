@@ -71,7 +71,7 @@ def ragged(*rows: int, columns: int = 3) -> list[np.ndarray]:
             {"s": [floats(7, 2)], "f": np.float32(-0.5)},
             {"s": [], "f": np.float32(1)},
         ], id="any_shape"),
-])  # fmt: skip
+])
 def test_sequences_as_inputs_and_outputs(text: str, sets: list[dict[str, Any]], tmp_path: Path) -> None:
     model = parsed(text)
     target = tmp_path / "m.xml"

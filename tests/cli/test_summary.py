@@ -56,13 +56,13 @@ class TestControlFlow:
         model = saved(parsed(FLOW), tmp_path)
         assert self.became(as_json(model, "-o", target, "--unroll", 4)) == {
             ("Loop", "unrolled ×3"): 1, ("Loop", "Loop"): 1, ("If", "decided"): 1, ("Loop", "not needed"): 2,
-        }  # fmt: skip
+        }
         assert "2 Loop -> Loop, 1 If decided, 2 Loop not needed" in convert(model, "-o", target).stdout
 
     @pytest.mark.parametrize(("model", "wanted"), [
         ("loop_if_loop", {("Loop", "Loop"): 2, ("If", "If"): 1}), ("scan_dynamo", {("Scan", "Loop"): 1}),
         ("for_fixed", None), ("cnn", {}),
-    ])  # fmt: skip
+    ])
     @pytest.mark.keeps_loops
     def test_real_models(self, model: str, wanted: dict[tuple[str, str], int] | None, target: Path) -> None:
         found = self.became(as_json(PYTORCH / f"{model}.onnx", "-o", target, "--static"))  # no If of two forms
@@ -106,7 +106,7 @@ class TestNumbers:
         names = [f"x{number}" for number in range(MOST_ROWS + 2)]
         inputs = ", ".join(f"float[6,2] {name}" for name in names)
         pieces = " ".join(f"p{name} = SplitToSequence <axis = 0> ({name}) y{name} = ConcatFromSequence <axis = 0> "
-                          f"(p{name})" for name in names)  # fmt: skip
+                          f"(p{name})" for name in names)
         outputs = ", ".join(f"y{name}" for name in names)
         source = saved(parsed(f"main ({inputs}, float[3] z) => ({outputs}, u) {{ {pieces} u = Neg (z) }}"), tmp_path)
         rows = [row.strip() for row in convert(source, "-o", target).stdout.splitlines()]
@@ -119,7 +119,7 @@ class TestNumbers:
     def test_sizes(self) -> None:
         assert [sized(n) for n in (0, 999, 1000, 999_949, 999_950, 4_200_000, 3 * 10**9)] == [
             "0 B", "999 B", "1.0 kB", "999.9 kB", "1.0 MB", "4.2 MB", "3.0 GB",
-        ]  # fmt: skip
+        ]
 
     def test_the_default_is_lossless_and_the_summary_says_so(self, tmp_path: Path, target: Path) -> None:
         made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
@@ -150,7 +150,7 @@ class TestStreams:
         parts = [row for row in rows if not row.startswith(" ")]
         assert [row.split()[0] for row in parts] == [
             "start-up", "reading", "translating", "passes", "checking", "writing", "other", "all",
-        ]  # fmt: skip
+        ]
         times = [float(row.split()[1]) for row in parts]
         assert sum(times[:-1]) == pytest.approx(times[-1], abs=0.01)
         inner = [row.split() for row in rows if row.startswith(" ")]

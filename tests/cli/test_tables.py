@@ -25,7 +25,7 @@ def test_columns_are_as_wide_as_their_widest_cell() -> None:
     assert aligned(ROWS, right=(1,), indent="  ").splitlines() == [
         "  name   count  text", "  first      7  some words that are longer than the terminal is wide",
         "  b         12",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_pipe_gets_one_whole_line_a_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,7 +151,7 @@ def test_full_standard_output(plain: Path, old_pair: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-m", "mo_loop", "convert", plain, "-o", old_pair],
             stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT,
-        )  # fmt: skip
+        )
     assert done.returncode == 2 and "ML219: standard output cannot be written" in done.stderr
     assert_clear(done.stderr)
 

@@ -52,7 +52,7 @@ def test_the_installed_command_agrees_and_disagrees(folder: Path) -> None:
     assert line.split() == [
         "y", "f32[1,2]", "5", "1.25", "2.5", "0.999400", "-1.9", "100.0%", "1", "of", "2",
         "[0,", "1]", "4.0", "9.0", "inputs.npz",
-    ]  # fmt: skip
+    ]
 
 
 def test_formats(folder: Path) -> None:
@@ -83,7 +83,7 @@ def test_quiet_prints_nothing(folder: Path) -> None:
     (("model.onnx", "--inputs", "missing.npz"), 2, "ML210: the file missing.npz does not exist"),
     (("model.onnx", "--device", "NPU9"), 1, "not compilable"),
     (("model.onnx", "--dump", "model.onnx/steps"), 2, "ML219: model.onnx/steps cannot hold a dump"),
-])  # fmt: skip
+])
 def test_bad_usage_has_a_code_and_no_traceback(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = mo_loop("verify", *arguments, cwd=folder)
     assert done.returncode == code and said in done.stdout + done.stderr and "Traceback" not in done.stderr

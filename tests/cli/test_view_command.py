@@ -33,7 +33,7 @@ def test_two_models(folder: Path) -> None:
     details = {each["name"]: data["steps"][0]["details"].get(str(each["id"])) for each in data["nodes"]}
     assert {name: texts for name, texts in details.items() if texts} == {
         "first": ["operator Add -> Subtract"], "soft": ["attribute axis 0 -> -1"],
-    }  # fmt: skip
+    }
 
 
 def test_the_files_of_a_step_show_the_same(folder: Path) -> None:
@@ -136,7 +136,7 @@ def test_the_page_is_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (["old.onnx", "-o", "-", "--open"], "--open opens a file, not standard output"),
     (["old.onnx", "-o", "old.onnx"], "it is not a page that mo-loop wrote"),
     (["old.onnx", "-o", "other.txt/page.html"], "cannot be written"),
-])  # fmt: skip
+])
 def test_refused(folder: Path, arguments: list[str], text: str) -> None:
     (folder / "other.txt").write_text("nothing")
     (folder / "other.json").write_text('{"graph": {"parameters": [], "results": []}, "nodes": [], "edges": []}')

@@ -145,7 +145,7 @@ class Environment:
         done = subprocess.run(
             [os.fspath(self.python), *arguments],
             cwd=cwd, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
-        )  # fmt: skip
+        )
         assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
         return done.stdout
 

@@ -56,7 +56,7 @@ class Cluster:
         self.scheduler = self._started(
             "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", self.port, "--no-dashboard",
             preload=preload,
-        )  # fmt: skip
+        )
         wait_until(lambda: _answers(self.port))
 
     def start_worker(self, *arguments: object, preload: str = "", env: Mapping[str, str] | None = None) -> Process:
@@ -88,7 +88,7 @@ class Cluster:
         with self._new_log().open("wb") as log:
             return self._kept(subprocess.Popen(
                 command, env=self._environment(env), process_group=0, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            ))  # fmt: skip
+            ))
 
     def _started(
         self, module: str, *arguments: object, preload: str = "", env: Mapping[str, str] | None = None

@@ -61,7 +61,7 @@ class S3Server:
         return {
             "AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
-        }  # fmt: skip
+        }
 
     def bucket(self) -> Store:
         """A new bucket."""

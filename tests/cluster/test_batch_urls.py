@@ -41,7 +41,7 @@ def test_the_pairs_are_those_of_a_local_batch(store: Store, temporary: Path, tmp
     store.put("zoo/.hidden/c.onnx", b"x")
     store.put("zoo/notes.txt", b"x")
     done = batch(f"{store.url}/zoo/**", "-o", f"{store.url}/ir", "--report", f"{store.url}/out/report.json",
-                 "--junit", f"{store.url}/out/junit.xml", "--summary", tmp_path / "summary.md")  # fmt: skip
+                 "--junit", f"{store.url}/out/junit.xml", "--summary", tmp_path / "summary.md")
     assert done.returncode == 0, done.stderr
     assert batch(tmp_path / "in", "-o", tmp_path / "ir").returncode == 0
     found = [key for key in store.names() if key.startswith("ir/")]
@@ -141,7 +141,7 @@ def test_a_list_and_a_baseline_at_urls(store: Store, tmp_path: Path) -> None:
     assert store.names() == [
         "ir/d1/m1.bin", "ir/d1/m1.xml", "list.txt", "report.json", "zoo/bad.onnx", "zoo/d0/m0.onnx", "zoo/d1/m1.onnx",
         "zoo/d2/m2.onnx",
-    ]  # fmt: skip
+    ]
     assert batch(*arguments, "--baseline", f"{store.url}/report.json").returncode == 0
 
 
@@ -245,7 +245,7 @@ def test_two_batches_at_once(store: Store, tmp_path: Path) -> None:
             env=environment(), stderr=subprocess.PIPE, text=True,
         )
         for report in reports
-    ]  # fmt: skip
+    ]
     for each in running:
         assert each.wait(120) == 0, each.stderr and each.stderr.read()
     watch.end()
@@ -270,7 +270,7 @@ def test_two_batches_with_different_options(store: Store, tmp_path: Path) -> Non
             env=environment(), stderr=subprocess.PIPE, text=True,
         )
         for _, flags in variants
-    ]  # fmt: skip
+    ]
     for each in running:
         assert each.wait(120) == 0, each.stderr and each.stderr.read()
     for key in store.names():
@@ -334,7 +334,7 @@ def test_an_existing_name_comes_before_a_glob(store: Store, tmp_path: Path) -> N
     for given, output, names in (
         (f"@{tmp_path}/list.txt", "ir[1]", ["a[1].onnx"]), (f"{store.url}/zoo/a[12].onnx", "ir", ["a1.onnx"]),
         (f"{store.url}/v[1]", "ir", ["m.onnx"]),
-    ):  # fmt: skip
+    ):
         assert batch(given, "-o", f"{store.url}/{output}", "--report", report).returncode == 0
         assert list(statuses(report)) == names
     assert {"ir[1]/a[1].xml", "ir[1]/a[1].bin", "ir/a1.xml"} <= set(store.names())
@@ -364,7 +364,7 @@ def test_a_signed_url_is_shown_nowhere(store: Store, tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text(signed)
     for given, output in ((signed, tmp_path / "out/ir"), (f"@{tmp_path}/list.txt", f"{store.url}/ir")):
         done = batch(given, "-o", output, "--report", tmp_path / "out/r.json", "--junit", tmp_path / "out/j.xml",
-                     "--summary", tmp_path / "out/s.md")  # fmt: skip
+                     "--summary", tmp_path / "out/s.md")
         assert done.returncode == 0, done.stderr
         assert statuses(tmp_path / "out/r.json") == {"model.onnx": "converted"}
         assert "Signature" not in done.stdout + done.stderr
@@ -382,7 +382,7 @@ def test_ctrl_c_keeps_what_is_finished(store: Store, temporary: Path, tmp_path: 
         [*command(), "batch", f"{store.url}/zoo", "-o", f"{store.url}/ir", "-j", "1", "--report",
          str(tmp_path / "report.json"), "--extension", str(trouble(tmp_path))],
         env=environment(), stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    )
     end = time.monotonic() + 60
     # The one worker has answered for the other models when it begins with the slow one.
     while not (tmp_path / "trouble-began").exists() and time.monotonic() < end:
@@ -476,7 +476,7 @@ class TestErrors:
             done = batch(f"{store.url}/zoo", "-o", folder, "--report", tmp_path / "r.json")
             assert done.returncode == 1 and statuses(tmp_path / "r.json") == {
                 "d//n.onnx": "failed", "d/n.onnx": "converted"
-            }  # fmt: skip
+            }
             assert "2 models" in batch(f"{store.url}/zoo", "-o", folder, "--plan").stdout
 
     def test_a_name_that_is_too_long_costs_one_model(self, store: Store, tmp_path: Path) -> None:

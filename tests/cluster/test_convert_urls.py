@@ -33,7 +33,7 @@ def test_from_and_to_a_store(
 ) -> None:
     url = f"{store.url}/{target}" if target else store.url
     done = mo_loop("convert", f"{store.url}/zoo/m.onnx", "-o", url, "--format", "json",
-                   "--mapping", f"{store.url}/map.json")  # fmt: skip
+                   "--mapping", f"{store.url}/map.json")
     assert done.returncode == 0, done.stderr
     assert (store.read(f"{name}.xml"), store.read(f"{name}.bin")) == pair
     found = json.loads(done.stdout)
@@ -186,7 +186,7 @@ def test_query_strings_are_shown_nowhere(store: Store, server: S3Server, tmp_pat
             "Version": "2012-10-17",
             "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:*", "Resource": "*"}],
         }),
-    )  # fmt: skip
+    )
     signed = store.client.generate_presigned_url("get_object", Params={"Bucket": store.name, "Key": "m.onnx"})
     assert "Signature" in signed
     done = mo_loop("convert", signed, "-o", tmp_path / "signed.xml", "--mapping", tmp_path / "map.json")

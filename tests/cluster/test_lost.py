@@ -104,7 +104,7 @@ def test_a_model_whose_workers_die_is_a_crash(tmp_path: Path) -> None:
     assert code == 1, stderr
     assert statuses(tmp_path / "r.json") == {
         "m0.onnx": "converted", "m1.onnx": "converted", "m2.onnx": "converted", "poison.onnx": "crash"
-    }  # fmt: skip
+    }
     assert "crash poison.onnx: the worker was lost: 2 workers died" in stderr
     assert assert_whole(tmp_path / "out") == {"m0", "m1", "m2"}
 
@@ -173,7 +173,7 @@ def test_the_second_ctrl_c_ends_the_batch_at_once(tmp_path: Path) -> None:
          "--scheduler", "local", "-j", "1"],
         cwd=tmp_path, env=environment({"GITHUB_STEP_SUMMARY": "step.md", "MARK": f"second-{tmp_path.name}"}),
         stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     wait_until(lambda: list((tmp_path / "out").glob(".mo-loop-*")))
     time.sleep(1)
     process.send_signal(signal.SIGINT)

@@ -94,7 +94,7 @@ def test_what_is_up_to_date_is_not_converted_again(running: Cluster, tmp_path: P
     assert batch(*flags, "--scheduler", running.address, cwd=tmp_path).returncode == 0
     assert statuses(tmp_path / "r.json") == {
         "m0.onnx": "skipped", "m1.onnx": "converted", "m2.onnx": "skipped", "m3.onnx": "skipped"
-    }  # fmt: skip
+    }
     assert batch(*flags, "-j", 1, cwd=tmp_path).returncode == 0
     assert set(statuses(tmp_path / "r.json").values()) == {"skipped"}
 

@@ -96,5 +96,5 @@ def _whole_matrix(choices: random.Random, numbers: Any) -> Any:
 KINDS = {
     "MatMulInteger": _product, "MatMulInteger times a scale": _scaled, "ConvInteger": _convolution,
     "positions in f32": _positions, "Div and Mod": _arithmetic, "CumSum": _counts, "MatMul of i32": _whole_matrix,
-}  # fmt: skip
+}
 """Kind -> the nodes, the type of x, x, the results and the constants."""

@@ -153,7 +153,7 @@ def _result(path: Path, way: str, feeds: Mapping[str, Any], task: Task, expected
     largest = max([float(array.max()) for array in finite if array.size] + [0.0])
     share = max([TOLERANCES[array.dtype.name] for array in floats] + [TOLERANCE])
     differing = [each for each in compare_all(expected, results, rtol=share, atol=share * max(largest, 0.01))
-                 if not each and (each.kind == "values" or not empty_alike(each.name, expected, results))]  # fmt: skip
+                 if not each and (each.kind == "values" or not empty_alike(each.name, expected, results))]
     return (WRONG, f"{differing[0].kind}: {differing[0]}"[:300]) if differing else (RIGHT, "")
 
 
@@ -161,7 +161,7 @@ def _within_f32(results: Named) -> Named:
     """The runtime computes f64 in f32 and writes the largest finite number for larger ones, also for infinite ones."""
     top = float(np.finfo(np.float32).max)
     return [(name, np.clip(array, -top, top) if getattr(array, "dtype", None) == np.float64 else array)
-            for name, array in results]  # fmt: skip
+            for name, array in results]
 
 
 def _resized(array: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -27,7 +27,7 @@ def test_pattern(pattern: str) -> None:
     verdicts = [verdict for _, verdict in run(options)]
     assert sum(each.result == SKIPPED for each in verdicts) <= 1
     fail_or_skip([f"{pattern} {index} {each}" for index, each in enumerate(verdicts)
-                  if each.result not in (PASSED, SKIPPED)])  # fmt: skip
+                  if each.result not in (PASSED, SKIPPED)])
 
 
 @pytest.mark.parametrize("pattern", ["", *PATTERNS])

@@ -45,4 +45,4 @@ def test_every_layer_is_drawn() -> None:
     layers = {each for index in range(150) for each in draw(1, index).facts["layers"].split()}
     assert layers == {"Add", "AveragePool", "Clip", "Concat", "Conv", "ConvTranspose", "Flatten", "Gemm",
                       "GlobalAveragePool", "MatMul", "MaxPool", "Pad", "Relu", "Reshape", "Resize", "Slice", "Split",
-                      "Transpose"}  # fmt: skip
+                      "Transpose"}

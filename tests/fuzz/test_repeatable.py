@@ -39,7 +39,7 @@ def test_states_get_a_dimension_in_the_order_of_the_results() -> None:
         *(f"    %p{i} = Parameter" for i in places), "    %go = Constant true : boolean[]",
         *(f"    %n{i} = Exp(%p{i})" for i in places), "    Result(%go)", *(f"    Result(%n{i})" for i in places), "  }",
         *(f"Result(%y{i})" for i in places),
-    ])  # fmt: skip
+    ])
     graph = parse(text)
     Manager([AddLeadingDimension()]).run(graph)
     (loop,) = graph.nodes_with_bodies()

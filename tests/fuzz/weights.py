@@ -17,7 +17,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 TYPES = {"int4": (-8, 7), "uint4": (0, 15), "int8": (-128, 127), "uint8": (0, 255), "float8e4m3fn": (-15, 15),
-         "float8e5m2": (-7, 7)}  # fmt: skip
+         "float8e5m2": (-7, 7)}
 """The element types, and the least and the largest integer that are drawn; all between them can be represented."""
 HIDDEN = 16
 SIZES = (16, 32, 48, 64, 96, 128, 256, 256, 512)
@@ -148,7 +148,7 @@ class _Drawing:
                         helper.make_node("MatMul", ["x", "t"], ["y"])],
             "Two": [helper.make_node("MatMul", ["x", "w"], ["a"]),
                     helper.make_node("ReduceSum", ["w", "zeroth"], ["b"]), helper.make_node("Add", ["a", "b"], ["y"])],
-        }[reader]  # fmt: skip
+        }[reader]
         right = w
         if reader in ("GemmT", "Transpose"):
             right = w.T
@@ -217,7 +217,7 @@ class _Drawing:
         loop = helper.make_graph(step, "body", [count, truth[0]], [truth[1], *result], inner)
         outer = [*outer, *(numpy_helper.from_array(np.array(v), n) for n, v in (("m", 2), ("true", True), ("last", 1)))]
         made = [helper.make_node("Loop", ["m", "true"], ["all"], body=loop),
-                helper.make_node("Gather", ["all", "last"], ["y"], axis=0)]  # fmt: skip
+                helper.make_node("Gather", ["all", "last"], ["y"], axis=0)]
         del last
         return _checked(helper.make_graph([*outside, *made], "g", ports, result, outer))
 

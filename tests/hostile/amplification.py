@@ -74,7 +74,7 @@ add_models(KIND, {
     "unknown_attributes_50000": lambda: _unknown_attributes(50_000),
     "functions_1000": lambda: _functions(1000),
     "outputs_of_one_tensor_1000": lambda: _outputs(1000),
-})  # fmt: skip
+})
 
 
 # -- attributes and tensors that name a size
@@ -92,7 +92,7 @@ def _pairs_of_classes(count: int) -> onnx.ModelProto:
     return _learned(
         "SVMClassifier", "y z", classlabels_ints=[1] * 3, coefficients=[1.0], kernel_type="LINEAR", rho=[0.0],
         kernel_params=[0.0] * 3, support_vectors=[1.0] * 3, vectors_per_class=[1] + [0] * count,
-    )  # fmt: skip
+    )
 
 
 def _targets(count: int) -> onnx.ModelProto:
@@ -101,7 +101,7 @@ def _targets(count: int) -> onnx.ModelProto:
         nodes_featureids=[0] * 3, nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], nodes_values=[0.0] * 3,
         nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0], target_treeids=[0] * 2, target_nodeids=[1, 2],
         target_ids=[0] * 2, target_weights=[1.0, 2.0],
-    )  # fmt: skip
+    )
 
 
 def _members(count: int) -> onnx.ModelProto:
@@ -114,14 +114,14 @@ def _members(count: int) -> onnx.ModelProto:
         nodes_falsenodeids=[1], nodes_trueleafs=[1], nodes_falseleafs=[1], leaf_targetids=[0, 0],
         leaf_weights=part(np.float32([1, 2])), nodes_splits=part(np.float32([0])), nodes_modes=part(np.uint8([6])),
         membership_values=part(np.arange(count, dtype=np.float32)),
-    )  # fmt: skip
+    )
 
 
 def _grams(count: int, skipped: int = 0, place: int = 0) -> onnx.ModelProto:
     gram = node(
         "TfIdfVectorizer", max_gram_length=count, min_gram_length=1, max_skip_count=skipped, mode="TF",
         ngram_counts=[0] * count, ngram_indexes=[place], pool_int64s=[5] * count,
-    )  # fmt: skip
+    )
     return model([gram], shape=(1, 4), dtype=TensorProto.INT64)
 
 
@@ -157,4 +157,4 @@ add_models(KIND, {
     "sparse_int4_of_2000000000": lambda: _sparse(TensorProto.INT4, 2_000_000_000),
     "sparse_strings_of_400000000": lambda: _sparse(TensorProto.STRING, 400_000_000),
     "sparse_tensors_12_of_400000000": lambda: _sparse(TensorProto.INT8, 400_000_000, 12),
-})  # fmt: skip
+})

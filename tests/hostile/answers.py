@@ -124,7 +124,7 @@ AT_URLS: Mapping[str, str] = {
     "location_backslashes": "ML216", "location_url": "ML216", "location_file_url": "ML216", "location_unc": "ML216",
     "location_drive": "ML216", "location_very_long": "ML286", "a_folder_in_the_place_of_the_data": "ML217",
     "links_in_a_circle": "ML286",
-}  # fmt: skip
+}
 """External data of models at file:// with another answer than at a path: an object of a store cannot have such a name,
 or is not one."""
 

@@ -78,12 +78,12 @@ def stored(folder: Path, content: Any, name: str = "model.onnx") -> Path:
 def model(
     nodes: Iterable[Any], *, constants: Iterable[Any] = (), shape: Any = (2, 3), outputs: Iterable[str] = ("y",),
     opset: int = 18, functions: Iterable[Any] = (), dtype: int = TensorProto.FLOAT,
-) -> onnx.ModelProto:  # fmt: skip
+) -> onnx.ModelProto:
     """A model with one input x; its outputs have no declared shape."""
     graph = helper.make_graph(
         list(nodes), "g", [helper.make_tensor_value_info("x", dtype, shape)],
         [onnx.ValueInfoProto(name=name) for name in outputs], list(constants),
-    )  # fmt: skip
+    )
     imports = [helper.make_opsetid("", opset), helper.make_opsetid("local", 1), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=9)
 

@@ -67,12 +67,12 @@ add_models("files of other kinds", {
     "html": lambda: b"<!doctype html><script>alert(1)</script>", "json": lambda: b'{"graph": {}}',
     "git_lfs_pointer": lambda: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
     "gzip_bomb": lambda: gzip.compress(bytes(50 << 20)), "shell_script": lambda: b"#!/bin/sh\ntouch ran\n",
-})  # fmt: skip
+})
 add_case("files of other kinds", "pickle", lambda folder: stored(folder, pickle.dumps(_Runs())))
 add_case(
     "files of other kinds", "tar_with_traversal", lambda folder: stored(folder, _archive()),
     "CVE-2024-5187 CVE-2024-7776",
-)  # fmt: skip
+)
 add_case("files of other kinds", "zip_with_traversal", lambda folder: stored(folder, _zip()))
 
 add_models("damaged protobuf", {
@@ -85,12 +85,12 @@ add_models("damaged protobuf", {
     "unbalanced_groups": lambda: b"\x3b" * 5000,
     "output_that_is_not_utf8": lambda: whole.replace(b"\x01y", b"\x01\xff"),
     "graph_of_a_wrong_wire_type": lambda: b"\x38\x01",
-})  # fmt: skip
+})
 add_case("damaged protobuf", "messages_nested_10000_deep", lambda folder: stored(folder, _nested(10000)),
-         "CVE-2025-4565 CVE-2024-7254")  # fmt: skip
+         "CVE-2025-4565 CVE-2024-7254")
 add_case("damaged protobuf", "messages_nested_60_deep", lambda folder: stored(folder, _nested(20)), "CVE-2025-4565")
 add_case("damaged protobuf", "a_million_unknown_fields",
-         lambda folder: stored(folder, whole + b"\xf8\x3f\x01" * 1_000_000), "CVE-2022-1941")  # fmt: skip
+         lambda folder: stored(folder, whole + b"\xf8\x3f\x01" * 1_000_000), "CVE-2022-1941")
 
 
 # -- where the weights are
@@ -102,9 +102,9 @@ for name, location in {
     "unc": "\\\\host\\share\\data.bin", "drive": "C:\\data.bin", "device": "/dev/zero", "memory_of_the_process":
     "/proc/self/mem", "environment": "/proc/self/environ", "home": "~/data.bin", "variable": "$HOME/data.bin",
     "pipe_of_a_shell": "|touch ran", "very_long": "a" * 5000, "newline": "data\n.bin",
-}.items():  # fmt: skip
+}.items():
     add_case(EXTERNAL, f"location_{name}", lambda folder, location=location: stored(folder, external(location)),
-             TRAVERSAL if ".." in location or location.startswith("/") else "")  # fmt: skip
+             TRAVERSAL if ".." in location or location.startswith("/") else "")
 
 
 def _spans() -> None:
@@ -116,7 +116,7 @@ def _spans() -> None:
         "offset_in_words": {"offset": "ten"}, "offset_with_a_sign_and_spaces": {"offset": " +1_0 "},
         "offset_of_5000_digits": {"offset": "9" * 5000}, "offset_in_arabic_digits": {"offset": "\u0664"},
         "keys_that_are_attributes": {"__class__": "x", "load": "y", "offset": 1},
-    }.items():  # fmt: skip
+    }.items():
 
         def make(folder: Path, entries: dict[str, object] = entries) -> Path:
             (folder / "data.bin").write_bytes(bytes(24))

@@ -77,7 +77,7 @@ def _loop(trip: int, *body: onnx.NodeProto, **attributes: Any) -> onnx.ModelProt
     given = {"body": graph, **attributes}
     return model([node("Loop", "trip go x", **given)], constants=[
         scalar("trip", trip), onnx.TensorProto(name="go", data_type=9, int32_data=[1])
-    ])  # fmt: skip
+    ])
 
 
 def _conv(**attributes: Any) -> onnx.ModelProto:
@@ -113,7 +113,7 @@ add_models("sizes", {
     "split_into_2_to_the_40": lambda: model([node("Split", num_outputs=2**40)]),
     "one_hot_of_a_negative_depth": lambda: model(
         [node("OneHot", "i d v")], constants=[ints("i", 1), scalar("d", -(2**40)), ints("v", 0, 1)]),
-})  # fmt: skip
+})
 add_models("sizes", {
     "reshape_of_5000_dimensions": lambda: _shaped(*[1] * 5000),
     "tensor_of_an_unknown_type": lambda: model([node("Add", "x w")], constants=[tensor(data_type=99)]),
@@ -140,7 +140,7 @@ add_models("sizes", {
     "input_of_2_to_the_63": lambda: model([node("Relu")], shape=(2**63 - 1,)),
     "eye_of_2_to_the_31": lambda: model([node("EyeLike", dtype=1)], shape=(2**31, 2**31)),
     "top_k_of_2_to_the_62": lambda: model([node("TopK", "x k", "y z")], constants=[ints("k", HUGE)]),
-})  # fmt: skip
+})
 
 # -- attributes
 
@@ -163,12 +163,12 @@ add_models("attributes", {
         shape=(2, 1, 3)),
     "einsum_of_many_letters": lambda: model([node("Einsum", equation="ab" * 4000 + "->a")]),
     "local_response_of_size_0": lambda: model([node("LRN", size=0)], shape=(1, 4, 2, 2)),
-})  # fmt: skip
+})
 
 add_models("attributes", {
     "kernel_of_a_wrong_rank": lambda: _conv(kernel_shape=[3] * 9),
     "cast_to_an_unknown_type": lambda: model([node("Cast", to=12345)]),
-})  # fmt: skip
+})
 
 # -- graphs
 
@@ -195,7 +195,7 @@ add_models("graphs", {
         values=tensor("w", (1,), bytes(4)), indices=ints("i", HUGE), dims=[2, 3])), model([node("Add", "x w")])),
     "sparse_of_2_to_the_62": lambda: _edited(lambda made: made.graph.sparse_initializer.append(onnx.SparseTensorProto(
         values=tensor("w", (1,), bytes(4)), indices=ints("i", 0), dims=[HUGE, 3])), model([node("Add", "x w")])),
-})  # fmt: skip
+})
 add_models("graphs", {
     "two_different_nodes_make_a_name": lambda: model(
         [node("Relu", "x", "a"), node("Neg", "x", "a"), node("Exp", "a")]),
@@ -205,7 +205,7 @@ add_models("graphs", {
     "functions_nested_200_deep": lambda: _calls(200, 1),
     "a_node_with_10000_inputs": lambda: model([node("Sum", " ".join(["x"] * 10000))]),
     "state_that_grows": lambda: _loop(2**40, node("Concat", "s s", "t", axis=0)),
-})  # fmt: skip
+})
 
 # -- names
 
@@ -217,7 +217,7 @@ add_models("names", {
     "format_directives": lambda: _named("{0.__class__}%s%n$x"),
     "html": lambda: _named("<img src=x onerror=alert(1)>"), "lone_surrogate_like": lambda: _named("\ufffe\uffff"),
     "template": lambda: _named("{{7*7}}${7*7}`id`$(id)"),
-})  # fmt: skip
+})
 add_models("names", {"a_million_letters": lambda: _named("a" * 1_000_000)})
 
 

@@ -41,7 +41,7 @@ _NET = """<?xml version="1.0"?>{doctype}
 PLAIN = {
     "doctype": "", "name": "g", "version": "11", "shape": "2", "type": "f32", "dims": "2", "offset": "0", "size": "8",
     "id": "2", "operation": "Add", "source": "1", "port": "0", "more": "",
-}  # fmt: skip
+}
 _LAUGHS = "".join(f'<!ENTITY l{each} "{f"&l{each - 1};" * 10}">' for each in range(1, 10))
 HARMFUL = {
     "billion_laughs": ({"doctype": f'<!DOCTYPE net [<!ENTITY l0 "ha">{_LAUGHS}]>', "name": "&l9;"}, "CVE-2003-1564"),
@@ -62,7 +62,7 @@ HARMFUL = {
     "edge_into_a_port_twice": (
         {"more": '<edge from-layer="1" from-port="0" to-layer="2" to-port="0" />'}, ""
     ),
-}  # fmt: skip
+}
 
 
 KEPT = {"unknown_element_type": {"type": "f1000"}, "unknown_operation": {"operation": "Nothing"}}
@@ -78,7 +78,7 @@ def _pair(folder: Path, xml: str | bytes, data: bytes = bytes(8)) -> Path:
 
 for _name, (_changes, _cves) in HARMFUL.items():
     add_case("IR files", _name, lambda folder, changes=_changes: _pair(folder, _NET.format(**PLAIN | changes)),
-             _cves)  # fmt: skip
+             _cves)
 
 
 for _name, _changes in KEPT.items():

@@ -140,7 +140,7 @@ def llama(sizes: Sizes) -> onnx.ModelProto:
         others = [net.product(x, sizes.hidden, shared, bias=False) for _ in past]
         read, *present = net.fused("GroupQueryAttention", [queries, *others, *past, lengths, total, *tables], 3,
                                    num_heads=sizes.heads, kv_num_heads=sizes.shared, do_rotary=1, rotary_interleaved=0,
-                                   local_window_size=-1)  # fmt: skip
+                                   local_window_size=-1)
         for name, each in zip(names, present, strict=True):
             net.output(name.replace("past", "present"), each, ["batch", sizes.shared, "all", sizes.width])
         x, stream = _rms_norm(net, sizes, net.product(read, sizes.hidden, sizes.hidden, bias=False), stream)
@@ -171,17 +171,17 @@ def t5(sizes: Sizes) -> onnx.ModelProto:
     bias = ""
     for layer in range(sizes.layers):
         own = [net.input(f"past_{part}_{layer}", TensorProto.FLOAT, ["batch", sizes.heads, "past", sizes.width])
-               for part in ("key", "value")]  # fmt: skip
+               for part in ("key", "value")]
         if not bias:
             bias = _relative_bias(net, table, own[0])
         q, k, v = (net.product(x, sizes.hidden, sizes.hidden, bias=False) for _ in range(3))
         read, *present = net.fused("MultiHeadAttention", [q, k, v, "", "", bias, *own], 3, num_heads=sizes.heads,
-                                   scale=1.0)  # fmt: skip
+                                   scale=1.0)
         for part, each in zip(("key", "value"), present, strict=True):
             net.output(f"present_{part}_{layer}", each, ["batch", sizes.heads, "all", sizes.width])
         x, stream = _rms_norm(net, sizes, net.product(read, sizes.hidden, sizes.hidden, bias=False), stream)
         encoded = [net.input(f"encoded_{part}_{layer}", TensorProto.FLOAT,
-                             ["batch", sizes.heads, "encoded", sizes.width]) for part in ("key", "value")]  # fmt: skip
+                             ["batch", sizes.heads, "encoded", sizes.width]) for part in ("key", "value")]
         q = net.product(x, sizes.hidden, sizes.hidden, bias=False)
         read = net.fused("MultiHeadAttention", [q, *encoded, "", mask], num_heads=sizes.heads, scale=1.0)
         x, stream = _rms_norm(net, sizes, net.product(read, sizes.hidden, sizes.hidden, bias=False), stream)

@@ -31,7 +31,7 @@ HALVES = (
     "step are then rounded to the other side, and these small networks amplify a step"
 )
 CONVOLUTIONAL = ("clip_dynamo", "cnn", "cnn_dynamo", "detection", "grouped", "grouped_dynamo", "upsampling",
-                 "upsampling_dynamo", "vit", "vit_dynamo")  # fmt: skip
+                 "upsampling_dynamo", "vit", "vit_dynamo")
 NO_STEPS = "after 0 steps the loop of DynamicQuantizeLSTM in exact mode has no batch; the IR of ovc does not run there"
 EXPLAINED: dict[tuple[str, str], str] = {
     **{(name, "all"): LAYOUT for name in CONVOLUTIONAL},
@@ -97,7 +97,7 @@ def checked(task: tuple[str, str, str, str]) -> Row:
 
 
 def _beside_ovc(name: str, variant: str, converter: str, path: Path, sets: Sequence[Feeds],
-                expected: Sequence[Any]) -> Row:  # fmt: skip
+                expected: Sequence[Any]) -> Row:
     """The result of a file with the runtime's default properties: as right as the IR of ovc, or better."""
 
     def share(converter: str, mode: str) -> float:

@@ -113,7 +113,7 @@ def _static(form: str, **given: Any) -> Step:
         options = {"ActivationSymmetric": bool(given)}
         with _quiet():
             quantize_static(_typed(source), target, Reader(), quant_format=getattr(QuantFormat, form),
-                            extra_options=options, reduce_range=True, **kinds, **given)  # fmt: skip
+                            extra_options=options, reduce_range=True, **kinds, **given)
 
     return step
 
@@ -154,7 +154,7 @@ def _blocks(form: str, bits: int) -> Step:
 
         with _quiet():
             quantiser = MatMulNBitsQuantizer(onnx.load(source), bits=bits, block_size=16, is_symmetric=False,
-                                             quant_format=getattr(QuantFormat, form))  # fmt: skip
+                                             quant_format=getattr(QuantFormat, form))
             quantiser.process()
             quantiser.model.save_model_to_file(str(target))
 
@@ -179,10 +179,10 @@ STEPS: dict[str, Step] = {
     "qdq": _static("QDQ"), "signed": _static("QDQ", per_channel=True),
     "qoperator": _static("QOperator"),
     "nbits": _blocks("QOperator", 4), "nbits8": _blocks("QOperator", 8), "blocks": _blocks("QDQ", 4),
-}  # fmt: skip
+}
 VARIANTS = ("", "basic", "extended", "all", "fused", "fused extended", "fused f16", "heads", "dynamic",
             "dynamic extended", "fused dynamic", "fused dynamic extended", "qdq", "qdq extended", "fused qdq", "signed",
             "signed extended", "qoperator", "qoperator extended", "fused qoperator", "nbits", "nbits8", "fused nbits",
-            "blocks")  # fmt: skip
+            "blocks")
 WHOLE_RANGE = ("s8", "s8_by_channel", "u8", "u8_by_channel")
 """Dynamic quantisation whose products can saturate: compared with ovc's IR, too."""

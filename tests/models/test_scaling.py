@@ -24,9 +24,9 @@ FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 X = ("x", FLOAT, [2, 3])
 
 def model(nodes: list[Any], initializers: Sequence[Any] = (), inputs: Any = (X,), outputs: Any = ("y",),
-          functions: Any = ()) -> onnx.ModelProto:  # fmt: skip
+          functions: Any = ()) -> onnx.ModelProto:
     graph = helper.make_graph(nodes, "main", [helper.make_tensor_value_info(*each) for each in inputs],
-                              [onnx.ValueInfoProto(name=each) for each in outputs], list(initializers))  # fmt: skip
+                              [onnx.ValueInfoProto(name=each) for each in outputs], list(initializers))
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
     return helper.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=9)
 
@@ -38,7 +38,7 @@ def chain(operators: list[str], count: int, more: Callable[[int], list[str]] = l
                          [f"t{i + 1}" if i < count - 1 else "y"],
                          **{key: value[i % len(value)] for key, value in given.items()})
         for i in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def constant(name: str, value: Any) -> Any:
@@ -88,7 +88,7 @@ def branches(count: int) -> onnx.ModelProto:
         return helper.make_graph(nodes, name, [], [onnx.ValueInfoProto(name=name)])
 
     nodes = [helper.make_node("If", ["c"], [name], then_branch=branch("Exp", i), else_branch=branch("Neg", i))
-             for i, name in enumerate(names(count))]  # fmt: skip
+             for i, name in enumerate(names(count))]
     return model(nodes, inputs=[X, ("c", BOOL, [])], outputs=names(count))
 
 
@@ -103,7 +103,7 @@ def branches_of_different_ranks(count: int) -> onnx.ModelProto:
         ]
         nodes += [helper.make_node("If", ["c"], [made[2]], then_branch=bodies[0], else_branch=bodies[1]),
                   helper.make_node("Exp", [made[2]], [made[3]]),
-                  helper.make_node("Reshape", [made[3], "shape"], [f"t{i + 1}" if i < count - 1 else "y"])]  # fmt: skip
+                  helper.make_node("Reshape", [made[3], "shape"], [f"t{i + 1}" if i < count - 1 else "y"])]
     constants = [constant("flat", np.int64([6])), constant("shape", np.int64([2, 3]))]
     return model(nodes, constants, inputs=[X, ("c", BOOL, [])])
 
@@ -117,7 +117,7 @@ def calls_of_a_function(count: int) -> onnx.ModelProto:
 def functions(count: int) -> onnx.ModelProto:
     opsets = [helper.make_opsetid("", 18)]
     made = [helper.make_function("local", f"f{i}", ["a"], ["b"], [helper.make_node("Exp", ["a"], ["b"])], opsets)
-            for i in range(count)]  # fmt: skip
+            for i in range(count)]
     return model(chain([f"f{i}" for i in range(count)], count, domain=["local"]), functions=made)
 
 
@@ -140,7 +140,7 @@ def loop(states: int, number: int = 0) -> Any:
          *(helper.make_node("Exp", [f"s{i}"], [f"t{i}"]) for i in range(states))], "body",
         [helper.make_tensor_value_info("i", INT64, []), helper.make_tensor_value_info("c", BOOL, []), *values],
         [onnx.ValueInfoProto(name="d"), *(onnx.ValueInfoProto(name=f"t{i}") for i in range(states))],
-    )  # fmt: skip
+    )
     return helper.make_node("Loop", ["n", "", *["x"] * states], [f"y{number}_{i}" for i in range(states)], body=body)
 
 

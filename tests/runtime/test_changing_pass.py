@@ -30,7 +30,7 @@ MODEL = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
       y = Sigmoid (f) }""")
 NUMBERS = np.random.default_rng(0)
 FEEDS = [{"x": NUMBERS.normal(size=(3, 4)).astype(np.float32), "z": NUMBERS.normal(size=(n, 3, 4)).astype(np.float32)}
-         for n in (3, 2)]  # fmt: skip
+         for n in (3, 2)]
 
 
 class TanhToSigmoid(FunctionPass):
@@ -160,9 +160,9 @@ def test_weights_of_16_bits_are_told_apart() -> None:
     ([DIFFERS, DIFFERS, DIFFERS], (-1, 0)),
     ([NOT_RUN, NOT_RUN, DIFFERS, DIFFERS], (-1, 2)),
     ([AGREES, *[AGREES] * 30, DIFFERS], (30, 31)),
-])  # fmt: skip
+])
 def test_bisection_skips_what_cannot_be_run(results: list[str], expected: tuple[int, int],
-                                            monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:  # fmt: skip
+                                            monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     trials = _Trials(MODEL, ConvertOptions(), cast(PlainSide, None), tmp_path)
     tried: list[int] = []
 

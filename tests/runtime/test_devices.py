@@ -35,7 +35,7 @@ def python(request: pytest.FixtureRequest) -> str:
     "y = Add (n, k)", "y = Mul (k, n)", "y = Mod (n, k)", "y = Abs (n)", "y = Max (n, k)",
     "c = Equal (n, k)  y = Where (c, k, n)", "c = Less (x, f)  y = Where (c, n, k)",
     "m = Cast <to = 7> (xx)  y = Add (n, m)",
-])  # fmt: skip
+])
 def test_truncated_numbers_are_read_as_integers(
     readers: str, python: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

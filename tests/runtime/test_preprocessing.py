@@ -101,7 +101,7 @@ class TestAgainstPrePostProcessor:
 
     def test_mean_and_scale_are_in_the_order_of_the_model(self, tmp_path: Path) -> None:
         steps = [("input.model", ("x", "NCHW")), ("input.reverse_channels", ("x",)), ("input.mean", ("x", MEAN)),
-                 ("input.scale", ("x", SCALE))]  # fmt: skip
+                 ("input.scale", ("x", SCALE))]
         x = {"x": floats(1, 3, 8, 6)}
         asked: dict[str, Any] = {"mean_values": MEAN, "scale_values": SCALE, "reverse_input_channels": True}
         assert "Gather" in kinds(agrees(tmp_path, PLAIN, steps, x, **asked))
@@ -111,9 +111,9 @@ class TestAgainstPrePostProcessor:
         ("source", "target", "shape"),
         [("NCHW", "NHWC", (1, 8, 6, 3)), ("NC...", "N...C", (1, 8, 6, 3)), ("NC??", "C?N?", (3, 8, 1, 6)),
          ("NCHW", "HWNC", (8, 6, 1, 3))],
-    )  # fmt: skip
+    )
     def test_the_layout_of_an_input_changes(self, tmp_path: Path, source: str, target: str,
-                                            shape: tuple[int, ...]) -> None:  # fmt: skip
+                                            shape: tuple[int, ...]) -> None:
         steps = [("input.model", ("x", source)), ("input.tensor", ("x", target))]
         model = agrees(tmp_path, CONVOLUTION, steps, {"x": floats(*shape)}, layout=f"{source}->{target}".lower())
         assert model.graph.parameters[0].output.shape == shape
@@ -122,9 +122,9 @@ class TestAgainstPrePostProcessor:
     def test_all_options_together(self, tmp_path: Path) -> None:
         steps = [("input.model", ("x", "NCHW")), ("input.tensor", ("x", "NHWC")), ("input.reverse_channels", ("x",)),
                  ("input.mean", ("x", MEAN)), ("input.scale", ("x", SCALE)), ("output.model", ("y", "NCHW")),
-                 ("output.tensor", ("y", "NHWC"))]  # fmt: skip
+                 ("output.tensor", ("y", "NHWC"))]
         model = agrees(tmp_path, CONVOLUTION, steps, {"x": floats(1, 8, 6, 3)}, layout="x(nchw->nhwc),y(nchw->nhwc)",
-                       mean_values=MEAN, scale_values=SCALE, reverse_input_channels=True)  # fmt: skip
+                       mean_values=MEAN, scale_values=SCALE, reverse_input_channels=True)
         assert kinds(model) == ["Subtract", "Divide", "Transpose", "Convolution", "Transpose"]
 
     def test_channels_that_are_last(self, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ class TestAgainstPrePostProcessor:
           p = Relu (a)  q = Abs (b)  r = Neg (c) }"""
         steps = [("input.model", ("a", "NCHW")), ("input.model", ("b", "NHWC")), ("input.reverse_channels", ("a",)),
                  ("input.reverse_channels", ("b",)), ("input.mean", ("a", MEAN)), ("input.mean", ("c", [3.0])),
-                 ("input.scale", ("b", SCALE))]  # fmt: skip
+                 ("input.scale", ("b", SCALE))]
         feeds = {"a": floats(1, 3, 4, 4), "b": floats(1, 4, 4, 3), "c": floats(1, 2)}
         scales = {"b": SCALE}
         mean = f"a{[*MEAN]},c[3]"
@@ -164,10 +164,10 @@ class TestAgainstPrePostProcessor:
                                               => (bool d, float[1,3,4,4] t, float[1,3,4,4] u) {
             d = Identity (c)  t = Add (s, x)  u = Relu (x) }> }"""
         steps = [("input.model", ("x", "NCHW")), ("input.tensor", ("x", "NHWC")), ("input.reverse_channels", ("x",)),
-                 ("input.mean", ("x", MEAN)), ("input.scale", ("x", SCALE))]  # fmt: skip
+                 ("input.mean", ("x", MEAN)), ("input.scale", ("x", SCALE))]
         sets = [{"x": floats(1, 4, 4, 3, seed=count), "n": np.array(count)} for count in (2, 0, 3)]
         agrees(tmp_path, text, steps, *sets, layout="x(nchw->nhwc)", mean_values={"x": MEAN}, scale_values={"x": SCALE},
-               reverse_input_channels=True)  # fmt: skip
+               reverse_input_channels=True)
 
     def test_a_transpose_of_the_model_is_cancelled(self, tmp_path: Path) -> None:
         text = """main (float[1,8,6,3] x) => (float[1,3,8,6] y) {
@@ -399,7 +399,7 @@ class TestBatch:
         ("main (float[] x) => (float[] y) { y = Relu (x) }", {}, "'x': its rank is unknown"),
         ("main (seq(float[2]) x) => (float[?] y) { y = ConcatFromSequence <axis=0> (x) }", {}, "'x': it is a seq"),
         ("main (float[1,3] x) => (float[1,3] y) { y = Relu (x) }", {"layout": "nchw"}, "does not fit"),
-    ])  # fmt: skip
+    ])
     def test_refused(self, text: str, asked: dict[str, Any], message: str) -> None:
         with pytest.raises(UsageError, match=re.escape(message)):
             convert_model(parsed(text), batch=4, **asked)
@@ -477,7 +477,7 @@ class TestRefused:
         (PLAIN, {"layout": "nchw->nhwc->nchw"}, "is not a layout"),
         (HALF, {"mean_values": "1e6"}, "cannot hold the values"),
         (HALF, {"scale": 1e-12}, "cannot hold the values"),
-    ])  # fmt: skip
+    ])
     def test_the_message_names_the_error(self, text: str, asked: dict[str, Any], message: str) -> None:
         with pytest.raises(UsageError, match=re.escape(message)):
             convert_model(parsed(text), **asked)
@@ -502,7 +502,7 @@ class TestRefused:
         (GRAY, {"mean_values": "[1,2,3]", "layout": "nchw"}, "has 1", "one for all of them"),
         (JOINED, {"batch": 2}, "8 elements into [4]", "--batch gives inputs another size"),
         (JOINED, {"batch": 2}, "where: y", "the model declares x as f32[1,4]"),
-    ])  # fmt: skip
+    ])
     def test_the_message_helps(self, text: str, asked: dict[str, Any], message: str, help_: str) -> None:
         error = refusal(parsed(text), **asked)
         assert message in str(error) and help_ in str(error)
@@ -534,7 +534,7 @@ class TestLayouts:
         ("text", "shown"),
         [("nchw", "[N,C,H,W]"), ("[n, c,h,w]", "[N,C,H,W]"), ("N...C", "[N,...,C]"), ("?c??", "[?,C,?,?]"),
          ("[batch,channels]", "[N,C]"), ("...", "[...]"), ("[n,...,my_dim]", "[N,...,MY_DIM]"), ("[]", "[]")],
-    )  # fmt: skip
+    )
     def test_as_openvino_writes_them(self, text: str, shown: str) -> None:
         assert str(Layout.parse(text)) == shown
 

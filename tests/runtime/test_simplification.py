@@ -155,7 +155,7 @@ def limited(x: Value, r: Random) -> Any:
 STEPS: tuple[Callable[[Value, Random], Any], ...] = (
     transposed, transposed, reshaped, reshaped, ones_put_in, ones_taken_out, neutral, neutral, sliced, padded, joined,
     cut, repeated, spread, picked, reduced, converted, chosen, limited,
-)  # fmt: skip
+)
 
 
 def random_graph(seed: int) -> Graph:

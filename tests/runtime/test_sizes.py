@@ -105,7 +105,7 @@ def test_one_may_change(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("shape", "nodes"), [
     ("4", "y = Add (x, x)"), ("2,4", "y = MatMul (x, w)"), ("4,2", "t = Transpose (x)  y = MatMul (t, w)"),
     ("2,4", "s = Shape (x)  r = Reshape (x, s)  y = MatMul (r, w)"), ("3,2,4", "y = MatMul (x, w)"),
-])  # fmt: skip
+])
 def test_checks_that_openvino_does_not_remove(shape: str, nodes: str, tmp_path: Path) -> None:
     """`ov.Model.reshape` gives patterns of Reshapes before a MatMul, or to one dimension, other numbers."""
     model = parsed(f"main (float[{shape}] x) => (y) <float[4,3] w = {{1,2,3,4,5,6,7,8,9,10,11,12}}> {{ {nodes} }}")
@@ -148,7 +148,7 @@ def test_what_is_assumed_of_several() -> None:
     assert graph.rt_info["sizes"] == {"x": "n1=4..,n2,?", "y": "n1=4..,n2,8,?", "z": "..."}
     assert [each.value_type for each in (x, y)] == [
         TensorType(f32, (8, 8, 8)), TensorType(f32, (8, 8, 8, y.value_type.dims[3])),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(("text", "steps"), [(LOOP.format(fewer=0), 5), (LOOP.format(fewer=2), 3), (SCAN, 5)])
@@ -278,7 +278,7 @@ def test_as_many_heads_of_queries_as_of_keys(tmp_path: Path) -> None:
     ("m = ReduceMax <keepdims = 0> (next)  d = Less (m, limit)", 5, []),  # a loop for the declared sizes too
     ("d = Identity (c)", 5, [[]]),
     ("d = Identity (c)", 40, [[16]]),
-])  # fmt: skip
+])
 def test_forms_for_the_declared_sizes(condition: str, steps: int, forms: list[list[int]], tmp_path: Path) -> None:
     """There is one where it has no loop, or several steps in an iteration."""
     model = parsed(f"""main (float[{steps},1,3] x, float[1,3] start) => (float[1,3] last) <float limit = {{3}}> {{

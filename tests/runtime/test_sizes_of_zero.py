@@ -29,7 +29,7 @@ def test_results_of_an_input_without_elements_are_checked(tmp_path: Path) -> Non
     ("2,3,4", "y = ReduceMax <axes = [1]> (x)", (1,)),
     ("1,2,5", "y = ConvTranspose (x, filters)", (0, 2)),
     ("1,2,5", "y = Conv <strides = [2], pads = [1, 1]> (x, filters)", (2,)),
-])  # fmt: skip
+])
 def test_sizes_that_may_not_become_0(shape: str, nodes: str, places: tuple[int, ...], tmp_path: Path) -> None:
     """The runtime ends the process, copies another size, or computes the mean of nothing."""
     constants = "float[3] w = {1,2,3}, int64[3] target = {4,1,1}"
@@ -45,7 +45,7 @@ def test_sizes_that_may_not_become_0(shape: str, nodes: str, places: tuple[int, 
 @pytest.mark.parametrize("nodes", [
     "y = Add (x, x)", "y = MatMul (x, w)", "t = Transpose (x)  y = Softmax (t)",
     "u = Unsqueeze (x, axes)  v = Sin (u)  y = Squeeze (v, axes)", "s = Shape (x)  y = Reshape (x, s)",
-])  # fmt: skip
+])
 def test_sizes_that_become_0(nodes: str, tmp_path: Path) -> None:
     model = parsed(f"main (float[2,3] x) => (y) <float[3,1] w = {{1,2,3}}, int64[2] axes = {{0,2}}> {{ {nodes} }}")
     converted(model, tmp_path)
@@ -70,7 +70,7 @@ def test_a_condition_is_not_empty(tmp_path: Path) -> None:
     "d = MatMul (c, w)  y = Add (d, b)", "s = Sin (c)  y = Mul (b, s)", "y = Tile (c, repeats)",
     "y = LpNormalization <axis = 1> (c)", "y = BatchNormalization (c, w3, w3, w3, w3)",
     "p = Mul (u, b)  q = Concat <axis = 0> (p, c)  r = Neg (q)  y = Div (r, b)",
-])  # fmt: skip
+])
 def test_joined_tensors_without_elements(nodes: str, tmp_path: Path) -> None:
     """The runtime makes a constant of the Concat, and reads outside it: memory is overwritten."""
     constants = "float[4] b = {1,2,3,4}, float[3] w3 = {1,2,3}, int64[3] repeats = {1,2,1}"
@@ -103,7 +103,7 @@ def test_joined_tensors_without_elements_are_right(nodes: str, tmp_path: Path) -
 @pytest.mark.parametrize("nodes", [
     "y = Gather (table, part)", "f = Cast <to = 1> (part)  y = ReduceMean <axes = [0]> (f)",
     "g = Gather (table, part)  t = Mul (g, g)  y = ReduceMax <axes = [0]> (t)",
-])  # fmt: skip
+])
 @pytest.mark.parametrize("stop", ["Constant <value_ints = [9]> ()", "Size (ids)"])
 def test_slices_without_elements(nodes: str, stop: str, tmp_path: Path) -> None:
     """No size of the input is 0: the Slice begins after its end."""

@@ -53,7 +53,7 @@ def test_the_error_names_the_line_that_made_the_model() -> None:
     check_node("Neg", {"x": f32(1)}, opset=13)
     check_node("Neg", {"x": f32(1)}, opset=13, expected=[f32(1)])
     with pytest.raises(AssertionError,
-                       match=r"test_together.py:\d+: wrong: inference 0 .input set 0., values: ") as error:  # fmt: skip
+                       match=r"test_together.py:\d+: wrong: inference 0 .input set 0., values: ") as error:
         together.judge_all()
     line = int(str(error.value).split("test_together.py:")[1].split(":")[0])
     assert "expected=[f32(1)]" in Path(__file__).read_text(encoding="utf-8").splitlines()[line - 1]

@@ -190,7 +190,7 @@ def test_outputs_that_have_the_memory_of_inputs() -> None:
         "past_k": floats(1, 1, 4, 8, seed=3), "past_v": floats(1, 1, 4, 8, seed=4),
         "rows": np.array([[0, 1, 3]], np.int32), "columns": np.array([[0, 0, 1]], np.int32),
         "total": np.array([3], np.int32), "ends": np.array([3], np.int32),
-    }  # fmt: skip
+    }
     op, counts = "com.microsoft::SparseAttention", {"num_heads": 1, "kv_num_heads": 1, "sparse_block_size": 2}
     model = node_model(op, feeds, counts, opset=1, outputs=["y", "present_k", "present_v"])
     names = ["present_k", "y", "present_v"]

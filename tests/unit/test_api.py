@@ -103,7 +103,7 @@ def test_a_bare_shape_is_that_of_the_first_input(shape: Any) -> None:
     ([("n", [6], "i32"), ("x", None, "f16")], ["n: i32[6]", "x: f16[2,3]"]),
     ((("n", [6]), "x[1]"), ["n: i64[6]", "x: f32[1]"]), ({"n": ([6], "i32")}, ["x: f32[2,3]", "n: i32[6]"]),
     ({"n": (6,)}, ["x: f32[2,3]", "n: i64[6]"]),
-], ids=str)  # fmt: skip
+], ids=str)
 def test_forms_of_inputs(given: Any, expected: list[str]) -> None:
     assert inputs(given) == expected
 
@@ -120,7 +120,7 @@ def test_types_of_openvino() -> None:
     ([[1], [2], [3]], r"there are more shapes \(3\) than inputs \(2\)"),
     (object(), "is not an element type"),
     ([1, "2;"], "is not a dimension"),
-])  # fmt: skip
+])
 def test_what_is_no_input_is_refused(given: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         mo_loop.convert_model(MODEL, input=given)

@@ -88,7 +88,7 @@ def test_a_command_gets_paths(tmp_path):
     assert command_of(copy(model), models, tmp_path / "o") == ["cp", f"{tmp_path}/m.onnx.data", f"{tmp_path}/o"]
     assert command_of(convert(model, "--strict"), models, tmp_path / "o")[-3:] == [
         "-o", f"{tmp_path}/o.xml", "--strict",
-    ]  # fmt: skip
+    ]
     assert command_of(ovc(model), models, tmp_path / "o")[-1] == "--compress_to_fp16=False"
 
 
@@ -111,7 +111,7 @@ SMALL = [
     *((kind, 40) for kind in ("chain", "body", "layers", "cnn")),
     ("nests", 150), ("loops", 2), ("embedded", 1e-3), ("external", 1e-3), ("decoder-f32", 1e-3),
     ("decoder-f16", 1e-3),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("kind", "size"), SMALL, ids=str)

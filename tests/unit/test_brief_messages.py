@@ -26,7 +26,7 @@ NATIVE = {
         "[ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running Reshape node. Name:'' Status "
         "Message: input_shape_size == size was false. It cannot be reshaped to {5,7}",
     ),
-}  # fmt: skip
+}
 
 
 def failing(text: str) -> None:

@@ -11,7 +11,7 @@ from tests import ROOT
 ENGINE = (
     "__init__", "config", "function_pass", "manager", "matcher", "pattern", "port_maps", "predicates", "profile",
     "replace", "rewrite", "selection", "visualize", "vocabulary",
-)  # fmt: skip
+)
 """Modules of transforms that every pass uses, which belong to the kernel."""
 
 HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -42,7 +42,7 @@ def lines() -> dict[str, int]:
         house = next(
             house for house, (_, places) in HOUSES.items()
             if any(name == place or name.startswith(f"{place}/") for place in places)
-        )  # fmt: skip
+        )
         found[house] += path.read_text("utf-8").count("\n")
     return found
 

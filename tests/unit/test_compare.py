@@ -26,7 +26,7 @@ def f32(*values: float) -> np.ndarray:
     (np.array([True, False]), np.array([True, False])),
     (np.array(["a", "\u03c0"], object), np.array([b"a", "\u03c0".encode()])),
     (np.array(["", "ab"]), np.array(["", "ab"], object)),
-])  # fmt: skip
+])
 def test_equal(expected: np.ndarray, actual: np.ndarray) -> None:
     result = compare(expected, actual, "y")
     assert result, str(result)
@@ -43,7 +43,7 @@ def test_equal(expected: np.ndarray, actual: np.ndarray) -> None:
     (np.array([1], ml_dtypes.uint4), np.array([2], ml_dtypes.uint4), "values"),
     (np.array([True]), np.array([False]), "values"), (np.array(["a"]), np.array(["b"]), "values"),
     (np.array(["1"]), np.array([1]), "type"),
-])  # fmt: skip
+])
 def test_different(expected: np.ndarray, actual: np.ndarray, kind: str) -> None:
     result = compare(expected, actual, "y")
     assert not result and result.kind == kind

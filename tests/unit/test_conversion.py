@@ -113,7 +113,7 @@ class TestCollect:
     @pytest.mark.parametrize(("error", "kind"), [
         (UsageError("no"), UsageError), (ExtensionError("no"), ExtensionError), (ValueError("no"), InternalError),
         (InternalError("no"), InternalError),
-    ])  # fmt: skip
+    ])
     def test_what_is_not_about_the_model_is_raised(
         self, error: Exception, kind: type[MoLoopError], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -130,7 +130,7 @@ class TestObservers:
         assert told == [
             "reading", "reading", "translating", "translating", "passes", "TransposeMatMul", "ConstantFolding",
             "passes", "checking", "checking",
-        ]  # fmt: skip
+        ]
         assert [isinstance(each, Step) for each in events[5:7]] == [True, True]
 
     def test_what_phases_carry(self) -> None:

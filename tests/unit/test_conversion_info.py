@@ -43,7 +43,7 @@ def register(extensions: mo_loop.Extensions) -> None:
         {"layout": "x(nc)", "mean_values": "x[1,2,3]", "scale": "2.0"}),
     ({"extensions": register}, {"extensions": "register"}),
     ({"freeze": {}, "rename": {}, "input": {}}, {}),
-])  # fmt: skip
+])
 def test_options_that_differ_from_their_default_are_recorded(options: dict[str, Any], expected: dict[str, str]) -> None:
     assert info(**options)["conversion_parameters"] == expected
 

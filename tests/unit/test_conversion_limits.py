@@ -371,7 +371,7 @@ class TestValues:
         ("folded_bytes=1.5K", {"folded_bytes": 1536}), ("constant_bytes= 3 MiB", {"constant_bytes": 3 << 20}),
         ("time=90s", {"time": 90}), ("time=1.5h", {"time": 5400}), ("time=10m", {"time": 600}),
         ("attribute_bytes=10", {"attribute_bytes": 10}),
-    ])  # fmt: skip
+    ])
     def test_text(self, text: str, wanted: dict[str, int]) -> None:
         assert Limits.parse([text]) == replace(DEFAULT, **wanted)
 
@@ -379,7 +379,7 @@ class TestValues:
         "text",
         ["nodes", "nodes=", "nodes=0", "nodes=-1", "nodes=1K", "nodes=1.5", "nodes=٣", "time=1d", "time=", "time=1e9",
          "folded_bytes=x", "folded_bytes=0.1", "nods=3", "=3", f"nodes={'1' * 30}"],
-    )  # fmt: skip
+    )
     def test_text_that_is_refused(self, text: str) -> None:
         with pytest.raises(UsageError):
             Limits.parse([text])

@@ -34,10 +34,10 @@ def test_models_are_looked_at_at_once_and_stay_in_order() -> None:
         task = SimpleNamespace(work=SimpleNamespace(comparing=None))
         return SimpleNamespace(number=number, known=None, earlier=None, task=task, model=Planned(
             Location(f"s3://zoo/{number}.onnx"), Path(f"{number}.xml"), f"{number}.onnx", Info(size)
-        ))  # fmt: skip
+        ))
 
     engine._queue = SimpleNamespace(take=take)
     taken = engine._taken(CHECKS_AT_ONCE + 3)
     assert [(each.model.size, each.number, need) for each, need in taken] == [
         (30, 2, 7), (30, 5, 7), (20, 1, 7), (20, 4, 7), (20, 7, 7), (10, 0, 7), (10, 3, 7), (10, 6, 7)
-    ]  # fmt: skip
+    ]

@@ -122,7 +122,7 @@ def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[str, Any] = {
         "sequence_io": "packed", "target": "2025.4", "quantization": "exact", "limits": Limits(nodes=3),
         "transform": "LowLatency2", "stateful_pairs": {"a": "b"}, "beam_idx": True,
-    }  # fmt: skip
+    }
     for name in converting.keys() - {"compress_to_fp16"}:
         given = {name: known.get(name, object())}
         if name in ("stateful_pairs", "beam_idx"):
@@ -431,7 +431,7 @@ GROWING = """main (float[1] x) => (float[N] y) <int64 three = {3}> {
 @pytest.mark.parametrize(("next_", "said"), [
     ("t = Concat <axis = 0> (s, x)", True), ("t = Concat <axis = 0> (x, s)", True),
     ("u = Abs (s) t = Concat <axis = 0> (s, u)", True), ("t = Add (s, x)", False),
-])  # fmt: skip
+])
 def test_growing_states(next_: str, said: bool) -> None:
     assert found(parsed(GROWING.replace("NEXT", next_))) == ({("ML521", "loop (Loop)")} if said else set())
     assert found(parsed(GROWING.replace("NEXT", next_)), unroll=3) == set()
@@ -470,7 +470,7 @@ def test_states_that_the_caller_carries() -> None:
 @pytest.mark.parametrize("text", [
     "main (float[N] x, float[N] z) => (float[N] y) { y = Add (x, z) }",  # a type in common is not a state
     "main (float[B,2,P,4] a, float[B,2,1,4] x) => (float[B,2,1,4] y) { c = Concat <axis = 2> (a, x) y = Add (x, x) }",
-])  # fmt: skip
+])
 def test_inputs_that_are_no_states(text: str) -> None:
     assert "ML550" not in codes(examine(parsed(text)))
 
@@ -491,7 +491,7 @@ main (float[B,2] start, float[LENGTH,B,2] x) => (float[B,2] last) {
     (SUMS.replace(" DIRECTION", ", scan_input_directions = [1]"), False),
     # LowLatency2 would refuse it.
     (STEPS.replace("[rnn]", "p = Softmax <axis = 0> (x) [rnn]").replace("(x, w", "(p, w"), False),
-])  # fmt: skip
+])
 def test_loops_that_step_forward_through_an_input(text: str, said: bool) -> None:
     report = examine(parsed(text.replace("DIRECTION", "")))
     notes = [each for each in report.diagnostics if each.code == "ML551"]
@@ -548,7 +548,7 @@ def test_leftovers() -> None:
       [one] a = Abs (x) [two] b = Neg (a) y = Sqrt (x) }"""
     assert found(parsed(text)) == {
         ("ML540", "spare"), ("ML541", "w"), ("ML542", "one (Abs)"), ("ML542", "two (Neg)"),
-    }  # fmt: skip
+    }
     assert not codes(examine(parsed(text), output="y")) & {"ML541", "ML542"}
 
 
@@ -643,4 +643,4 @@ def test_warnings_of_one_code_are_one_group_and_errors_of_one_message() -> None:
     found = grouped([*several, Diagnostic("ML303", "a"), Diagnostic("ML303", "b"), Diagnostic("ML303", "b")])
     assert [each.message for each in found] == [
         "t0 is declared as f32[2] (16 times, with other names or numbers)", "a", "b (2 times)",
-    ]  # fmt: skip
+    ]

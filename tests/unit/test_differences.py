@@ -163,7 +163,7 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], list[tuple[str, str, list[str
     "the axis of a scan output": (SCAN, [("num_scan_inputs", "scan_output_axes = [1], num_scan_inputs")], [
         ("changed", "scan", ["slices of output r: axis 0 -> 1"])]),
     "a node of a branch": (IF, [("q = Sin", "q = Cos")], [("changed", "choice/no/two", ["operator Sin -> Cos"])]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -235,7 +235,7 @@ def names_place(found: Difference, path: tuple[str, ...], layer: str, readers: t
         each.scope == "/".join(path) and not each.follows
         and (layer in (each.node, each.old_node) or wanted & set(each.readers))
         for each in found.changes
-    )  # fmt: skip
+    )
 
 
 def test_faults_in_converted_models_are_named(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_shapes_that_follow_from_others_are_marked() -> None:
     found = diff(parse(text.format(size=3)), parse(text.format(size=4)))
     assert [(each.operator, each.follows) for each in found.changes] == [
         ("Parameter", False), ("Sigmoid", True), ("Tanh", True),
-    ]  # fmt: skip
+    ]
     assert diff(parse(text.format(size=3)), parse(text.format(size=4)), ignore="shapes").equal
 
 
@@ -297,7 +297,7 @@ def test_how_much_weights_differ() -> None:
     (detail,) = found.details
     assert detail.data == {
         "size": 3000, "count": 2, "largest": 5998.0, "relative": 2.0, "index": [29, 99], "old": "2999", "new": "-2999",
-    }  # fmt: skip
+    }
     assert (
         str(detail) == "weights: 2 of 3000 elements differ, by at most 6e+03 at [29, 99] (2999 -> -2999), relatively 2"
     )
@@ -319,7 +319,7 @@ def test_tolerance_is_a_part_of_the_largest_magnitude() -> None:
     (np.array([True] * 20), np.array([True] * 19 + [False]), 1),
     (np.array(["a", "b"] * 10, object), np.array(["a", "c"] * 10, object), 10),
     (np.ones(20, np.complex64), np.full(20, 1 + 1j, np.complex64), 20),
-], ids=["integers beyond 2**53", "signs of 0", "nan", "booleans", "strings", "complex numbers"])  # fmt: skip
+], ids=["integers beyond 2**53", "signs of 0", "nan", "booleans", "strings", "complex numbers"])
 def test_every_element_counts(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any], count: int) -> None:
     found = constants(old, new)
     assert found is not None and found.details[0].data["count"] == count
@@ -371,7 +371,7 @@ def test_metadata_and_opsets() -> None:
         ("changed", "", [
             "opset ai.onnx 18 -> 19", "metadata metadata/task none -> test", "metadata producer_name none -> exporter",
         ]),
-    ]  # fmt: skip
+    ]
     assert shown(diff(old, new, ignore="metadata")) == [("changed", "", ["opset ai.onnx 18 -> 19"])]
 
 
@@ -388,7 +388,7 @@ def test_functions() -> None:
     other = parsed(text.replace("twice (", "double ("), local=1)
     assert [(each.kind, each.path) for each in diff(old, other).changes] == [
         ("removed", "local::twice"), ("added", "local::double"), ("changed", "call"),
-    ]  # fmt: skip
+    ]
     names = [f"f{number}" for number in range(8)]
     more = [f'<opset_import: ["" : 18], domain: "local"> {name} (a) => (b) {{ b = Neg (a) }}' for name in names]
     found = diff(old, parsed("\n".join([text, *more]), local=1)).changes
@@ -414,7 +414,7 @@ def test_files_of_different_kinds_are_refused(tmp_path: Path) -> None:
     ("a.json", "[]"),
     ("a.json", '{"directed": true, "graph": {}, "nodes": [{}]}'),
     ("a.txt", "%x = ?"),
-])  # fmt: skip
+])
 def test_other_files_are_refused(name: str, content: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(content)
@@ -445,7 +445,7 @@ def test_json_can_be_written_and_repeats(tmp_path: Path) -> None:
             env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2")
-    }  # fmt: skip
+    }
     assert len(texts) == 1
     found = json.loads(texts.pop())
     assert found["schema"] == "mo-loop diff" and found["old"]["source"] == str(old)

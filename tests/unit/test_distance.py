@@ -32,7 +32,7 @@ F32 = np.float32
     (np.zeros((0, 2), F32), np.zeros((0, 2), F32), 0.0, 0),
     (np.zeros((2,), F32), np.zeros((3,), F32), BEYOND, 0),
     (np.zeros((2,), F32), np.zeros((2,), np.float16), BEYOND, 0),
-])  # fmt: skip
+])
 def test_a_difference_is_a_multiple_of_the_tolerance(expected: Any, actual: Any, worst: float, count: int) -> None:
     found = compare(expected, actual)
     multiple = max(worst, EXACT) if expected.dtype.kind == "i" and count else worst

@@ -356,7 +356,7 @@ def wrong_in(docstring: str) -> list[str]:
     ("def made_at_url(entry): ...\n    made_at_url(entry)", ""),
     ("a table   of words that made_at_url(entry) is no part of", ""),
     ("words of a table\n    made_at_url(entry)\n    more words", "nothing is called made_at_url"),
-])  # fmt: skip
+])
 def test_what_counts_as_wrong(text: str, said: str) -> None:
     found = "\n".join(wrong_in(f"A module.\n\n    {text}\n\nMore of it.\n"))
     assert said in found if said else not found

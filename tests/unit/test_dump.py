@@ -67,7 +67,7 @@ class TestDot:
     def test_port_maps_are_dashed(self) -> None:
         dashed = [line for line in to_dot(parse(TEXT)).splitlines() if "style=dashed" in line]
         for note in ("Merged", "back edge", "Sliced axis=1 start=-1 end=0 stride=-1", "Final", "Concatenated",
-                     "iteration", "condition", "Branched", "Selected"):  # fmt: skip
+                     "iteration", "condition", "Branched", "Selected"):
             assert any(f'label="{note}' in line for line in dashed), note
 
     def test_shapes_and_types_on_request(self) -> None:

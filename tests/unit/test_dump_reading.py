@@ -29,7 +29,7 @@ MODELS = Path(__file__).parents[1] / "models"
 SOME = (
     "pytorch/for_break", "pytorch/loop_if_loop", "pytorch/beam_search", "pytorch/scan_dynamo",
     "pytorch_sequences/list_append_if",
-)  # fmt: skip
+)
 
 LOOP = """main (float[3] x, int64 n) => (float[3] y) {
   [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
@@ -112,7 +112,7 @@ def test_layers_and_offsets(tmp_path: Path) -> None:
     """The last file has the id of each layer, and after save_model the place of each constant in the .bin."""
     dumper = Dumper(tmp_path / "steps", ["json"], saved=True)
     model = convert_model(parsed("main (float[3] x) => (float[3] y) <float[3] w = {1,2,3}> { y = Mul (x, w) }"),
-                          observers=[dumper])  # fmt: skip
+                          observers=[dumper])
     save_model(model, tmp_path / "m.xml", observers=[dumper])
     data = json.loads(files(tmp_path / "steps")[-1].read_bytes())
     layers = {node["op"]: node["layer"] for node in data["nodes"]}
@@ -272,14 +272,14 @@ def blocks(count: int) -> onnx.ModelProto:
         statements.append("""
             {m} = MatMul ({last}, w) {a} = Add ({m}, b) {d} = Div ({a}, root) {e} = Erf ({d}) {p} = Add ({e}, one)
             {h} = Mul ({a}, {p}) {g} = Mul ({h}, half) {s} = Shape ({g}) {r} = Reshape ({g}, {s})""".format(
-            last=last, **names))  # fmt: skip
+            last=last, **names))
         last = names["r"]
     made: onnx.ModelProto = parsed(
         "main (float[N,4] x, int64 n) => (float[N,4] y) <float[4,4] w = {" + ",".join(["0.5"] * 16) + "}, "
         "float[4] b = {1,2,3,4}, float root = {1.4142135}, float one = {1}, float half = {0.5}> {"
         + "".join(statements) + f""" y = Loop (n, "", {last}) <body = step (int64 i, bool c, float[N,4] s) =>
         (bool d, float[N,4] t) {{ d = Identity (c) t = Tanh (s) }}> }}"""
-    )  # fmt: skip
+    )
     return made
 
 

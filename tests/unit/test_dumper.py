@@ -277,7 +277,7 @@ class TestOneRun:
         assert names(tmp_path) == [
             "000_loaded.dot", "002_EliminateGather.dot", "002_EliminateGather.txt", "007_LoopToTI.txt", "notes.txt",
             "outside",
-        ]  # fmt: skip
+        ]
         assert dot.is_symlink() and names(outside) == ["moved.dot", "precious.txt"]
         assert (tmp_path / "002_EliminateGather.txt").read_text() == "changed by hand"
 

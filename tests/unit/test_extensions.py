@@ -229,7 +229,7 @@ def elsewhere(x: Any, *, factor: float) -> Any:
     (lambda x, *, factor: 3, "returned 3, which is not a value of the graph"),
     (lambda x, *, factor: None, "returned nothing for the output 'y', 1 in all"),
     (lambda x, *, factor: (), "returned nothing for the output 'y', 0 in all"),
-])  # fmt: skip
+])
 def test_faulty_translators(translator: Any, said: str) -> None:
     def register(extensions: Extensions) -> None:
         extensions.translates("Scale", domain="com.example")(translator)
@@ -287,7 +287,7 @@ def test_a_place_within_a_pass_is_beside_it() -> None:
 @pytest.mark.parametrize(("place", "said"), [
     ({"before": "LoopToTi"}, "did you mean 'LoopToTI'?"), ({"after": "Zzzz"}, "transforms/pipelines.py"),
     ({"at": "strat"}, "did you mean 'start'?"), ({"at": "zzzz"}, "the places are start, lowered, end"),
-])  # fmt: skip
+])
 def test_no_such_place(place: dict[str, str], said: str) -> None:
     extensions = Extensions("mine")
     extensions.add_pass(First, **place)
@@ -315,7 +315,7 @@ def test_no_pass(nonsense: Any) -> None:
 
 @pytest.mark.parametrize("given", [
     NegToMultiply, NegToMultiply(), GraphRewrite([NegToMultiply()]), Manager([First(), NegToMultiply()]),
-], ids=["class", "instance", "GraphRewrite", "Manager"])  # fmt: skip
+], ids=["class", "instance", "GraphRewrite", "Manager"])
 def test_kinds_of_passes(given: Any) -> None:
     extensions = Extensions()
     extensions.add_pass(given, at="start")
@@ -393,7 +393,7 @@ FAULTY: dict[str, tuple[str | bytes, list[str]]] = {
         "from mo_loop.transforms.front.loop_to_ti import LoopToTI as P\n"
         "def register(e):\n    e.add_pass(P, before='LoopTI')\n",
         ["ML264", "'LoopTI'", "did you mean 'LoopToTI'?", "where: FILE:3"]),
-}  # fmt: skip
+}
 
 PASSES: dict[str, tuple[str, str, list[str]]] = {  # base and content of a pass, what is said of it
     "a pass that wants arguments": ("FunctionPass", "def __init__(self, size): ...", ["TypeError"]),
@@ -413,7 +413,7 @@ PASSES: dict[str, tuple[str, str, list[str]]] = {  # base and content of a pass,
     "types that do not fit": (
         "FunctionPass", "def run_on_graph(self, graph):\n"
         "        ops.Add(graph.parameters[0], ops.Constant([1, 2], graph=graph))", ["FILE:5"]),
-}  # fmt: skip
+}
 
 for name, (base, content, said) in PASSES.items():
     added = "Manager([P()])" if "Manager" in name else "P"
@@ -518,7 +518,7 @@ def test_installed_packages_come_first_and_by_name(install: Callable[..., None])
     ("register = 3\n", None, ["ML267", "not a function `register`", "--no-plugins"]),
     ("def register(e):\n    raise KeyError('k')\n", None, ["ML262", "KeyError"]),
     ("def register(e):\n    e.add_pass(3, at='end')\n", None, ["ML263", "is not a pass"]),
-])  # fmt: skip
+])
 def test_a_broken_package(
     source: str, value: str | None, said: list[str], install: Callable[..., None], tmp_path: Path
 ) -> None:

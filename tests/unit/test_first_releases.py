@@ -52,7 +52,7 @@ def recorded(model: Model) -> str:
     ("%c = Constant [1, 0] : u4[2]\nResult(%c)", [("a returned constant of u4", (2026, 0))]),
     ("%c = Constant [1, 0] : u4[2]\n%y = Convert(%c) {destination_type: f32}\nResult(%y)", []),
     ("%x = Parameter : f16[2]\nResult(%x)", []),
-])  # fmt: skip
+])
 def test_uses(text: str, found: list[tuple[str, tuple[int, int]]]) -> None:
     assert [(each.text, each.release) for each in newer_uses(parse(text))] == found
 

@@ -37,7 +37,7 @@ def test_words_and_segments_stay_below_the_lengths_of_their_tables() -> None:
     node = helper.make_node(
         "EmbedLayerNormalization", ["ids", "kinds", "words", "places", "segments", "g", "b"], ["y"],
         domain="com.microsoft",
-    )  # fmt: skip
+    )
     tables = {"words": (9, 4), "places": (7, 4), "segments": (2, 4), "g": (4,), "b": (4,)}
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT32, ["N", "T"]) for name in ("ids", "kinds")]
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", "T", 4])
@@ -85,7 +85,7 @@ def test_dimensions_of_one_name_have_one_size_and_expressions_are_computed() -> 
 @pytest.mark.parametrize(("name", "size"), [
     ("N // T", 1), ("N / T", 1), ("N // (T - T)", 1), ("N % 0", 1), ("N ** 9999", 1), ("2 * N // 3", 1), ("N - 9", 0),
     ("-", 2), ("-N", 2), ("N +", 2), ("+".join(["N"] * 900), 2), ("9" * 5000 + " + 1", 2),
-])  # fmt: skip
+])
 def test_names_of_dimensions_that_have_no_value(name: str, size: int) -> None:
     """Divisions by zero and other operators give 1; what is not an expression is a name like any other."""
     assert size_of(name, {"N": 2, "T": 0}) == size

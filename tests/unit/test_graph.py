@@ -205,7 +205,7 @@ class TestReachability:
     @pytest.mark.parametrize(("starts", "above", "below"), [
         ("a", "a", "abcde"), ("b", "ab", "bde"), ("bc", "abc", "bcde"), ("ad", "abcd", "abcde"),
         ("e", "abcde", "e"), ("f", "f", "f"), ("", "", ""),
-    ])  # fmt: skip
+    ])
     def test_ancestors_and_descendants(self, nodes: dict[str, Node], starts: str, above: str, below: str) -> None:
         graph = nodes["a"].graph
         given = [nodes[name] for name in starts]

@@ -224,7 +224,7 @@ RULES: dict[str, Any] = {
     "divide_down": lambda a, b: a // b if b else None, "divide": lambda a, b: int(a / b) if b else None,
     "remainder_down": lambda a, b: a % b if b else None,
     "remainder": lambda a, b: a - b * int(a / b) if b else None,
-}  # fmt: skip
+}
 SUMS: dict[str, Any] = {"add": operator.add, "subtract": operator.sub}
 """The rules that are operators of Python."""
 
@@ -246,7 +246,7 @@ def test_rules_hold_for_all_values_within_bounds(
     st.integers(0, 6), st.none() | st.integers(0, 6), st.sampled_from((-(2**40), -5, -2, -1, 0, 1, 3, 5, 2**40)),
     st.sampled_from((-(2**40), -5, -2, -1, 0, 1, 3, 5, 2**40)), st.sampled_from((-3, -2, -1, 1, 2, 3)),
     st.integers(0, 30),
-)  # fmt: skip
+)
 def test_slices_of_unknown_sizes(lo: int, more: int | None, start: int, stop: int, step: int, longer: int) -> None:
     """The bounds of the result hold for every size within the bounds of the dimension."""
     graph = Graph()

@@ -50,13 +50,13 @@ def test_counts_sizes_and_types() -> None:
     assert (found.format, found.ir_version, found.opsets) == ("onnx", 10, {"ai.onnx": 18, "my": 3})
     assert [(port.name, str(port)) for port in found.inputs] == [
         ("x", "f32[N,3]"), ("n", "i64[]"), ("s", "seq(f32[2])"), ("o", "optional(f32[2])"),
-    ]  # fmt: skip
+    ]
     assert [str(port) for port in found.outputs] == ["f32[M,3]"]
     operators = {each.name: (each.count, each.elements, each.bytes) for each in found.operators}
     assert operators == {
         "Add": (2, 6, 24), "Mul": (1, 3, 12), "my::Gate": (1, 0, 0), "Constant": (1, 0, 0), "Loop": (1, 0, 0),
         "Identity": (1, 0, 0),
-    }  # fmt: skip
+    }
     assert found.operators[0].name == "Add"
     sizes = [(each.path, each.kind, each.nodes, each.constants, each.elements, each.bytes) for each in found.scopes]
     assert sizes == [("", "model", 3, 3, 8, 40), ("l/step", "body", 3, 1, 3, 12)]
@@ -100,7 +100,7 @@ def test_functions() -> None:
     ]
     assert [(each.path, each.kind) for each in found.scopes] == [
         ("", "model"), ("my::twice", "function"), ("my::never", "function"),
-    ]  # fmt: skip
+    ]
 
 
 def test_external_files(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def loop(
     ({"trip": "k", "more": "j = Constant <value = int64 {9}> () k = Identity (j)"}, "constant 9"),
     ({"trip": "k", "more": "k = Size (x)"}, "computed (Size)"),
     ({"trip": "ghost"}, "undefined ghost"),
-])  # fmt: skip
+])
 def test_trip_counts(arguments: dict[str, str], said: str) -> None:
     assert loop(**arguments).trip_count == said
 
@@ -164,7 +164,7 @@ def test_trip_counts(arguments: dict[str, str], said: str) -> None:
     ({"returned": "Constant <value = bool {0}> ()"}, "none", "never"),
     ({"returned": "Constant <value = bool {1}> ()"}, "none", "always"),
     ({"returned": "Identity (go)"}, "none", "input go"),
-])  # fmt: skip
+])
 def test_conditions(arguments: dict[str, str], condition: str, goes_on: str) -> None:
     found = loop(**arguments)
     assert (found.condition, found.goes_on) == (condition, goes_on)
@@ -225,7 +225,7 @@ def test_if() -> None:
     assert (found.condition, found.captures, found.trip_count) == ("input f", ["x"], None)
     assert [(each.name, each.path) for each in found.branches] == [
         ("then_branch", "choice/a"), ("else_branch", "choice/b"),
-    ]  # fmt: skip
+    ]
 
 
 # -- models that do not convert
@@ -257,7 +257,7 @@ def test_broken_control_flow() -> None:
     found = inspect(helper.make_model(helper.make_graph(nodes, "g", [], [])))
     assert [(each.path, len(each.branches)) for each in found.control] == [
         ("short", 1), ("scan", 1), ("if", 1), ("custom", 3),
-    ]  # fmt: skip
+    ]
     assert found.control[0].goes_on == "none" and found.control[2].condition == "none"
 
 
@@ -337,7 +337,7 @@ def test_constant_counts_of_the_ir(tmp_path: Path) -> None:
     assert control(inspect(path), "Loop").trip_count == "constant 7"
     assert (control(inspect(path), "Loop").condition, control(inspect(path), "Loop").goes_on) == (
         "constant 1", "always",
-    )  # fmt: skip
+    )
     path.with_suffix(".bin").unlink()
     assert control(inspect(path), "Loop").trip_count == "constant"
 
@@ -397,7 +397,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         (b"<net", FileError), (b"<other/>", FileError), (b"text", FileError), (b"", FileError),
         (b'<net version="7"><layers/></net>', UnsupportedError),
         (b'<net version="11"><layers><odd/></layers></net>', IrError),
-    ):  # fmt: skip
+    ):
         path = tmp_path / "file"
         path.write_bytes(content)
         with pytest.raises(error):

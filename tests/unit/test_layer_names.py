@@ -15,7 +15,7 @@ from mo_loop.text import parse
     (["a", "a", "a_1"], ["a", "a_2", "a_1"]), (["", ""], ["Parameter_0", "Parameter_1"]),
     (["", "Parameter_0"], ["Parameter_0_1", "Parameter_0"]),
     (["Parameter_1", ""], ["Parameter_1", "Parameter_1_1"]),
-])  # fmt: skip
+])
 def test_layer_names(given: list[str], expected: list[str]) -> None:
     graph = parse("%x = Parameter : f32[2]\nResult(%x)")
     nodes = [Parameter(graph=graph, dtype=f32, shape=(), name=name) for name in given]

@@ -138,7 +138,7 @@ def test_dir_lists_public_names_alone() -> None:
     ("Loop", "(trip_count, execution_condition, *types, input_map: tuple[typing.Any, ...], output_map: "),
     ("TensorIterator", "(*types, input_map: tuple[typing.Any, ...], output_map: "),
     ("If", "(condition, *types, input_map: tuple[typing.Any, ...], output_map: "),
-])  # fmt: skip
+])
 def test_the_signature_of_an_operation_has_its_ports_and_attributes(operation: str, signature: str) -> None:
     assert str(inspect.signature(getattr(ops, operation))).startswith(signature)
 

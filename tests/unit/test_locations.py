@@ -55,7 +55,7 @@ def test_a_query_of_http_is_no_part_of_the_name() -> None:
     ("s3://zoo/m?.onnx", "s3://zoo/m?.onnx"), ("s3://zoo/a@b/m.onnx", "s3://zoo/a@b/m.onnx"),
     ("abfs://container@account.net/m.onnx", "abfs://container@account.net/m.onnx"),
     ("abfs://a:secret@account.net/m.onnx", "abfs://***@account.net/m.onnx"),
-])  # fmt: skip
+])
 def test_text_without_credentials(url: str, shown: str) -> None:
     where = Location(url)
     assert str(where) == f"{where}" == shown and repr(where) == f"Location({shown!r})" and where.url == url
@@ -95,7 +95,7 @@ def test_a_chain_of_urls_is_refused(url: str) -> None:
     "url",
     ["s3://b/m.onnx", "s3://b/q//m.onnx", "s3://b//m.onnx", "s3://b/q///m.onnx", "s3://b/q/", "s3://b/q//", "file:///m",
      "s3://b/a::b.onnx", "https://host/a//m.onnx"],
-)  # fmt: skip
+)
 def test_parts_put_together_are_the_url(url: str) -> None:
     where = Location(url)
     assert where.parent / where.name == where

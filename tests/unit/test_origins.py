@@ -147,7 +147,7 @@ def test_functions_called_twice() -> None:
     graph = translate(load(model))
     assert [node.origin for node in graph.of(ops.Negative)] == [
         Origin(("one",), "neg", "Neg"), Origin(("two",), "neg", "Neg"),
-    ]  # fmt: skip
+    ]
     record = Record(tensors=True)
     record.graph = convert_model(model, observers=[record]).graph
     found = {(row["scope"], row["tensor"]): row for row in mapping(record)["tensors"]}
@@ -292,7 +292,7 @@ def test_clone_and_inline() -> None:
     assert only(clone, ops.Negative).origins == only(graph, ops.Negative).origins
     bindings: list[Value] = [
         ops.Constant(0, graph=graph).output, ops.Constant(True, graph=graph).output, graph.parameters[0].output,
-    ]  # fmt: skip
+    ]
     body = loop.bodies[0]
     graph.inline(body, bindings[-len(body.parameters) :])
     assert [node.origin for node in graph.of(ops.Negative)] == [Origin(("loop", "step"), "neg", "Neg")]

@@ -20,7 +20,7 @@ NAMES = {
     "quote": "\"'><img src=x onerror=alert(1)>", "address": "javascript:alert(1)",
     "right-to-left": "a\u202eb\u2066c", "terminal": "\x1b[31mred\x07", "nul": "a\0b",
     "half a pair": "a\ud800b\udc80", "separators": "a\u2028b\u2029c", "long": "x" * 10_000,
-}  # fmt: skip
+}
 
 
 class Elements(HTMLParser):
@@ -64,7 +64,7 @@ def document(name: str) -> dict[str, Any]:
     made = Document(name)
     made.notes.append(name)
     record = {"id": 0, "scope": "", "op": name, "opset": 1, "name": name, "inputs": [], "attributes": {name: name},
-              "outputs": [{"type": "f32[1]", "names": [name]}]}  # fmt: skip
+              "outputs": [{"type": "f32[1]", "names": [name]}]}
     return {**made.as_json(), "nodes": [record]}
 
 
@@ -90,7 +90,7 @@ def test_the_policy_allows_the_program_and_nothing_else() -> None:
         "default-src": ["'none'"], "script-src": [hash_of(program), "'wasm-unsafe-eval'"],
         "style-src": [hash_of(style)], "worker-src": ["blob:"], "img-src": ["data:", "blob:"],
         "base-uri": ["'none'"], "form-action": ["'none'"],
-    }  # fmt: skip
+    }
 
 
 def test_the_policy_stands_before_everything_that_it_governs() -> None:

@@ -119,7 +119,7 @@ def weights_in_a_file(folder: Path) -> Path:
             [onnx.numpy_helper.from_array(values, "w"), onnx.numpy_helper.from_array(values / 2, "half")],
         ),
         opset_imports=[helper.make_opsetid("", 18)],
-    )  # fmt: skip
+    )
     path = folder / "model.onnx"
     onnx.save(model, path, save_as_external_data=True, location="weights.data", size_threshold=0)
     return path
@@ -155,11 +155,11 @@ def test_tensors_of_every_kind() -> None:
         ArrayTensor(np.array([["a", "bc"]], object)), ArrayTensor(np.zeros((0, 3), np.float32)),
         ArrayTensor(np.array(1.5, np.float64)), DeferredTensor(u4, (3,), lambda: iter([nibbles.tobytes()])),
         DeferredTensor(foreign("f7", "F7"), (2,), lambda: iter([b"ab"])),
-    ):  # fmt: skip
+    ):
         for protocol in PROTOCOLS:
             read = pickle.loads(pickle.dumps(tensor, protocol))
             assert (read.dtype, read.shape, b"".join(read.blocks())) == (
-                tensor.dtype, tensor.shape, b"".join(tensor.blocks()))  # fmt: skip
+                tensor.dtype, tensor.shape, b"".join(tensor.blocks()))
 
 
 def test_a_class_that_no_other_process_can_import_is_refused() -> None:

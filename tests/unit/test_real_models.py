@@ -257,7 +257,7 @@ def test_static_integers_must_be_faster_than_f32() -> None:
         row("resnet50", "float", 3.0, 3.0), row("resnet50-qdq_u8s8", "quantised", 0.9),
         row("resnet50-qoperator_u8s8", "quantised", 1.0001), row("mobilenet_v2", "float", 1.0),
         row("mobilenet_v2-qdq_s8s8", "quantised", 0.7), row("mobilenet_v2-f16", "float", 1.0),
-    ]  # fmt: skip
+    ]
     assert judge(rows).missed == ["resnet50-qoperator_u8s8", "mobilenet_v2-qdq_s8s8"]
     assert rows[4].missed == ["1.43 times f32, not 1.5"]
 

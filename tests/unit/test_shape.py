@@ -94,7 +94,7 @@ class TestArithmetic:
         (named("N") * 2 + 1, "2N+1"), (named("N") - 1, "N-1"), (-named("N") + 3, "-N+3"),
         (named("N") * named("M"), "M*N"), ((named("N") + 1) // 2, "floor(N+1/2)"), (named("N") * 2 // 2, "N"),
         (fresh(), "?"), (fresh(1, 5), "1..5"), (fresh(2), "2.."), (fresh(1, 5) + 1, "2..6"),
-    ])  # fmt: skip
+    ])
     def test_as_text(self, dim: Dim, text: str) -> None:
         assert repr(dim) == text
 

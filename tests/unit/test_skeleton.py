@@ -44,7 +44,7 @@ def assert_agree(model: Any) -> None:
         step = steps[name]
         assert (step.operator, step.trip_count, step.condition, step.goes_on) == (
             each.operator, each.trip_count, each.condition, each.goes_on,
-        ), name  # fmt: skip
+        ), name
         bodies = [(body.tag, body.path, body.nodes, body.constants) for body in step.bodies]
         assert bodies == [(branch.name, branch.path, branch.nodes, branch.constants) for branch in each.branches]
         assert [entry.inner["body"] for entry in step.inputs if entry.kind == "merged"] == [
@@ -52,7 +52,7 @@ def assert_agree(model: Any) -> None:
         ]
         for entries, kind, slices in (
             (step.inputs, "sliced", each.scan_inputs), (step.outputs, "concatenated", each.scan_outputs),
-        ):  # fmt: skip
+        ):
             cuts = [entry.slicing for entry in entries if entry.kind == kind]
             assert [(cut["axis"], cut["stride"] < 0) for cut in cuts] == [(cut.axis, cut.backward) for cut in slices]
         outer = {entry.value.name for entry in step.inputs if entry.kind in ("captured", "invariant", "branched")}
@@ -165,7 +165,7 @@ def test_functions() -> None:
     assert found.graph.steps == [Run(1, {"local::plain": 1}), *calls]
     assert [(each.path, each.tag, each.nodes) for each in found.functions] == [
         ("local::plain", "function", 1), ("local::outer", "function", 2), ("local::repeated", "function", 1),
-    ]  # fmt: skip
+    ]
     assert found.functions[1].steps == [Run(1, {"Abs": 1}), FunctionCall("y", "local::repeated", "local::repeated")]
     (loop,) = found.functions[2].controls()
     assert loop.path == "local::repeated/loop" and loop.trip_count == "argument n"
@@ -181,7 +181,7 @@ def test_operator_that_alone_knows_what_feeds_its_bodies() -> None:
     assert [(each.kind, each.value.name, each.inner) for each in (*node.inputs, *node.outputs)] == [
         ("input", "x", {}), ("parameter", "", {"first": "e"}), ("parameter", "", {"second": "e"}),
         ("result", "", {"first": "r"}), ("result", "", {"second": "r"}), ("output", "y", {}),
-    ]  # fmt: skip
+    ]
 
 
 def test_then_branch_comes_first() -> None:
@@ -208,6 +208,6 @@ def test_constant_without_outputs() -> None:
     ("f32", "[...]", TensorPort("x", "f32", None)),
     ("f32", '["a, \\"b",2..5,"c d"{1..}]', TensorPort("x", "f32", ['a, "b', "2..5", '"c d"{1..}'])),
     ("seq(f32[?])", "", TensorPort("x", "seq(f32[?])", None)), ("", "", TensorPort("x", "?", None)),
-])  # fmt: skip
+])
 def test_types(dtype: str, shape: str, port: TensorPort) -> None:
     assert port_of("x", dtype, shape) == port

@@ -48,7 +48,7 @@ def translated(error: OSError, cause: Exception) -> OSError:
     (ConnectionResetError(), Fault.UNREACHABLE), (TimeoutError(), Fault.UNREACHABLE),
     (OSError(errno.EHOSTUNREACH, "x"), Fault.UNREACHABLE), (OSError(errno.ENOSPC, "x"), Fault.OTHER),
     (ValueError("x"), Fault.OTHER),
-])  # fmt: skip
+])
 def test_kinds(error: Exception, fault: Fault) -> None:
     assert fault_of(error) is fault
 
@@ -56,7 +56,7 @@ def test_kinds(error: Exception, fault: Fault) -> None:
 @pytest.mark.parametrize(("error", "code"), [
     (FileNotFoundError(), "ML282"), (PermissionError(), "ML281"), (ConnectionResetError(), "ML283"),
     (HttpError(503), "ML284"), (ValueError(), "ML286"),
-])  # fmt: skip
+])
 def test_codes(error: Exception, code: str) -> None:
     found = coded(WHERE, "read", error)
     assert found.code == code and "s3://zoo/m.onnx" in found.message and found.hint and found.exit_code == 2

@@ -31,7 +31,7 @@ CIRCLES = (
         "mo_loop.graph", "mo_loop.graph.graph", "mo_loop.graph.node", "mo_loop.graph.node_copies", "mo_loop.ops.base",
         "mo_loop.ops.lengths",
     },
-)  # fmt: skip
+)
 """The only import cycles of modules. A result and its text know each other: `report.text()` loads what makes it."""
 
 RINGS = ({"mo_loop.graph", "mo_loop.ops"},)
@@ -48,7 +48,7 @@ LOOKS = ("inspection", "differences", "diagnostics", "dump", "page", "viewing", 
 KERNEL = (
     "graph", "ops", "errors", "text", "options", "origin", "printable", "target", "preprocessing", "conversion_limits",
     "conversion_info",
-)  # fmt: skip
+)
 NEVER = {
     **{f"mo_loop.{name}": ABOVE_FOUNDATION for name in KERNEL},
     "mo_loop.frontend": (PASSES, "mo_loop.ir", *OFFERS), "mo_loop.ir": (PASSES, "mo_loop.frontend", *OFFERS),
@@ -66,7 +66,7 @@ NEVER = {
     "mo_loop.batching": (*ABOVE, "mo_loop.compare", "mo_loop.look", "mo_loop.batching.cluster"),
     "mo_loop.batching.cluster": ("mo_loop.cli", "mo_loop.frontend", "mo_loop.ir", "mo_loop.api", "mo_loop.conversion"),
     "mo_loop.batching.storage": (PASSES, "mo_loop.ir", "mo_loop.batching", *OFFERS),
-}  # fmt: skip
+}
 
 VERIFY_READS = ("mo_loop.look.dump", "mo_loop.look.diagnostics.ir_checks")
 """All that one product imports of another: verify writes a dump, and knows which operations lose a NaN."""
@@ -76,7 +76,7 @@ TRANSFORMS_MAY_IMPORT = {
     "mo_loop.conversion_limits", "mo_loop.errors", "mo_loop.graph", "mo_loop.ops", "mo_loop.origin",
     "mo_loop.preprocessing", "mo_loop.printable", "mo_loop.support", "mo_loop.target",
     "mo_loop.text", "mo_loop.transforms",
-}  # fmt: skip
+}
 
 # Which files of the packages may import a third-party library (a name ending in / is a folder).
 LIBRARY_HOMES = {
@@ -84,14 +84,14 @@ LIBRARY_HOMES = {
     "rich": ("mo_loop/cli/",), "dask": ("mo_loop/batching/cluster/",),
     "distributed": ("mo_loop/batching/cluster/",), "fsspec": ("mo_loop/batching/storage/",),
     "openvino": ("mo_loop/compare/",), "onnxruntime": ("mo_loop/compare/",),
-}  # fmt: skip
+}
 # `to_openvino` hands the caller an openvino.Model: it alone imports openvino outside verify, and only when called.
 LAZY_HOMES = {"openvino": {("mo_loop/converted_model.py", "to_openvino")}}
 
 TOP_LEVEL = {
     "CHANGELOG.md", "CONTRIBUTING.md", "Containerfile", "LICENSE", "Makefile", "README.md", "SECURITY.md", "docs",
     "mkdocs.yml", "mo_loop", "pyproject.toml", "templates", "tests", "tools", "transforms",
-}  # fmt: skip
+}
 
 # A path of one machine: a system folder at the start of a path, and a name below it.
 MACHINE_PATH = re.compile(r"(?:file://|(?<![\w.~}>)/-]))/(?:home|root|tmp|work|Users)/[A-Za-z]")
@@ -279,7 +279,7 @@ class TestImportDirection:
             found for found, source, target in pairs
             if source in PRODUCTS and target in PRODUCTS and source != target and not found.typing_only
             and not (source == "mo_loop.compare" and any(within(found.target, each) for each in VERIFY_READS))
-        ]  # fmt: skip
+        ]
         complain(broken, "look, compare and batching import conversion and what is below it, not each other")
 
     def test_transforms_know_only_the_graph_and_its_operations(self) -> None:
@@ -340,7 +340,7 @@ class TestPasses:
         broken = [
             found for found in imports()
             if found.file.startswith("transforms/") and found.target in passes and found.file not in COMPOSITIONS
-        ]  # fmt: skip
+        ]
         complain(broken, "only COMPOSITIONS import passes; move what two passes share to a module without a pass")
 
     @pytest.mark.parametrize("file", COMPOSITIONS)
@@ -380,7 +380,7 @@ class TestNames:
             name: places for name, places in self.modules().items()
             if len(places) > 1 and not all(place.startswith(families) for place in places)
             and set(places) != {min(places), f"{min(places)}/{name}"}
-        }  # fmt: skip
+        }
         assert {name for name in shared if name not in SHARED_NAMES} == set(), shared
 
     def test_the_exceptions_are_needed(self) -> None:
@@ -436,7 +436,7 @@ class TestImportReader:
             ("numpy", None, False), ("mo_loop.graph", None, False), ("mo_loop.ops", None, False),
             ("mo_loop", None, False), ("mo_loop.ir.unused_ports", None, False), ("typing", None, False),
             ("lxml.etree", None, True), ("mo_loop.cli", "later", False), ("networkx", "later", False),
-        }  # fmt: skip
+        }
 
     def test_packages(self) -> None:
         assert module_of_file("mo_loop/ops/__init__.py") == "mo_loop.ops"
@@ -455,7 +455,7 @@ def loaded_by(*arguments: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", *arguments], capture_output=True, text=True, env=environment,
         timeout=120, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     lines = done.stderr.splitlines()
     failure = "\n".join(line for line in lines if not line.startswith("import time:"))
     if done.returncode:
@@ -467,7 +467,7 @@ class TestStartUp:
     @pytest.mark.parametrize(
         "arguments", [("-m", "mo_loop", "--help"), ("-m", "mo_loop", "--version"), ("-c", "import mo_loop")],
         ids=["help", "version", "import"],
-    )  # fmt: skip
+    )
     def test_nothing_heavy_is_loaded(self, arguments: tuple[str, ...]) -> None:
         loaded = loaded_by(*arguments)
         assert "mo_loop" in loaded and not loaded & set(HEAVY)
@@ -539,7 +539,7 @@ class TestRepository:
         ("see /" + "home/someone/model.onnx", True), ('open("/' + 'tmp/x")', True),
         ("(/" + "Users/me)", True), ("file:///" + "work/x", True), ("docs/home/index", False),
         ("a/tmp/b", False), ("https://example.org/home/page", False), ("/(?:home|tmp)/", False),
-    ])  # fmt: skip
+    ])
     def test_what_counts_as_such_a_path(self, text: str, found: bool) -> None:
         assert bool(MACHINE_PATH.search(text)) is found
 

@@ -89,7 +89,7 @@ class Draft:
             np.int64(3), np.array(True), self.value(), self.value(), graph=self.graph, body=body, iteration=iteration,
             condition=go, input_map=(Merged(state, following), Invariant(captured)),
             output_map=(Concatenated(joined, axis=0), Final(following)),
-        )  # fmt: skip
+        )
         self.values.append(node.outputs[1])
 
     def iterator(self) -> None:
@@ -100,7 +100,7 @@ class Draft:
         node = ops.TensorIterator(
             self.value(), source, body=body, output_map=(Final(following), Final(following)),
             input_map=(Merged(state, following), Sliced(piece, axis=0, **backwards, part_size=2)),
-        )  # fmt: skip
+        )
         self.values.append(node.outputs[1])
 
     def choice(self) -> None:
@@ -112,7 +112,7 @@ class Draft:
             condition, self.value(), *([] if shared else [self.value()]), then_body=then_body, else_body=else_body,
             input_map=(Branched(a, b),) if shared else (Branched(a, None), Branched(None, b)),
             output_map=(Selected(Result(then.value()), Result(otherwise.value())),),
-        )  # fmt: skip
+        )
         self.values.append(node.output)
 
 
@@ -165,7 +165,7 @@ class TestRoundTrip:
     @given(
         st.lists(st.tuples(st.sampled_from(["K", "N", "an odd name", "a*b", "7", "floor"]), FACTORS), max_size=3),
         st.integers(-9, 9), st.integers(0, 2),
-    )  # fmt: skip
+    )
     def test_of_dimensions(self, terms: list[tuple[str, int]], const: int, lo: int) -> None:
         dim: Any = const
         for name, factor in terms:

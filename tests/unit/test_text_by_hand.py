@@ -23,7 +23,7 @@ class TestHandWriting:
         ("%y = Select(true, %x, 0.5)", "boolean[] f32[]"), ("%y = Gather(%x, i32 [0], 0)", "i32[1] i64[]"),
         ("%y = Add(%i, -3)", "i32[]"), ("%y = Equal(%i, [1, 2, 3])", "i32[3]"),
         ("%y = Reshape(%x, [])", "i64[0]"), ("%y = Power(%d, 2)", "f64[]"),
-    ])  # fmt: skip
+    ])
     def test_types_of_literals(self, statement: str, type_: str) -> None:
         dims = "1" if "[])" in statement else "2"
         graph = parse(f"%x = Parameter : f32[{dims}] %i = Parameter : i32[3] %d = Parameter : f64[] {statement}")
@@ -80,7 +80,7 @@ class TestHandWriting:
             "%1 = ReduceSum(%0, 0) : f32[]", "%2 = ReduceSum(%0, 0) {keep_dims: true} : f32[1]",
             "%3 = Round(%0) {mode: half_away_from_zero} : f32[2]",
             "%4 = Convert(%0) {destination_type: i64} : i64[2]",
-        ]  # fmt: skip
+        ]
 
     def test_values_that_are_known_are_known_again(self) -> None:
         graph = parse("""
@@ -123,7 +123,7 @@ class TestErrors:
         ("%x = Parameter : f32[2] }", 1, "expected a statement"),
         ("Result()", 1, "a Result has one input"),
         ("%x = Parameter : seq(f32[2]", 1, "expected ')'"),
-    ])  # fmt: skip
+    ])
     def test_the_line_is_named(self, text: str, line: int, says: str) -> None:
         with pytest.raises(InputError) as caught:
             parse(text)
@@ -147,7 +147,7 @@ class TestErrors:
         ({"entry": "Sliced(%s)"}, 2, "Sliced takes parameter, axis"),
         ({"entry": ""}, 4, "a Parameter needs a type where no port map feeds it"),
         ({"entry": "Merged(%s, @n), Invariant(%s)"}, 2, "1 inputs for a port map of 2"),
-    ])  # fmt: skip
+    ])
     def test_in_port_maps(self, changes: dict[str, str], line: int, says: str) -> None:
         good = {"condition": "@go", "entry": "Merged(%s, @n)", "operand": "1"}
         parse(self.LOOP.format(**good))

@@ -32,7 +32,7 @@ from tests.harness import parsed
     (
         ["LowLatency2", ("MakeStateful", {"param_res_names": {"a": "b"}})],
         [("LowLatency2", {}), ("MakeStateful", {"param_res_names": {"a": "b"}})]),
-])  # fmt: skip
+])
 def test_forms(given: Any, expected: list[tuple[str, dict[str, Any]]]) -> None:
     assert [(each.name, dict(each.arguments)) for each in transformations(given)] == expected
 
@@ -60,7 +60,7 @@ def test_forms(given: Any, expected: list[tuple[str, dict[str, Any]]]) -> None:
     ("LowLatency2[sequence_length=1,sequence_length=2]", "'sequence_length' twice"),
     (",", "names nothing"), ("x" * 100_000, "--transform names 'xxx"), (7, "transform is 7"),
     ([["LowLatency2"]], "transform is ['LowLatency2']"),
-])  # fmt: skip
+])
 def test_refused(given: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said.replace("[", r"\[").replace("]", r"\]").replace("(", r"\(")) as error:
         transformations(given)
@@ -110,7 +110,7 @@ def test_make_stateful_with_an_empty_dict_is_refused() -> None:
     ({"stateful": True, "stateful_pairs": {"h0": ""}}, "--stateful has no effect"),
     ({"transform": "MakeStateful", "stateful_pairs": {"h0": ""}}, "--transform MakeStateful has no effect"),
     ({"unroll": 4}, "--unroll 4 has no effect"),
-])  # fmt: skip
+])
 def test_an_option_that_changes_nothing(options: dict[str, Any], said: str) -> None:
     """An error for one model, as with all options; a warning for a model of many that have the options."""
     with pytest.raises(UsageError, match=said) as error:

@@ -69,7 +69,7 @@ def trip_counts(text: str) -> list[str | None]:
     ("7", "%f", "true", "at most 7, while f (Parameter) is true"),
     ("-1", "true", "%less", "while less (Less) is true"),
     ("%n", "%f", "%less", "at most n (Parameter), while f (Parameter) and less (Less) are true"),
-])  # fmt: skip
+])
 def test_loop(trips: str, start: str, goes_on: str, expected: str) -> None:
     assert trip_counts(LOOP.format(trips=trips, start=start, goes_on=goes_on)) == [expected]
 
@@ -81,7 +81,7 @@ def test_loop(trips: str, start: str, goes_on: str, expected: str) -> None:
     ("%half", ["half (Divide), each of 16 steps", "computed (Divide), each of 16 steps"]),
     ("-1", ["no limit", "constant -1"]),
     ("%n", ["n (Parameter), each of 16 steps", "input n, each of 16 steps"]),
-])  # fmt: skip
+])
 def test_iterations_of_several_steps(trips: str, expected: list[str]) -> None:
     """The page and an inspection show the steps of the loop as it was, not a division."""
     made = "%p = Maximum(%n, 0)\n%q = Add(%p, 15)\n%d = Divide(%q, 16)\n%half = Divide(%q, 2) \"half\"\n"
@@ -102,7 +102,7 @@ def test_iterations_of_several_steps(trips: str, expected: list[str]) -> None:
     ("6", ", start: 1, end: 5", "4 (dimension 0 of x)"),
     ("N", "", "dimension 0 of x: N"),
     ('"N, M"', "", 'dimension 0 of x: "N, M"'),
-])  # fmt: skip
+])
 def test_slices(dim: str, settings: str, expected: str) -> None:
     assert trip_counts(SLICES.format(dim=dim, settings=settings)) == [expected]
 

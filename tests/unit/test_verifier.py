@@ -104,7 +104,7 @@ def a_wrong_order(graph: Graph) -> None:
     (a_port_map_too_short, "not parallel"), (not_validated, "not validated"),
     (a_stale_type, "inference gives f32[2]"), (a_stale_type_in_a_body, "inference gives"),
     (a_wrong_order, "is after its consumer"),
-], ids=lambda each: each.__name__ if callable(each) else "")  # fmt: skip
+], ids=lambda each: each.__name__ if callable(each) else "")
 def test_it_is_seen(break_it: Callable[[Graph], None], says: str) -> None:
     graph = parse(TEXT)
     assert invariants(graph) == []

@@ -112,7 +112,7 @@ def test_the_slices_of_a_scan() -> None:
     assert (merged["role"], merged["parameter"]) == ("Merged", named(data, "s")["id"])
     assert sliced == {
         "role": "Sliced", "port": 1, "parameter": named(data, "v")["id"], "axis": 0, **backward, "part_size": 1,
-    }  # fmt: skip
+    }
     final, joined = scan["port_map"]["outputs"]
     assert final["role"] == "Final"
     assert joined["role"] == "Concatenated" and joined.items() >= {"axis": 1, **forward}.items()

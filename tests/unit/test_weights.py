@@ -44,7 +44,7 @@ def test_equal_content_is_stored_once(count: int, tmp_path: Path) -> None:
     places = {
         data.add(first), data.add(tensor(count)), data.add(FileTensor(str(path), 7, f32, (count,))),
         data.add(ArrayTensor(first.array().reshape(1, count))),
-    }  # fmt: skip
+    }
     assert places == {(0, 4 * count)} and data.length == 4 * count
 
 

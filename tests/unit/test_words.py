@@ -30,7 +30,7 @@ BETTER = {
     r"\bin short\b": "shorthand for", r"\basked for \d+ at a time\b": "looked up",
     r"\bKeys are taken exactly\b": "Keys are matched literally",
     r"\bpages of Dask\b": "Dask's documentation", r"\bmuch is left to win\b": "the remaining headroom",
-}  # fmt: skip
+}
 """A pattern of words, and what to write instead."""
 
 
@@ -68,7 +68,7 @@ def test_files_that_docstrings_name_exist(folder: str) -> None:
     missing = {
         f"{path.relative_to(ROOT)}: {name}" for path, name in named
         if name not in OF_USERS and not any(each.endswith(f"/{name}") for each in known)
-    }  # fmt: skip
+    }
     assert missing == set()
 
 
@@ -96,4 +96,4 @@ def found_in(text: str) -> list[str]:
 def test_a_word_of_the_list_is_seen() -> None:
     assert [pattern for pattern in BETTER if re.search(pattern, "The decoder stands in the IR, and goes on.")] == [
         *list(BETTER)[:1], list(BETTER)[2]
-    ]  # fmt: skip
+    ]

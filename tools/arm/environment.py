@@ -38,11 +38,11 @@ def make(folder: Path, release: str) -> None:
     root = folder / "root"
     folder.mkdir(parents=True)
     run("mmdebstrap", "--quiet", "--mode=root", "--variant=extract", "--architectures=arm64",
-        f"--include={','.join(packages)}", SUITE, str(root))  # fmt: skip
+        f"--include={','.join(packages)}", SUITE, str(root))
     wheels, site = folder / "wheels", folder / "site"
     run(sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--only-binary=:all:",
         f"--python-version={PYTHON}", *PLATFORMS, f"--dest={wheels}", f"openvino=={release}", "numpy>=2",
-        "ml_dtypes")  # fmt: skip
+        "ml_dtypes")
     for wheel in wheels.glob("*.whl"):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(site)

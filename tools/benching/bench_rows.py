@@ -117,7 +117,7 @@ def _short() -> list[Row | FunctionRow]:
         _growth("growth-30k", larger, "growth-30k", full=False),
         *_shapes(6_000, "6k", full=False),
         _workers(100, "batch-100", full=False),
-    ]  # fmt: skip
+    ]
 
 
 def _long() -> list[Row | FunctionRow]:
@@ -149,7 +149,7 @@ def _long() -> list[Row | FunctionRow]:
         ),
         *(_dump(name, Model(*model)) for name, model in DUMPED.items()),
         _dump("dump-loops", Model("loops", 40)),
-    ]  # fmt: skip
+    ]
 
 
 def _heavy(decoder_gb: float, external_gb: float, compressed_gb: float) -> list[Row | FunctionRow]:
@@ -167,7 +167,7 @@ def _heavy(decoder_gb: float, external_gb: float, compressed_gb: float) -> list[
         ),
         _copied("decoder-f32", f"a decoder as dynamo exports it, {decoder_gb:.3g} GB of f32", whole),
         _copied("decoder-f16", f"a decoder as dynamo exports it, {half.size:.3g} GB of f16", half),
-    ]  # fmt: skip
+    ]
 
 
 def _copied(name: str, what: str, model: Model, file: str = "{data}", target: float = 1.2) -> Row:
@@ -181,7 +181,7 @@ def _growth(name: str, model: Model, group: str, full: bool) -> Row:
     return Row(
         name, what, convert(model), replace(small, side="3,000 nodes"), 1.15,
         start=start, both=True, per_node=True, group=group, full=full,
-    )  # fmt: skip
+    )
 
 
 def _shapes(nodes: int, suffix: str, full: bool) -> Sequence[Row]:
@@ -194,7 +194,7 @@ def _shapes(nodes: int, suffix: str, full: bool) -> Sequence[Row]:
             start=TINY, both=True, per_node=True, group=f"shapes-{suffix}", full=full,
         )
         for kind, what in SHAPES.items()
-    ]  # fmt: skip
+    ]
 
 
 def _workers(models: int, name: str, full: bool) -> Row:

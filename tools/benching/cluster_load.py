@@ -140,7 +140,7 @@ def run(folder: Path, store: Store, flags: list[str], name: str, count: int) -> 
     command = [
         sys.executable, "-c", LOCAL, "batch", source, "-o", f"{store.url}/{name}", "-q", *flags,
         "--report", str(folder / f"{name}.json"), str(folder / f"{name}.cpu"),
-    ]  # fmt: skip
+    ]
     start = time.monotonic()
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
     say(f"{name}: {count} models, {time.monotonic() - start:.1f} s")

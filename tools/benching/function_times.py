@@ -149,7 +149,7 @@ def _loop(trip: Value, x: Value) -> Value:
         trip, go_on, x, ops.Abs(x), body=body, condition=go,
         input_map=(Merged(state, following), Invariant(other)),
         output_map=(Final(following), Concatenated(row, 0)),
-    )  # fmt: skip
+    )
     return ops.Add(loop.outputs[0], ops.ReduceSum(loop.outputs[1], [0])).output
 
 
@@ -161,7 +161,7 @@ def _branches(flag: Value, x: Value) -> Value:
     return ops.If(
         flag, x, then_body=bodies[0], else_body=bodies[1],
         input_map=(Branched(*ends),), output_map=(Selected(*results),),
-    ).output  # fmt: skip
+    ).output
 
 
 def run_pipeline(graphs: Sequence[Graph]) -> None:

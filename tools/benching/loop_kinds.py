@@ -74,7 +74,7 @@ KINDS = (
         f"1000,{WIDTH}", ("s",), loop=True,
     ),
     Kind("clipped_sum", "p = Add(s, xt) \n t = Clip(p, low, high) \n y = Identity(t)", str(WIDTH), ("y", "s")),
-)  # fmt: skip
+)
 """Kinds of loops; each is measured with lengths known at conversion and only at run time."""
 
 
@@ -132,6 +132,6 @@ def _model(inputs: str, outputs: str, nodes: str) -> bytes:
         "half": np.float32(0.5), "low": np.float32(-1), "high": np.float32(1),
         "zero": np.array([0], np.int64), "one": np.array([1], np.int64),
         "pair": np.array([1, 1], np.int64),
-    }  # fmt: skip
+    }
     model.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), key) for key, array in arrays.items())
     return bytes(model.SerializeToString())

@@ -160,7 +160,7 @@ def _parsed(text: str, weights: Iterable[tuple[str, Any]] = ()) -> Any:
 
 SHAPES: dict[str, Callable[[int], Any]] = {
     "chain": chain, "body": body, "layers": layers, "cnn": cnn, "nests": nests, "loops": loops,
-}  # fmt: skip
+}
 """The models of a number of nodes; of `loops`: of a number of Loops."""
 
 

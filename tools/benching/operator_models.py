@@ -143,7 +143,7 @@ def _supports(count: int, **attributes: Any) -> Callable[[Draw], Node]:
         return d.node(
             [d.data([d.size(), 8], np.float32, constant=0)], coefficients=weights.tolist(), kernel_type="RBF",
             kernel_params=[0.1, 0.0, 3.0], support_vectors=vectors.tolist(), rho=[0.3], atol=1e-3, **attributes,
-        )  # fmt: skip
+        )
 
     return describe
 
@@ -154,7 +154,7 @@ def _ngrams(d: Draw) -> Node:
     return d.node(
         [x], max_gram_length=2, max_skip_count=0, min_gram_length=1, mode="TF", ngram_counts=[0, 12],
         ngram_indexes=list(range(24)), pool_int64s=pool,
-    )  # fmt: skip
+    )
 
 
 MORE: dict[str, Callable[[Draw], Node]] = {
@@ -166,4 +166,4 @@ MORE: dict[str, Callable[[Draw], Node]] = {
     "ai.onnx.ml::SVMRegressor": _supports(32, n_supports=32),
     "ai.onnx.ml::LabelEncoder": _labels, "ai.onnx.ml::OneHotEncoder": _one_hot,
     "ai.onnx.ml::ArrayFeatureExtractor": _extracted,
-}  # fmt: skip
+}

@@ -48,7 +48,7 @@ def _forest(trees: int, leaves: int) -> dict[str, Any]:
         "nodes_truenodeids": yes.tolist(), "nodes_falsenodeids": no.tolist(), "n_targets": 1,
         "target_treeids": tree[leaf].tolist(), "target_nodeids": node[leaf].tolist(),
         "target_ids": [0] * int(leaf.sum()), "target_weights": _floats(int(leaf.sum())).tolist(),
-    }  # fmt: skip
+    }
 
 
 FOREST = _forest(100, 31)
@@ -123,5 +123,5 @@ def typical(name: str, dynamic: bool) -> tuple[bytes, Mapping[str, Any]]:
         name.partition("/")[0], ports, attributes, opset=3 if "::" in name else 21, outputs=outputs,
         constants=[*constants],
         dynamic=[each for each in inputs if each != "i"] if dynamic else False,
-    )  # fmt: skip
+    )
     return model.SerializeToString(), inputs

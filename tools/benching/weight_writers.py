@@ -71,7 +71,7 @@ def write_decoder(gigabytes: float, half: bool, path: Path) -> int:
         "middle": np.array([SIZE // 2], np.int64), "end": np.array([SIZE], np.int64),
         "split": np.array([0, 0, heads, SIZE], np.int64), "merged": np.array([0, 0, hidden], np.int64),
         "minus": np.array(-1e4, dtype), "freq": (1e4 ** -(np.arange(SIZE // 2) / SIZE)).astype(dtype),
-    }  # fmt: skip
+    }
     small |= {f"g{n}{each}": np.full(hidden, 1 + n / layers, dtype) for n in range(layers) for each in "ab"}
     small["gfinal"] = np.ones(hidden, dtype)
     model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in small.items())

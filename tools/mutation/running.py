@@ -22,7 +22,7 @@ COPIED = ("mo_loop", "transforms", "tests", "tools", "docs", "pyproject.toml", "
 PRELOADED = (
     "pytest", "numpy", "onnx.helper", "onnx.numpy_helper", "onnx.parser", "onnx.reference", "networkx", "lxml.etree",
     "click.testing", "rich.console", "hypothesis.strategies", "google.protobuf.json_format",
-)  # fmt: skip
+)
 """Modules that the tests import and no mutant changes."""
 
 PATIENCE = 6.0

@@ -25,7 +25,7 @@ SIDES = (OURS, PEER)
 PROPERTIES = {
     "INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 1,
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": "32",
-}  # fmt: skip
+}
 """The last one is the default of the plugin; mo_loop/compare/execution/runtime.py has 0."""
 KEEPS_ACTIVATIONS = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
 LEAST_ROUNDS, MOST_ROUNDS = 9, 101

@@ -144,14 +144,14 @@ class EliminateAddZero(Elimination):
 EliminateSubtractZero = elimination(
     "EliminateSubtractZero", "x - 0  ->  x, for both zeros, as EliminateAddZero",
     wrap_type(ops.Subtract, X, constant(value_equals(0, SMALL))),
-)  # fmt: skip
+)
 EliminateMultiplyOne = elimination(
     "EliminateMultiplyOne", "x * 1  ->  x", any_order(ops.Multiply, X, constant(value_equals(1, SMALL)))
 )
 EliminateDivideOne = elimination(
     "EliminateDivideOne", "x / 1  ->  x, x ^ 1  ->  x",
     wrap_type((ops.Divide, ops.Power), X, constant(value_equals(1, SMALL))),
-)  # fmt: skip
+)
 
 
 class EliminateEqualOperands(Elimination):
@@ -204,7 +204,7 @@ class MergeClamps(MatcherPass):
 REDUCING = (
     ops.ReduceSum, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin, ops.ReduceProd, ops.ReduceLogicalAnd,
     ops.ReduceLogicalOr,
-)  # fmt: skip
+)
 """Reductions that return a single element unchanged."""
 
 LARGEST = 1 << 16
@@ -301,22 +301,22 @@ EliminateConcat = elimination("EliminateConcat", "concat(x)  ->  x", wrap_type(o
 EliminateSplit = elimination(
     "EliminateSplit", "split(x) into one part  ->  x",
     wrap_type((ops.Split, ops.VariadicSplit), X, ..., when=Predicate("one piece", lambda v: len(v.node.outputs) == 1)),
-)  # fmt: skip
+)
 EliminateSlice = elimination(
     "EliminateSlice", "slice(x) of all elements  ->  x: all steps are 1, and every dimension keeps its length",
     wrap_type(ops.Slice, X, any_input(), any_input(), any_input(all_are(1)), ...),
-)  # fmt: skip
+)
 EliminatePad = elimination(
     "EliminatePad", "pad(x) with widths of 0  ->  x",
     wrap_type(ops.Pad, X, any_input(all_are(0)), any_input(all_are(0)), ...),
-)  # fmt: skip
+)
 EliminateTile = elimination(
     "EliminateTile", "tile(x, [1, 1, ...])  ->  x", wrap_type(ops.Tile, X, any_input(all_are(1)))
 )
 EliminateBroadcast = elimination(
     "EliminateBroadcast", "broadcast(x) to the shape of x  ->  x",
     wrap_type(ops.Broadcast, X, any_input(), attributes={"mode": lambda mode: mode != "explicit"}),
-)  # fmt: skip
+)
 
 
 class EliminateGather(Elimination):

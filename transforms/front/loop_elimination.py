@@ -28,7 +28,7 @@ from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Node, Par
     ),
     Gap("condition-of-false", "a constant condition that is false does not compile", severity=ERROR),
     bodies="last",
-)  # fmt: skip
+)
 def EliminateEmptyLoops(node: Iteration) -> str:
     """a loop of 0 iterations  ->  its initial values, and empty tensors for its concatenated outputs"""
     if node.count != 0:
@@ -182,7 +182,7 @@ def EliminateLoopInputsOutputs(node: Iteration) -> str:
 @node_pass((Iteration,), "the tensor itself, outside", Gap(
     "invariant-result-reversed",
     "a final value that is a captured tensor fails if another output is concatenated in reverse", severity=ERROR,
-))  # fmt: skip
+))
 def EliminateInvariantOutputs(node: Iteration) -> str:
     """the final value of an invariant input, at least one iteration  ->  the outer tensor itself
 

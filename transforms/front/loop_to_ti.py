@@ -99,7 +99,7 @@ def _replace(node: Loop, turned: dict[Invariant, Sliced], added: Sequence[tuple[
     new = TensorIterator(
         *node.data_inputs, *(value for _, value in added), graph=node.graph, name=node.name, body=body,
         input_map=(*entries, *(entry for entry, _ in added)), output_map=node.output_map,
-    )  # fmt: skip
+    )
     drop_unused_inputs(new)
     replace_iteration(node, new)
 
@@ -123,7 +123,7 @@ class ScanLowering(FunctionPass):
             "nested-tensor-iterators", "a TensorIterator directly in a TensorIterator does not compile",
             "`Loop`", ERROR,
         ),
-    )  # fmt: skip
+    )
 
     bodies = "last"
     kinds = (Scan,)
@@ -140,7 +140,7 @@ class ScanLowering(FunctionPass):
         new = TensorIterator(
             *scan.inputs, graph=scan.graph, name=scan.name, body=scan.body, input_map=scan.input_map,
             output_map=scan.output_map,
-        )  # fmt: skip
+        )
         replace_iteration(scan, new)
         return self.accept(scan, "to a TensorIterator")
 

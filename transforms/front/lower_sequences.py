@@ -89,7 +89,7 @@ class PackSequences(SequencePass):
     avoids = (Gap(
         "computed-zero-of-reshape", "a 0 in a computed pattern of `Reshape` is taken for \"copy the dimension\"",
         severity=ERROR, since="2025.4.1",
-    ),)  # fmt: skip
+    ),)
 
     def kind(self, type_: SequenceType):
         return ElementKind.of(type_, always_packed=True)
@@ -223,7 +223,7 @@ def _is_known_position(node, port: int, seen: set[Value]) -> bool:
         inner += [
             output for each, output in zip(node.output_map, node.outputs, strict=True)
             if isinstance(each, Final) and each.result is entry.result
-        ]  # fmt: skip
+        ]
     return all(is_read_at_known_positions(each, seen) for each in inner)
 
 

@@ -83,7 +83,7 @@ class Chunks:
     def read(
         self, query: Lifted, keys: Value, values: Value, before: Value, decay: Decay | None, *,
         is_after: bool, of_transpose: bool,
-    ) -> Value:  # fmt: skip
+    ) -> Value:
         """Rows times the state before or after each step."""
         q, rows = self.apart(query), query.value.size(-2)
         between, since = (_ones(self.size, q, is_after), None) if decay is None else decay.read(is_after)
@@ -101,7 +101,7 @@ class Chunks:
 
     def states(
         self, first: Value, decay: Decay | None, keys: Value, values: Value, retrieving: Value | None = None
-    ) -> tuple[Value, Value, Value]:  # fmt: skip
+    ) -> tuple[Value, Value, Value]:
         """The states before each chunk [.., count, K, V], the last state, and the values that the steps add.
 
         These are `values` without the product of `retrieving` with the state before the chunk.
@@ -127,7 +127,7 @@ class Chunks:
 
     def retrieved(
         self, rows: Value, keys: Value, values: Value, rate: Value | None, decay: Decay | None, *, is_decayed: bool
-    ) -> tuple[Value, Value]:  # fmt: skip
+    ) -> tuple[Value, Value]:
         """The addends of the steps of a chunk if the state before it is 0, and the rows whose product with it they
         lack."""
         lower = _ones(self.size, rows, is_after=False)
@@ -161,7 +161,7 @@ class Chunks:
         last, every = F.TensorIterator(
             first, *tensors, graph=first.graph, body=body, input_map=(Merged(held, after), *ports),
             output_map=(Final(after), Concatenated(before, self.axis)),
-        )  # fmt: skip
+        )
         return every, last
 
     def _sliced(self, body: Graph, x: Value) -> Any:

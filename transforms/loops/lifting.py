@@ -95,7 +95,7 @@ def _branched(lifting: LiftedBody, node: If, condition: Lifted, fed: Fed) -> Mad
         condition.value, *values, then_body=bodies[0], else_body=bodies[1], name=node.path if node.name else "",
         input_map=tuple(Branched(*pair) for pair in zip(*given, strict=True)),
         output_map=tuple(Selected(*pair) for pair in zip(*results, strict=True)),
-    )  # fmt: skip
+    )
     return [Lifted(value, True) for value in whole.outputs], ""
 
 
@@ -148,7 +148,7 @@ def lifted_loop(lifting: LiftedBody, node: Iteration) -> Made:
         whole: Iteration = Loop(
             *(each.value for each in head), *values, graph=steps.graph, condition=condition, iteration=number,
             none_below_zero=node.none_below_zero, starts=node.starts, **shared,
-        )  # fmt: skip
+        )
     else:
         whole = TensorIterator(*values, graph=steps.graph, **shared)
     return [Lifted(value, True) for value in whole.outputs], ""

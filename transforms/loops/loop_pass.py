@@ -81,7 +81,7 @@ def in_blocks(node: Iteration, size: int) -> list[Iteration]:
         F.Concat(*pieces.in_order([output, more], entry), axis=entry.axis)
         if isinstance(entry, Concatenated) else more
         for (entry, output), more in zip(pairs, after.outputs, strict=True)
-    ]  # fmt: skip
+    ]
     pieces.put_in_place(node, loop, values)
     return [steps, after]
 
@@ -103,21 +103,21 @@ def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tu
     results = {
         entry.result: Result(value)
         for entry, value in zip(node.output_map, steps.outputs, strict=True) if isinstance(entry, Final)
-    }  # fmt: skip
+    }
     input_map = tuple(
         replace(entry, parameter=parameter, stride=size * entry.stride, part_size=size) if isinstance(entry, Sliced)
         else Merged(parameter, results[entry.result]) if isinstance(entry, Merged) else Invariant(parameter)
         for (entry, _), parameter in zip(node.fed, parameters, strict=True)
-    )  # fmt: skip
+    )
     output_map = tuple(
         pieces.one_piece(value, entry) if isinstance(entry, Concatenated) else Final(results[entry.result])
         for entry, value in zip(node.output_map, steps.outputs, strict=True)
-    )  # fmt: skip
+    )
     loop = Loop(
         as_value(count // size, graph), F.Constant(True, graph=graph, dtype=boolean), *inputs, name=node.name,
         body=body, iteration=index, condition=Result(F.Constant(True, graph=body, dtype=boolean)),
         input_map=input_map, output_map=output_map,
-    )  # fmt: skip
+    )
     outputs = [
         pieces.as_steps(value, entry, size) if isinstance(entry, Concatenated) else value
         for entry, value in zip(node.output_map, loop.outputs, strict=True)

@@ -187,7 +187,7 @@ class Draft:
 
     def place(
         self, values: Sequence[Value], graph: Graph | None = None, there: Mapping[Value, Value] | None = None
-    ) -> list[Value]:  # fmt: skip
+    ) -> list[Value]:
         """Put the nodes that make `values` of the draft into the graph of the loop; returns the values there.
 
         Args:
@@ -196,7 +196,7 @@ class Draft:
         made = {
             each.output: value if there is None else there[value]
             for each, value in self._outer.items() if isinstance(each, Parameter)
-        }  # fmt: skip
+        }
         needed = self.graph.ancestors(value.node for value in values)
         nodes = {each for each in needed if not isinstance(each, Parameter)}
         (graph or self.node.graph).adopt(self.graph, nodes, made)

@@ -201,7 +201,7 @@ def _last_steps(node: Iteration, states: Values, start: int, count: int) -> list
         known: Values = {
             entry.parameter: part_of(value, entry, step, step + 1, count)
             for entry, value in node.fed if isinstance(entry, Sliced)
-        }  # fmt: skip
+        }
         if isinstance(node, Loop) and node.iteration is not None:
             known[node.iteration] = as_number(F.Constant(step, graph=node.graph, dtype=i64), node.iteration.output)
         rounds.append(copies.add({**states, **known}))
@@ -257,7 +257,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
         count, go, *new.inputs, name=node.name, iteration=new.index, condition=condition,
         starts=runs_once or low(node.count) > 0,
         none_below_zero=trip is None and isinstance(node, Loop) and node.none_below_zero, **made,
-    )  # fmt: skip
+    )
     loop.steps = steps
     values = new.outputs(loop)
     end = trip if done is None else values.pop()
@@ -313,7 +313,7 @@ def _may_run_once(node: Iteration) -> bool:
 
 def _active_steps(
     new: _Steps, active: Sequence[Value], places: Value, *, may_not_start: bool
-) -> tuple[Results, Value | None, Value | None]:  # fmt: skip
+) -> tuple[Results, Value | None, Value | None]:
     """All steps. Returns the values of the last active one; if the condition may end the loop, whether it continues;
     and then the number of steps so far, if there are concatenated outputs.
 

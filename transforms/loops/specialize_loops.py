@@ -187,7 +187,7 @@ def _specialize(node: Iteration, known: Mapping[Value, Any]) -> If | None:
         holds, *outer, graph=node.graph, then_body=bodies[0], else_body=bodies[1],
         input_map=tuple(Branched(then.get(value), otherwise[value]) for value in outer),
         output_map=tuple(Selected(*pair) for pair in zip(*results, strict=True)),
-    )  # fmt: skip
+    )
     replace_node(node, made)
     return made
 

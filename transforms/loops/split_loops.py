@@ -51,7 +51,7 @@ def keep_for_few_steps(draft: Draft, outputs: Sequence[Value]) -> None:
     chosen = If(
         ops.Less(number_of_steps(node), STEPS), *outer, then_body=few, else_body=many, name=node.name,
         input_map=tuple(entries), output_map=tuple(results),
-    )  # fmt: skip
+    )
     put_in_place(node, chosen, chosen.outputs)
 
 

@@ -52,7 +52,7 @@ def is_read_as_float(value: Value) -> bool:
     return all(isinstance(each, ops.Convert) and each.destination_type.is_float for each in readers) and not any(
         isinstance(reader.node, ops.Quantize) and reader.port == EXACT_FORM
         for each in readers for use in each.outputs[0].uses if use.node.outputs for reader in use.node.outputs[0].uses
-    )  # fmt: skip
+    )
 
 
 def replace_converted(value: Value, make: Callable[[], Value]) -> None:
@@ -202,7 +202,7 @@ PRECISE = "precise"
 _KEEPING = (
     ops.Binary, ops.Reduction, ops.Movement, ops.Abs, ops.Negative, ops.Sign, ops.Clamp, ops.ReLU, ops.Select,
     ops.CumSum, ops.Range, ops.Concat, ops.Pad, ops.Convert,
-)  # fmt: skip
+)
 _ROUNDING = (ops.Floor, ops.Ceiling, ops.Round)
 _DIVIDING = (ops.Divide, ops.Power, ops.ReduceMean, ops.ReduceL2)
 _PRODUCTS = (ops.MatMul, ops.Convolution)

@@ -138,7 +138,7 @@ PRODUCTS = (ops.MatMul, ops.Filtered)
 _KEEPING = (
     ops.View, ops.Transpose, ops.Slice, ops.Gather, ops.Split, ops.VariadicSplit, ops.Concat, ops.DepthToSpace,
     ops.Pooling, ops.Pad, ops.Interpolate, ops.ReLU,
-)  # fmt: skip
+)
 """Operations that the runtime computes in 8 bits between a FakeQuantize and a product."""
 
 _DECOMPRESSING = (ops.Reshape, ops.Transpose, ops.Multiply, ops.Convert)

@@ -46,7 +46,7 @@ def require_known(graph: Graph, values: PerInput[T], known: Iterable[str]) -> No
                 why=f"the input {pair[0]!r} and the output {pair[1]!r} became the state {''.join(pair)!r}, which keeps "
                 "the numbers that the model computes",
                 hint=f'omit it, or keep the input (--stateful-pair "{pair[0]}=")',
-            )  # fmt: skip
+            )
     values.require_known(known)
 
 

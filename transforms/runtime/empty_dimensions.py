@@ -20,7 +20,7 @@ from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Result, 
 @node_pass((Loop, TensorIterator), "axis 0, then `Transpose`", Gap(
     "concatenated-behind-zero", "concatenation along an axis after a dimension of 0 crashes the process",
     severity=CRASH,
-))  # fmt: skip
+))
 def ConcatenateAlongFirstAxis(node: Iteration) -> str:
     """concatenated along axis k, where a dimension before k may be 0  ->  concatenated along axis 0, then Transpose
 
@@ -84,7 +84,7 @@ class PreserveEmptyBroadcasts(FunctionPass):
             "a bidirectional `Broadcast` is moved after its elementwise reader, with the larger of the sizes as its "
             "target: 0 and 1 become 1", "the exact target, if it is known",
         ),
-    )  # fmt: skip
+    )
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = self.rewrite_each(graph, ops.Broadcast, self._set_target)
@@ -173,7 +173,7 @@ def _exact_target(data: Value, pattern: Value) -> Value | None:
     sizes = [
         size_of(data, axis - gap) if size == 1 and axis >= gap
         else F.Constant([size], graph=data.graph, dtype=i64) for axis, size in enumerate(wanted)
-    ]  # fmt: skip
+    ]
     return F.Concat(*sizes, axis=0)
 
 
@@ -211,7 +211,7 @@ CONCERNED = (f32, f16, bf16, f64, boolean, u8)
     "copied-zero-by-ones",
     "a tensor of floats or booleans that a loop copies into its body, or out of it, crashes the process if its first "
     "dimension is 0 and all others are 1", severity=CRASH, until="2025.2.0",
-))  # fmt: skip
+))
 def AddLeadingDimension(node: Iteration) -> str:
     """x : [N]  ->  Unsqueeze(x, 0) outside, Squeeze in the body; the same for states and final values
 
@@ -224,7 +224,7 @@ def AddLeadingDimension(node: Iteration) -> str:
     results = states | {
         entry.result for entry in node.output_map
         if isinstance(entry, Final) and entry.result not in fed_back and _is_concerned(entry.result.value)
-    }  # fmt: skip
+    }
     if not inputs and not results:
         return "its ports have other shapes or element types"
     for number in inputs:
@@ -233,7 +233,7 @@ def AddLeadingDimension(node: Iteration) -> str:
     readers = {
         output: output.uses for entry, output in zip(node.output_map, node.outputs, strict=True)
         if isinstance(entry, Final) and entry.result in results
-    }  # fmt: skip
+    }
     _add_inside(node, results)
     node.graph.validate_node(node)
     for output, uses in readers.items():

@@ -23,7 +23,7 @@ from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Node
         "state-symbols-of-two-states",
         "two states with the same initial value have the same symbols: the size of one is taken from the other",
     ),
-)  # fmt: skip
+)
 def BreakStateSymbols(node: Loop) -> list[HiddenPort] | str:
     """state of initial shape [N] that grows  ->  initial value Barrier(first, symbols)
 
@@ -32,7 +32,7 @@ def BreakStateSymbols(node: Loop) -> list[HiddenPort] | str:
     found = [
         (Use(node, port), axes) for port, (entry, value) in enumerate(node.fed, node.first_data_port)
         if isinstance(entry, Merged) and (axes := _changing_symbols(entry, value, node.inputs.count(value)))
-    ]  # fmt: skip
+    ]
     return found or "no state changes a size that it shares with another tensor"
 
 
@@ -52,7 +52,7 @@ def _changing_symbols(entry: Merged, first: Value, ports: int) -> tuple[int, ...
     "inner-trip-count",
     "an inner loop keeps the trip count that was inferred from the first shape of an outer state, and the length of "
     "its concatenated outputs",
-))  # fmt: skip
+))
 def MakeTripCountsDynamic(node: Loop) -> list[HiddenPort] | str:
     """Loop(len(s)) with a concatenated output, in a loop that makes s grow  ->  Loop(Barrier(len(s), value))
 
@@ -73,7 +73,7 @@ def MakeTripCountsDynamic(node: Loop) -> list[HiddenPort] | str:
 @barrier_rule((ops.Assign,), "bounds", "`Tile` of the value by a number known only at run time", Gap(
     "static-value-of-dynamic-variable", "a tensor of static shape is not copied into a variable of dynamic shape",
     severity=ERROR,
-))  # fmt: skip
+))
 def MakeAssignedShapesDynamic(node: ops.Assign) -> list[HiddenPort] | str:
     """Assign(x), where a size of the variable is dynamic and that of x is known  ->  Assign(Barrier(x, bounds))"""
     (value,) = node.operands
@@ -92,7 +92,7 @@ def _changing_states(node: Iteration, *, is_read: bool) -> list[HiddenPort]:
         (Use(node, port), axes) for port, (entry, value) in enumerate(node.fed, node.first_data_port)
         if isinstance(entry, Merged) and (entry.result in read) == is_read and value.dtype is not string
         and (axes := _changing_axes(value, entry))
-    ]  # fmt: skip
+    ]
 
 
 def _changing_axes(initial: Value, entry: Merged) -> tuple[int, ...]:
@@ -109,7 +109,7 @@ TILE = "`Tile` of the initial value by a number known only at run time"
 
 @barrier_rule((Iteration,), "bounds", TILE, Gap(
     "unread-final-shape", "a state that changes its shape keeps its first shape if its final value is unused",
-))  # fmt: skip
+))
 def MakeStateShapesDynamic(node: Iteration) -> list[HiddenPort] | str:
     """initial value  ->  Barrier(initial value, bounds of its sizes)
 
@@ -124,7 +124,7 @@ def MakeStateShapesDynamic(node: Iteration) -> list[HiddenPort] | str:
     "state-of-static-initial-shape",
     "a state whose next value has no known bounds keeps its first shape, and the memory for it, also if its final "
     "value is read: values are lost, old ones, or the inference fails", until="2026.2.1",
-))  # fmt: skip
+))
 def MakeFinalShapesDynamic(node: Iteration) -> list[HiddenPort] | str:
     """initial value  ->  Barrier(initial value, bounds of its sizes)
 
@@ -160,7 +160,7 @@ class RemoveArithmeticBounds(FunctionPass):
             "the bounds of `Mod`, `Abs`, `Power` and `ReduceProd` of numbers that may be below 0 are computed only "
             "at the ends of the interval",
         ),
-    )  # fmt: skip
+    )
 
     def run_on_graph(self, graph: Graph) -> bool:
         if not any(graph.of(kind) for kind in KINDS):
@@ -198,7 +198,7 @@ class RemoveSliceBounds(FunctionPass):
         "slice-symbols",
         "a Slice with ends known only at run time of a dimension 0..M has the symbol of the whole dimension: the "
         "size of one is taken from the other",
-    ),)  # fmt: skip
+    ),)
 
     def run_on_graph(self, graph: Graph) -> bool:
         unbounded: dict[tuple[Value, tuple[int, ...]], Value] = {}
@@ -247,7 +247,7 @@ def _axes(node: ops.Slice) -> tuple[int, ...]:
         "the body returns a tensor as long as an outer one: after zero iterations the size of the outer tensor is "
         "taken from the output of the loop",
     ),
-)  # fmt: skip
+)
 def RemoveResultBounds(node: Loop) -> list[HiddenPort] | str:
     """state' : [2..] from [1], zero iterations possible  ->  Barrier(state', bounds of its sizes) : [?]
 
@@ -303,7 +303,7 @@ def _grown(entry: Merged, initial: Value) -> list[int]:
         axis for axis, (first, state, last) in enumerate(sizes)
         if not isinstance(first, int) and first != state and not isinstance(last, int)
         and low(last) > 0 and (tight or low(first) > 0)
-    ]  # fmt: skip
+    ]
 
 
 def _borrowed(result: Value, initial: Shape, outer: set[Symbol]) -> list[int]:
@@ -313,7 +313,7 @@ def _borrowed(result: Value, initial: Shape, outer: set[Symbol]) -> list[int]:
     return [
         axis for axis, (dim, other) in enumerate(zip(dims, others, strict=True))
         if isinstance(dim, Dim) and dim != other and outer.issuperset(dim.symbols())
-    ]  # fmt: skip
+    ]
 
 
 def _bounded(value: Value) -> list[int]:

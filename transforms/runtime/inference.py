@@ -145,7 +145,7 @@ def _is_hidden(node: Node) -> bool:
 IN_PLACE = frozenset({
     "Reshape", "Squeeze", "Unsqueeze", "Concat", "Split", "VariadicSplit", "Gather", "Transpose", "SoftMax", "Softmax",
     "MVN", "NormalizeL2", "GRN", "ScatterUpdate", "ScatterNDUpdate", "ScatterElementsUpdate",
-})  # fmt: skip
+})
 """Operations that write into the memory of their input, or whose output is a view of it."""
 
 VIEWS = (ops.View, ops.AtLeast)

@@ -55,7 +55,7 @@ class ShareInitialValues(FunctionPass):
             "a variable that alone reads its computed initial value, and whose next value does not depend on all "
             "of its readers, has this next value already after some resets", since="2025.0.0",
         ),
-    )  # fmt: skip
+    )
 
     bodies = "never"  # variables are in the main graph
 
@@ -130,7 +130,7 @@ def _reaches_attention(cache: Value) -> bool:
     moving = (ops.View, ops.Broadcast, ops.Multiply, ops.Transpose)
     return any(map(is_read, reached(
         [cache], lambda value: [use.node.outputs[0] for use in value.uses if isinstance(use.node, moving)]
-    )))  # fmt: skip
+    )))
 
 
 def _nothing_of(initial: Value, axis: int) -> Value:
@@ -179,7 +179,7 @@ def _is_huge(value: Value | None) -> bool:
         severity=ERROR, since="2025.0.0",
     ),
     bodies="never",
-)  # fmt: skip
+)
 def SeparateReadValues(node: ops.ReadValue) -> str:
     """Concat(ReadValue(x), y)  ->  Concat(Reshape(ReadValue(x), [0, 0, ..]), y)     if x is computed
 
@@ -233,7 +233,7 @@ class CopyInitialConstants(FunctionPass):
             "operations read: the inference fails (\"Memory descriptor may not be modified\")",
             severity=ERROR, since="2025.4.1", on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
         ),
-    )  # fmt: skip
+    )
 
     bodies = "never"  # variables are in the main graph
     kinds = (ops.ReadValue,)

@@ -17,7 +17,7 @@ from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph,
 
 VECTORS = {
     ops.Reshape: (1,), ops.Broadcast: (1,), ops.Tile: (1,), ops.Pad: (1, 2), ops.Pad12: (1, 2), ops.Slice: (1, 2),
-}  # fmt: skip
+}
 """Operations whose sizes are numbers of inputs, and the ports of these inputs."""
 
 
@@ -34,7 +34,7 @@ class InsertKnownSizes(FunctionPass):
         "if one number of a vector of sizes is known only at run time, none is inferred: forms for static shapes do "
         "not help then",
         until="2026.1.0",
-    ),)  # fmt: skip
+    ),)
 
     kinds = tuple(VECTORS)
 
@@ -72,7 +72,7 @@ def _has_hidden_size(node: Node) -> bool:
 @node_pass((ops.Concat, ops.Slice), "`Reshape` to the size", Gap(
     "differences-of-symbols",
     "a size that follows from differences of symbols is not inferred: forms for static shapes do not help then",
-))  # fmt: skip
+))
 def InsertStaticShapes(node: Node) -> str:
     """Concat(x[:p], x[p + 1:]) of x : [3]  ->  Reshape(Concat(...), [2])
 
@@ -106,7 +106,7 @@ PADDING = 2
 @node_pass((If,), "`[1, size]` from one branch, `[size, 1]` from the other, reshaped outside", Gap(
     "if-output-of-same-shape",
     "an output of dynamic shape is not copied if the other branch has given it the same shape before", until="2026.1.0",
-))  # fmt: skip
+))
 def DistinguishBranchShapes(node: If) -> str:
     """y = If(c, then: a : [?,3], else: b : [?,3])  ->  Reshape(If(c, then: a as [?,1], else: b), [-1,3])
 
@@ -124,7 +124,7 @@ def DistinguishBranchShapes(node: If) -> str:
     new = ops.If(
         *node.inputs, graph=node.graph, name="" if len(node.outputs) == len(lossy) == 1 else node.name,
         then_body=node.then_body, else_body=node.else_body, input_map=node.input_map, output_map=tuple(entries),
-    )  # fmt: skip
+    )
     new.rt_info.update(node.rt_info)
     outputs = iter(new.outputs)
     for entry, old in zip(node.output_map, node.outputs, strict=True):

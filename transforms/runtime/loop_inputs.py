@@ -23,7 +23,7 @@ from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph,
         severity=CRASH, since="2026.2.1",
     ),
     bodies="last",
-)  # fmt: skip
+)
 def PushConstantToSubgraph(node: Control) -> str:
     """an invariant input that is a Constant  ->  the same Constant in the body
 
@@ -128,7 +128,7 @@ class PreventLoopFolding(FunctionPass):
             "a condition that is false and can be computed while the model is read makes the result empty, or an old "
             "one", "`or 0 > 0`, with a zero that cannot be folded",
         ),
-    )  # fmt: skip
+    )
 
     kinds = (Loop,)
 
@@ -205,7 +205,7 @@ def _is_static(node: Loop) -> bool:
     "reversed-output-of-sizes",
     "a `Loop` with an output in reverse order does not compile if the sizes of an input follow from those of others, "
     "and its numbers are not read", severity=ERROR, since="2025.4.1",
-))  # fmt: skip
+))
 def ReverseBehindLoops(node: Loop) -> str:
     """Y[n - 1 - i] = f(shape(x)) for each step i  ->  Z[i] = f(shape(x)); Y = Z[::-1]
 

@@ -35,7 +35,7 @@ class CopyAssignedInputs(BarrierPass):
             "a variable that becomes a constant, or a view of one, has the contents of other memory from then on",
             "`Tile` of the constant by a number known only at run time",
         ),
-    )  # fmt: skip
+    )
 
     bodies = "never"  # variables are in the main graph
 
@@ -123,7 +123,7 @@ class CopyComputedConstants(FunctionPass):
             "`Tile` of the constant by a number known only at run time", ERROR, since="2025.0.0",
             on={Processor.SSE41: NEVER},
         ),
-    )  # fmt: skip
+    )
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
@@ -213,7 +213,7 @@ class CopyControlOutputs(FunctionPass):
             "if-output-memory", "an output of If of dynamic shape is overwritten by a later node before it is read",
             "`Slice` with an end that depends on the condition", since="2025.1.0",
         ),
-    )  # fmt: skip
+    )
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
@@ -234,7 +234,7 @@ class CopyControlOutputs(FunctionPass):
         exposed = [
             output for output in node.outputs
             if _is_exposed(output) and (_may_be_converted(output) or resized.may_overwrite(output))
-        ]  # fmt: skip
+        ]
         if not exposed:
             return self.refuse(node, "no output can lose its memory to a later node")
         for output in exposed:
@@ -284,7 +284,7 @@ def _is_returned(output: Value) -> bool:
         "captured-tensor-as-state", "a state that becomes a captured tensor and is read elsewhere does not compile",
         severity=ERROR,
     ),
-)  # fmt: skip
+)
 def IsolateParameters(node: Iteration) -> str:
     """p  ->  Barrier(p, memory)
 
@@ -340,7 +340,7 @@ class ReshapeReturnedInputs(FunctionPass):
             "returned-slice",
             "after a `Convert` to the same type an output concatenated from a view may get the shape of another output",
         ),
-    )  # fmt: skip
+    )
 
     bodies = "never"
 

@@ -45,7 +45,7 @@ def begins_with(value: Value, start: Value, axis: int) -> bool:
         merged = [
             (each.parameter, source) for each, source in node.fed
             if isinstance(each, Merged) and each.result is entry.result
-        ]  # fmt: skip
+        ]
         return isinstance(entry, Final) and any(
             begins_with(source, start, axis) and begins_with(entry.result.value, parameter.output, axis)
             for parameter, source in merged
@@ -71,7 +71,7 @@ PREALLOCATED = 1 << 16
         "before; if this number of bytes does not fit into 64 bits, the output is lost and memory is corrupted",
         "trip count -1 and `i + 1 < M` in the condition",
     ),
-)  # fmt: skip
+)
 def GuardTripCounts(node: Loop) -> str:
     """Loop(M, none_below_zero)  ->  Loop(max(M, 0)): a negative M means 0 iterations in ONNX, and no limit in Loop-5
 
@@ -143,7 +143,7 @@ class FinalValue:
 @node_pass((Loop,), "`Select`, a slice of the final value, or both joined, one of them cut to length 0", Gap(
     "zero-trips-read-state", "after zero iterations the final value of any state is that of an earlier inference",
     until="2026.3.1",
-))  # fmt: skip
+))
 def SelectFinalValues(node: Loop) -> str:
     """last = Loop(M, C, initial)  ->  M != 0 and C ? last : initial
 
@@ -257,7 +257,7 @@ class GuardZeroTrips(FunctionPass):
             "after zero iterations of a loop whose trip count has bounds, a `Slice` to length 0 is taken for the whole",
             "ends and trip counts after `ReduceSum`, where the inference of bounds stops",
         ),
-    )  # fmt: skip
+    )
 
     kinds = (Loop,)
 

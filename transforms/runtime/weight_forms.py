@@ -30,7 +30,7 @@ WHOLE = 16
         "`MatMul` of few rows with 4- or 8-bit weights of one zero point has wrong last columns if their number is not "
         "a multiple of 16", "the same zero point for each column", until="2025.0.0", on={Processor.SSE41: NEVER},
     ),
-)  # fmt: skip
+)
 def SpreadScales(node: ops.Dequantize) -> str:
     """MatMul(x, Dequantize(w, one scale))  ->  MatMul(x, Dequantize(w, the same scale for each column))
        MatMul(x, Dequantize(w, scales, one zero point))  ->  the same zero point for each scale
@@ -93,7 +93,7 @@ def _repeated(parameter: Value, shape: Sequence[int], dtype: ElementType | None 
 @node_pass((ops.Dequantize,), "the numbers and the zero points are larger by 8, in u4", Gap(
     "zero-points-of-i4", "`MatMul` with weights of i4 that have zero points is wrong", until="2025.3.0",
     on={Processor.SSE41: NEVER},
-))  # fmt: skip
+))
 def UnsignedWeights(node: ops.Dequantize) -> str:
     """Dequantize(w, scale, zero point) of i4  ->  Dequantize(w + 8, scale, zero point + 8) of u4"""
     x, scale, zero = (*node.inputs, None)[:3]
@@ -112,7 +112,7 @@ def UnsignedWeights(node: ops.Dequantize) -> str:
     "stacked-weights",
     "`MatMul` with several matrices of 4- or 8-bit weights is wrong, does not run, or ends the process", severity=CRASH,
     since="2025.4.1", until="2025.4.1", on={Processor.SSE41: NEVER},
-))  # fmt: skip
+))
 def DivideStackedWeights(node: ops.Dequantize) -> str:
     """MatMul(x, Dequantize(w : [B, K, N]))  ->  MatMul(x, Dequantize(w) {divided: true}), a Reshape of [B, 1, K, N]
 
@@ -174,7 +174,7 @@ class SeparateWeightOrders(FunctionPass):
             "and output channels: one of them computes with the filters of the other", "`max(w, w)` of the filters",
             on={Processor.SSE41: ReleaseRange(since="2026.4.1")},
         ),
-    )  # fmt: skip
+    )
 
     bodies = "never"  # all scopes are examined together
 

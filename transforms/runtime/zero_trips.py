@@ -188,7 +188,7 @@ def _by_branches(last: Value, initial: Value, ran: Value) -> Value:
         ran, *inputs, then_body=bodies[0], else_body=bodies[1],
         input_map=tuple(each for each in entries if each.then or each.else_),
         output_map=(Selected(*(Result(each.output) for each in inner)),),
-    ).output  # fmt: skip
+    ).output
 
 
 def _in_body(value: Value, body: Graph) -> Parameter | Constant:

@@ -79,7 +79,7 @@ def misfit(before: str, after: str, parameter: Parameter, result: Result, reason
         where=result.value.origin, why=reason, code="ML327",
         hint="pair it with an output of its type, or keep it an input (--stateful-pair "
         f"{before}=); shapes can be given with --input",
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ def _branched(node: Node, found: Found) -> dict[Value, Trails]:
                 trails[output] |= {
                     each: _in_one_branch(each, trail, replacement)
                     for each, trail in own.items() if each not in trails[output]
-                }  # fmt: skip
+                }
     return trails
 
 
@@ -266,7 +266,7 @@ def _in_one_branch(parameter: Parameter, trail: Trail, replacement: Value) -> Tr
     before, after = parameter.output.shape, replacement.shape
     differing = [
         axis for axis, (old, new) in enumerate(zip(before, after, strict=True)) if old != new and isinstance(old, Dim)
-    ] if before is not None and after is not None and len(before) == len(after) else []  # fmt: skip
+    ] if before is not None and after is not None and len(before) == len(after) else []
     if trail.appended is None and len(differing) == 1:
         trail = replace(trail, appended=differing[0])
     return replace(trail.changed("a branch of If"), by_name=trail.by_name or not trail.changes)
@@ -293,4 +293,4 @@ _RULES: tuple[tuple[Any, Rule], ...] = (
     ((Cell, Sequence), _recurrent),
     (Iteration, _iterated),
     (If, _branched),
-)  # fmt: skip
+)

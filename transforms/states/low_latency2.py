@@ -56,7 +56,7 @@ class SetSequenceLength(FunctionPass):
 
 _CELLS: dict[type[Recurrent], Callable[..., Any]] = {
     ops.LSTMSequence: ops.LSTMCell, ops.GRUSequence: ops.GRUCell, ops.RNNSequence: ops.RNNCell,
-}  # fmt: skip
+}
 
 
 @dataclass(eq=False)

@@ -53,7 +53,7 @@ class MakeStateful(FunctionPass):
             raise UsageError(
                 f"the model has an input {BEAM_INDEX!r} already", why="--beam-idx adds an input of that name",
                 hint="omit --beam-idx, or rename the input of the model", code="ML202",
-            )  # fmt: skip
+            )
         for pair, node in Rewriting(graph, pairs, BEAM_INDEX if self.beam_idx else "").run():
             self.accept(node, f"{pair.input} -> {pair.output}: {pair.evidence}")
         self.pairs = tuple(pairs)
@@ -67,7 +67,7 @@ class MakeStateful(FunctionPass):
         given = {
             old: new for old, new in self.param_res_names.items()
             if not new or old in inputs or variable_id(old, new) not in present
-        }  # fmt: skip
+        }
         if not self.find:
             return given_pairs(graph, given).found
         pairs = find_pairs(graph, given)

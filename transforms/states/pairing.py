@@ -72,7 +72,7 @@ class StatePairs:
             why="the graph and the names allow several pairs",
             hint=f"give the pair, --stateful-pair {example.inputs[0]}={example.outputs[0]}, or keep the input, "
             f"--stateful-pair {example.inputs[0]}=",
-        )  # fmt: skip
+        )
 
 
 def find_pairs(graph: Graph, given: Given = ()) -> StatePairs:
@@ -142,7 +142,7 @@ class _Search:
                 raise UsageError(
                     f"the output {after!r} cannot be the next value of {before!r}: it is that of another input, or no "
                     "tensor", hint="name each output once", code="ML202",
-                )  # fmt: skip
+                )
             self._take(parameter, result, before, after)
         return tuple(kept)
 
@@ -156,7 +156,7 @@ class _Search:
     def _accept(
         self, parameter: Parameter, result: Result, before: str, after: str, growing: int | None, evidence: str,
         strength: Literal["given", "strong", "weak"],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.inputs.remove(parameter)
         self.outputs.remove(result)
         self.pairs.append(Pair(parameter, result, before, after, growing, evidence, strength))

@@ -12,7 +12,7 @@ _PAST = frozenset(("past", "old", "prev", "previous", "last"))
 
 _TIMES = _PAST | frozenset(
     ("present", "new", "next", "in", "out", "input", "output", "initial", "init", "final", "updated", "cur", "current")
-) | {"l"}  # fmt: skip
+) | {"l"}
 """Words that show which of the two a name is, and not the carried tensor; torch begins the name of an input with `l_`.
 """
 

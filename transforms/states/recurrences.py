@@ -263,4 +263,4 @@ def refusal(node: Op, what: str, hint: str, why: str = "") -> UnsupportedError:
         f"LowLatency2: {node.type} {node.label} {what}", where=node.origin, code="ML350", hint=hint,
         why=why or "it has to become one step of a sequence, whose states keep their values from one inference to the "
         "next",
-    )  # fmt: skip
+    )

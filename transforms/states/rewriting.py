@@ -111,7 +111,7 @@ class InitialValues:
         sizes = [
             (parameter, axis) for parameter in self.remaining for axis, dim in enumerate(parameter.output.type.dims)
             if isinstance(dim, Dim)
-        ]  # fmt: skip
+        ]
         return sizes[0] if len({parameter.output.type.dims[axis] for parameter, axis in sizes}) == 1 else None
 
     def _joined(self, sizes: Sequence[Size]) -> Value:
@@ -145,7 +145,7 @@ def _unknown(pair: Pair, what: str) -> UnsupportedError:
         f"{what}",
         where=pair.parameter.origin, why="a variable starts with zeros of a shape that the other inputs determine",
         code="ML327", hint=f'give its sizes with --input, or keep it an input (--stateful-pair "{pair.input}=")',
-    )  # fmt: skip
+    )
 
 
 def sequence_axes(graph: Graph, pairs: Sequence[Pair], remaining: Sequence[Parameter]) -> dict[Pair, int | None]:
@@ -218,7 +218,7 @@ def _of_size(pair: Pair, known: set[Dimension], firsts: dict[Dimension, None]) -
         "several have", code="ML327",
         hint=f'give the batch of the inputs with --input, keep it an input (--stateful-pair "{pair.input}="), or omit '
         "--beam-idx",
-    )  # fmt: skip
+    )
 
 
 def startable(graph: Graph, pairs: Sequence[Pair]) -> list[Pair]:
@@ -253,7 +253,7 @@ def _require_distinct(graph: Graph, pairs: Sequence[Pair]) -> None:
                 where=pair.parameter.origin, why="OpenVINO names a variable by the input followed by the output",
                 code="ML327", hint=f'keep one of them an input (--stateful-pair "{pair.input}="), or rename its input '
                 "or output in the ONNX model",
-            )  # fmt: skip
+            )
         known[pair.variable_id] = f"{pair.input!r} -> {pair.output!r}"
 
 

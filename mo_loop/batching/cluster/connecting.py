@@ -44,7 +44,7 @@ def require_workers(client: Client) -> None:
         raise ClusterError(
             "the cluster has no workers", why=f"no worker connected within {WORKERS:g} s", code="ML291",
             hint="start `dask worker` with the address of the scheduler",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def require_versions(client: Client) -> None:
@@ -58,19 +58,19 @@ def require_versions(client: Client) -> None:
             raise ClusterError(
                 f"the worker {address} does not have {' and '.join(missing)}", code="ML292",
                 why="models are converted on the workers", hint="install mo_loop in the Python of the worker",
-            )  # fmt: skip
+            )
     scheduler = _versions(answers["scheduler"])
     everywhere = {"the scheduler": scheduler, **{f"worker {where}": each for where, each in workers.items()}}
     different = {
         where: each for where, each in everywhere.items() if any(own[key] != each[key] for key in _known_packages(each))
-    }  # fmt: skip
+    }
     if different:
         others = [f"{where}: {versions_text(each)}" for where, each in _grouped(different).items()]
         lists = [f"here: {versions_text(own)}", *others]
         raise ClusterError(
             "the versions on the cluster differ from those on this machine", why="; ".join(lists), code="ML293",
             hint=_INSTALL,
-        )  # fmt: skip
+        )
 
 
 def require_folder(client: Client, folder: Path) -> None:
@@ -83,7 +83,7 @@ def require_folder(client: Client, folder: Path) -> None:
             f"the worker {blind[0]} does not see {folder}", code="ML296",
             why=f"it is a folder of this machine, and {len(blind)} of {len(seen)} workers do not have it",
             hint="use a folder that all of them share, or URLs for the models and the outputs",
-        )  # fmt: skip
+        )
 
 
 def own_versions() -> dict[str, str | None]:
@@ -142,7 +142,7 @@ def require_address(address: str) -> None:
         raise InputError(
             "distributed cannot be imported", why="--scheduler runs the batch on a cluster of Dask", code="ML203",
             hint="pip install distributed fsspec",
-        )  # fmt: skip
+        )
 
 
 @contextmanager
@@ -191,7 +191,7 @@ def _client(where: Any, address: str) -> Client:
             f"the scheduler {address} cannot be reached", why=said,
             hint="check the address, the network, and that `dask scheduler` runs there; tls:// needs certificates: "
             "distributed.comm.tls in the configuration of Dask",
-        ) from error  # fmt: skip
+        ) from error
 
 
 async def _asked(address: str) -> None:
@@ -229,12 +229,12 @@ def _local_cluster(stack: ExitStack, jobs: int) -> Any:
                 n_workers=jobs, threads_per_worker=1, processes=True, memory_limit=memory,
                 host="127.0.0.1", dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL, resources={"MEMORY": memory},
-            )  # fmt: skip
+            )
     except Exception as error:
         raise ClusterError(
             "a cluster on this machine cannot be started", why=f"{type(error).__name__}: {error}",
             hint="run the batch without --scheduler",
-        ) from error  # fmt: skip
+        ) from error
     stack.callback(within, CLOSE, cluster.close, CLOSE / 2)
     return cluster
 

@@ -103,7 +103,7 @@ class DaskEngine:
             # Its HTTP server runs without a dashboard, too, and is all that the scheduler lists.
             applications = self._client.run_on_scheduler(lambda dask_scheduler: len(
                 dask_scheduler.http_application.applications
-            ))  # fmt: skip
+            ))
             return str(self._client.dashboard_link or "") if applications else ""
         except Exception:  # a link does not end a batch
             return ""
@@ -128,7 +128,7 @@ class DaskEngine:
             own_versions(), tuple(str(folder.absolute()) for folder in folders),
             None if isinstance(first.source, Path) else first.source,
             None if isinstance(first.target, Path) else first.target.parent,
-        )  # fmt: skip
+        )
         equipment = Equipment(self._name, JOB, self.options.memory, self._files, texts, requirements)
         self._client.subscribe_topic(self._name, self._heard)
         try:
@@ -137,12 +137,12 @@ class DaskEngine:
             raise ClusterError(
                 "a worker cannot be prepared for the batch", why=f"{type(error).__name__}: {error}", code="ML297",
                 hint="see the log of the worker",
-            ) from error  # fmt: skip
+            ) from error
         # A worker that has just come has no plugin yet.
         asked = self._client.run(
             lambda name, dask_worker: getattr(dask_worker.plugins.get(name), "unable", None), self._name,
             on_error="ignore",
-        )  # fmt: skip
+        )
         for unable in asked.values():
             if unable is not None:
                 self._leave_out(unable)
@@ -230,7 +230,7 @@ class DaskEngine:
         future = self._client.submit(
             portable_function(payload), pure=False, key=f"{self._name}-{portion.place}",
             resources={MEMORY: portion.need}, priority=-portion.place, workers=self._watch.able or None,
-        )  # fmt: skip
+        )
         with self._lock:
             self._futures[future] = portion
         return future
@@ -299,7 +299,7 @@ class DaskEngine:
             outcome = TaskOutcome(
                 None, CRASH, message=f"the worker was lost: {error.allowed_failures + 1} workers died while they had "
                 f"the model, the last of them was {error.last_worker.address}",
-            )  # fmt: skip
+            )
         else:
             name = type(error).__name__
             outcome = TaskOutcome(None, ERROR, message=f"{name}: {error}", error=name)
@@ -340,7 +340,7 @@ class DaskEngine:
         waiting = {
             future: portion for future, portion in self._pending().items()
             if future.key not in assigned and portion.need <= self._watch.present
-        }  # fmt: skip
+        }
         stuck = {future: portion for future, portion in waiting.items() if portion.place in self._waiting}
         self._waiting = {portion.place for portion in waiting.values()}
         self._cancel(stuck, "again")
@@ -366,7 +366,7 @@ class DaskEngine:
             f"the model needs about {need} bytes of memory", code="ML294",
             why=f"the worker with most memory has {self._watch.largest}",
             hint="start a worker with more memory (--memory-limit, or --resources MEMORY=...), or give --memory",
-        )  # fmt: skip
+        )
 
     def _lost(self) -> ClusterError:
         again = "the same command continues with the models that remain"
@@ -374,7 +374,7 @@ class DaskEngine:
             error = list(self._watch.unable.values())[-1].error
             hint = f"{error.hint}; then {again}"
             return ClusterError(f"no worker can convert the models: {error.message}", why=error.why, hint=hint,
-                                code=error.code)  # fmt: skip
+                                code=error.code)
         if not self._watch.has_workers:
             return ClusterError("the cluster has no workers left", code="ML291", hint=f"start workers; {again}")
         return ClusterError("the connection to the scheduler is lost", code="ML295", hint=again)

@@ -69,7 +69,7 @@ class Equipment(WorkerPlugin):
     def __init__(
         self, name: str, function: str, memory: int | None, files: tuple[SentFile, ...], texts: Mapping[str, str],
         requirements: Requirements,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`memory` limits each process; without it the limit of the Dask worker does. `texts` are replaced in answers:
         paths on a worker by those that the user gave."""
         self.name = name

@@ -72,7 +72,7 @@ _NUMBERS = {
     **dict.fromkeys((errno.ECONNRESET, errno.EPIPE, errno.ETIMEDOUT, errno.ECONNREFUSED, errno.EHOSTUNREACH,
                      errno.ENETUNREACH), Fault.UNREACHABLE),
     errno.EBUSY: Fault.BUSY,
-}  # fmt: skip
+}
 
 
 def fault_of(error: BaseException) -> Fault:
@@ -156,17 +156,17 @@ def coded(where: Location, what: str, error: BaseException, fault: Fault | None 
             f"the store refuses access: {where} cannot be {what}", why=why, code="ML281",
             hint="check the credentials that the store takes from its own environment, never from the command line: "
             f"{environment_of(where.scheme)}",
-        )  # fmt: skip
+        )
     if fault is Fault.UNREACHABLE:
         return StorageError(
             f"the store of {where} cannot be reached", why=why, code="ML283",
             hint="check the network, and the address of the store in its environment; then run the same command again",
-        )  # fmt: skip
+        )
     if fault is Fault.BUSY:
         return StorageError(
             f"the store is too busy: {where} cannot be {what}", why=f"it refused every attempt: {why}", code="ML284",
             hint="run the same command again later, or with fewer workers (--jobs)",
-        )  # fmt: skip
+        )
     return StorageError(f"{where} cannot be {what}", why=why, hint="check the URL", code="ML286")
 
 
@@ -185,7 +185,7 @@ _PACKAGES = {
     **dict.fromkeys(("sftp", "ssh"), "paramiko"),
     "oci": "ocifs", "oss": "ossfs", "hdfs": "pyarrow", "smb": "smbprotocol", "dropbox": "dropboxdrivefs",
     "webdav": "webdav4", "hf": "huggingface_hub",
-}  # fmt: skip
+}
 
 # botocore waits between its attempts, longer each time; four parts of a file at a time bound the memory.
 _S3 = {
@@ -251,4 +251,4 @@ def _not_installed(where: Location, package: str) -> StorageError:
     return StorageError(
         f"{where} needs the package {name}, which is not installed" if package else f"{where} needs {name}",
         code="ML280", hint=f"pip install fsspec{more}",
-    )  # fmt: skip
+    )

@@ -66,12 +66,12 @@ def location_of(text: str) -> Location:
             f"{where} contains credentials", code="ML287",
             why="a command line is read by other users, and kept in logs",
             hint=f"remove them: the store takes them from its own environment ({environment_of(where.scheme)})",
-        )  # fmt: skip
+        )
     if "::" in scheme or _CHAINED.search(rest):
         raise UsageError(
             f"{where} is a chain of URLs", why="mo-loop reads and writes objects of one store", code="ML287",
             hint="give the URL after the last ::",
-        )  # fmt: skip
+        )
     if not where.rest.strip("/") or "\0" in text:
         raise UsageError(f"{where} names nothing", code="ML287", hint="write, for example, s3://bucket/model.onnx")
     return where

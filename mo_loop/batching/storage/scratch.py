@@ -65,7 +65,7 @@ class Scratch:
             raise FileError(
                 f"{path} belongs to another user", why="models would be read from there",
                 hint="remove it, or set TMPDIR to another folder", code="ML219",
-            )  # fmt: skip
+            )
         return Scratch(path, self.limit)
 
     @contextmanager
@@ -93,7 +93,7 @@ class Scratch:
             raise StorageError(
                 f"{what} needs {size} bytes of local disk", code="ML285",
                 why=f"its conversion may use {self.limit} bytes", hint="give a larger --scratch",
-            )  # fmt: skip
+            )
 
     def clean(self) -> None:
         """Remove the files that killed processes left."""
@@ -114,7 +114,7 @@ class Scratch:
                     f"there is no room for {what} in {base}", code="ML285",
                     why=f"other processes have used {taken} of {self.limit} bytes for {LONGEST_WAIT:.0f} seconds",
                     hint="end them, or give a larger --scratch",
-                )  # fmt: skip
+                )
             time.sleep(wait)
             wait = min(wait * 2, LONGEST_POLL)
 

@@ -125,7 +125,7 @@ def _exactly(where: Location, data: bytes, start: int, count: int) -> bytes:
         raise StorageError(
             f"{where} changed while it was read", why=f"it no longer has {count} bytes at {start}", code="ML270",
             hint="nothing was written: convert again when the files of the model are complete",
-        )  # fmt: skip
+        )
     return data
 
 

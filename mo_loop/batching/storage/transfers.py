@@ -103,7 +103,7 @@ def upload_pair(draft: Path, target: Location, *, is_new: bool = False) -> Uploa
     raise StorageError(
         f"{target} cannot be written", why="another process writes a different model there", code="ML286",
         hint="write each model with one set of options, or give another prefix",
-    )  # fmt: skip
+    )
 
 
 def put_text(where: Location, content: Content) -> Info:
@@ -342,7 +342,7 @@ def _require_same(where: Location, known: Info) -> None:
         raise FileError(
             f"{where} changed while it was read", why="its size or its tag is different now", code="ML270",
             hint="nothing was written: convert again when the files of the model are complete",
-        )  # fmt: skip
+        )
 
 
 def _written(where: Location, parts: Iterable[tuple[int, bytes]], size: int, path: Path) -> str:
@@ -361,7 +361,7 @@ def _written(where: Location, parts: Iterable[tuple[int, bytes]], size: int, pat
         raise FileError(
             f"{where} cannot be copied to the local disk", why=reason_of(error), code="ML219",
             hint="give it a shorter name" if is_long else "make space there, or set TMPDIR to another folder",
-        ) from None  # fmt: skip
+        ) from None
     except StorageError:
         path.unlink(missing_ok=True)
         raise
@@ -397,4 +397,4 @@ def _require_below(location: str) -> None:
             f"external data {location!r} lies outside the model's folder", code="ML216",
             why="a model may name any object of the store, or file of this machine",
             hint="move the data file below the folder of the model",
-        )  # fmt: skip
+        )

@@ -71,7 +71,7 @@ class Hosted:
     def __init__(
         self, make: Callable[..., Any], *arguments: Any, pool: Pool | None = None, limit: float = LIMIT,
         python: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`make` is a function or class of a module. The process is one of its own, with `limit` and `python` as those
         of `isolated`, or that of a `pool`, in which objects replace each other.
 

@@ -41,7 +41,7 @@ ONE_THREAD: Mapping[str, Any] = {"INFERENCE_NUM_THREADS": 1}
 _EXTENDED = {
     "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e8m0": "float8_e8m0fnu",
     "f4e2m1": "float4_e2m1fn", "i4": "int4", "u4": "uint4", "u2": "uint2",
-}  # fmt: skip
+}
 """Types that numpy lacks: the name of openvino -> that of ml_dtypes."""
 
 
@@ -126,7 +126,7 @@ def ordered(feeds: Mapping[str, Any] | Sequence[Any], inputs: Sequence[tuple[str
 def run_ir(
     path: str | Path, sets: Sequence[Mapping[str, Any] | Sequence[Any]], properties: Mapping[str, Any] | None = None,
     sizes: Sizes | None = None,
-) -> list[list[tuple[str, np.ndarray]]]:  # fmt: skip
+) -> list[list[tuple[str, np.ndarray]]]:
     """The outputs of an IR for each set of inputs, one after another on one compiled model."""
     compiled = compile_ir(path, properties, sizes=sizes)
     return [compiled.run(feeds) for feeds in sets]

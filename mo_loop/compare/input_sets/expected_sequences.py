@@ -111,7 +111,7 @@ class ExpectedSequences:
     def __init__(
         self, path: Path, source: Path, model: OnnxModel, target: Path, converted: Model, settings: VerifyOptions,
         notes: list[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`source` is the file that ONNX Runtime runs, `model` its contents, `path` that of the whole model; `target`
         is the file of the IR."""
         self._model, self._target, self._settings, self._notes = model, target, settings, notes
@@ -126,7 +126,7 @@ class ExpectedSequences:
                 raise InputError(
                     f"the IR has the input {port.name!r}, which the ONNX model does not have",
                     hint="give the IR of this model",
-                )  # fmt: skip
+                )
         self._needed = [name for name in names if name not in [each.input for each in self._caches]]
         is_sliced = len(self._caches) < len(states)
         lost = [name for name in absent if name in self._needed and not is_sliced]
@@ -172,7 +172,7 @@ class ExpectedSequences:
         raise NotComparableError(
             "no steps could be generated that ONNX Runtime accepts", why=refused[0],
             hint="give the inputs of the steps, one file for each: --input-data STEP1.npz --input-data STEP2.npz",
-        )  # fmt: skip
+        )
 
     def _given(self, inputs: CacheInputs) -> list[SequenceRun]:
         """The given sets are the steps of one sequence."""
@@ -226,7 +226,7 @@ class ExpectedSequences:
                 f"{BEAM_INDEX} does not name rows of the states, which have {count}",
                 why=f"it is {name_of(given.dtype)}{list(given.shape)}",
                 hint=f"give whole numbers from 0 to {count - 1}, and the same batch in all inputs",
-            )  # fmt: skip
+            )
         return np.take(value, given, axis)
 
     # -- states inside the model
@@ -242,11 +242,11 @@ class ExpectedSequences:
                 raise InputError(
                     f"ONNX Runtime does not accept the inputs of {name}", why=brief(error),
                     hint="give the inputs of whole sequences: --input-data FILE.npz",
-                ) from None  # fmt: skip
+                ) from None
             found.append(SequenceRun(name, [
                 StepRun(inputs.step(whole, number), expected, states if number == count - 1 else {}, number, count)
                 for number in range(count)
-            ]))  # fmt: skip
+            ]))
         return found
 
 
@@ -355,7 +355,7 @@ def _is_read(value: Value) -> bool:
     """Whether something depends on the elements of a value, and not on its shape alone."""
     views = reached([value], lambda each: [
         out for use in each.uses if isinstance(use.node, _VIEWS) for out in use.node.outputs
-    ])  # fmt: skip
+    ])
     return any(not isinstance(use.node, (ops.ShapeOf, *_VIEWS)) for each in views for use in each.uses)
 
 

@@ -43,7 +43,7 @@ from mo_loop.frontend.onnx_graphs import graph_protos
 LARGER = (
     *range(2, 9), 16, 32, 64, 96, 128, 160, 224, 256, 320, 400, 512, 640, 800, 1000, 1024, 1600, 2048, 4096, 8000,
     16000,
-)  # fmt: skip
+)
 """The sizes that are tried in turn where small ones are refused."""
 
 SECONDS = 60.0
@@ -99,7 +99,7 @@ class SetSearch:
         raise NotComparableError(
             "no inputs could be generated that ONNX Runtime accepts", why=f"{name}: {brief(error)}",
             hint="give inputs: --input-data FILE.npz",
-        )  # fmt: skip
+        )
 
     def _add(
         self, found: Accepted, name: str, candidates: Iterable[Candidate], run: Callable[[dict[str, Any]], Any]
@@ -212,7 +212,7 @@ class ExpectedSets:
     def __init__(
         self, source: Path, model: OnnxModel, settings: VerifyOptions, notes: list[str],
         shapes: Mapping[str, Sequence[Known] | None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`source` is the file of `model`; `shapes` are those of the inputs of the IR.
 
         Raises:
@@ -284,7 +284,7 @@ class ExpectedSets:
                 raise self._of_sizes(InputError(
                     f"ONNX Runtime does not accept the inputs {name}", why=brief(error),
                     hint="check their shapes and types",
-                )) from None  # fmt: skip
+                )) from None
             self._notes.append(f"ONNX Runtime does not run {name}: {brief(error)}")
         both = [(output, value) for output, value in computed if output in outputs]
         for result in compare_all([(each, outputs[each]) for each, _ in both], both):
@@ -302,7 +302,7 @@ class ExpectedSets:
         return error.at(
             message=f"ONNX Runtime does not run the model with the sizes {text}: the model itself cannot have them",
             hint="give sizes that fit the weights and constants of the model, or inputs: --input-data FILE.npz",
-        )  # fmt: skip
+        )
 
     # -- values that are not ONNX's
 

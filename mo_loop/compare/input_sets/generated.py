@@ -172,7 +172,7 @@ def input_of(entry: Any, known: Sequence[Known] | None = None, role: Role = NO_R
         raise UnsupportedError(
             f"no values can be generated for the input {entry.name!r}", why="its element type is not declared",
             hint="give values: --input-data FILE.npz",
-        )  # fmt: skip
+        )
     unranked = [None] * (2 if known is None else len(known))
     shape: Sequence[Dimension | None] = unranked if type_.shape is None else type_.shape
     dims: list[int | str] = []
@@ -191,7 +191,7 @@ _LONGEST = 300
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Div: operator.floordiv,
-}  # fmt: skip
+}
 
 
 def expression_in(name: str) -> ast.expr | None:
@@ -222,7 +222,7 @@ def bound_sizes(inputs: Iterable[Input], feeds: Mapping[str, Any]) -> dict[str, 
     return {
         dim: size for each in inputs if each.name in feeds
         for dim, size in zip(each.dims, np.shape(feeds[each.name]), strict=False) if isinstance(dim, str)
-    }  # fmt: skip
+    }
 
 
 def _computed(tree: Any, sizes: Mapping[str, int]) -> int:
@@ -255,7 +255,7 @@ def new_sizes(given: Any, model: OnnxModel, ir: Model) -> dict[str, tuple[Size, 
             raise UsageError(
                 f"--sizes has {len(entry.shape)} sizes for {name!r}", why=f"the input has {len(shape)} dimensions",
                 hint="give a size for each; the rank of an input does not change",
-            )  # fmt: skip
+            )
         found[name] = tuple(dim if isinstance(dim, int) else (low(dim), high(dim)) for dim in entry.shape)
     return found
 

@@ -56,7 +56,7 @@ def read_sets(
             raise UsageError(
                 f"{text} has no value for the input {missing[0]!r}", why=has and f"it has {has}",
                 hint=f"the inputs are {', '.join(names)}",
-            )  # fmt: skip
+            )
     return [(name, _typed_set(feeds, model.proto.graph.input)) for name, feeds in found]
 
 
@@ -193,7 +193,7 @@ def _loaded(path: Path) -> Any:
         raise FileError(
             f"{path} is not a file of arrays", why=(str(error).splitlines() or [type(error).__name__])[0],
             hint="give .npz or .npy files, or a folder with input_0.pb", code="ML214",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _data_sets(folder: Path) -> list[Path]:
@@ -203,7 +203,7 @@ def _data_sets(folder: Path) -> list[Path]:
         raise FileError(
             f"{folder} has no inputs", why="neither it nor a folder in it has a file input_0.pb",
             hint="give a folder in the layout of ONNX's tests: test_data_set_0/input_0.pb", code="ML214",
-        )  # fmt: skip
+        )
     return found
 
 
@@ -227,7 +227,7 @@ def _read_proto(path: Path) -> tuple[str, Any]:
     readers = (
         (onnx.TensorProto, onnx.numpy_helper.to_array), (onnx.SequenceProto, onnx.numpy_helper.to_list),
         (onnx.OptionalProto, onnx.numpy_helper.to_optional),
-    )  # fmt: skip
+    )
     for kind, value_of in readers:
         with suppress(Exception):  # those of protobuf, onnx and numpy share no base class
             proto = kind.FromString(data)

@@ -41,13 +41,13 @@ PORTS = {
     ("Slice", 3): AXIS, ("SequenceErase", 1): AXIS, ("SequenceInsert", 2): AXIS,
     ("ConstantOfShape", 0): SIZE, ("Expand", 1): SIZE, ("Resize", 3): SIZE, ("Slice", 2): SIZE,
     ("com.microsoft::GroupQueryAttention", 5): LENGTH, ("com.microsoft::Attention", 3): MASK,
-}  # fmt: skip
+}
 """(operator, number of the input) -> the role of the value that it reads there."""
 
 KEEPS = frozenset((
     "Cast", "CastLike", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Transpose", "Tile",
     "Slice", "Gather", "Concat", "Min", "Clip", "SequenceConstruct",
-))  # fmt: skip
+))
 """Operators whose first output has values of their first input. Concat has those of every input."""
 
 
@@ -196,7 +196,7 @@ def possible(name: str) -> Iterator[None]:
         raise InputError(
             f"no values can be generated for the input {name!r}", why=refused.message, code="ML242",
             hint="give values: --input-data FILE.npz, or other sizes: --input",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def values_of(

@@ -111,7 +111,7 @@ def _growth(graph: Graph, value: Value, assigned: Value | None) -> Growth:
         ((parameter.name, *parameter.output.names), axis) for parameter in graph.parameters
         for axis, dim in enumerate(parameter.output.shape or ())
         if isinstance(dim, Dim) and not added.isdisjoint(dim.symbols())
-    )  # fmt: skip
+    )
 
 
 def _batch_axis(value: Value) -> int | None:
@@ -170,7 +170,7 @@ class CacheInputs:
     def __init__(
         self, model: OnnxModel, known: Mapping[str, Sequence[int | None] | None], states: Sequence[StateVariable],
         seed: int, *, has_beam: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.generator = Generator(model, known, seed)
         self.larger: Mapping[str, int] = {}
         """The sizes of dimensions that are not those of tokens and caches, where they are not the usual ones."""
@@ -185,7 +185,7 @@ class CacheInputs:
         new = {
             each.dims[axis] for state in states for names, axis in state.by for each in self._inputs
             if each.name in names and axis < len(each.dims)
-        }  # fmt: skip
+        }
         if not new and any(each.grows for each in self._caches):  # the IR does not show it: rows of tables are tokens
             indices = [each for each in self._inputs if each.role.kind == INDEX and not each.role.is_position]
             new = {each.dims[-1] for each in indices if each.dims}
@@ -231,7 +231,7 @@ class CacheInputs:
                 dim if isinstance(dim, int) else 0 if axis in each.grows
                 else value.shape[axis] if value is not None and value.ndim == len(dims) else size_of(dim, sizes)
                 for axis, dim in enumerate(dims)
-            ]  # fmt: skip
+            ]
             with possible(each.input.name):
                 found[each.input.name] = np.zeros(shape, each.input.dtype.numpy)
         return found

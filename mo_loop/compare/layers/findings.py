@@ -62,7 +62,7 @@ NOT_ALONE = "cannot be computed by OpenVINO apart from their neighbours"
 NOT_REPRODUCED = (
     "No tensor differs when inner tensors become outputs: the difference comes from work of the runtime on the whole "
     "model, such as fusing layers or computing in place."
-)  # fmt: skip
+)
 UNKNOWN = "the pieces are not compared: "
 
 
@@ -99,7 +99,7 @@ class PieceFindings:
     def as_json(self) -> dict[str, Any]:
         """All but the difference, which the report has as `layers`."""
         return {"status": self.status, "undecided": self.open_ones, "lost_nan": list(self.lost_nan),
-                "compared": self.count}  # fmt: skip
+                "compared": self.count}
 
 
 @dataclass(frozen=True)
@@ -349,7 +349,7 @@ class Findings:
             steps=max((loop.steps for loop in loops), default=1),
             compared=len(self._compared),
             not_compared=dict(Counter(self._missed.values())),
-        )  # fmt: skip
+        )
 
 
 def _other_weights(

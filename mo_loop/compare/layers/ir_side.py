@@ -329,7 +329,7 @@ def _type_for(value: Value, array: Any) -> TensorType:
     shape = np.shape(array)
     dims = value.shape if value.shape is not None and len(value.shape) == len(shape) else (fresh(),) * len(shape)
     pairs = [(dim, low(dim) <= size <= (size if (most := high(dim)) is None else most))
-             for dim, size in zip(dims, shape, strict=True)]  # fmt: skip
+             for dim, size in zip(dims, shape, strict=True)]
     return TensorType(value.dtype, tuple(dim if may_be else fresh() for dim, may_be in pairs))
 
 

@@ -202,7 +202,7 @@ class Lockstep:
         found = {
             value: each.output for value in other.states for each in value.origins
             if each.scope == scope and isinstance(known.get(each.output), np.ndarray)
-        }  # fmt: skip
+        }
         loops = self._loops_of(loop)
         return found if len(loops) == 1 and found.keys() == other.states.keys() else None
 

@@ -85,7 +85,7 @@ class LoopRun:
             self.states[each.state] if each.state is not None else self._empty(number) if not parts
             else parts[0] if each.axis is None else self._joined(parts[:: each.step], each.axis)
             for number, (each, parts) in enumerate(zip(self._outputs, self._parts, strict=True))
-        ]  # fmt: skip
+        ]
 
     def _joined(self, parts: list[Any], axis: int) -> Any:
         return np.stack(parts, axis)

@@ -150,7 +150,7 @@ class OnnxFrame:
     def __init__(
         self, plan: OnnxPlan, values: Mapping[str, Any], outer: OnnxFrame | None = None, *,
         at: Iterations | None = None, ir: IrFrame | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`at` are the iterations around it, by default those around `outer`; `ir` is None if the IR has no graph for
         it."""
         self.number = next(_NUMBERS)

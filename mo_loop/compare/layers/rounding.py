@@ -63,7 +63,7 @@ EXACT = frozenset({
     "OptionalHasElement", "Or", "PRelu", "Pad", "ReduceMax", "ReduceMin", "Relu", "Reshape", "ReverseSequence",
     "Round", "ScatterElements", "ScatterND", "Shape", "Sign", "Size", "Slice", "SpaceToDepth", "Split", "Squeeze",
     "Tile", "TopK", "Transpose", "Trilu", "Unique", "Unsqueeze", "Where", "Xor",
-})  # fmt: skip
+})
 """Operators that move, select or compare numbers, or compute each result with at most one rounding."""
 
 ARITHMETIC = frozenset(("Add", "Div", "Mul", "Reciprocal", "Sqrt", "Sub", "Sum"))

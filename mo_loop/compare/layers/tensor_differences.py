@@ -127,7 +127,7 @@ class LayerDifference:
              "--disable-pass StepsPerIteration to compare it step by step."),
             (self.became, f"The IR has for this node: {_listed(self.became)}."),
             (self.passes, f"Passes that made, replaced or removed layers of this node: {_listed(self.passes)}."),
-        ]  # fmt: skip
+        ]
         told = [f"{self.message}.", *self._around(), *(text for holds, text in notes if holds), self._counts()]
         return "\n".join(map(printable, [self._first_line(), *(f"  {line}" for line in told)]))
 
@@ -274,7 +274,7 @@ class Heat:
             "tensors": [[id_of(value.node), value.index, _of_distance(*each)] for value, each in self.tensors.items()],
             "loops": {str(id_of(loop)): curves.as_json() for loop, curves in self.loops.items()},
             "sets": self.sets, "precision": self.precision or "f32",
-        }  # fmt: skip
+        }
         if self.first is not None:
             node, port, text = self.first
             found["first"] = {"node": id_of(node), "port": port, "text": text}
@@ -324,7 +324,7 @@ def _of_distance(found: ArrayComparison, iteration: int | None) -> dict[str, Any
     plain: dict[str, Any] = {
         "worst": _rounded(found.multiple), "abs": _rounded(found.largest_abs), "rel": _rounded(found.largest_rel),
         "count": found.count, "size": found.size,
-    }  # fmt: skip
+    }
     if iteration is not None:
         plain["iteration"] = iteration
     return {**plain, "text": found.message} if found.multiple >= BEYOND else plain

@@ -55,7 +55,7 @@ UNSTABLE, SHAPE = "unstable", "shape"
 _REDUCTIONS = (
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSum", "ReduceSumSquare", "ArgMax", "ArgMin",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ ORACLE_ERRORS = (
         "with align_corners an axis of one pixel lies at its beginning, not in its middle", NOTED,
         concerns=lambda node: _attribute(node, "align_corners", 0) == 1,
     ),
-)  # fmt: skip
+)
 
 
 def row(id: str) -> OracleError:
@@ -284,4 +284,4 @@ def misshapen(model: Any, feeds: Mapping[str, Any], found: Named) -> dict[str, S
     return {
         name: shape for name, value in found
         if isinstance(value, np.ndarray) and not may_agree(value.shape, shape := shapes.get(name)) and shape is not None
-    }  # fmt: skip
+    }

@@ -36,13 +36,13 @@ EXACT_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLi
 
 RANDOM_OPERATORS = frozenset({
     "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-})  # fmt: skip
+})
 
 ONNX_RUNTIME, REFERENCE = "ONNX Runtime", "the reference evaluator of onnx"
 
 INTEGER_OPERATORS = EXACT_OPERATORS | {
     "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "QAttention", "QGemm",
-}  # fmt: skip
+}
 """All operators that add products of 8-bit integers; the reference evaluator has only `EXACT_OPERATORS`."""
 
 NOT_IMPLEMENTED = (
@@ -122,7 +122,7 @@ def reference_for(model: Any, reason: str) -> Reference:
         raise NotComparableError(
             f"neither ONNX Runtime nor onnx computes the model; onnx does not implement {', '.join(unknown)}",
             why=reason,
-        ) from None  # fmt: skip
+        ) from None
 
 
 def operators_of(model: Any) -> Iterator[str]:
@@ -201,7 +201,7 @@ class OnnxRuntime:
             node.output[to]: node.input[source]
             for node in proto_of(self._model).graph.node for to, source in IN_PLACE.get(node.op_type, {}).items()
             if to < len(node.output)
-        }  # fmt: skip
+        }
         for name in names:
             if sources.get(name) in values:
                 binding.bind_ortvalue_output(name, values[sources[name]])

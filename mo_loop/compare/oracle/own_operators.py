@@ -21,7 +21,7 @@ class QLinearMatMul(OpRun):
     def _run(
         self, a: Any, a_scale: Any, a_zero_point: Any, b: Any, b_scale: Any, b_zero_point: Any, y_scale: Any,
         y_zero_point: Any,
-    ) -> tuple[Any]:  # fmt: skip
+    ) -> tuple[Any]:
         left = a.astype(np.int64) - _rows(a_zero_point.astype(np.int64), a.ndim)
         right = b.astype(np.int64) - b_zero_point.astype(np.int64)
         scale = _rows(np.asarray(a_scale, np.float32), a.ndim) * np.asarray(b_scale, np.float32)
@@ -34,7 +34,7 @@ class QLinearConv(ConvInteger):
     def _run(  # type: ignore[override]  # the operator has other inputs than the one whose sums it uses
         self, x: Any, x_scale: Any, x_zero_point: Any, w: Any, w_scale: Any, w_zero_point: Any, y_scale: Any,
         y_zero_point: Any, bias: Any = None, **attributes: Any,
-    ) -> tuple[Any]:  # fmt: skip
+    ) -> tuple[Any]:
         channels = (-1, *[1] * (x.ndim - 2))
         filters = w.astype(np.int32) - w_zero_point.astype(np.int32).reshape(-1, *[1] * (w.ndim - 1))
         centred = x.astype(np.int32) - x_zero_point.astype(np.int32)

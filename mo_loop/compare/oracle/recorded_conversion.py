@@ -70,7 +70,7 @@ def recorded(ir: Graph, options: ConvertOptions) -> ConvertOptions:
                     f"verify cannot apply {name} = {parameters[name]} to the ONNX model",
                     why="another converter recorded it in the IR, and not how it is computed",
                     hint="verify an IR without it, or one of mo_loop",
-                )  # fmt: skip
+                )
         return options
     found = recorded_options(ir.rt_info)
     if found is None:
@@ -78,11 +78,11 @@ def recorded(ir: Graph, options: ConvertOptions) -> ConvertOptions:
         raise UsageError(
             f"verify cannot apply {names or 'the conversion parameters of the IR'} to the ONNX model",
             why="the IR does not record the values", hint="convert the model in the same run: verify MODEL [OPTIONS]",
-        )  # fmt: skip
+        )
     return replace(
         options, input=found.input, output=found.output, freeze=found.freeze, rename=found.rename, batch=found.batch,
         sequence_io=found.sequence_io,
-    )  # fmt: skip
+    )
 
 
 def as_converted(
@@ -166,7 +166,7 @@ def _add_preprocessing(graph: Any, ir: Graph, steps: Mapping[str, Mapping[str, A
             raise UsageError(
                 f"verify cannot apply {', '.join(own)} of {name!r} to the ONNX model",
                 why="the model has no input or output of this name",
-            )  # fmt: skip
+            )
 
 
 def _prepare(graph: Any, port: Any, parameter: Parameter, steps: Mapping[str, Any]) -> None:

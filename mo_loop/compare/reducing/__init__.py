@@ -73,7 +73,7 @@ class Reduced(ShownResult):
         lines = (
             f"{self.model}: {self.start}", f"{target}: {self.best}: {operators}",
             f"{self.trials} trials, {self.seconds:.1f} s",
-        )  # fmt: skip
+        )
         return "\n".join(map(printable, lines))
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Reduced(ShownResult):
         return {
             "schema": "mo-loop reduce", "version": 1, "model": self.model, "before": self.start.sizes(),
             "after": self.best.sizes(), "trials": self.trials, "seconds": round(self.seconds, 3),
-        }  # fmt: skip
+        }
 
     def _brief(self) -> str:
         return f"{self.model}: {self.start.size.all_nodes} -> {self.best.size.all_nodes} nodes"
@@ -135,7 +135,7 @@ def reduce(
         raise UsageError(
             "the options name tensors of the model", why="a smaller model does not have all of them",
             hint="reduce without --input, --output, --freeze and --rename",
-        )  # fmt: skip
+        )
     Conversion(options)  # wrong names of passes and extensions are errors here, not in every trial
     data = with_data(opened).SerializeToString()
     start = Candidate(data, _sets(opened, data, wanted, inputs, sets, seed))
@@ -145,7 +145,7 @@ def reduce(
             raise InputError(
                 f"{model} does not show the condition", why=f"this does not hold: {wanted}",
                 hint="give the options and the inputs with which it does", code="ML205",
-            )  # fmt: skip
+            )
         search.run(seconds)
     return Reduced(str(model), search.best, start, search.trials, time.monotonic() - begin)
 
@@ -226,7 +226,7 @@ class ReductionSearch:
         source, best = enumerate(candidates), self.best.size
         while not self._is_late() and (some := list(islice(source, self._pool.jobs))):
             smaller = [(place, each) for place, each in some
-                       if each is not None and each.size < best and each.size.all_nodes <= self._most]  # fmt: skip
+                       if each is not None and each.size < best and each.size.all_nodes <= self._most]
             found = self.tried([each for _, each in smaller])
             if found is not None:
                 place, self.best = smaller[found]

@@ -123,7 +123,7 @@ class Candidate:
         return Size(
             len(self.sets), len(self.graphs) - 1, sum(node.op_type != "Identity" for node in nodes), len(nodes),
             len(self.proto.graph.output), *(sum(row[place] for row in rows) for place in range(3)),
-        )  # fmt: skip
+        )
 
     def sizes(self) -> dict[str, int]:
         """The numbers that are shown: the nodes, and the bytes of the initializers of all graphs."""
@@ -257,7 +257,7 @@ def _closed(graph: Any, removed: Sequence[Any], types: Mapping[str, Any]) -> boo
             # Booleans are not alike: the condition of a loop must not stay true.
             kind = None if kinds.get(name) in (0, onnx.TensorProto.BOOL) else kinds.get(name)
             alike = [each for each in node.input if kind is not None and kinds.get(each) == kind
-                     and may_agree(sizes_of(types[name]), sizes_of(types[each]))]  # fmt: skip
+                     and may_agree(sizes_of(types[name]), sizes_of(types[each]))]
             others[name] = next(filter(None, (others.get(each, each) for each in alike)), "")
     needed = names_needed(graph)
     others = {name: others[name] or _constant(graph, name, types.get(name)) for name in others if name in needed}

@@ -50,7 +50,7 @@ UNREADABLE, UNCOMPILABLE = "unreadable", "uncompilable"
 _TEXTS = {
     DIFFERS: "the numbers differ", CRASHES: "the IR crashes or hangs",
     UNREADABLE: "OpenVINO does not read the IR", UNCOMPILABLE: "OpenVINO does not compile the IR",
-}  # fmt: skip
+}
 
 _HINT = 'write differs, crashes, unreadable, uncompilable, fails, fails ML302, or a command with {} for the model'
 
@@ -151,7 +151,7 @@ class Trial:
             raise UsageError(
                 f"the command of --if is not there: {outcome.message.partition(': ')[2] or outcome.message}",
                 hint="give a command that the shell finds, with {} for the path of the model", code="ML202",
-            )  # fmt: skip
+            )
         crashes = outcome.stage == RUNNING and outcome.status in (CRASH, TIMEOUT)
         return bool(outcome.value) if outcome.ok else crashes and self.condition.kind == CRASHES
 
@@ -222,7 +222,7 @@ class Trial:
         wrong = [
             each.result for each in rows
             if not each.result and not (each.output in left and is_limited(left[each.output], right[each.output]))
-        ]  # fmt: skip
+        ]
         if not wrong or any(each.kind != "values" for each in wrong) or settings.has_tolerance:
             return bool(wrong)
         piece = self._piece(feeds)

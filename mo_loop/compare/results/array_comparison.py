@@ -82,7 +82,7 @@ class ArrayComparison:
 def compare(
     expected: Any, actual: Any, name: str = "", *, rtol: float | None = None, atol: float | None = None,
     dtype: bool = True,
-) -> ArrayComparison:  # fmt: skip
+) -> ArrayComparison:
     """Compare one array. `dtype=False` skips the check of element types."""
     left, right = _plain(np.asarray(expected)), _plain(np.asarray(actual))
     if left.shape != right.shape:
@@ -126,7 +126,7 @@ def tolerance_of_ends(expected: Any) -> tuple[float, float]:
 def compare_all(
     expected: Sequence[NamedArray], actual: Sequence[NamedArray], *, rtol: float | None = None,
     atol: float | None = None, tolerances: Mapping[str, tuple[float, float]] | None = None,
-) -> list[ArrayComparison]:  # fmt: skip
+) -> list[ArrayComparison]:
     """Compare named outputs: by name if every expected name exists, otherwise by position.
 
     `tolerances` are (rtol, atol) of outputs that have others than `rtol` and `atol`.
@@ -251,7 +251,7 @@ def _measured(name: str, expected: np.ndarray, actual: np.ndarray, rtol: float, 
         "mean_abs": float(difference) / size, "size": size, "count": int(count), "worst": worst,
         "cosine": float(abs(cosine) if expected.dtype.kind == "c" else cosine) if noise else 1.0,
         "pair": (str(expected[worst]), str(actual[worst])),
-    }  # fmt: skip
+    }
     if expected.dtype.kind == "O":
         facts["cosine"] = float(not count)
     if _is_float(expected.dtype):

@@ -74,7 +74,7 @@ class Row:
 def rows_of(
     number: int, inference: int, expected: Named, found: Named, settings: VerifyOptions, notes: list[str],
     *, of_scale: bool = False,
-) -> Iterator[Row]:  # fmt: skip
+) -> Iterator[Row]:
     """A row for each expected output of the set of this number; `notes` get the remarks that do not count as
     differences. With `of_scale` the absolute tolerance is relative to the largest number of an output."""
     wanted, found = flat(expected), flat(found)
@@ -229,7 +229,7 @@ class Report(ShownResult):
             "versions": dict(self.versions), "seconds": round(self.seconds, 3),
             "sets": [asdict(each) for each in self.sets], "order": list(self.order),
             "sides": [_side(each) for each in self.sides],
-        }  # fmt: skip
+        }
         if self.steps:
             found |= {"steps": list(self.steps), "inferences": self.inferences}
         for name in ("layers", "passes", "pieces", "defaults"):
@@ -243,7 +243,7 @@ def _side(side: Side) -> dict[str, Any]:
     found = {
         "name": side.name, "status": side.status, "message": side.message, "seconds": round(side.seconds, 3),
         "rows": [_row(each) for each in side.rows],
-    }  # fmt: skip
+    }
     row = side.first
     if row is None or not row.step:
         return found
@@ -259,6 +259,6 @@ def _row(row: Row) -> dict[str, Any]:
         "largest_rel": result.largest_rel, "mean_abs": result.mean_abs, "cosine": result.cosine, "snr": result.snr,
         "top1": result.top1, "beyond": result.count, "size": result.size,
         "worst": None if result.worst is None else list(result.worst), "values": list(result.pair),
-    } | ({"step": row.step} if row.step else {})  # fmt: skip
+    } | ({"step": row.step} if row.step else {})
     return {key: str(value) if isinstance(value, float) and not isfinite(value) else value
-            for key, value in found.items()}  # fmt: skip
+            for key, value in found.items()}

@@ -11,7 +11,7 @@ from mo_loop.compare.results.report import Report, Row, Side
 from mo_loop.printable import aligned, cell, counted, printable, xml_text
 
 HEAD = ("output", "type", "largest abs", "largest rel", "mean abs", "cosine", "SNR, dB", "top-1", "beyond",
-        "worst element", "expected", "actual", "inputs")  # fmt: skip
+        "worst element", "expected", "actual", "inputs")
 RIGHT = (2, 3, 4, 5, 6, 7, 8, 10, 11)
 """The columns of numbers."""
 
@@ -69,7 +69,7 @@ def _table(rows: Sequence[Sequence[str]], table: Table, width: int | None) -> st
     """The table with as many columns as fit into the width, and no empty ones."""
     indent = "    "
     widths = [max(len(row[place]) for row in rows) if any(row[place] for row in rows[1:]) else 0
-              for place in range(len(HEAD))]  # fmt: skip
+              for place in range(len(HEAD))]
     width = sys.maxsize if width is None else width
     beside = sum(widths[place] + GAP for place in NEEDED[1:FEWEST])
     widths[0] = min(widths[0], max(SHORTEST, width - len(indent) - beside))  # longer names are wrapped
@@ -146,7 +146,7 @@ def _cells(report: Report, row: Row) -> tuple[str, ...]:
         f"{result.cosine:.6f}", "" if result.snr is None else f"{result.snr:.1f}",
         "" if result.top1 is None else f"{result.top1:.1%}", f"{result.count} of {result.size}", worst, *result.pair,
         name,
-    )  # fmt: skip
+    )
 
 
 def _place(report: Report, row: Row) -> str:
@@ -202,7 +202,7 @@ def as_junit(report: Report) -> str:
         counts = {
             "tests": str(len(cases)), "failures": str(kinds.count("failure")), "errors": str(kinds.count("error")),
             "time": f"{side.seconds:.3f}",
-        }  # fmt: skip
+        }
         suite = ET.SubElement(suites, "testsuite", {"name": xml_text(f"{report.model} {side.name}"), **counts})
         for name, kind, text in cases:
             case = ET.SubElement(suite, "testcase", classname=xml_text(report.model), name=xml_text(name), time="0")

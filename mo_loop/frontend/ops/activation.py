@@ -240,7 +240,7 @@ class Activation:
 _PLAIN: Mapping[str, Callable[[Value], Any]] = {
     "Relu": ops.ReLU, "Tanh": ops.Tanh, "Sigmoid": ops.Sigmoid, "HardSwish": ops.HSwish, "Softplus": ops.SoftPlus,
     "Softsign": ops.SoftSign, "Gelu": lambda x: gelu(x), "Mish": ops.Mish,
-}  # fmt: skip
+}
 _WITH: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
     "LeakyRelu": (leaky_relu, {"alpha": 0.01}), "Elu": (elu, {"alpha": 1.0}), "Celu": (celu, {"alpha": 1.0}),
     "ThresholdedRelu": (thresholded_relu, {"alpha": 1.0}), "HardSigmoid": (hard_sigmoid, {"alpha": 0.2, "beta": 0.5}),
@@ -254,12 +254,12 @@ _WITH: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
     ),
     "Affine": (lambda x, alpha, beta: x * number(x, alpha) + number(x, beta), {"alpha": 1.0, "beta": 0.0}),
     "Softmax": (softmax, {"axis": -1}), "LogSoftmax": (log_softmax, {"axis": -1}),
-}  # fmt: skip
+}
 """Name -> the function, and the defaults of its parameters in their order. Clip has the bounds as alpha and beta."""
 
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     **{name: {} for name in _PLAIN}, **{name: defaults for name, (_, defaults) in _WITH.items()},
-}  # fmt: skip
+}
 """Name -> the defaults of its parameters in their order."""
 
 

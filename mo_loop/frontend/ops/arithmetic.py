@@ -45,7 +45,7 @@ AVOIDS = (
         on={Processor.AVX2: NEVER}, rule="translator of Greater",
     ),
     Gap("not-of-16-bits", "`BitwiseNot` of u16 is 0", "`65535 - x`", until="2025.3.0", rule="translator of BitwiseNot"),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -110,7 +110,7 @@ _PASSED = (
     Binary, Unary, operations.Select, operations.Convert, operations.Broadcast, operations.DepthToSpace,
     operations.Gather, operations.Reshape, operations.ReverseSequence, operations.SpaceToDepth, operations.Squeeze,
     operations.Transpose, operations.Unsqueeze,
-)  # fmt: skip
+)
 
 
 def power(x: Value, exponent: Value):
@@ -149,7 +149,7 @@ def _product(x: Value, times: int) -> Value:
 for _op, _make in {
     "Add": wrapping(ops.Add), "Sub": wrapping(ops.Subtract), "Mul": wrapping(ops.Multiply), "Div": divided,
     "Pow": power,
-}.items():  # fmt: skip
+}.items():
     legacy_binary(_op, _make)
 
 
@@ -169,14 +169,14 @@ translates("Neg", since=1, elementwise=True)(through_32_bits(ops.Negative))
 one_to_one({
     "Ceil": ops.Ceiling, "Floor": ops.Floor, "Sqrt": ops.Sqrt, "Exp": ops.Exp,
     "Log": ops.Log, "Tanh": ops.Tanh,
-})  # fmt: skip
+})
 one_to_one({
     "Sin": ops.Sin, "Cos": ops.Cos, "Tan": ops.Tan, "Asin": ops.Asin, "Acos": ops.Acos, "Atan": ops.Atan,
-}, since=7)  # fmt: skip
+}, since=7)
 one_to_one({
     "Sinh": ops.Sinh, "Cosh": ops.Cosh, "Asinh": ops.Asinh, "Acosh": ops.Acosh, "Atanh": ops.Atanh,
     "Sign": ops.Sign, "Erf": ops.Erf,
-}, since=9)  # fmt: skip
+}, since=9)
 one_to_one({"Round": ops.Round}, since=11)
 translates("Reciprocal", since=1, elementwise=True)(lambda x: 1 / x)
 
@@ -267,7 +267,7 @@ def _running_product(x: Value, at: int, exclusive: int, reverse: int) -> Value:
     [doubled] = ops.Scan(
         y, powers[:count], graph=y.graph, body=body,
         input_map=(Merged(held, longer), Sliced(power, 0)), output_map=(Final(longer),),
-    )  # fmt: skip
+    )
     return doubled
 
 
@@ -286,7 +286,7 @@ def greater(a: Value, b: Value):
 for _op, _make in {
     "Equal": ops.Equal, "Greater": greater, "Less": ops.Less, "And": ops.LogicalAnd, "Or": ops.LogicalOr,
     "Xor": ops.LogicalXor,
-}.items():  # fmt: skip
+}.items():
     legacy_binary(_op, _make)
 
 one_to_one({"Not": ops.LogicalNot})
@@ -348,7 +348,7 @@ def bit_cast(input, *, to: int):
         raise UnsupportedError(
             f"a BitCast from {input.dtype} to {target}: no operation of the IR reads the bits of one as the other, and "
             "arithmetic loses those of NaN", code="ML316",
-        )  # fmt: skip
+        )
     # The runtime stores 32-bit and 64-bit integers in 32 bits, so those do not change.
     if target.bits > 16:
         return input.astype(target)

@@ -80,7 +80,7 @@ class Search:
             decoders.filled(NONE, sequences, prompts, beams),
             decoders.filled(np.int32(self.padding), sequences, prompts, beams, limit),
             decoders.filled(np.int32(0), sequences, prompts, 1),
-        )  # fmt: skip
+        )
 
     def step(self, scope: Scope, logits: Value, beams: Beams, is_first: bool = False) -> tuple[Beams, Value, Value]:
         """The beams after logits [N * M, V], the beams that they continue [N * M], and all scores [N, M, V]."""
@@ -117,7 +117,7 @@ class Search:
         after = Beams(
             following, sequences, ops.Select(finished, np.float32(0), sums),
             finished | is_done, *kept, number,
-        )  # fmt: skip
+        )
         # ONNX Runtime continues with other numbers where a prompt is finished.
         shown = ops.Select(finished, np.float32(0), table)
         shown = shown.reshape([-1, width, size])
@@ -208,7 +208,7 @@ def number_of_beams(num_beams: Value | None, num_return_sequences: Value | None)
 def searched(
     node: Context, model: Any, begun: tuple[Value, Value, list[Value]], rules: Rules, max_length: Value, beams: Any,
     num_return_sequences: Any, prefix_vocab_mask: Value | None, padding: int, is_early: bool,
-) -> list[Value]:  # fmt: skip
+) -> list[Value]:
     """The sequences [N, K, max_length], their scores [N, K], and the scores of all tokens [steps, N, M, V].
 
     `begun` is the result of the first step of `model` for the prompts.
@@ -279,7 +279,7 @@ def whisper_beam_search(
     no_speech_token_id: int | None = None, no_timestamps_token_id: int | None = None, pad_token_id: int,
     start_of_lm_token_id: int | None = None, transcribe_token_id: int | None = None,
     translate_token_id: int | None = None, vocab_size: int = -1, node: Context,
-):  # fmt: skip
+):
     """The outputs of BeamSearch, and the probability of no_speech_token_id in the first step [N]."""
     if model_type != 2:
         raise ModelError(f"WhisperBeamSearch of model_type {model_type}: it must be 2", code="ML227")
@@ -287,31 +287,31 @@ def whisper_beam_search(
         raise UnsupportedError(
             "the output cross_qk: ONNX Runtime has it on GPUs only", code="ML316",
             hint="export the model without --collect_cross_qk",
-        )  # fmt: skip
+        )
     if extra_decoding_ids is not None:
         raise UnsupportedError(
             "extra_decoding_ids: ONNX Runtime reads them on GPUs only", code="ML316",
             hint="append them to decoder_input_ids",
-        )  # fmt: skip
+        )
     beams = number_of_beams(num_beams, num_return_sequences)
     given = decoders.Given(node, {
         "min_length": min_length, "length_penalty": length_penalty, "repetition_penalty": repetition_penalty,
         "vocab_mask": vocab_mask, "temperature": temperature,
-    })  # fmt: skip
+    })
     timestamps = None
     if _processor(logits_processor) in (TIMESTAMPS, None):
         given.add("logits_processor", logits_processor)
         timestamps = Timestamps(
             beginning_timestamp_token_id, eos_token_id, (no_timestamps_token_id, start_of_lm_token_id),
             (decoder_start_token_id, translate_token_id, transcribe_token_id),
-        )  # fmt: skip
+        )
     model = decoders.Whisper(encoder, decoder, given, beams, decoder_start_token_id)
     begun = model.begin(given.scope, input_ids, decoder_input_ids)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size, timestamps=timestamps)
     results = searched(
         node, model, begun, rules, max_length, beams, num_return_sequences, prefix_vocab_mask, pad_token_id,
         bool(early_stopping),
-    )  # fmt: skip
+    )
     if not node.wants(4) or decoders.not_translated(results):
         return results
     size = begun[1].type.dims[-1]
@@ -339,25 +339,25 @@ def beam_search(
     decoder: Body, decoder_start_token_id: int = -1, early_stopping: int = 0, encoder: Body | None = None,
     eos_token_id: int, init_decoder: Body | None = None, model_type: int = 0, no_repeat_ngram_size: FewOrNone = 0,
     pad_token_id: int, vocab_size: int = -1, node: Context,
-):  # fmt: skip
+):
     """The sequences [N, K, max_length], their scores [N, K], and the scores of all tokens [steps, N, M, V]."""
     if model_type not in (GPT, T5, WHISPER):
         raise UnsupportedError(
             f"BeamSearch of model_type {model_type}: 0 (decoder), 1 (encoder and decoder) and 2 (Whisper) are defined",
             code="ML316", hint="export the encoder and the decoder as two models",
-        )  # fmt: skip
+        )
     beams = number_of_beams(num_beams, num_return_sequences)
     given = decoders.Given(node, {
         "min_length": min_length, "length_penalty": length_penalty, "repetition_penalty": repetition_penalty,
         "vocab_mask": vocab_mask,
-    })  # fmt: skip
+    })
     model: Any
     if model_type == WHISPER:
         if _processor(logits_processor) in (TIMESTAMPS, None):
             raise UnsupportedError(
                 "BeamSearch with a logits_processor that may be 1: it does not have the tokens of timestamps",
                 code="ML316", hint="export a WhisperBeamSearch, or make logits_processor a constant 0",
-            )  # fmt: skip
+            )
         model = decoders.Whisper(encoder, decoder, given, beams, decoder_start_token_id)
         begun = model.begin(given.scope, input_ids, decoder_input_ids)
     elif model_type == T5:
@@ -370,4 +370,4 @@ def beam_search(
     return searched(
         node, model, begun, rules, max_length, beams, num_return_sequences, prefix_vocab_mask, pad_token_id,
         bool(early_stopping),
-    )  # fmt: skip
+    )

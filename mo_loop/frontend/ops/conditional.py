@@ -40,7 +40,7 @@ from mo_loop.ops.port_map import Branched, Selected
 def settled(
     body: Body, first: list[Any], carried: list[TensorType], last: Sequence[Any], least: list[int | None],
     skip: int = 0,
-) -> TranslatedBody:  # fmt: skip
+) -> TranslatedBody:
     """The body, translated with state types that hold in every iteration; `skip` results precede the states.
 
     Translators use types, so if a state needs a wider type than assumed, or has a lower rank than the `least` one, the
@@ -130,7 +130,7 @@ def lower_of(least: int | None, value: Value, ranks: Mapping[Value, int]) -> int
         raise UnsupportedError(
             "a loop or an If joins a value of one rank with one whose rank depends on sizes of 1", code="ML328",
             why="the IR has one rank for a value", hint="give the Squeeze its axes",
-        )  # fmt: skip
+        )
     return other if least is None else least if other is None else min(least, other)
 
 
@@ -267,7 +267,7 @@ def selected(condition: Value, then_branch: Body, else_branch: Body, node: Conte
         flag, *values, graph=node.graph, then_body=then.graph, else_body=else_.graph,
         input_map=tuple(Branched(then_of.get(value), else_of.get(value)) for value in values),
         output_map=tuple(Selected(a, b) for a, b in pairs),
-    )  # fmt: skip
+    )
     for output, rank in zip(made.outputs, least, strict=True):
         if isinstance(output.type, TensorType):
             node.scope.set_least_rank(output, rank)
@@ -321,7 +321,7 @@ def set_value(result: Result, value: Value) -> None:
 def failed_outputs(
     node: Context, body: TranslatedBody, inputs: Sequence[Value], other: TranslatedBody | None = None,
     graph: Graph | None = None,
-) -> Failed:  # fmt: skip
+) -> Failed:
     """A Failed node with the errors of the bodies; `unsupported_operators` finds further errors."""
     errors = [*body.failures(), *(other.failures() if other is not None else ())]
     error: MoLoopError | None = ConversionErrors(errors) if errors else None

@@ -83,7 +83,7 @@ def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, no
         trip, go, *inputs, graph=node.graph, body=translated.graph, input_map=tuple(input_map),
         output_map=tuple(output_map), iteration=iteration, condition=condition_result,
         none_below_zero=trip_count is not None,
-    )  # fmt: skip
+    )
     set_final_ranks(node, made, starts, ends)
     return made
 
@@ -112,7 +112,7 @@ def scan(
     *inputs, body: Body, num_scan_inputs: int, scan_input_axes: tuple[int, ...] = (),
     scan_input_directions: tuple[int, ...] = (), scan_output_axes: tuple[int, ...] = (),
     scan_output_directions: tuple[int, ...] = (), node: Context,
-):  # fmt: skip
+):
     """A front operation, because its lowering depends on types that later passes refine."""
     values = _present(inputs, "input of Scan")
     _check_split(num_scan_inputs, len(values))
@@ -124,7 +124,7 @@ def scan(
 @translates("Scan", since=8)
 def scan_8(
     sequence_lens=None, *inputs, body: Body, num_scan_inputs: int, directions: tuple[int, ...] = (), node: Context,
-):  # fmt: skip
+):
     """A Scan over the batch (axis 0) whose body is a Scan over the sequence, cut and padded to each length."""
     values = _present(inputs, "input of Scan")
     _check_split(num_scan_inputs, len(values))
@@ -161,7 +161,7 @@ def scan_8(
     return operations.Scan(
         *values, graph=node.graph, body=batch, input_map=tuple(input_map),
         output_map=tuple(Concatenated(result, 0) for result in results),
-    )  # fmt: skip
+    )
 
 
 def _padded(value: Value, length: Value, longest: Value) -> Value:
@@ -179,7 +179,7 @@ def _padded(value: Value, length: Value, longest: Value) -> Value:
 def _scan(
     node: Context, body: Body, values: list[Value], axes: Sequence[int], directions: Sequence[int],
     output_axes: Sequence[int], output_directions: Sequence[int], graph: Graph | None = None,
-):  # fmt: skip
+):
     """The Scan of `values` (states, then as many scan inputs as `axes`), in `graph`, the node's own by default."""
     graph = graph or node.graph
     count = len(values) - len(axes)

@@ -161,7 +161,7 @@ def _check_gpt(body: Body) -> None:
         raise UnsupportedError(
             "a decoder whose past and present share a buffer", code="ML316",
             hint="export the model for the CPU: without --past_present_share_buffer and without masked attention",
-        )  # fmt: skip
+        )
     if len(body.inputs) < 4 or len(body.inputs) != len(body.outputs) + 2:
         found = f"{len(body.inputs)} inputs and {len(body.outputs)} outputs"
         raise ModelError(f"the decoder has {found}: it needs two more inputs than outputs, at least 4", code="ML226")
@@ -217,7 +217,7 @@ class EncoderDecoder:
             raise UnsupportedError(
                 f"a decoder of {len(decoder.inputs)} inputs: past and present share a buffer", code="ML316",
                 hint="export the model for the CPU: without --past_present_share_buffer and without masked attention",
-            )  # fmt: skip
+            )
         outputs = 2 + 4 * self.layers if self._makes_first_step() else 2 * self.layers
         if self.layers < 1 or len(decoder.outputs) != 1 + 2 * self.layers or len(encoder.outputs) != outputs:
             found = f"{len(decoder.inputs)} inputs and {len(decoder.outputs)} outputs"

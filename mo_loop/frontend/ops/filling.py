@@ -28,7 +28,7 @@ AVOIDS = (
         "backward-range", "`Range` whose limit is on the wrong side does not stop", "the limit is clamped first",
         rule="translator of Range",
     ),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 

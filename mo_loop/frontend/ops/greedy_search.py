@@ -228,13 +228,13 @@ def greedy_search(
     decoder_start_token_id: int = -1, encoder: Body | None = None, eos_token_id: int,
     init_decoder: Body | None = None, model_type: int = 0, no_repeat_ngram_size: FewOrNone = 0, pad_token_id: int,
     vocab_size: int = -1, node: Context,
-):  # fmt: skip
+):
     """The sequences [N, max_length]. ONNX Runtime has decoders of the GPT-2 kind (model_type 0) only."""
     check_type(model_type)
     given = decoders.Given(node, {
         "min_length": min_length, "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask,
         "prefix_vocab_mask": prefix_vocab_mask,
-    })  # fmt: skip
+    })
     gpt = decoders.Gpt(decoder, init_decoder)
     begun = gpt.start(given.scope, input_ids.astype(i32), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size)
@@ -247,7 +247,7 @@ def check_type(model_type: int) -> None:
         raise UnsupportedError(
             f"a search of model_type {model_type}: ONNX Runtime implements decoders (0) only", code="ML316",
             hint="use BeamSearch with num_beams 1",
-        )  # fmt: skip
+        )
 
 
 def _best(scores: Value) -> Value:
@@ -258,7 +258,7 @@ def _best(scores: Value) -> Value:
 def generated(
     node: Context, gpt: decoders.Gpt, begun: tuple[Value, Value, list[Value]], rules: Rules, limit: Any, padding: int,
     choose: Choose,
-) -> Value:  # fmt: skip
+) -> Value:
     """The sequences [N, limit] that follow from a first step, of tokens that `choose` takes."""
     prompts, logits, states = begun
     failed = decoders.not_translated([logits, *states])
@@ -301,7 +301,7 @@ def sampling(
     eos_token_id: int, filter_value: float = -1.0000000200408773e20, init_decoder: Body | None = None,
     min_tokens_to_keep: int = 0, model_type: int = 0, no_repeat_ngram_size: FewOrNone = 0, pad_token_id: int,
     presence_penalty: float = 0.0, temperature: float = 1.0, top_p: float = 0.0, vocab_size: int = -1, node: Context,
-):  # fmt: skip
+):
     """The sequences [N, max_length]."""
     check_type(model_type)
     if node.wants(1):
@@ -310,11 +310,11 @@ def sampling(
         raise UnsupportedError(
             "a presence penalty: ONNX Runtime does not subtract it from the scores that its documentation names",
             code="ML316", hint="set presence_penalty to 0 and use repetition_penalty",
-        )  # fmt: skip
+        )
     given = decoders.Given(node, {
         "min_length": min_length, "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask,
         "prefix_vocab_mask": prefix_vocab_mask,
-    })  # fmt: skip
+    })
     gpt = decoders.Gpt(decoder, init_decoder)
     begun = gpt.start(given.scope, input_ids.astype(i32), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size, temperature)

@@ -113,7 +113,7 @@ AVOIDS = (
         "top-none", "`TopK` with a k of 0 at run time corrupts memory", "one element more, removed afterwards", CRASH,
         rule="translator of TopK",
     ),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -176,7 +176,7 @@ def scatter_nd(data, indices, updates, *, reduction: str = "none"):
 @translates("TensorScatter", since=24)
 def tensor_scatter(
     past_cache: AtLeast1, update: AtLeast1, write_indices: Vector = None, *, axis: int = -2, mode: str = "linear",
-):  # fmt: skip
+):
     """For each batch entry the update is written along the axis from its index on; `circular` wraps around."""
     if mode not in ("linear", "circular"):
         raise ModelError(f"mode {mode!r} is neither linear nor circular", code="ML227")

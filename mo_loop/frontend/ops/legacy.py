@@ -70,7 +70,7 @@ translates("DynamicSlice", since=1)(lambda data, starts, ends, axes=None: slice_
 def constant_fill(
     input=None, *, dtype: int = 1, extra_shape: Ints = (), input_as_shape: int = 0, shape: Ints = (),
     value: float = 0.0, node: Context,
-):  # fmt: skip
+):
     """A tensor of one value. Its shape is that of the input, or its contents, followed by `extra_shape`; or `shape`."""
     array = np.array(value).astype(from_onnx(dtype).numpy)
     sizes = _filled_shape(input, shape, extra_shape, input_as_shape)
@@ -84,7 +84,7 @@ def constant_fill(
 def given_tensor_fill(
     shape_input=None, *, extra_shape: Ints = (), input_as_shape: int | None = None, shape: Ints = (),
     values: tuple[float, ...] = (), node: Context,
-):  # fmt: skip
+):
     """A constant; its shape as for ConstantFill."""
     sizes = _filled_shape(shape_input, shape, extra_shape, input_as_shape or 0)
     array = node.constant(np.array(values, np.float32))
@@ -121,7 +121,7 @@ def aten(
     table, *arguments: Value | None, operator: str, overload_name: str = "", include_last_offset: int = 0,
     mode: int = 0,
     padding_idx: int = -1, scale_grad_by_freq: int = 0, sparse: int = 0, node: Context,
-):  # fmt: skip
+):
     """The arguments after the tensors are attributes, or inputs as in the signature of the operator in PyTorch."""
     inputs = (table, *arguments)
     least = {"embedding": 2, "embedding_bag": 2}.get(operator, 0)
@@ -143,7 +143,7 @@ def aten(
         raise UnsupportedError(
             f"embedding_bag of mode {given.mode}{' with weights' if given.weights is not None else ''}", code="ML302",
             hint="the modes are 0 (sum), 1 (mean) and 2 (maximum); in PyTorch, only sums have weights",
-        )  # fmt: skip
+        )
     packed = len(inputs) == 2 or (inputs[1].rank == 2 and _has_weights(inputs))
     if not packed and inputs[2] is None:
         raise ModelError("embedding_bag of PyTorch needs its offsets", code="ML227")

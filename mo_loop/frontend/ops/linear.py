@@ -55,7 +55,7 @@ AVOIDS = (
         "einsum-with-ellipsis", "`Einsum` with an ellipsis does not compile, or the model cannot be read",
         "letters for the dimensions, if their number is known", ERROR, until="2025.0.0", rule="translator of Einsum",
     ),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -198,7 +198,7 @@ def _eliminated(x: Value) -> Value:
         matrices, ones, rows, rows, graph=x.graph, body=body,
         input_map=(*(Merged(p, r) for p, r in zip(states, results, strict=True)), Sliced(now, 0), Invariant(places)),
         output_map=(Final(results[1]),),
-    )  # fmt: skip
+    )
     return ops.Reshape(scan[0], batch)
 
 

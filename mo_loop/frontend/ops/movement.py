@@ -18,7 +18,7 @@ AVOIDS = (
         "`Slice` of a tensor of known shape with constant bounds and axes known only at run time crashes",
         "steps that cannot be folded", CRASH, rule="translator of Slice",
     ),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -86,7 +86,7 @@ def _squeeze(data: Value, axes: tuple[int, ...] | None, node: Context):
         raise UnsupportedError(
             "Squeeze without axes of a tensor of unknown rank", code="ML314",
             hint="give the model inputs static shapes, or the operator its axes",
-        )  # fmt: skip
+        )
     assume_ones(data.shape)
     ones = [axis for axis, dim in enumerate(data.shape) if dim == 1]
     kept = [axis for axis in range(len(data.shape)) if axis not in ones]
@@ -129,7 +129,7 @@ def _ranks(data: Value, axes: Value) -> tuple[int, int]:
         raise UnsupportedError(
             "axes that are computed at run time: neither they nor their number is known", code="ML314",
             hint="make the axes a constant",
-        )  # fmt: skip
+        )
     return data.rank, count
 
 

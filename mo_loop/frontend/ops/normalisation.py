@@ -19,7 +19,7 @@ from mo_loop.target import Gap
 
 AVOIDS = (
     Gap("lrn-bias", "`LRN` truncates its bias to an integer", "composed", rule="translator of LRN"),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -39,7 +39,7 @@ def along_channels(values: Value, rank: int) -> Value:
 def batch_normalization_1(
     x, scale, bias, mean, variance,
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, is_test: int = 0, node: Context,
-):  # fmt: skip
+):
     """Training if `is_test` is 0 and there is more than one output, else inference."""
     if is_test or not any(node.wants(index) for index in range(1, 5)):
         y = _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
@@ -52,7 +52,7 @@ def batch_normalization_1(
 def batch_normalization_7(
     x, scale, bias, mean, variance,
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, node: Context,
-):  # fmt: skip
+):
     """Training if there is more than one output, else inference."""
     if any(node.wants(index) for index in range(1, 5)):
         return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
@@ -120,7 +120,7 @@ def instance_normalization(x: AtLeast2, scale: Vector, bias: Vector, *, epsilon:
 def layer_normalization(
     x, scale, bias=None,
     *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, node: Context,
-):  # fmt: skip
+):
     """Normalises all dimensions from `axis` on; the statistics have the type `stash_type`."""
     rank = ranked(x, "LayerNormalization")
     axes = list(range(normalise_axis(axis, rank), rank))

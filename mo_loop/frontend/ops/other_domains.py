@@ -57,7 +57,7 @@ def group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: Positive):
 def deformable_conv(
     x: Rank4, offset: Rank4, w: Rank4, mask: Rank4 = None, *, deformable_groups: Positive = 1, group: Positive = 1,
     kernel_shape: Positives | None = None, given: WindowAttributes,
-):  # fmt: skip
+):
     """Samples near the border are not interpolated with zeros outside, as DeformConv of ONNX does."""
     at = given.over(2)
     return ops.DeformableConvolution(
@@ -70,19 +70,19 @@ def prior_box(
     x, image, *, aspect_ratio: Floats = (), clip: int = 0, density: Floats = (), fixed_ratio: Floats = (),
     fixed_size: Floats = (), flip: int = 0, max_size: Floats = (), min_max_aspect_ratios_order: int = 1,
     min_size: Floats = (), offset: float = 0.0, scale_all_sizes: int = 1, step: float = 0.0, variance: Floats = (),
-):  # fmt: skip
+):
     """Boxes for the places of a feature map, [1, 2, 4 * number]."""
     places, pixels = _sizes(x), _sizes(image)
     if not min_max_aspect_ratios_order and None in (integers(places), integers(pixels)):
         raise UnsupportedError(
             "the runtime compiles min_max_aspect_ratios_order = 0 for known sizes only", code="ML316",
             hint="give the shapes of the images (--input)",
-        )  # fmt: skip
+        )
     boxes = ops.PriorBox(
         places, pixels, aspect_ratio=aspect_ratio, clip=clip, density=density, fixed_ratio=fixed_ratio,
         fixed_size=fixed_size, flip=flip, max_size=max_size, min_max_aspect_ratios_order=min_max_aspect_ratios_order,
         min_size=min_size, offset=offset, scale_all_sizes=scale_all_sizes, step=step, variance=variance,
-    )  # fmt: skip
+    )
     return boxes[None]
 
 
@@ -90,12 +90,12 @@ def prior_box(
 def prior_box_clustered(
     x, image, *, clip: int = 0, height: Floats, offset: float = 0.0, step: float = 0.0, step_h: float = 0.0,
     step_w: float = 0.0, variance: Floats = (), width: Floats,
-):  # fmt: skip
+):
     """As PriorBox, with widths and heights."""
     boxes = ops.PriorBoxClustered(
         _sizes(x), _sizes(image), clip=clip, height=height, offset=offset, step=step, step_h=step_h, step_w=step_w,
         variance=variance or (0.1,), width=width,
-    )  # fmt: skip
+    )
     return boxes[None]
 
 
@@ -108,7 +108,7 @@ def _sizes(x: Value) -> Value:
 def prior_grid(
     priors: Matrix, features: Rank4, image: Rank4, *, flatten: int = 1, h: int = 0, stride_x: float = 0.0,
     stride_y: float = 0.0, w: int = 0,
-):  # fmt: skip
+):
     """Prior boxes moved to the places of a feature map."""
     return ops.ExperimentalDetectronPriorGridGenerator(
         priors, features, image, flatten=flatten, h=h, w=w, stride_x=stride_x, stride_y=stride_y
@@ -119,7 +119,7 @@ def prior_grid(
 def generate_proposals(
     scores, deltas, image, anchors, *, legacy_plus_one: int = 1, min_size: float = 1.0, nms_thresh: float = 0.7,
     post_nms_topN: NotNegative = 300, pre_nms_topN: NotNegative = 6000,
-):  # fmt: skip
+):
     """The anchors [A, 4] are those of every place of the scores [N, A, H, W]."""
     if anchors.rank not in (None, 2):
         raise ModelError(f"the anchors have rank {anchors.rank}, not 2", code="ML227")
@@ -129,7 +129,7 @@ def generate_proposals(
         image, ops.Broadcast(anchors, joined(sizes, scores)), deltas, scores, min_size=min_size,
         nms_threshold=nms_thresh, post_nms_count=post_nms_topN, pre_nms_count=pre_nms_topN,
         normalized=not legacy_plus_one,
-    )  # fmt: skip
+    )
 
 
 @translates("ExperimentalDetectronGenerateProposalsSingleImage", since=1, domain=OPENVINO)
@@ -137,12 +137,12 @@ def single_proposals(
     image, anchors, deltas, scores, *, min_size: float = 0.0, nms_threshold: float = 0.7,
     post_nms_count: NotNegative = 1000,
     pre_nms_count: NotNegative = 1000,
-):  # fmt: skip
+):
     """The best boxes of one image."""
     return ops.ExperimentalDetectronGenerateProposalsSingleImage(
         image, anchors, deltas, scores, min_size=min_size, nms_threshold=nms_threshold, post_nms_count=post_nms_count,
         pre_nms_count=pre_nms_count,
-    )  # fmt: skip
+    )
 
 
 @translates("ExperimentalDetectronTopKROIs", since=1, domain=OPENVINO)
@@ -155,12 +155,12 @@ def top_regions(regions, probabilities, *, max_rois: NotNegative = 1000):
 def region_features(
     regions, *features, aligned: int = 0, output_size: Positive = 7, pyramid_scales: Positives = (4, 8, 16, 32, 64),
     sampling_ratio: NotNegative = 2,
-):  # fmt: skip
+):
     """The features of regions, from a pyramid."""
     return ops.ExperimentalDetectronROIFeatureExtractor(
         regions, *features, aligned=aligned, output_size=output_size, pyramid_scales=pyramid_scales,
         sampling_ratio=sampling_ratio,
-    )  # fmt: skip
+    )
 
 
 @translates("ExperimentalDetectronDetectionOutput", since=1, domain=OPENVINO)
@@ -169,14 +169,14 @@ def detectron_output(
     deltas_weights: Floats = (10.0, 10.0, 5.0, 5.0), max_delta_log_wh: float = 4.135166645050049,
     max_detections_per_image: NotNegative = 100, nms_threshold: float = 0.5, num_classes: Positive = 81,
     post_nms_count: NotNegative = 2000, score_threshold: float = 0.05,
-):  # fmt: skip
+):
     """The detections of one image."""
     return ops.ExperimentalDetectronDetectionOutput(
         regions, deltas, scores, image, class_agnostic_box_regression=class_agnostic_box_regression,
         deltas_weights=deltas_weights, max_delta_log_wh=max_delta_log_wh,
         max_detections_per_image=max_detections_per_image, nms_threshold=nms_threshold, num_classes=num_classes,
         post_nms_count=post_nms_count, score_threshold=score_threshold,
-    )  # fmt: skip
+    )
 
 
 @translates("DetectionOutput", since=1, domain=OPENVINO, ignored="num_classes")
@@ -186,7 +186,7 @@ def detection_output(
     decrease_label_id: int = 0, input_height: int = 1, input_width: int = 1, keep_top_k: int = 1,
     nms_threshold: float, normalized: int = 1, num_classes: Positive | None = None, objectness_score: float = 0.0,
     share_location: int = 1, top_k: int = -1, variance_encoded_in_target: int = 0,
-):  # fmt: skip
+):
     """The number of classes follows from the shapes."""
     return ops.DetectionOutput(
         boxes, scores, priors, more_scores, more_boxes, background_label_id=background_label_id,
@@ -195,7 +195,7 @@ def detection_output(
         input_width=input_width, keep_top_k=(keep_top_k,), nms_threshold=nms_threshold, normalized=normalized,
         objectness_score=objectness_score, share_location=share_location, top_k=top_k,
         variance_encoded_in_target=variance_encoded_in_target,
-    )  # fmt: skip
+    )
 
 
 DOMAIN = "ai.onnx.preview.training"
@@ -218,7 +218,7 @@ def adagrad(r, t, *inputs, decay_factor: float = 0.0, epsilon: float = 1e-6, nor
 def adam(
     r, t, *inputs, alpha: float = 0.9, beta: float = 0.999, epsilon: float = 1e-6,
     norm_coefficient: float = 0.0, norm_coefficient_post: float = 0.0,
-):  # fmt: skip
+):
     """The learning rate corrects the bias of the accumulated means, whose initial value is 0."""
     made: list[list[Any]] = []
     for x, g, v, h in _tuples("Adam", inputs, 4):

@@ -29,7 +29,7 @@ _SWITCH = 1e4
 def sequence(
     node: Context, task: Recurrence, activations: tuple[str, ...], x: Value, w: Value, r: Value, b: Value | None,
     lengths: Value | None, states: Sequence[Value | None],
-) -> list[Value | None]:  # fmt: skip
+) -> list[Value | None]:
     if not task.layout:
         x = ops.Transpose(x, [1, 0, 2])
     axis = 0 if task.layout else 1
@@ -68,7 +68,7 @@ def sequence(
 def _to_their_ends(
     task: Recurrence, run: Callable[..., Sequence[Value]], x: Value, firsts: Sequence[Value], weights: Sequence[Value],
     lengths: Value, keeps: bool,
-) -> list[Value]:  # fmt: skip
+) -> list[Value]:
     """All outputs [batch, directions, time, hidden] of sequences of such lengths and the last states, zeros if a length
     is 0. The last cell state is right only if the steps past the end keep it."""
     zero, one = (ops.Constant(np.int32(each), graph=x.graph) for each in (0, 1))
@@ -200,7 +200,7 @@ AVOIDS = (
         "sequence-of-length-zero", "recurrent sequence operations of length 0 do not write their last state",
         "`Select` of zeros", rule="translator of LSTM",
     ),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -210,7 +210,7 @@ TANH = {"activations": ("Tanh", "Tanh")}
 _DEFAULTS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh"), "RNN": ("tanh",)}
 _NATIVE: dict[str, set[tuple[str, ...]]] = {
     "RNN": {("tanh",), ("relu",), ("sigmoid",)}, "GRU": {("sigmoid", "tanh")}, "LSTM": {("sigmoid", "tanh", "tanh")},
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def recurrent_outputs(
     node: Context, x: Value, w: Value, r: Value, b: Value | None, lengths: Value | None, states: Sequence[Value | None],
     peepholes: Value | None = None, *, kind: str, given: RecurrentAttributes, layout: int = 0,
     linear_before_reset: int = 0, input_forget: int = 0, is_quantised: bool = False,
-) -> list[Value | None]:  # fmt: skip
+) -> list[Value | None]:
     """The outputs Y, Y_h and, of an LSTM, Y_c."""
     direction, hidden_size = given.direction, given.hidden_size
     if direction not in ("forward", "reverse", "bidirectional"):
@@ -243,7 +243,7 @@ def recurrent_outputs(
     sizes: dict[str, tuple[int | None, ...]] = {
         "w": (directions, rows, None), "r": (directions, rows, hidden), "b": (directions, 2 * rows),
         "p": (directions, 3 * hidden), "state": (None, directions, hidden) if layout else (directions, None, hidden),
-    }  # fmt: skip
+    }
     for name, value in [("w", w), ("r", r), ("b", b), ("p", peepholes), *(("state", each) for each in states)]:
         _require_sizes(kind, name, value, sizes[name])
     w, r = _of_sizes(w, sizes["w"]), _of_sizes(r, sizes["r"])
@@ -254,7 +254,7 @@ def recurrent_outputs(
     task = Recurrence(
         kind=kind, direction=direction, hidden=hidden, layout=layout, functions=functions, clip=given.clip or 0.0,
         linear_before_reset=bool(linear_before_reset), input_forget=bool(input_forget), is_quantised=is_quantised,
-    )  # fmt: skip
+    )
     time, known = None if x.shape is None else x.shape[1 if layout else 0], array_of(lengths)
     if known is not None and isinstance(time, int) and (known == time).all():
         lengths = None
@@ -290,7 +290,7 @@ def lstm(
     x: Rank3, w: Rank3, r: Rank3, b: Matrix = None, sequence_lens: Vector | Integers = None, initial_h: Rank3 = None,
     initial_c: Rank3 = None, p: Matrix = None, *, input_forget: int = 0, layout: int = 0, output_sequence: int = 0,
     given: RecurrentAttributes, node: Context,
-):  # fmt: skip
+):
     """With `layout` 1 the batch comes first everywhere.
 
     Until opset 6 the first output exists if `output_sequence` is set, or if the output has a name.
@@ -298,7 +298,7 @@ def lstm(
     return recurrent_outputs(
         node, x, w, r, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", given=given, layout=layout,
         input_forget=input_forget,
-    )  # fmt: skip
+    )
 
 
 @translates("GRU", since=1, without="layout linear_before_reset", defaults={"direction": "foward"})
@@ -308,14 +308,14 @@ def lstm(
 def gru(
     x: Rank3, w: Rank3, r: Rank3, b: Matrix = None, sequence_lens: Vector | Integers = None, initial_h: Rank3 = None, *,
     layout: int = 0, linear_before_reset: int = 0, output_sequence: int = 0, given: RecurrentAttributes, node: Context,
-):  # fmt: skip
+):
     """With `layout` 1 the batch comes first everywhere. The default direction is misspelt in the schema of opset 1."""
     if given.direction == "foward" and node.opset < 3:
         given = replace(given, direction="forward")
     return recurrent_outputs(
         node, x, w, r, b, sequence_lens, (initial_h,), kind="GRU", given=given, layout=layout,
         linear_before_reset=linear_before_reset,
-    )  # fmt: skip
+    )
 
 
 @translates("RNN", since=1, without="layout", defaults=TANH)
@@ -324,7 +324,7 @@ def gru(
 def rnn(
     x: Rank3, w: Rank3, r: Rank3, b: Matrix = None, sequence_lens: Vector | Integers = None, initial_h: Rank3 = None, *,
     layout: int = 0, output_sequence: int = 0, given: RecurrentAttributes, node: Context,
-):  # fmt: skip
+):
     """With `layout` 1 the batch comes first everywhere."""
     states = (initial_h,)
     return recurrent_outputs(node, x, w, r, b, sequence_lens, states, kind="RNN", given=given, layout=layout)

@@ -34,7 +34,7 @@ _NAMES = {name.lower(): name for name in ACTIVATIONS.split()}
 def activations_of(
     names: Sequence[str], alphas: Sequence[float] | None, betas: Sequence[float] | None, count: int, directions: int,
     kind: str,
-) -> list[list[Activation]]:  # fmt: skip
+) -> list[list[Activation]]:
     """The functions of each direction; alphas and betas are assigned in order to the functions that have one."""
     if len(names) < count * directions:
         raise ModelError(f"{kind} has {len(names)} activations, not {count * directions}", code="ML227")
@@ -93,7 +93,7 @@ class Recurrence:
 def scanned(
     node: Context, task: Recurrence, x: Value, w: Value, r: Value, b: Value | None, lengths: Value | None,
     states: Sequence[Value | None], peepholes: Value | None,
-) -> list[Value | None]:  # fmt: skip
+) -> list[Value | None]:
     """The outputs Y, Y_h and, of an LSTM, Y_c: one Scan for each direction."""
     if task.layout:
         x = ops.Transpose(x, [1, 0, 2])
@@ -151,7 +151,7 @@ def _unless_empty(first: Value, lengths: Value) -> Value:
 def _one_direction(
     task: Recurrence, functions: list[Activation], x: Value, parts: Sequence[Value | None], lengths: Value | None,
     firsts: Sequence[Value], backward: bool,
-) -> list[Value]:  # fmt: skip
+) -> list[Value]:
     """Y [time, batch, hidden] and the last states [batch, hidden]."""
     w, r, b, peepholes = parts
     assert w is not None and r is not None
@@ -202,7 +202,7 @@ def _one_direction(
             *(Final(result) for result in results),
             Concatenated(every, 0, -1, 0, -1) if flips else Concatenated(every, 0),
         ),
-    )  # fmt: skip
+    )
     *last, whole = scan
     if lengths is not None and backward:
         whole = ops.ReverseSequence(whole, lengths, batch_axis=1, seq_axis=0)

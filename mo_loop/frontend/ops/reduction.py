@@ -28,7 +28,7 @@ AVOIDS = (
         "reduce-max-i32", "`ReduceMax` of i32 confuses the largest with the smallest number", "composed",
         rule="translator of ReduceMax",
     ),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 Rule = Callable[[Value, Sequence[int], bool], Any]
@@ -231,7 +231,7 @@ for _op, _rule in {
     "ReduceL1": lambda x, axes, keep: ops.ReduceL1(x, axes, keep_dims=keep) if axes else ops.Abs(x),
     "ReduceSumSquare": lambda x, axes, keep: _sum(x * x, axes, keep),
     "ReduceLogSum": _log_sum, "ReduceLogSumExp": _log_sum_exp,
-}.items():  # fmt: skip
+}.items():
     _both_forms(_op, _rule)
 
 

@@ -103,7 +103,7 @@ def _size_of_pieces(split: Value, scope: Scope) -> int:
         raise UnsupportedError(
             "a split of a size known only at run time, without keepdims: for size 1 the axis is removed", code="ML316",
             hint="give split as a constant, or leave keepdims at 1",
-        )  # fmt: skip
+        )
     return int(size)
 
 
@@ -154,7 +154,7 @@ def _require_numbers(dtype) -> None:
         raise UnsupportedError(
             "a sequence of strings: the runtime does not support it", code="ML303",
             hint="cut the model after its text processing, so that its inputs are numbers",
-        )  # fmt: skip
+        )
 
 
 def _position(value: Value | None) -> Value | None:

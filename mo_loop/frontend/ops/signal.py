@@ -34,7 +34,7 @@ AVOIDS = (
         rule="translator of DFT",
     ),
     Gap("rdft-f64", "`RDFT` and `IRDFT` refuse f64", "computed in f32", ERROR, rule="translator of DFT"),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -160,7 +160,7 @@ def _length(value: Value):
 def stft(
     signal: AtLeast2, frame_step: One | Integers, window: Vector = None, frame_length: One | Integers = None, *,
     onesided: int = 1,
-):  # fmt: skip
+):
     """[batch, frames, bins, 2]: the transforms of the frames, multiplied by the window."""
     rank = ranked(signal, "STFT")
     if rank not in (2, 3):
@@ -195,7 +195,7 @@ def _numbers(x: Value, count) -> Value:
 def mel_weight_matrix(
     num_mel_bins: One | Integers, dft_length: One | Integers, sample_rate: One | Integers, lower_edge_hertz: One,
     upper_edge_hertz: One, *, output_datatype: int = 1, node: Context,
-):  # fmt: skip
+):
     """[dft_length / 2 + 1, num_mel_bins]: triangles whose corners are evenly spaced on the mel scale."""
     to = from_onnx(output_datatype)
     given = (num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz)

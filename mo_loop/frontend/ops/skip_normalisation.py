@@ -22,7 +22,7 @@ _EPSILON = float(np.float32(1e-12))
 def skip_layer_normalization(
     x: AtLeast2, skip: AtLeast2, gamma: Vector, beta: Vector = None, bias: Vector = None, *,
     epsilon: float = _EPSILON, node: Context,
-):  # fmt: skip
+):
     """The layer normalisation of x + skip + bias, the statistics, and the sum."""
     total = _sum(x, skip, bias)
     normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT")
@@ -36,7 +36,7 @@ def skip_layer_normalization(
 @translates("SkipSimplifiedLayerNormalization", since=1, domain=MICROSOFT)
 def skip_simplified_layer_normalization(
     x: AtLeast2, skip: AtLeast2, gamma: Vector, bias: Vector = None, *, epsilon: float = _EPSILON,
-):  # fmt: skip
+):
     """The RMS normalisation of x + skip + bias, a mean of 0, 1 / deviation, and the sum."""
     total = _sum(x, skip, bias)
     y, inverse = rms_normal(total, [-1], epsilon)
@@ -56,7 +56,7 @@ def embed_layer_normalization(
     position_embedding: Needed | Matrix = None, segment_embedding: Matrix = None, gamma: Needed | Vector = None,
     beta: Needed | Vector = None, mask=None, position_ids=None, *, epsilon: float = _EPSILON,
     mask_index_type: int | None = None,
-):  # fmt: skip
+):
     """The layer normalisation of the sum of embeddings, the number of words of each sample, and the sum.
 
     Without position_ids, positions count from 0. A mask has 1 for each word, and one per sample counts them;
@@ -77,7 +77,7 @@ def q_embed_layer_normalization(
     segment_scale: One = None, gamma_scale: Needed | One = None, beta_scale: Needed | One = None,
     word_zero: One = None, position_zero: One = None, segment_zero: One = None, gamma_zero: One = None,
     beta_zero: One = None, *, epsilon: float = _EPSILON,
-):  # fmt: skip
+):
     """EmbedLayerNormalization of integers of 8 bits: each tensor has one scale and one zero point."""
     words = _numbers(ops.Gather(word_embedding, input_ids, 0), word_scale, word_zero)
     positions = _numbers(_first_rows(position_embedding, input_ids), position_scale, position_zero)
@@ -113,7 +113,7 @@ def _words(input_ids: Value, mask: Value | None):
 def group_norm(
     x: Rank4, gamma: Vector, beta: Vector, *, activation: int, channels_last: int = 1, epsilon: float = 1e-5,
     groups: Positive,
-):  # fmt: skip
+):
     """Statistics for each sample and group of channels; activation 1 is x * sigmoid(x)."""
     return _group_norm(x, gamma, beta, activation, channels_last, epsilon, groups)
 
@@ -122,7 +122,7 @@ def group_norm(
 def skip_group_norm(
     x: Rank4, gamma: Vector, beta: Vector, skip, bias=None,
     *, activation: int, channels_last: int = 1, epsilon: float = 1e-5, groups: Positive,
-):  # fmt: skip
+):
     """GroupNorm of x + skip + bias, and the sum. A skip of two dimensions has one number for each channel."""
     rank = ranked(x, "SkipGroupNorm")
     if ranked(skip, "SkipGroupNorm") == 2:
@@ -243,7 +243,7 @@ def hyper_connection_low_rank_mix(
     streams, norm_scale, down_weight, up_weight, inject_weight, prev_block_output=None, prev_post_gate=None,
     *, epsilon: float = 1e-5, gate_div: float = 1.0, gate_mul: float = 1.0, num_branches: NotNegative,
     reduction_scale: float = 1.0, silu_alpha: float = 1.0,
-):  # fmt: skip
+):
     """The input of the next block, the gates after it, and the streams after the previous block is added to them.
 
     Steps are computed in f32 and rounded to the type of the streams at the end, not each."""

@@ -37,7 +37,7 @@ def contrib_gather_nd(data, indices):
 @translates("GridSample", since=1, domain=MICROSOFT)
 def contrib_grid_sample(
     x: AtLeast3, grid: AtLeast3, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros",
-):  # fmt: skip
+):
     """GridSample of ONNX's opset 16."""
     return grid_sample_16(x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
 
@@ -162,7 +162,7 @@ def cdist(a: Matrix, b: Matrix, *, metric: str = "sqeuclidean"):
         raise UnsupportedError(
             f"CDist with the metric {metric!r}", code="ML316",
             hint="ONNX Runtime has sqeuclidean and euclidean; compute another one from elementwise operators",
-        )  # fmt: skip
+        )
     left = ops.Unsqueeze(ops.ReduceSum(a * a, [1]), 1)
     right = ops.Unsqueeze(ops.ReduceSum(b * b, [1]), 0)
     product = ops.MatMul(a, b, transpose_b=True) * number(a, -2)
@@ -247,7 +247,7 @@ def bias_dropout(data, bias, residual=None, ratio=None, training_mode=None, *, s
 def swiglu(
     gate, up=None,
     *, activation_alpha: float = 1.0, activation_beta: float = 0.0, limit: float = 0.0, round_activation: int = 0,
-):  # fmt: skip
+):
     """gate * sigmoid(alpha * gate) * (up + beta), computed in f32; without up, the gate holds both halves.
 
     A positive limit bounds the gate from above, and the other half on both sides."""

@@ -56,7 +56,7 @@ AVOIDS = (
         "random-times-zero", "a fusion refuses `RandomUniform` times 0", "the factor is hidden from the fusion", ERROR,
         rule="translator of RandomUniform",
     ),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -66,14 +66,14 @@ def constant(
     value_floats: tuple[float, ...] | None = None, value_int: int | None = None,
     value_ints: tuple[int, ...] | None = None, value_string: str | None = None,
     value_strings: tuple[str, ...] | None = None, node: Context,
-):  # fmt: skip
+):
     """Exactly one of the attributes is present."""
     tensor: Tensor | None = value if value is not None else sparse_value
     if tensor is None:
         tensor = _from_scalars(
             (value_float, f32), (value_floats, f32), (value_int, i64), (value_ints, i64),
             (value_string, string), (value_strings, string),
-        )  # fmt: skip
+        )
     return ops.Constant(tensor, graph=node.graph)
 
 

@@ -82,7 +82,7 @@ class BodyReader:
         return self._made(
             Loop, *self._inputs[:first], *values, body=inner.graph, input_map=entries, output_map=outputs,
             iteration=iteration, condition=self._condition(port_map, inner),
-        )  # fmt: skip
+        )
 
     def _states(self) -> dict[str, str]:
         """Id of a Parameter -> id of the Result that is its next value."""
@@ -160,7 +160,7 @@ class BodyReader:
         return self._made(
             If, self._inputs[0], *values, then_body=bodies[0], else_body=bodies[1], input_map=entries,
             output_map=[Selected(*pair) for pair in zip(*results, strict=True)],
-        )  # fmt: skip
+        )
 
     def _shared(self, then: list[Any], else_: list[Any]) -> tuple[list[Value], list[Branched]]:
         """One entry for each outer port; several if a branch reads it through several Parameters."""

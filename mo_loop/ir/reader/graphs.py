@@ -40,13 +40,13 @@ class GraphReader:
     def __init__(
         self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None,
         depth: int = 0, ids: dict[Node, str] | None = None, variables: dict[str, VariableLayers] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         deepest = budget().limits.nesting
         if depth > deepest:
             raise LimitError(
                 f"bodies are nested deeper than the limit nesting of {deepest}", code="ML312",
                 where=shortened(net.path), hint="if you trust the file, give read_model another limit",
-            )  # fmt: skip
+            )
         self.weights = weights
         self.version = version
         self.depth = depth
@@ -103,7 +103,7 @@ class GraphReader:
             raise UnsupportedError(
                 shortened(f"{layer.type} of {layer.version} has a body"), code="ML331", where=shortened(layer.where),
                 hint="Loop, TensorIterator and If are the operations whose bodies can be read",
-            )  # fmt: skip
+            )
         if layer.type == "Parameter" and layer.version == "opset1":
             return self._parameter(layer)
         if layer.type == "Result" and layer.version == "opset1":
@@ -172,7 +172,7 @@ class GraphReader:
         node = cls(
             *inputs, graph=self.graph, name=layer.name, kind=layer.type, version=layer.version, data=dict(layer.data),
             precisions=[port.precision for port in layer.outputs], shapes=[port.dims for port in layer.outputs],
-        )  # fmt: skip
+        )
         if layer.type == "Const":
             node.__dict__["blob"] = self.weights.tensor(layer)
         return node
@@ -247,7 +247,7 @@ def _check(
 ) -> None:
     for layer, port, labels, what in (
         (edge.from_layer, edge.from_port, outputs, "output"), (edge.to_layer, edge.to_port, inputs, "input"),
-    ):  # fmt: skip
+    ):
         if layer not in layers:
             raise ir_error(f"{edge}: layer {layer} does not exist", path, "ML252")
         if port not in labels[layer]:

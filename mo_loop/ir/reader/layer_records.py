@@ -302,10 +302,10 @@ class WeightFile:
             raise FileError(
                 f"the weights {self._path} are missing", code="ML217", where=shortened(layer.where),
                 hint="put the .bin beside the .xml under the same name, or pass its path",
-            )  # fmt: skip
+            )
         if offset + size > self._size:
             raise FileError(
                 shortened(f"layer {layer.id}: its data end at {offset + size}, {self._path.name} ends at {self._size}"),
                 code="ML213", where=shortened(layer.where),
                 hint="it is truncated, or belongs to another model: copy it again",
-            )  # fmt: skip
+            )

@@ -105,25 +105,25 @@ def _root(path: Path) -> Any:
         raise FileError(
             f"{path.name} is not XML, or is truncated: {shortened(str(error))}", code="ML214",
             hint="give the .xml of a model; if it is one, copy or export it again",
-        ) from None  # fmt: skip
+        ) from None
     if tree is None:
         raise FileError(f"{path.name} is empty", why="it has no bytes", hint="download or copy it again", code="ML214")
     if tree.docinfo.doctype:
         raise FileError(f"{path.name} declares a document type, which an IR does not have", code="ML214",
-                        hint="remove the DOCTYPE if you trust the file")  # fmt: skip
+                        hint="remove the DOCTYPE if you trust the file")
     return tree.getroot()
 
 
 def _version(root: Any, path: Path) -> int:
     if root.tag != "net" or root.find("layers") is None:
         raise FileError(f"{path.name} is XML, but not IR: it has no net with layers", code="ML214",
-                        hint="give the .xml that was saved beside a .bin")  # fmt: skip
+                        hint="give the .xml that was saved beside a .bin")
     text = root.get("version", "")
     if text not in map(str, VERSIONS):
         raise UnsupportedError(
             f"IR version {text[:20] or '(none)'} cannot be read, only {' and '.join(map(str, VERSIONS))}",
             code="ML330", where=path.name, hint="convert the original model again",
-        )  # fmt: skip
+        )
     return int(text)
 
 
@@ -317,4 +317,4 @@ def _unsupported(element: Any, where: str, file: Path) -> UnsupportedError:
         shortened(f"line {element.sourceline} of {os.path.basename(file)}: <{element.tag}> cannot be read"),
         code="ML331", where=shortened(where),
         hint="versions 10 and 11 of the IR, as OpenVINO writes them, have nothing of that name",
-    )  # fmt: skip
+    )

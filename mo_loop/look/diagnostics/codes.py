@@ -484,5 +484,5 @@ CODES: dict[str, Code] = {
     "ML560": Code("maps from labels to probabilities that become a tensor",
         "an IR has no maps: the output is the tensor that ZipMap reads, [N, labels], under the same name",
         'read the labels of its columns as JSON: model.get_rt_info(["class_labels", output])', "warning"),
-}  # fmt: skip
+}
 """Code -> its meaning."""

@@ -212,7 +212,7 @@ def grouped(diagnostics: Iterable[Diagnostic]) -> list[Group]:
             len({each.message for each in same}) > 1,
         )
         for same in found.values()
-    ]  # fmt: skip
+    ]
 
 
 # -- reports
@@ -245,7 +245,7 @@ def _model(report: CheckReport) -> dict[str, Any]:
             for each in report.shown
         ],
         "sizes": dict(report.sizes),
-    }  # fmt: skip
+    }
 
 
 def counted(report: CheckReport) -> str:

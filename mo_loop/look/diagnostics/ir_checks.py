@@ -48,7 +48,7 @@ _LOSES_NAN = frozenset(
         "ReLU", "Clamp", "HardSigmoid", "Exp", "SoftMax", "LogSoftmax", "Maximum", "Minimum", "MaxPool", "ReduceMax",
         "ReduceMin",
     )
-)  # fmt: skip
+)
 
 _RANDOM = frozenset(("RandomUniform", "Multinomial"))
 
@@ -88,7 +88,7 @@ def diagnostics(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
     for check in (
         _doubles, _wide_integers, _integer_powers, _random, _lost_nan, _saturating, _rounded, _expanded_weights,
         _empty_sizes, _growing, _nested_ifs, _unread_inputs,
-    ):  # fmt: skip
+    ):
         yield from check(graph)
     for node in _all(graph, Loop):
         if node.origin in seen.uncounted_loops:
@@ -114,7 +114,7 @@ def _doubles(graph: Graph) -> Iterator[Diagnostic]:
     nodes = [
         node for node in _ordered(graph) if not isinstance(node, Constant)
         and any(isinstance(each.type, TensorType) and each.type.dtype is f64 for each in node.outputs)
-    ]  # fmt: skip
+    ]
     if nodes:
         inputs = sum(isinstance(node, Parameter) and node.graph is graph for node in nodes)
         others = len(nodes) - inputs
@@ -135,7 +135,7 @@ def _wide_integers(graph: Graph) -> Iterator[Diagnostic]:
         readers = [
             use.node for use in node.output.uses
             if kind_of(use.node) not in _SATURATING and not (isinstance(use.node, Loop) and use.port == 0)
-        ]  # fmt: skip
+        ]
         if readers:
             worst = high if high >= 2**31 else low
             yield Diagnostic.of_code("ML502", f"the constant {worst} exceeds 32 bits", readers[0].origin)

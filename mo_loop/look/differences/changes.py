@@ -73,7 +73,7 @@ class Change:
     def as_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "kind": self.kind, "scope": self.scope, "node": self.node, "operator": self.operator,
-        }  # fmt: skip
+        }
         if self.old_node is not None:
             found["old_node"] = self.old_node
         if self.readers:
@@ -141,7 +141,7 @@ def _of_scope(
                 CHANGED, path, other.label, other.operator, tuple(details), readers.of(other),
                 old_node=item.label if item.label != other.label else None,
                 follows=shapes and any(source in moved for source in _sources(item)), subject=other,
-            )  # fmt: skip
+            )
     for item in new.items:
         if pairs.of(item) is None:
             yield readers.lonely(ADDED, item, path)

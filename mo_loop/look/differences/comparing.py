@@ -95,7 +95,7 @@ class Difference(ShownResult):
 def diff(
     old: Any, new: Any, *, ignore: str | Iterable[str] = (), scope: str | None = None, tolerance: float = 0.0,
     allow_external: Sequence[str] = (),
-) -> Difference:  # fmt: skip
+) -> Difference:
     """Compare two models of one kind, node by node, with the bodies of their control flow.
 
     Args:
@@ -117,7 +117,7 @@ def diff(
         found = compare(
             *(opened(each, allowed=allow_external, widened=tolerance > 0) for each in (old, new)),
             ignore=ignore, scope=scope, tolerance=tolerance,
-        )  # fmt: skip
+        )
     first, second = (
         ChangeSide(each.source, each.kind, each.count, tuple(scope.text for scope in each.scopes()))
         for each in (found.old, found.new)
@@ -137,7 +137,7 @@ class ModelComparison(NamedTuple):
 def compare(
     old: Structure, new: Structure, *, ignore: str | Iterable[str] = (), scope: str | None = None,
     tolerance: float = 0.0,
-) -> ModelComparison:  # fmt: skip
+) -> ModelComparison:
     """Compare two structures; arguments and errors are those of `diff`."""
     ignored = {ignore} if isinstance(ignore, str) else set(ignore)
     for each in sorted(ignored - set(ASPECTS)):

@@ -104,7 +104,7 @@ class NodeKeys:
                     (each.operator, tuple(sorted(each.attributes.items())))
                     for scope in body.all() for each in scope.items
                 )))) for tag, body in item.bodies.items()
-            )  # fmt: skip
+            )
         return self._contents[item]
 
     # -- forward
@@ -151,7 +151,7 @@ class NodeKeys:
                 (index, kind, keys.get(reader, -1), port) if isinstance(reader, Item)
                 else (index, kind, 0, str(reader) if ends else "")
                 for index, kind, reader, port in readers.get(item, ())
-            )  # fmt: skip
+            )
             keys[item] = self._key((self._content(item, level), tuple(found), "readers"))
         return keys
 
@@ -212,7 +212,7 @@ class NodeKeys:
         uses = [
             (index, kind, number, port) for index, kind, reader, port in self._readers_in(item.scope).get(item, ())
             if isinstance(reader, Item) and (number := self._number(reader)) is not None
-        ]  # fmt: skip
+        ]
         self._left -= 1
         return (self._content(item, level), inputs, tuple(sorted(uses))) if uses or any(inputs) else None
 

@@ -163,7 +163,7 @@ class Alignment:
                         if not (forward and item.data is not None and not item.data.is_large)
                     )
                     for side in self._sides(level, forward, ends)
-                )  # fmt: skip
+                )
                 for pair in alone(*groups):
                     self._pairs.add(*pair)
                     again = True

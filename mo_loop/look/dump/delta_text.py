@@ -60,7 +60,7 @@ class Labels:
 def delta_text(
     before: GraphState, after: GraphState, change: Record, labels: Labels, defaults: Mapping[str, Mapping[str, str]],
     name: str, previous: str,
-) -> str:  # fmt: skip
+) -> str:
     """The changes of the pass `name`; `defaults` are the attributes of the operations that are left out."""
     old, new = _Statements(before, labels, defaults), _Statements(after, labels, defaults)
     counts = len(change["added"]), len(change["removed"]), len(change["changed"])

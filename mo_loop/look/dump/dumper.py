@@ -68,7 +68,7 @@ class Dumper:
         self, folder: str | os.PathLike[str], formats: Iterable[str] = DEFAULT_FORMATS, *, after: Iterable[str] = (),
         around: str | None = None, depth: int = DEPTH, whole: bool = False, only: Iterable[str] = (),
         shapes: bool = True, types: bool = True, saved: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Set what the dump writes, and when the run ends.
 
         Args:
@@ -316,7 +316,7 @@ def _described(step: Step, place: int) -> Record:
         {"id": gap.id, "sentence": gap.sentence, "severity": gap.severity, "form": gap.form, "since": gap.since,
          "until": gap.until}
         for rule in rules for gap in rule.gaps()
-    ]  # fmt: skip
+    ]
     return found | ({"gaps": gaps} if gaps and step.changed else {})
 
 

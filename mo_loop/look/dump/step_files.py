@@ -68,7 +68,7 @@ class StepFiles:
     def whole(
         self, stem: str, state: GraphState, graph: Graph | None, more: Mapping[int, Record] | None = None, *,
         beside: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A graph in full; without `graph` the state is only a part of it. `more` is added to the nodes of the JSON.
 
         `beside` means that the changes of the step have files of their own.
@@ -118,7 +118,7 @@ class StepFiles:
             warnings.warn(
                 f"the pictures in {path} are .dot files only: {error}; {path / 'index.html'} shows the same graphs "
                 "without it", stacklevel=2,
-            )  # fmt: skip
+            )
         except NotDrawn as error:
             warnings.warn(f"{path / stem}.svg is not drawn, the .dot is written: {error}", stacklevel=2)
         return {"dot": source}
@@ -208,7 +208,7 @@ class RunFolder:
                 raise FileError(
                     f"{self.path / name} would be overwritten by a dump", why="no earlier dump wrote this content",
                     hint="move it away, or give another folder", code="ML219",
-                )  # fmt: skip
+                )
 
     def _earlier(self) -> dict[str, str]:
         """Name -> SHA-256 of the files of an earlier run."""
@@ -224,7 +224,7 @@ class RunFolder:
             raise FileError(
                 f"{index} is not the index of a dump", why="only an index says which files an earlier dump wrote",
                 hint="move it away, or give another folder", code="ML219",
-            ) from None  # fmt: skip
+            ) from None
 
     def _save_index(self) -> None:
         content = {"schema": _SCHEMA, "version": _VERSION, "files": self._files}
@@ -284,7 +284,7 @@ class Around:
         found = {
             number for number, record in state.nodes.items()
             if record["name"] in self._names or not self._origins.isdisjoint(_origins(record))
-        }  # fmt: skip
+        }
         return found or {number for number in self._last if number in state.nodes}
 
 

@@ -80,7 +80,7 @@ def _size(scope: ScopeRecord, kind: str, format_: str) -> ScopeSize:
     return ScopeSize(
         scope.text, kind, len(scope.nodes), len(constants), sum(each.elements for each in data),
         sum(each.nbytes for each in data), dict(counts.most_common()),
-    )  # fmt: skip
+    )
 
 
 def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref | None]]]:

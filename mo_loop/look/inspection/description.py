@@ -342,7 +342,7 @@ class _Text:
             ("joins", _listed([f"{each.name} axis {each.axis}{' backwards' * each.backward}"
                                for each in control.scan_outputs])),
             ("captures", _listed(control.captures)),
-        ]  # fmt: skip
+        ]
         for name, text in facts:
             if text:
                 yield f"{indent}  {name:10} {text}"

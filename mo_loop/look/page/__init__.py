@@ -81,7 +81,7 @@ class Document:
             "producer": f"mo_loop {__version__}", "notes": self.notes, "facts": self.facts,
             "scopes": list(self._first.scopes.values()), "nodes": list(self._first.nodes.values()),
             "steps": self._steps, "texts": self.texts,
-        }  # fmt: skip
+        }
         more = {"heat": self.heat, "written": self.written, "pairs": self.pairs}
         return found | {key: value for key, value in more.items() if value is not None}
 
@@ -89,12 +89,12 @@ class Document:
 def step_record(
     name: str, place: int, nodes: tuple[int, int], seconds: float = 0, matchers: Sequence[tuple[str, int]] = (),
     **more: Any,
-) -> Record:  # fmt: skip
+) -> Record:
     """A step of a document: its number in the run, the numbers of nodes before and after it, and what is known more."""
     return {
         "name": name, "place": place, "seconds": round(seconds, 6), "matches": 0,
         "matchers": [[matcher, count] for matcher, count in matchers if count], "nodes": list(nodes), **more,
-    }  # fmt: skip
+    }
 
 
 def delta(old: GraphState, new: GraphState) -> Record:
@@ -111,7 +111,7 @@ def delta(old: GraphState, new: GraphState) -> Record:
         ],
         "scopes": [scope for name, scope in new.scopes.items() if old.scopes.get(name) != scope],
         "removed_scopes": [name for name in old.scopes if name not in new.scopes],
-    }  # fmt: skip
+    }
 
 
 # -- HTML

@@ -84,7 +84,7 @@ class JsonTexts:
             f'{{"source":{source[0]},"target":{record["id"]},"key":{port},"output":{source[1]},'
             f'"type":{self._type(state.nodes[source[0]]["outputs"][source[1]]["type"])}}}'
             for record in members[scope] for port, source in enumerate(record["inputs"]) if source is not None
-        ]  # fmt: skip
+        ]
         return (
             f'{{"directed":true,"multigraph":true,"graph":{spelled(about)},"nodes":[{",".join(nodes)}],'
             f'"edges":[{",".join(edges)}]}}'
@@ -112,7 +112,7 @@ def delta_link(before: GraphState, after: GraphState, change: Record, **about: A
         {"status": status, "scope": record["scope"], **described_node(record)}
         | ({"bodies": record["bodies"]} if "bodies" in record else {})
         for status, record in written
-    ]  # fmt: skip
+    ]
     records = [record for _, record in written]
     known = {record["id"] for record in records}
     read = dict.fromkeys(source[0] for record in records for source in record["inputs"] if source is not None)
@@ -120,14 +120,14 @@ def delta_link(before: GraphState, after: GraphState, change: Record, **about: A
     graph = {
         "delta": True, **about, "removed": [_brief(before.nodes[number]) for number in change["removed"]],
         "scopes": change["scopes"], "removed_scopes": change["removed_scopes"],
-    }  # fmt: skip
+    }
     links = [
         {
             "source": source[0], "target": record["id"], "key": port, "output": source[1],
             "type": after.nodes[source[0]]["outputs"][source[1]]["type"],
         }
         for record in records for port, source in enumerate(record["inputs"]) if source is not None
-    ]  # fmt: skip
+    ]
     return HEAD | {"directed": True, "multigraph": True, "graph": graph, "nodes": nodes, "edges": links}
 
 
@@ -257,7 +257,7 @@ def read_dump(folder: str | os.PathLike[str]) -> Dump:
         raise FileError(
             f"{path} has no .json file of a dump", code="ML214",
             hint="write one with mo-loop convert MODEL --dump DIR, with json among the formats",
-        )  # fmt: skip
+        )
     return Dump(path, found)
 
 
@@ -299,7 +299,7 @@ def state_of_text(file: Path, source: str) -> GraphState:
             raise FileError(
                 f"{source} has only the changes of a pass", code="ML214",
                 hint="give the .json file of the same step: it is applied to the files before it",
-            )  # fmt: skip
+            )
         state = Describer().state(parse(text))
     except FileError:
         raise
@@ -325,7 +325,7 @@ def read_file(file: Path, needed_by: Path | None = None) -> Any:
             f"{file} cannot be read", why=reason if needed_by is None else f"{needed_by.name} needs it: {reason}",
             hint="" if needed_by is None else "a file of a step has only the changes: keep the files before it",
             code="ML212",
-        ) from None  # fmt: skip
+        ) from None
     except (ValueError, RecursionError) as error:
         raise not_of_dump(file, f"it is not JSON: {error}") from None
 
@@ -335,7 +335,7 @@ def not_of_dump(source: str | Path, why: str) -> FileError:
     return FileError(
         f"{source} is not a graph of --dump", why=why, code="ML214",
         hint="give a .json or .txt file that mo-loop convert --dump wrote",
-    )  # fmt: skip
+    )
 
 
 def checked(source: str | Path, read: Callable[[], Read]) -> Read:

@@ -49,7 +49,7 @@ INPUT_NAMES = {"Loop": ("trip count", "execution condition"), "If": ("condition"
 
 SCAN_ATTRIBUTES = (
     "num_scan_inputs", "scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions",
-)  # fmt: skip
+)
 
 
 def tags(node: Any) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ class Describer:
             "id": scope, "owner": None if owner is None else self.id(owner), "tag": tag, "name": graph.name,
             "parameters": [self.id(node) for node in graph.parameters],
             "results": [self.id(node) for node in graph.results],
-        }  # fmt: skip
+        }
         if graph.rt_info:
             found["info"] = show_attribute(graph.rt_info, Any)
         state.scopes[scope] = found
@@ -251,7 +251,7 @@ class Describer:
             "id": self.id(node), "scope": scope, "op": op, "opset": node.opset, "name": node.name,
             "inputs": [None if value is None else [self.id(value.node), value.index] for value in node.inputs],
             "outputs": [{"type": self._type(value.type), "names": list(value.names)} for value in node.outputs],
-        }  # fmt: skip
+        }
         attributes = shown_attributes(node)
         if op not in self.defaults:
             known = {key: value for key, value in node.attributes.items() if value is not Op.REQUIRED}
@@ -315,7 +315,7 @@ def _fields(node: Any) -> Fields:
     return (
         outputs, node.inputs, node.name, node.origins, repr(info) if info else "", types,
         tuple(node.__dict__.values()),
-    )  # fmt: skip
+    )
 
 
 def _same(old: Fields, new: Fields) -> bool:

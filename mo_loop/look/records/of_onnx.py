@@ -206,7 +206,7 @@ class _Reader:
             "value_float": lambda: np.float32(attribute.f), "value_int": lambda: np.int64(attribute.i),
             "value_floats": lambda: np.array(attribute.floats, np.float32),
             "value_ints": lambda: np.array(attribute.ints, np.int64),
-        }  # fmt: skip
+        }
         if name not in values:
             return None
         plain = ArrayTensor(np.asarray(values[name]()))
@@ -322,7 +322,7 @@ def connect_onnx(node: Any, item: Item, is_old: bool) -> None:
         connect(item, {"inputs": [], "outputs": [
             {"role": "Selected", "port": port, **{branch_key(body.tag): _end(body, port) for body in bodies}}
             for port in range(len(item.outputs))
-        ]})  # fmt: skip
+        ]})
     elif item.operator == "Loop" and len(bodies) == 1:
         connect(item, _loop_ports(item, bodies[0]))
     elif item.operator == "Scan" and len(bodies) == 1:

@@ -34,7 +34,7 @@ _HEAD = 4096
 def opened(
     source: Any, unread: list[FileError] | None = None, *, weights: bool = True, allowed: Sequence[str] = (),
     widened: bool = False,
-) -> Structure:  # fmt: skip
+) -> Structure:
     """The structure of a model. With `unread` an ONNX model can be without the files of its weights; the errors are
     added to it. Without `weights` those of an ONNX model and its attributes are not read, and tensors that it does not
     declare have the types that inference finds. `allowed` are folders besides that of the model whose files may hold
@@ -241,7 +241,7 @@ class _OnnxRecords:
             "tag": scope.tag or scope.id.replace("/", " ", 1),
             "name": scope.path[-1] if scope.path else self._structure.metadata.get("name", ""),
             "parameters": [each.id for each in scope.parameters], "results": [each.id for each in scope.results],
-        }  # fmt: skip
+        }
         if scope.settings:
             record["info"] = show_attribute(scope.settings, Any)
         self.state.scopes[scope.id] = record
@@ -256,7 +256,7 @@ class _OnnxRecords:
             self.state.nodes[each.id] = {
                 "id": each.id, "scope": scope.id, "op": "Result", "opset": "", "name": each.name,
                 "inputs": [self._ref(each.ref)], "outputs": [], "names": [each.name],
-            }  # fmt: skip
+            }
 
     def _record(self, item: Item, opsets: dict[str, str], *, is_input: bool) -> Record:
         found: Record = {
@@ -264,7 +264,7 @@ class _OnnxRecords:
             "op": "Parameter" if is_input else item.operator, "opset": "" if is_input else _version(item, opsets),
             "name": item.name, "inputs": [self._ref(ref) for ref in item.inputs],
             "outputs": [{"type": _type(output), "names": list(output.names)} for output in self._outputs[item]],
-        }  # fmt: skip
+        }
         if item.attributes or item.mapped:
             found["attributes"] = item.attributes | item.mapped
         if item.data is not None and item.data.tensor is not None:
@@ -290,7 +290,7 @@ class _OnnxRecords:
             self.state.nodes[number] = {
                 "id": number, "scope": item.scope.id, "op": "undefined", "opset": "",
                 "name": item.name, "inputs": [], "outputs": [{"type": "?", "names": [item.name]}],
-            }  # fmt: skip
+            }
         return self._undefined[key]
 
 

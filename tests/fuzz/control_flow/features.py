@@ -11,12 +11,12 @@ NESTED = 0.3
 
 KINDS = ("Loop", "Scan", "If")
 VERSIONS = {"Loop": ("1", "11", "13", "16", "19", "21", "newer"), "Scan": ("8", "9", "11", "16", "19", "21", "newer"),
-            "If": ("1", "11", "13", "16", "19", "21", "newer")}  # fmt: skip
+            "If": ("1", "11", "13", "16", "19", "21", "newer")}
 
 
 def _versions(kind: str) -> dict[str, str]:
     return {f"{kind}-{each}": f"{kind} of opset 22 and newer" if each == "newer" else f"{kind}-{each}"
-            for each in VERSIONS[kind]}  # fmt: skip
+            for each in VERSIONS[kind]}
 
 
 GROUPS: Mapping[str, Mapping[str, str]] = {

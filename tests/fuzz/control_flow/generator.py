@@ -114,7 +114,7 @@ def _model(main: Scope, outputs: list[Val]) -> ModelProto:
     graph = helper.make_graph(
         main.nodes, "fuzz", [_declared(port) for port in context.inputs],
         [helper.make_tensor_value_info(val.name, val.dtype, [None] * val.rank) for val in outputs], main.initializers,
-    )  # fmt: skip
+    )
     imports = [helper.make_opsetid("", context.opset)]
     if context.functions:
         imports.append(helper.make_opsetid(DOMAIN, 1))

@@ -247,7 +247,7 @@ def _any(s: Scope, seq: Seq) -> Val:
 
 
 def branches(s: Scope, condition: Val, then: Callable[[Scope], Val | Seq],
-             otherwise: Callable[[Scope], Val | Seq]) -> tuple:  # fmt: skip
+             otherwise: Callable[[Scope], Val | Seq]) -> tuple:
     """A condition and two bodies of one output each."""
     graphs = []
     for title, make in (("then", then), ("else", otherwise)):

@@ -61,13 +61,13 @@ def _as_loop(node: NodeProto, ranks: Sequence[int]) -> list[NodeProto]:
     loop_body = helper.make_graph([*inside, *body.node], body.name, [
         helper.make_tensor_value_info(f"{tag}_i", TensorProto.INT64, []),
         helper.make_tensor_value_info(f"{tag}_c", TensorProto.BOOL, []), *body.input[:states],
-    ], [helper.make_tensor_value_info(f"{tag}_go", TensorProto.BOOL, []), *body.output], body.initializer)  # fmt: skip
+    ], [helper.make_tensor_value_info(f"{tag}_go", TensorProto.BOOL, []), *body.output], body.initializer)
     stacked = [f"{tag}_o{k}" for k in range(outputs)]
     loop = helper.make_node("Loop", [f"{tag}_length", "", *node.input[:states]], [*node.output[:states], *stacked],
-                            body=loop_body, name=tag)  # fmt: skip
+                            body=loop_body, name=tag)
     after: list[NodeProto] = []
     for name, target, axis, backward, rank in zip(stacked, node.output[states:], out_axes, out_backward, ranks,
-                                                  strict=True):  # fmt: skip
+                                                  strict=True):
         if not target:
             continue
         turned = f"{name}_turned" if backward else name

@@ -113,7 +113,7 @@ def split(s: Scope, val: Val) -> Val | None:
     else:
         s.node("Split", [val], names, axis=axis_of(s, val, axis), split=[first, size - first])
     halves = [s.add(val.dtype, _with(val.shape, axis, length), val.mag, name)
-              for name, length in zip(names, (first, size - first), strict=True)]  # fmt: skip
+              for name, length in zip(names, (first, size - first), strict=True)]
     return s.rng.choice(halves)
 
 

@@ -34,7 +34,7 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
 
 
 def parse(parser: argparse.ArgumentParser, arguments: list[str] | None, listed: str = "", known: Collection[str] = (),
-          what: str = "") -> argparse.Namespace:  # fmt: skip
+          what: str = "") -> argparse.Namespace:
     """The parsed arguments, with the interpreter of `--runtime` as `python`.
 
     An error if the option `listed`, names separated by commas, has an unknown one, or the release is not installed.

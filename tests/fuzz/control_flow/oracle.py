@@ -58,7 +58,7 @@ def oracle(task: tuple[int, int] | tuple[int, int, bool]) -> Sample | str:
         return reason
     return Sample(case.name, case.model.SerializeToString(), kept, expected,
                   tuple(number for number in case.order if number < len(kept)), dict(case.features),
-                  dropped_sets=len(case.feeds) - len(kept), excuses=tuple(REASONS))  # fmt: skip
+                  dropped_sets=len(case.feeds) - len(kept), excuses=tuple(REASONS))
 
 
 class Disagreement(Exception):

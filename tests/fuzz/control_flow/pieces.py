@@ -224,7 +224,7 @@ def power(s: Scope, val: Val) -> Val | None:
     if s.context.chance(0.5):
         return s.emit("Pow", [val, s.scalar(2.0)], FLOAT, val.shape, val.mag**2)
     base = s.emit("Add", [s.emit("Abs", [val], FLOAT, val.shape, val.mag), s.scalar(0.5)], FLOAT, val.shape,
-                  val.mag + 1)  # fmt: skip
+                  val.mag + 1)
     return s.emit("Pow", [base, s.scalar(s.rng.choice((0.5, 1.5, -0.5)))], FLOAT, val.shape, base.mag**1.5 + 2)
 
 

@@ -129,7 +129,7 @@ def _element(s: Scope, body: Scope, source: Val, axis: int, is_loop: bool, lengt
 
 
 def _loop_inputs(s: Scope, body: Scope, source: tuple[Val, int], nexts: list[Val],
-                 ends: bool) -> tuple[list[Val | None], Val | None]:  # fmt: skip
+                 ends: bool) -> tuple[list[Val | None], Val | None]:
     """Trip count and condition, and the condition in the body if it may end the loop early."""
     sequence, axis = source
     sizes = s.emit("Shape", [sequence], INT64, (2,), 40.0)
@@ -148,7 +148,7 @@ def _loop_inputs(s: Scope, body: Scope, source: tuple[Val, int], nexts: list[Val
 
 
 def _scan(s: Scope, body: Scope, taken: list[Val], names: list[str], firsts: list[Val], sources: list[tuple[Val, int]],
-          axes: list[int]) -> None:  # fmt: skip
+          axes: list[int]) -> None:
     rng, attributes = s.rng, {}
     if any(axis for _, axis in sources):
         attributes["scan_input_axes"] = [axis for _, axis in sources]
@@ -165,7 +165,7 @@ def _scan(s: Scope, body: Scope, taken: list[Val], names: list[str], firsts: lis
 
 
 def _results(s: Scope, body: Scope, names: list[str], firsts: list[Val], outputs: list[Val], axes: list[int],
-             length: Dim | None) -> list[Val]:  # fmt: skip
+             length: Dim | None) -> list[Val]:
     results = [s.add(first.dtype, first.shape, WIDE, name) for first, name in zip(firsts, names, strict=False)]
     for val, axis, name in zip(outputs, axes, names[len(firsts) :], strict=True):
         size = s.context.dim(0) if length is None else length

@@ -30,7 +30,7 @@ def rates(results: Mapping[str, Sequence[Verdict]]) -> str:
 
 
 def tally(verdicts: Sequence[tuple[str, Verdict]],
-          having: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[int, int]]:  # fmt: skip
+          having: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[int, int]]:
     """For each feature, the share of the models with it that pass with the converter, and their number."""
     passed: Counter[str] = Counter()
     total: Counter[str] = Counter()

@@ -226,7 +226,7 @@ class Scope:
     # -------------------------------------------------------------------------------------------------------- nodes
 
     def node(self, op: str, inputs: Sequence[Val | Seq | str | None], outputs: Sequence[str],
-             **attributes: Any) -> NodeProto:  # fmt: skip
+             **attributes: Any) -> NodeProto:
         """Append a node; None is an omitted input."""
         names = [val.name if isinstance(val, Val | Seq) else val or "" for val in inputs]
         for name in names:
@@ -237,7 +237,7 @@ class Scope:
         return made
 
     def emit(self, op: str, inputs: Sequence[Val | Seq | str | None], dtype: int, shape: Shape, mag: float = 1.0,
-             **attributes: Any) -> Val:  # fmt: skip
+             **attributes: Any) -> Val:
         """Append a node of one output; reduce its magnitude if it is too large."""
         name = self.context.fresh()
         self.node(op, inputs, [name], **attributes)
@@ -324,7 +324,7 @@ class Scope:
         return self.constant(random_numbers(self.context.numbers, dtype, tuple(shape)), data=True)
 
     def input(self, dtype: int, shape: Shape, choices: Sequence[int] | None = None, declared: str | None = None,
-              mixed: bool = False) -> Val:  # fmt: skip
+              mixed: bool = False) -> Val:
         """A new model input, from any scope; `choices` are its possible values, one per input set (or `mixed`)."""
         mag = float(max((abs(c) for c in choices), default=1)) if choices else {INT64: 4.0, INT32: 4.0}.get(dtype, 1.0)
         val = Val(self.context.fresh("x"), dtype, tuple(shape), mag)
@@ -345,7 +345,7 @@ class Scope:
         style = self.style
         return helper.make_graph(self.nodes, name,
                                  [declare(val, "full" if val in self.pinned else style) for val in self.parameters],
-                                 [declare(val, style) for val in outputs], self.initializers)  # fmt: skip
+                                 [declare(val, style) for val in outputs], self.initializers)
 
 
 def declare(val: Val | Seq, style: str) -> ValueInfoProto:

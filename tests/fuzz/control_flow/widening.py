@@ -72,7 +72,7 @@ def _loop_of_ranks(s: Scope, start: Val, sizes: tuple[int, ...], depth: int) -> 
             condition = compare(body, "Less", remainder(body, iteration, 2), body.scalar(1, INT64), ())
         graphs = {name: branch.graph(body.context.fresh(name),
                                      [produced(branch, _of_rank(branch, _read(branch, val, sizes), sizes))])
-                  for name, branch in (("then_branch", then), ("else_branch", other))}  # fmt: skip
+                  for name, branch in (("then_branch", then), ("else_branch", other))}
         name = body.context.fresh("o")
         body.node("If", [condition], [name], **graphs)
         body.names.add(name)
@@ -147,7 +147,7 @@ def _stack(s: Scope) -> list[Val]:
     if c.chance(0.5):
         full = other.emit("Concat", [full, row], FLOAT, (least + 1, width), LARGEST, axis=0)
     graphs = {"then_branch": then.graph(c.fresh("then"), [produced(then, more)]),
-              "else_branch": other.graph(c.fresh("else"), [produced(other, full)])}  # fmt: skip
+              "else_branch": other.graph(c.fresh("else"), [produced(other, full)])}
     name = c.fresh("o")
     body.node("If", [few], [name], **graphs)
     after = body.add(FLOAT, (c.dim(1), width), LARGEST, name)
@@ -166,7 +166,7 @@ def _last_rows(s: Scope, stack: Val, least: int, width: int) -> Val:
         s.node("TopK", [stack, k], [name, places], axis=0)
         return s.add(FLOAT, (least, width), LARGEST, name)
     cut = s.emit("Slice", [stack, s.ints(-least), s.ints(2**31 - 1), s.ints(0)], FLOAT, (s.context.dim(0), width),
-                 LARGEST)  # fmt: skip
+                 LARGEST)
     s.own.remove(cut)
     flat = s.emit("Reshape", [cut, s.ints(1, least * width)], FLOAT, (1, least * width), LARGEST)
     return s.emit("Reshape", [like(s, flat, LARGEST), s.ints(least, width)], FLOAT, (least, width), LARGEST)

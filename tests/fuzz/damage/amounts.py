@@ -3,13 +3,13 @@
 from random import Random
 
 INTEGERS = (0, 1, -1, 2, 3, -2, 4, 5, 7, 8, 16, 17, 64, 127, 128, 255, 1000, 65_536, 2**31 - 1, 2**31, -(2**31), 2**32,
-            2**53, 2**62, 2**63 - 1, -(2**63), -(2**63) + 1)  # fmt: skip
+            2**53, 2**62, 2**63 - 1, -(2**63), -(2**63) + 1)
 SIZES = (0, 1, -1, 2, 3, 5, 1000, 65_536, 2**24, 2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63))
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-45, 1e-30, 3.4e38, -3.4e38, float("inf"), float("-inf"), float("nan"))
 TEXTS = ("", "x", "linear", "cubic", "nearest", "constant", "reflect", "edge", "wrap", "SAME_UPPER", "SAME_LOWER",
          "VALID", "NOTSET", "forward", "reverse", "bidirectional", "add", "mul", "max", "none", "mean", "sum", "tanh",
          "Tanh", "Relu", "Affine", "i,j->", "...ij,jk", "->", "ij,jk->ik,", "bilinear", "NCHW", "BNSH", "a" * 3000,
-         "\u202e\u2066", "\x1b[2J", "a/b/../c", "\n", "\0", "<&>\"'", "]]>", "\ud7ff\ufffd", "%s{0}")  # fmt: skip
+         "\u202e\u2066", "\x1b[2J", "a/b/../c", "\n", "\0", "<&>\"'", "]]>", "\ud7ff\ufffd", "%s{0}")
 RAW_TEXTS = (b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b"\0", b"")
 """Bytes that are not UTF-8, for fields of bytes."""
 

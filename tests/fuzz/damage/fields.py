@@ -458,6 +458,6 @@ def _moved(state: Damage) -> None:
 _WEIGHTED: tuple[tuple[Callable[[Damage], None], int], ...] = (
     (_inputs, 14), (_outputs, 5), (_operator, 5), (_attribute, 26), (_declared, 16), (_initializer, 18), (_opset, 4),
     (_nodes, 5), (_body, 8), (_moved, 4),
-)  # fmt: skip
+)
 _DAMAGES = [each for each, _ in _WEIGHTED]
 _SHARES = [share for _, share in _WEIGHTED]

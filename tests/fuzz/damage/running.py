@@ -15,7 +15,7 @@ EACH, MEMORY = 50, 4 << 30
 
 
 def run(kind: str, seed: int, first: int, count: int, jobs: int,
-        told: Callable[[Found], None] = lambda _: None) -> Found:  # fmt: skip
+        told: Callable[[Found], None] = lambda _: None) -> Found:
     """The counts and failures of executions `first` to `first + count - 1` of a seed."""
     found = Found()
     tasks = [Task(kind, seed, start, min(EACH, first + count - start)) for start in range(first, first + count, EACH)]

@@ -35,6 +35,6 @@ def write_ir(source: Path, target: Path, converter: str) -> None:
     python, code = (sys.executable, _VERSION) if of_version else (interpreter(converter), _RELEASE)
     environment = {**os.environ, "CI": "true", "PYTHONPATH": converter if of_version else ""}
     done = subprocess.run([python, "-c", code, str(source), str(target)], env=environment, capture_output=True,
-                          check=False, cwd=target.parent)  # fmt: skip
+                          check=False, cwd=target.parent)
     if done.returncode or not target.exists():
         raise NotWritten(done.stderr.decode(errors="replace")[-500:])

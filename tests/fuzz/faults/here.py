@@ -51,7 +51,7 @@ class Here:
         except Exception as error:
             text = "".join(traceback.format_exception_only(error)).strip()
             return TaskOutcome(task, ERROR, None, text, "", type(error).__name__, getattr(error, "code", ""),
-                               traceback.format_exc())  # fmt: skip
+                               traceback.format_exc())
 
     def kill(self) -> None:
         return None

@@ -50,7 +50,7 @@ def sums(rng: np.random.Generator) -> Drawn:
           a = MatMul (x, w) b = MatMul (x, v) s = Sub (a, b) t = Mul (s, k) u = Add (t, c)
           y = LeakyRelu <alpha = 0.1> (u) }""",
         w=w, v=w + np.float32(0.01) * floats(rng, 128, 64), k=floats(rng, 64), c=floats(rng, 64),
-    )  # fmt: skip
+    )
     return model, {"x": floats(rng, 4, 128)}
 
 
@@ -65,7 +65,7 @@ def detector(rng: np.random.Generator) -> Drawn:
           b = Gather <axis = 0> (h, i) e = Sigmoid (v) u = Unsqueeze (e, one) y = Concat <axis = 1> (b, u) }""",
         w=np.ones((32, 1), np.float32), one=np.array([1]), k=np.array([50]),
         stride=np.full(4, 640, np.float32), shift=floats(rng, 4),
-    )  # fmt: skip
+    )
     return model, {"f": features.astype(np.float32), "box": rng.random((100, 4)).astype(np.float32)}
 
 
@@ -76,7 +76,7 @@ def chaos(rng: np.random.Generator) -> Drawn:
           [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[6] v) => (bool d, float[6] w) {
             d = Identity (c) o = Sub (one, v) p = Mul (v, o) w = Mul (r, p) }> }""",
         n=np.int64(100), one=np.float32(1), r=np.float32(rng.uniform(3.8, 4)),
-    )  # fmt: skip
+    )
     return model, {"x": rng.uniform(0.1, 0.9, 6).astype(np.float32)}
 
 
@@ -88,7 +88,7 @@ def recurrent(rng: np.random.Generator) -> Drawn:
               body = step (float[8] s, float[8] e) => (float[8] t, float[8] z) {
             a = MatMul (s, w) b = Add (a, e) c = Add (b, bias) t = Tanh (c) z = Mul (t, k) }> (h, x) }""",
         w=(floats(rng, 8, 8) * np.float32(0.6)), bias=floats(rng, 8), k=floats(rng, 8),
-    )  # fmt: skip
+    )
     return model, {"x": floats(rng, 100, 8), "h": floats(rng, 8)}
 
 
@@ -107,7 +107,7 @@ def vocoder(rng: np.random.Generator) -> Drawn:
     model = made(
         f"m (float[1,8,40] x) => (float[1,8,40] y) {{ {body} y = Tanh ({last}) }}",
         s=np.float32(0.03), z=np.uint8(128), t=np.float32(0.01), o=np.int8(0), **weights,
-    )  # fmt: skip
+    )
     return model, {"x": floats(rng, 1, 8, 40)}
 
 
@@ -120,7 +120,7 @@ def convolutions(rng: np.random.Generator) -> Drawn:
           h = HardSwish (e) a = GlobalAveragePool (h) f = Flatten (a) l = Gemm (f, q) y = Softmax <axis = 1> (l) }""",
         w=floats(rng, 8, 3, 3, 3), g=floats(rng, 8), b=floats(rng, 8), m=floats(rng, 8),
         v=rng.uniform(0.5, 2, 8).astype(np.float32), u=floats(rng, 8, 8, 3, 3), q=floats(rng, 8, 10),
-    )  # fmt: skip
+    )
     return model, {"x": floats(rng, 2, 3, 16, 16)}
 
 
@@ -133,7 +133,7 @@ def attention(rng: np.random.Generator) -> Drawn:
           n = LayerNormalization <axis = -1> (r, gamma, beta) f = MatMul (n, d) e = Erf (f) y = Add (e, n) }""",
         a=floats(rng, 16, 16), b=floats(rng, 16, 16), c=floats(rng, 16, 16), scale=np.float32(0.25),
         gamma=floats(rng, 16), beta=floats(rng, 16), d=floats(rng, 16, 16),
-    )  # fmt: skip
+    )
     return model, {"x": floats(rng, 2, 6, 16)}
 
 
@@ -145,7 +145,7 @@ def half(rng: np.random.Generator) -> Drawn:
           e = Mul (d, s) y = Add (e, t) }""",
         w=(0.3 * floats(rng, 8, 4, 3, 3)).astype(np.float16), b=floats(rng, 8).astype(np.float16),
         k=np.float16(1.5), s=np.float32(1.3), t=np.float32(-0.4),
-    )  # fmt: skip
+    )
     return model, {"x": floats(rng, 2, 4, 10, 10)}
 
 

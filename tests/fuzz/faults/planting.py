@@ -82,7 +82,7 @@ def _places(model: onnx.ModelProto) -> Iterator[Place]:
                 yield Place(
                     proto, number, name, path, owners, 0 if kind is None else kind.elem_type,
                     None if shape is None else tuple(each.dim_value for each in shape),
-                )  # fmt: skip
+                )
             bodies = {each.name: each.g for each in node.attribute if each.type == onnx.AttributeProto.GRAPH}
             inner = {each.name: each.g for each in known.node[number].attribute if each.name in bodies}
             inside: dict[str, OnnxGraph] = {each.kind: each for each in graph.bodies(node)} if bodies else {}
@@ -169,7 +169,7 @@ def wrong_index(place: Place, rng: np.random.Generator) -> bool:
 
 
 STEPS = ("Abs", "Add", "Elu", "Erf", "HardSwish", "LeakyRelu", "Mul", "Neg", "Relu", "Sigmoid", "Sin", "Softmax", "Sub",
-         "Tanh")  # fmt: skip
+         "Tanh")
 
 
 def missing_step(place: Place, rng: np.random.Generator) -> bool:
@@ -228,7 +228,7 @@ def other_attribute(place: Place, rng: np.random.Generator) -> bool:
 CHANGES: dict[str, Change] = {
     "gain": gain, "offset": offset, "swapped axes": swapped_axes, "wrong index": wrong_index,
     "missing step": missing_step, "stale state": stale_state, "other attribute": other_attribute,
-}  # fmt: skip
+}
 
 
 def name_of(node: Any) -> str:

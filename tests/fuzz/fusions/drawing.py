@@ -101,7 +101,7 @@ class Drawing:
         """The batch and small sizes, some of them equal."""
         common = self.pick(2, 3, 4, 5, 8)
         sizes = [common if self.chance(0.4) else self.pick(2, 3, 4, 5, 7, 8)
-                 for _ in range(self.rank if rank is None else rank)]  # fmt: skip
+                 for _ in range(self.rank if rank is None else rank)]
         return [self.batch, *sizes[1:]]
 
     # -- what is added
@@ -154,7 +154,7 @@ class Drawing:
         """QuantizeLinear and DequantizeLinear of u8."""
         ports = [self.constant(scale), self.constant(np.full(np.shape(scale), zero, np.uint8))]
         return self.add("DequantizeLinear", self.add("QuantizeLinear", value, *ports, **attributes), *ports,
-                        **attributes)  # fmt: skip
+                        **attributes)
 
 
 def with_symbols(drawing: Drawing) -> None:
@@ -169,7 +169,7 @@ def with_symbols(drawing: Drawing) -> None:
             if axis == 0 or everything or drawing.chance(0.3):
                 dim.dim_param = f"{port.name}_{axis}"
     larger = {name: np.concatenate([array, *([array] * 2)]) if array.shape[0] == drawing.batch else array
-              for name, array in chain.feeds[1].items()}  # fmt: skip
+              for name, array in chain.feeds[1].items()}
     smaller, chain.feeds[1] = chain.feeds[1], larger
     try:
         evaluate(chain)

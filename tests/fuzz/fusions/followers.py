@@ -29,7 +29,7 @@ def _binary(op: str) -> Follower:
             return d.add(op, d.add("Abs", value), _constant(d, shape, signs=False))
         constant = _constant(d, shape)
         return d.add(op.removeprefix("Reverse"),
-                     *((constant, value) if op.startswith("Reverse") else (value, constant)))  # fmt: skip
+                     *((constant, value) if op.startswith("Reverse") else (value, constant)))
 
     return made
 
@@ -71,7 +71,7 @@ def _sum(d: Drawing, value: str, shape: tuple[int, ...]) -> str:
 
 FOLLOWERS: dict[str, Follower] = {**{op: _binary(op) for op in BINARY}, "MulAdd": _mul_add, "SubMul": _sub_mul,
                                   "AddReluMul": _add_relu_mul, "BatchNormalization": _batch_normalization,
-                                  "Clip": _clip, "Quantize": _quantised, "Sum": _sum}  # fmt: skip
+                                  "Clip": _clip, "Quantize": _quantised, "Sum": _sum}
 
 SCALARS: tuple[Callable[[Drawing, str], str], ...] = (
     lambda d, value: d.add("Mul", value, d.constant(d.pick(0.5, -2.0, 3.0))),

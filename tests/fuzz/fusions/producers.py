@@ -10,7 +10,7 @@ from tests.fuzz.fusions.drawing import Drawing
 Producer = Callable[[Drawing], str]
 
 REDUCTIONS = ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
-              "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")  # fmt: skip
+              "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
 UNARY = ("Relu", "Sigmoid", "Tanh", "Elu", "Gelu", "HardSwish", "Mish", "Softplus", "Abs", "Exp", "Neg", "Erf", "Clip")
 BINARY = ("Add", "Sub", "Mul", "Div", "Max", "Min", "PRelu")
 ALL, VECTORS, SPATIAL = (2, 3, 4, 5), (2, 3), (3, 4, 5)

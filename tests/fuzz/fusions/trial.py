@@ -73,7 +73,7 @@ def _judged(chains: Sequence[Chain], task: Task) -> list[Verdict]:
             for number in ORDER:
                 found = compiled.run({name: each for chain in chains for name, each in chain.feeds[number].items()})
                 verdicts = [verdict if verdict.bad else _compared(chain, number, result)
-                            for chain, verdict, (_, result) in zip(chains, verdicts, found, strict=True)]  # fmt: skip
+                            for chain, verdict, (_, result) in zip(chains, verdicts, found, strict=True)]
     except Exception as error:  # those of the runtime share no base class
         ended = CRASH if getattr(error, "status", "") == "crash" else stage
         return [Verdict(ended if is_alone else UNSETTLED, brief(error))] * len(chains)

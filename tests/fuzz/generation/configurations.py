@@ -78,7 +78,7 @@ class Drawn:
         graph = helper.make_graph(
             [node], "generation", [self._declared(name) for name in self.sets[0]],
             [helper.make_tensor_value_info(name, kind, [None] * rank) for name, kind, rank in self.outputs], weights,
-        )  # fmt: skip
+        )
         opsets = [helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
@@ -260,7 +260,7 @@ def _rng(d: Drawn) -> np.random.Generator:
 
 
 DESCRIPTIONS: dict[str, Callable[[Drawn], None]] = {"GreedySearch": _greedy, "BeamSearch": _beam, "Sampling": _sampling,
-                                                    "WhisperBeamSearch": _whisper}  # fmt: skip
+                                                    "WhisperBeamSearch": _whisper}
 
 
 def oracle(task: tuple[int, int, str]) -> Sample | str:

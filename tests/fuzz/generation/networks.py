@@ -201,7 +201,7 @@ def whisper_encoder(rng: np.random.Generator, sizes: Sizes) -> GraphProto:
 
 
 def decoder(rng: np.random.Generator, sizes: Sizes, has_hidden: bool, all_tokens: bool,
-            has_mask: bool = True) -> GraphProto:  # fmt: skip
+            has_mask: bool = True) -> GraphProto:
     """The decoder of the T5 kind. With `all_tokens` it receives whole sequences and reads their last token."""
     net = Network("decoder", rng, sizes)
     mask = "encoder_attention_mask"
@@ -230,7 +230,7 @@ def _caches(which: str, kind: str, sizes: Sizes) -> list[str]:
 
 
 def _decoded(net: Network, ids: str, past: Sequence[str], cross: Sequence[str], bias: str,
-             is_prefix: bool = False) -> tuple[str, list[str]]:  # fmt: skip
+             is_prefix: bool = False) -> tuple[str, list[str]]:
     """The logits of one token, or of each of a prefix, and the caches of the self attention."""
     sizes = net.sizes
     place = net.op("Unsqueeze", net.dimension(past[0], 2), net.ints(0)) if past else net.ints(0)

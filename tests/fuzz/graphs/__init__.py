@@ -69,7 +69,7 @@ def _in_branches(model: Any) -> Any:
     """The same nodes in both branches of an If, of which one negates signed results; the numbers decide."""
     graph, names = model.graph, [each.name for each in model.graph.output]
     signed = {each.name for each in graph.output
-              if helper.tensor_dtype_to_np_dtype(each.type.tensor_type.elem_type).kind != "u"}  # fmt: skip
+              if helper.tensor_dtype_to_np_dtype(each.type.tensor_type.elem_type).kind != "u"}
     ends = [
         [helper.make_node(op if name in signed else "Identity", [name], [f"{name}_{op}"]) for name in names]
         for op in ("Identity", "Neg")
@@ -78,16 +78,16 @@ def _in_branches(model: Any) -> Any:
         helper.make_graph([*graph.node, *nodes], "branch", [], [
             helper.make_empty_tensor_value_info(each.output[0]) for each in nodes], graph.initializer)
         for nodes in ends
-    ]  # fmt: skip
+    ]
     nodes = [
         helper.make_node("Cast", [graph.input[0].name], ["numbers"], to=1),
         helper.make_node("ReduceMean", ["numbers"], ["mean"], keepdims=0),
         helper.make_node("Greater", ["mean", "half"], ["is_large"]),
         helper.make_node("If", ["is_large"], [f"{name}_chosen" for name in names], then_branch=branches[0],
                          else_branch=branches[1]),
-    ]  # fmt: skip
+    ]
     results = [helper.make_tensor_value_info(f"{each.name}_chosen", each.type.tensor_type.elem_type, None)
-               for each in graph.output]  # fmt: skip
+               for each in graph.output]
     made = helper.make_graph(nodes, "g", graph.input, results, [helper.make_tensor("half", 1, [], [0.5])])
     return helper.make_model(made, opset_imports=model.opset_import, ir_version=model.ir_version)
 
@@ -113,7 +113,7 @@ def _model(graph: Graph) -> Any:
         [helper.make_tensor_value_info(each.name, helper.np_dtype_to_tensor_dtype(np.dtype(each.kind)), each.shape)
          for each in values]
         for values in (graph.inputs, outputs)
-    ]  # fmt: skip
+    ]
     made = helper.make_graph(graph.nodes, "g", *infos, graph.constants)
     opsets = [helper.make_opsetid("", graph.opset)]
     if any(node.domain for node in graph.nodes):

@@ -101,4 +101,4 @@ def halves(g: Graph, x: Value) -> None:
 
 
 LAYERS = ((1, reshape), (1, expand_like), (1, filled_like), (1, positions), (1, causal_mask), (1, reversed_by_size),
-          (1, halves))  # fmt: skip
+          (1, halves))

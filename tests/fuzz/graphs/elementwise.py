@@ -5,7 +5,7 @@ import numpy as np
 from tests.fuzz.graphs.graph import FLOAT, Graph, Value, broadcast, may_grow_to
 
 UNARY = ("Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Erf", "HardSwish", "Elu", "LeakyRelu", "Softplus", "HardSigmoid",
-         "Selu", "Mish", "Softsign", "Sin", "Cos", "Celu", "ThresholdedRelu", "Atan")  # fmt: skip
+         "Selu", "Mish", "Softsign", "Sin", "Cos", "Celu", "ThresholdedRelu", "Atan")
 SYMMETRIC = ("Add", "Sub", "Mul", "Max", "Min")
 
 
@@ -89,4 +89,4 @@ def wider(g: Graph, x: Value) -> None:
 
 
 LAYERS = ((3, unary), (5, with_constant), (3, with_value), (1, variadic), (1, swish), (1, gelu), (1, clip), (1, prelu),
-          (1, where), (1, wider))  # fmt: skip
+          (1, where), (1, wider))

@@ -67,4 +67,4 @@ def reduced(g: Graph, x: Value) -> None:
 
 
 LAYERS = ((2, arithmetic), (1, with_value), (1, compared), (1, chosen), (2, as_float), (1, looked_up), (1, one_hot),
-          (1, narrower), (1, reduced))  # fmt: skip
+          (1, narrower), (1, reduced))

@@ -35,7 +35,7 @@ def product_of_values(g: Graph, x: Value) -> None:
     if x.rank < 2:
         return
     fitting = [each for each in g.values if each.kind == FLOAT and each.rank >= 2 and each.shape[-1] == x.shape[-1]
-               and broadcast(each.shape[:-2], x.shape[:-2]) is not None]  # fmt: skip
+               and broadcast(each.shape[:-2], x.shape[:-2]) is not None]
     y = g.choices.choice(fitting)
     shape = (*(broadcast(y.shape[:-2], x.shape[:-2]) or ()), x.shape[-2], y.shape[-2])
     if may_grow_to(shape):
@@ -126,4 +126,4 @@ def shuffle(g: Graph, x: Value) -> None:
 PRODUCTS = ((3, product), (1, gemm), (1, product_of_values), (1, attention))
 SEQUENCES = ((2, conv), (1, normalization))
 IMAGES = ((5, conv), (3, depthwise), (1, transposed_conv), (3, pool), (1, global_pool), (3, normalization),
-          (1, depth_to_space), (1, space_to_depth), (1, resize), (1, shuffle))  # fmt: skip
+          (1, depth_to_space), (1, space_to_depth), (1, resize), (1, shuffle))

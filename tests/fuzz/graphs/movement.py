@@ -69,7 +69,7 @@ def concat(g: Graph, x: Value) -> None:
         return
     axis = g.choices.choice(x.known)
     fitting = [each for each in g.values if each.kind == FLOAT and each.rank == x.rank and axis in each.known
-               and each.with_size(axis, 1) == x.with_size(axis, 1)]  # fmt: skip
+               and each.with_size(axis, 1) == x.with_size(axis, 1)]
     parts = [x, *g.choices.choices(fitting, k=g.choices.randint(1, 2))]
     shape = x.with_size(axis, sum(each.size(axis) for each in parts))
     if may_grow_to(shape):
@@ -92,7 +92,7 @@ def slice_(g: Graph, x: Value) -> None:
     for axis in g.choices.sample(x.known, min(len(x.known), g.choices.randint(1, 2))):
         size = x.size(axis)
         start, end, step = g.choice_of((0, size, 2), (1, size, 1), (0, -1, 1), (-1, -size - 5, -1), (0, 2**31 - 1, 1),
-                                       (-2, 2**62, 1), (0, max(1, size // 2), 1), (size // 2, 10**9, 1))  # fmt: skip
+                                       (-2, 2**62, 1), (0, max(1, size // 2), 1), (size // 2, 10**9, 1))
         count = len(range(size)[slice(start, None if step < 0 else end, step)])
         if count:
             rows.append((start, end, axis, step))
@@ -168,4 +168,4 @@ def triangle(g: Graph, x: Value) -> None:
 
 LAYERS = ((2, transpose), (2, unsqueeze), (2, squeeze), (1, joined_axes), (1, split_axis), (1, flatten), (2, concat),
           (1, split), (2, slice_), (2, gather), (1, gather_elements), (1, scatter), (1, tile), (1, pad), (1, expand),
-          (1, triangle))  # fmt: skip
+          (1, triangle))

@@ -129,7 +129,7 @@ VIEWS = (unsqueeze, unsqueeze, squeeze, squeeze, joined_axes, split_axis, unknow
 # -- arithmetic after reductions
 
 OF_KIND = {np.int64: ("ReduceSum", "ReduceMax", "ReduceMin"),
-           np.int32: ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceSumSquare")}  # fmt: skip
+           np.int32: ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceSumSquare")}
 
 
 def arithmetic(g: Graph) -> None:
@@ -196,7 +196,7 @@ def trees(g: Graph) -> None:
     else:
         given["classlabels_int64s"] = [7, 3, 5]
     given |= {f"{name}_treeids": [tree for tree, _ in leaves], f"{name}_nodeids": [node for _, node in leaves],
-              f"{name}_ids": [g.choices.randrange(3 if scored == 2 else 1) for _ in leaves]}  # fmt: skip
+              f"{name}_ids": [g.choices.randrange(3 if scored == 2 else 1) for _ in leaves]}
     outputs = g.node(
         "TreeEnsembleRegressor" if scored == 1 else "TreeEnsembleClassifier", x, outputs=scored, domain="ai.onnx.ml",
         nodes_treeids=[tree for tree, _ in nodes], nodes_nodeids=[node for _, node in nodes],
@@ -205,7 +205,7 @@ def trees(g: Graph) -> None:
         nodes_truenodeids=[2 * node + 1 if node < inner else 0 for _, node in nodes],
         nodes_falsenodeids=[2 * node + 2 if node < inner else 0 for _, node in nodes],
         **given,
-    )  # fmt: skip
+    )
     g.values.append(Value(outputs[-1], ("N", 1 if scored == 1 else 3)))
     g.values += [Value(each, ("N",), np.int64) for each in outputs[:-1]]
 
@@ -224,7 +224,7 @@ def requantised(g: Graph) -> None:
     if g.chance(0.4):
         x = g.input(shape, FLOAT, lambda sizes: 3 * g.numbers.standard_normal(sizes))
         x = g.add("QuantizeLinear", x, *(parameters := _parameters(g, x, kind))[0], shape=shape, kind=kind,
-                  **parameters[1])  # fmt: skip
+                  **parameters[1])
     else:
         info = np.iinfo(kind)
         x = g.input(shape, kind, lambda sizes: g.numbers.integers(info.min, info.max + 1, sizes))

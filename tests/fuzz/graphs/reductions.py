@@ -7,7 +7,7 @@ import numpy as np
 from tests.fuzz.graphs.graph import Graph, Value
 
 REDUCTIONS = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare",
-              "ReduceL1")  # fmt: skip
+              "ReduceL1")
 
 
 def reduction(g: Graph, x: Value) -> None:
@@ -86,11 +86,11 @@ def einsum(g: Graph, x: Value) -> None:
         last, other = letters[-1], letters[-2]
         text = g.choices.choice((f"{letters},{letters}->{letters[:-1]}",
                                  f"{letters},{letters[:-2]}d{last}->{letters[:-2]}{other}d",
-                                 f"{letters}->{letters[::-1]}"))  # fmt: skip
+                                 f"{letters}->{letters[::-1]}"))
         operands = [x, x] if "," in text else [x]
         sizes = dict(zip(letters, x.shape, strict=True)) | {"d": x.shape[-2]}
         g.add("Einsum", *operands, shape=[sizes[each] for each in text.partition("->")[2]], equation=text)
 
 
 LAYERS = ((3, reduction), (1, softmax), (1, layer_normalization), (1, l2_normalization), (1, variance_normalization),
-          (1, cumulative_sum), (1, largest), (1, einsum))  # fmt: skip
+          (1, cumulative_sum), (1, largest), (1, einsum))

@@ -7,7 +7,7 @@ from tests.fuzz.graphs.graph import FLOAT, Graph, Value
 
 Layer = Callable[[Graph, Value], None]
 ANY: tuple[tuple[int, Layer], ...] = (*elementwise.LAYERS, *movement.LAYERS, *reductions.LAYERS, *computed.LAYERS,
-                                      *layers.PRODUCTS)  # fmt: skip
+                                      *layers.PRODUCTS)
 
 
 def step(graph: Graph) -> Layer:

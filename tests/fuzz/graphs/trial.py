@@ -64,5 +64,5 @@ def sample_of(task: Task) -> Sample | str:
     rtol, atol = (0.0, 0.0) if case.is_exact else (TOLERANCE, atol)
     arguments = {"config": config, **({"quantization": "exact"} if case.is_exact else {})}
     return Sample(case.name, case.model.SerializeToString(), case.sets, expected, order, rtol=rtol, atol=atol,
-                  exact=True, arguments=arguments, python=task.python)  # fmt: skip
+                  exact=True, arguments=arguments, python=task.python)
 

@@ -12,17 +12,17 @@ DOCUMENT_TYPES = ("<!DOCTYPE net>", "<!DOCTYPE net [", '<!DOCTYPE net SYSTEM "ht
                   f'<!DOCTYPE net [<!ENTITY l0 "lol">{_LAUGHS}]>', f'<!DOCTYPE net [<!ENTITY e "{"x" * 50_000}">]>',
                   '<!DOCTYPE net [<!ENTITY % p SYSTEM "file:///etc/hostname"> %p;]>',
                   '<!DOCTYPE net [<!ENTITY e "&e;">]>', '<!DOCTYPE net [<!ATTLIST layer id CDATA "0">]>',
-                  '<!DOCTYPE net [<!ELEMENT net ANY><!ATTLIST layer id ID #REQUIRED>]>')  # fmt: skip
+                  '<!DOCTYPE net [<!ELEMENT net ANY><!ATTLIST layer id ID #REQUIRED>]>')
 USES = ("&e;", "&l9;", "&e;" * 2000, "&amp;e;", "&#0;", "&#x1F;", "&#xFFFFFFFF;", "&#xD800;", "&#65;", "&lt;net&gt;",
-        "&")  # fmt: skip
+        "&")
 PIECES = ("<!-- x -->", "<!--", "<?xml-stylesheet href='file:///etc/hostname'?>", "<?php x ?>", "<![CDATA[1]]>",
           "<![CDATA[", "\0", "\x01", "\ufffe",
           "<xi:include xmlns:xi='http://www.w3.org/2001/XInclude' href='model.xml'/>", "<x:y/>", "<a xmlns='urn:x'/>",
           "xmlns='urn:x' ", "xml:base='http://127.0.0.1:9/' ", "xml:space='preserve' ", "id='0' id='1' ", "</net>",
-          "<net>", "]]>", "<", ">", '"', "'", "&", "\u202e", "\U0001f600")  # fmt: skip
+          "<net>", "]]>", "<", ">", '"', "'", "&", "\u202e", "\U0001f600")
 ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "latin-1", "utf-7", "cp037")
 DECLARED = ("utf-16", "UTF-8", "ascii", "iso-8859-1", "unknown", "", "utf-7", "ebcdic-cp-us", "UCS-4", "\u00e9",
-            "a" * 500)  # fmt: skip
+            "a" * 500)
 DEPTHS = (10, 100, 200, 240, 250, 260, 300, 2000)
 
 
@@ -74,7 +74,7 @@ def _deep(xml: bytes, draw: Random, other: bytes) -> bytes:
         ("<rt_info>" + "<info name='a'>" * depth, "</info>" * depth + "</rt_info>"),
         ("<meta_data>" + "<a>" * depth, "</a>" * depth + "</meta_data>"),
         ("<x>" * depth, "</x>" * depth),
-    ))  # fmt: skip
+    ))
     places = [each.start() for each in re.finditer("</net>|</(?:layer|port|body)>|<rt_info", text)]
     at = draw.choice(places) if places else 0
     text = text[:at] + start + end + text[at:]
@@ -113,11 +113,11 @@ def _other_kind(xml: bytes, draw: Random, other: bytes) -> bytes:
     return draw.choice(
         (b"", b" \n", b"\0" * 64, b"<net/>", b"<net version='11'><layers/></net>", b"version https://git-lfs.github.com",
          b"<html><body/></html>", other + xml, b"\xff\xfe" + xml, b"\x1f\x8b\x08\x00" + xml, b"%PDF-1.4", xml * 2)
-    )  # fmt: skip
+    )
 
 
 _Damage = Callable[[bytes, Random, bytes], bytes]
 _TABLE: tuple[tuple[_Damage, int], ...] = ((_bytes, 12), (_document_type, 4), (_entity, 4), (_piece, 8), (_encoded, 4),
-                                           (_deep, 3), (_bodies, 2), (_long, 3), (_other_kind, 1))  # fmt: skip
+                                           (_deep, 3), (_bodies, 2), (_long, 3), (_other_kind, 1))
 _DAMAGES = [damage for damage, _ in _TABLE]
 _SHARES = [share for _, share in _TABLE]

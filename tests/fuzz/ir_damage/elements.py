@@ -11,15 +11,15 @@ IDS = ("id", "from-layer", "from-port", "to-layer", "to-port", "external_port_id
 
 NUMBERS = (*map(str, INTEGERS), *map(str, SIZES), str(2**63), str(2**64), str(10**19), "9" * 40, "9" * 5000,
            "-" + "9" * 5000, "1e5", "1.5", "0x10", "\u0663", " 1 ", "+1", "1_000", "-0", "nan", "inf", "-inf", "1e400",
-           "1e-400")  # fmt: skip
+           "1e-400")
 SHAPES = ("", "?", "...", "1..", "..5", "5..1", "1..9999999999999999999", ",", "1,,2", "[1,2]", "1,2,3,4,5,6,7,8,9",
           f"{2**31},{2**31},{2**31}", f"{2**62}", f"0,{2**63}", "-1", "-1,-1", "?,?", "0", "1," * 3000 + "1")
 WORDS = ("true", "false", "f32", "i64", "boolean", "string", "nf4", "dynamic", "undefined", "FP32", "I64", "BOOL", "U1",
          "body", "opset1", "opset15", "extension", "current_iteration", "execution_condition", "\\", "a\\,b,", ",,",
-         *(text for text in TEXTS if text.isprintable()))  # fmt: skip
+         *(text for text in TEXTS if text.isprintable()))
 TAGS = ("net", "layers", "layer", "edges", "edge", "port", "dim", "data", "input", "output", "rt_info", "attribute",
         "body", "then_body", "else_body", "port_map", "back_edges", "meta_data", "quantization_parameters", "info",
-        "other")  # fmt: skip
+        "other")
 
 
 class Damage:
@@ -338,4 +338,4 @@ _MAPS = ("port_map", "then_port_map", "else_port_map", "back_edges")
 
 _DAMAGES, _SHARES = zip((_id, 10), (_edge, 8), (_port, 8), (_dim, 8), (_sizes, 4), (_attribute, 12), (_data, 14),
                         (_kind, 6), (_net, 1), (_weights, 8), (_element, 10), (_graft, 5), (_port_map, 10), (_body, 6),
-                        strict=True)  # fmt: skip
+                        strict=True)

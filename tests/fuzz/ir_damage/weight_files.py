@@ -10,7 +10,7 @@ from tests.fuzz.damage.octets import damaged_bytes
 
 FILE, MISSING, FOLDER, LINK, DANGLING, CIRCLE, DEVICE, PIPE = FORMS = (
     "file", "missing", "folder", "link", "dangling", "circle", "device", "pipe"
-)  # fmt: skip
+)
 """The kinds of files in the place of the .bin."""
 
 

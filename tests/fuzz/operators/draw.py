@@ -25,7 +25,7 @@ OMITTED = object()
 """The value of an attribute that is omitted if ONNX gives it a default."""
 
 WEIGHTS = {"float": 12, "float16": 3, "double": 1, "int64": 3, "int32": 3, "int8": 1.5, "uint8": 1.5, "bool": 1.5,
-           "int16": 0.5, "uint16": 0.5, "uint32": 0.5, "uint64": 0.3, "bfloat16": 0.4, "string": 0.3}  # fmt: skip
+           "int16": 0.5, "uint16": 0.5, "uint32": 0.5, "uint64": 0.3, "bfloat16": 0.4, "string": 0.3}
 """How often an element type is drawn; one that is not listed is drawn only if a description lists it."""
 
 _FILLED = {"strides": 1, "dilations": 1, "pads": 0}
@@ -195,7 +195,7 @@ class Draw:
     # -- ports
 
     def data(self, shape: Sequence[int], dtype: Any = None, values: str = "any", *, constant: float = 0.12,
-             computed: bool = True) -> Port:  # fmt: skip
+             computed: bool = True) -> Port:
         """An input whose shape and values differ between sets; rarely a constant, with the values of the first set."""
         kind = self.dtype() if dtype is None else np.dtype(dtype)
         array = numbers(self.values, tuple(shape), kind, values)
@@ -226,11 +226,11 @@ class Draw:
     # -- the node
 
     def node(self, ports: Sequence[Port | None], outputs: int | Sequence[str] = 1, *, rtol: float | None = None,
-             atol: float | None = None, narrow: bool = False, **attributes: Any) -> Node:  # fmt: skip
+             atol: float | None = None, narrow: bool = False, **attributes: Any) -> Node:
         """The configuration, without attributes and inputs that the opset does not have."""
         known = self.schema.attributes
         written = {name: value for name, value in attributes.items()
-                   if name in known and value is not OMITTED and value is not None}  # fmt: skip
+                   if name in known and value is not OMITTED and value is not None}
         written = {name: each for name, each in written.items() if not self._is_default(name, each) or self.chance(0.5)}
         kept = list(ports[: self.schema.max_input])
         while kept and kept[-1] is None:

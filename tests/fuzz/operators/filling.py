@@ -69,4 +69,4 @@ def triangle(d: Draw) -> Node:
 
 
 OPERATORS = {"Expand": expand, "Tile": tile, "Pad": pad, "CenterCropPad": centred, "Range": steps, "EyeLike": eye,
-             "Trilu": triangle}  # fmt: skip
+             "Trilu": triangle}

@@ -84,7 +84,7 @@ def scatter_elements(d: Draw) -> Node:
     return d.node(
         [x, d.given(indices.astype(_kind(d)), 0.3), d.data(shape, dtype, "small", constant=0.2)],
         axis=d.maybe(axis) if axis == 0 else axis, reduction=reduction if reduction != "none" else d.maybe("none", 0.3),
-    )  # fmt: skip
+    )
 
 
 def scatter_nd(d: Draw) -> Node:
@@ -104,7 +104,7 @@ def scatter_nd(d: Draw) -> Node:
         indices = np.where(indices > 0, indices - np.array(x.shape[:count]), indices)
     updates = d.data([len(indices), *x.shape[count:]], dtype, "small", constant=0.2)
     return d.node([x, d.given(indices.astype(np.int64), 0.3), updates],
-                  reduction=reduction if reduction != "none" else d.maybe("none", 0.3))  # fmt: skip
+                  reduction=reduction if reduction != "none" else d.maybe("none", 0.3))
 
 
 def nonzero(d: Draw) -> Node:
@@ -168,4 +168,4 @@ def cache(d: Draw) -> Node:
 
 OPERATORS = {"Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Scatter": scatter_elements,
              "ScatterElements": scatter_elements, "ScatterND": scatter_nd, "NonZero": nonzero, "Compress": compress,
-             "OneHot": one_hot, "TopK": top_k, "Unique": unique, "TensorScatter": cache}  # fmt: skip
+             "OneHot": one_hot, "TopK": top_k, "Unique": unique, "TensorScatter": cache}

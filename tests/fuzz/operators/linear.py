@@ -31,7 +31,7 @@ def gemm(d: Draw) -> Node:
     scale = d.pick(1.0, 2.0, 0.0, -1.0) if whole else d.number(-2, 2)
     return d.node([a, b, c if d.since < 11 or d.chance(0.8) else None], alpha=d.maybe(scale),
                   beta=d.maybe(d.pick(1.0, 0.5, 0.0, 2.0)),
-                  transA=d.maybe(trans_a) if not trans_a else 1, transB=trans_b)  # fmt: skip
+                  transA=d.maybe(trans_a) if not trans_a else 1, transB=trans_b)
 
 
 def einsum(d: Draw) -> Node:

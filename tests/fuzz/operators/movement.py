@@ -70,7 +70,7 @@ def concat(d: Draw) -> Node:
     dtype, shape = d.dtype(), d.shape(1, 4)
     at, count = d.integer(0, len(shape) - 1), d.integer(1, 4)
     ports = [d.data([d.size(empty=0.1) if i == at else dim for i, dim in enumerate(shape)], dtype, constant=0.25)
-             for _ in range(count)]  # fmt: skip
+             for _ in range(count)]
     return d.node(ports, axis=d.signed(at, len(shape)))
 
 
@@ -112,7 +112,7 @@ def section(d: Draw) -> Node:
         return d.node([x], starts=starts, ends=ends, axes=axes if named else OMITTED)
     kind = np.dtype(d.pick(np.int64, np.int64, np.int32))
     ports = [d.parameter(np.clip(each, np.iinfo(kind).min, np.iinfo(kind).max), kind, constant=0.6)
-             for each in (starts, ends, axes, steps)]  # fmt: skip
+             for each in (starts, ends, axes, steps)]
     if not named:
         return d.node([x, *ports[:2], None, ports[3]] if stepped else [x, *ports[:2]])
     return d.node([x, *ports] if stepped else [x, *ports[:3]])
@@ -141,4 +141,4 @@ def reverse(d: Draw) -> Node:
 
 OPERATORS = {"Reshape": reshape, "Flatten": flatten, "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Transpose": transpose,
              "Concat": concat, "Split": split, "Slice": section, "DepthToSpace": blocks, "SpaceToDepth": blocks,
-             "ReverseSequence": reverse}  # fmt: skip
+             "ReverseSequence": reverse}

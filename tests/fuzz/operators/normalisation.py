@@ -10,13 +10,13 @@ def batch(d: Draw) -> Node:
     dtype, shape = d.dtype("T"), d.shape(2, 5, empty=0.02)
     kinds = [d.dtype(each.type_str) for each in d.schema.inputs[1:]]
     parts = [d.data([shape[1]], kind, "positive" if name == "var" else "any", constant=0.7, computed=False)
-             for name, kind in zip(("scale", "bias", "mean", "var"), kinds, strict=True)]  # fmt: skip
+             for name, kind in zip(("scale", "bias", "mean", "var"), kinds, strict=True)]
     test = 1 if d.since < 7 else OMITTED
     training = d.maybe(1, 0.15) if d.since >= 14 else OMITTED
     return d.node(
         [d.data(shape, dtype), *parts], outputs=3 if training == 1 else 1, epsilon=d.maybe(1e-3), is_test=test,
         momentum=d.maybe(d.number(0.5, 0.95)), training_mode=training,
-    )  # fmt: skip
+    )
 
 
 def instance(d: Draw) -> Node:
@@ -34,10 +34,10 @@ def layer(d: Draw) -> Node:
     written = d.signed(axis, len(shape)) if axis != len(shape) - 1 else d.maybe(d.signed(axis, len(shape)))
     scale, bias = (d.data(shape[axis:], dtype, constant=0.5, computed=False) for _ in range(2))
     ports = ([d.data(shape, dtype), scale, d.optional(bias)] if d.op == "LayerNormalization"
-             else [d.data(shape, dtype), scale])  # fmt: skip
+             else [d.data(shape, dtype), scale])
     outputs = d.pick(1, 1, 3) if d.op == "LayerNormalization" else 1
     return d.node(ports, outputs=outputs, axis=written, epsilon=d.maybe(d.pick(1e-3, 0.1)),
-                  atol=1e-4 if dtype.itemsize > 2 else None)  # fmt: skip
+                  atol=1e-4 if dtype.itemsize > 2 else None)
 
 
 def simplified(d: Draw) -> Node:
@@ -49,7 +49,7 @@ def simplified(d: Draw) -> Node:
     return d.node(
         [d.data(shape, dtype), scale], outputs=d.pick(1, 1, 2), axis=written, epsilon=d.maybe(d.pick(1e-3, 0.1)),
         stash_type=d.maybe(1, 0.2), atol=1e-4 if dtype.itemsize > 2 else None,
-    )  # fmt: skip
+    )
 
 
 def group(d: Draw) -> Node:
@@ -59,19 +59,19 @@ def group(d: Draw) -> Node:
     shape = [d.size(), groups * each, *d.shape(0 if d.chance(0.2) else 1, 3, empty=0.01)]
     parts = [d.data([groups if d.since < 21 else groups * each], dtype, constant=0.6, computed=False) for _ in range(2)]
     return d.node([d.data(shape, dtype), *parts], num_groups=groups, epsilon=d.maybe(d.pick(1e-3, 0.1)),
-                  atol=1e-4 if dtype.itemsize > 2 else None)  # fmt: skip
+                  atol=1e-4 if dtype.itemsize > 2 else None)
 
 
 def power(d: Draw) -> Node:
     x = d.data(d.shape(1, 5), d.dtype(), "nonzero")
     return d.node([x], axis=d.maybe(d.axis(x.rank)) if d.since >= 11 else d.maybe(d.integer(0, x.rank - 1)),
-                  p=d.maybe(d.pick(1, 2)))  # fmt: skip
+                  p=d.maybe(d.pick(1, 2)))
 
 
 def local(d: Draw) -> Node:
     x = d.data(d.shape(4, 4, empty=0.01), d.dtype())
     return d.node([x], size=d.pick(1, 3, 5), alpha=d.maybe(d.number(0.001, 1)), beta=d.maybe(d.pick(0.5, 1.0, 0.75)),
-                  bias=d.maybe(d.number(0.5, 2)))  # fmt: skip
+                  bias=d.maybe(d.number(0.5, 2)))
 
 
 def mean_variance(d: Draw) -> Node:
@@ -94,4 +94,4 @@ OPERATORS = {
     "BatchNormalization": batch, "InstanceNormalization": instance, "LayerNormalization": layer,
     "RMSNormalization": layer, "SimplifiedLayerNormalization": simplified, "GroupNormalization": group,
     "LpNormalization": power, "LRN": local, "MeanVarianceNormalization": mean_variance, "Dropout": dropout,
-}  # fmt: skip
+}

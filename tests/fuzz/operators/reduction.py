@@ -31,4 +31,4 @@ def place(d: Draw) -> Node:
 OPERATORS = {**dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare"), reduction()),
              **dict.fromkeys(("ReduceMax", "ReduceMin"), reduction("masked")), "ReduceProd": reduction("small"),
              "ReduceLogSum": reduction("positive", FLOATS), "ReduceLogSumExp": reduction("small", FLOATS),
-             "ArgMax": place, "ArgMin": place}  # fmt: skip
+             "ArgMax": place, "ArgMin": place}

@@ -9,7 +9,7 @@ def gate(d: Draw) -> Node:
     scales = [d.data(shape[2:], dtype, constant=0.6, computed=False) for _ in range(3)]
     value, outputs = d.data([*shape[:2], shape[3]], dtype), d.pick(1, 2)
     return d.node([d.data(shape, dtype), d.data(shape, dtype), value, *scales[: 1 + outputs]], outputs=outputs,
-                  epsilon=d.maybe(d.pick(1e-5, 1e-3)))  # fmt: skip
+                  epsilon=d.maybe(d.pick(1e-5, 1e-3)))
 
 
 def _streams(d: Draw) -> tuple[list[int], int, int, bool, Port]:
@@ -37,4 +37,4 @@ def post_mix(d: Draw) -> Node:
 
 
 OPERATORS = {"com.microsoft::EngramGate": gate, "com.microsoft::HyperConnectionPreMix": pre_mix,
-             "com.microsoft::HyperConnectionPostMix": post_mix}  # fmt: skip
+             "com.microsoft::HyperConnectionPostMix": post_mix}

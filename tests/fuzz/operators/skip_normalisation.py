@@ -47,7 +47,7 @@ def embed_layer(d: Draw) -> Node:
          d.optional(mask), d.optional(positions, 0.4)],
         outputs=d.pick(("y", "words"), ("y", "words", "sum"), ("y", "", "sum")), epsilon=_epsilon(d),
         mask_index_type=d.maybe(1, 0.3), atol=_tolerance(dtype),
-    )  # fmt: skip
+    )
 
 
 def quantised_embed_layer(d: Draw) -> Node:
@@ -71,7 +71,7 @@ def quantised_embed_layer(d: Draw) -> Node:
     if not segments:
         tables[2] = scales[2] = zeros[2] = None  # type: ignore[call-overload]
     return d.node([ids, kinds if segments else None, *tables, d.optional(mask), *scales, *zeros], outputs=2,
-                  epsilon=_epsilon(d), atol=1e-4)  # fmt: skip
+                  epsilon=_epsilon(d), atol=1e-4)
 
 
 def branches(d: Draw) -> Node:
@@ -90,7 +90,7 @@ def gated(d: Draw) -> Node:
     shape = [*d.shape(1, 3, empty=0.01), size * d.integer(1, 3)]
     scale = d.data([size], dtype, constant=0.6, computed=False)
     return d.node([d.data(shape, dtype), scale, d.data(shape, dtype)], epsilon=_epsilon(d),
-                  activation=d.maybe(d.pick("silu", "swish", "sigmoid")))  # fmt: skip
+                  activation=d.maybe(d.pick("silu", "swish", "sigmoid")))
 
 
 OPERATORS = {

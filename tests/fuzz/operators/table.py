@@ -35,7 +35,7 @@ FAMILIES = (
     "quantization.quantized_operators", "quantization.quantized_products", "quantization.packed_tables",
     "quantization.experts", "skip_normalisation", "images.fused_products", "elementwise.biased", "tensor_operators",
     "elementwise.mathematics", "images.image_operators", "images.masked_pooling", "residual_streams",
-)  # fmt: skip
+)
 """The modules with descriptions."""
 
 UNDESCRIBED = ("control", "conditional", "sequences", "signal", "classical.", "beam_search", "greedy_search")

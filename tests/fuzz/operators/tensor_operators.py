@@ -18,7 +18,7 @@ def grid_sample(d: Draw) -> Node:
     mode = d.pick("bilinear", "nearest", "bicubic")
     return d.node([d.data([n, channels, *(max(each, 2) for each in sizes)], dtype), places], mode=d.maybe(mode, 0.8),
                   padding_mode=d.maybe(d.pick("zeros", "border", "reflection"), 0.8),
-                  align_corners=d.maybe(d.pick(0, 1)))  # fmt: skip
+                  align_corners=d.maybe(d.pick(0, 1)))
 
 
 def pad(d: Draw) -> Node:
@@ -30,7 +30,7 @@ def pad(d: Draw) -> Node:
     pads = d.parameter(widths[None] if d.chance(0.3) else widths)
     value = d.parameter(np.full([] if d.chance(0.5) else [1], d.number(-2, 2)), dtype)
     return d.node([x, pads, d.optional(value, 0.5) if mode == "constant" else None], mode=d.maybe(mode, 0.9)
-                  if mode == "constant" else mode)  # fmt: skip
+                  if mode == "constant" else mode)
 
 
 def arange(d: Draw) -> Node:
@@ -73,4 +73,4 @@ OPERATORS = {
     "com.microsoft::Pad": pad, "com.microsoft::Range": arange, "com.microsoft::Unique": unique,
     "com.microsoft::ExpandDims": expand, "com.microsoft::UnfoldTensor": unfold,
     "com.microsoft::SampleOp": echo,
-}  # fmt: skip
+}

@@ -26,13 +26,13 @@ def constant(d: Draw) -> Node:
     from onnx import numpy_helper
 
     ways = [name for name in ("value", "value_float", "value_int", "value_floats", "value_ints")
-            if name in d.schema.attributes]  # fmt: skip
+            if name in d.schema.attributes]
     way = d.pick(*ways)
     array = numbers(d.values, tuple(d.shape(0, 3)), d.dtype())
     some = d.integer(0, 3)
     values = {"value": numpy_helper.from_array(array, "value"), "value_float": d.number(-3, 3),
               "value_int": d.integer(-9, 9), "value_floats": [d.number(-3, 3) for _ in range(some)],
-              "value_ints": [d.integer(-9, 9) for _ in range(some)]}  # fmt: skip
+              "value_ints": [d.integer(-9, 9) for _ in range(some)]}
     chosen = values[way]
     return d.node([], **{way: chosen if chosen != [] else [1]})
 
@@ -55,7 +55,7 @@ def cast(d: Draw) -> Node:
     if target.kind == "u" and source.kind in "iu":
         x.array = np.abs(x.array.astype(np.int64)).astype(source)
     return d.node([x], to=_onnx(target), saturate=d.maybe(d.pick(0, 1), 0.2) if "float8" in target.name else OMITTED,
-                  narrow=target.name in FOUR_BITS)  # fmt: skip
+                  narrow=target.name in FOUR_BITS)
 
 
 def cast_like(d: Draw) -> Node:
@@ -72,4 +72,4 @@ def shape(d: Draw) -> Node:
 
 
 OPERATORS = {"Constant": constant, "ConstantOfShape": filled, "Identity": unary("special"), "Cast": cast,
-             "CastLike": cast_like, "Shape": shape, "Size": unary()}  # fmt: skip
+             "CastLike": cast_like, "Shape": shape, "Size": unary()}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SETS, TRIES = 3, 6
 
 NO_KERNEL = ("Could not find an implementation", "NOT_IMPLEMENTED", "not implemented", "Unsupported type", "no kernel",
-             "Mismatched attribute type")  # fmt: skip
+             "Mismatched attribute type")
 """Parts of ONNX Runtime's messages if it lacks an operator for a type or an attribute."""
 
 
@@ -88,7 +88,7 @@ class Invalid(Exception):
 
 
 def nodes_of(text: str, op: str, opset: int | None = None, describe: Callable[..., Any] | None = None,
-             count: int = SETS) -> list["Node"]:  # fmt: skip
+             count: int = SETS) -> list["Node"]:
     """Draw the node of each set of a configuration from a seed, at one opset or at any."""
     from .draw import Draw, NoKernel
     from .kernels import opsets
@@ -174,7 +174,7 @@ def _form(node: Any) -> Any:
     """The form that all sets share; a constant has the values of the first set, so dependent sizes must be equal."""
     return [None if port is None else
             (port.array.dtype, port.array.ndim, port.given, port.shape if port.given in ("constant", "node") else ())
-            for port in node.ports]  # fmt: skip
+            for port in node.ports]
 
 
 def _facts(sets: Sequence[Any], model: Any) -> Facts:
@@ -183,7 +183,7 @@ def _facts(sets: Sequence[Any], model: Any) -> Facts:
     first = model.first
     dims = tuple(model.known(index) for index in range(len(first.ports)))
     types = tuple("" if port is None else "string" if port.array.dtype.kind == "O" else port.array.dtype.name
-                  for port in first.ports)  # fmt: skip
+                  for port in first.ports)
     given = tuple("absent" if port is None else port.given for port in first.ports)
     shapes = tuple(tuple(() if port is None else port.shape for port in each.ports) for each in sets)
     since = schema(first.op, first.opset).since_version

@@ -65,7 +65,7 @@ _FLOATS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {
     "unit": lambda source, shape: source.uniform(-0.95, 0.95, shape),
     "small": lambda source, shape: source.uniform(-2, 2, shape),
     "above one": lambda source, shape: np.abs(_any(source, shape)) + 1.05,
-}  # fmt: skip
+}
 
 
 def _integers(source: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, kind: str) -> Any:

@@ -138,7 +138,7 @@ def _input(rng: Rng, plan: Plan) -> dict[str, Any] | None:
         sizes = {**plan.subject.sizes, **({"T": 1} if plan.subject.steps and "transform" in plan.names else {})}
         shapes[name] = [sizes[dim] if isinstance(dim, str) and dim not in "LP" else dim for dim in port.dims]
     return {"input": ",".join(f"{name}[{','.join('?' if d in ('L', 'P') else str(d) for d in dims)}]"
-                              for name, dims in shapes.items())}  # fmt: skip
+                              for name, dims in shapes.items())}
 
 
 def _freeze(rng: Rng, plan: Plan) -> dict[str, Any] | None:
@@ -276,16 +276,16 @@ CHOICES: dict[str, Callable[[Rng, Plan], dict[str, Any] | None]] = {
     "target": _fixed(target="2024.6-2026.4"), "strict": _fixed(strict=True),
     "sequence_io": _fixed(sequence_io="packed"), "limits": _fixed(limits={"nodes": 10_000}),
     "exact_order": _fixed(exact_order=True), "static": _fixed(static=True),
-}  # fmt: skip
+}
 """The options in the order in which they are drawn: a later one sees what an earlier one did."""
 
 NOT_DRAWN = {"stateful_pairs": "drawn with stateful", "config": "passes are chosen one by one elsewhere",
              "extensions": "executes a file", "plugins": "depends on installed packages",
-             "allow_external": "about files", "external_data_dir": "about files"}  # fmt: skip
+             "allow_external": "about files", "external_data_dir": "about files"}
 """The other options, and why."""
 
 CONDITIONS = ("input", "output", "compress_to_fp16", "quantization", "target", "strict", "sequence_io", "limits",
-              "exact_order", "static")  # fmt: skip
+              "exact_order", "static")
 """Options that say how the IR is made or what is allowed; all others ask for a change."""
 
 FITTING = {

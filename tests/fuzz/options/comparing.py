@@ -98,7 +98,7 @@ def _without_effect(plan: Plan, path: Path, other: Path) -> str:
         except MoLoopError:
             continue
         files = [(each.read_text("utf-8").rpartition("</edges>")[0], each.with_suffix(".bin").read_bytes())
-                 for each in (path, other)]  # fmt: skip
+                 for each in (path, other)]
         is_unrolled = name == "unroll" and not re.search('type="(Loop|TensorIterator)"', files[0][0])
         if files[0] == files[1] and not is_unrolled:  # other passes may leave no loop either
             return name
@@ -160,7 +160,7 @@ def _static_batch(plan: Plan) -> int:
 
 def _of_ir(plan: Plan, feeds: Feeds) -> Feeds:
     given = {plan.renamed.get(name, name): plan.in_layout(name, array)
-             for name, array in feeds.items() if name in plan.inputs or name == "beam_idx"}  # fmt: skip
+             for name, array in feeds.items() if name in plan.inputs or name == "beam_idx"}
     return given
 
 
@@ -205,7 +205,7 @@ def _each(plan: Plan, session: Any, names: list[str], run: list[Feeds]) -> dict[
     states: Feeds = {}
     if plan.has_states:
         states = {name: plan.port(name).zeros(plan.sizes(), plan.subject.growing)
-                  for name in plan.subject.states if name in plan.ports}  # fmt: skip
+                  for name in plan.subject.states if name in plan.ports}
     for feeds in run:
         given = {name: plan.prepared(name, array) for name, array in feeds.items() if name in plan.ports} | states
         outputs = dict(zip(names, session.run(names, given), strict=True))
@@ -220,5 +220,5 @@ def _whole(plan: Plan, session: Any, names: list[str], run: list[Feeds]) -> Feed
     steps = [{name: plan.prepared(name, array) for name, array in feeds.items()} for feeds in run]
     axes = plan.subject.steps
     given = {name: np.concatenate([each[name] for each in steps], axes[name]) if name in axes else array
-             for name, array in steps[0].items()}  # fmt: skip
+             for name, array in steps[0].items()}
     return dict(zip(names, session.run(names, given), strict=True))

@@ -62,7 +62,7 @@ def drawn(rng: Rng, kind: str) -> Subject:
 
 def _subject(kind: str, ports: dict[str, Port], outputs: list[str], body: str, sizes: dict[str, int],
              weights: dict[str, Array], states: dict[str, str] | None = None, steps: dict[str, int] | None = None,
-             **more: Any) -> Subject:  # fmt: skip
+             **more: Any) -> Subject:
     names = {np.float32: "float", np.int64: "int64"}
     given = ", ".join(f"{names[port.dtype]}[{','.join(map(str, port.dims))}] {name}" for name, port in ports.items())
     model = parsed(f"main ({given}) => ({', '.join(outputs)}) {{ {body} }}", 18)
@@ -92,7 +92,7 @@ def _picture_last(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
 
 def _several(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
     ports = {"x": Port((batch, 3, _size(rng, "H", sizes), 6), "nchw"), "v": Port((batch, 5), "nc"),
-             "i": Port((batch, 2), "n?", np.int64)}  # fmt: skip
+             "i": Port((batch, 2), "n?", np.int64)}
     body = """[first] a = Sigmoid (x) s = ReduceMean <keepdims = 0> (a, axes) t = Unsqueeze (s, last) u = Mul (v, t)
       f = Cast <to = 1> (i) j = Mul (f, t) y = Exp (a)"""
     weights = {"axes": np.array([1, 2, 3]), "last": np.array([1])}
@@ -110,7 +110,7 @@ def _cache(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
     ports = {"x": Port((batch, "L", 3), "n?c"), "past": Port((batch, "P", 3), "n?c")}
     body = "present = Concat <axis = 1> (past, x) s = ReduceSum <keepdims = 1> (present, one) y = Mul (s, x)"
     return _subject("cache", ports, ["y", "present"], body, sizes, {"one": np.array([1])}, states={"past": "present"},
-                    growing=frozenset("P"))  # fmt: skip
+                    growing=frozenset("P"))
 
 
 def _layers(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
@@ -121,7 +121,7 @@ def _layers(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
       cs = Squeeze (cn, axis) y = Sigmoid (hs) ha = Unsqueeze (hs, axis) ca = Unsqueeze (cs, axis)
       stateN = Concat <axis = 0> (ha, ca)"""
     weights = {"zero": np.array(0), "once": np.array(1), "axis": np.array([0]), "W": _floats(rng, 1, 16, 3),
-               "R": _floats(rng, 1, 16, 4)}  # fmt: skip
+               "R": _floats(rng, 1, 16, 4)}
     return _subject("layers", ports, ["y", "stateN"], body, sizes, weights, states={"state": "stateN"})
 
 
@@ -129,7 +129,7 @@ def _two_states(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
     ports = {"x": Port((batch, 3), "nc"), "h0": Port((batch, 3), "nc"), "n0": Port((1,), "?", np.int64)}
     body = """nN = Add (n0, one) f = Cast <to = 1> (nN) s = Add (x, h0) hN = Tanh (s) p = Mul (hN, x) y = Add (p, f)"""
     return _subject("two_states", ports, ["y", "hN", "nN"], body, sizes, {"one": np.array([1])},
-                    states={"h0": "hN", "n0": "nN"})  # fmt: skip
+                    states={"h0": "hN", "n0": "nN"})
 
 
 def _sequence(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
@@ -166,4 +166,4 @@ KINDS: dict[str, Callable[[Rng, int | str, dict[str, int]], Subject]] = {
     "picture": _picture, "picture_last": _picture_last, "several": _several, "picture_state": _picture_state,
     "cache": _cache, "layers": _layers, "two_states": _two_states, "sequence": _sequence, "scan": _scan, "loop": _loop,
     "quantised": _quantised,
-}  # fmt: skip
+}

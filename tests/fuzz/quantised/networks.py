@@ -102,7 +102,7 @@ class _Drawing:
         return name
 
     def add(self, op: str, *inputs: str, tensors: int | None = None, outputs: int = 1, out_axis: int | None = None,
-            **attributes: Any) -> Any:  # fmt: skip
+            **attributes: Any) -> Any:
         """Add a layer; the first `tensors` inputs may be quantised."""
         self.count += 1
         names = [f"t{self.count}_{each}" for each in range(outputs)]
@@ -264,5 +264,5 @@ class _Drawing:
 
 
 IMAGE = ("conv", "conv_relu", "conv_relu", "transposed_conv", "residual", "residual", "concat", "relu", "clip",
-         "max_pool", "average_pool", "resize", "transpose", "reshape", "pad", "slice", "split")  # fmt: skip
+         "max_pool", "average_pool", "resize", "transpose", "reshape", "pad", "slice", "split")
 """The parts of a network of images, as methods of `_Drawing`."""

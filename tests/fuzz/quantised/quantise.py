@@ -16,7 +16,7 @@ from tests.fuzz.quantised.styles import ALL, INTEGERS, NONE, NUMBERS, Style
 
 Array = np.ndarray[Any, Any]
 LIMITS = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767), "int4": (-8, 7),
-          "float8e4m3fn": (-448, 448), "float8e5m2": (-57344, 57344)}  # fmt: skip
+          "float8e4m3fn": (-448, 448), "float8e5m2": (-57344, 57344)}
 LARGEST_WEIGHT = {"int8": 63, "int4": 7, "float8e4m3fn": 448, "float8e5m2": 57344}
 """CPUs without VNNI add two products of 8 bits in 16 bits: 2 * 255 * 64 fits."""
 
@@ -44,7 +44,7 @@ class Quantiser:
     """Makes the model. `facts` are the draws, `is_exact` whether scales are powers of two and sums are short."""
 
     def __init__(self, network: Network, style: Style, choices: random.Random,
-                 ranges: Mapping[str, tuple[float, float]], *, computes_in_f32: bool = False) -> None:  # fmt: skip
+                 ranges: Mapping[str, tuple[float, float]], *, computes_in_f32: bool = False) -> None:
         self.network, self.style, self.choices, self.ranges = network, style, choices, ranges
         self.in_powers = choices.random() < 0.35
         self.is_shared = choices.random() < 0.5

@@ -91,7 +91,7 @@ class Drawing:
         outputs = [helper.make_empty_tensor_value_info(each.name) for each in graph.results]
         result.outputs = tuple(each.name for each in outputs)
         result.model = helper.make_model(graph.proto(self.inputs, outputs), opset_imports=[helper.make_opsetid("", 17)],
-                                         ir_version=8)  # fmt: skip
+                                         ir_version=8)
         result.beams = self.chance(0.5)
         result.is_found = strong
         self._feeds()
@@ -187,7 +187,7 @@ class Drawing:
         graph, rng, width = self.graph, self.rng, self.width
         hidden, gates = int(rng.integers(1, 4)), {"LSTM": 4, "GRU": 3}[form]
         weights = [graph.constant((rng.standard_normal((1, gates * hidden, size)) * 0.5).astype(np.float32))
-                   for size in (width, hidden)]  # fmt: skip
+                   for size in (width, hidden)]
         names = [self._input(f"{number}{part}", (1, "B", hidden), np.float32) for part in range(gates // 2)]
         rows = graph.op("Transpose", self.numbers, perm=[1, 0, 2])
         y, *last = graph.op(form, rows, *weights, "", "", *names, outputs=1 + len(names), hidden_size=hidden)

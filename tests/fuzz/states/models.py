@@ -52,7 +52,7 @@ def drawn(seed: int, number: int) -> Recurrent:
     {
         "Scan": made.scan, "Loop": made.loop, "branches": made.branches, "stacked": made.stacked,
         "delays": lambda: shifts.delays(made), "grown": lambda: shifts.grown(made),
-    }.get(kind, lambda: made.layer(kind))()  # fmt: skip
+    }.get(kind, lambda: made.layer(kind))()
     return made.done()
 
 
@@ -168,7 +168,7 @@ class Drawing:
         body.result(y, FLOAT, [None, None])
         scan_axis = axis if axis == 0 else (1 if self.chance(0.5) else -2)
         outputs = self.graph.op("Scan", *firsts, x, outputs=len(firsts) + 1, num_scan_inputs=1, body=body.body(),
-                                scan_input_axes=[scan_axis], scan_output_axes=[axis])  # fmt: skip
+                                scan_input_axes=[scan_axis], scan_output_axes=[axis])
         if outermost:
             self.outputs += outputs
         return outputs[-1]
@@ -227,7 +227,7 @@ class Drawing:
             self.first(f"s{len(self.inputs)}_{body.name}", self.batch, width) if self.graph.name == "g"
             else self.graph.constant(self.floats(self.batch, width))
             for _ in states
-        ]  # fmt: skip
+        ]
         nexts: list[str] = []
         if self.chance(0.3):  # a counter
             counter = body.parameter("counter", INT64, [])

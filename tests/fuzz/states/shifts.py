@@ -55,7 +55,7 @@ def delays(drawing: Drawing) -> None:
 def _shape(form: str, batch: int, width: int, frames: int) -> tuple[int, ...]:
     return {"rows": (1, batch, width), "turned": (width, batch), "flat": (batch * width,),
             "first in, first out": (frames, batch, width), "newest first": (frames, batch, width),
-            "columns": (batch, frames * width)}.get(form, (batch, width))  # fmt: skip
+            "columns": (batch, frames * width)}.get(form, (batch, width))
 
 
 def _names(shape: tuple[int, ...], drawing: Drawing) -> list[Any]:
@@ -170,7 +170,7 @@ def _first_rows(drawing: Drawing, name: str, axis: int, dtype: Any, shape: str) 
         return graph.constant(array)
     if way == 1:
         row = drawing.given(name, array.take([0], axis).squeeze(axis) if rows else np.zeros(
-            (drawing.batch, drawing.width), dtype), [drawing.batch_name, drawing.width])  # fmt: skip
+            (drawing.batch, drawing.width), dtype), [drawing.batch_name, drawing.width])
         return str(graph.op("Unsqueeze", row, graph.constant(np.array([axis]))))
     if way == 2:
         batch = graph.op("Slice", shape, graph.constant(np.array([1])), graph.constant(np.array([2])))

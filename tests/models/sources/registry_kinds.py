@@ -38,7 +38,7 @@ def ocr_recogniser() -> onnx.ModelProto:
           d = Conv <kernel_shape = [3,3], pads = [1,1,1,1], strides = [2,1]> (c, w1)  e = Relu (d)
           f = AveragePool <kernel_shape = [6,2], strides = [6,2]> (e)
           g = Squeeze (f, two)  h = Transpose <perm = [0,2,1]> (g)  i = MatMul (h, w2)
-          y = Softmax <axis = 2> (i) }""", w0=(8, 3, 3, 3), w1=(16, 8, 3, 3), w2=(16, 97))  # fmt: skip
+          y = Softmax <axis = 2> (i) }""", w0=(8, 3, 3, 3), w1=(16, 8, 3, 3), w2=(16, 97))
 
 
 def keypoint_detector() -> onnx.ModelProto:
@@ -52,7 +52,7 @@ def keypoint_detector() -> onnx.ModelProto:
           shape = Shape (maps)  width = Gather (shape, last)
           down = Div (place, width)  across = Mod (place, width)
           u = Unsqueeze (across, end)  v = Unsqueeze (down, end)  both = Concat <axis = 2> (u, v)
-          points = Cast <to = 1> (both) }""", w0=(8, 3, 7, 7), w1=(8, 8, 3, 3), w2=(17, 8, 1, 1))  # fmt: skip
+          points = Cast <to = 1> (both) }""", w0=(8, 3, 7, 7), w1=(8, 8, 3, 3), w2=(17, 8, 1, 1))
 
 
 def speech_decoder() -> onnx.ModelProto:
@@ -75,7 +75,7 @@ def speech_decoder() -> onnx.ModelProto:
           gone = Cast <to = 1> (early)  path = Sub (here, gone)
           turned = Transpose <perm = [0,2,1]> (act)  spread = MatMul (turned, path)
           wave = ConvTranspose <kernel_shape = [8], strides = [4], pads = [2,2]> (spread, w2)
-          output = Tanh (wave) }""", embedding=(40, 16), w0=(16, 16), w1=(16, 1), w2=(16, 1, 8))  # fmt: skip
+          output = Tanh (wave) }""", embedding=(40, 16), w0=(16, 16), w1=(16, 1), w2=(16, 1, 8))
 
 
 def mel_spectrogram() -> onnx.ModelProto:
@@ -87,7 +87,7 @@ def mel_spectrogram() -> onnx.ModelProto:
           i = Conv <kernel_shape = [400], strides = [160]> (b, im)
           rr = Mul (r, r)  ii = Mul (i, i)  power = Add (rr, ii)
           c = MatMul (bank, power)  d = Add (c, tiny)  mel = Log (d) }""", re=(64, 1, 400), im=(64, 1, 400),
-                  bank=np.abs(np.random.default_rng(3).standard_normal((40, 64))).astype("f"))  # fmt: skip
+                  bank=np.abs(np.random.default_rng(3).standard_normal((40, 64))).astype("f"))
 
 
 def object_detector() -> onnx.ModelProto:
@@ -132,7 +132,7 @@ def windowed_attention() -> onnx.ModelProto:
           l = Conv <kernel_shape = [3,3], pads = [1,1,1,1]> (j, w1)  large = DepthToSpace <blocksize = 2> (l) }""",
         w0=(16, 3, 3, 3), w1=(12, 16, 3, 3), wq=(16, 16), wk=(16, 16), wv=(16, 16), two1=np.array([2]),
         three1=np.array([3]), four1=np.array([4]),
-    )  # fmt: skip
+    )
 
 
 def prompted_segmentation() -> onnx.ModelProto:
@@ -153,7 +153,7 @@ def prompted_segmentation() -> onnx.ModelProto:
           sizes = Cast <to = 7> (orig_im_size)  all = Concat <axis = 0> (front, sizes)
           masks = Resize <mode = "linear"> (low, , , all)
           best = ReduceMean <keepdims = 0> (hit, two)  iou = Sigmoid (best) }""", w0=(2, 16), wn=(1, 1, 16),
-                  w1=(16, 1, 4, 4))  # fmt: skip
+                  w1=(16, 1, 4, 4))
 
 
 def boxes_in_pixels() -> onnx.ModelProto:
@@ -171,7 +171,7 @@ def boxes_in_pixels() -> onnx.ModelProto:
           labels = Mod (place, classes)  box = Div (place, classes)  column = Unsqueeze (box, end)
           index = Tile (column, four)
           boxes = GatherElements <axis = 1> (scaled, index) }""", w0=(16, 3, 8, 8), w1=(16, 5), w2=(16, 4),
-                  twice=np.array([1, 2]))  # fmt: skip
+                  twice=np.array([1, 2]))
 
 
 def sequence_tagger() -> onnx.ModelProto:
@@ -182,7 +182,7 @@ def sequence_tagger() -> onnx.ModelProto:
           a = Gather (embedding, text)  b = Transpose <perm = [1,0,2]> (a)
           y, h, c = LSTM <hidden_size = 8, direction = "bidirectional"> (b, w, r, , text_lengths)
           d = Transpose <perm = [2,0,1,3]> (y)  e = Reshape (d, last)  f = MatMul (e, w1)
-          tags = LogSoftmax (f) }""", embedding=(60, 12), w=(2, 32, 12), r=(2, 32, 8), w1=(16, 15))  # fmt: skip
+          tags = LogSoftmax (f) }""", embedding=(60, 12), w=(2, 32, 12), r=(2, 32, 8), w1=(16, 15))
 
 
 def speaker_embedding() -> onnx.ModelProto:
@@ -194,7 +194,7 @@ def speaker_embedding() -> onnx.ModelProto:
           m = ReduceMean <keepdims = 1> (e, two)  f = Sub (e, m)  g = Mul (f, f)
           v = ReduceMean <keepdims = 1> (g, two)
           w = Add (v, tiny)  s = Sqrt (w)  both = Concat <axis = 1> (m, s)  flat = Flatten (both)
-          embedding = MatMul (flat, w2) }""", w0=(16, 80, 5), w1=(16, 16, 3), w2=(32, 32))  # fmt: skip
+          embedding = MatMul (flat, w2) }""", w0=(16, 80, 5), w1=(16, 16, 3), w2=(32, 32))
 
 
 def transducer_step() -> onnx.ModelProto:
@@ -210,7 +210,7 @@ def transducer_step() -> onnx.ModelProto:
           is_old = Less (t, first)
           m = Cast <to = 1> (is_old)  n = Mul (m, low)  o = Unsqueeze (n, ones)  p = Add (s, o)  q = Softmax (p)
           encoder_out = MatMul (q, k)  new_cached_key = Slice (k, last, end, ones)
-          new_processed_lens = Add (processed_lens, x_lens) }""", w0=(40, 24))  # fmt: skip
+          new_processed_lens = Add (processed_lens, x_lens) }""", w0=(40, 24))
 
 
 def image_classifier() -> onnx.ModelProto:
@@ -223,7 +223,7 @@ def image_classifier() -> onnx.ModelProto:
           f = Relu (e)
           g = GlobalAveragePool (f)  h = Flatten (g)  i = Gemm <transB = 1> (h, w1)  probability = Softmax (i)
           label = ArgMax <axis = 1, keepdims = 0> (probability) }""", w0=(16, 3, 3, 3), w1=(10, 16), two1=np.array([2]),
-                  four1=np.array([4]))  # fmt: skip
+                  four1=np.array([4]))
 
 
 def table_recogniser() -> onnx.ModelProto:
@@ -243,7 +243,7 @@ def table_recogniser() -> onnx.ModelProto:
             z = MatMul (h1, w3)  token = Softmax (z)  best = ArgMax <axis = 1, keepdims = 0> (token)
             first = Gather (best, zero)  ends = Equal (first, eos)  on = Not (ends) }>
           tokens = Transpose <perm = [1,0,2]> (steps) }""", w0=(16, 3, 16, 16), w1=(16, 16), w2=(16, 16), w3=(16, 12),
-                  start=(1, 16))  # fmt: skip
+                  start=(1, 16))
 
 
 def recommender() -> onnx.ModelProto:
@@ -255,7 +255,7 @@ def recommender() -> onnx.ModelProto:
           bag = ReduceSum <keepdims = 0> (w, one)  p = Mul (u, bag)  raw = ReduceSum <keepdims = 0> (p, one)
           score = If (use_bias) <then_branch = t () => (float[B] t0) { b0 = Gather (bias, user)  t0 = Add (raw, b0) },
                                  else_branch = e () => (float[B] e0) { e0 = Identity (raw) }> }""", users=(7, 16),
-                  item_table=(30, 16), bias=(7,))  # fmt: skip
+                  item_table=(30, 16), bias=(7,))
 
 
 KINDS: dict[str, Callable[[], onnx.ModelProto]] = {
@@ -265,4 +265,4 @@ KINDS: dict[str, Callable[[], onnx.ModelProto]] = {
     "sequence_tagger": sequence_tagger, "speaker_embedding": speaker_embedding, "transducer_step": transducer_step,
     "image_classifier": image_classifier, "table_recogniser": table_recogniser, "recommender": recommender,
     "voice_detector": voice_detector, "voice_detector_split": lambda: voice_detector(split=True),
-}  # fmt: skip
+}

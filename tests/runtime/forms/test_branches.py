@@ -28,7 +28,7 @@ def test_consumers_moved_into_branches_of_different_rank() -> None:
             Result(%total) }
         Result(%y)"""
     check_graph(text, lambda c, x: [f32(x.sum(), 1 if c else 2)],
-                *([boolean(c), floats(2, 3, seed=k)] for k, c in enumerate(FLIPS)))  # fmt: skip
+                *([boolean(c), floats(2, 3, seed=k)] for k, c in enumerate(FLIPS)))
 
 
 def test_a_scalar_against_one_element() -> None:
@@ -68,7 +68,7 @@ def test_both_branches_flattened() -> None:
         %y = Reshape(%flat, %shape)
         Result(%y)"""
     check_graph(text, lambda c, x: [x[None] if c else x.T[..., None]],
-                *([boolean(c), floats(2, 1 + k % 3, seed=k)] for k, c in enumerate(FLIPS)))  # fmt: skip
+                *([boolean(c), floats(2, 1 + k % 3, seed=k)] for k, c in enumerate(FLIPS)))
 
 
 def test_the_smaller_rank_padded_by_ones() -> None:
@@ -85,7 +85,7 @@ def test_the_smaller_rank_padded_by_ones() -> None:
             Result(%m) }
         Result(%y)"""
     check_graph(text, lambda c, x: [x[None] if c else np.outer(x, x)],
-                *([boolean(c), floats(1 + k % 3, seed=k)] for k, c in enumerate(FLIPS)))  # fmt: skip
+                *([boolean(c), floats(1 + k % 3, seed=k)] for k, c in enumerate(FLIPS)))
 
 
 def test_parameters_returned_swapped_and_twice() -> None:
@@ -100,7 +100,7 @@ def test_parameters_returned_swapped_and_twice() -> None:
             Result(%b)  Result(%l)  Result(%again) }
         Result(%p)  Result(%q)  Result(%r)"""
     check_graph(text, lambda c, x, y: [x, y, x] if c else [y, x, x],
-                *([boolean(c), floats(2, seed=k), floats(3, seed=k)] for k, c in enumerate(FLIPS)))  # fmt: skip
+                *([boolean(c), floats(2, seed=k), floats(3, seed=k)] for k, c in enumerate(FLIPS)))
 
 
 @pytest.mark.parametrize("kind", ["boolean[]", "boolean[1]", "boolean[?]"])
@@ -157,7 +157,7 @@ def test_a_loop_in_a_branch_in_a_loop() -> None:
     "e = Concat <axis = 0> (k, m)  s = Concat <axis = 0> (z, z)  x = Concat <axis = 0> (z, t)  "
     "q = Concat <axis = 2> (a, a, a)  p = Slice (q, s, e, x)",
     "e = Concat <axis = 0> (k, i, i)  q = Tile (a, e)  p = Relu (q)",
-])  # fmt: skip
+])
 @pytest.mark.parametrize("sums", [True, False])
 def test_sizes_beside_one_that_is_computed(size: str, sums: bool) -> None:
     """A branch whose result has known sizes that the runtime does not infer; the other one is a constant of that shape.

@@ -100,7 +100,7 @@ def test_a_loop_that_gathers_its_elements(backwards: bool) -> None:
 @pytest.mark.parametrize("join_backwards", [False, True], ids=["joined", "joined backwards"])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_tensor_iterator_over_at_least_one_slice(length: str, backwards: bool, join_backwards: bool,
-                                                   axis: int) -> None:  # fmt: skip
+                                                   axis: int) -> None:
     text = f"""
         %h = Parameter : f32[2]  %x = Parameter : f32[{length},2]
         %last, %all = TensorIterator(%h, %x) {{

@@ -69,7 +69,7 @@ def test_a_state_that_grows_and_whose_final_value_is_not_read(trip: str) -> None
         Result(%y)"""
     trips = (1, 4, 2, 7)
     check_graph(text, lambda n, x: [x.sum() + np.float32(3 if trip == "3" else n)],
-                *([i64(n), floats(2, seed=n)] for n in trips))  # fmt: skip
+                *([i64(n), floats(2, seed=n)] for n in trips))
 
 
 def test_a_loop_of_constants_that_decides_its_length() -> None:
@@ -125,7 +125,7 @@ def test_joined_in_reverse_beside_a_captured_tensor_given_back_outside() -> None
         %last = Select(%ran, %k, [0.5, 0.25])
         Result(%cut)  Result(%last)"""
     check_graph(text, lambda x, k: [(x + k.sum(dtype=np.float32))[::-1], k if x.size else f32(0.5, 0.25)],
-                *([floats(n, seed=n), floats(2, seed=n + 1)] for n in (3, 0, 5, 1)))  # fmt: skip
+                *([floats(n, seed=n), floats(2, seed=n + 1)] for n in (3, 0, 5, 1)))
 
 
 def test_a_tensor_without_elements_grown_before_an_operation() -> None:

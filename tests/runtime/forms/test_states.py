@@ -33,11 +33,11 @@ def loop(parameters: str, inputs: str, entries: str, outputs: str, body: str) ->
 @pytest.mark.parametrize("step", [
     "%n = Maximum(%b, %b)", "%c = Maximum(%b, %b)\n%r = Unsqueeze(%c, 0)\n%n = Squeeze(%r, [0])",
     "%c = Maximum(%b, %b)\n%n = Concat(%c) {axis: 0}", "%c = Maximum(%b, %b)\n%s = ShapeOf(%c)\n%n = Reshape(%c, %s)",
-], ids=["bare", "squeeze", "concat", "reshape"])  # fmt: skip
+], ids=["bare", "squeeze", "concat", "reshape"])
 def test_two_states_swapped(dims: str, step: str) -> None:
     text = loop(f"%x = Parameter : f32[{dims}]\n%y = Parameter : f32[{dims}]", "%x, %y",
                 "input_map: [Merged(%a, @n), Merged(%b, @k)], output_map: [Final(@n), Final(@k)]", "%p, %q",
-                f"%a = Parameter\n%b = Parameter\n{step}\n%k = Maximum(%a, %a)\nResult(%n)\nResult(%k)")  # fmt: skip
+                f"%a = Parameter\n%b = Parameter\n{step}\n%k = Maximum(%a, %a)\nResult(%n)\nResult(%k)")
     text += "Result(%p)\nResult(%q)"
 
     def oracle(trips: Any, x: Any, y: Any) -> list[Any]:
@@ -69,7 +69,7 @@ def test_booleans_swapped() -> None:
         "%x = Parameter : boolean[3]\n%y = Parameter : boolean[3]", "%x, %y",
         "input_map: [Merged(%a, @n), Merged(%b, @k)], output_map: [Final(@n), Final(@k)]", "%p, %q",
         "%a = Parameter\n%b = Parameter\n%n = LogicalOr(%b, %b)\n%k = LogicalOr(%a, %a)\nResult(%n)\nResult(%k)",
-    )  # fmt: skip
+    )
     text += "Result(%p)\nResult(%q)"
     x, y = boolean([True, False, True]), boolean([False, False, True])
     check_graph(text, lambda t, x, y: [y, x] if t % 2 else [x, y], *([i64(t), x, y] for t in (3, 0, 2, 1)))
@@ -97,14 +97,14 @@ def test_a_state_passed_through_beside_one_that_changes() -> None:
     """ONNX bodies often return a state unchanged; a Scatter on it must not write into it."""
     text = loop("%x = Parameter : f32[4]\n%w = Parameter : f32[4]", "%x, %w",
                 "input_map: [Merged(%a, @n), Merged(%k, @copy)], output_map: [Final(@n), Final(@copy)]", "%p, %q",
-                SCATTER + "Result(%copy)")  # fmt: skip
+                SCATTER + "Result(%copy)")
     text += "Result(%p)\nResult(%q)"
     check_graph(text, lambda trips, x, w: [scattered(trips, x, w), w], *SCATTER_FEEDS)
 
 
 def test_an_invariant_that_a_scatter_reads() -> None:
     text = loop("%x = Parameter : f32[4]\n%w = Parameter : f32[4]", "%x, %w",
-                "input_map: [Merged(%a, @n), Invariant(%k)], output_map: [Final(@n)]", "%p", SCATTER)  # fmt: skip
+                "input_map: [Merged(%a, @n), Invariant(%k)], output_map: [Final(@n)]", "%p", SCATTER)
     text += "Result(%p)"
     check_graph(text, lambda trips, x, w: [scattered(trips, x, w)], *SCATTER_FEEDS)
 
@@ -139,7 +139,7 @@ def test_the_number_of_the_iteration_becomes_a_state() -> None:
                 "input_map: [Merged(%a, @n)], output_map: [Final(@n), Concatenated(@seen, axis: 0)]", "%p, %q", """
             %a = Parameter
             %j = Maximum(%i, %i)  %n = Reshape(%j, [1])  %seen = Maximum(%a, %a)
-            Result(%n)  Result(%seen)""")  # fmt: skip
+            Result(%n)  Result(%seen)""")
     text += "Result(%p)\nResult(%q)"
 
     def oracle(trips: Any, x: Any) -> list[Any]:
@@ -158,7 +158,7 @@ def test_a_growing_state(axis: int, start: int) -> None:
             %a = Parameter  %w = Parameter
             %f = Convert(%i) {{destination_type: f32}}  %new = Add(%w, %f)
             %n = Concat(%a, %new) {{axis: {axis}}}
-            Result(%n)""")  # fmt: skip
+            Result(%n)""")
     text += "Result(%p)"
 
     def oracle(trips: Any, x: Any, w: Any) -> list[Any]:

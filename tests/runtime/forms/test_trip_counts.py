@@ -64,7 +64,7 @@ def test_a_huge_trip_count_with_early_exit() -> None:
         return [np.float32(count), np.arange(1, count + 1, dtype=np.float32)]
 
     calls = [(2**31 - 1, True, 5), (3, True, 9), (0, True, 4), (2**30, True, 1), (-4, True, 3), (7, False, 2),
-             (2**31 - 1, True, 0), (10**6, True, 12), (1, True, 1)]  # fmt: skip
+             (2**31 - 1, True, 0), (10**6, True, 12), (1, True, 1)]
     check_graph(text, oracle, *([i64(t), boolean(c), np.float32(x)] for t, c, x in calls))
 
 

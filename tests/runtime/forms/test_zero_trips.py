@@ -26,7 +26,7 @@ LOOP = """
     Result(true) @go  Result(%n)  Result(%u) }"""
 
 CALLS = [(3, True), (0, True), (4, True), (3, False), (2, True), (0, False), (0, True), (1, True), (-1, True),
-         (-7, True)]  # fmt: skip
+         (-7, True)]
 
 
 def ran(trips: Any, go: Any, v: Any, dynamic: bool = False) -> list[Any]:
@@ -40,7 +40,7 @@ def ran(trips: Any, go: Any, v: Any, dynamic: bool = False) -> list[Any]:
 
 def feeds(lengths: list[int]) -> list[list[Any]]:
     return [[i64(trips), boolean(go), np.arange(lengths[k % len(lengths)], dtype=np.float32) + trips]
-            for k, (trips, go) in enumerate(CALLS)]  # fmt: skip
+            for k, (trips, go) in enumerate(CALLS)]
 
 
 def test_a_slice_of_static_size() -> None:
@@ -147,7 +147,7 @@ CHOSEN = """
     (UNREAD, CHOSEN, "f32[2]"),
     (READ, "%y = Maximum(%last, %last)", "f32[2]"),
     (GROWN, CHOSEN, "f32[N]"),
-], ids=["select outside", "if outside", "select inside", "if outside, the shape changes"])  # fmt: skip
+], ids=["select outside", "if outside", "select inside", "if outside, the shape changes"])
 def test_a_state_that_the_body_does_not_read(body: str, after: str, kind: str) -> None:
     """Its initial value is forwarded only if the body reads its Parameter."""
     text = f"""
@@ -232,7 +232,7 @@ def test_sizes_beside_the_one_that_grows_stay_known(tmp_path: Path) -> None:
                 => (bool d, float[1,1] u, float[1,P] q, float[1,1] v) {
                 d = Identity (c)  largest = ReduceMax <axes = [1], keepdims = 1> (r)  u = Add (t, largest)
                 q = Concat <axis = 1> (r, u)  v = Identity (u) }>
-            y = Concat <axis = 1> (sum, s) }""", opset=17)  # fmt: skip
+            y = Concat <axis = 1> (sum, s) }""", opset=17)
     calls = [{"n": np.array(n), "s": f32(n + 1)[None], "x": f32(1, n, 2)[None]} for n in (0, 2, 0, 3)]
     check_model(model, *calls)
     save_model(convert_model(model, **folded()), tmp_path / "model.xml")

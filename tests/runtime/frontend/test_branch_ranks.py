@@ -51,7 +51,7 @@ def test_a_long_chain() -> None:
 
 def test_values_made_later_enter_as_captures() -> None:
     made = model("w = Mul (z, z)  v = Add (w, z)  m = Mul (s, v)  y = ReduceMax <keepdims = 0> (m)", "float[] y",
-                 ", float[2] z")  # fmt: skip
+                 ", float[2] z")
     check(made, *[{**feeds, "z": Z} for feeds in BOTH], rtol=1e-5)
 
 
@@ -109,7 +109,7 @@ def test_inside_a_loop() -> None:
                 then_branch = a () => (float[2, 1] kept) { kept = Neg (x) },
                 else_branch = b () => (float[2] flat) { n = Constant <value_ints = [-1]> ()  flat = Reshape (x, n) }
             >
-            off = Identity (on)  total = ReduceSum <keepdims = 0> (s)  more = Add (sum, total) }> }""")  # fmt: skip
+            off = Identity (on)  total = ReduceSum <keepdims = 0> (s)  more = Add (sum, total) }> }""")
     check(made, *[{"m": np.array(m), "x": X} for m in (3, 0, 1)], rtol=1e-5)
 
 

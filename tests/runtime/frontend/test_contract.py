@@ -196,7 +196,7 @@ def test_duplicated_output(tmp_path: Path) -> None:
     xml, weights = files(converted, tmp_path)
     assert [array.tolist() for array in isolated(infer, xml, weights, {"x": X})] == [
         (-X).tolist(), (-X).tolist(), np.abs(X).tolist(),
-    ]  # fmt: skip
+    ]
 
 
 def infer(xml: bytes, weights: bytes, feeds: dict[str, Any]) -> list[Any]:
@@ -218,7 +218,7 @@ def test_names_of_the_model_object() -> None:
     {"author": "somebody", "version": "1.0"},
     {"names": "{0: 'cat', 1: \"dog\"}", "empty": "", "stride": "32"},
     {"with space": "a < b & c", "0digit": "1", "dot.ted": "line\nbreak", "ünï": "∑"},
-], ids=["plain", "quoted", "odd"])  # fmt: skip
+], ids=["plain", "quoted", "odd"])
 def test_metadata_is_kept(properties: dict[str, str], tmp_path: Path) -> None:
     """As OpenVINO's front end does it: below rt_info "framework"."""
     made = model("plain")

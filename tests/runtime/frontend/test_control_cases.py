@@ -36,7 +36,7 @@ def test_bounds_that_exclude_zero_by_concat() -> None:
 def test_bounds_that_exclude_zero_by_branches() -> None:
     """y has one to four columns."""
     text = ROWS.format(source="""y = If (c) <then_branch = yes () => (float[?,?] a) { a = Abs (x) },
-                                   else_branch = no () => (float[?,?] b) { b = Neg (p) }>""")  # fmt: skip
+                                   else_branch = no () => (float[?,?] b) { b = Neg (p) }>""")
     model = parsed(f"g (float[N,4] x, float[N,1] p, bool c, int64 n) => (float[?,?] y, float[?,?,?] s) {{ {text} }}")
     wide = floats(2, 4, seed=2)
     check(model, *runs(0, 2, 0, x=wide, p=X[:, :1], c=True), *runs(0, 1, x=wide, p=X[:, :1], c=False))
@@ -126,7 +126,7 @@ def test_state_without_elements_that_the_body_does_not_read() -> None:
     ("bool[1]", "bool", "t = Sub (s, k)"),
     ("bool", "bool", "t = Sub (s, k)"),
     ("bool[1]", "bool[1]", "m = ReduceSum <keepdims = 0> (k, axes)  t = Sub (s, m)"),  # no scalar can be summed
-])  # fmt: skip
+])
 def test_undeclared_condition_is_as_the_body_returns_it(returned: str, declared: str, read: str) -> None:
     """Without a condition given nothing else gives its rank."""
     text = f"""g (float[2] x, int64 n) => (float[2] y) <int64[1] axes = {{0}}> {{
@@ -184,7 +184,7 @@ def test_scan_8_of_length_0() -> None:
     """The states stay as they are. (ONNX Runtime changes them.)"""
     model = parsed("""g (float[2,2] s, float[2,N,2] x) => (float[2,2] y, float[2,N,2] z) {
       y, z = Scan <num_scan_inputs = 1, body = step (float[2] a, float[2] e) => (float[2] t, float[2] r) {
-        t = Add (a, e) r = Neg (t) }> ("", s, x) }""", opset=8)  # fmt: skip
+        t = Add (a, e) r = Neg (t) }> ("", s, x) }""", opset=8)
     model.ir_version = 8
     state, two, none = floats(2, 2), floats(2, 2, 2, seed=4), np.zeros((2, 0, 2), np.float32)
     sums = np.cumsum(np.concatenate([state[:, None], two], 1), 1)[:, 1:]
@@ -198,7 +198,7 @@ def test_the_length_of_a_scan_8_is_known_where_a_loop_does_not_run() -> None:
       all = Loop (n, "") <body = step (int64 i, bool go) => (bool go2, float[?,?,?] z) {
         go2 = Identity (go)
         z = Scan <num_scan_inputs = 1, body = row (float[1] e) => (float[1] r) { r = Neg (e) }> (lengths, x) }>
-    }""", opset=8)  # fmt: skip
+    }""", opset=8)
     model.ir_version = 8
     lengths, x = np.array([2, 3]), floats(2, 3, 1)
     rows = -x

@@ -71,7 +71,7 @@ def test_in_bodies_and_functions() -> None:
     ))
     assert error.exit_code == 3
     assert places(error) == {"odd::One": ["head", "loop/step/late"], "odd::Two": ["loop/step/choice/yes/deep"],
-                             "odd::Three": ["loop/step/choice/no/call/inner", "second/inner"]}  # fmt: skip
+                             "odd::Three": ["loop/step/choice/no/call/inner", "second/inner"]}
 
 
 @pytest.mark.parametrize("op", ["Loop", "Scan", "If"])
@@ -102,7 +102,7 @@ def test_nodes_that_reach_no_output_are_not_reported() -> None:
 @pytest.mark.parametrize("condition", [
     "yes = Constant <value = bool {1}> ()", "yes = Identity (truth)", "size = Size (x) yes = Equal (size, three)",
     "rank = Shape (x) first = Squeeze (rank) yes = Greater (first, one)",
-], ids=["constant", "initializer", "size", "shape"])  # fmt: skip
+], ids=["constant", "initializer", "size", "shape"])
 @pytest.mark.parametrize("outer", ["{}", "loop"])
 def test_a_branch_that_is_never_taken_is_not_reported(condition: str, outer: str) -> None:
     """A known condition, also one known from shapes, in the main graph and in a body."""

@@ -34,7 +34,7 @@ def test_attribute_that_no_call_gives() -> None:
     """A reference to an attribute that no caller gives: the inner function uses its own default."""
     made = functions("main (float[3] x) => (float[3] y) { y = local.outer (x) }",
                      "inner <alpha: float = 0.75> (v) => (r) { r = LeakyRelu <alpha: float = @alpha> (v) }",
-                     "outer <alpha> (v) => (r) { r = local.inner <alpha: float = @alpha> (v) }")  # fmt: skip
+                     "outer <alpha> (v) => (r) { r = local.inner <alpha: float = @alpha> (v) }")
     expected = [[("y", np.where(x < 0, x * np.float32(0.75), x))] for x in X]
     check(made, *({"x": x} for x in X), expected=expected)
     inner, call = made.functions[0], made.functions[1].node[0]
@@ -67,7 +67,7 @@ def test_control_flow_in_a_function(kind: str) -> None:
     if kind == "scan":
         text = text.replace("r = Scan", "last, r = Scan")
     made = functions("""main (float[3] x, bool flag) => (float[3] y) {
-          a = local.choose (x, flag) y = local.choose <limit = 0.125> (a, flag) }""", text)  # fmt: skip
+          a = local.choose (x, flag) y = local.choose <limit = 0.125> (a, flag) }""", text)
     check(made, *({"x": x, "flag": flag} for x, flag in zip(X, (True, False, True, True), strict=True)))
 
 
@@ -82,7 +82,7 @@ def test_functions_called_in_bodies() -> None:
               else_branch = no () => (float[3] q) { o = local.scale (x) q = local.mix (s, o) }
             > }>
         }""", "scale <by: float = 2.0> (s) => (h) { x = Constant <value_float: float = @by> () h = Mul (s, x) }",
-                     "mix (x, s) => (y) { t = Sub (x, s) y = local.scale (t) }")  # fmt: skip
+                     "mix (x, s) => (y) { t = Sub (x, s) y = local.scale (t) }")
     check(made, *({"x": X[n], "n": n, "flag": n != 1} for n in range(3)))
 
 
@@ -92,7 +92,7 @@ def test_optional_inputs_of_a_function() -> None:
           a = local.bound (x, low, high) b = local.bound (x, "", high)
           c = local.bound (x, low) d = local.bound (x) }""",
                      "bound (v, lo, hi) => (r) { t = local.inner (v, lo, hi) r = Neg (t) }",
-                     "inner (v, lo, hi) => (r) { r = Clip (v, lo, hi) }")  # fmt: skip
+                     "inner (v, lo, hi) => (r) { r = Clip (v, lo, hi) }")
     x, low, high = X[0], np.float32(-0.25), np.float32(0.25)
     bounds = [(low, high), (-np.inf, high), (low, np.inf), (-np.inf, np.inf)]
     expected = [(name, -np.clip(x, *(np.float32(v) for v in b))) for name, b in zip("abcd", bounds, strict=True)]
@@ -101,7 +101,7 @@ def test_optional_inputs_of_a_function() -> None:
 
 def test_unused_outputs_of_a_function() -> None:
     made = functions("main (float[4] x) => (float[2] y) { , y = local.halves (x) }".replace("{ ,", '{ "",'),
-                     "halves (v) => (a, b) { a, b = Split <axis = 0, num_outputs = 2> (v) }")  # fmt: skip
+                     "halves (v) => (a, b) { a, b = Split <axis = 0, num_outputs = 2> (v) }")
     check(made, {"x": floats(4)})
 
 
@@ -124,7 +124,7 @@ def test_function_overrides_an_operator() -> None:
 def test_functions_that_call_each_other() -> None:
     made = functions("main (float[3] x) => (float[3] y) { [call] y = local.first (x) }",
                      "first (v) => (r) { r = local.second (v) }", "second (v) => (r) { r = local.third (v) }",
-                     "third (v) => (r) { r = local.first (v) }")  # fmt: skip
+                     "third (v) => (r) { r = local.first (v) }")
     error = refusal(made)
     assert error.exit_code == 2
     assert error.code == "ML228"
@@ -135,7 +135,7 @@ def test_function_that_calls_itself_in_a_body() -> None:
     made = functions("main (float[3] x, bool flag) => (float[3] y) { [call] y = local.first (x, flag) }",
                      """first (v, flag) => (r) { r = If (flag) <
           then_branch = yes () => (float[3] p) { p = local.first (v, flag) },
-          else_branch = no () => (float[3] q) { q = Neg (v) }> }""")  # fmt: skip
+          else_branch = no () => (float[3] q) { q = Neg (v) }> }""")
     error = refusal(made)
     assert (error.code, error.exit_code) == ("ML228", 2)
     assert "first -> first" in str(error)

@@ -11,7 +11,7 @@ from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError
 from tests.harness import check, floats, parsed, refusal
 
 NUMBERS = """<float zero = {0}, float[1] vector = {2}, float[1,1] matrix = {3}, int64[0] scalar = {},
-  int64[1] list = {-1}, int64[1] first = {0}, int64[2] pair = {1, 1}, int64 one = {1}>"""  # fmt: skip
+  int64[1] list = {-1}, int64[1] first = {0}, int64[2] pair = {1, 1}, int64 one = {1}>"""
 
 STEPS = {
     "an operand": "t = Add (s, vector)",
@@ -63,7 +63,7 @@ def test_a_state_that_becomes_a_tensor_of_more_axes(shape: tuple[int, ...], star
     model = parsed(f"""main (float[{sizes}] w) => (float[?, ?, ?, ?] y) {NUMBERS[:-1]}{more} {{
       last = Loop (n, "", {start}) <body = b (int64 i, bool c, s) => (bool d, t) {{ d = Identity (c)  t = Add (s, w) }}>
       y = Reshape (last, four)
-    }}""")  # fmt: skip
+    }}""")
     check(model, {"w": floats(*shape)})
 
 
@@ -131,7 +131,7 @@ BRANCHES = """
     "y = Add (s, x)", "a = Shape (s)  b = Size (a)  d = Cast <to = 1> (b)  y = Add (d, x)",
     'd = Loop (one, "", s) <body = l (int64 i, bool e, v) => (bool f, w) { f = Identity (e)  w = Exp (v) }>  '
     "y = Mul (d, x)",
-])  # fmt: skip
+])
 def test_branches(readers: str) -> None:
     made = parsed(f"main (float[N] x, bool c) => (float[N] y) {NUMBERS} {{ {BRANCHES} {readers} }}")
     check(made, *({"x": floats(3), "c": c} for c in (True, False)))
@@ -150,7 +150,7 @@ def test_branches_as_an_output_of_the_model() -> None:
     ("d = Identity (c)", '--freeze "c=VALUE"'),
     ("n = Size (x)  d = Equal (n, one)", '--input "x[SIZES]"'),
     ("m = ReduceMax <keepdims = 0> (x)  d = Less (m, zero)", ""),
-])  # fmt: skip
+])
 def test_what_decides_branches_of_other_ranks_is_named(condition: str, hint: str) -> None:
     text = BRANCHES.replace("If (c)", "If (d)").replace("ReduceMin", "Neg")
     made = parsed(f"main (float[N] x, bool c) => (s) {NUMBERS} {{ {condition} {text} }}")
@@ -173,5 +173,5 @@ def test_the_faults_of_an_exporter() -> None:
                 else_branch = more () => (bool[1] w) { k = Cast <to = 7> (d)  l = Add (k, zero)  w = Cast <to = 9> (l) }
             >
             n = Not (r)  o = Cast <to = 7> (r)  p = Add (o, zero)  f = Cast <to = 9> (p)
-            e = Reshape (n, scalar) }> }""", opset=14)  # fmt: skip
+            e = Reshape (n, scalar) }> }""", opset=14)
     check(made, *({"x": np.float32(each)} for each in ([0, 1], [2.5], [9, 9, 9])))

@@ -164,7 +164,7 @@ def test_state_without_elements_at_first() -> None:
 
 
 CONDITIONS = {"size": "size = Shape <end = 1> (s)  few = Less (size, two)", "iteration": "few = Less (i, two)",
-              "input": "few = Less (i, limit)"}  # fmt: skip
+              "input": "few = Less (i, limit)"}
 LAST_ROWS = {
     "reshape": "last = Slice (s, from, end, first)  wide = Reshape (last, flat)  f = Slice (wide, zero, four, axis)",
     "top": "f, places = TopK <axis = 0> (s, two)",
@@ -188,7 +188,7 @@ def pushed(rows: int, condition: str, read: str) -> Any:
                 then_branch = more () => (float[C,4] e) {{ e = Concat <axis = 0> (s, item) }},
                 else_branch = full () => (float[D,4] g) {{ {LAST_ROWS[read]}  g = Concat <axis = 0> (f, item) }}
             > }}>
-        }}""")  # fmt: skip
+        }}""")
 
 
 @every(rows=[0, 1], condition=CONDITIONS, read=LAST_ROWS)
@@ -200,7 +200,7 @@ def test_a_branch_that_needs_more_rows_than_a_state_has_at_first(rows: int, cond
     ("wide = Reshape (s, flat)  t = Slice (wide, zero, four, axis)", "4 elements into"),
     ("wide = Reshape (s, flat)  t = Add (wide, s)", "4 elements into"),
     ("t = Add (s, two)", "cannot be broadcast"),
-])  # fmt: skip
+])
 def test_a_body_that_always_refuses_the_initial_sizes_is_refused(next_value: str, said: str) -> None:
     made = parsed(f"""
         main (int64 n) => (float[A,B] y) <float[1,4] start = {{1, 2, 3, 4}}, int64[2] flat = {{1, 8}},

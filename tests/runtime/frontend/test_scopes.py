@@ -132,7 +132,7 @@ def test_body_inputs_named_as_outer_values() -> None:
                              [helper.make_tensor_value_info("n", 7, []), helper.make_tensor_value_info("go", 9, [])]
                              + [helper.make_tensor_value_info(name, 1, [2]) for name in inner],
                              [helper.make_tensor_value_info("go_out", 9, [])]
-                             + [helper.make_tensor_value_info(name, 1, [2]) for name in results])  # fmt: skip
+                             + [helper.make_tensor_value_info(name, 1, [2]) for name in results])
     assert len(body.input) == 16
     outputs = [f"y{k}" for k in range(count)]
     graph.node.append(helper.make_node("Loop", ["n", "go", *outer], outputs, name="loop", body=body))

@@ -404,7 +404,7 @@ def test_an_optional_that_only_one_branch_fills() -> None:
     ("ML243", "an element is erased", "e = SequenceEmpty () t = SequenceErase (e) y = SequenceAt (t, z)"),
     ("ML243", "read from a sequence that is always empty", "e = SequenceEmpty () y = SequenceAt (e, z)"),
     ("ML227", "Abs takes tensors", "t = Abs (s) y = SequenceAt (t, z)"),
-])  # fmt: skip
+])
 def test_bad_input(code: str, said: str, text: str) -> None:
     error = refusal(parsed(f"""main (float[N] x) => (float[N] y) {{
           z = Constant <value_int=0> ()  z1 = Constant <value_ints=[0]> ()  s = SequenceConstruct (x, x)

@@ -41,7 +41,7 @@ LOOKUP = [encoder("w", "ids"), helper.make_node("Gather", ["table", "ids"], ["y"
 TFIDF = helper.make_node(
     "TfIdfVectorizer", ["tokens"], ["tf idf"], mode="TF", min_gram_length=1, max_gram_length=1, max_skip_count=0,
     ngram_counts=[0], ngram_indexes=[0, 1, 2], pool_strings=WORDS,
-)  # fmt: skip
+)
 
 CASES: dict[str, tuple[Any, str, dict[str, Any], Any]] = {
     "a lookup": (
@@ -74,7 +74,7 @@ CASES: dict[str, tuple[Any, str, dict[str, Any], Any]] = {
             {"w": (STRING, ["N"])}, {"y": (INT, [])}, {"word": np.array(["a"], object)},
         ), "same[?]", {"same": np.array([True, False, True])}, np.int64(2),
     ),
-}  # fmt: skip
+}
 
 
 def help_of(proto: Any, **options: Any) -> list[str]:
@@ -101,7 +101,7 @@ def test_the_option_of_the_help_converts_the_rest(case: str) -> None:
     ("a[1],b[1,1],x[1,2]", "x[1,2],one[?,3],two[?,1]", {"x": "f32[1,2]", "one": "f32[?,3]", "two": "i64[?,1]"}),
     ("[1],[1,1],[1,2]", "x[1,2],one[?,3],two[?,1]", {"x": "f32[1,2]", "one": "f32[?,3]", "two": "i64[?,1]"}),
     ("one[4,3]", "one[4,3],two[?,1]", {"one": "f32[4,3]", "two": "i64[?,1]", "x": "f32[N,2]"}),
-])  # fmt: skip
+])
 def test_the_option_of_the_help_has_what_the_user_gave(given: str, expected: str, types: dict[str, str]) -> None:
     proto = CASES["several inputs of strings and one of numbers"][0]
     lines = {each for each in help_of(proto, input=given) if "--input" in each}
@@ -116,7 +116,7 @@ def test_the_option_of_the_help_has_what_the_user_gave(given: str, expected: str
     [encoder("w", "ids"),
      helper.make_node("LabelEncoder", ["ids"], ["y"], domain=ML, keys_int64s=[0], values_strings=["a"])],
     [helper.make_node("LabelEncoder", ["w"], ["y"], domain=ML, keys_strings=WORDS, values_strings=WORDS)],
-], ids=["at once", "from numbers", "from strings"])  # fmt: skip
+], ids=["at once", "from numbers", "from strings"])
 def test_strings_that_reach_an_output_have_no_cut(nodes: list[Any]) -> None:
     proto = model(nodes, {"w": (STRING, [3])}, {"y": (STRING, [3])}, {})
     assert not any("--input" in each for each in help_of(proto))

@@ -16,7 +16,7 @@ def test_an_image_without_shape() -> None:
     ports = [helper.make_tensor_value_info("x", 1, None), helper.make_empty_tensor_value_info("y")]
     graph = helper.make_graph(nodes, "g", ports[:1], ports[1:], [numpy_helper.from_array(FILTERS, "w")])
     check(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), {"x": IMAGES},
-          {"x": IMAGES[:1, :, :4]})  # fmt: skip
+          {"x": IMAGES[:1, :, :4]})
 
 
 @pytest.mark.parametrize("op", ["Reshape", "Expand", "ConstantOfShape"])

@@ -14,7 +14,7 @@ from mo_loop.ops.front import Opaque
 
 def layer(type_: str, id_: object, data: str = "", *, inputs: Mapping[int, str] | None = None,
           outputs: Mapping[int, str] | None = None, version: str = "opset1", inner: str = "",
-          name: str | None = None) -> str:  # fmt: skip
+          name: str | None = None) -> str:
     """One layer; ports are label -> "PRECISION dim dim", `inner` goes between data and ports."""
     text = f'<layer id="{id_}" name="{f"{type_}_{id_}" if name is None else name}" type="{type_}" version="{version}">'
     text += f"<data {data} />" if data else ""

@@ -16,7 +16,7 @@ VALUES: dict[Any, list[Any]] = {
     int: [0, -7, 1 << 40],
     float: [0.0, 1e-5, 1.5, -3.4028234663852886e38, 0.1, 2147483647.0, 1 / 3, float("inf"), float("-inf"), 1e300],
     bool: [True, False], str: ["numpy", "a->b,c"], ElementType: [f32, i64, boolean], tuple: [(), (1, 2)],
-}  # fmt: skip
+}
 
 
 def values(kind: Any) -> list[Any]:
@@ -57,7 +57,7 @@ def test_no_two_classes_share_a_type_and_version() -> None:
     ("1", bool, True), ("False", bool, False), ("NUMPY", Literal["numpy", "none"], "numpy"),
     ("", tuple[int, ...], ()),
     ("1, 2", tuple[int, ...], (1, 2)), ("1e-05", float, 1e-05), ("-1", int, -1), ("inf", float, float("inf")),
-])  # fmt: skip
+])
 def test_spellings_of_other_converters(text: str, kind: Any, value: Any) -> None:
     assert parsed(text, kind) == value
 
@@ -66,7 +66,7 @@ def test_spellings_of_other_converters(text: str, kind: Any, value: Any) -> None
     ("text", "kind"),
     [("yes", bool), ("", int), ("1.5", int), ("x", float), ("f31", ElementType), ("max", Literal["numpy", "none"]),
      ("1,,2", tuple[int, ...]), ("1", Any)],
-)  # fmt: skip
+)
 def test_values_of_the_wrong_kind(text: str, kind: Any) -> None:
     with pytest.raises(ValueError):
         parsed(text, kind)
@@ -82,5 +82,5 @@ def test_shapes() -> None:
     assert parse_shape("") == () and parse_shape("...") is None and parse_shape("1, 2") == (1, 2)
     assert [(d.lo, d.hi) for d in parse_shape("?,-1,..3,2..,1..4") or ()] == [  # type: ignore[union-attr]  # all unknown
         (0, None), (0, None), (0, 3), (2, None), (1, 4),
-    ]  # fmt: skip
+    ]
     assert repr(parse_shape("?,3,?", "n")) == "(n0, 3, n2)"

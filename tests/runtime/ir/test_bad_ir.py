@@ -71,7 +71,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     ("<html><body /></html>", "not IR"), ("<net version='11' />", "not IR"), (b"\0" * 100, "not XML"),
     ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS"),
     ('<net xmlns="urn:x" version="11"><layers /></net>', "not IR"), (GOOD + "<more />", "not XML"),
-])  # fmt: skip
+])
 def test_files_of_another_kind(text: str | bytes, says: str, tmp_path: Path) -> None:
     error = refusal(tmp_path, text)
     assert error.code == "ML214" and says in error.message
@@ -89,7 +89,7 @@ LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 @pytest.mark.parametrize("doctype", [
     "<!DOCTYPE net>", '<!DOCTYPE net [<!ENTITY e SYSTEM "file:///etc/hostname">]>',
     '<!DOCTYPE net SYSTEM "http://localhost:9/x.dtd">', f'<!DOCTYPE net [<!ENTITY l0 "lol">{LAUGHS}]>',
-], ids=["bare", "file", "network", "laughs"])  # fmt: skip
+], ids=["bare", "file", "network", "laughs"])
 @pytest.mark.parametrize("use", ["", "&l9;", "&e;"])
 def test_document_types_are_refused(doctype: str, use: str, tmp_path: Path) -> None:
     text = GOOD.replace("<net ", f"{doctype}<net ").replace('name="Parameter_0"', f'name="{use}"')
@@ -143,7 +143,7 @@ def test_too_many_nested_bodies(depth: int, tmp_path: Path) -> None:
     (net(RELU, "1:1 1:0"), "ML253", "ReLU_1 <- ReLU_1"),
     (net(layer("Odd", 1, inner=BODY.format(graph("")))), "ML331", "has a body"),
     (GOOD.replace('to-layer="1"', ""), "ML250", "without to-layer"),
-])  # fmt: skip
+])
 def test_broken_layers_and_edges(text: str, code: str, says: str, tmp_path: Path) -> None:
     error = refusal(tmp_path, text)
     assert error.code == code and says in error.message
@@ -193,7 +193,7 @@ FLOATS = 'element_type="f32" shape="2" '
     ('element_type="string" shape="2" offset="0" size="16"', bytes(16), "ML255"),
     ('element_type="string" shape="2" offset="0" size="17"', table(2, 0, 5, 1), "ML255"),
     ('element_type="string" shape="2" offset="0" size="17"', table(2, 0, -1, 1), "ML255"),
-])  # fmt: skip
+])
 def test_constants_without_their_data(data: str, bytes_: bytes | None, code: str, tmp_path: Path) -> None:
     error = refusal(tmp_path, constant(data), bytes_)
     assert error.code == code and error.where == "weights"
@@ -241,7 +241,7 @@ def case(port_map: str = STATE + OTHER + FINAL + GO_ON, **changes: str) -> str:
     case(inner=body().replace('"FP32"', '"FP16"').replace('element_type="f32"', 'element_type="f16"')),
     case().replace('<port id="24" precision="FP32">', '<port id="24" precision="FP16">'),
     case().replace('to-layer="L" to-port="20"', 'to-layer="L" to-port="23"', 1),
-])  # fmt: skip
+])
 def test_broken_port_maps(text: str, tmp_path: Path) -> None:
     error = refusal(tmp_path, text, DATA)
     assert error.code in ("ML250", "ML252", "ML254", "ML331", "ML231", "ML235", "ML239", "ML240"), str(error)
@@ -257,7 +257,7 @@ def test_branches_of_if_that_differ(tmp_path: Path) -> None:
         return f"<{tag}_port_map>{links}</{tag}_port_map><{tag}_body>{inner}</{tag}_body>"
 
     node = layer("If", "i", version="opset8", inner=branch("then", "FP32", "f32") + branch("else", "I64", "i64"),
-                 inputs={0: "BOOL"}, outputs={1: "FP32 2"})  # fmt: skip
+                 inputs={0: "BOOL"}, outputs={1: "FP32 2"})
     error = refusal(tmp_path, net(CONDITION + node + result(9), "c:0 i:0", "i:1 9:0"), DATA)
     assert error.code == "ML239" and error.where == "If_i"
 

@@ -24,7 +24,7 @@ MODELS = [
                  "gru_stacked", "if_shapes", "loop_if_loop", "lstm_packed", "scan_reverse_dynamo", "while_collatz"]),
     ("tensorflow", ["case", "gru"]),
     ("transformers", ["gpt2_step_dynamo", "llama_generate", "mamba_loop", "mamba_scan_dynamo", "t5_step_dynamo"]),
-]  # fmt: skip
+]
 
 NODES = """
 argmax_keepdims_example  averagepool_2d_pads_count_include_pad  batchnorm_example  bitshift_left_uint16
@@ -73,7 +73,7 @@ def _same(wanted: Any, found: Any) -> bool:
     """Names, types, shapes and every bit, except for NaN."""
     return all(name == other and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
                for left, right in zip(wanted, found, strict=True)
-               for (name, a), (other, b) in zip(left, right, strict=True))  # fmt: skip
+               for (name, a), (other, b) in zip(left, right, strict=True))
 
 
 @pytest.mark.sweep(2)

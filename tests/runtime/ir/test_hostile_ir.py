@@ -56,7 +56,7 @@ def test_an_unknown_element_type_is_escaped(tmp_path: Path) -> None:
     KEPT.replace('shape="2"', 'shape="x"').replace("Parameter_0", "n" * 100_000),
     KEPT.replace("<input>", f"<{'a' * 100_000} /><input>", 1),
     KEPT.replace("</net>", f"</{'a' * 100_000}>"),
-], ids=["dimension", "id", "shape", "name", "tag", "not XML"])  # fmt: skip
+], ids=["dimension", "id", "shape", "name", "tag", "not XML"])
 def test_messages_are_short(text: str, tmp_path: Path) -> None:
     assert len(str(refusal(tmp_path, text))) < 1500
 
@@ -88,7 +88,7 @@ def test_versions_of_layers_are_text(version: str, tmp_path: Path) -> None:
     (f'shape="{"1," * 64}1"', 4, "ML250"),
     (f'shape="0,{2**62}"', 0, "ML255"),
     (f'shape="{2**62},0"', 0, "ML255"),
-])  # fmt: skip
+])
 def test_constants_that_no_array_holds(data: str, size: int, code: str, tmp_path: Path) -> None:
     text = constant(f'element_type="f32" offset="0" size="{size}" {data}')
     assert refusal(tmp_path, text, bytes(64)).code == code
@@ -102,7 +102,7 @@ def test_a_port_of_more_dimensions_than_an_array_has(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("type_", "data", "shape"), [
     ("Reshape", 'special_zero="false"', str(2**40)), ("Split", f'num_splits="{2**40}"', ""),
     ("Unsqueeze", "", str(2**40)),
-])  # fmt: skip
+])
 def test_a_rank_and_a_number_of_outputs_that_no_tensor_has(type_: str, data: str, shape: str, tmp_path: Path) -> None:
     """The layer is kept as the file has it."""
     other = parameter(1, shape).replace("f32", "i64").replace("FP32", "I64")
@@ -148,7 +148,7 @@ def test_a_bin_that_is_a_pipe_is_not_opened(empty: bool, tmp_path: Path) -> None
     os.mkfifo(tmp_path / "in.bin")
     path, size = tmp_path / "in.xml", 0 if empty else 8
     trip_count = layer("Const", 0, f'element_type="i64" shape="{size // 8}" offset="0" size="{size}"',
-                       outputs={0: "I64"})  # fmt: skip
+                       outputs={0: "I64"})
     loop = layer("Loop", 1, inputs={0: "I64", 1: "BOOL"}, inner=f"<body>{graph('')}</body>", version="opset5")
     path.write_text(net(trip_count + loop, "0:0 1:0"))
     assert inspect(path).external[0].size is None
@@ -193,9 +193,9 @@ def growing(depth: int) -> tuple[str, tuple[str, ...]]:
     maps = ('<port_map><input external_port_id="22" internal_layer_id="x" />'
             '<output external_port_id="24" internal_layer_id="r" />'
             '<output external_port_id="-1" internal_layer_id="g" purpose="execution_condition" /></port_map>'
-            '<back_edges><edge from-layer="r" to-layer="x" /></back_edges>')  # fmt: skip
+            '<back_edges><edge from-layer="r" to-layer="x" /></back_edges>')
     node = layer("Loop", "n", inner=f"{maps}<body>{graph(inner, *edges)}</body>", version="opset5",
-                 inputs={20: "I64", 21: "BOOL", 22: "FP32 2"}, outputs={24: "FP32 -1"})  # fmt: skip
+                 inputs={20: "I64", 21: "BOOL", 22: "FP32 2"}, outputs={24: "FP32 -1"})
     return ends + node, ("t:0 n:20", "c:0 n:21", "x:0 n:22", "n:24 r:0", "c:0 g:0")
 
 

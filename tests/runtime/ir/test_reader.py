@@ -68,7 +68,7 @@ def test_an_unknown_operation_is_written_as_it_was(version: str, tmp_path: Path)
         layer("NonZero", 1, 'output_type="i64"', inputs={0: "FP32 2"}, outputs={1: "I64 1 2"}, version="opset3"),
     ],
     ids=["type", "version", "more", "less", "kind", "dtype", "size", "rank", "outputs", "refused", "vaguer"],
-)  # fmt: skip
+)
 def test_layers_that_do_not_match_their_class_are_opaque(odd: str, tmp_path: Path) -> None:
     assert len(opaque(read(tmp_path, net(parameter(0) + odd + result(2), "0:0 1:0", "1:1 2:0")))) == 1
 
@@ -104,7 +104,7 @@ def state(version: str = "opset6") -> str:
     layers = parameter(0) + layer(
         "ReadValue", 1, data + ' variable_type="f32" variable_shape="2"', inputs={0: "FP32 2"},
         outputs={1: "FP32 2"}, version=version,
-    ) + add(2) + layer("Assign", 3, data, inputs={0: "FP32 2"}, outputs={1: "FP32 2"}, version=version)  # fmt: skip
+    ) + add(2) + layer("Assign", 3, data, inputs={0: "FP32 2"}, outputs={1: "FP32 2"}, version=version)
     return net(layers + result(4), "0:0 1:0", "0:0 2:0", "1:1 2:1", "2:2 3:0", "2:2 4:0")
 
 
@@ -134,13 +134,13 @@ def test_additional_info_of_model_layer_and_port_is_kept(tmp_path: Path) -> None
     own = '<rt_info><attribute name="fused_names" version="0" value="x,y" /><attribute name="b" /></rt_info>'
     port = '<port id="0" precision="FP32" names="n\\,1,n2"><dim>2</dim><rt_info><attribute name="layout" version="0" layout="[N]" /></rt_info></port>'  # noqa: E501
     source = (f'<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32" />{own}'
-              f"<output>{port}</output></layer>")  # fmt: skip
+              f"<output>{port}</output></layer>")
     sink = (
         f'<layer id="1" name="r" type="Result" version="opset1" output_names="o\\,1,o2"><input>{port}</input></layer>'
     )
     found = read(tmp_path, net(source + sink, "0:0 1:0", rt_info=INFO))
     assert found.rt_info == {"Runtime_version": "x", "a b": "<", "deep": {"er": {"est": ""}}, "1b": "-",
-                             "conversion_parameters": {"input_model": "DIR/m.onnx"}, "empty": {}}  # fmt: skip
+                             "conversion_parameters": {"input_model": "DIR/m.onnx"}, "empty": {}}
     assert found.parameters[0].output.names == ("n,1", "n2") and found.results[0].output_names == ("o,1", "o2")
     assert found.parameters[0].rt_info == {"fused_names": {"version": "0", "value": "x,y"}, "b": {}}
     assert written(tmp_path, found).count('<attribute name="layout" version="0" layout="[N]" />') == 2
@@ -187,7 +187,7 @@ def body(extra: str = "", *edges: str) -> str:
 
 
 def loop(port_map: str, *, back_edges: str = '<edge from-layer="13" to-layer="10" />', inner: str = "",
-         outputs: dict[int, str] | None = None) -> str:  # fmt: skip
+         outputs: dict[int, str] | None = None) -> str:
     return layer("Loop", "L", version="opset5",
                  inner=f"<port_map>{port_map}</port_map><back_edges>{back_edges}</back_edges>{inner or body()}",
                  inputs={20: "I64", 21: "BOOL", 22: "FP32 2", 23: "FP32 2"}, outputs=outputs or {24: "FP32 2"})
@@ -202,7 +202,7 @@ EDGES = ("t:0 L:20", "c:0 L:21", "0:0 L:22", "1:0 L:23")
 
 def loop_net(text: str, *more: str, tail: str = "") -> str:
     return net(parameter(0) + parameter(1) + CONDITION + TRIP + text + (tail or result(9)), *EDGES,
-               *(more or ("L:24 9:0",)))  # fmt: skip
+               *(more or ("L:24 9:0",)))
 
 
 def test_a_loop(tmp_path: Path) -> None:
@@ -255,14 +255,14 @@ def test_the_number_of_the_iteration(tmp_path: Path) -> None:
 
 def test_a_tensor_iterator_with_defaults_of_slices(tmp_path: Path) -> None:
     inner = BODY.format(graph(parameter(0, "1,3") + parameter(1, "1,3") + add(2, dims="1 3") + result(3, "FP32 1 3"),
-                              "0:0 2:0", "1:0 2:1", "2:2 3:0"))  # fmt: skip
+                              "0:0 2:0", "1:0 2:1", "2:2 3:0"))
     maps = """<port_map><input external_port_id="1" internal_layer_id="0" axis="0" start="-1" end="0" stride="-1" />
     <input external_port_id="0" internal_layer_id="1" /><output external_port_id="2" internal_layer_id="3" axis="0" />
     </port_map><back_edges><edge from-layer="3" to-layer="1" from-port="0" to-port="0" /></back_edges>"""
     iterator = layer("TensorIterator", 5, inner=maps + inner, inputs={0: "FP32 1 3", 1: "FP32 4 3"},
-                     outputs={2: "FP32 4 3"})  # fmt: skip
+                     outputs={2: "FP32 4 3"})
     text = net(parameter(0, "1,3") + parameter(1, "4,3") + iterator + result(9, "FP32 4 3"),
-               "0:0 5:0", "1:0 5:1", "5:2 9:0")  # fmt: skip
+               "0:0 5:0", "1:0 5:1", "5:2 9:0")
     (node,) = read(tmp_path, text).of(TensorIterator)
     state, slices = node.input_map
     assert isinstance(state, Merged) and isinstance(slices, Sliced)
@@ -274,7 +274,7 @@ def test_a_tensor_iterator_with_defaults_of_slices(tmp_path: Path) -> None:
 def test_slices_along_an_axis_from_behind(axis: int, step: str, whole: str, tmp_path: Path) -> None:
     relu = layer("ReLU", 2, inputs={0: f"FP32 {step}"}, outputs={1: f"FP32 {step}"})
     inner = BODY.format(graph(parameter(0, step.replace(" ", ",")) + relu + result(3, f"FP32 {step}"), "0:0 2:0",
-                              "2:1 3:0"))  # fmt: skip
+                              "2:1 3:0"))
     maps = f"""<port_map><input external_port_id="0" internal_layer_id="0" axis="{axis}" />
     <output external_port_id="1" internal_layer_id="3" axis="{axis}" /></port_map>"""
     iterator = layer("TensorIterator", 5, inner=maps + inner, inputs={0: f"FP32 {whole}"}, outputs={1: f"FP32 {whole}"})
@@ -292,23 +292,23 @@ def test_outputs_of_if_by_label_or_counted_from_0(first: int, tmp_path: Path) ->
     def branch(tag: str, label: int, swap: bool) -> tuple[str, str]:
         a, b = (1, 2) if not swap else (2, 1)
         inner = graph(parameter(0) + result(1) + layer("ReLU", 3, inputs={0: "FP32 2"}, outputs={1: "FP32 2"})
-                      + result(2), "0:0 1:0", "0:0 3:0", "3:1 2:0")  # fmt: skip
+                      + result(2), "0:0 1:0", "0:0 3:0", "3:1 2:0")
         links = f'<input external_port_id="{label}" internal_layer_id="0" />' + "".join(
             f'<output external_port_id="{first + number}" internal_layer_id="{each}" />'
             for number, each in ((1, b), (0, a))
-        )  # fmt: skip
+        )
         return f"<{tag}_port_map>{links}</{tag}_port_map>", f"<{tag}_body>{inner}</{tag}_body>"
 
     then_map, then_body = branch("then", 1, False)
     else_map, else_body = branch("else", 2, True)
     node = layer("If", 5, version="opset8", inner=else_map + then_map + then_body + else_body,
-                 inputs={0: "BOOL", 1: "FP32 2", 2: "FP32 2"}, outputs={3: "FP32 2", 4: "FP32 2"})  # fmt: skip
+                 inputs={0: "BOOL", 1: "FP32 2", 2: "FP32 2"}, outputs={3: "FP32 2", 4: "FP32 2"})
     condition = layer("Parameter", "c", 'shape="" element_type="boolean"', outputs={0: "BOOL"})
     text = net(condition + parameter(0) + parameter(1) + node + result(8) + result(9),
-               "c:0 5:0", "0:0 5:1", "1:0 5:2", "5:3 8:0", "5:4 9:0")  # fmt: skip
+               "c:0 5:0", "0:0 5:1", "1:0 5:2", "5:3 8:0", "5:4 9:0")
     (node_,) = read(tmp_path, text).of(If)
     assert node_.input_map == (Branched(node_.then_body.parameters[0], None),
-                               Branched(None, node_.else_body.parameters[0]))  # fmt: skip
+                               Branched(None, node_.else_body.parameters[0]))
     then, otherwise = node_.output_map[0].then, node_.output_map[0].else_
     assert (then.name, otherwise.name) == ("Result_1", "Result_2")
 

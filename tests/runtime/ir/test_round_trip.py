@@ -211,7 +211,7 @@ def test_a_model_that_was_read_can_be_compressed(tmp_path: Path) -> None:
                                [onnx.helper.make_tensor_value_info("x", 1, [2, 4])],
                                [onnx.helper.make_tensor_value_info("y", 1, [2, 4])],
                                [onnx.numpy_helper.from_array(weights, "w")])
-    )  # fmt: skip
+    )
     converted = convert_model(model)
     save_model(converted, tmp_path / "plain.xml")
     save_model(converted, tmp_path / "direct.xml", compress_to_fp16=True)

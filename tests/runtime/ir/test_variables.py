@@ -56,7 +56,7 @@ def make(kind: str, path: str) -> list[dict[str, Any]]:
         x = port([-1, 4, -1, 8], "x")
         batch = opset13.gather(opset13.shape_of(x), opset13.constant([0]), opset13.constant(0))
         initial = opset13.broadcast(opset13.constant(np.float32(0)),
-                                    opset13.concat([batch, opset13.constant([4, 0, 8])], 0))  # fmt: skip
+                                    opset13.concat([batch, opset13.constant([4, 0, 8])], 0))
         before = opset6.read_value(initial, "pastpresent", ov.Type.f32, ov.PartialShape([-1, 4, -1, 8]))
         whole = opset13.concat([before, x], 2)
         # The device does not compile a cache whose initial value nothing else reads.
@@ -142,7 +142,7 @@ def test_the_text_form_keeps_them(kind: str, tmp_path: Path) -> None:
     ("lstm", {f"lstm/variable_{n}": ("f32", [2, 1, 4], "zeros") for n in (0, 1)}),
     ("lstm_from_inputs", {f"lstm/variable_{n}": ("f32", [2, 1, 4], "computed f32[2,1,4]") for n in (0, 1)}),
     ("opset3", {"total": ("f32", [2], "constant f32[2]")}),
-])  # fmt: skip
+])
 def test_inspect_shows_them(tmp_path: Path, kind: str, states: dict[str, tuple[str, Any, str]]) -> None:
     path = tmp_path / "m.xml"
     isolated(make, kind, str(path))
@@ -162,7 +162,7 @@ def test_inspect_shows_them(tmp_path: Path, kind: str, states: dict[str, tuple[s
 
 @pytest.mark.parametrize(("value", "shown"), [
     ("[[0.0, 0.0]]", "zeros"), ("[[-1.5, -1.5]]", "-1.5"), ("[[1.0, 2.0]]", "constant f32[1,2]"),
-])  # fmt: skip
+])
 def test_a_constant_is_shown_as_its_value_if_it_has_one(tmp_path: Path, value: str, shown: str) -> None:
     about = "{variable_id: v, variable_type: f32, variable_shape: [1, 2]}"
     save_model(Model(parse(f"""
@@ -217,7 +217,7 @@ def test_shapes_of_variables_are_spelled_as_in_the_file(tmp_path: Path, shape: s
 
 
 def variable(*, assign: str = "v", read_id: str = "v", shape: str = "2", dims: str = "2", stored: str = "FP32",
-             more: str = "") -> str:  # fmt: skip
+             more: str = "") -> str:
     """A variable v of f32, with a layer that stores a tensor of the type `stored` and the dimensions `dims`."""
     ends = " ".join(each if each.isdecimal() else "-1" for each in dims.split(",") if each)
     own = " ".join(each if each.isdecimal() else "-1" for each in shape.split(",") if each)
@@ -239,7 +239,7 @@ def variable(*, assign: str = "v", read_id: str = "v", shape: str = "2", dims: s
 
 
 OTHER = layer("ReadValue", 7, 'variable_id="v" variable_type="f32" variable_shape="3"', outputs={0: "FP32 3"},
-              version="opset6") + layer("Result", 8, inputs={0: "FP32 3"})  # fmt: skip
+              version="opset6") + layer("Result", 8, inputs={0: "FP32 3"})
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -253,7 +253,7 @@ OTHER = layer("ReadValue", 7, 'variable_id="v" variable_type="f32" variable_shap
     (variable(more=OTHER).replace("</edges>", '<edge from-layer="7" from-port="0" to-layer="8" to-port="0" /></edges>'),
      "f32[3] here, and f32[2] in layer 1"),
     (variable(shape="2,x", dims="2"), "variable_shape is not a shape"),
-])  # fmt: skip
+])
 def test_variables_that_do_not_fit_are_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(IrError) as caught:
         read(tmp_path, text)

@@ -21,7 +21,7 @@ CASES = [
     ("Mish", 18, {}), ("Gelu", 20, {}), ("Gelu", 20, {"approximate": "tanh"}), ("Swish", 24, {}),
     ("Swish", 24, {"alpha": 1.7}),
     ("Shrink", 9, {}), ("Shrink", 9, {"lambd": 1.5, "bias": 0.5}), ("Shrink", 9, {"lambd": -1.0, "bias": 0.5}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("op", "opset", "attributes"), CASES)
@@ -51,7 +51,7 @@ def test_integers(dtype):
 
 
 @every(shape=[(), (1,), (6,), (3, 1), (3, 6), (1, 1, 1), (2, 1, 1), (1, 3, 1), (2, 3, 6)], constant=[False, True],
-       dynamic=[False, True])  # fmt: skip
+       dynamic=[False, True])
 def test_slopes(shape, constant, dynamic):
     slope = RNG.uniform(0.1, 0.9, shape).astype(np.float32)
     check_node("PRelu", {"x": X, "slope": slope}, opset=16, dynamic=dynamic, constants=["slope"] if constant else [])
@@ -78,7 +78,7 @@ def test_bounds_as_attributes(attributes):
 
 
 @every(dtype=[np.float32, np.float16, np.float64, np.int8, np.uint8, np.int32, np.int64],
-       bounds=[(None, None), (2, None), (None, 5), (2, 5), (5, 2)], constant=[False, True])  # fmt: skip
+       bounds=[(None, None), (2, None), (None, 5), (2, 5), (5, 2)], constant=[False, True])
 def test_bounds_as_inputs(dtype, bounds, constant):
     x = np.arange(10).astype(dtype)
     low, high = (None if bound is None else np.array(bound, dtype) for bound in bounds)

@@ -52,7 +52,7 @@ def test_few_bits_wrap_around(op, dtype, dynamic):
     ({"broadcast": 1, "axis": 0}, (2,)),
     ({"broadcast": 1, "axis": -3}, (3, 4)),
     ({}, (2, 3, 4, 5)),
-])  # fmt: skip
+])
 def test_broadcasting_of_old(opset, attributes, shape):
     a, b = floats(2, 3, 4, 5), floats(*shape)
     axis = attributes.get("axis", 4 - b.ndim) % 4
@@ -112,7 +112,7 @@ def test_integer_powers_are_exact(base, exponent):
 
 
 @every(dynamic=[False, True], op=["Max", "Min", "Sum", "Mean"],
-       shapes=[[(2, 3)], [(2, 3), (2, 3)], [(2, 1), (3,), (4, 1, 1)]])  # fmt: skip
+       shapes=[[(2, 3)], [(2, 3), (2, 3)], [(2, 1), (3,), (4, 1, 1)]])
 def test_any_number_of_inputs(op, shapes, dynamic):
     check_node(op, {f"x{i}": floats(*s) for i, s in enumerate(shapes)}, opset=13, dynamic=dynamic)
 
@@ -127,7 +127,7 @@ def test_extremes_keep_nan(op, dynamic):
 
 UNARY = {"Abs": 13, "Ceil": 13, "Floor": 13, "Neg": 13, "Sign": 13, "Sqrt": 13, "Exp": 13, "Log": 13, "Sin": 7,
          "Cos": 7, "Tan": 7, "Asin": 7, "Acos": 7, "Atan": 7, "Sinh": 9, "Cosh": 9, "Asinh": 9, "Acosh": 9, "Atanh": 9,
-         "Tanh": 13, "Erf": 13, "Round": 11, "Reciprocal": 13}  # fmt: skip
+         "Tanh": 13, "Erf": 13, "Round": 11, "Reciprocal": 13}
 
 
 @every(op=UNARY, dynamic=[False, True])
@@ -237,7 +237,7 @@ def test_shifts(dtype, direction):
     expected = np.array([n % 2 ** np.iinfo(dtype).bits for n in exact], np.uint64).astype(dtype)
     check_node("BitShift", {"a": a, "b": distance}, {"direction": direction}, opset=28, expected=[expected])
     check_node("BitShift", {"a": a[:3], "b": distance[:3]}, {"direction": direction}, opset=28, constants=["b"],
-               expected=[expected[:3]])  # fmt: skip
+               expected=[expected[:3]])
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])

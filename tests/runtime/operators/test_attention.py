@@ -24,7 +24,7 @@ INFINITE = np.float32(-np.inf)
 
 def tensors(heads: int = 4, kv_heads: int = 4, queries: int = 3, keys: int = 5) -> dict[str, Any]:
     return {"q": floats(2, heads, queries, 8), "k": floats(2, kv_heads, keys, 8, seed=1),
-            "v": floats(2, kv_heads, keys, 6, seed=2)}  # fmt: skip
+            "v": floats(2, kv_heads, keys, 6, seed=2)}
 
 
 def numpy_type(name: str) -> Any:
@@ -46,7 +46,7 @@ def check(given: dict[str, Any], attributes: dict[str, Any] | None = None, *, op
 
 
 def check_reference(given: dict[str, Any], attributes: dict[str, Any], *, opset: int = 25, outputs: Any = 1,
-                    dynamic: bool = False) -> None:  # fmt: skip
+                    dynamic: bool = False) -> None:
     """Against the reference evaluator."""
     model = node_model("Attention", given, attributes, opset=opset, outputs=outputs, dynamic=dynamic)
     feeds = {name: value for name, value in given.items() if value is not None}
@@ -60,7 +60,7 @@ def check_reference(given: dict[str, Any], attributes: dict[str, Any], *, opset:
     attributes=[{}, {"is_causal": 1}, {"scale": 0.25}, {"scale": 1.0}, {"softcap": 2.0},
                 {"is_causal": 1, "softcap": 3.0}],
     opset=VERSIONS, kv_heads=[1, 2, 4], dynamic=[False, True],
-)  # fmt: skip
+)
 def test_attention(attributes: dict[str, Any], opset: int, kv_heads: int, dynamic: bool) -> None:
     check(tensors(4, kv_heads), attributes, opset=opset, dynamic=dynamic)
 
@@ -73,7 +73,7 @@ def test_three_dimensions(kv_heads: int, dynamic: bool) -> None:
 
 def test_heads_that_are_known_with_other_sizes_that_are_not() -> None:
     model = parsed("""main (float[B, 4, S, 8] q, float[B, 2, T, 8] k, float[B, 2, T, 8] v) => (float[B, 4, S, 8] y) {
-          y = Attention <is_causal = 1> (q, k, v) }""", opset=24)  # fmt: skip
+          y = Attention <is_causal = 1> (q, k, v) }""", opset=24)
     sizes = [(2, 3, 3), (1, 1, 5), (2, 4, 2)]
     check_model(
         model,
@@ -113,7 +113,7 @@ MASKS: dict[str, Any] = {
     "columns": floats(2, 1, 1, 5), "booleans": floats(3, 5) > -0.5, "booleans of heads": floats(4, 3, 5) > -0.5,
     "booleans of all": floats(2, 1, 3, 5) > -0.5, "integers": np.arange(15).reshape(3, 5) % 4,
     "shorter": floats(3, 4), "shorter booleans": floats(2, 1, 3, 2) > -0.5, "one column": floats(3, 1),
-}  # fmt: skip
+}
 
 
 @every(causal=[0, 1], mask=MASKS, dynamic=[False, True])
@@ -155,14 +155,14 @@ def test_constant_masks_of_other_types(kind: str) -> None:
 
 HIDDEN = {"booleans": np.array([[0, 0, 0, 0, 0], [1, 0, 1, 0, 1], [1, 1, 1, 1, 1]], bool),
           "numbers": np.where(np.arange(15).reshape(3, 5) < 5, INFINITE, np.float32(0.5)),
-          "after the causal one": np.array([[0, 1, 1, 1, 1], [0, 0, 1, 1, 1], [0, 1, 0, 1, 1]], bool)}  # fmt: skip
+          "after the causal one": np.array([[0, 1, 1, 1, 1], [0, 0, 1, 1, 1], [0, 1, 0, 1, 1]], bool)}
 
 
 @every(mode=[0, 2, 3], mask=HIDDEN, opset=VERSIONS, dynamic=[False, True])
 def test_queries_that_see_no_key(mask: str, mode: int, opset: int, dynamic: bool) -> None:
     check_reference({**tensors(4, 2), "mask": HIDDEN[mask]},
                     {"qk_matmul_output_mode": mode, "is_causal": int("causal" in mask)}, opset=opset,
-                    outputs=["y", "", "", "scores"], dynamic=dynamic)  # fmt: skip
+                    outputs=["y", "", "", "scores"], dynamic=dynamic)
 
 
 @pytest.mark.parametrize("kind", ["float16", "float64"])
@@ -188,9 +188,9 @@ def test_the_lowest_finite_number_hides_no_row() -> None:
 
 
 @pairs(mode=[0, 1, 2, 3], mask=[None, "numbers", "booleans"], causal=[0, 1], kv_heads=[2, 4], softcap=[0.0, 2.0],
-       dynamic=[False, True])  # fmt: skip
+       dynamic=[False, True])
 def test_a_past_and_all_outputs(mode: int, mask: str | None, causal: int, kv_heads: int, softcap: float,
-                                dynamic: bool) -> None:  # fmt: skip
+                                dynamic: bool) -> None:
     given = {"numbers": floats(3, 7), "booleans": floats(3, 7) > -1, None: None}[mask]
     attributes = {"qk_matmul_output_mode": mode, "is_causal": causal, "softcap": softcap}
     inputs, outputs = with_past(tensors(4, kv_heads), given), ["y", "key", "value", "scores"]
@@ -223,7 +223,7 @@ def test_caches_are_plain_concatenations() -> None:
 def test_attention_in_a_loop() -> None:
     model = parsed("""main (int64 n, float[1, 2, 3, 4] x) => (float[1, 2, 3, 4] y) {
           y = Loop (n, "", x) <body = step (int64 i, bool c, float[1, 2, 3, 4] s) => (bool d, float[1, 2, 3, 4] t) {
-            d = Identity (c) t = Attention <is_causal = 1> (s, x, s) }> }""", opset=23)  # fmt: skip
+            d = Identity (c) t = Attention <is_causal = 1> (s, x, s) }> }""", opset=23)
     check_model(model, *({"n": np.array(count), "x": floats(1, 2, 3, 4)} for count in (2, 0, 3)))
 
 
@@ -231,13 +231,13 @@ def test_attention_in_a_loop() -> None:
 
 
 @pairs(left=[-1, 0, 1, 2], right=[-1, 0, 1], causal=[0, 1], cache=["none", "past", "padded"],
-       mask=[None, "rows", "booleans"], dynamic=[False, True])  # fmt: skip
+       mask=[None, "rows", "booleans"], dynamic=[False, True])
 def test_windows(left: int, right: int, causal: int, cache: str, mask: str | None, dynamic: bool) -> None:
     given = tensors(4, 2, queries=4)
     shape = (4, 7 if cache == "past" else 5)
     numbers = {None: None, "rows": floats(*shape), "booleans": floats(*shape) > -0.5}[mask]
     inputs = {"none": {**given, "mask": numbers}, "past": with_past(given, numbers),
-              "padded": with_ends(given, [5, 2], numbers)}[cache]  # fmt: skip
+              "padded": with_ends(given, [5, 2], numbers)}[cache]
     attributes = {"left_window_size": left, "right_window_size": right, "is_causal": causal}
     check_reference(inputs, attributes, outputs=3 if cache == "past" else 1, dynamic=dynamic)
 
@@ -261,7 +261,7 @@ def guards(given: dict[str, Any], attributes: dict[str, Any] | None = None, **mo
 
 CERTAIN: dict[str, tuple[Any, dict[str, Any]]] = {"none": (None, {}), "causal": (None, {"is_causal": 1}),
                                                   "booleans": (np.tri(3, 5, dtype=bool), {}),
-                                                  "numbers": (floats(3, 5), {})}  # fmt: skip
+                                                  "numbers": (floats(3, 5), {})}
 
 
 @pytest.mark.parametrize("name", CERTAIN)

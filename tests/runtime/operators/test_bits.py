@@ -19,7 +19,7 @@ EDGES = [0, 1, -1, 5, -5, 127, -128, 32767, -32768, 2**31 - 1, -(2**31)]
 def cast(x: Any, to: Any, dynamic: bool = False, constants: tuple[str, ...] = ()) -> None:
     number = helper.np_dtype_to_tensor_dtype(np.dtype(to))
     check_node("BitCast", {"x": x}, {"to": number}, opset=26, dynamic=dynamic, constants=constants,
-               expected=[np.ascontiguousarray(x).view(to).reshape(x.shape)])  # fmt: skip
+               expected=[np.ascontiguousarray(x).view(to).reshape(x.shape)])
 
 
 @every(dynamic=[False, True], bits=[8, 16, 32, 64])
@@ -37,14 +37,14 @@ def test_integers(bits: int, dynamic: bool) -> None:
 
 
 @pytest.mark.parametrize(("source", "target"),
-                         [(np.float32, np.int32), (np.int32, np.float32), (np.uint16, np.float16)])  # fmt: skip
+                         [(np.float32, np.int32), (np.int32, np.float32), (np.uint16, np.float16)])
 def test_constants_of_any_type(source: Any, target: Any) -> None:
     """Negative zero, the smallest numbers and NaN keep every bit."""
     patterns = {4: [0, 1, 0x80000000, 0x7F800000, 0x7FC00001, 0x3F800000], 2: [0, 1, 0x8000, 0x7C00, 0x7E01, 0x3C00]}
     size = np.dtype(source).itemsize
     x = np.array(patterns[size], f"uint{8 * size}").view(source)
     found = convert_model(node_model("BitCast", {"x": x}, {"to": helper.np_dtype_to_tensor_dtype(np.dtype(target))},
-                                     opset=26, constants=("x",))).graph  # fmt: skip
+                                     opset=26, constants=("x",))).graph
     (result,) = found.results
     assert result.value.constant.tobytes() == x.tobytes()
     assert result.value.dtype.numpy == np.dtype(target)
@@ -76,19 +76,19 @@ TEXT = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8], [5, 6, 7, 8, 6, 7]])
 
 
 @pairs(lengths=[(1, 1, 0), (2, 2, 0), (1, 2, 0), (2, 2, 3), (1, 2, 5)], mode=["TF", "IDF", "TFIDF"],
-       dtype=[np.int32, np.int64], dynamic=[False, True])  # fmt: skip
+       dtype=[np.int32, np.int64], dynamic=[False, True])
 def test_counted_sequences(lengths: tuple[int, int, int], mode: str, dtype: Any, dynamic: bool) -> None:
     """Rows, one row, and rows shorter than a sequence; ONNX Runtime counts in the same way."""
     least, most, skips = lengths
     attributes = {**POOL, "mode": mode, "min_gram_length": least, "max_gram_length": most, "max_skip_count": skips,
-                  "weights": [0.5, 1.5, 2.0, 1.0, 3.0, 0.25, 4.0]}  # fmt: skip
+                  "weights": [0.5, 1.5, 2.0, 1.0, 3.0, 0.25, 4.0]}
     for x in (TEXT, TEXT[1], TEXT[:, :1]):
         check_node("TfIdfVectorizer", {"x": x.astype(dtype)}, attributes, opset=9, dynamic=dynamic)
 
 
 def test_large_numbers_are_told_apart() -> None:
     attributes = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0],
-                  "ngram_indexes": [1, 0], "pool_int64s": [2**24, 2**24 + 1]}  # fmt: skip
+                  "ngram_indexes": [1, 0], "pool_int64s": [2**24, 2**24 + 1]}
     x = np.array([2**24, 2**24 + 1, 2**24 + 1])
     check_node("TfIdfVectorizer", {"x": x}, attributes, opset=9, expected=[np.float32([2, 1])])
 
@@ -97,7 +97,7 @@ def test_large_numbers_are_told_apart() -> None:
     ({"mode": "BM25"}, "ML227"), ({"ngram_indexes": [0, 1]}, "ML227"), ({"ngram_counts": [0, 3]}, "ML227"),
     ({"pool_int64s": None, "pool_strings": ["a"]}, "ML303"),
     ({"mode": "IDF", "ngram_indexes": [6, 5, 4, 3, 2, 1, 0], "weights": [1.0, 2, 3, 4, 5, 6, 7]}, "ML316"),
-])  # fmt: skip
+])
 def test_what_cannot_be_counted(change: Any, code: str) -> None:
     attributes = {**POOL, "mode": "TF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 0, **change}
     attributes = {name: value for name, value in attributes.items() if value is not None}

@@ -30,7 +30,7 @@ def test_shapes_known_at_run_time(image: Any, block: Any, attributes: Any, const
     check_node(
         "Col2Im", inputs, attributes, opset=18, constants=constants, dynamic=("x",) if dynamic else False,
         expected=None if count == 3 and not attributes else [added(inputs["x"], image, block, pads, strides, gaps)],
-    )  # fmt: skip
+    )
 
 
 def added(x: Any, image: Any, block: Any, pads: Any, strides: Any, gaps: Any) -> Any:

@@ -31,7 +31,7 @@ def three(length=S):
 @dynamic_or_not
 def test_masks_with_later_keys(mask, filter_value, dynamic):
     masks = {"ends": int32s([3, 1]), "keys": int32s([[1, 0, 1, 1], [0, 0, 0, 0]]),
-             "pairs": RNG.integers(0, 2, (BATCH, S, S)).astype(np.int32)}  # fmt: skip
+             "pairs": RNG.integers(0, 2, (BATCH, S, S)).astype(np.int32)}
     inputs = {**three(), "bias": floats(3 * HIDDEN), "mask": masks[mask]}
     attributes = {"num_heads": HEADS, "unidirectional": 1, "mask_filter_value": filter_value}
     check_node(MHA, inputs, attributes, opset=1, dynamic=dynamic)
@@ -123,6 +123,6 @@ def test_projection_of_integers(dynamic):
         "w": RNG.integers(-64, 64, (6, 3 * HIDDEN)).astype(np.int8), "b": floats(3 * HIDDEN),
         "x_scale": np.float32(0.02), "w_scale": RNG.uniform(0.001, 0.02, 3 * HIDDEN).astype(np.float32),
         "mask": int32s([4, 2]), "x_zero": np.uint8(120), "w_zero": np.zeros(3 * HIDDEN, np.int8),
-    }  # fmt: skip
+    }
     attributes = {"num_heads": HEADS, "unidirectional": 1}
     check_node("com.microsoft::QAttention", inputs, attributes, opset=1, dynamic=dynamic, constants=["w", "b"])

@@ -51,7 +51,7 @@ def test_weights_known_at_run_time(dynamic):
 def test_packed_sequences_have_states_of_their_own(ends, dynamic):
     need_onnxruntime("1.32")
     inputs = {"x": floats(7, 2), "w": floats(2, 1, 3), "ends": np.array(ends, np.int32), "b": floats(2),
-              "state": floats(3, 2, 4), "count": np.array([5, -1, 2], np.int32)}  # fmt: skip
+              "state": floats(3, 2, 4), "count": np.array([5, -1, 2], np.int32)}
     attributes = {"dilation": 2, "state_update_capacity": 3}
     outputs = ["y", "final", "update"]
     check_node(PACKED, inputs, attributes, opset=1, outputs=outputs, constants=["w", "b"], dynamic=dynamic)

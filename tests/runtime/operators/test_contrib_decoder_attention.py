@@ -25,7 +25,7 @@ def step(past):
         "mask": mask, "bias": floats(1, HEADS, 1, past + 1), "past_k": floats(BEAMS, HEADS, LENGTH, SIZE),
         "past_v": floats(BEAMS, HEADS, LENGTH, SIZE), "past": np.array(past, np.int32), "width": None, "from": None,
         "b": floats(3 * HEADS * SIZE),
-    }  # fmt: skip
+    }
 
 
 def check(inputs, attributes=None, **options):

@@ -44,7 +44,7 @@ def decoder(is_cross, reads_past, is_masked, dtype=np.float32):
         "query": floats(S, BATCH, HIDDEN, dtype=dtype), "key": floats(length, BATCH, HIDDEN, dtype=dtype),
         "wq": (0.3 * floats(HIDDEN, HIDDEN)).astype(dtype), "wkv": (0.3 * floats(HIDDEN, 2 * HIDDEN)).astype(dtype),
         "b": floats(3 * HIDDEN, dtype=dtype),
-    }  # fmt: skip
+    }
     query, key, wq, wkv, b = inputs.values()
     cache = [floats(BATCH, HEADS, past, SIZE, dtype=dtype) if reads_past else None for _ in range(2)]
     q = heads(query @ wq + b[:HIDDEN]).transpose(1, 2, 0, 3)
@@ -67,13 +67,13 @@ def test_self_and_cross_attention(is_cross, reads_past, dynamic):
     inputs, flags, expected = decoder(is_cross, reads_past, is_masked=is_cross != reads_past)
     constants, names = ["wq", "wkv", "b", *flags], ["y", "k", "v"]
     check_node(OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=names, constants=constants, dynamic=dynamic,
-               expected=expected, rtol=1e-4)  # fmt: skip
+               expected=expected, rtol=1e-4)
 
 
 def test_half_precision():
     inputs, flags, expected = decoder(False, True, True, np.float16)
     check_node(OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=["y", "k", "v"], constants=flags,
-               expected=expected, rtol=2e-2, atol=2e-2)  # fmt: skip
+               expected=expected, rtol=2e-2, atol=2e-2)
 
 
 def test_what_a_decoder_does_is_known():
@@ -98,7 +98,7 @@ def test_cache_of_a_loop_grows():
          *(helper.make_tensor_value_info(name, 1, cache) for name in ("kc", "vc"))],
         [helper.make_tensor_value_info("go", 9, []), helper.make_tensor_value_info("y", 1, ["rows", "batch", HIDDEN]),
          *(helper.make_tensor_value_info(name, 1, cache) for name in ("nk", "nv"))],
-    )  # fmt: skip
+    )
     loop = helper.make_node("Loop", ["trips", "", "query", "key_cache", "value_cache"], ["y", "k", "v"], body=body)
     fed = {name: inputs[name] for name in ("query", "key_cache", "value_cache")}
     constants = {**inner, "trips": np.array(3, np.int64)}
@@ -139,7 +139,7 @@ def test_past_without_a_buffer(dynamic):
     y = attention(q, *present, np.where(mask[:, None, None] > 0, 0, np.float32(-3)) + bias, 0.2)
     attributes = {"num_heads": HEADS, "scale": 0.2, "mask_filter_value": -3.0}
     check_node(OF_TOKENS, inputs, attributes, opset=1, outputs=["y", "present"], dynamic=dynamic,
-               expected=[y.reshape(BATCH, 1, HIDDEN), present])  # fmt: skip
+               expected=[y.reshape(BATCH, 1, HIDDEN), present])
 
 
 @pytest.mark.parametrize(("dtype", "has_beams"), [(np.float32, False), (np.float32, True), (np.float16, True)], ids=str)
@@ -163,4 +163,4 @@ def test_buffer_whose_keys_lie_in_blocks(dtype, has_beams, dynamic):
     near = 2e-2 if dtype == np.float16 else 1e-4
     check_node(OF_TOKENS, inputs, {"num_heads": HEADS, "past_present_share_buffer": 1}, opset=1,
                outputs=["y", "present"], dynamic=dynamic, expected=[y, np.stack([in_blocks(present[0]), present[1]])],
-               rtol=near, atol=near)  # fmt: skip
+               rtol=near, atol=near)

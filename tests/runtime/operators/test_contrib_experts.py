@@ -31,7 +31,7 @@ def mixture(x, logits, layer, weights, count):
 @pytest.mark.parametrize("fusion", [0, 2])
 @pytest.mark.parametrize("attributes", [
     {}, {"swiglu_limit": 0.5, "activation_beta": 1.0}, {"swiglu_limit": 0.5, "swiglu_limit_after_activation": 1},
-])  # fmt: skip
+])
 def test_gates_apart(fusion, attributes):
     """A third layer, or the gate in the first half of the first layer; factors beyond the limit on both sides."""
     limit, is_after = attributes.get("swiglu_limit", np.inf), "swiglu_limit_after_activation" in attributes
@@ -49,7 +49,7 @@ def test_gates_apart(fusion, attributes):
     given["fc3"] = up if fusion == 0 else None
     check_node("com.microsoft::MoE", given, {"k": 2, "activation_type": "swiglu", "swiglu_fusion": fusion} | attributes,
                opset=1, constants=[name for name in ("fc1", "fc2", "fc3") if given[name] is not None],
-               dynamic=["x", "logits"], expected=[mixture(x, logits, layer, second, 2)])  # fmt: skip
+               dynamic=["x", "logits"], expected=[mixture(x, logits, layer, second, 2)])
 
 
 def quantised(bits, *shape):
@@ -69,7 +69,7 @@ def test_layers_of_different_widths():
     given = {"x": x, "logits": logits, "fc1": fc1, "s1": s1, "b1": None, "fc2": fc2, "s2": s2}
     check_node("com.microsoft::QMoE", given, {"fc1_expert_weight_bits": 8, "activation_type": "identity"}, opset=1,
                constants=["fc1", "s1", "fc2", "s2"], dynamic=["x", "logits"], atol=0.02,
-               expected=[of_the_largest(x, logits, first, second)])  # fmt: skip
+               expected=[of_the_largest(x, logits, first, second)])
 
 
 def of_the_largest(x, logits, first, second):
@@ -87,7 +87,7 @@ def test_the_last_of_equal_logits_is_chosen(normalised):
     given = {"x": numbers(5, HIDDEN), "logits": LOGITS, "fc1": numbers(EXPERTS, INNER, HIDDEN), "b1": None}
     given |= {"fc2": numbers(EXPERTS, HIDDEN, INNER), "b2": numbers(EXPERTS, HIDDEN)}
     check_node("com.microsoft::MoE", given, {"k": 1, "normalize_routing_weights": normalised}, opset=1,
-               constants=["fc1", "fc2", "b2"], dynamic=["x", "logits"])  # fmt: skip
+               constants=["fc1", "fc2", "b2"], dynamic=["x", "logits"])
 
 
 def q_moe(**changed):
@@ -111,7 +111,7 @@ def test_one_input_is_constant(constant):
     """The runtime computes what depends on constants alone once, and would overwrite it."""
     given = q_moe(weights=np.abs(numbers(5, EXPERTS)))
     check_node("com.microsoft::QMoE", given, {"k": 2, "activation_type": "silu"}, opset=1,
-               constants=["fc1", "s1", "b1", "fc2", "s2", "b2", constant], atol=0.02)  # fmt: skip
+               constants=["fc1", "s1", "b1", "fc2", "s2", "b2", constant], atol=0.02)
 
 
 @pytest.mark.parametrize(("attributes", "message"), [
@@ -121,7 +121,7 @@ def test_one_input_is_constant(constant):
     ({"quant_type": "fp8"}, "fp8"),
     ({"weights_prepacked": 1}, "layout of one device"),
     ({"expert_weight_bits": 3}, "3 bits"),
-])  # fmt: skip
+])
 def test_refused(attributes, message):
     with pytest.raises(MoLoopError, match=message):
         convert_model(node_model("com.microsoft::QMoE", q_moe(), attributes, opset=1))
@@ -133,7 +133,7 @@ def test_weights_stay_four_bits_in_the_file(tmp_path: Path):
     given = {"x": numbers(5, 64), "logits": numbers(5, 4), "fc1": packed[0], "s1": scales[0], "b1": None}
     given |= {"fc2": packed[1], "s2": scales[1]}
     model = node_model("com.microsoft::QMoE", given, {"k": 2, "block_size": 32}, opset=1,
-                       constants=["fc1", "s1", "fc2", "s2"])  # fmt: skip
+                       constants=["fc1", "s1", "fc2", "s2"])
     save_model(convert_model(model), tmp_path / "model.xml")
     size = sum(each.nbytes for each in (*packed, *scales))
     assert size <= (tmp_path / "model.bin").stat().st_size < size + 400

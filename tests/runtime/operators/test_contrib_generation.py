@@ -25,7 +25,7 @@ def ints(array: Any) -> Any:
 ORDER = {"GreedySearch": "input_ids max_length - - vocab_mask",
          "Sampling": "input_ids max_length - - vocab_mask - - presence_mask seed",
          "BeamSearch": "input_ids max_length min_length num_beams num_return_sequences length_penalty - vocab_mask - - "
-         "decoder_input_ids logits_processor"}  # fmt: skip
+         "decoder_input_ids logits_processor"}
 ORDER["WhisperBeamSearch"] = ORDER["BeamSearch"] + " - extra_decoding_ids temperature"
 """The inputs of the operators that a test can give."""
 
@@ -65,7 +65,7 @@ def feed(prompts: list[list[int]], limit: int, beams: int, returned: int, penalt
     """Inputs of BeamSearch."""
     return {"input_ids": ints(prompts), "max_length": ints([limit]), "min_length": ints([0]),
             "num_beams": ints([beams]), "num_return_sequences": ints([returned]),
-            "length_penalty": np.array([penalty], np.float32)}  # fmt: skip
+            "length_penalty": np.array([penalty], np.float32)}
 
 
 def test_prompts_of_changing_number_and_length() -> None:
@@ -180,7 +180,7 @@ def test_an_encoder_runs_once(has_first_step: bool) -> None:
 @pytest.mark.parametrize(("seed", "index", "sets"), [
     (4, 25, slice(None)),  # nothing is dynamic, and the loop has no iteration
     (3, 0, slice(2, 3)),  # ONNX Runtime compares a prompt with candidates of others, which changes its result here
-], ids=["one prompt, one beam and one step", "the order in which prompts are finished"])  # fmt: skip
+], ids=["one prompt, one beam and one step", "the order in which prompts are finished"])
 def test_searches_that_were_drawn(seed: int, index: int, sets: slice) -> None:
     from tests.fuzz.generation.configurations import answers, drawn
 

@@ -23,7 +23,7 @@ def step(batch, rows, total, held=0, ends=None):
         "q": floats(batch, rows, HEADS * SIZE), "k": floats(batch, rows, KV_HEADS * SIZE),
         "v": floats(batch, rows, KV_HEADS * SIZE), "past_k": cache[0], "past_v": cache[1],
         "ends": np.array(ends or [total - 1] * batch, np.int32), "total": np.array(total, np.int32),
-    }  # fmt: skip
+    }
 
 
 def rotary(length=20):

@@ -28,4 +28,4 @@ def test_places_of_a_crop_are_rounded_as_by_onnx_runtime(mode, dynamic, seed):
     inputs = {"x": x.astype(np.float32), "rois": rois.astype(np.float32),
               "images": rng.integers(0, 2, 400).astype(np.int32), "size": rng.integers(1, 8, 2).astype(np.int32)}
     check_node("com.microsoft::CropAndResize", inputs, {"mode": mode, "extrapolation_value": -7.0}, opset=1,
-               dynamic=dynamic)  # fmt: skip
+               dynamic=dynamic)

@@ -24,7 +24,7 @@ def tokens(count, heads=2, states=2, keys=None, size=3, width=4, per_key=False, 
         "v": floats(2, count, states * width, dtype=dtype), "past": floats(2, states, size, width, dtype=dtype),
         "decay": -np.abs(floats(2, count, states * (size if per_key else 1), dtype=dtype)),
         "beta": np.abs(floats(2, count, states, dtype=dtype)) / 3,
-    }  # fmt: skip
+    }
 
 
 def check(inputs, heads=2, states=2, dynamic=False, **attributes):
@@ -121,7 +121,7 @@ def packed(ends, heads=2, states=4, size=3, width=2, per_key=False):
         "q": floats(count, heads, size), "k": floats(count, heads, size) / 2, "v": floats(count, states, width),
         "ends": np.array([0, *ends], np.int32), "decay": -np.abs(floats(count, states, *([size] if per_key else []))),
         "beta": np.abs(floats(count, states)) / 3, "state": floats(len(ends), states, width, size),
-    }  # fmt: skip
+    }
 
 
 def check_net(inputs, attributes=None, outputs=("y", "final"), dynamic=False):

@@ -45,7 +45,7 @@ def inputs_of(batch, rows, flags, masked=(), dtype=np.float32):
         "bias": floats(3 * hidden, dtype=dtype), "mask": mask,
         "global_weight": floats(hidden, 3 * hidden, dtype=dtype), "global_bias": floats(3 * hidden, dtype=dtype),
         "flags": marks,
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(("batch", "rows", "flags", "masked"), [
@@ -59,7 +59,7 @@ def test_windows_and_global_tokens(batch, rows, flags, masked, dynamic) -> None:
     inputs = inputs_of(batch, rows, flags, masked)
     fixed = [name for name in inputs if "weight" in name or "bias" in name]
     model = node_model("com.microsoft::LongformerAttention", inputs, {"num_heads": HEADS, "window": WINDOW}, opset=1,
-                       constants=fixed, dynamic=["x", "mask", "flags"] if dynamic else ())  # fmt: skip
+                       constants=fixed, dynamic=["x", "mask", "flags"] if dynamic else ())
     feeds = {name: array for name, array in inputs.items() if name not in fixed}
     check_model(model, feeds, expected=[attention(*inputs.values())], atol=1e-4)
 
@@ -67,5 +67,5 @@ def test_windows_and_global_tokens(batch, rows, flags, masked, dynamic) -> None:
 def test_halves() -> None:
     inputs = inputs_of(1, 12, [(0, 2)], [(0, 11)], np.float16)
     model = node_model("com.microsoft::LongformerAttention", inputs, {"num_heads": HEADS, "window": WINDOW}, opset=1,
-                       dynamic=True)  # fmt: skip
+                       dynamic=True)
     check_model(model, inputs, expected=[attention(*inputs.values())], atol=5e-2)

@@ -15,7 +15,7 @@ dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static"
 def test_rows_end_at_the_mask(dynamic) -> None:
     """A window that starts at a masked element is empty, for any following elements; NaN is never the largest."""
     (y,) = check_node("com.microsoft::MaxpoolWithMask", {"x": X, "mask": MASK}, {"kernel_shape": [3]}, opset=1,
-                      dynamic=dynamic)  # fmt: skip
+                      dynamic=dynamic)
     assert y.ravel().tolist() == [3, 1, LOWEST, 9, 9, 9]
 
 
@@ -36,4 +36,4 @@ def test_masks_of_channels(dynamic) -> None:
     rng = np.random.default_rng(3)
     x, mask = rng.standard_normal((2, 3, 7)).astype(np.float32), (rng.random((1, 3, 7)) > 0.3).astype(np.int32)
     check_node("com.microsoft::MaxpoolWithMask", {"x": x, "mask": mask}, {"kernel_shape": [3]}, opset=1,
-               dynamic=dynamic)  # fmt: skip
+               dynamic=dynamic)

@@ -29,14 +29,14 @@ def test_complex_products(op: str) -> None:
     a, b = floats(2, 3, 2), floats(1, 3, 2)
     right = as_complex(b).conj() if op.endswith("Conj") else as_complex(b)
     check_node(f"com.microsoft::{op}", {"a": a, "b": b}, opset=1, dynamic=True,
-               expected=[as_pairs(as_complex(a) * right)], atol=1e-5)  # fmt: skip
+               expected=[as_pairs(as_complex(a) * right)], atol=1e-5)
 
 
 def test_complex_products_of_halves() -> None:
     a, b = floats(2, 3, 2).astype(np.float16), floats(1, 3, 2).astype(np.float16)
     product = as_pairs(as_complex(a.astype(np.float32)) * as_complex(b.astype(np.float32)))
     check_node("com.microsoft::ComplexMul", {"a": a, "b": b}, opset=1, dynamic=True,
-               expected=[product.astype(np.float16)], atol=1e-2)  # fmt: skip
+               expected=[product.astype(np.float16)], atol=1e-2)
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -46,7 +46,7 @@ def test_transforms(count: int) -> None:
     halves = np.fft.rfftn(x, axes=range(3 - count, 3))
     attributes = {"signal_ndim": count, "normalized": 0, "onesided": 1}
     check_node("com.microsoft::Rfft", {"x": x}, attributes, opset=1, dynamic=True, expected=[as_pairs(halves)],
-               atol=1e-4)  # fmt: skip
+               atol=1e-4)
     check_node("com.microsoft::Irfft", {"x": as_pairs(halves)}, attributes, opset=1, expected=[x], atol=1e-4)
 
 
@@ -57,7 +57,7 @@ def test_tables_have_rows() -> None:
 
 
 @pytest.mark.parametrize(("attributes", "expected"),
-                         [({}, (0, 0, 1)), ({"isinf_only": 1}, (1, 0, 1)), ({"isnan_only": 1}, (0, 1, 1))])  # fmt: skip
+                         [({}, (0, 0, 1)), ({"isinf_only": 1}, (1, 0, 1)), ({"isnan_only": 1}, (0, 1, 1))])
 def test_finite(attributes: dict[str, int], expected: tuple[int, ...]) -> None:
     """Of all inputs together: one with NaN, one with an infinity, one without either."""
     for odd, result in zip((np.nan, -np.inf, 0), expected, strict=True):
@@ -69,7 +69,7 @@ def test_inverse_in_a_loop() -> None:
     """Inverses of inverses: matrices of another size in each run of the model."""
     model = parsed("""main (float[B,N,N] x, int64 n) => (float[B,N,N] y) {
           y = Loop (n, "", x) <body = step (int64 i, bool c, float[B,N,N] s) => (bool d, float[B,N,N] t) {
-            d = Identity (c) t = com.microsoft.Inverse (s) }> }""", **{"com.microsoft": 1})  # fmt: skip
+            d = Identity (c) t = com.microsoft.Inverse (s) }> }""", **{"com.microsoft": 1})
     matrices = [(np.eye(n) * 3 + RNG.uniform(-1, 1, (2, n, n))).astype(np.float32) for n in (3, 5)]
     check(model, *({"x": x, "n": n} for x in matrices for n in (1, 2)), atol=1e-4)
 
@@ -93,7 +93,7 @@ def test_streams() -> None:
         {"num_branches": count, "silu_alpha": 0.5, "reduction_scale": 2.0, "gate_mul": 3.0, "gate_div": 4.0},
         opset=1, outputs=3, dynamic=["streams"], expected=[pre_output, post_gate, rows.reshape(streams.shape)],
         atol=1e-4,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])

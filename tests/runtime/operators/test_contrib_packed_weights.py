@@ -30,7 +30,7 @@ def inputs(length, block, bits, rows=5):
     blocks = -(-length // block)
     return {"a": RANDOM.standard_normal((2, 3, length)).astype(np.float32),
             "b": RANDOM.integers(0, 256, (rows, blocks, block * bits // 8)).astype(np.uint8),
-            "scales": RANDOM.uniform(-0.2, 0.2, (rows, blocks)).astype(np.float32)}  # fmt: skip
+            "scales": RANDOM.uniform(-0.2, 0.2, (rows, blocks)).astype(np.float32)}
 
 
 WEIGHTS = ("b", "scales", "zero_points", "g_idx", "bias")
@@ -46,7 +46,7 @@ def test_packed_zero_points_and_a_shorter_last_block(bits, constants):
     expected = product(given["a"], given["b"], given["scales"], zero, np.arange(40) // 16, bits) + given["bias"]
     check_node("com.microsoft::MatMulNBits", given, {"K": 40, "N": 5, "bits": bits, "block_size": 16}, opset=1,
                constants=[name for name in constants if given[name] is not None], dynamic=["a"],
-               expected=[expected.astype(np.float32)], atol=1e-4)  # fmt: skip
+               expected=[expected.astype(np.float32)], atol=1e-4)
 
 
 @pytest.mark.parametrize("order", ["blocks", "any"])
@@ -60,20 +60,20 @@ def test_groups_with_packed_zero_points(order, bits):
     zero = bits_of(given["zero_points"], bits, 3)
     expected = product(given["a"], given["b"], given["scales"], zero, groups, bits)
     check_node("com.microsoft::MatMulNBits", given, {"K": 40, "N": 5, "bits": bits, "block_size": 16}, opset=1,
-               constants=WEIGHTS[:4], expected=[expected.astype(np.float32)], atol=1e-4)  # fmt: skip
+               constants=WEIGHTS[:4], expected=[expected.astype(np.float32)], atol=1e-4)
 
 
 def test_absent_weights():
     given = {"a": np.ones((2, 32), np.float32), "b": np.zeros((4, 0, 16), np.uint8), "scales": np.zeros(0, np.float32),
-             "zero_points": None, "g_idx": None, "bias": np.arange(4, dtype=np.float32)}  # fmt: skip
+             "zero_points": None, "g_idx": None, "bias": np.arange(4, dtype=np.float32)}
     check_node("com.microsoft::MatMulNBits", given, {"K": 32, "N": 4, "block_size": 32}, opset=1,
-               constants=["b", "scales", "bias"], expected=[np.tile(given["bias"], (2, 1))])  # fmt: skip
+               constants=["b", "scales", "bias"], expected=[np.tile(given["bias"], (2, 1))])
 
 
 def test_weights_stay_four_bits_in_the_file(tmp_path: Path):
     given = inputs(1000, 32, 4, rows=64)
     model = node_model("com.microsoft::MatMulNBits", given, {"K": 1000, "N": 64, "block_size": 32}, opset=1,
-                       constants=["b", "scales"])  # fmt: skip
+                       constants=["b", "scales"])
     save_model(convert_model(model), tmp_path / "model.xml")
     weights = given["b"].nbytes + given["scales"].nbytes
     assert weights <= (tmp_path / "model.bin").stat().st_size < weights + 200

@@ -50,7 +50,7 @@ def test_buckets_of_distances(both, largest, dtype) -> None:
             "com.microsoft::RelativePositionBias", {"table": stored, "q": number, "k": number}, attributes, opset=1,
             constants=["table"] if length == 1 else ["q", "k"], dynamic=["q", "k"] if length == 1 else (),
             expected=[position_bias(table, length, length, largest, bool(both))],
-        )  # fmt: skip
+        )
 
 
 def test_buckets_of_growing_lengths_in_a_loop() -> None:
@@ -60,7 +60,7 @@ def test_buckets_of_growing_lengths_in_a_loop() -> None:
           b = Loop (n, "", zero) <body = step (int64 i, bool c, float s) => (bool d, float t) {
             d = Identity (c)  one = Constant <value_int = 1> ()  length = Add (i, one)
             bias = com.microsoft.RelativePositionBias <max_distance = 5, is_bidirectional = 1> (table, length, length)
-            sum = ReduceSum <keepdims = 0> (bias)  t = Add (s, sum) }> }""", **{"com.microsoft": 1})  # fmt: skip
+            sum = ReduceSum <keepdims = 0> (bias)  t = Add (s, sum) }> }""", **{"com.microsoft": 1})
     table = floats(8, 2)
     whole = sum(position_bias(table, n, n, 5, True).sum() for n in range(1, 10))
     check(model, {"table": table.T.reshape(8, 2), "n": 9}, expected=[[("b", np.float32(whole))]], atol=1e-4)
@@ -85,7 +85,7 @@ def gated(query, query_bias, rel_pos, weight, bias, eco_a, heads):
 def gated_inputs(batch, rows, width, dtype=np.float32):
     return {"query": floats(batch, rows, 8, dtype=dtype), "query_bias": floats(8, dtype=dtype),
             "rel_pos": floats(1, 2, rows, rows, dtype=dtype), "weight": floats(4, width, dtype=dtype),
-            "bias": floats(width, dtype=dtype), "eco_a": floats(1, 2, 1, 1, dtype=dtype)}  # fmt: skip
+            "bias": floats(width, dtype=dtype), "eco_a": floats(1, 2, 1, 1, dtype=dtype)}
 
 
 @dynamic_or_not
@@ -94,7 +94,7 @@ def test_gated_bias(width, dtype, dynamic) -> None:
     inputs = gated_inputs(3, 5, width, dtype)
     check_node("com.microsoft::GatedRelativePositionBias", inputs, {"num_heads": 2}, opset=1, dynamic=dynamic,
                constants=() if dynamic else ("query_bias", "weight", "bias", "eco_a"),
-               expected=[gated(*inputs.values(), 2)], atol=1e-5 if dtype is np.float32 else 1e-2)  # fmt: skip
+               expected=[gated(*inputs.values(), 2)], atol=1e-5 if dtype is np.float32 else 1e-2)
 
 
 @dynamic_or_not
@@ -105,4 +105,4 @@ def test_gated_bias_of_queries_without_padding(dynamic) -> None:
     expected = gated(*inputs.values(), 2)
     inputs |= {"query": inputs["query"].reshape(6, 8)[:5], "offsets": np.array([[0, 1, 2], [3, 4, 5]], np.int32)}
     check_node("com.microsoft::GatedRelativePositionBias", inputs, {"num_heads": 2}, opset=1, dynamic=dynamic,
-               expected=[expected], atol=1e-5)  # fmt: skip
+               expected=[expected], atol=1e-5)

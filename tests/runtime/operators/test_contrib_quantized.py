@@ -23,10 +23,10 @@ def test_halves_are_rounded_after_adding_the_zero_point(op):
     a = np.arange(12, dtype=np.uint8)
     parameters = {"a_scale": number(1), "a_zero": number(0, np.uint8)}
     other = {"b": number([1], np.uint8), "b_scale": number(1),
-             "b_zero": number(0 if op == "QLinearMul" else 1, np.uint8)}  # fmt: skip
+             "b_zero": number(0 if op == "QLinearMul" else 1, np.uint8)}
     last = {"c_scale": number(2), "c_zero": number(1, np.uint8)}
     (found,) = check_node(f"com.microsoft::{op}", {"a": a, **parameters, **other, **last}, opset=1,
-                          constants=[*parameters, *other, *last], dynamic=True)  # fmt: skip
+                          constants=[*parameters, *other, *last], dynamic=True)
     assert found[1] == 2
 
 
@@ -45,7 +45,7 @@ def test_softmax_counts_whole_steps():
     given = {"x": number([[255, 0]], np.uint8), "x_scale": number(1), "x_zero": number(0, np.uint8)}
     given |= {"y_scale": number(1 / 255), "y_zero": number(0, np.uint8)}
     (found,) = check_node("com.microsoft::QLinearSoftmax", given, {"axis": -1, "opset": 13}, opset=1,
-                          constants=list(given)[1:])  # fmt: skip
+                          constants=list(given)[1:])
     assert found.tolist() == [[254, 0]]
 
 
@@ -55,7 +55,7 @@ def test_halves_of_means(count, expected):
     given = {"x": np.array([[[0, 1, 0]]], np.uint8)[..., :count], "x_scale": number(1), "x_zero": number(0, np.uint8)}
     given |= {"y_scale": number(1), "y_zero": number(1, np.uint8)}
     (found,) = check_node("com.microsoft::QLinearAveragePool", given, {"kernel_shape": [2]}, opset=1,
-                          constants=list(given)[1:])  # fmt: skip
+                          constants=list(given)[1:])
     assert found[0, 0, 0] == expected
 
 
@@ -65,7 +65,7 @@ def test_means_of_windows_that_begin_behind_the_data():
     given |= {"y_scale": number(1), "y_zero": number(1, np.uint8)}
     attributes = {"kernel_shape": [1], "strides": [3], "ceil_mode": 1, "count_include_pad": 1}
     (found,) = check_node("com.microsoft::QLinearAveragePool", given, attributes, opset=1, constants=list(given)[1:],
-                          dynamic=True)  # fmt: skip
+                          dynamic=True)
     assert found.shape == (1, 2, 1)
 
 
@@ -76,7 +76,7 @@ def test_absent_zero_points():
     given |= {"b_zero": None, "c_scale": number(1)}
     total = given["a"] * 0.5 + given["b"] * 0.25
     check_node("com.microsoft::QLinearAdd", given, opset=1, constants=["a_scale", "b_scale", "c_scale"],
-               expected=[np.rint(total).clip(0, 255).astype(np.uint8)])  # fmt: skip
+               expected=[np.rint(total).clip(0, 255).astype(np.uint8)])
 
 
 @pytest.mark.parametrize("keepdims", [0, 1])
@@ -88,4 +88,4 @@ def test_mean_along_axes(keepdims):
     mean = ((x.astype(np.float64) - 3) * 0.5).mean((0, 2), keepdims=bool(keepdims))
     check_node("com.microsoft::QLinearReduceMean", given, {"axes": [0, -1], "keepdims": keepdims}, opset=1,
                dynamic=["x"], constants=list(given)[1:],
-               expected=[(np.rint(mean / 0.3) - 2).clip(-128, 127).astype(np.int8)])  # fmt: skip
+               expected=[(np.rint(mean / 0.3) - 2).clip(-128, 127).astype(np.int8)])

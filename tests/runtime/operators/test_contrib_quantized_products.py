@@ -29,7 +29,7 @@ def test_products_of_single_integers(kind):
     zeros = np.array(5, kind), np.array(3, kind)
     check_node("com.microsoft::MulInteger", {"a": a, "a_zero": zeros[0], "b": b, "b_zero": zeros[1]}, opset=1,
                dynamic=["a"], constants=["a_zero", "b_zero"],
-               expected=[(a.astype(np.int32) - 5) * (b.astype(np.int32) - 3)])  # fmt: skip
+               expected=[(a.astype(np.int32) - 5) * (b.astype(np.int32) - 3)])
 
 
 @pytest.mark.parametrize(("kind", "wide"), [(np.uint8, np.uint32), (np.int8, np.int32)])
@@ -37,7 +37,7 @@ def test_sums_of_integers(kind, wide):
     """ONNX Runtime has no kernel for it."""
     x = numbers(2, 3, 5, kind=kind)
     check_node("com.microsoft::ReduceSumInteger", {"x": x}, {"axes": [0, -1], "keepdims": 1}, opset=1, dynamic=True,
-               expected=[x.astype(wide).sum((0, 2), keepdims=True, dtype=wide)])  # fmt: skip
+               expected=[x.astype(wide).sum((0, 2), keepdims=True, dtype=wide)])
 
 
 @pytest.mark.parametrize("quantization", ["fast", "exact"])

@@ -46,7 +46,7 @@ def test_gemma():
     inputs = {"emb": emb, "q": q, "q_rot": q_rot, "k": k, "k_rot": k_rot}
     expected = [q * cos + q_rot * sin, k * cos + k_rot * sin]
     check_node("com.microsoft::GemmaRotaryEmbedding", inputs, opset=1, outputs=["a", "b"], expected=expected, rtol=2e-3,
-               atol=2e-3)  # fmt: skip
+               atol=2e-3)
 
 
 @dynamic_or_not

@@ -44,7 +44,7 @@ def step(ends, rows, held=0, auxiliary=0, dtype=np.float32, **more):
         "aux_k": floats(batch, KV_HEADS, auxiliary, SIZE, dtype=dtype) if auxiliary else None, "aux_v": None,
         "indices": indices, "counts": counts, "ends": np.array(ends, np.int32) - 1,
         "total": np.array([max(ends)], np.int32), **{name: more.get(name) for name in names},
-    }  # fmt: skip
+    }
     while given[list(given)[-1]] is None:
         given.popitem()
     return given
@@ -93,7 +93,7 @@ def attention(inputs, window=0, offset=0, scale=0.25, smooth=False):
         one = one if given["q_norm"] is None else normal(one, inputs["q_norm"])
         one = one if given["cos"] is None else turned(one, inputs["cos"][at], inputs["sin"][at], offset)
         keys, values = (cache[b, of] * (inputs[f"{name}_scale"].reshape(KV_HEADS, SIZE)[of] if quantised else 1)
-                        for cache, name in zip(caches, ("k", "v"), strict=True))  # fmt: skip
+                        for cache, name in zip(caches, ("k", "v"), strict=True))
         read = inputs["indices"][b * rows + row][: inputs["counts"][b * rows + row]]
         if window:
             near = np.arange(max(at - window + 1, 0), at + 1)
@@ -119,7 +119,7 @@ def run(inputs, attributes, expected, dynamic, atol=1e-4):
 
 @dynamic_or_not
 @pytest.mark.parametrize(("ends", "rows", "held"), [((4, 4), 4, 0), ((6, 3), 1, 8), ((7, 5), 3, 4)],
-                         ids=["the first step", "one row into a buffer", "rows beyond the past"])  # fmt: skip
+                         ids=["the first step", "one row into a buffer", "rows beyond the past"])
 def test_selected_keys_only(ends, rows, held, dynamic) -> None:
     """The first query of all selects no key; its result is 0."""
     inputs = step(ends, rows, held)

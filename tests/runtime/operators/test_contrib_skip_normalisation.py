@@ -33,7 +33,7 @@ def test_groups_of_channels(last: int, silu: int) -> None:
     to_file = (lambda array: array) if last else (lambda array: array.transpose(0, 3, 1, 2))
     check_node("com.microsoft::GroupNorm", {"x": to_file(x), "gamma": gamma, "beta": beta},
                {"channels_last": last, "activation": silu, "groups": 2, "epsilon": 1e-3}, opset=1, dynamic=["x"],
-               constants=("gamma", "beta"), expected=[to_file(y)], atol=1e-5)  # fmt: skip
+               constants=("gamma", "beta"), expected=[to_file(y)], atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 5, 6), (2, 1, 1, 6), (2, 6)])
@@ -43,7 +43,7 @@ def test_sum_before_groups(shape: tuple[int, ...]) -> None:
     total = x + (skip.reshape(2, 1, 1, 6) if skip.ndim == 2 else skip) + bias
     check_node("com.microsoft::SkipGroupNorm", {"x": x, "gamma": gamma, "beta": beta, "skip": skip, "bias": bias},
                {"activation": 1, "groups": 3}, opset=1, outputs=2, constants=("gamma", "beta", "bias"),
-               expected=[group_norm(total, gamma, beta, 3, 1e-5, 1), total], atol=1e-5)  # fmt: skip
+               expected=[group_norm(total, gamma, beta, 3, 1e-5, 1), total], atol=1e-5)
 
 
 def test_sum_before_groups_of_leading_channels() -> None:
@@ -53,7 +53,7 @@ def test_sum_before_groups_of_leading_channels() -> None:
                {"x": x.transpose(0, 3, 1, 2), "gamma": gamma, "beta": beta, "skip": skip, "bias": bias},
                {"activation": 0, "groups": 2, "channels_last": 0}, opset=1, outputs=2, dynamic=["x"],
                expected=[each.transpose(0, 3, 1, 2) for each in (group_norm(total, gamma, beta, 2, 1e-5, 0), total)],
-               atol=1e-5)  # fmt: skip
+               atol=1e-5)
 
 
 def test_statistics_are_outputs() -> None:
@@ -64,10 +64,10 @@ def test_statistics_are_outputs() -> None:
     y = (total - mean) / deviation * gamma
     inputs, attributes = {"x": x, "skip": skip, "gamma": gamma}, {"epsilon": 1e-6}
     check_node("com.microsoft::SkipLayerNormalization", inputs, attributes, opset=1, outputs=4,
-               expected=[y, mean, 1 / deviation, total], atol=1e-5)  # fmt: skip
+               expected=[y, mean, 1 / deviation, total], atol=1e-5)
     root = np.sqrt((total**2).mean(-1, keepdims=True) + 1e-6)
     check_node("com.microsoft::SkipSimplifiedLayerNormalization", inputs, attributes, opset=1, outputs=4,
-               expected=[total / root * gamma, np.zeros_like(root), 1 / root, total], atol=1e-5)  # fmt: skip
+               expected=[total / root * gamma, np.zeros_like(root), 1 / root, total], atol=1e-5)
 
 
 def test_embeddings_lack_a_scale() -> None:
@@ -90,7 +90,7 @@ def test_quantised_embeddings_count_the_words() -> None:
     given |= {"kinds_scale": None, "kinds_zero": None}
     constants = [each for each, array in given.items() if array is not None and each not in ("ids", "mask")]
     _, counts = check_node("com.microsoft::QEmbedLayerNormalization", given, opset=1, outputs=2, constants=constants,
-                           dynamic=["ids", "mask"])  # fmt: skip
+                           dynamic=["ids", "mask"])
     assert counts.tolist() == [2, 1]
 
 
@@ -100,15 +100,15 @@ def test_parts_of_rows_that_do_not_exist(shape: tuple[int, int], dynamic: bool) 
     """The last dimension is divided into parts in a tensor without elements too."""
     x, none = floats(*shape, 12), np.zeros((*shape, 12), np.float32)
     check_node("com.microsoft::BranchwiseRMSNorm", {"x": x, "scale": floats(4)}, {"num_branches": 3}, opset=1,
-               dynamic=dynamic, expected=[none])  # fmt: skip
+               dynamic=dynamic, expected=[none])
     check_node("com.microsoft::GatedRMSNorm", {"x": x, "scale": floats(4), "gate": x}, opset=1, dynamic=dynamic,
-               expected=[none])  # fmt: skip
+               expected=[none])
     mixed = {"streams": x, "gates": floats(*shape, 12)}
     check_node("com.microsoft::HyperConnectionPreMix", mixed, {"num_branches": 3}, opset=1, dynamic=dynamic,
-               expected=[none[..., :4]])  # fmt: skip
+               expected=[none[..., :4]])
     added = {"streams": x, "block": floats(*shape, 4), "gates": floats(*shape, 3), "mix": floats(*shape, 3, 3)}
     check_node("com.microsoft::HyperConnectionPostMix", added, {"num_branches": 3}, opset=1, dynamic=dynamic,
-               expected=[none])  # fmt: skip
+               expected=[none])
 
 
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
@@ -118,7 +118,7 @@ def test_groups_of_halves(dynamic: bool) -> None:
     given, total = {"gamma": gamma, "beta": beta}, wide + skip
     attributes = {"activation": 1, "groups": 2}
     check_node("com.microsoft::GroupNorm", {"x": x, **given}, attributes, opset=1, dynamic=dynamic,
-               expected=[group_norm(wide, gamma, beta, 2, 1e-5, 1).astype(np.float16)], atol=2e-2)  # fmt: skip
+               expected=[group_norm(wide, gamma, beta, 2, 1e-5, 1).astype(np.float16)], atol=2e-2)
     check_node("com.microsoft::SkipGroupNorm", {"x": x, **given, "skip": skip}, attributes, opset=1, outputs=2,
                dynamic=dynamic, atol=2e-2,
                expected=[each.astype(np.float16) for each in (group_norm(total, gamma, beta, 2, 1e-5, 1), total)])

@@ -14,7 +14,7 @@ OP, NAMES = "com.microsoft::SparseAttention", ["y", "present_k", "present_v"]
 HEADS, KV_HEADS, SIZE, BLOCK = 4, 2, 8, 2
 COUNTS = {"num_heads": HEADS, "kv_num_heads": KV_HEADS, "sparse_block_size": BLOCK}
 LAYOUTS = np.array([[[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 1]],
-                    [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 1, 1, 1]]], np.bool_)  # fmt: skip
+                    [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 1, 1, 1]]], np.bool_)
 dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
@@ -66,7 +66,7 @@ def test_layouts_that_heads_share_in_turn(given, dynamic):
     inputs = step(3, 7, [7, 7])
     constants = ["starts", "columns"] if given == "constant" else []
     check_node(OP, inputs, COUNTS, opset=1, outputs=NAMES, constants=constants, dynamic=dynamic,
-               expected=attention(inputs))  # fmt: skip
+               expected=attention(inputs))
 
 
 @dynamic_or_not
@@ -74,7 +74,7 @@ def test_sequences_of_different_lengths(dynamic):
     """One token of each; the buffer keeps what is after it."""
     inputs = step(1, 7, [7, 2, 4], dtype=np.float16)
     check_node(OP, inputs, COUNTS, opset=1, outputs=NAMES, constants=["starts", "columns"], dynamic=dynamic,
-               expected=attention(inputs), rtol=1e-2, atol=1e-2)  # fmt: skip
+               expected=attention(inputs), rtol=1e-2, atol=1e-2)
 
 
 def test_first_step_of_padded_sequences():
@@ -99,7 +99,7 @@ def test_buffers_are_states_of_a_loop():
     ports = ["x", "k", "v", "pk", "pv", "starts", "columns", "total", "total"]
     nodes = [helper.make_node("Add", ["before", "one"], ["total"]),
              helper.make_node("SparseAttention", ports, ["y", "nk", "nv"], domain="com.microsoft", **COUNTS),
-             helper.make_node("Identity", ["going"], ["go"])]  # fmt: skip
+             helper.make_node("Identity", ["going"], ["go"])]
     of_x, of_cache = ["batch", 1, HEADS * SIZE], ["batch", KV_HEADS, "held", SIZE]
     body = helper.make_graph(
         nodes, "step",
@@ -109,7 +109,7 @@ def test_buffers_are_states_of_a_loop():
         [helper.make_tensor_value_info("go", 9, []), helper.make_tensor_value_info("total", 6, [1]),
          helper.make_tensor_value_info("y", 1, of_x),
          *(helper.make_tensor_value_info(name, 1, of_cache) for name in ("nk", "nv"))],
-    )  # fmt: skip
+    )
     states = ["start", "q", "past_k", "past_v"]
     loop = helper.make_node("Loop", ["trips", "", *states], ["last", *NAMES], body=body)
     fed = {name: inputs[name] for name in ("q", "k", "v", "past_k", "past_v")}

@@ -79,7 +79,7 @@ def test_attention_with_projection(bias_shape, dynamic):
     inputs = {"x": x, "w": w, "b": b, **packing(lengths, 4), "bias": bias}
     attributes: dict[str, Any] = {"num_heads": HEADS, "qkv_hidden_sizes": sizes, "scale": 0.3}
     check_node(DOMAIN + "PackedAttention", inputs, attributes, opset=1, dynamic=dynamic, constants=["w", "b"],
-               expected=[attention(q, k, v, lengths, bias, 0.3)])  # fmt: skip
+               expected=[attention(q, k, v, lengths, bias, 0.3)])
 
 
 @pytest.mark.parametrize(("lengths", "dtype"), [([1, 4, 2], np.float16), ([2, 0, 3], np.float32)], ids=str)
@@ -92,7 +92,7 @@ def test_heads_of_their_own(lengths, dtype, dynamic):
     y = attention(*[each.reshape(tokens, HEADS, -1) for each in (q, k, v)], lengths, bias)
     near = 1e-2 if dtype == np.float16 else None
     check_node(DOMAIN + "PackedMultiHeadAttention", inputs, {"num_heads": HEADS}, opset=1, dynamic=dynamic,
-               expected=[y], rtol=near, atol=near)  # fmt: skip
+               expected=[y], rtol=near, atol=near)
 
 
 @dynamic_or_not
@@ -120,7 +120,7 @@ def test_layers_of_a_body_between_removed_and_restored_padding():
         [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("going", 9, []),
          helper.make_tensor_value_info("h", 1, ["tokens", hidden])],
         [helper.make_tensor_value_info("go", 9, []), helper.make_tensor_value_info("h1", 1, ["tokens", hidden])],
-    )  # fmt: skip
+    )
     nodes = [
         helper.make_node("RemovePadding", ["x", "count"], ["packed", "offset", "ends", "m"], domain="com.microsoft"),
         helper.make_node("Loop", ["trips", "", "packed"], ["last"], body=body),

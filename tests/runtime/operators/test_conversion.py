@@ -38,7 +38,7 @@ def test_integers_keep_their_lowest_four_bits(to, dtype):
     """Also if another node computes with the result, which then has 8 bits in the runtime."""
     feeds = {"x": np.array([0, 1, 7, 8, 11, 15, 16, 100]).astype(dtype)}
     nodes = [helper.make_node("Cast", ["x"], ["narrow"], to=to),
-             helper.make_node("Cast", ["narrow"], ["y"], to=TensorProto.INT8)]  # fmt: skip
+             helper.make_node("Cast", ["narrow"], ["y"], to=TensorProto.INT8)]
     low = feeds["x"].astype(np.int8) % 16
     expected = np.where(low > 7, low - 16, low) if to == TensorProto.INT4 else low
     check_model(graph_model(nodes, feeds, ["y"], opset=21), feeds, expected=[expected.astype(np.int8)])

@@ -25,7 +25,7 @@ def normal(*shape: int) -> np.ndarray:
     ((2, 4, 8), (6, 4, 4), {"auto_pad": "SAME_UPPER", "strides": [2]}, 22),
     ((2, 4, 8), (6, 4, 4), {"auto_pad": "SAME_LOWER"}, 22),
     ((2, 4, 8, 7, 6), (6, 2, 3, 3, 2), {"auto_pad": "VALID", "strides": [1, 2, 2], "group": 2}, 22),
-))  # fmt: skip
+))
 def test_conv(x, w, attributes, opset, dynamic):
     inputs = {"x": normal(*x), "w": normal(*w), "b": normal(w[0])}
     check_node("Conv", inputs, attributes, opset=opset, constants=("w", "b"), dynamic=dynamic)
@@ -62,7 +62,7 @@ def test_filters_of_unknown_sizes_are_refused(op):
     ((1, 1, 9, 2), (2, 1, 3, 4), {"strides": [1, 3], "auto_pad": "SAME_LOWER"}),
     ((2, 1, 5, 5, 5), (2, 1, 2, 2, 3), {"strides": [3, 1, 3], "pads": [1, 0, 0, 0, 1, 0]}),
     ((1, 2, 9, 5), (4, 1, 3, 3), {"strides": [1, 3], "group": 2}),
-))  # fmt: skip
+))
 def test_a_single_column_of_one_channel(x, w, attributes, dynamic):
     """The runtime reads other rows if only the stride along the last dimension is above 1."""
     check_node("Conv", {"x": normal(*x), "w": normal(*w)}, attributes, opset=22, constants=("w",), dynamic=dynamic)
@@ -86,7 +86,7 @@ def test_conv_transpose_pads_by_itself(attributes, kernel, dynamic):
     {"output_shape": [6, 6], "auto_pad": "SAME_UPPER"},
     {"output_shape": [6, 5], "output_padding": [1, 0]},
     {"pads": [1, 0, 0, 1], "output_padding": [1, 1], "dilations": [2, 1]},
-))  # fmt: skip
+))
 def test_conv_transpose_to_a_shape(attributes, group, dynamic):
     inputs = {"x": normal(2, 4, 3, 3), "w": normal(4, 3, 3, 3), "b": normal(3 * group)}
     attributes = {"group": group, "strides": [2, 2], **attributes}
@@ -105,7 +105,7 @@ def test_conv_transpose_of_other_ranks(x, w, attributes):
 @pytest.mark.parametrize("offset_group", (1, 2))
 def test_deform_conv(offset_group):
     inputs = {"x": normal(2, 4, 5, 6), "w": normal(4, 2, 3, 3), "offset": normal(2, 18 * offset_group, 5, 6),
-              "b": normal(4), "mask": np.abs(normal(2, 9 * offset_group, 5, 6))}  # fmt: skip
+              "b": normal(4), "mask": np.abs(normal(2, 9 * offset_group, 5, 6))}
     attributes = {"pads": [1, 1, 1, 1], "group": 2, "offset_group": offset_group}
     check_node("DeformConv", inputs, attributes, opset=19, constants=("w", "b"))
 

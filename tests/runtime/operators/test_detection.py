@@ -8,7 +8,7 @@ from tests.pairs import every
 
 BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [1, 0.9, 0, -0.1], [0, 10, 1, 11], [0, 100, 1, 101]]], np.float32)
 REGIONS = np.array([[0, 0, 9, 9], [0, 5, 4, 9], [1.2, 2.3, 1.4, 2.4], [-1, -1, 13, 11], [3.3, 2.2, 8.8, 7.7]],
-                   np.float32)  # fmt: skip
+                   np.float32)
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -17,12 +17,12 @@ def normal(*shape: int) -> np.ndarray:
 
 @every(dynamic=(False, True), center=(0, 1))
 @pytest.mark.parametrize(("limit", "iou", "least"),
-                         ((None, None, None), (0, 0.5, None), (2, None, 0.4), (100, 0.5, 0.4)))  # fmt: skip
+                         ((None, None, None), (0, 0.5, None), (2, None, 0.4), (100, 0.5, 0.4)))
 def test_non_max_suppression(limit, iou, least, center, dynamic):
     inputs = {"boxes": BOXES, "scores": np.random.default_rng(3).random((1, 3, 5)).astype(np.float32),
               "limit": None if limit is None else np.array([limit]),
               "iou": None if iou is None else np.array([iou], np.float32),
-              "least": None if least is None else np.array([least], np.float32)}  # fmt: skip
+              "least": None if least is None else np.array([least], np.float32)}
     check_node("NonMaxSuppression", inputs, {"center_point_box": center}, opset=11, dynamic=dynamic)
 
 
@@ -30,7 +30,7 @@ def test_non_max_suppression(limit, iou, least, center, dynamic):
 def test_an_overlap_as_large_as_the_threshold_is_none(constants):
     inputs = {"boxes": np.array([[[0, 0, 1, 1], [0, 0, 0.5, 1]]], np.float32),
               "scores": np.array([[[0.9, 0.8]]], np.float32), "limit": np.array([5]),
-              "iou": np.array([0.5], np.float32)}  # fmt: skip
+              "iou": np.array([0.5], np.float32)}
     check_node("NonMaxSuppression", inputs, opset=11, constants=constants)
 
 
@@ -80,7 +80,7 @@ def test_affine_grid_of_a_map_of_unknown_size():
 
 def test_largest_of_regions_in_16_bits():
     inputs = {"x": normal(1, 2, 5, 6).astype(np.float16), "rois": REGIONS[:2].astype(np.float16),
-              "images": np.zeros(2, int)}  # fmt: skip
+              "images": np.zeros(2, int)}
     check_node("RoiAlign", inputs, {"mode": "max", "sampling_ratio": 2, "output_height": 2}, opset=16, dynamic=True)
 
 

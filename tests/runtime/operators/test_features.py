@@ -18,14 +18,14 @@ NAN = float("nan")
 
 
 def ml_model(op_type: str, inputs: Sequence[Any], attributes: Any, *, version: int = 1, outputs: int = 1,
-             domain: str = "ai.onnx.ml", dynamic: bool = False) -> Any:  # fmt: skip
+             domain: str = "ai.onnx.ml", dynamic: bool = False) -> Any:
     """A model of one node of a domain other than the default one."""
     names, results = [f"x{i}" for i in range(len(inputs))], [f"y{i}" for i in range(outputs)]
     shapes = [
         [f"{name}_{i}" if dynamic else d for i, d in enumerate(x.shape)] for name, x in zip(names, inputs, strict=True)
     ]
     ports = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), shape)
-             for name, x, shape in zip(names, inputs, shapes, strict=True)]  # fmt: skip
+             for name, x, shape in zip(names, inputs, shapes, strict=True)]
     node = helper.make_node(op_type, names, results, domain=domain, name="odd", **attributes)
     graph = helper.make_graph([node], "test", ports, [helper.make_empty_tensor_value_info(name) for name in results])
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid(domain, version)]
@@ -34,7 +34,7 @@ def ml_model(op_type: str, inputs: Sequence[Any], attributes: Any, *, version: i
 
 def check(op_type: str, inputs: Sequence[Any], attributes: Any, *, version: int = 1, outputs: int = 1,
           dynamic: bool = False, expected: Any = None, domain: str = "ai.onnx.ml",
-          rtol: float | None = None) -> list[Any]:  # fmt: skip
+          rtol: float | None = None) -> list[Any]:
     model = ml_model(op_type, inputs, attributes, version=version, outputs=outputs, dynamic=dynamic, domain=domain)
     return check_model(model, {f"x{i}": x for i, x in enumerate(inputs)}, expected=expected, rtol=rtol)
 
@@ -124,7 +124,7 @@ def test_label_encoder(version: int, dynamic: bool) -> None:
     whole, real = np.array([[1, 5, -7], [2**24, 2**24 + 1, 0]]), np.float32([1.5, -0.0, NAN, 3.25, 1.25])
     keys, floats = [1, -7, 2**24 + 1], [1.5, 0.0, NAN, 3.25]
     for x, name, given in ((whole, "keys_int64s", keys), (real, "keys_floats", floats),
-                           (whole[:0], "keys_int64s", keys)):  # fmt: skip
+                           (whole[:0], "keys_int64s", keys)):
         count = len(given)
         to_ints = {name: given, "values_int64s": list(range(10, 10 + count)), "default_int64": -3}
         expected = encoded(x, given, to_ints["values_int64s"], -3, np.int64)
@@ -147,7 +147,7 @@ def test_label_encoder_of_dense_keys(dynamic: bool) -> None:
 def test_label_encoder_without_a_default() -> None:
     x = np.array([1, 2, 3])
     check("LabelEncoder", [x], {"keys_int64s": [1], "values_floats": [0.5]}, version=2,
-          expected=[np.float32([0.5, 0, 0])])  # fmt: skip
+          expected=[np.float32([0.5, 0, 0])])
     check("LabelEncoder", [x], {"keys_int64s": [1], "values_int64s": [5]}, version=4, expected=[np.array([5, -1, -1])])
 
 
@@ -162,9 +162,9 @@ def test_repeated_keys() -> None:
 def test_tensors_of_keys_and_values(keys: Any, values: Any) -> None:
     x = np.array([3, 4, 9], keys)
     tensors = {"keys_tensor": np.array([3, 9], keys), "values_tensor": np.array([7, 8], values),
-               "default_tensor": np.array([-2], values)}  # fmt: skip
+               "default_tensor": np.array([-2], values)}
     attributes = {name: helper.make_tensor(name, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape, a) for name, a in
-                  tensors.items()}  # fmt: skip
+                  tensors.items()}
     check("LabelEncoder", [x], attributes, version=4, expected=[np.array([7, -2, 8], values)])
 
 
@@ -199,7 +199,7 @@ def zipped(labels: Sequence[Any], shape: Sequence[Any], reader: str = "") -> Any
     name = "classlabels_int64s" if key == 7 else "classlabels_strings"
     nodes = [helper.make_node("Softmax", ["x"], ["p"]),
              helper.make_node("ZipMap", ["p"], ["maps"], "zip", domain="ai.onnx.ml", **{name: labels}),
-             helper.make_node("ReduceMax", ["p"], ["best"], keepdims=0)]  # fmt: skip
+             helper.make_node("ReduceMax", ["p"], ["best"], keepdims=0)]
     outputs = [helper.make_value_info("maps", kind), helper.make_empty_tensor_value_info("best")]
     if reader:
         nodes.append(helper.make_node(reader, ["maps"], ["read"]))

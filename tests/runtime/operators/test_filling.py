@@ -22,7 +22,7 @@ from .test_movement import DYNAMIC, both, floats, given, ints
     ("shape", "target"),
     [((3, 1), (2, 1, 6)), ((3, 1), (3, 4)), ((1, 3, 1), (3, 4)), ((), (2, 3)), ((2,), (1,)), ((1, 1), (0, 3)),
      ((0, 1), (1, 2)), ((2, 3), ()), ((1,), (1, 1, 1))],
-)  # fmt: skip
+)
 def test_expand(shape: Any, target: Any, constants: Any, dynamic: Any) -> None:
     for opset in (8, 13):
         inputs = {"x": floats(*shape), "p": ints(*target)}
@@ -65,14 +65,14 @@ def test_pad_by_attributes(mode: str, dynamic: Any) -> None:
 
 
 @pairs(pads=[(1, 2, 0, 1), (0, -1, 1, 1), (0, 0, 0, 0), (-1, 0, -1, 0), (1, 0, 0, -1)], mode=MODES,
-       opset=[11, 13, 18, 24], constants=[(), ("p",)], dynamic=DYNAMIC)  # fmt: skip
+       opset=[11, 13, 18, 24], constants=[(), ("p",)], dynamic=DYNAMIC)
 def test_pad(pads: Any, mode: str, opset: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(3, 4), "p": ints(*pads)}
     check_node("Pad", inputs, {"mode": mode}, opset=opset, constants=constants, dynamic=dynamic)
 
 
 @pairs(dtype=[np.float32, np.int64, np.int32, np.uint8, np.bool_, np.float16], late=[False, True],
-       constants=[(), ("p",)], dynamic=DYNAMIC)  # fmt: skip
+       constants=[(), ("p",)], dynamic=DYNAMIC)
 def test_pad_with_a_value(dtype: Any, late: bool, constants: Any, dynamic: Any) -> None:
     """The runtime does not read a computed value if the pads are constants."""
     inputs = {"x": (floats(3, 4) * 3).astype(dtype), "p": ints(1, 2, 0, 1), "v": np.array(5).astype(dtype)}
@@ -94,7 +94,7 @@ def test_pad_with_a_value_that_changes() -> None:
 
 
 @pairs(axes=[(1,), (-1, 0), (2, 1)], mode=[*MODES, "wrap"], constants=[("p", "axes"), ("p",), ("axes",), ()],
-       dynamic=DYNAMIC)  # fmt: skip
+       dynamic=DYNAMIC)
 def test_pad_of_some_axes(axes: Any, mode: str, constants: Any, dynamic: Any) -> None:
     pads = [1, 0, 2, 1][: 2 * len(axes)]
     inputs = {"x": floats(3, 4, 5), "p": ints(*pads), "v": None, "axes": ints(*axes)}
@@ -134,7 +134,7 @@ def test_center_crop_pad_of_some_axes(constants: Any, dynamic: Any) -> None:
     """ONNX Runtime does not load its function for sizes of 32 bits."""
     inputs = {"x": floats(4, 5, 3), "p": np.array([2, 6], np.int32)}
     check_node("CenterCropPad", inputs, {"axes": [-1, 0]}, opset=18, constants=constants, dynamic=dynamic,
-               expected=[np.pad(inputs["x"][..., :2], ((1, 1), (0, 0), (0, 0)))])  # fmt: skip
+               expected=[np.pad(inputs["x"][..., :2], ((1, 1), (0, 0), (0, 0)))])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.int32, np.int64])
@@ -157,7 +157,7 @@ def test_eye_like(shape: Any, k: int, typed: dict[str, int], opset: int, dynamic
 
 
 @pairs(shape=[(3, 4), (2, 4, 3), (0, 3), (1, 2, 3, 3)], k=[None, 0, 1, -2, 9, -9], upper=[0, 1], constants=[(), ("k",)],
-       dynamic=DYNAMIC)  # fmt: skip
+       dynamic=DYNAMIC)
 def test_trilu(shape: Any, k: int | None, upper: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(*shape)} | ({} if k is None else {"k": np.array(k, np.int64)})
     names = constants if k is not None else ()
@@ -174,7 +174,7 @@ def test_shapes_that_are_computed_stay_visible() -> None:
     """Shape -> Gather -> Concat -> Expand: the rank and the static dimensions of the result are known."""
     nodes = [helper.make_node("Shape", ["x"], ["dims"]), helper.make_node("Gather", ["dims", "first"], ["n"]),
              helper.make_node("Concat", ["n", "four"], ["shape"], axis=0),
-             helper.make_node("Expand", ["y", "shape"], ["z"])]  # fmt: skip
+             helper.make_node("Expand", ["y", "shape"], ["z"])]
     feeds = {"x": floats(3, 2), "y": floats(1)}
     constants = {"first": ints(0), "four": ints(4)}
     model = graph_model(nodes, feeds, ["z"], opset=13, constants=constants, dynamic=True)

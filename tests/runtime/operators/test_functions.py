@@ -24,7 +24,7 @@ LABELS = np.array([[0, 3, 1], [2, 1, 4]])
 @pairs(operator=[
     ("NegativeLogLikelihoodLoss", 12), ("NegativeLogLikelihoodLoss", 22), ("SoftmaxCrossEntropyLoss", 12),
     ("SoftmaxCrossEntropyLoss", 13),
-], ignore=[None, 1], weighted=[False, True], reduction=["none", "sum", "mean"], dynamic=[False, True])  # fmt: skip
+], ignore=[None, 1], weighted=[False, True], reduction=["none", "sum", "mean"], dynamic=[False, True])
 def test_losses(operator: tuple[str, int], ignore: int | None, weighted: bool, reduction: str, dynamic: bool) -> None:
     op, opset = operator
     inputs = {"x": floats(2, 5, 3), "y": LABELS, "w": np.float32([1, 2, 0.5, 3, 0.25]) if weighted else None}
@@ -44,7 +44,7 @@ def test_loss_and_logarithms(reduction: str) -> None:
 @every(dynamic=[False, True], interleaved=[0, 1])
 def test_rotary_embedding(interleaved: int, dynamic: bool) -> None:
     inputs = {"x": floats(2, 4, 3, 8), "cos": floats(10, 4), "sin": floats(10, 4),
-              "p": np.array([[0, 1, 2], [4, 7, 9]])}  # fmt: skip
+              "p": np.array([[0, 1, 2], [4, 7, 9]])}
     check_node("RotaryEmbedding", inputs, {"interleaved": interleaved}, opset=23, dynamic=dynamic)
 
 
@@ -57,16 +57,16 @@ def test_rotary_embedding(interleaved: int, dynamic: bool) -> None:
 def test_causal_convolution(length: int, size: int, bias: bool, past: bool, activation: str, dynamic: bool) -> None:
     """The output may be longer than the input, or empty."""
     inputs = {"x": floats(2, 4, length), "w": floats(4, 1, size), "b": floats(4) if bias else None,
-              "past": floats(2, 4, size - 1) if past else None}  # fmt: skip
+              "past": floats(2, 4, size - 1) if past else None}
     check_node("CausalConvWithState", inputs, {"activation": activation}, opset=27, outputs=["y", "kept"],
-               constants=("w",), dynamic=dynamic)  # fmt: skip
+               constants=("w",), dynamic=dynamic)
 
 
 # -- which body
 
 BODIES = [("Softmax", 17, 13), ("Softmax", 18, 18), ("LogSoftmax", 14, 13), ("LogSoftmax", 23, 18),
           ("MeanVarianceNormalization", 17, 13), ("MeanVarianceNormalization", 18, 18), ("LayerNormalization", 17, 17),
-          ("LayerNormalization", 21, 18)]  # fmt: skip
+          ("LayerNormalization", 21, 18)]
 
 
 @pytest.mark.parametrize(("op", "opset", "body"), BODIES)

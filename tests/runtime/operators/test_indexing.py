@@ -54,7 +54,7 @@ def test_gather_elements(shape: Any, axis: int, constants: Any, dynamic: bool) -
 @pytest.mark.parametrize(("indices", "batch"), [
     ([[0, 1], [-1, -2]], 0), ([[0], [-1]], 0), ([[[0, 0, 1]]], 0), ([1], 0), ([[0], [-2]], 1),
     ([[[0, 1], [-1, -4]], [[2, 2], [0, 0]]], 1), ([[[0], [1], [2]], [[-1], [-2], [0]]], 2),
-])  # fmt: skip
+])
 def test_gather_nd(indices: Any, batch: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(2, 3, 4), "p": np.array(indices)}
     if not batch:
@@ -148,7 +148,7 @@ def test_non_zero_of_a_scalar(value: int) -> None:
 
 
 @pairs(axis=[None, 0, 1, -1], condition=[[0, 1, 1], [1], [0, 0, 0], [1, 1, 0, 1]], opset=[9, 11],
-       constants=[(), ("p",)], dynamic=DYNAMIC)  # fmt: skip
+       constants=[(), ("p",)], dynamic=DYNAMIC)
 def test_compress(axis: Any, condition: Any, opset: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(4, 4), "p": np.array(condition, bool)}
     attributes = {} if axis is None else {"axis": axis}
@@ -165,7 +165,7 @@ def hot(indices: Any, depth: int, off: Any, on: Any, axis: int) -> Any:
 
 @pairs(shape=[(), (1,)], kind=[np.int64, np.int32, np.float32, np.uint8],
        dtype=[np.float32, np.int64, np.bool_, np.float16], axis=[0, 1, -1], constants=[(), ("d",), ("d", "v")],
-       dynamic=DYNAMIC)  # fmt: skip
+       dynamic=DYNAMIC)
 def test_one_hot(shape: Any, kind: Any, dtype: Any, axis: int, constants: Any, dynamic: Any) -> None:
     """Negative indices count from the end; one out of range has no effect."""
     indices = np.array([[1, 0, 4], [3, 7, 2]] if kind is np.uint8 else [[1, -1, 4], [-4, 7, -9]]).astype(kind)
@@ -184,7 +184,7 @@ def test_one_hot_of_scalar_and_float_depth(dynamic: Any) -> None:
 
 
 @pairs(dtype=[np.float32, np.int64, np.int32, np.float64], largest=[0, 1], axis=[0, 1, -1], k=[1, 3, None],
-       constants=[(), ("k",)], dynamic=DYNAMIC)  # fmt: skip
+       constants=[(), ("k",)], dynamic=DYNAMIC)
 def test_top_k(dtype: Any, largest: int, axis: int, k: int | None, constants: Any, dynamic: Any) -> None:
     """Of equal elements the first one comes first."""
     x = some(5, 6, dtype=dtype, high=4)
@@ -205,7 +205,7 @@ def test_top_k_of_other_types(dtype: Any, dynamic: Any) -> None:
 
 @pairs(shape=[(5000,), (3, 400), (2, 300, 3), (20000,), (1, 2000, 8)],
        dtype=[np.float32, np.int64, np.int32, np.uint8, np.float64], largest=[0, 1], k=[3, 12, 32, 33, 200, None],
-       high=[2, 30, 250], constants=[(), ("k",)], dynamic=DYNAMIC)  # fmt: skip
+       high=[2, 30, 250], constants=[(), ("k",)], dynamic=DYNAMIC)
 def test_top_k_of_many(shape: Any, dtype: Any, largest: int, k: Any, high: int, constants: Any, dynamic: Any) -> None:
     """So many that the runtime's stable search is not used: equal elements keep their order all the same."""
     x = some(*shape, dtype=dtype, high=high)
@@ -214,7 +214,7 @@ def test_top_k_of_many(shape: Any, dtype: Any, largest: int, k: Any, high: int, 
     sign = -1 if largest else 1
     order = np.take(np.argsort(sign * x.astype(np.int64), axis, kind="stable"), range(k), axis)
     check_node("TopK", {"x": x, "k": ints(k)}, {"axis": axis, "largest": largest, "sorted": k % 2}, opset=24, outputs=2,
-               constants=constants, dynamic=dynamic, expected=[np.take_along_axis(x, order, axis), order])  # fmt: skip
+               constants=constants, dynamic=dynamic, expected=[np.take_along_axis(x, order, axis), order])
 
 
 @both
@@ -322,7 +322,7 @@ def test_top_k_with_a_k_that_changes() -> None:
 
 
 @pairs(shape=[(1,), (12,), (3, 4), (2, 3, 2)], dtype=[np.float32, np.int64, np.int8, np.float64], in_order=[0, 1],
-       dynamic=DYNAMIC)  # fmt: skip
+       dynamic=DYNAMIC)
 def test_unique(shape: Any, dtype: Any, in_order: int, dynamic: Any) -> None:
     x = some(*shape, dtype=dtype, high=4)
     check_node("Unique", {"x": x}, {"sorted": in_order}, opset=11, outputs=4, dynamic=dynamic)
@@ -339,7 +339,7 @@ def test_unique_of_nothing(dynamic: Any) -> None:
 
 
 @pairs(place=[((6, 2), 0), ((2, 7), 1), ((3, 8, 2), -2), ((9,), 0), ((1, 1), 0)],
-       dtype=[np.float32, np.int64, np.bool_], in_order=[0, 1], dynamic=DYNAMIC)  # fmt: skip
+       dtype=[np.float32, np.int64, np.bool_], in_order=[0, 1], dynamic=DYNAMIC)
 def test_unique_along_an_axis(place: Any, dtype: Any, in_order: int, dynamic: Any) -> None:
     shape, axis = place
     x = some(*shape, dtype=dtype, high=2)
@@ -375,7 +375,7 @@ def test_in_the_body_of_a_loop(dynamic: Any) -> None:
     )
     feeds = {"x": floats(4, 3), "late": np.float32(0.5)}
     constants = {"trips": np.array(3), "diagonal": np.array(1), "k": ints(4), "from": ints(1), "to": ints(-1),
-                 "pads": ints(1, 0, 1, 0)}  # fmt: skip
+                 "pads": ints(1, 0, 1, 0)}
     loop = helper.make_node("Loop", ["trips", "", "x"], ["last", "all"], body=body)
     model = graph_model([loop], feeds, ["last", "all"], opset=18, constants=constants, dynamic=dynamic)
     check_model(model, feeds)

@@ -8,7 +8,7 @@ from mo_loop.errors import ConversionWarning, MoLoopError
 from tests.harness import check, floats, parsed, refusal, run_converted
 
 SQUEEZED = {"[N, 1, 3]": ((4, 1, 3), (4, 3), "1 to 2"), "[N, 1]": ((4, 1), (4,), "0 to 1"),
-            "[N, M, 1]": ((4, 2, 1), (4, 2), "0 to 2"), "[3, N, 1]": ((3, 4, 1), (3, 4), "1 to 2")}  # fmt: skip
+            "[N, M, 1]": ((4, 2, 1), (4, 2), "0 to 2"), "[3, N, 1]": ((3, 4, 1), (3, 4), "1 to 2")}
 """Declared shape -> a shape, the one without ones, and the ranks that the latter has."""
 
 
@@ -47,7 +47,7 @@ ANYWHERE = {
                "y = Reshape (a, list)", "[K]"),
     "branches": ("f = Size (s)  g = Cast <to = 9> (f)  a = If (g) <then_branch = t () => (u) { u = Neg (s) }, "
                  "else_branch = e () => (v) { v = Exp (s) }>  y = Reshape (a, list)", "[K]"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("readers", ANYWHERE)
@@ -55,7 +55,7 @@ ANYWHERE = {
 def test_readers_of_elements_alone_may_read_a_squeeze_of_sizes_of_1_anywhere(readers: str, opset: int) -> None:
     nodes, result = ANYWHERE[readers]
     made = parsed(f"""main (float[N, 1, M] x) => (float{result} y) <int64[1] list = {{-1}}, float half = {{0.5}},
-        bool[1] mask = {{1}}, int64 two = {{2}}> {{ s = Squeeze (x)  {nodes} }}""", opset)  # fmt: skip
+        bool[1] mask = {{1}}, int64 two = {{2}}> {{ s = Squeeze (x)  {nodes} }}""", opset)
     check(made, *({"x": floats(n, 1, m)} for n, m in ((3, 4), (1, 4), (3, 1), (1, 1))))
 
 
@@ -82,7 +82,7 @@ DECLARED = {
                  "=> (u) { a = Squeeze (x)  u = Neg (a) }, else_branch = e () => (o) { o = Reshape (x, list) }>",
                  [(3, 1), (1, 4)]),
     "a function": ("[K]", "[]", "y = own.F (x)", [(3, 1), (1, 4)]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("readers", DECLARED)
@@ -95,7 +95,7 @@ def test_a_declaration_decides_the_rank_of_a_squeeze_of_all_ones(readers: str, o
         int64[1] three = {{3}}>
         {{ s = Squeeze (x)  {nodes} }}
         <domain: "own", opset_import: ["": {opset}]> F (x) => (y) {{ a = Squeeze (x)  y = Softmax <axis = 0> (a) }}""",
-        opset, own=1)  # fmt: skip
+        opset, own=1)
     with pytest.warns(ConversionWarning, match="because the model declares it|depending on the run: here it is"):
         check(made, *({"x": floats(n, 1, m)} for n, m in sizes))
 
@@ -114,7 +114,7 @@ def test_the_rank_of_a_value_that_the_runtime_cannot_check_is_not_taken_from_a_d
     made = parsed("""main (float[N] x, int64 n) => (y) <float[A] last, int64[1] zero = {0}> {
         last = Loop (n, "", x) <body = b (int64 i, bool c, s) => (bool d, t)
         { d = Identity (c)  u = ReduceSum <keepdims = 0> (s)  v = Add (x, u)  t = Unsqueeze (v, zero) }>
-        y = Softmax <axis = 0> (last) }""")  # fmt: skip
+        y = Softmax <axis = 0> (last) }""")
     assert refusal(made).code == "ML328"
 
 
@@ -155,14 +155,14 @@ def test_axes_from_the_end_are_the_same_for_a_leading_size_that_may_be_1(readers
         <float[4, 2] w = {{1, 2, 3, 4, 5, 6, 7, -8}}, float[3, 2, 2] u = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}},
          float[4] v = {{1, -2, 3, 4}}, int64[1] two = {{2}}, int64[1] first = {{0}}, int64[1] last = {{-1}},
          int64[2, 2] places = {{0, -1, 2, 1}}>
-        {{ s = Squeeze (x)  {FROM_THE_END[readers]}  z = Reshape (y, last) }}""", 20)  # fmt: skip
+        {{ s = Squeeze (x)  {FROM_THE_END[readers]}  z = Reshape (y, last) }}""", 20)
     check(made, *({"x": floats(size, 1, 4)} for size in (3, 1, 2)))
 
 
 @pytest.mark.parametrize(
     "reader", ["Softmax <axis = 0> (s)", "MatMul (s, u)", "Gather (s, zero)", "Unsqueeze (s, far)",
                "ReduceSum (s, zero)", "ArgMax (s)", "Transpose (s)"],
-)  # fmt: skip
+)
 def test_axes_from_the_start_of_a_leading_size_that_may_be_1_are_refused(reader: str) -> None:
     made = parsed(f"""main (float[N, 1, 2] x, float[3, 2, 2] u) => (y) <int64[1] zero = {{0}}, int64[1] far = {{-3}}>
         {{ s = Squeeze (x)  y = {reader} }}""")

@@ -24,7 +24,7 @@ KERNELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "Crop to a size": ("Crop", {"x": IMAGE}, {"border": [1, 2, 0, 0], "scale": [2, 3]}),
     "DynamicSlice": ("DynamicSlice",
                      {"x": IMAGE, "s": np.array([1, -4]), "e": np.array([9, -1]), "axes": np.array([1, 3])}, {}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", KERNELS)
@@ -47,7 +47,7 @@ FILLS: dict[str, tuple[dict[str, Any], dict[str, Any], Any]] = {
     "the input is the shape": ({"s": np.array([2, 3])},
                                {"input_as_shape": 1, "extra_shape": [4], "dtype": 7, "value": 9.0},
                                np.full((2, 3, 4), 9, np.int64)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", FILLS)
@@ -61,7 +61,7 @@ def test_given_tensor_fill() -> None:
     table = np.arange(6, dtype=np.float32)
     check_node("GivenTensorFill", {}, {"shape": [2, 3], "values": values}, opset=7, expected=[table.reshape(2, 3)])
     check_node("GivenTensorFill", {"x": IMAGE[:, 0, 0, :3]}, {"values": values}, opset=7,
-               expected=[table.reshape(2, 3)])  # fmt: skip
+               expected=[table.reshape(2, 3)])
 
 
 # -- ATen
@@ -112,7 +112,7 @@ def test_embedding_bag(case: str, domain: str) -> None:
 
 def test_maxima_of_bags_of_unknown_sizes() -> None:
     check_node("ATen", {"t": TABLE, "i": INDICES, "o": OFFSETS}, {"operator": "embedding_bag", "mode": 2}, opset=11,
-               dynamic=True, expected=[bags(2)])  # fmt: skip
+               dynamic=True, expected=[bags(2)])
 
 
 def test_weighted_maxima_do_not_exist() -> None:
@@ -128,7 +128,7 @@ def test_embedding_bag_with_arguments_as_inputs() -> None:
     inputs = {"t": TABLE, "i": INDICES, "o": np.array([0, 2, 2, 5]), **numbers}
     constants = [name for name, value in numbers.items() if value is not None]
     check_node("org.pytorch.aten::ATen", inputs, {"operator": "embedding_bag"}, opset=1, constants=constants,
-               expected=[bags(1)])  # fmt: skip
+               expected=[bags(1)])
 
 
 def test_the_other_outputs_of_embedding_bag_are_only_named() -> None:
@@ -144,7 +144,7 @@ def test_the_other_outputs_of_embedding_bag_are_only_named() -> None:
 def test_embedding() -> None:
     inputs = {"t": TABLE, "i": INDICES.reshape(5, 1), "padding": np.array(-1), "scale": np.array(0)}
     check_node("ATen", inputs, {"operator": "embedding"}, opset=11, constants=["padding", "scale"],
-               expected=[TABLE[INDICES][:, None]])  # fmt: skip
+               expected=[TABLE[INDICES][:, None]])
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def floats(*shape, dtype=np.float32):
     ("a", "b"),
     [((2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)),
      ((5, 1, 2, 3), (4, 3, 2)), ((3,), (5, 3, 4)), ((5, 2, 3), (3,))],
-)  # fmt: skip
+)
 @dynamic_or_not
 def test_matmul(a, b, dynamic):
     check_node("MatMul", {"a": floats(*a), "b": floats(*b)}, opset=13, dynamic=dynamic)
@@ -47,7 +47,7 @@ def test_scaled_products_with_a_constant_vector(sizes, scaled):
 @pytest.mark.parametrize(
     ("a", "b", "factors"), [((3, 3), (3,), (3,)), ((2, 3, 3), (3,), (2, 1)), ((3,), (2, 3, 3), (2, 1)),
                             ((3,), (4, 3, 5), (1,)), ((2, 3, 3), (3,), (2, 2, 3))],
-)  # fmt: skip
+)
 @every(constant=["a", "b"], dynamic=[False, True])
 def test_factors_behind_products_with_vectors(a, b, factors, constant, dynamic):
     arrays = {"a": floats(*a), "b": floats(*b), "c": floats(*factors)}
@@ -84,7 +84,7 @@ def test_gemm_of_nothing(a, b, transposed, c, dynamic):
     given = {"alpha": 1.5, "beta": 2.0, "transA": transposed, "transB": transposed}
     constants = () if c is None else ("c",)
     check_node("Gemm", inputs, given, opset=13, constants=constants, dynamic=dynamic,
-               expected=[expected.astype(np.float32)])  # fmt: skip
+               expected=[expected.astype(np.float32)])
 
 
 @pytest.mark.parametrize("opset", [1, 6, 7, 9, 11])
@@ -105,7 +105,7 @@ EQUATIONS = {"ij->ji": ["23"], "ij->": ["23"], "ij": ["23"], "ii->i": ["33"], "i
              "ij , jk -> ik": ["23", "34"], "...ij,...jk->...ik": ["523", "34"], "b...,b...->...": ["234", "234"],
              "bhid,bhjd->bhij": ["2345", "2365"], "i,j->ij": ["2", "3"], "i,i->": ["3", "3"],
              "ij,j,i->": ["23", "3", "2"], "...ii->...i": ["233"], "bA,Ac->bc": ["23", "34"], "i,i->i": ["3", "3"],
-             "a...b->b...a": ["2345"], "...i,...i->...": ["5234", "34"]}  # fmt: skip
+             "a...b->b...a": ["2345"], "...i,...i->...": ["5234", "34"]}
 
 
 @every(equation=EQUATIONS, dynamic=[False, True])

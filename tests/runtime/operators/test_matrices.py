@@ -38,7 +38,7 @@ def test_pivots_of_zero(dynamic: bool) -> None:
     """A zero on the diagonal, rows that must be exchanged, and singular matrices."""
     x = np.array([[[0, 1, 0], [1, 0, 0], [0, 0, 1]], [[0, 0, 2], [0, 3, 0], [5, 0, 0]],
                   [[1, 2, 3], [2, 4, 6], [1, 0, 1]], [[0, 0, 0], [1, 2, 3], [4, 5, 7]],
-                  [[0, 1, 2], [0, 3, 4], [0, 5, 6]], [[0, 1, 0], [0, 0, 1], [1, 0, 0]]], np.float32)  # fmt: skip
+                  [[0, 1, 2], [0, 3, 4], [0, 5, 6]], [[0, 1, 0], [0, 0, 1], [1, 0, 0]]], np.float32)
     check(x, dynamic)
 
 

@@ -27,7 +27,7 @@ given = pytest.mark.parametrize("constants", [(), ("p",)], ids=["run-time", "con
 
 
 @pairs(pattern=[(4, 6), (-1,), (0, -1), (2, 0, 4), (6, 4, 1), (0, 0, -1, 1)], opset=[5, 13, 14, 25],
-       constants=[(), ("p",)], dynamic=DYNAMIC)  # fmt: skip
+       constants=[(), ("p",)], dynamic=DYNAMIC)
 def test_reshape(pattern: Any, opset: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(2, 3, 4), "p": ints(*pattern)}
     check_node("Reshape", inputs, opset=opset, constants=constants, dynamic=dynamic)
@@ -217,7 +217,7 @@ def test_slice_of_which_the_axes_alone_are_left_to_the_run(shape: Any, step: int
 def test_slice_bounds_that_other_nodes_compute() -> None:
     """INT64_MAX that passes through a Concat still means "to the end"."""
     nodes = [helper.make_node("Concat", ["near", "far"], ["ends"], axis=0),
-             helper.make_node("Slice", ["x", "starts", "ends"], ["y"])]  # fmt: skip
+             helper.make_node("Slice", ["x", "starts", "ends"], ["y"])]
     feeds = {"x": floats(5, 6), "near": ints(3)}
     model = graph_model(nodes, feeds, ["y"], opset=13, constants={"starts": ints(0, 1), "far": ints(LAST)})
     check_model(model, feeds)
@@ -255,12 +255,12 @@ def test_reverse_sequence(batch: int, time: int, lengths: Any, dynamic: Any) -> 
 def test_a_piece_cast_to_boolean(dtype: type) -> None:
     """The runtime does not compile a Convert to boolean of an output of VariadicSplit."""
     nodes = [helper.make_node("Split", ["x", "sizes"], ["a", "b"], axis=0),
-             helper.make_node("Cast", ["b"], ["y"], to=TensorProto.BOOL)]  # fmt: skip
+             helper.make_node("Cast", ["b"], ["y"], to=TensorProto.BOOL)]
     graph = helper.make_graph(
         nodes, "pieces", [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [2])],
         [helper.make_tensor_value_info("y", TensorProto.BOOL, [1])],
         [numpy_helper.from_array(np.array([1, 1]), "sizes")],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     for last in (0, 3):
         check_model(model, {"x": np.array([1, last], dtype)})
@@ -285,5 +285,5 @@ def test_a_first_dimension_that_is_moved_between_views(first: str, last: str) ->
        int64[5] groups = {{1, -1, 2, 1, 3}}> {{
       x = Abs (a) s = Squeeze (x, two) u = {first} t = Transpose <perm={order}> (u) v = {last}
       y = Sqrt (v) z = Reshape (y, flat)
-    }}""", opset=18)  # fmt: skip
+    }}""", opset=18)
     check_model(model, *({"a": floats(size, 2, 1, 3)} for size in (4, 1)))

@@ -28,11 +28,11 @@ def statistics(*shape, dtype=np.float32):
 
 
 @every(opset=[7, 9, 14, 15], shape=[(2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)], constant=[False, True],
-       dynamic=[False, True])  # fmt: skip
+       dynamic=[False, True])
 def test_batch(opset, shape, constant, dynamic):
     given = statistics(3)
     check_node("BatchNormalization", {"x": floats(*shape), **given}, {"epsilon": 0.01}, opset=opset, dynamic=dynamic,
-               constants=list(given) if constant else [])  # fmt: skip
+               constants=list(given) if constant else [])
 
 
 @pytest.mark.parametrize("opset", [1, 6])
@@ -92,7 +92,7 @@ def test_instance(shape, opset, dynamic):
 
 @wrong_under(Processor.SSE41, "MVN")
 @every(axis=[0, 1, 2, -1, -2], bias=[False, True], outputs=[["y"], ["y", "mean", "inverse"], ["y", "", "inverse"]],
-       dynamic=[False, True])  # fmt: skip
+       dynamic=[False, True])
 def test_layer(axis, bias, outputs, dynamic):
     shape = (2, 3, 4)[axis:]
     arrays = {"x": floats(2, 3, 4), "scale": floats(*shape), "bias": floats(*shape) if bias else None}
@@ -127,7 +127,7 @@ def test_group_in_a_loop(dynamic):
         [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("c", 9, []),
          helper.make_tensor_value_info("x", 1, shape)],
         [helper.make_tensor_value_info("c_out", 9, []), helper.make_tensor_value_info("y", 1, shape)],
-    )  # fmt: skip
+    )
     node = helper.make_node("Loop", ["n", "", "start"], ["out"], body=body)
     arrays = {"start": floats(1, 4, 3, 3), "scale": floats(4), "bias": floats(4)}
     constants = {"n": np.array(3, np.int64), "scale": arrays["scale"], "bias": arrays["bias"]}

@@ -37,7 +37,7 @@ IMAGE, DATA = np.zeros((1, 3, 32, 40), np.float32), floats(2, 4, 6, 5)
 GRID = {"x": floats(1, 3, 4, 5), "image": IMAGE}
 PRIORS = (corners(16) / 32).reshape(1, 1, 64)
 DETECTED = {"boxes": floats(2, 64) * 0.1, "scores": shares(2, 16, 3).reshape(2, 48),
-            "priors": np.concatenate([PRIORS, np.full_like(PRIORS, 0.1)], axis=1)}  # fmt: skip
+            "priors": np.concatenate([PRIORS, np.full_like(PRIORS, 0.1)], axis=1)}
 PROPOSED = {"s": RNG.random((2, 3, 4, 5)).astype(np.float32), "d": floats(2, 12, 4, 5) * 0.1}
 SIZES = np.array([[32, 40, 1], [32, 40, 1]], np.float32)
 SINGLE = {"i": SIZES[0], "a": corners(60), "d": floats(12, 4, 5) * 0.1, "s": RNG.random((3, 4, 5)).astype(np.float32)}
@@ -107,7 +107,7 @@ CASES: dict[str, tuple[str, dict[str, Any], int, dict[str, Any], str]] = {
                      {"max_rois": 4}, "ExperimentalDetectronTopKROIs"),
     "output of Detectron": ("ExperimentalDetectronDetectionOutput", DETECTRON, 3, OUTPUT,
                             "ExperimentalDetectronDetectionOutput"),
-}  # fmt: skip
+}
 
 
 def by_openvino(model: bytes, feeds: Mapping[str, Any], kind: str) -> tuple[list[Any], dict[str, Any]]:
@@ -130,7 +130,7 @@ def test_as_openvinos_front_end(case: str, dynamic: bool) -> None:
     constants = ["w"] if op == "Normalize" else []
     free = ["x", "scores", "boxes", "s", "d"] if dynamic and op != "GroupNorm" else ["x"] if dynamic else False
     model = node_model(f"{DOMAIN}::{op}", inputs, attributes, opset=1, outputs=outputs, constants=constants,
-                       dynamic=free)  # fmt: skip
+                       dynamic=free)
     feeds = {name: value for name, value in inputs.items() if name not in constants}
     fixed = node_model(f"{DOMAIN}::{op}", inputs, attributes, opset=1, outputs=outputs, constants=constants)
     arrays, theirs = isolated(by_openvino, fixed.SerializeToString(), feeds, kind)

@@ -100,12 +100,12 @@ LONGER = (
     ("AveragePool", {"count_include_pad": 1}, 1),
     ("LpPool", {"p": 1}, 1),
     ("LpPool", {"p": 2}, 1),
-))  # fmt: skip
+))
 @pytest.mark.parametrize("place", LONGER)
 def test_a_window_longer_than_its_input_has_one_place(place, op, extra, outputs, dynamic):
     kernel, strides, pads, dilations, size = place
     attributes = {"kernel_shape": kernel, "strides": strides, "pads": pads, "dilations": dilations, "ceil_mode": 1,
-                  **extra}  # fmt: skip
+                  **extra}
     if op == "LpPool" and any(s > k for s, k in zip(strides, kernel, strict=True)):
         attributes["strides"] = kernel  # ONNX Runtime pads by less than nothing otherwise
     check_node(op, {"x": normal(2, 3, *size)}, attributes, opset=22, outputs=outputs, dynamic=dynamic)
@@ -137,7 +137,7 @@ def test_a_norm_of_degree_zero_counts(dynamic):
 @pytest.mark.parametrize("output_shape", (None, (1, 1, 6, 5)))
 def test_max_unpool(output_shape):
     inputs = {"x": normal(1, 1, 2, 2), "i": np.array([[[[5, 7], [13, 15]]]]),
-              "output_shape": None if output_shape is None else np.array(output_shape)}  # fmt: skip
+              "output_shape": None if output_shape is None else np.array(output_shape)}
     expected = np.zeros((4, 4), np.float32)
     expected.reshape(-1)[[5, 7, 13, 15]] = inputs["x"].reshape(-1)
     if output_shape is not None:
@@ -192,7 +192,7 @@ def test_places_of_the_smallest_integer():
 
 @pytest.mark.parametrize("pool", [
     "AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (m)", "MaxPool <kernel_shape = [1, 1]> (m)",
-])  # fmt: skip
+])
 def test_parts_of_a_pool_of_one_channel(pool: str) -> None:
     """The runtime keeps channels last, and took them for the width, if their numbers are not known: seed 53, 14."""
     model = parsed(f"""main (float[3, N, 1, 1] x, float[3, N, 1, 1] y) => (float[3, N, 1, 2] c, float[3, N, 1, 3] p) {{

@@ -78,7 +78,7 @@ KERNELS = {"LINEAR": [0.0, 0.0, 0.0], "RBF": [0.5, 0.0, 0.0], "POLY": [0.5, 1.0,
 def test_svm_regressor(kernel: str, one_class: int, dynamic: bool) -> None:
     attributes = {"coefficients": [0.5, -1.25, 0.75], "kernel_params": KERNELS[kernel], "kernel_type": kernel,
                   "n_supports": 3, "one_class": one_class, "rho": [0.1],
-                  "support_vectors": [0.0, 1.0, -1.0, 0.5, 2.0, 1.5]}  # fmt: skip
+                  "support_vectors": [0.0, 1.0, -1.0, 0.5, 2.0, 1.5]}
     check("SVMRegressor", [X], attributes, dynamic=dynamic)
 
 
@@ -103,7 +103,7 @@ def test_svm_classifier(sizes: list[int], kernel: str, post: str, dynamic: bool,
         "kernel_type": kernel, "rho": rng.uniform(-0.3, 0.3, pairs_of_classes).tolist(),
         "support_vectors": VECTORS, "vectors_per_class": sizes, "classlabels_ints": [5, -7, 9, 3][:classes],
         "post_transform": post,
-    }  # fmt: skip
+    }
     if fitted:
         attributes["prob_a"] = rng.uniform(-5, -0.5, pairs_of_classes).tolist()
         attributes["prob_b"] = rng.uniform(-0.5, 0.5, pairs_of_classes).tolist()
@@ -113,7 +113,7 @@ def test_svm_classifier(sizes: list[int], kernel: str, post: str, dynamic: bool,
 
 def test_svm_classifier_that_is_refused() -> None:
     attributes = {"coefficients": [1.0, 2.0], "rho": [0.5], "support_vectors": [1.0, 2.0, 3.0, 4.0],
-                  "vectors_per_class": [1, 1], "classlabels_ints": [1, 2]}  # fmt: skip
+                  "vectors_per_class": [1, 1], "classlabels_ints": [1, 2]}
     refused("SVMClassifier", [X], {**attributes, "prob_a": [1.0]}, "ML227")
     refused("SVMClassifier", [X], {**attributes, "rho": [0.5, 0.5]}, "ML227")
     del attributes["vectors_per_class"]
@@ -123,7 +123,7 @@ def test_svm_classifier_that_is_refused() -> None:
 def test_probabilities_of_certain_classes_and_of_no_rows() -> None:
     attributes = {"coefficients": [40.0, -40.0], "kernel_type": "LINEAR", "kernel_params": [0.0] * 3, "rho": [0.0],
                   "support_vectors": [1.0, 0.0, 0.0, 1.0], "vectors_per_class": [1, 1], "classlabels_ints": [0, 1],
-                  "prob_a": [-3.0], "prob_b": [0.0]}  # fmt: skip
+                  "prob_a": [-3.0], "prob_b": [0.0]}
     check("SVMClassifier", [np.float32([[9, -9], [-9, 9], [0, 0], [1e-4, 0]])], attributes, outputs=2)
     nothing = [np.zeros(0, np.int64), np.zeros((0, 2), np.float32)]
     check("SVMClassifier", [X[:0]], attributes, outputs=2, dynamic=True, expected=nothing)
@@ -134,7 +134,7 @@ CLASSIFIERS = {
     "SVMClassifier": {"coefficients": [1.0, -0.5, 0.25, 0.75, -1.0, 0.5], "kernel_params": [0.5, 0.0, 0.0],
                       "kernel_type": "RBF", "rho": [0.1, 0.2, 0.3], "support_vectors": [0.0, 1.0, -1.0, 0.5, 2.0, 1.5],
                       "vectors_per_class": [1, 1, 1]},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -173,14 +173,14 @@ class Grown:
             return place
         # Thresholds and values come from few numbers, so that some are equal.
         self.rows.append([tree, place, int(self.rng.integers(self.features)), str(self.rng.choice(self.modes)),
-                          float(self.rng.integers(-3, 4)) / 2, 0, 0, int(self.rng.integers(2))])  # fmt: skip
+                          float(self.rng.integers(-3, 4)) / 2, 0, 0, int(self.rng.integers(2))])
         self.rows[place][5] = self.grow(tree, depth - 1)
         self.rows[place][6] = self.grow(tree, depth - 1)
         return place
 
     def attributes(self) -> dict[str, Any]:
         names = ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids",
-                 "missing_value_tracks_true")  # fmt: skip
+                 "missing_value_tracks_true")
         columns = zip(*self.nodes, strict=True)
         return {f"nodes_{name}": list(column) for name, column in zip(names, columns, strict=True)}
 
@@ -190,7 +190,7 @@ class Grown:
         weights = np.round(self.rng.uniform(low, 1, len(rows)), 3).tolist()
         trees, nodes, which = (list(column) for column in zip(*rows, strict=True))
         return {f"{prefix}_treeids": trees, f"{prefix}_nodeids": nodes, f"{prefix}_ids": which,
-                f"{prefix}_weights": weights}  # fmt: skip
+                f"{prefix}_weights": weights}
 
 
 def rows(seed: int, count: int, features: int, dtype: Any = np.float32, missing: bool = True) -> Any:
@@ -212,9 +212,9 @@ def forms_of_trees(few: str, many: str | None = None) -> Any:
     dynamic=[False, True], missing=[None, 0, 1],
     forms=[("by_columns",), ("by_columns_rows_last",), ("in_order",), ("level_by_level",), ("by_columns", "in_order")],
     tables=[0, 4, 100],
-)  # fmt: skip
+)
 def test_tree_regressor(seed: int, modes: list[str], how: str, dynamic: bool, missing: int | None,
-                        forms: tuple[str, ...], tables: int) -> None:  # fmt: skip
+                        forms: tuple[str, ...], tables: int) -> None:
     """NaN takes the branch that each node selects. `tables` are the levels that have tables of their own."""
     grown = Grown(seed, 4, 3, modes, 4)
     attributes = {**grown.attributes(), **grown.votes("target", [0, 1], -1), "n_targets": 2, "aggregate_function": how}
@@ -244,7 +244,7 @@ class Vines(Grown):
     (Vines, 100, 16, "?", ["by_columns", "in_order"]), (Grown, 100, 8, 1, ["by_columns"]),
     (Grown, 100, 8, 1000, ["level_by_level"]), (Grown, 100, 8, "?", ["by_columns", "level_by_level"]),
     (Grown, 10, 3, "?", ["by_columns_rows_last"]),
-])  # fmt: skip
+])
 def test_form_of_trees(kind: type[Grown], trees: int, depth: int, count: Any, forms: list[str]) -> None:
     """Of an unknown number of rows, the runtime chooses between two where one is far from the best of some number."""
     grown = kind(1, trees, 3, MODES[:1], depth)
@@ -296,7 +296,7 @@ def test_trees_that_share_nodes_and_limits_that_nothing_is_beyond() -> None:
         "nodes_modes": helper.make_tensor("m", 2, [2], [6, 0]), "nodes_truenodeids": [0, 0], "nodes_trueleafs": [1, 1],
         "nodes_falsenodeids": [1, 1], "nodes_falseleafs": [1, 1], "leaf_targetids": [0, 0],
         "leaf_weights": doubles("w", [1.0, 4.0]), "membership_values": doubles("v", [*members, np.nan]),
-    }  # fmt: skip
+    }
     x = np.array([*members, 0, 2, np.inf, np.nan])[:, None]
     expected = np.where(np.isin(x, members), 1.0, 4.0) + np.where(np.isnan(x), 4.0, 1.0)
     check("TreeEnsemble", [x], attributes, version=5, expected=[expected])
@@ -321,7 +321,7 @@ def test_targets_without_votes(how: str) -> None:
 def test_tree_regressor_of_other_types(post: str, dtype: Any, ids: list[int]) -> None:
     grown = Grown(5, 2, 3, MODES, 3)
     attributes = {**grown.attributes(), **grown.votes("target", ids, -1), "n_targets": len(ids),
-                  "base_values": [0.25] * len(ids), "post_transform": post}  # fmt: skip
+                  "base_values": [0.25] * len(ids), "post_transform": post}
     x = rows(2, 30, 3, dtype)
     expected = check("TreeEnsembleRegressor", [x.astype(np.float32)], attributes, version=3)
     check("TreeEnsembleRegressor", [x], attributes, version=3, expected=expected)
@@ -329,7 +329,7 @@ def test_tree_regressor_of_other_types(post: str, dtype: Any, ids: list[int]) ->
 
 @both
 @pytest.mark.parametrize(("outputs", "count"), [([0, 1, 2, 0, 1, 2], 40), ([2, 2, 1, 1, 0, 0], 40),
-                                                ([0, 0, 0, 1, 1, 2], 40), ([0, 1, 2, 0, 1, 2], 0)])  # fmt: skip
+                                                ([0, 0, 0, 1, 1, 2], 40), ([0, 1, 2, 0, 1, 2], 0)])
 def test_trees_that_vote_for_one_output_each(outputs: list[int], count: int, dynamic: bool) -> None:
     """As gradient boosting has them: each output is the sum over its trees."""
     grown = Grown(2, 6, 3, MODES[:1], 4)
@@ -344,7 +344,7 @@ def test_trees_that_vote_for_one_output_each(outputs: list[int], count: int, dyn
 def test_tree_classifier_of_many(sparse: bool, post: str, seed: int, dynamic: bool) -> None:
     grown = Grown(seed, 6, 3, MODES, 3)
     attributes = {**grown.attributes(), **grown.votes("class", [0, 1, 2], 0.01, sparse), "post_transform": post,
-                  "classlabels_int64s": [4, -2, 9]}  # fmt: skip
+                  "classlabels_int64s": [4, -2, 9]}
     check("TreeEnsembleClassifier", [rows(seed, 40, 3)], attributes, outputs=2, dynamic=dynamic)
 
 
@@ -400,7 +400,7 @@ def test_two_classes_that_both_get_votes_have_scores_and_no_labels(
 
 
 MEETS = {"BRANCH_LEQ": np.less_equal, "BRANCH_LT": np.less, "BRANCH_GTE": np.greater_equal,
-         "BRANCH_GT": np.greater, "BRANCH_EQ": np.equal, "BRANCH_NEQ": np.not_equal}  # fmt: skip
+         "BRANCH_GT": np.greater, "BRANCH_EQ": np.equal, "BRANCH_NEQ": np.not_equal}
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -427,13 +427,13 @@ def one_test(limit: float, mode: str, version: int) -> dict[str, Any]:
             "nodes_modes": helper.make_tensor("m", 2, [1], [MODES.index(mode)]), "nodes_truenodeids": [0],
             "nodes_trueleafs": [1], "nodes_falsenodeids": [1], "nodes_falseleafs": [1], "leaf_targetids": [0, 0],
             "leaf_weights": doubles("w", [1.0, -1.0]),
-        }  # fmt: skip
+        }
     return {
         "nodes_treeids": [0] * 3, "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0] * 3,
         "nodes_modes": [mode, "LEAF", "LEAF"], "nodes_values_as_tensor": doubles("v", [limit, 0, 0]),
         "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0], "target_treeids": [0, 0],
         "target_nodeids": [1, 2], "target_ids": [0, 0], "target_weights_as_tensor": doubles("w", [1.0, -1.0]),
-    }  # fmt: skip
+    }
 
 
 def check_one_test(x: Any, limit: float, mode: str, version: int) -> None:
@@ -443,7 +443,7 @@ def check_one_test(x: Any, limit: float, mode: str, version: int) -> None:
 
 
 @pairs(limit=[1 / 3, -0.1, 0.7, 1.5, 1e300, -1e300, LARGEST, -LARGEST], mode=MODES, dtype=[np.float32, np.float64],
-       version=[3, 5])  # fmt: skip
+       version=[3, 5])
 def test_thresholds_of_f64(limit: float, mode: str, dtype: Any, version: int) -> None:
     """Rounding one to the nearest f32 would change comparisons of f32 with that number, and not rounding it those of
     f64, which the runtime rounds. ONNX Runtime has no f64 with f32."""
@@ -451,7 +451,7 @@ def test_thresholds_of_f64(limit: float, mode: str, dtype: Any, version: int) ->
 
 
 @pairs(limit=[2.5, -1.0, 2.9999999999, -3.0000000001, 2**24 + 1.0, 2**30 + 64.0], mode=MODES,
-       dtype=[np.int32, np.int64])  # fmt: skip
+       dtype=[np.int32, np.int64])
 def test_thresholds_of_f64_for_integers(limit: float, mode: str, dtype: Any) -> None:
     """An integer is compared with the next one on the side that changes nothing, rounded as the input is."""
     steps = np.array([0, 1, -1, 2, -2]) * (256 if abs(limit) > 2**24 else 1)
@@ -512,7 +512,7 @@ def test_tree_ensemble(how: int, dtype: Any, dynamic: bool) -> None:
         "leaf_targetids": [0, 0, 1, 1, 0],
         "leaf_weights": helper.make_tensor("w", number, [5], [1.5, -2.5, 3, 4, 5.25]),
         "membership_values": helper.make_tensor("v", number, [4], [-1.5, 0.5, 1.0, np.nan]),
-    }  # fmt: skip
+    }
     x = rows(6, 40, 2, dtype, missing=False)
     first = np.where(np.isin(x[:, 0], [-1.5, 0.5, 1.0]), 0, np.where(x[:, 1] <= 0.5, 1, 2))
     second = np.where(x[:, 1] > -1, 3, 4)

@@ -31,23 +31,23 @@ def convolutional() -> onnx.ModelProto:
     """Convolutions, an Add, a Concat, pools, a Sigmoid, a LeakyRelu, a Gemm and a Softmax."""
     weights = {"w1": RANDOM.normal(0, 0.3, (8, 3, 3, 3)), "b1": RANDOM.normal(0, 0.1, 8),
                "w2": RANDOM.normal(0, 0.2, (8, 8, 1, 1)), "w3": RANDOM.normal(0, 0.3, (16, 10)),
-               "b3": RANDOM.normal(0, 0.1, 10)}  # fmt: skip
+               "b3": RANDOM.normal(0, 0.1, 10)}
     nodes = [
         ("Conv", "x w1 b1", "c1", {"pads": [1, 1, 1, 1]}), ("LeakyRelu", "c1", "r", {"alpha": 0.1}),
         ("Conv", "r w2", "c2", {}), ("Sigmoid", "c2", "s", {}), ("Mul", "c2 s", "m", {}), ("Add", "m r", "a", {}),
         ("Concat", "a r", "j", {"axis": 1}), ("AveragePool", "j", "p", {"kernel_shape": [2, 2], "strides": [2, 2]}),
         ("GlobalAveragePool", "p", "g", {}), ("Flatten", "g", "f", {}), ("Gemm", "f w3 b3", "l", {}),
         ("Softmax", "l", "y", {}),
-    ]  # fmt: skip
+    ]
     return network(nodes, weights, ["N", 3, 12, 12])
 
 
 def products() -> onnx.ModelProto:
     """Two matrix products with biases and a Relu between them."""
     weights = {"w1": RANDOM.normal(0, 0.1, (64, 96)), "b1": RANDOM.normal(0, 0.1, 96),
-               "w2": RANDOM.normal(0, 0.1, (96, 32))}  # fmt: skip
+               "w2": RANDOM.normal(0, 0.1, (96, 32))}
     nodes = [("MatMul", "x w1", "m1", {}), ("Add", "m1 b1", "a", {}), ("Relu", "a", "r", {}),
-             ("MatMul", "r w2", "y", {})]  # fmt: skip
+             ("MatMul", "r w2", "y", {})]
     return network(nodes, weights, ["N", "L", 64])
 
 
@@ -75,7 +75,7 @@ def test_static(tmp_path: Path, quantization: str) -> None:
     onnx.save(convolutional(), source)
     arrays = [RANDOM.standard_normal((2, 3, 12, 12)).astype(np.float32) for _ in range(4)]
     quantize_static(str(source), str(target), reader(arrays), quant_format=QuantFormat.QOperator,
-                    activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8, reduce_range=True)  # fmt: skip
+                    activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8, reduce_range=True)
     model = onnx.load(target)
     wanted = {"QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearSigmoid", "QLinearLeakyRelu", "QGemm"}
     assert wanted <= operators(model), operators(model)

@@ -63,7 +63,7 @@ def test_a_scale_for_each_block(op):
 
 
 @every(constants=((), ("scale", "zero")), scale=(0.0196078438, 0.1, 0.3, 7.1, 0.5), zero=(121, 128),
-       dynamic=(False, True))  # fmt: skip
+       dynamic=(False, True))
 def test_halves(scale, zero, constants, dynamic):
     """Multiplied by 1 / scale, as in the runtime, some of these round to the other side."""
     x = (np.arange(-600, 600) * np.float32(scale) / 2).astype(np.float32).reshape(30, 40)
@@ -72,7 +72,7 @@ def test_halves(scale, zero, constants, dynamic):
 
 
 @every(scale=(0.0196078438, 0.1, 0.3, 7.1, 0.25, 4.0), zero=(np.uint16(30001), np.int16(-7)),
-       constants=((), ("scale",)), dynamic=(False, True))  # fmt: skip
+       constants=((), ("scale",)), dynamic=(False, True))
 def test_halves_of_16_bits(scale, zero, constants, dynamic):
     x = (np.arange(-65000, 65000) * np.float32(scale) / 2).astype(np.float32)
     x[:5] = [np.inf, -np.inf, 1e38, -1e38, 0]
@@ -127,7 +127,7 @@ def test_dynamic_quantize(dynamic):
 
 def test_mat_mul_integer():
     inputs = {"a": integers(np.uint8, 3, 600), "b": integers(np.int8, 600, 5), "a_zero": np.uint8(13),
-              "b_zero": np.array([1, 2, 3, 4, 5], np.int8)}  # fmt: skip
+              "b_zero": np.array([1, 2, 3, 4, 5], np.int8)}
     check_node("MatMulInteger", inputs, opset=10)
     inputs |= {"a": inputs["a"][0], "a_zero": np.array([13], np.uint8)}
     check_node("MatMulInteger", inputs, opset=10, dynamic=True)
@@ -142,7 +142,7 @@ def test_sums_too_large_for_f32():
 
 def test_conv_integer():
     inputs = {"x": integers(np.uint8, 2, 4, 6, 6), "w": integers(np.uint8, 6, 2, 3, 3), "x_zero": np.uint8(13),
-              "w_zero": np.uint8(100)}  # fmt: skip
+              "w_zero": np.uint8(100)}
     check_node("ConvInteger", inputs, {"group": 2, "pads": [1, 1, 1, 1]}, opset=10, constants=("w",))
 
 
@@ -153,7 +153,7 @@ def test_qlinear_conv(constants):
         "w": integers(np.int8, 6, 4, 3, 3), "w_scale": np.array([0.1, 0.2, 0.3, 0.1, 0.2, 0.4], np.float32),
         "w_zero": np.zeros(6, np.int8), "y_scale": np.float32(51), "y_zero": np.uint8(100),
         "b": rng().integers(-999, 999, 6).astype(np.int32),
-    }  # fmt: skip
+    }
     check_node("QLinearConv", inputs, {"pads": [1, 1, 1, 1]}, opset=10, constants=("w", *constants))
 
 
@@ -162,7 +162,7 @@ def test_qlinear_mat_mul():
         "a": integers(np.uint8, 3, 60), "a_scale": np.float32(0.1), "a_zero": np.uint8(3),
         "b": integers(np.uint8, 60, 5), "b_scale": np.array([0.1, 0.2, 0.3, 0.1, 0.4], np.float32),
         "b_zero": np.array([1, 2, 3, 4, 5], np.uint8), "y_scale": np.float32(91), "y_zero": np.uint8(100),
-    }  # fmt: skip
+    }
     check_node("QLinearMatMul", inputs, opset=21)
 
 
@@ -191,22 +191,22 @@ def test_extended_quantisation_of_quark(kind: Any, axis: int | None, dynamic: bo
     attributes = {} if axis is None else {"axis": axis}
     fixed = {"scale": scale, "zero": zero}
     check_node("com.amd.quark::ExtendedQuantizeLinear", {"x": x, **fixed}, attributes, opset=1,
-               constants=list(fixed), dynamic=dynamic, expected=[codes])  # fmt: skip
+               constants=list(fixed), dynamic=dynamic, expected=[codes])
     check_node("com.amd.quark::ExtendedDequantizeLinear", {"x": codes, **fixed}, attributes, opset=1,
-               constants=list(fixed), dynamic=dynamic, expected=[(codes.astype(np.float32) - offset) * by])  # fmt: skip
+               constants=list(fixed), dynamic=dynamic, expected=[(codes.astype(np.float32) - offset) * by])
 
 
 def test_extended_dequantisation_of_a_bias() -> None:
     x, scale = np.int32([-70000, 0, 2**20 + 1]), np.float32(0.25)
     for inputs in ({"x": x, "scale": scale}, {"x": x, "scale": scale, "zero": np.int32(0)}):
         check_node("com.amd.quark::ExtendedDequantizeLinear", inputs, opset=1, constants=list(inputs)[1:],
-                   expected=[x.astype(np.float32) * scale])  # fmt: skip
+                   expected=[x.astype(np.float32) * scale])
 
 
 @pytest.mark.parametrize(("zero", "said"), [
     (np.float16(0), "to f16: .*nothing would be rounded"), (ml_dtypes.bfloat16(0), "to bf16"),
     (np.int32(0), "to i32: .*not all"), (np.uint32(0), "to u32"),
-], ids=["f16", "bf16", "i32", "u32"])  # fmt: skip
+], ids=["f16", "bf16", "i32", "u32"])
 def test_extended_quantisation_to_other_types_is_refused(zero: Any, said: str) -> None:
     inputs = {"x": np.float32([1, 2]), "scale": np.float32(1), "zero": np.asarray(zero)}
     model = node_model("com.amd.quark::ExtendedQuantizeLinear", inputs, opset=1, constants=["scale", "zero"])

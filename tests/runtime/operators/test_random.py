@@ -130,7 +130,7 @@ def test_multinomial(shift: float, dtype: int, opset: int) -> None:
     with np.errstate(divide="ignore"):
         x = (np.log(p) + shift).astype(np.float32)
     model = node_model("Multinomial", {"x": x}, {"sample_size": COUNT, "dtype": dtype, "seed": 2.0}, opset=opset,
-                       dynamic=True)  # fmt: skip
+                       dynamic=True)
     first, second = draws(model, {"x": x}, {"x": x})
     assert first.shape == (3, COUNT)
     assert first.dtype == {6: np.int32, 7: np.int64}[dtype]
@@ -156,7 +156,7 @@ def dropout(x: Any, ratio: Any, training: Any, constants: tuple[str, ...], opset
     return graph_model([helper.make_node("Dropout", names, ["y", "mask"], seed=5)],
                        {name: value for name, value in present.items() if name not in constants}, ["y", "mask"],
                        opset=opset, constants={name: value for name, value in present.items() if name in constants},
-                       dynamic=("x",))  # fmt: skip
+                       dynamic=("x",))
 
 
 def test_the_seed_of_a_dropout_is_that_of_its_numbers() -> None:
@@ -215,5 +215,5 @@ def test_every_iteration_draws_anew(op: str, count: str, seed: str) -> None:
 
 def test_two_nodes_without_a_seed_draw_other_numbers() -> None:
     model = parsed("main () => (float[9] y) { a = RandomNormal <shape = [9]> () b = RandomNormal <shape = [9]> () "
-                   "y = Sub (a, b) }")  # fmt: skip
+                   "y = Sub (a, b) }")
     assert np.all(draws(model)[0] != 0)

@@ -16,7 +16,7 @@ TIME, BATCH, SIZE, HIDDEN = 4, 3, 5, 6
 
 
 def check(kind, direction="forward", *, bias=True, states=False, peepholes=False, lengths=None, constant=True,
-          opset=14, outputs=None, dynamic=True, **attributes):  # fmt: skip
+          opset=14, outputs=None, dynamic=True, **attributes):
     rng = np.random.default_rng(7)
     gates, count = GATES[kind], 2 if direction == "bidirectional" else 1
     first = bool(attributes.get("layout"))
@@ -30,12 +30,12 @@ def check(kind, direction="forward", *, bias=True, states=False, peepholes=False
     inputs = {"x": normal(*((BATCH, TIME, SIZE) if first else (TIME, BATCH, SIZE))),
               "w": normal(count, gates * HIDDEN, SIZE), "r": normal(count, gates * HIDDEN, HIDDEN),
               "b": normal(count, 2 * gates * HIDDEN) if bias else None,
-              "lengths": None if lengths is None else np.array(lengths, np.int32), "h": state()}  # fmt: skip
+              "lengths": None if lengths is None else np.array(lengths, np.int32), "h": state()}
     if kind == "LSTM":
         inputs |= {"c": state(), "p": normal(count, 3 * HIDDEN) if peepholes else None}
     constants = [name for name in "wrbp" if constant and inputs.get(name) is not None]
     check_node(kind, inputs, {"hidden_size": HIDDEN, "direction": direction, **attributes}, opset=opset,
-               outputs=outputs or (3 if kind == "LSTM" else 2), constants=constants, dynamic=dynamic)  # fmt: skip
+               outputs=outputs or (3 if kind == "LSTM" else 2), constants=constants, dynamic=dynamic)
 
 
 @every(kind=KINDS, direction=DIRECTIONS)
@@ -50,7 +50,7 @@ def check(kind, direction="forward", *, bias=True, states=False, peepholes=False
     {"lengths": [3, 0, 2], "states": True},
     {"clip": 0.4, "states": True},
     {"opset": 7, "dynamic": False},
-), ids=str)  # fmt: skip
+), ids=str)
 def test_recurrent(kind, direction, case):
     check(kind, direction, **case)
 
@@ -58,7 +58,7 @@ def test_recurrent(kind, direction, case):
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize(
     "case", ({}, {"constant": False}, {"clip": 0.5, "lengths": [1, 2, 4]}, {"clip": 0.5, "constant": False}), ids=str,
-)  # fmt: skip
+)
 def test_gru_resets_after_the_product(direction, case):
     check("GRU", direction, linear_before_reset=1, **case)
 
@@ -69,7 +69,7 @@ def test_gru_resets_after_the_product(direction, case):
     {"peepholes": True, "constant": False},
     {"input_forget": 1},
     {"peepholes": True, "states": True, "clip": 0.3, "input_forget": 1},
-), ids=str)  # fmt: skip
+), ids=str)
 def test_lstm_with_peepholes_and_coupled_gates(direction, case):
     check("LSTM", direction, **case)
 
@@ -87,7 +87,7 @@ def test_outputs_that_nobody_wants(outputs, clip):
     ("HardSigmoid", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
     ("LeakyRelu", {"activation_alpha": [0.3, 0.5]}),
     ("ThresholdedRelu", {"activation_alpha": [0.3, 0.5]}),
-))  # fmt: skip
+))
 def test_activations(name, parameters):
     check("RNN", "bidirectional", activations=[name, name], **parameters)
 
@@ -96,14 +96,14 @@ def test_activations(name, parameters):
     ("RNN", ["Tanh", "Relu"]),
     ("GRU", ["Sigmoid", "Tanh", "Sigmoid", "Relu"]),
     ("LSTM", ["Sigmoid", "Tanh", "Tanh", "Sigmoid", "Relu", "Tanh"]),
-))  # fmt: skip
+))
 def test_directions_with_activations_of_their_own(kind, activations):
     check(kind, "bidirectional", activations=activations)
 
 
 def test_alphas_go_to_the_functions_that_take_one():
     check("LSTM", activations=["Sigmoid", "ScaledTanh", "Affine"], activation_alpha=[0.9, 0.5],
-          activation_beta=[0.7, 0.2])  # fmt: skip
+          activation_beta=[0.7, 0.2])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,7 +111,7 @@ def test_constant_states_decide_the_batch(kind):
     """The runtime does not compile an initial state of a known batch with an input of an unknown one."""
     rng, gates = np.random.default_rng(3), GATES[kind]
     shapes = {"x": (TIME, BATCH, SIZE), "w": (2, gates * HIDDEN, SIZE), "r": (2, gates * HIDDEN, HIDDEN), "b": None,
-              "lengths": None, "h": (2, BATCH, HIDDEN)}  # fmt: skip
+              "lengths": None, "h": (2, BATCH, HIDDEN)}
     inputs = {
         name: None if shape is None else rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()
     }
@@ -124,7 +124,7 @@ def test_weights_of_unknown_sizes(kind, unknown):
     """Weights that are inputs of the model without declared sizes: they follow from the attributes."""
     rng, gates = np.random.default_rng(3), GATES[kind]
     shapes = {"x": (TIME, BATCH, SIZE), "w": (1, gates * HIDDEN, SIZE), "r": (1, gates * HIDDEN, HIDDEN),
-              "b": (1, 2 * gates * HIDDEN)}  # fmt: skip
+              "b": (1, 2 * gates * HIDDEN)}
     inputs = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
     constants = [name for name in "wrb" if name not in unknown]
     check_node(kind, inputs, {"hidden_size": HIDDEN}, opset=14, outputs=2, constants=constants, dynamic=list(unknown))
@@ -140,7 +140,7 @@ def test_a_constant_state_gives_the_batch_size(constant, layout):
         inputs[name] = np.ascontiguousarray(inputs[name].swapaxes(0, 1)) if layout else inputs[name]
     given = {**{name: inputs[name] for name in "xwrb"}, "lengths": None, "h": inputs["h"], "c": inputs["c"]}
     check_node("LSTM", given, {"hidden_size": 2, "layout": layout}, opset=14, outputs=3, constants=[*"wrb", constant],
-               dynamic=[each for each in "xhc" if each != constant])  # fmt: skip
+               dynamic=[each for each in "xhc" if each != constant])
 
 
 def packed(kind, direction, seed=5, known=None, fixed=True, **attributes):
@@ -148,7 +148,7 @@ def packed(kind, direction, seed=5, known=None, fixed=True, **attributes):
     `known`, the steps and lengths, a static one, whose lengths are constant if they are `fixed`."""
     rng, gates, count = np.random.default_rng(seed), GATES[kind], 2 if direction == "bidirectional" else 1
     shapes = {"w": (count, gates * HIDDEN, SIZE), "r": (count, gates * HIDDEN, HIDDEN),
-              "b": (count, 2 * gates * HIDDEN)}  # fmt: skip
+              "b": (count, 2 * gates * HIDDEN)}
     weights = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
     def feeds(time, lengths):
@@ -160,7 +160,7 @@ def packed(kind, direction, seed=5, known=None, fixed=True, **attributes):
     ordered = {"x": x, **weights, "lengths": given["lengths"]}
     constants = (*weights, "lengths") if known and fixed else tuple(weights)
     model = node_model(kind, ordered, {"hidden_size": HIDDEN, "direction": direction, **attributes}, opset=14,
-                       outputs=3 if kind == "LSTM" else 2, constants=constants, dynamic=not known)  # fmt: skip
+                       outputs=3 if kind == "LSTM" else 2, constants=constants, dynamic=not known)
     return model, feeds
 
 
@@ -254,7 +254,7 @@ def test_batch_of_computed_sizes(size, kind, direction):
       n = Shape <start=2> (x) m = Mod (n, two) r = Add (m, two) {COMPUTED_SIZES[size]}
       t = Transpose <perm=[2, 0, 1]> (d)
       y, h = {kind} <hidden_size=4, direction="{direction}"> (t, w, v)
-    }}""", opset=18)  # fmt: skip
+    }}""", opset=18)
     model.graph.initializer.extend(
         [numpy_helper.from_array(each.astype(np.float32), name) for name, each in weights.items()]
         + [numpy_helper.from_array(np.array(each), name) for name, each in numbers.items()]
@@ -289,9 +289,9 @@ def test_weights_quantised_in_blocks(kind, axis, directions):
     grid[axis] = -(-shape[axis] // size)
     constants = {"w": rng.integers(-90, 90, shape).astype(np.int8),
                  "scale": rng.uniform(0.005, 0.01, grid).astype(np.float32),
-                 "r": rng.uniform(-0.5, 0.5, (*shape[:2], HIDDEN)).astype(np.float32)}  # fmt: skip
+                 "r": rng.uniform(-0.5, 0.5, (*shape[:2], HIDDEN)).astype(np.float32)}
     direction = "bidirectional" if directions == 2 else "forward"
     nodes = [helper.make_node("DequantizeLinear", ["w", "scale"], ["w_real"], axis=axis, block_size=size),
-             helper.make_node(kind, ["x", "w_real", "r"], ["y"], hidden_size=HIDDEN, direction=direction)]  # fmt: skip
+             helper.make_node(kind, ["x", "w_real", "r"], ["y"], hidden_size=HIDDEN, direction=direction)]
     feeds = {"x": rng.standard_normal((TIME, BATCH, 2 * SIZE)).astype(np.float32)}
     check_model(graph_model(nodes, feeds, ["y"], opset=21, constants=constants), feeds)

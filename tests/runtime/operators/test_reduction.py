@@ -13,7 +13,7 @@ from tests.pairs import every, pairs
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0.1, 2, (2, 3, 4)).astype(np.float32)
 OPS = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
-       "ReduceLogSum", "ReduceLogSumExp"]  # fmt: skip
+       "ReduceLogSum", "ReduceLogSumExp"]
 ATTRIBUTE_FORMS = [(op, opset) for op in OPS for opset in (1, 11, 13) if (op, opset) != ("ReduceSum", 13)]
 
 
@@ -27,7 +27,7 @@ def by_numpy(op, x, axes, keep):
         "ReduceSumSquare": lambda: np.sum(y * y, axes, keepdims=keep),
         "ReduceLogSum": lambda: np.log(np.sum(y, axes, keepdims=keep)),
         "ReduceLogSumExp": lambda: np.log(np.sum(np.exp(y), axes, keepdims=keep)),
-    }  # fmt: skip
+    }
     return np.asarray(sums[op]()).astype(x.dtype)
 
 
@@ -44,7 +44,7 @@ def test_axes_as_input(op, axes, keep, known):
     given = None if axes is None else np.array(axes, np.int64)
     expected = by_numpy(op, X, tuple(axes) if axes else None, bool(keep))
     check_node(op, {"x": X, "axes": given}, {"keepdims": keep}, opset=18, expected=[expected], dynamic=dynamic,
-               constants=["axes"] if constant and given is not None else [])  # fmt: skip
+               constants=["axes"] if constant and given is not None else [])
 
 
 @every(op=OPS, axes=[(), (0,), (-1, 0)], noop=[0, 1])
@@ -52,7 +52,7 @@ def test_unknown_number_of_axes(op, axes, noop):
     """With kept dimensions even the number of axes may be known at run time only."""
     given = tuple(axes) or (() if noop else None)
     check_node(op, {"x": X, "axes": np.array(axes, np.int64)}, {"noop_with_empty_axes": noop}, opset=18, dynamic=True,
-               expected=[by_numpy(op, X, given, True)])  # fmt: skip
+               expected=[by_numpy(op, X, given, True)])
 
 
 @every(op=OPS, axes=[None, ()])
@@ -61,7 +61,7 @@ def test_no_axes_reduce_nothing_if_asked(op, axes):
     check_node(
         op, {"x": X, "axes": given}, {"noop_with_empty_axes": 1}, opset=18, constants=["axes"] if axes == () else [],
         expected=[by_numpy(op, X, (), True)],
-    )  # fmt: skip
+    )
 
 
 @every(dtype=[np.int32, np.int64, np.uint32, np.uint64, np.float16, np.float64], op=OPS[:8])
@@ -94,7 +94,7 @@ def test_booleans(op, dynamic):
 @pytest.mark.parametrize(("op", "value"), [
     ("ReduceSum", 0), ("ReduceProd", 1), ("ReduceMax", -np.inf), ("ReduceMin", np.inf), ("ReduceLogSum", -np.inf),
     ("ReduceLogSumExp", -np.inf), ("ReduceL1", 0), ("ReduceL2", 0), ("ReduceSumSquare", 0),
-])  # fmt: skip
+])
 def test_nothing_to_reduce(op, value, keep):
     expected = np.full((2, 1, 4) if keep else (2, 4), value, np.float32)
     arrays = {"x": np.zeros((2, 0, 4), np.float32), "axes": np.array([1])}
@@ -127,7 +127,7 @@ def test_extremes_of_what_is_bounded_need_no_guard(op, maker):
     inputs = ["x", "low", "high"] if maker == "Clip" else ["x"]
     nodes = [helper.make_node(maker, inputs, ["made"]),
              helper.make_node("Transpose", ["made"], ["moved"], perm=[2, 0, 1]),
-             helper.make_node(op, ["moved", "axes"], ["y"])]  # fmt: skip
+             helper.make_node(op, ["moved", "axes"], ["y"])]
     constants = {"axes": np.array([0]), "low": np.float32(-1), "high": np.float32(2)}
     model = graph_model(nodes, {"x": x}, ["y"], opset=18, constants=constants)
     check_model(model, {"x": x})
@@ -147,7 +147,7 @@ def test_places(op, axis, keep, last, dynamic):
 
 @pairs(op=["ArgMax", "ArgMin"], dtype=[np.float32, np.int64, np.uint8], high=[1, 3, 200],
        shape=[(3, 1500), (2, 1500, 1), (1200,), (70, 33), (2, 9000)], last=[0, 1], keep=[0, 1],
-       dynamic=[False, True])  # fmt: skip
+       dynamic=[False, True])
 def test_places_in_long_rows(op, dtype, high, shape, last, keep, dynamic):
     x, axis = RNG.integers(0, high, shape).astype(dtype), int(len(shape) > 1)
     find = np.argmax if op == "ArgMax" else np.argmin

@@ -20,20 +20,20 @@ def normal(*shape: int) -> np.ndarray:
 def resize(x, factors=None, sizes=None, *, opset=19, dynamic=False, constant=True, roi=None, **attributes):
     inputs = {"x": x, "roi": None if roi is None else np.array(roi, np.float32),
               "scales": None if factors is None else np.array(factors, np.float32),
-              "sizes": None if sizes is None else np.array(sizes, np.int64)}  # fmt: skip
+              "sizes": None if sizes is None else np.array(sizes, np.int64)}
     constants = [name for name in ("roi", "scales", "sizes") if constant and inputs[name] is not None]
     check_node("Resize", inputs, attributes, opset=opset, constants=constants, dynamic=dynamic)
 
 
 @pairs(factors=([1, 1, 2, 3], [1, 1, 0.5, 1.75]), rounding=("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
-       coordinates=COORDINATES, dynamic=(False, True))  # fmt: skip
+       coordinates=COORDINATES, dynamic=(False, True))
 def test_nearest(factors, rounding, coordinates, dynamic):
     resize(normal(1, 2, 4, 4), factors, mode="nearest", nearest_mode=rounding, dynamic=dynamic,
-           coordinate_transformation_mode=coordinates)  # fmt: skip
+           coordinate_transformation_mode=coordinates)
 
 
 @pairs(target=({"factors": [1, 1, 2, 0.6]}, {"sizes": [1, 2, 7, 9]}), mode=("linear", "cubic"), coordinates=COORDINATES,
-       dynamic=(False, True))  # fmt: skip
+       dynamic=(False, True))
 def test_interpolation(target, mode, coordinates, dynamic):
     resize(normal(1, 2, 5, 6), **target, mode=mode, coordinate_transformation_mode=coordinates, dynamic=dynamic)
 
@@ -45,7 +45,7 @@ def test_nearest_of_three_dimensions():
 
 @pytest.mark.parametrize(("shape", "mode"), (
     ((1, 2, 7), "linear"), ((1, 2, 3, 4, 5), "nearest"), ((1, 2, 3, 4, 5), "linear"),
-))  # fmt: skip
+))
 def test_other_ranks(shape, mode):
     resize(normal(*shape), [1, 1, *[2] * (len(shape) - 2)], mode=mode)
 
@@ -63,19 +63,19 @@ def test_cubic(attributes):
 @every(dynamic=(False, True), exclude_outside=(0, 1), mode=("linear", "cubic"))
 def test_antialias(mode, exclude_outside, dynamic):
     resize(normal(1, 2, 8, 9), [1, 1, 0.6, 0.3], mode=mode, antialias=1, exclude_outside=exclude_outside,
-           dynamic=dynamic)  # fmt: skip
+           dynamic=dynamic)
 
 
 @every(mode=("nearest", "linear", "cubic"), constant=(False, True))
 def test_crop(mode, constant):
     resize(normal(1, 2, 6, 5), sizes=[1, 2, 4, 9], mode=mode, coordinate_transformation_mode="tf_crop_and_resize",
-           roi=[0, 0, 0.25, 0.25, 1, 1, 1.25, 0.75], extrapolation_value=7.5, constant=constant)  # fmt: skip
+           roi=[0, 0, 0.25, 0.25, 1, 1, 1.25, 0.75], extrapolation_value=7.5, constant=constant)
 
 
 @every(policy=("stretch", "not_larger", "not_smaller"), dynamic=(False, True))
 def test_axes_and_aspect_ratio(policy, dynamic):
     resize(normal(1, 2, 5, 6), sizes=[9, 7], mode="linear", axes=[3, 2], keep_aspect_ratio_policy=policy,
-           dynamic=dynamic)  # fmt: skip
+           dynamic=dynamic)
 
 
 def test_axes_that_are_not_the_last():

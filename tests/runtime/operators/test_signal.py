@@ -43,11 +43,11 @@ def check_dft(x: Any, axis: int, length: Any, inverse: bool, onesided: bool, ops
     expected = transformed(x, axis, length, inverse, onesided).astype(x.dtype)
     rtol, atol = TOLERANCE[x.dtype.type]
     check_node("DFT", inputs, attributes, opset=opset, constants=names, dynamic=("x",) if dynamic else False,
-               expected=[expected], rtol=rtol, atol=atol)  # fmt: skip
+               expected=[expected], rtol=rtol, atol=atol)
 
 
 @pairs(kind=[(False, False), (True, False), (False, True), (True, True)], parts=[1, 2], length=[None, 4, 12, 1],
-       opset=[17, 20], dynamic=[False, True])  # fmt: skip
+       opset=[17, 20], dynamic=[False, True])
 def test_dft(kind: tuple[bool, bool], parts: int, length: int | None, opset: int, dynamic: bool) -> None:
     """Signals that are cut, unchanged or padded, along every axis; known and unknown lengths."""
     inverse, onesided = kind
@@ -69,7 +69,7 @@ def test_long_signals_keep_their_digits(size: int, parts: int, dynamic: bool) ->
         check_node(
             "DFT", {"x": x}, {"axis": 1, "inverse": int(inverse)}, opset=17, dynamic=("x",) if dynamic else False,
             expected=[expected], rtol=0, atol=2e-5 * float(np.abs(expected).max()),
-        )  # fmt: skip
+        )
 
 
 @pytest.mark.parametrize(("axis", "parts"), [(0, 2), (1, 1), (-2, 2)])
@@ -155,7 +155,7 @@ def test_stft(parts: int, windowed: bool, length: Any, onesided: bool, constants
     check_node("STFT", inputs, {"onesided": int(onesided)}, opset=17,
                constants=[name for name in constants if inputs[name] is not None],
                dynamic=("x", "window") if dynamic else False,
-               expected=[spectrogram(x, 3, window, length, onesided)], rtol=1e-4, atol=1e-4)  # fmt: skip
+               expected=[spectrogram(x, 3, window, length, onesided)], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64])
@@ -186,7 +186,7 @@ def test_windows(op_type: str, attributes: Any) -> None:
 def test_mel_weights(bins: int, length: int, rate: int, low: float, high: float, constant: bool) -> None:
     """At the corners f32 may fall on the other side; these numbers have no corner near an integer."""
     inputs = {"bins": np.array(bins), "length": np.array(length, np.int64), "rate": np.array(rate),
-              "low": np.float32(low), "high": np.float32(high)}  # fmt: skip
+              "low": np.float32(low), "high": np.float32(high)}
     names = tuple(inputs) if constant else ()
     check_node("MelWeightMatrix", inputs, opset=17, constants=names, rtol=1e-5, atol=1e-6)
 
@@ -195,12 +195,12 @@ def test_mel_weights(bins: int, length: int, rate: int, low: float, high: float,
 def test_mel_weights_of_other_types(dtype: int) -> None:
     to = helper.tensor_dtype_to_np_dtype(dtype)
     inputs = {"bins": np.array(8, np.int32), "length": np.array(16, np.int32), "rate": np.array(8192, np.int32),
-              "low": np.float64(0), "high": np.float64(4096)}  # fmt: skip
+              "low": np.float64(0), "high": np.float64(4096)}
     wanted = run_converted(node_model("MelWeightMatrix", inputs, opset=17), inputs)[0][0][1].astype(to)
     for constants in ((), tuple(inputs)):
         feeds = {} if constants else inputs
         model = graph_model(
             [helper.make_node("MelWeightMatrix", list(inputs), ["y"], output_datatype=dtype)], feeds, ["y"], opset=17,
             constants=inputs if constants else {},
-        )  # fmt: skip
+        )
         check_model(model, feeds, expected=[wanted], rtol=1e-3, atol=1e-3)

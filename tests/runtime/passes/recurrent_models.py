@@ -71,7 +71,7 @@ def loop(cell: Cell, *, time: Any = TIME, batch: Any = BATCH, batch_first: bool 
 
 
 def scan(cell: Cell, *, time: Any = TIME, batch: Any = BATCH, batch_first: bool = False, reverse: bool = False,
-         output_reverse: bool = False) -> onnx.ModelProto:  # fmt: skip
+         output_reverse: bool = False) -> onnx.ModelProto:
     """A Scan over the slices of x."""
     x, state = _shapes(cell, time, batch, batch_first)
     carried = ", ".join(f"float[{state}] {name}" for name in cell.states)
@@ -132,7 +132,7 @@ def joined_weights(gates: int) -> dict[str, Any]:
         "one": np.ones(1, np.float32), "two": np.full(1, 2.0, np.float32), "axes0": np.array([0]),
         "axes1": np.array([1]), "sizes": np.array([HIDDEN] * gates),
         **{f"a{n}": np.array([n * HIDDEN]) for n in range(gates + 1)},
-    }  # fmt: skip
+    }
 
 
 def separate_weights(gates: str) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def lstm_split(order: str) -> Cell:
     gx = Gemm<transB=1>(xt, w, bw)  gh = Gemm<transB=1>(h, r, br)  gates = Add(gx, gh)
     {names} = Split<axis=1>(gates, sizes)
     i_ = Sigmoid(ip)  f = Sigmoid(fp)  g_ = Tanh(gp)  o = Sigmoid(op)
-    {STATE}""", joined_weights(4))  # fmt: skip
+    {STATE}""", joined_weights(4))
 
 
 def lstm_sliced() -> Cell:
@@ -179,7 +179,7 @@ def lstm_sliced() -> Cell:
     ip = Slice(gates, a0, a1, axes1)  gp = Slice(gates, a1, a2, axes1)  fp = Slice(gates, a2, a3, axes1)
     op = Slice(gates, a3, a4, axes1)  fb = Add(fp, one)  i_ = Sigmoid(ip)
     f = Sigmoid(fb)  g_ = Tanh(gp)  o = Sigmoid(op)
-    {STATE}""", joined_weights(4))  # fmt: skip
+    {STATE}""", joined_weights(4))
 
 
 def lstm_separate() -> Cell:
@@ -188,7 +188,7 @@ def lstm_separate() -> Cell:
     return Cell(f"""
     {gates}
     i_ = Sigmoid(p_i)  f = Sigmoid(p_f)  g_ = Tanh(p_g)  o = Sigmoid(p_o)
-    {STATE}""", separate_weights("ifgo"))  # fmt: skip
+    {STATE}""", separate_weights("ifgo"))
 
 
 def lstm_vectors() -> Cell:
@@ -197,7 +197,7 @@ def lstm_vectors() -> Cell:
     gx = MatMul(w, xt)  gh = MatMul(h, rt)  gates = Add(gx, gh)
     sig = Sigmoid(gates)  i_, f, o, unused = Split<axis=0>(sig, sizes)  gp = Slice(gates, a3, a4, axes0)
     g_ = Tanh(gp)
-    {STATE}""", joined_weights(4), rank=1)  # fmt: skip
+    {STATE}""", joined_weights(4), rank=1)
 
 
 # -- GRU
@@ -217,7 +217,7 @@ def gru_after(mixture: str) -> Cell:
     rh, zh_, nh = Split<axis=1>(gh, sizes)  rp = Add(rx, rh)  r_ = Sigmoid(rp)
     zp = Add(zx, zh_)  z = Sigmoid(zp)  rn = Mul(r_, nh)
     np = Add(nx, rn)  n_ = Tanh(np)
-    {MIXTURES[mixture]}""", {**joined_weights(3), "unit": np.ones((), np.float32)}, ("h",))  # fmt: skip
+    {MIXTURES[mixture]}""", {**joined_weights(3), "unit": np.ones((), np.float32)}, ("h",))
 
 
 def gru_before(mixture: str) -> Cell:
@@ -236,4 +236,4 @@ def rnn(activation: str) -> Cell:
     return Cell(f"""
     gx = MatMul(xt, w_h)  gh = MatMul(h, r_h)  s = Add(gx, gh)  sb = Add(s, b_h)
     h2 = {activation}(sb)
-    """, separate_weights("h"), ("h",))  # fmt: skip
+    """, separate_weights("h"), ("h",))

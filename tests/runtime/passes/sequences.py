@@ -11,7 +11,7 @@ from tests.harness import Array, floats, folded
 
 
 def feeds(model: onnx.ModelProto, *lengths: int,
-          integers: Callable[[Array], Array] = lambda numbers: 100 * numbers) -> list[dict[str, Any]]:  # fmt: skip
+          integers: Callable[[Array], Array] = lambda numbers: 100 * numbers) -> list[dict[str, Any]]:
     """Numbers for the inputs, a set for each number of steps; `integers` makes whole ones of normal numbers."""
     result = []
     for place, length in enumerate(lengths):

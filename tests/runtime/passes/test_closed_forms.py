@@ -90,7 +90,7 @@ WINDOWS = {
 def test_a_state_that_holds_the_last_steps(name: str, every: bool, length: str) -> None:
     """Both the rows that a step reads and those that it makes are windows of the initial rows and the input."""
     constants = "".join(f", int64[1] {key} = {{{value}}}" for key, value in
-                        {"one": 1, "two": 2, "three": 3, "four": 4, "far": 2**31 - 1, "zero": 0}.items())  # fmt: skip
+                        {"one": 1, "two": 2, "three": 3, "four": 4, "far": 2**31 - 1, "zero": 0}.items())
     model = parsed(f"""
         main (float[{length}, 3] x, float[4, 3] h) => (float[4, 3] last{f", float[{length}, 3] u" if every else ""})
           <int64[3] behind = {{1, 2, 3}}, int64[2] sizes = {{1, 3}}, float[4, 1] column = {{1, 2, 3, 4}}{constants}> {{

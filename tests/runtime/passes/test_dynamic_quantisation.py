@@ -131,7 +131,7 @@ def test_the_ends_of_a_symmetric_range_have_the_integers_of_onnx_runtime() -> No
 LSTM = {
     "forward": ("forward", False, False), "reverse with lengths": ("reverse", True, False),
     "both, by channel": ("bidirectional", False, True), "both, with lengths": ("bidirectional", True, True),
-}  # fmt: skip
+}
 
 
 @every(name=LSTM, quantization=["fast", "exact"])

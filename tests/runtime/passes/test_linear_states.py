@@ -37,7 +37,7 @@ READS = {
 """The shape of y, and how it is made."""
 
 NOT_CHUNKED = {*((read, "of each row") for read in ("right", "sum of columns")),
-               *((read, "of each column") for read in READS if read not in ("right", "sum of columns"))}  # fmt: skip
+               *((read, "of each column") for read in READS if read not in ("right", "sum of columns"))}
 """Where the factors differ along what the product leaves."""
 
 
@@ -130,7 +130,7 @@ RATES = {
     "of the row": "w = Sigmoid(b)\n w2 = Unsqueeze(w, before)\n d1 = Sub(v, x)\n r1 = Unsqueeze(d1, before)\n"
                   "r = Mul(r1, w2)\n u = Mul(r, c)",
     "of each number": "w = Sigmoid(v)\n d1 = Sub(v, x)\n d = Mul(d1, w)\n r = Unsqueeze(d, before)\n u = Mul(r, c)",
-}  # fmt: skip
+}
 
 
 def delta_rule(retrieved: str, rate: str, decay: str, length: str, batch: tuple[int, ...]) -> onnx.ModelProto:

@@ -28,7 +28,7 @@ STEP = """
 def counted(body: str, x: str = "4,3", n: str = "n = Constant<value=int64 {4}>()", more: str = "") -> Any:
     """A loop over 4 iterations whose body reads x."""
     return parsed(f"main (float[{x}] x, float[3] h{more}) => (float[3] y, float[d, e, f] ys) {{\n{n}\n"
-                  f"{STEP.format(body=body)} }}")  # fmt: skip
+                  f"{STEP.format(body=body)} }}")
 
 
 def kinds(model: Any, kind: type[Node], **arguments: Any) -> int:
@@ -74,7 +74,7 @@ def test_several_axes_and_tensors() -> None:
 
 def test_invariants_are_computed_once() -> None:
     model = counted(f"{ONE}\n xx = MatMul(x, m)\n e = Exp(xx)\n a = Gather<axis=0>(e, i)\n f = Softmax<axis=-1>(h)\n"
-                    "fa = Mul(a, f)\n t = Add(s, fa)\n u = Unsqueeze(t, zero)", more=", float[3, 3] m")  # fmt: skip
+                    "fa = Mul(a, f)\n t = Add(s, fa)\n u = Unsqueeze(t, zero)", more=", float[3, 3] m")
     graph = convert_model(model, **folded()).graph
     assert len(graph.of(ops.MatMul)) == len(graph.of(ops.Exp)) == len(graph.of(ops.Softmax)) == 1
     check(model, {"x": floats(4, 3), "h": floats(3, seed=1), "m": floats(3, 3, seed=2)})

@@ -67,7 +67,7 @@ def test_known_lengths(length: int, sizes: list[int], attributes: str) -> None:
 
 
 @pytest.mark.parametrize("attributes", ["", ", scan_input_directions = [1], scan_output_directions = [1]",
-                                        ", scan_input_directions = [1]"])  # fmt: skip
+                                        ", scan_input_directions = [1]"])
 def test_any_length(attributes: str) -> None:
     model = scan("N", attributes)
     assert blocks_of(model) == [16]
@@ -81,7 +81,7 @@ def test_the_second_axis() -> None:
 
 
 @pytest.mark.parametrize(("length", "state"), [("19", "Add(s, r)"), ("19", "Max(s, r)"), ("19", "Identity(r)"),
-                                               ("N", "Add(s, r)"), ("N", "Identity(r)")])  # fmt: skip
+                                               ("N", "Add(s, r)"), ("N", "Identity(r)")])
 def test_states_of_one_block_are_those_of_the_next_one(length: str, state: str) -> None:
     model = scan(length, state=state)
     assert blocks_of(model) == [16 if length == "N" else 8]

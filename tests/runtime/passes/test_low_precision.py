@@ -208,7 +208,7 @@ def test_16_bits_are_few_operations_in_f32() -> None:
     kinds = [each.type for each in convert_model(model).graph.ordered()]
     assert [each for each in kinds if each not in ("Parameter", "Const", "Result")] == [
         "Multiply", "Round", "Clamp", "Multiply",
-    ]  # fmt: skip
+    ]
     check(model, {"x": image()}, quantization="exact")
 
 

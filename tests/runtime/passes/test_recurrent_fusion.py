@@ -65,7 +65,7 @@ def test_layouts_and_directions(name: str, reverse: bool, batch_first: bool) -> 
 
 
 @every(name=["lstm_sliced", "gru_before_1", "rnn_Relu"],
-       directions=[(False, False), (True, False), (False, True), (True, True)], batch_first=[False, True])  # fmt: skip
+       directions=[(False, False), (True, False), (False, True), (True, True)], batch_first=[False, True])
 def test_a_cell_in_a_scan(name: str, directions: tuple[bool, bool], batch_first: bool) -> None:
     model = scan(CELLS[name], reverse=directions[0], output_reverse=directions[1], batch_first=batch_first)
     fused(model, name)

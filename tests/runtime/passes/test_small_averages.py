@@ -9,7 +9,7 @@ from tests.harness import oracle
 from tests.runtime.passes.test_dynamic_quantisation import results_of
 
 KINDS = {"of channels": "GlobalAveragePool (b)", "of places": "AveragePool <kernel_shape = [5, 5]> (b)",
-         "maximum of places": "MaxPool <kernel_shape = [5, 5]> (b)"}  # fmt: skip
+         "maximum of places": "MaxPool <kernel_shape = [5, 5]> (b)"}
 BEHIND = {"nothing": "Identity (p)", "a view": "Flatten (p)", "a number": "Mul (p, half)"}
 SHAPES = {"static": "1,3,6,6", "unknown image": "1,3,H,W"}
 

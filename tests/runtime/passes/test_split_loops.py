@@ -35,13 +35,13 @@ BODIES = {
     "without a rule": (f"{CELL}\n nz = NonZero(t)\n number = Cast<to=1>(nz)\n m = ReduceSum<keepdims=0>(number)\n"
                        "o = Add(t, m)",
                        {ops.MatMul: 1, ops.NonZero: 1}),
-}  # fmt: skip
+}
 
 
 def model_of(name: str, length: str, kind: str) -> onnx.ModelProto:
     body, _ = BODIES[name]
     head = (f"main (float[{length}, 4] x, float[3] h, float[4, 3] w, float[3, 3] u, float[4, 3] v) => "
-            f"(float[3] last, float[{length}, 3] y)")  # fmt: skip
+            f"(float[3] last, float[{length}, 3] y)")
     number = "zero = Constant<value=int64 {0}>()\n"
     if kind == "scan":
         return parsed(f"""{head} {{ {number}
@@ -61,7 +61,7 @@ def model_of(name: str, length: str, kind: str) -> onnx.ModelProto:
 def feeds(*lengths: int) -> list[dict[str, Any]]:
     sizes = {"h": (3,), "w": (4, 3), "u": (3, 3), "v": (4, 3)}
     return [{"x": floats(length, 4, seed=length), **{name: floats(*shape, seed=1) / 4 for name, shape in sizes.items()}}
-            for length in lengths]  # fmt: skip
+            for length in lengths]
 
 
 def left_in_bodies(model: onnx.ModelProto, kinds: Mapping[type[Node], int]) -> dict[type[Node], int]:
@@ -180,7 +180,7 @@ EARLY = {
     "both": (f"{CELL}\n z = MatMul(t, u)\n o = Softmax<axis=-1>(z)", {ops.MatMul: 1, ops.Softmax: 0}),
     "may fail": ("h2 = Slice(a, first, last)\n p = Mul(s, h2)\n t = Cos(p)\n e = Exp(a)\n n1 = Gather(e, first)\n"
                  "o = Mul(t, n1)", {ops.Slice: 1, ops.Exp: 0}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", EARLY)
@@ -202,7 +202,7 @@ def test_a_loop_that_a_step_may_end(name: str, length: str) -> None:
     weights = {"w": floats(4, 3, seed=1) / 4, "u": floats(3, 3, seed=2), "first": np.array([0]), "last": np.array([3])}
     rows = (6,) if length == "6" else (6, 0, 1, 9)
     runs = [{"x": floats(n, 4, seed=n), "h": floats(3), "bound": np.float32(bound), "start": np.bool_(start), **weights}
-            for n in rows for bound in (99, -99, 0.6, 0.1) for start in (True, False)]  # fmt: skip
+            for n in rows for bound in (99, -99, 0.6, 0.1) for start in (True, False)]
     check(model, *runs, rtol=1e-4, atol=1e-5)
 
 

@@ -16,7 +16,7 @@ TEXT = """main (float[M, N] x, float[M] y) => (float t, float e) {{
     "a = Unsqueeze (x, zero) b = Unsqueeze (y, one) p = Mul (a, b) t = Transpose <perm = [1, 0, 2]> (p) e = Exp (p)",
     "a = Unsqueeze (x, first) b = Unsqueeze (y, one) p = Mul (a, b) t = Squeeze (p, first) e = Exp (t)",
     "a = Unsqueeze (x, first) b = Unsqueeze (y, one) p = Sub (b, a) t = Squeeze (p, zero) e = Exp (t)",
-])  # fmt: skip
+])
 def test_values(body: str) -> None:
     model = parsed(TEXT.format(body))
     for output in model.graph.output:

@@ -39,7 +39,7 @@ def expected(feeds: dict[str, np.ndarray], backwards: bool, turned: bool) -> lis
 
 
 @pytest.mark.parametrize("attributes", ["", ", scan_input_directions = [1]", ", scan_output_directions = [1]",
-                                        ", scan_input_directions = [1], scan_output_directions = [1]"])  # fmt: skip
+                                        ", scan_input_directions = [1], scan_output_directions = [1]"])
 def test_lengths_that_change(attributes: str) -> None:
     model = recurrence("N", attributes)
     assert steps_of(model) == [16]
@@ -69,7 +69,7 @@ def test_a_condition_that_ends_the_loop_between_two_iterations() -> None:
         {"x": x, "limit": np.float32(limit), "n": np.int64(n), "go": np.bool_(go)}
         for limit, n, go in ((100, 1000, True), (3, 1000, True), (100, 3, True), (0, 9, True), (1e9, 17, True),
                              (9, 9, False), (9, 0, True), (1e20, 2**31 - 1, True), (9, -1, True), (30, 8, True))
-    ]  # fmt: skip
+    ]
     check(model, *feeds)
 
 

@@ -63,7 +63,7 @@ BODIES = {
     "the largest of windows": ("float[2, 3, 8]", "float[2, 3, 4]",
                                "c = MaxPool<kernel_shape=[2], strides=[2]>(a)", "float"),
     "a numbered step": ("float[4]", "float[4]", "number = CastLike(i, a)\n c = Mul(a, number)", "float"),
-}  # fmt: skip
+}
 
 REFUSE_NO_STEPS = ("a convolution", "the largest of windows")
 """Bodies that could fail where there is no step, as far as the passes know."""
@@ -148,7 +148,7 @@ BRANCHES = {
     "of the step": ("h", "top = ReduceMax<keepdims=0> (a)\n c = Greater (top, h)\n"
                          "b = If (c) <then_branch = yes () => (float[3] e) { e = Exp (a) },\n"
                          "else_branch = no () => (float[3] f) { f = Sub (a, top) }>", "T"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BRANCHES)
@@ -205,7 +205,7 @@ REPEATED = {
     "columns": ("r = Reshape(e, [3, 1])\n w = Concat<axis=0>(three, k)\n p = Expand(r, w)", 1),
     "states": (f"r = Unsqueeze(u, zero)\n {SIZE}\n p = Expand(r, w)", 0),
     "twice": (f"{ROW}\n {SIZE}\n q = Expand(r, w)\n p = Concat<axis=0>(q, q)", 0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REPEATED)
@@ -232,7 +232,7 @@ def test_repeated_pieces(name: str) -> None:
     check(model, *(
         {"x": floats(len(d), 3), "d": np.array(d, np.int64), "h": floats(*((3, k) if axis else (k, 3)), seed=1),
          "z": floats(3, seed=2)} for d, k in runs
-    ))  # fmt: skip
+    ))
 
 
 def test_a_condition_before_the_first_step() -> None:

@@ -161,7 +161,7 @@ def test_quantised_weights(kind: str, block: int) -> None:
     scales = np.abs(floats(N, K // block) if block else floats(N)) / 8 + np.float32(0.1)
     model = with_weights(
         quantised(1 if block else 0, block), opset=21, v=v, w=w, s=scales, r=np.ascontiguousarray(scales.T),
-    )  # fmt: skip
+    )
     check(model, {"x": floats(2, K, seed=1), "z": floats(2, K, seed=2)}, rtol=1e-3, atol=1e-3)
 
 
@@ -195,7 +195,7 @@ def convolutions(channels: tuple[int, int], groups: int = 1, dims: int = 2, one:
         nodes, "main", [helper.make_tensor_value_info(name, TensorProto.FLOAT, wide) for name in "xz"],
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "yu"],
         [numpy_helper.from_array(held[name], name) for name in ("v" if one else "vw")],
-    )  # fmt: skip
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
@@ -204,7 +204,7 @@ def convolutions(channels: tuple[int, int], groups: int = 1, dims: int = 2, one:
     [((4, 4), 1, 2, True), ((4, 4), 1, 3, True), ((4, 4), 1, 1, True), ((3, 5), 1, 2, False), ((4, 4), 3, 2, True),
      ((4, 4), 3, 1, True), ((1, 1), 6, 2, True)],
     ids=["square", "volumes", "line", "other shapes", "groups", "groups of a line", "each channel"],
-)  # fmt: skip
+)
 def test_convolution_and_its_transpose(channels: tuple[int, int], groups: int, dims: int, one: bool) -> None:
     shape = (1, channels[1] * groups, *[6] * dims)
     feeds = {"x": floats(*shape, seed=1), "z": floats(*shape, seed=2)}

@@ -31,7 +31,7 @@ BUFFERS = {
     "a row made of its own": (
         "M, 3", "p = Reshape(i, pair)\n b = Gather<axis = 0>(s, i)\n e = Add(b, v)\n u = Reshape(e, row)",
     ),
-}  # fmt: skip
+}
 READ = {
     "rows by data": ("M, 3", "p = Reshape(k, pair)\n u = Reshape(v, row)"),
     "rows from the end": ("M, 3", "q = Sub(i, two)\n p = Reshape(q, pair)\n u = Reshape(v, row)"),
@@ -45,7 +45,7 @@ READ = {
     "rows that are read": (
         "M, 3", "p = Reshape(i, pair)\n r = ReduceMax<keepdims = 0>(s)\n e = Add(v, r)\n u = Reshape(e, row)",
     ),
-}  # fmt: skip
+}
 
 
 def model_of(shape: str, places: str, *, ends: bool = False) -> onnx.ModelProto:
@@ -144,4 +144,4 @@ def test_slices_of_a_batch_are_concatenated(form: str) -> None:
     check(model, *(
         {"x": floats(*each, seed=1), "first": floats(each[0], each[2], seed=2), "buffer": floats(*each, seed=3)}
         for each in sizes
-    ), rtol=1e-5, atol=1e-6)  # fmt: skip
+    ), rtol=1e-5, atol=1e-6)

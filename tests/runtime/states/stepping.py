@@ -53,7 +53,7 @@ class Outcome:
 
 def stepped(model: onnx.ModelProto, sequences: Many[Sequence], *, beams: bool = False, compress_to_fp16: bool = False,
             pairs: Mapping[str, str] | None = None, prepared: Callable[[Feeds], Feeds] = dict,
-            **options: Any) -> Outcome:  # fmt: skip
+            **options: Any) -> Outcome:
     """Convert with states, those that are given and those that are found, and compare each step of each sequence.
 
     `options` are more arguments of convert_model; `prepared` gives the inputs that they make of those of a step.

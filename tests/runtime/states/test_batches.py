@@ -11,7 +11,7 @@ from tools.runtimes import chosen_interpreter
 
 RANDOM = np.random.default_rng(5)
 WEIGHTS = {kind: [", ".join(f"{each:.2f}" for each in RANDOM.standard_normal(2 * gates * size)) for size in (3, 2)]
-           for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1))}  # fmt: skip
+           for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1))}
 
 
 def layer(kind: str, of_x: str, own: str) -> Carried:
@@ -58,7 +58,7 @@ FORMS = {
         y = ReduceSum <keepdims = 0> (w, one)""", ("B", 3, 3)),
     "frames": ("3,{own},3", """u = Unsqueeze (x, nil) p = Slice (h, one, far, nil) hn = Concat <axis = 0> (p, u)
         y = ReduceSum <keepdims = 0> (h, nil)""", (3, "B", 3)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", sorted(FORMS))

@@ -45,7 +45,7 @@ FORMS = {
     "of any batch": ("batch,3", "hn = Squeeze (x, nil) y = Add (h, hn)", "1,batch,3"),
     "written to": ("2,3", "a, b = Split <axis = 0> (h, ones) hn = ScatterElements <axis = 0> (x, at, a) y = Mul (h, h)",
                    "2,3"),
-}  # fmt: skip
+}
 """The shape of a state h, what computes its next value hn, and the shape of x."""
 
 

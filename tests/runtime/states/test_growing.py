@@ -32,7 +32,7 @@ def test_caches(kind: str, states: int, beams: bool) -> None:
     } }}""")
     random = np.random.default_rng(3)
     runs = [Sequence(batch, [{"x": random.integers(-3, 4, (batch, 2, 3)).astype(TYPES[kind])} for _ in range(4)])
-            for batch in BATCHES]  # fmt: skip
+            for batch in BATCHES]
     pairs = {"p": "pn", "q": "qn"} if more else {"p": "pn"}
     assert stepped(model, runs, beams=beams, pairs=pairs).worst == 0
 

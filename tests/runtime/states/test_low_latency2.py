@@ -33,7 +33,7 @@ def loop(body: str, before: str = "", trip: str = "n", begins: str = '""', count
     """A loop over the sequence, in which a step reads `e`; with `counter` a state `k` of integers."""
     return LOOP.format(body=body, before=before, trip=trip, begins=begins,
                        outputs="count, " if counter else "", initial="zero, " if counter else "",
-                       states="int64 k, " if counter else "", nexts="int64 k2, " if counter else "")  # fmt: skip
+                       states="int64 k, " if counter else "", nexts="int64 k2, " if counter else "")
 
 
 FORMS = {
@@ -50,7 +50,7 @@ FORMS = {
                         "{ r = Gather (x, i) q = Neg (r) }>", "nothing = Constant <value_float = 0.0> ()"),
     "condition": loop("j = Add (i, one) d = Less (j, n) e = Gather (x, i)", begins="go"),
     "while": loop("j = Add (i, one) d = Less (j, n) e = Gather (x, i)", trip='""', begins="go"),
-}  # fmt: skip
+}
 
 
 def whole(model: bytes, feeds: dict[str, Any]) -> list[Any]:

@@ -36,7 +36,7 @@ def steps(*shape: int) -> list[Sequence]:
     ("of all inputs", {"mean_values": "[1,2,3]", "scale_values": [2, 4, 5]}, lambda x: (x - MEAN) / SCALE),
     ("by name", {"mean_values": "x[1,2,3]", "scale_values": "x[2]"}, lambda x: (x - MEAN) / 2),
     ("reversed", {"reverse_input_channels": True, "layout": "x(nchw)"}, lambda x: x[:, ::-1]),
-])  # fmt: skip
+])
 @pytest.mark.parametrize("asked", [{}, {"transform": "MakeStateful[param_res_names={'h0':'hN'}]"}])
 def test_values(name: str, options: dict[str, Any], prepared: Callable[[Any], Any], asked: dict[str, Any]) -> None:
     assert stepped(parsed(STEP), steps(2, 3, 4, 2), prepared=of_x(prepared), **options, **asked).worst < 1e-5
@@ -46,7 +46,7 @@ def test_a_layout() -> None:
     found = stepped(
         parsed(STEP), steps(2, 4, 2, 3), prepared=of_x(lambda x: (x - MEAN.reshape(3)).transpose(0, 3, 1, 2)),
         layout="nchw->nhwc", mean_values=[1, 2, 3],
-    )  # fmt: skip
+    )
     assert found.worst < 1e-5
 
 
@@ -54,14 +54,14 @@ def test_a_layout() -> None:
 def test_a_cache(beams: bool) -> None:
     """The index of sequences is not an input that is prepared."""
     found = stepped(parsed(CACHE), steps(2, 1, 3), beams=beams, prepared=of_x(lambda x: (x - MEAN.reshape(3)) / 2),
-                    mean_values="[1,2,3]", scale=2, layout="n?c")  # fmt: skip
+                    mean_values="[1,2,3]", scale=2, layout="n?c")
     assert found.worst < 1e-5
 
 
 @pytest.mark.parametrize("options", [
     {"mean_values": "h0[1]"}, {"scale_values": "x[2],h0[2]"}, {"layout": "h0(nchw->nhwc)"}, {"layout": "h0(nchw)"},
     {"layout": "hN(nchw->nhwc)"}, {"layout": {"x": "nchw", "hN": ("nchw", "nhwc")}, "batch": 2},
-])  # fmt: skip
+])
 def test_a_state_is_not_prepared(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="is no longer an input or output") as error:
         convert_model(parsed(STEP), stateful=True, **options)

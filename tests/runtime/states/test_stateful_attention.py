@@ -35,7 +35,7 @@ MASKS = {
     "infinite": "j = Where (some, zero, inf) m = Add (z, j)",
 }
 WEIGHTS = {"softmax": "w = Softmax <axis = -1> (m)",
-           "guarded": "x = Softmax <axis = -1> (m) i = IsNaN (x) w = Where (i, zero, x)"}  # fmt: skip
+           "guarded": "x = Softmax <axis = -1> (m) i = IsNaN (x) w = Where (i, zero, x)"}
 CONSTANTS = """
     two = Constant <value_float = 2.0> () third = Constant <value_float = 0.3> () zero = Constant <value_float = 0.0> ()
     low = Constant <value_float = -10000.0> () lowest = Constant <value_float = -3.4028234663852886e38> ()

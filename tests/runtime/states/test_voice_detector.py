@@ -60,7 +60,7 @@ def with_variables(path: str, sequences: Sequence[Sequence[Feeds]]) -> tuple[lis
 
 
 def compare(model: onnx.ModelProto, converted: Model, states: Mapping[str, str], sequences: Sequence[Sequence[Feeds]],
-            folder: Path) -> None:  # fmt: skip
+            folder: Path) -> None:
     save_model(converted, folder / "model.xml")
     wanted = isolated(with_inputs, model.SerializeToString(), states, sequences)
     variables, found = isolated(with_variables, str(folder / "model.xml"), sequences)

@@ -103,7 +103,7 @@ def _low_latency(source: str, target: str, keep_initial: bool) -> None:
 
 
 def with_states(source: Path, pairs: Mapping[str, str], *, axis: int | None = 2, beam: bool = False, fault: str = "",
-                target: str = "stateful.xml") -> Path:  # fmt: skip
+                target: str = "stateful.xml") -> Path:
     """The path of an IR whose `pairs` of inputs and outputs are variables; they grow along `axis`.
 
     `fault`: "assign" stores another value in the last variable, "short" one without its last element along the axis,

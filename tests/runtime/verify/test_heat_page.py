@@ -118,7 +118,7 @@ def test_what_differs_only_in_the_whole_ir_is_hot_with_a_note(tmp_path: Path) ->
 
 
 def test_a_comparison_that_crashes_promises_no_page(model: Path, tmp_path: Path,
-                                                    monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     """The page of the conversion is there by then, and has no differences."""
 
     def crashed(question: deciding.Question) -> PieceFindings:

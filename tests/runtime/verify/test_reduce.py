@@ -70,7 +70,7 @@ def operators(found: Reduced) -> Counter[str]:
 def test_a_fault_in_a_nested_body_is_reduced_to_its_node(tmp_path: Path) -> None:
     smaller: list[Candidate] = []
     found = reduce(saved(parsed(NESTED), tmp_path), "differs", options=extension(tmp_path), seconds=600,
-                   better=lambda candidate, _: smaller.append(candidate))  # fmt: skip
+                   better=lambda candidate, _: smaller.append(candidate))
     assert operators(found) == {"Tanh": 1}
     assert found.trials < 100
     assert [each.size for each in smaller] == sorted((each.size for each in smaller), reverse=True)

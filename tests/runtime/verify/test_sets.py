@@ -169,7 +169,7 @@ def test_a_difference_that_the_model_amplifies_passes_with_its_numbers(tmp_path:
     ir = tmp_path / "reordered.xml"
     order = np.random.default_rng(1).permutation(256)
     swapped = with_weights(text.replace("MatMul (x,", "MatMul (p,").replace("{ a", "{ p = Gather <axis = 1> (x, o)  a"),
-                           w=model_weight(model, "w")[order], v=model_weight(model, "v")[order], o=order)  # fmt: skip
+                           w=model_weight(model, "w")[order], v=model_weight(model, "v")[order], o=order)
     save_model(convert_model(swapped), ir)
     report = verify(path, ir, inputs=[{"x": x}])
     assert report, as_text(report)
@@ -268,7 +268,7 @@ def test_an_interpreter_that_does_not_run_an_ir_is_a_wrong_argument(tmp_path: Pa
     for make, code, why in (
         (tmp_path.exists, "ML201", "No such file"), (program.touch, "ML201", "Permission denied"),
         (lambda: (program.write_text(WITHOUT_NUMPY), program.chmod(0o755)), "ML203", "no numpy"),
-    ):  # fmt: skip
+    ):
         make()
         with pytest.raises(UsageError, match=f"the interpreter {program} ") as caught:
             verify(path, python=str(program))

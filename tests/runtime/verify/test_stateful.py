@@ -94,7 +94,7 @@ class TestStatesOfTheCaller:
 
     @pytest.mark.parametrize(("fault", "step", "output"), [
         ("assign", 1, "state statenext"), ("initial", 1, "y"), ("lost", 2, "y"),
-    ])  # fmt: skip
+    ])
     def test_a_fault_of_a_recurrent_state_is_found_in_its_step(
         self, cell: Path, fault: str, step: int, output: str
     ) -> None:
@@ -105,7 +105,7 @@ class TestStatesOfTheCaller:
     @pytest.mark.parametrize(("fault", "step", "output"), [
         ("", 0, ""), ("assign", 1, "state past_cpresent_c"), ("short", 1, "state past_cpresent_c"), ("lost", 2, "c"),
         ("initial", 1, "a"),
-    ])  # fmt: skip
+    ])
     def test_a_cache_without_masks_and_positions(self, tmp_path: Path, fault: str, step: int, output: str) -> None:
         """The values of a cache that is lost are zeros; one that does not begin empty is longer."""
         source = saved(parsed(HISTORY), tmp_path)
@@ -154,7 +154,7 @@ def steps_of(model: Path, tokens: int) -> list[Mapping[str, Any]]:
         {"input_ids": np.full((1, 1), number + 1), "position_ids": np.full((1, 1), number),
          "attention_mask": np.ones((1, number + 1), np.int64)}
         for number in range(tokens)
-    ]  # fmt: skip
+    ]
 
 
 class TestGivenSteps:
@@ -188,7 +188,7 @@ class TestSequences:
     @pytest.mark.parametrize("keep_initial", [False, True])
     @pytest.mark.parametrize(("text", "shapes", "outputs"), [
         (RECURRENT, "x[1,?,3],h,c", {"y", "last_h", "last_c"}), (SCANNED, "x[?,1,2],start", {"last", "sums"}),
-    ])  # fmt: skip
+    ])
     def test_a_model_that_takes_one_step_gives_the_slices_of_the_whole(
         self, tmp_path: Path, text: str, shapes: str, outputs: set[str], keep_initial: bool
     ) -> None:
@@ -242,7 +242,7 @@ class TestSequences:
         ({"x": np.zeros(2, np.float32)}, "'x' has the shape"),
         ({"x": 1}, "'x' has the shape"),
         ({}, "no value for the input 'x'"),
-    ])  # fmt: skip
+    ])
     def test_given_inputs_that_are_no_sequences_are_refused(
         self, tmp_path: Path, feeds: dict[str, Any], said: str
     ) -> None:
@@ -259,7 +259,7 @@ def test_inputs_of_different_numbers_of_steps_are_refused(tmp_path: Path) -> Non
     feeds = {"x": np.zeros((2, 4, 2)), "z": np.zeros((2, 1, 2)), "start": np.zeros((2, 2))}
     with pytest.raises(InputError, match="different numbers of steps"):
         verify(source, one_step(source, "x[?,1,2],z[?,1,2],start", keep_initial=True),
-               inputs=[{name: value.astype(np.float32) for name, value in feeds.items()}])  # fmt: skip
+               inputs=[{name: value.astype(np.float32) for name, value in feeds.items()}])
 
 
 class Forgetful(Stale):

@@ -113,7 +113,7 @@ def test_inputs_come_from_files(model: Path, tmp_path: Path) -> None:
     (None, FileError, "does not exist"), (b"no arrays", FileError, "not a file of arrays"),
     ({"x": np.zeros((1, 2), np.float32)}, UsageError, "no value for the input 'n'"),
     ({"x": np.zeros((1, 3), np.float32), "n": np.array(1)}, InputError, "does not accept the inputs"),
-])  # fmt: skip
+])
 def test_wrong_inputs_are_refused(model: Path, tmp_path: Path, content: Any, error: Any, said: str) -> None:
     path = tmp_path / "inputs.npz"
     if isinstance(content, dict):
@@ -134,7 +134,7 @@ def npy(header: str) -> bytes:
     [b"", b"\x93NUMPY\x01\x00", npy("[" * 117), npy("{[]: 1}"),
      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999,), }"),
      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999999999999999,), }")],
-)  # fmt: skip
+)
 def test_damaged_arrays_are_refused(model: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.npy").write_bytes(content)
     with pytest.raises(FileError, match="not a file of arrays"):
@@ -206,7 +206,7 @@ def test_what_was_compared_can_be_saved_and_repeated(model: Path, tmp_path: Path
 
 def test_a_cut_model_is_compared_with_the_model_cut_at_the_same_tensors(tmp_path: Path) -> None:
     path = saved(parsed("""main (float[2,3] x, float[3] w) => (float[2,3] y) {
-          a = Add (x, w) b = Neg (a) y = Mul (b, b) }"""), tmp_path)  # fmt: skip
+          a = Add (x, w) b = Neg (a) y = Mul (b, b) }"""), tmp_path)
     report = verify(path, options=ConvertOptions(input="a,w->[1.0,2.0,3.0]", output="b"))
     assert report.passed, as_text(report)
     assert [dict(each.types) for each in report.sets] == [{"a": "f32[2,3]"}] * 3

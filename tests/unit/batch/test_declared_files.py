@@ -24,7 +24,7 @@ def extension(folder: Path, line: str) -> str:
 def test_files_and_folders(tmp_path: Path) -> None:
     assert declared_files(extension(tmp_path, "MO_LOOP_FILES = ['table.json', 'more']")) == [
         "more/deep/b.txt", "table.json"
-    ]  # fmt: skip
+    ]
 
 
 def test_an_extension_that_names_none(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_results_of_a_report() -> None:
     found = earlier_of({"models": models})
     assert found == {
         "a": Earlier(300, 20, 12, 3, 0.5), "b": Earlier(300, 20, 12, 3, None), "d": Earlier(300, 20, 12, 3, 2.0, 7, 9)
-    }  # fmt: skip
+    }
 
 
 def test_a_measured_conversion_is_not_said_to_need_more_than_it_had() -> None:

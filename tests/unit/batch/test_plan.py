@@ -36,7 +36,7 @@ def names(*given: str) -> list[str]:
     ("*/*.onnx", ["a/one.onnx", "c/three.onnx"]), ("[ac]/t*", ["c/three.onnx"]), ("*/b/t*", ["a/b/two.ONNX"]),
     ("?/**/t*", ["a/b/two.ONNX", "c/three.onnx"]), ("./c/../a/on?.onnx", ["one.onnx"]),
     (".", ["a/b/two.ONNX", "a/one.onnx", "c/three.onnx"]),
-])  # fmt: skip
+])
 def test_one_path(given: str, expected: list[str]) -> None:
     for other in ("a/.hidden/x.onnx", "a/._one.onnx", "a/README.txt", "c/three.data"):
         made(other)

@@ -241,7 +241,7 @@ def test_a_state_that_is_a_link_is_replaced(model: Planned, made: StateEntry, tm
     ["", '{"format": 1, "models": {"m.xml"', "what?", "[]", "3", "[" * 100000, '{"format": 2, "models": {}}',
      '{"format": 1}\n', '{"format": 3}\n', "\0"],
     ids=lambda text: text[:30],
-)  # fmt: skip
+)
 def test_a_broken_file_is_none(text: str, tmp_path: Path) -> None:
     (tmp_path / NAME).write_text(text)
     state = FolderState(tmp_path)
@@ -258,7 +258,7 @@ def test_a_file_that_is_no_text_or_cannot_be_read(tmp_path: Path) -> None:
 
 BROKEN: dict[str, object] = {
     "number": 3, "null": None, "empty": {}, "list": [], "made": {"made": {}}, "text": {"made": "x"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BROKEN)

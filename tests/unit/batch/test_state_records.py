@@ -62,7 +62,7 @@ def test_a_brief_text_of_somebody_else_is_not_used(brief: str) -> None:
 @pytest.mark.parametrize("entry", [
     replace(ENTRY, warnings=("w",)), replace(ENTRY, external={"d": Stamp(1, "d", "t")}),
     replace(ENTRY, source=Stamp(9, "aa")), replace(ENTRY, bin=Stamp(4, "cc")),
-], ids=["warning", "external", "source without a tag", "output without a tag"])  # fmt: skip
+], ids=["warning", "external", "source without a tag", "output without a tag"])
 def test_where_hashes_are_not_enough_the_content_is_read(entry: StateEntry) -> None:
     record = record_of("a/m.xml", entry, is_local=False)
     assert entry_from(record, "options", Info(9, "s"), Info(3, "x"), Info(4, "b")) is None
@@ -73,7 +73,7 @@ def test_every_fact_changes_the_record() -> None:
     others = [
         replace(ENTRY, options="others"), replace(ENTRY, source=Stamp(9, "aa", "t")),
         replace(ENTRY, xml=Stamp(3, "", "y")), replace(ENTRY, bin=Stamp(5, "cc", "b")),
-    ]  # fmt: skip
+    ]
     records = {record_of("m.xml", entry, is_local=False) for entry in [ENTRY, *others]}
     assert len({(each.inputs, each.outputs) for each in records}) == 5
 
@@ -157,7 +157,7 @@ def test_listings_alone_say_what_is_up_to_date(
     left = {each.name for each in current(20, simulate, tmp_path)}
     assert {f"f{number % 7}/m{number}.onnx" for number in range(20)} - left == {
         "f3/m3.onnx", "f4/m4.onnx", "f5/m5.onnx", "f6/m6.onnx"
-    }  # fmt: skip
+    }
 
 
 def test_records_say_what_a_conversion_took(
@@ -190,7 +190,7 @@ def test_the_memory_of_a_plan_does_not_grow(simulate: dict[str, list[tuple[Locat
     (["s3://zoo/**", "models"], "run one batch for each"),
     (["s3://zoo/**", "s3://other/**"], "no common prefix"),
     (["s3://empty/**"], "there is no .onnx object"),
-])  # fmt: skip
+])
 def test_urls_that_make_no_plan(
     given: list[str], text: str, simulate: dict[str, list[tuple[Location, Info]]]
 ) -> None:

@@ -38,7 +38,7 @@ REASONS = {
             "np.arange(first, end, step, dtype=kind)", "np.repeat(np.arange(count), times)",
         )
     },
-}  # fmt: skip
+}
 """Arrays of another size: why it is bounded."""
 
 
@@ -119,7 +119,7 @@ NODES = {
         'nodes_nodeids = [0], nodes_featureids = [0], nodes_modes = ["LEAF"], nodes_values = [0.0], '
         "nodes_truenodeids = [0], nodes_falsenodeids = [0], target_treeids = [0], target_nodeids = [0], "
         "target_ids = [0], target_weights = [1.0]> (x) }", "ML242"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -130,7 +130,7 @@ def test_a_small_node_that_asks_for_a_large_array(name: str) -> None:
     model.opset_import.extend(
         helper.make_opsetid(each, version)
         for each, version in (("com.microsoft", 1), ("ai.onnx.ml", 3)) if each not in domains
-    )  # fmt: skip
+    )
     with pytest.raises(MoLoopError, match=code) as caught:
         convert_model(model)
     assert caught.value.exit_code == 2

@@ -104,7 +104,7 @@ BAD = {
     "if without a condition": (
         '[at] y = If ("") <then_branch = yes () => (float[2] a) { a = Neg (x) }, '
         "else_branch = no () => (float[2] b) { b = Abs (x) }>", "ML227", "If needs the inputs condition"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -122,7 +122,7 @@ def test_refused(case: str) -> None:
     (
         "y = If (flag) <then_branch = outer () => (float[2] r) {{ {} r = Identity (v) }}, "
         "else_branch = no () => (float[2] b) {{ b = Abs (x) }}>", "y/outer/at"),
-])  # fmt: skip
+])
 def test_the_path_leads_into_bodies(outer: str, path: str) -> None:
     inner = f"[at] v, w = Loop (two, flag, x) <{LOOP_BODY} {FILLED}>"
     error = refused(outer.format(inner))

@@ -199,7 +199,7 @@ NODES: dict[str, tuple[str, str]] = {
     "a branch with an input": (
         "(float[1] x) => (y) { c = Constant <value: tensor = bool {1}> () y = If (c) <else_branch = other () => "
         "(float[1] r) { r = Neg (x) }, then_branch = then (float[1] a) => (float[1] r) { r = Neg (x) }> }", "ML226"),
-}  # fmt: skip
+}
 
 
 def code_of(model: onnx.ModelProto) -> str:
@@ -235,7 +235,7 @@ def test_a_constant_of_sizes_beyond_64_bits() -> None:
 @pytest.mark.parametrize("nodes", [
     "p = Unsqueeze (r, a) y = ReduceSum (p, a)", "p = Reshape (r, s) y = ReduceSum (p, a)",
     "p = Mul (r, c) y = Conv (p, w)",
-])  # fmt: skip
+])
 def test_no_rule_of_the_runtime_asks_for_a_rank_that_is_unknown(nodes: str) -> None:
     """The last check refuses the tensor; its message has the ways to give the model the rank."""
     model = parsed(f"""main (float[N] x, int64[K] s, float[2,3,1,3] w) => (y)

@@ -57,7 +57,7 @@ NODES = {
         "(float[1,2,32] q, float[1,2,16] k, float[1,2,16] v, float[1,2,8,8] a, int32[1] t, int32[1] e) => (y, c, d) "
         "<int32[1,0] n = {}, int32[1,5] s = {0,1,3,3,5}> { y, c, d = com.microsoft.SparseAttention "
         "<kv_num_heads = 2, num_heads = 4, sparse_block_size = 2> (q, k, v, a, a, n, s, t, e) }", "ML235"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -70,7 +70,7 @@ def test_an_empty_constant_is_a_fault_of_the_model(name: str) -> None:
 
 def test_weights_without_columns_are_not_rounded() -> None:
     model = parsed("""main (uint8[2,64] x) => (y) <float s = {1}, float[1,0] n = {}, uint8[1] w = {0}>
-        { y = com.microsoft.MatMulIntegerToFloat (x, w, s, n) }""", **{"com.microsoft": 1})  # fmt: skip
+        { y = com.microsoft.MatMulIntegerToFloat (x, w, s, n) }""", **{"com.microsoft": 1})
     model.graph.initializer[2].CopyFrom(numpy_helper.from_array(np.ones((64, 1), np.uint8), "w"))
     with warnings.catch_warnings(action="error"):
         assert convert_model(model).graph.results[0].value.shape == (2, 0)

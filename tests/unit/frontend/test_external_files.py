@@ -159,7 +159,7 @@ class TestKinds:
     def test_other_files_are_refused_at_once(
         self, tmp_path: Path, kind: str, is_allowed: bool, socket_at: Callable[[Path], None],
         monkeypatch: pytest.MonkeyPatch,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Opening a pipe without a writer would wait forever."""
         path = saved(tmp_path / "model")
         place = path.parent / "w.data"
@@ -183,7 +183,7 @@ class TestKinds:
         [{"offset": 1 << 64}, {"offset": 10**40}, {"length": 10**90}, {"offset": "1" * 5000}, {"offset": "١٢"},
          {"offset": "1_0"}, {"offset": " 4"}, {"offset": "+4"}, {"offset": ""}],
         ids=lambda each: str(each)[:30],
-    )  # fmt: skip
+    )
     def test_numbers_of_any_size(self, tmp_path: Path, entries: dict[str, Any]) -> None:
         weights(tmp_path / "w.data", bytes(1 << 15))
         assert refusal(saved(tmp_path, **entries)).code == "ML213"
@@ -233,7 +233,7 @@ class TestCache:
             places = {
                 "elsewhere": secret, "below blobs": cache / "blobs" / "x" / "bbbb",
                 "other cache": cache.with_name("models--other") / "blobs" / "bbbb",
-            }  # fmt: skip
+            }
             weights(places[kind])
             link.unlink()
             link.symlink_to(places[kind])

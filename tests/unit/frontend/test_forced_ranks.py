@@ -105,7 +105,7 @@ def test_what_nodes_force_precedes_a_declaration() -> None:
     ([node("MatMul", "x m", "a"), node("Flatten", "a")], '--input "x[?,?,?]"'),
     ([node("Reshape", "m s")], '--input "s[3]"'),
     ([node("Abs", "s", "a"), node("Reshape", "m a", "b"), node("Flatten", "b")], '--input "s[3]"'),
-], ids=["input", "translator", "length", "computed length"])  # fmt: skip
+], ids=["input", "translator", "length", "computed length"])
 def test_the_error_names_the_input_to_declare(nodes: list[Any], option: str) -> None:
     with pytest.raises(ConversionErrors) as caught:
         convert_model(model(nodes))

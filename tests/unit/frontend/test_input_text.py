@@ -47,7 +47,7 @@ class TestText:
         ("x[2.., ..8]", "(2.., 0..8)"),
         ("x[]", "()"),
         ("[5]", "(5,)"),
-    ])  # fmt: skip
+    ])
     def test_shapes(self, text: str, shape: str) -> None:
         assert str(parse_inputs(text)[0].shape) == shape
 
@@ -55,7 +55,7 @@ class TestText:
         ("x->-3", -3), ("x->1.5e-3", 0.0015), ("x->False", False), ("x->true", True),
         ("x->[1,2,3]", [1, 2, 3]), ("x->[20 15]", [20, 15]), ("x->[ [1, 2], [3, 4] ]", [[1, 2], [3, 4]]),
         ("x->[true false]", [True, False]), ("x->-inf", -np.inf),
-    ])  # fmt: skip
+    ])
     def test_values(self, text: str, value: Any) -> None:
         assert parse_inputs(text)[0].value == value
 
@@ -93,7 +93,7 @@ class TestShapesAndTypes:
     @pytest.mark.parametrize("given", [
         "x[2,3],w{f32}", {"x": [2, 3]}, {"x": ([2, 3], "f32")}, ("x", [2, 3]), [("x", [2, 3], np.float32)],
         [("x", (2, 3)), "w"], "[2,3]",
-    ])  # fmt: skip
+    ])
     def test_forms(self, given: Any) -> None:
         assert types(parsed(MODEL), given) == ["x: f32[2,3]", "w: f32[3,M]", "k: i64[]"]
 
@@ -129,7 +129,7 @@ class TestShapesAndTypes:
         ("xx", "did you mean 'x'"),
         ("[1],[2],[3],[4]", r"there are more shapes \(4\) than inputs \(3\)"),
         ("x,x", "named twice"), ([{"x": 1}], "is not an element type"), ("real:1", "has no port 1"),
-    ])  # fmt: skip
+    ])
     def test_refusals(self, given: Any, says: str) -> None:
         with pytest.raises(UsageError, match=says):
             made = parsed(MODEL)

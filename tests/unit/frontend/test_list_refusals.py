@@ -76,7 +76,7 @@ OUTSIDE = "is outside a sequence of 2 elements"
     ("ML235", "SplitToSequence", "t", "pieces of size 0", f"t = SplitToSequence (x, z) {FIRST}"),
     ("ML235", "SplitToSequence", "t", "3 into pieces of 2",
      "k = Constant <value_ints=[1,1]> () t = SplitToSequence <axis=1> (m, k) y = SequenceAt (t, z)"),
-])  # fmt: skip
+])
 def test_bad_lists(code: str, operator: str, place: str, reason: str, text: str) -> None:
     error = refusal(program(text))
     assert (error.code, error.exit_code, error.where) == (code, 2, place)
@@ -95,7 +95,7 @@ def test_bad_lists(code: str, operator: str, place: str, reason: str, text: str)
      f"t = SplitToSequence (w) {LENGTH}"),
     ("ML303", "SequenceConstruct", "y/step/t", "a sequence of strings",
      looped("t = SequenceConstruct (w) l = SequenceLength (t) f = Cast <to=1> (l) q = Add (f, p)")),
-])  # fmt: skip
+])
 def test_lists_that_the_runtime_cannot_hold(code: str, operator: str, place: str, reason: str, text: str) -> None:
     model = program(f"e = SequenceEmpty () {text}")
     with pytest.raises(MoLoopError) as caught:
@@ -136,7 +136,7 @@ def test_an_optional_without_an_element_names_its_type() -> None:
     ("the output 's' is a seq(f32[N], 1)", "main (float[N] x) => (seq(float[N]) s) { s = SequenceConstruct (x) }"),
     ("the input 's' is a seq(f32[N])", "main (seq(float[N]) s) => (int64 l) { l = SequenceLength (s) }"),
     ("the input 's' is a optional(f32[N])", "main (optional(float[N]) s) => (bool l) {l = OptionalHasElement (s)}"),
-])  # fmt: skip
+])
 def test_a_list_at_the_boundary(port: str, text: str) -> None:
     error = refusal(parsed(text))
     assert (error.code, error.exit_code, error.where) == ("ML310", 3, "s")

@@ -66,7 +66,7 @@ def test_a_later_operator_that_is_a_function() -> None:
 @pytest.mark.parametrize(("domain", "op", "text"), [
     ("com.microsoft", "QuickGelu", "does not import com.microsoft: QuickGelu is read as one of version 1"),
     ("ai.onnx.ml", "Scaler", "does not import ai.onnx.ml: Scaler is read as one of version 1"),
-])  # fmt: skip
+])
 def test_a_domain_that_the_model_does_not_import(domain: str, op: str, text: str) -> None:
     """ONNX Runtime takes the newest version, too."""
     graph_with(domain_model(op, domain, 1), "ML516", text)
@@ -103,7 +103,7 @@ FORMS: dict[str, tuple[Any, type, str]] = {
         node_model("Add", {"x": X, "y": ONE}, {"axis": 1, "broadcast": 1}, opset=9), ops.Add, "read as one of opset 1",
     ),
     "no third input": (node_model("Gemm", {"x": X[0], "y": X[0].T}, opset=9), ops.MatMul, "read as one of opset 11"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", FORMS)
@@ -218,7 +218,7 @@ def test_one_of_several_outputs_is_left_out() -> None:
 @pytest.mark.parametrize("text", [
     "u = Neg (x) v = Abs (u) u = Sin (x) y = Add (u, v)", "u = Neg (x) u = Abs (u) y = Sin (u)",
     "y = Sin (u) u = Neg (x) u = Abs (x)",
-], ids=["both are read", "one reads the other", "read before both"])  # fmt: skip
+], ids=["both are read", "one reads the other", "read before both"])
 def test_names_that_are_not_clear(text: str) -> None:
     with pytest.raises(onnx.checker.ValidationError):
         onnx.checker.check_model(parsed(f"main (float[3] x) => (float[3] y) {{ {text} }}"))
@@ -234,7 +234,7 @@ NEW = {
                     "3 nodes make 'u': a (Neg), b (Abs) and c (Sin)"),
     "a body": ('y = Loop ("", k, x) <body = b (int64 i, bool c, s) => (c, t) { c = Not (k) t = Neg (s) }>',
                "'c' is an input or initializer, and node 0 (Not) makes it"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", NEW)

@@ -42,7 +42,7 @@ def test_every_schema_that_is_not_deprecated_has_a_row() -> None:
     ("SequenceAt", 11, LOWERED, ()),
     ("SequenceMap", 17, LOWERED, ("Loop-5", "TensorIterator-1")),
     ("RotaryEmbedding", 23, FUNCTION, ()), ("StringSplit", 20, REFUSED, ()),
-])  # fmt: skip
+])
 def test_rows(operator: str, version: int, how: str, becomes: tuple[str, ...]) -> None:
     row = ROWS[operator, version]
     assert (row.how, row.becomes) == (how, becomes)
@@ -73,7 +73,7 @@ def test_versions_that_are_handled_alike_are_joined() -> None:
     rows = [
         Handling("", "A", 1, DIRECT, ("X-1",), until=5), Handling("", "A", 6, DIRECT, ("X-1",), until=8),
         Handling("", "A", 9, COMPOSED, ("X-1",)), Handling("", "B", 1, COMPOSED, ("X-1",)),
-    ]  # fmt: skip
+    ]
     assert [(row.operator, row.opsets) for row in merged(rows)] == [("A", "1-8"), ("A", "9+"), ("B", "1+")]
 
 
@@ -86,7 +86,7 @@ def test_the_command_prints_the_operators_named() -> None:
         "operator  opsets  how       becomes", "Elu       1+      direct    Elu-1",
         "Softmax   1-12    composed  Reshape-1, ShapeOf-3, SoftMax-8", "Softmax   13+     direct    SoftMax-8", "",
         "2 direct, 1 composed",
-    ]  # fmt: skip
+    ]
 
 
 def test_json_holds_every_operation() -> None:
@@ -94,7 +94,7 @@ def test_json_holds_every_operation() -> None:
     assert rows == [
         {"domain": "ai.onnx", "operator": "Less", "since": 7, "until": None, "how": "direct", "becomes": ["Less-1"],
          "note": ""}
-    ]  # fmt: skip
+    ]
 
 
 def test_operators_are_found_by_the_names_in_messages() -> None:
@@ -116,7 +116,7 @@ def test_filters() -> None:
     (["gelu"], "did you mean 'Gelu'"),
     (["HardSwish", "--opset", "7"], "no operator matches"),
     (["--domain", "x"], "no domain"),
-])  # fmt: skip
+])
 def test_what_is_not_there_is_refused(arguments: list[str], message: str) -> None:
     result = CliRunner().invoke(main, ["ops", *arguments])
     assert result.exit_code == 2 and message in result.stderr

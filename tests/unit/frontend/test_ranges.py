@@ -36,7 +36,7 @@ CASES: dict[str, tuple[str, str]] = {
     "a number beyond every size": (
         "(float[1,1,4,4] x) => (y) { s = Constant <value_floats = [1.0, 1.0, 3e38, 3e38]> () y = Resize (x, , s) }",
         "ML242"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)

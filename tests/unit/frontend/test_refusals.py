@@ -56,7 +56,7 @@ def test_reasons(name: str) -> None:
     graph = helper.make_graph(
         [node], "g", [helper.make_tensor_value_info(each, 1, [2]) for each in inputs],
         [helper.make_empty_tensor_value_info("y")],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid("", 20)]
     if schema.domain:
         opsets.append(helper.make_opsetid(schema.domain, schema.since_version))
@@ -79,7 +79,7 @@ def test_files_that_were_optimised_for_one_machine() -> None:
     ("op", "hint"),
     [("com.microsoft::QuikGelu", "did you mean 'QuickGelu'? Else give the model a function"),
      ("Sofmax", "did you mean 'Softmax'?"), ("com.microsoft::Zzz", "give the model a function")],
-)  # fmt: skip
+)
 def test_similar_names_of_unknown_operators(op: str, hint: str) -> None:
     domain, _, name = op.rpartition("::")
     ports = [helper.make_tensor_value_info(each, 1, [2]) for each in "xy"]
@@ -103,7 +103,7 @@ def test_operators_of_numbers_refuse_strings(case: str) -> None:
     graph = helper.make_graph(
         [helper.make_node(op, ["x"], outputs, domain="ai.onnx.ml", **attributes)], "g",
         [helper.make_tensor_value_info("x", 1, [3, 2])], [helper.make_empty_tensor_value_info("y")],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 4)]
     error = refused(helper.make_model(graph, opset_imports=opsets))
     assert error.code == "ML303" and "no operation that compares or makes strings" in str(error)

@@ -63,7 +63,7 @@ def pooled(opset: int, strict: bool = False, **attributes: int) -> Any:
 @pytest.mark.parametrize(
     "arguments", [{"without": "size"}, {"required": "y"}, {"defaults": {"x": 1}}, {"fixed": {"size": 1}}],
     ids=["without", "required", "defaults", "fixed"],
-)  # fmt: skip
+)
 def test_names_that_are_no_parameters(arguments: dict[str, Any]) -> None:
     def function(x: Any, *, axis: int = 0) -> Any:
         return x

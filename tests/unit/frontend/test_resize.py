@@ -47,7 +47,7 @@ def test_batch_and_channels_are_not_resized_by_the_runtime() -> None:
 @pytest.mark.parametrize("attributes", [
     {"mode": "area"}, {"coordinate_transformation_mode": "middle"}, {"nearest_mode": "up"},
     {"nearest_mode": "simple"}, {"coordinate_transformation_mode": "align_corners", "nearest_mode": "up"},
-])  # fmt: skip
+])
 def test_modes_that_do_not_exist(attributes: dict[str, str]) -> None:
     model = parsed(resized("1,1,4,4", "1.0, 1.0, 2.0, 2.0", **{"mode": "nearest", **attributes}), opset=19)
     *_, (name, value) = attributes.items()

@@ -26,7 +26,7 @@ OPTION = onnx.defs.OpSchema.FormalParameterOption
 KINDS = {
     "INT": "int", "FLOAT": "float", "STRING": "str", "INTS": "tuple[int, ...]", "FLOATS": "tuple[float, ...]",
     "STRINGS": "tuple[str, ...]",
-}  # fmt: skip
+}
 
 STARTS_LATER: dict[str, str] = {}
 """Operators whose oldest versions are not translated, and why."""
@@ -174,7 +174,7 @@ def test_a_parameter_that_is_not_read_is_declared() -> None:
     for translator in registry.every():
         of[translator.function].update(translator.ignored)
     wrong = {f"{function.__module__}.{function.__name__}": unread ^ ignored
-             for function, ignored in of.items() if (unread := _unread(function)) != ignored}  # fmt: skip
+             for function, ignored in of.items() if (unread := _unread(function)) != ignored}
     assert not wrong and _unread(lambda x, y, *, axis=0: (lambda: y)) == {"x", "axis"}
 
 
@@ -210,4 +210,4 @@ def _helpers(module: Any) -> set[str]:
     return {
         value.__module__ for value in vars(module).values()
         if inspect.isfunction(value) and value.__module__.startswith("mo_loop.frontend.ops.")
-    }  # fmt: skip
+    }

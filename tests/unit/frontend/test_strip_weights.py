@@ -47,25 +47,25 @@ def everywhere() -> onnx.ModelProto:
             [helper.make_tensor_value_info(f"o_{side}", 1, [64, 64])], [weight(f"w_{side}")],
         )
         for side in ("then", "else")
-    }  # fmt: skip
+    }
     function = helper.make_function(
         "local", "F", ["a"], ["b"],
         [node("Constant", [], ["k"], value=weight("k")), node("Add", ["a", "k"], ["b"])],
         [helper.make_opsetid("", 17)],
-    )  # fmt: skip
+    )
     nodes = [
         node("Constant", [], ["c"], value=weight("c")), node("Add", ["x", "c"], ["a"]),
         node("Add", ["a", "w_raw"], ["b"]), node("Add", ["b", "w_packed"], ["d"]),
         node("Cast", ["w_double"], ["e"], to=1), node("Add", ["d", "e"], ["f"]),
         node("If", ["flag"], ["g"], **branches), node("F", ["g"], ["h"], domain="local"),
         node("Add", ["f", "h"], ["y"]),
-    ]  # fmt: skip
+    ]
     graph = helper.make_graph(
         nodes, "everywhere",
         [helper.make_tensor_value_info("x", 1, [64, 64]), helper.make_tensor_value_info("flag", 9, [])],
         [helper.make_tensor_value_info("y", 1, [64, 64])],
         [weight("w_raw"), weight("w_packed", packed="float_data"), weight("w_double", np.float64, "double_data")],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
     return helper.make_model(graph, opset_imports=opsets, functions=[function], ir_version=10)
 
@@ -163,7 +163,7 @@ def test_a_default_location_after_the_data_does_not_hide_where_they_are(tmp_path
     graph = helper.make_graph(
         [helper.make_node("Add", ["x", "w"], ["y"])], "main",
         [helper.make_tensor_value_info("x", 1, [64, 64])], [helper.make_tensor_value_info("y", 1, [64, 64])], [tensor],
-    )  # fmt: skip
+    )
     path = tmp_path / "model.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
     found = onnx.load_from_string(stripped(path)).graph.initializer[0]
@@ -203,7 +203,7 @@ def forest(leaves: int) -> onnx.ModelProto:
         "nodes_falsenodeids": [2 * k + 2 for k in inner] + [0] * leaves,
         "target_treeids": [7] * leaves, "target_nodeids": range(leaves - 1, count), "target_ids": [0] * leaves,
         "target_weights": RNG.standard_normal(leaves).tolist(),
-    }  # fmt: skip
+    }
     node = helper.make_node("TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1, **lists)
     x, y = (helper.make_tensor_value_info(name, 1, ["N", 2]) for name in "xy")
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
@@ -226,7 +226,7 @@ def test_lists_of_trees_stay_in_the_file(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("value", [
     [0, -1, 127, 128, 2**31 - 1, -(2**31)], [2**31, -(2**63), 2**63 - 1], [0.5, -1e30], ["", "a" * 200, "é" * 20000],
-])  # fmt: skip
+])
 def test_what_lists_in_a_file_hold(value: list[Any]) -> None:
     value = value * 3000 if isinstance(value[0], int | float) else value
     attribute = helper.make_attribute("nodes_values", value)

@@ -95,7 +95,7 @@ def test_strings() -> None:
 @pytest.mark.parametrize("spoil", [
     lambda p: p.dims.append(2), lambda p: p.dims.__setitem__(0, 1), lambda p: p.dims.__setitem__(0, 1 << 62),
     lambda p: p.dims.__setitem__(0, -2),
-], ids=["too few", "too many", "huge", "negative"])  # fmt: skip
+], ids=["too few", "too many", "huge", "negative"])
 @pytest.mark.parametrize("raw", [True, False], ids=["raw", "typed"])
 @pytest.mark.parametrize("kind", ["f32", "i64", "u4", "bf16", "string", "c64"])
 def test_sizes_that_do_not_fit(kind: str, raw: bool, spoil: Any) -> None:
@@ -163,7 +163,7 @@ def test_external_data_of_other_types(folder: Path, kind: int) -> None:
     ({"offset": 60}, "ML213"), ({"offset": -4}, "ML213"), ({"length": 20}, "ML213"),
     ({"length": 28}, "ML213"), ({"offset": 1 << 62}, "ML213"), ({"offset": "many"}, "ML213"),
     ({"length": "0x18"}, "ML213"),
-], ids=str)  # fmt: skip
+], ids=str)
 def test_external_data_that_does_not_fit(folder: Path, entries: dict[str, Any], code: str) -> None:
     with pytest.raises(FileError) as caught:
         tensor_from(external("w.bin", **entries), ExternalFiles(str(folder)))
@@ -174,7 +174,7 @@ def test_external_data_that_does_not_fit(folder: Path, entries: dict[str, Any], 
     ("../secret.bin", "ML216"), ("{parent}/secret.bin", "ML216"), ("link.bin", "ML216"),
     ("linked/secret.bin", "ML216"), ("a/../../secret.bin", "ML216"), ("", "ML216"), (".", "ML272"),
     ("gone.bin", "ML217"), ("w.bin\0.txt", "ML216"),
-])  # fmt: skip
+])
 def test_external_files_that_are_refused(folder: Path, location: str, code: str) -> None:
     """No file outside the model's folder is read, for any path."""
     os.symlink(folder.parent / "secret.bin", folder / "link.bin")
@@ -195,7 +195,7 @@ def test_external_model_end_to_end(tmp_path: Path) -> None:
     graph = helper.make_graph(
         [helper.make_node("Add", ["x", "w"], ["y"])], "g", [helper.make_tensor_value_info("x", 1, [1024])],
         [helper.make_tensor_value_info("y", 1, [1024])], [numpy_helper.from_array(weight, "w")],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
     save_model(convert_model(tmp_path / "m.onnx"), tmp_path / "m.xml")
@@ -231,7 +231,7 @@ def sparse(values: Any, indices: Any, dims: list[int]) -> Any:
     return helper.make_sparse_tensor(
         numpy_helper.from_array(np.array(values, np.float32), "s"),
         numpy_helper.from_array(np.array(indices, np.int64), "indices"), dims,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("indices", [[1, 5], [[0, 1], [1, 2]]], ids=["linear", "coordinates"])
@@ -243,7 +243,7 @@ def test_sparse(indices: Any) -> None:
 @pytest.mark.parametrize(
     "indices", [[1, 6], [-1, 0], [[0, 1], [0, 3]], [[0, 1], [-1, 0]], [1], [[0, 1, 0], [0, 0, 0]], [[0], [1]]],
     ids=str,
-)  # fmt: skip
+)
 def test_sparse_indices_that_do_not_fit(indices: Any) -> None:
     with pytest.raises(ModelError, match=r"^ML225: "):
         dense_from_sparse(sparse([3, 4], indices, [2, 3]))

@@ -65,7 +65,7 @@ _WINDOW: dict[str, Any] = {"strides": (2, 1), "pads_begin": (1, 0), "pads_end": 
 _DETECTRON = {
     "score_threshold": 0.05, "nms_threshold": 0.5, "max_delta_log_wh": 4.1, "num_classes": 2, "post_nms_count": 10,
     "max_detections_per_image": 5, "deltas_weights": (10.0, 10.0, 5.0, 5.0),
-}  # fmt: skip
+}
 _CONVOLUTION = {**_WINDOW, "dilations": (1, 2)}
 _POOL = {**_WINDOW, "kernel": (3, 2)}
 _RESIZE = {"shape_calculation_mode": "sizes", "mode": "nearest"}
@@ -77,13 +77,13 @@ _FLOATS = [
     "Floor", "Ceiling", "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh",
     "Asinh", "Acosh", "Atanh", "Erf", "Round", "Sigmoid", "HSigmoid", "HSwish", "Swish", "Mish", "SoftPlus",
     "SoftSign", "Gelu", "Softmax", "LogSoftmax", "IsNaN", "IsInf", "IsFinite", "Identity",
-]  # fmt: skip
+]
 _INTEGERS = ["Abs", "Negative", "Sign", "ReLU", "Floor", "Ceiling", "Identity", "BitwiseNot"]
 _ARITHMETIC = [
     "Add", "Subtract", "Multiply", "Divide", "FloorMod", "Mod", "Power", "Maximum", "Minimum", "SquaredDifference",
     "Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
     "BitwiseLeftShift", "BitwiseRightShift",
-]  # fmt: skip
+]
 _LOGICAL = ["LogicalAnd", "LogicalOr", "LogicalXor"]
 _REDUCTIONS = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"]
 
@@ -263,7 +263,7 @@ EXAMPLES = [
         "f32[2,12]"),
     Example("GRUSequence", _SEQUENCE, "f32[2,5,4]", "f32[2,2,3]", "i64[2]", "f32[2,9,4]", "f32[2,9,3]", "f32[2,9]"),
     Example("RNNSequence", _SEQUENCE, "f32[2,5,4]", "f32[2,2,3]", "i64[2]", "f32[2,3,4]", "f32[2,3,3]", "f32[2,3]"),
-]  # fmt: skip
+]
 
 _STATES = """
     %n = Parameter : i64[] %x = Parameter : f32[2,3] %w = Parameter : f32[1,3] %xs = Parameter : f32[4,2]
@@ -302,5 +302,5 @@ BODIES = {
             Result(%tall)
           }
         Result(%y)""",
-}  # fmt: skip
+}
 """A graph for every operation with bodies."""

@@ -15,14 +15,14 @@ from tests.unit.graphs import parameter
 RESIZING = {
     "antialias": False, "coordinate_transformation_mode": "half_pixel", "cube_coeff": -0.75,
     "nearest_mode": "round_prefer_floor", "pads_begin": (0,), "pads_end": (0,),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("name", "expected"), [
     ("Interpolate", RESIZING), ("Interpolate11", RESIZING), ("Gather", {"batch_dims": 0}),
     ("ReverseSequence", {"batch_axis": 0, "seq_axis": 1}),
     ("ScatterElementsUpdate12", {"reduction": "none", "use_init_val": True}),
-])  # fmt: skip
+])
 def test_defaults(name: str, expected: dict[str, Any]) -> None:
     declared = getattr(ops, name).attributes
     assert {key: value for key, value in declared.items() if value is not Op.REQUIRED} == expected

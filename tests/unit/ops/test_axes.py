@@ -23,7 +23,7 @@ def node_of(example: Example) -> Op:
         else Parameter(graph=graph, type=type_) if type_.known is None
         else Constant(np.array(type_.known.tolist()), graph=graph, dtype=type_.dtype)
         for type_ in example.types
-    ]  # fmt: skip
+    ]
     made: Op = getattr(ops, example.name)(*inputs, graph=graph, **example.attributes)
     return made
 
@@ -93,7 +93,7 @@ def _array(value: Value) -> Any:
         ("ReduceSum", {}, ["f32[2,3,4]", "i64[1]"], 0, ()),
         ("NonZero", {}, ["f32[2,3]"], 0, (None, None)),
     ],
-)  # fmt: skip
+)
 def test_axes_of_results(name: str, attributes: dict[str, Any], inputs: list[Any], port: int, axes: Any) -> None:
     assert node_of(Example(name, attributes, *inputs)).axis_map(port) == axes
 

@@ -21,7 +21,7 @@ STRIDES = {"pads_begin": (0, 0), "pads_end": (0, 0), "dilations": (1, 1)}
     Example("Gather", {"batch_dims": 2}, "f32[4]", "i64[2]", 0),
     Example("Gather", {"batch_dims": -(2**40)}, "f32[4]", "i64[2]", "i64[]"),
     Example("Unsqueeze", {}, "f32[4]", f"i64[{2**40}]"), Example("Reshape", {}, "f32[?]", f"i64[{2**40}]"),
-], ids=str)  # fmt: skip
+], ids=str)
 def test_refused(example: Example) -> None:
     with pytest.raises(TypeError_) as caught:
         example.infer(list(example.types))

@@ -83,7 +83,7 @@ ONE_BY_ONE: list[tuple[str, dict[str, Any], list[Any], Callable[..., Any]]] = [
     *(("IsInf", {"detect_negative": below, "detect_positive": above}, [-INF, -1.0, 0.0, 1.0, NAN, INF],
        lambda x, below=below, above=above: (below and x == -INF) or (above and x == INF))
       for below, above in product((False, True), repeat=2)),
-]  # fmt: skip
+]
 
 PAIRS: list[tuple[str, dict[str, Any], Callable[[Any, Any], Any]]] = [
     ("Add", {}, lambda a, b: a + b), ("Subtract", {}, lambda a, b: a - b),
@@ -92,7 +92,7 @@ PAIRS: list[tuple[str, dict[str, Any], Callable[[Any, Any], Any]]] = [
     ("NotEqual", {}, lambda a, b: a != b), ("Greater", {}, lambda a, b: a > b),
     ("GreaterEqual", {}, lambda a, b: a >= b), ("Less", {}, lambda a, b: a < b),
     ("LessEqual", {}, lambda a, b: a <= b),
-]  # fmt: skip
+]
 
 WHOLE_PAIRS: list[tuple[str, dict[str, Any], Callable[[int, int], Any]]] = [
     ("Divide", {}, lambda a, b: math.floor(a / b)),
@@ -104,7 +104,7 @@ WHOLE_PAIRS: list[tuple[str, dict[str, Any], Callable[[int, int], Any]]] = [
 BITS: list[tuple[str, Callable[[int, int], int]]] = [
     ("BitwiseAnd", lambda a, b: a & b), ("BitwiseOr", lambda a, b: a | b), ("BitwiseXor", lambda a, b: a ^ b),
     ("BitwiseLeftShift", lambda a, b: a * 2**b), ("BitwiseRightShift", lambda a, b: a // 2**b),
-]  # fmt: skip
+]
 
 TRUTH: list[tuple[str, Callable[[bool, bool], bool]]] = [
     ("LogicalAnd", lambda a, b: a and b),
@@ -247,14 +247,14 @@ CASES: list[tuple[str, dict[str, Any], list[Any], Any]] = [
     ("OneHot", {"axis": -1}, [[0, 2], 3, np.float32(5), np.float32(1)], [[5, 1, 1], [1, 1, 5]]),
     *(("OneHot", {"axis": axis}, [[0, 2], 3, np.float32(5), np.float32(1)], [[5, 1], [1, 1], [1, 5]])
       for axis in (0, -2)),
-]  # fmt: skip
+]
 
 OUTSIDE: list[tuple[str, dict[str, Any], Callable[[int], list[Any]]]] = [
     ("Gather", {}, lambda i: [[1, 2], [i], 0]), ("GatherElements", {"axis": 0}, lambda i: [[1, 2], [i]]),
     ("GatherND", {}, lambda i: [[1, 2], [[i]]]), ("ScatterUpdate", {}, lambda i: [[1, 2], [i], [7], 0]),
     ("ScatterElementsUpdate", {}, lambda i: [[1, 2], [i], [7], 0]),
     ("ScatterNDUpdate", {}, lambda i: [[1, 2], [[i]], [7]]),
-]  # fmt: skip
+]
 
 
 def named(argument: Any) -> str:
@@ -322,7 +322,7 @@ def test_functions_of_truth_values(name: str, formula: Callable[[bool, bool], bo
 @pytest.mark.parametrize(
     ("name", "attributes", "inputs", "expected"), CASES,
     ids=[f"{name}-{number}" for number, (name, *_) in enumerate(CASES)],
-)  # fmt: skip
+)
 def test_other_functions(name: str, attributes: dict[str, Any], inputs: list[Any], expected: Any) -> None:
     found = evaluated(name, attributes, inputs)
     if expected is NotImplemented:

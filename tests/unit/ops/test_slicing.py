@@ -51,7 +51,7 @@ def test_of_every_bound_that_is_known_at_run_time(lo: int, hi: int | None) -> No
     (0, 9, (0, 4, 1), (0, 4)), (5, 9, (0, 4, 1), (4, 4)), (3, 9, (0, -2, 1), (1, 7)), (3, 9, (0, FAR, 2), (2, 5)),
     (0, None, (1, -1, 1), (0, None)), (4, None, (0, -2, 1), (2, None)), (4, None, (-FAR, -1, 1), (3, None)),
     (0, 9, (-4, 7, 1), (0, 4)), (0, 9, (-4, 7, 3), (0, 2)), (2, 9, (FAR, -FAR, -1), (2, 9)),
-])  # fmt: skip
+])
 def test_bounds_are_no_wider_than_needed(
     lo: int, hi: int | None, bounds: tuple[int, int, int], expected: tuple[int, int | None]
 ) -> None:
@@ -70,7 +70,7 @@ def test_of_a_start_from_the_end_no_more_than_that_many(start: Dimension, expect
 @pytest.mark.parametrize(("size", "start", "end", "stride", "part", "expected"), [
     (5, 0, -1, 1, 1, 5), (5, -1, 0, -1, 1, 5), (5, 1, 4, 1, 1, 3), (5, -3, -1, 1, 1, 2), (5, -4, -2, 1, 1, 2),
     (5, 0, -1, 2, 1, 3), (4, 0, -1, 2, 1, 2), (6, 0, -1, 2, 2, 3), (6, -1, 0, -2, 2, 3), (9, 0, -1, 3, 3, 3),
-])  # fmt: skip
+])
 def test_the_slices_of_a_loop(size: int, start: int, end: int, stride: int, part: int, expected: int) -> None:
     """Of a start or end below 0, -1 is the end of the tensor itself."""
     assert slice_count(size, start, end, stride, part) == expected

@@ -10,7 +10,7 @@ from tests.unit.ops.examples import operations
 WITHOUT_SPECIFICATION = {
     "AtLeast", "Barrier", "Dequantize", "DynamicQuantize", "Failed", "Identity", "IntegerMatMul", "Opaque",
     "OpaqueSink", "Quantize", "RoundedOrExact", "Scan",
-}  # fmt: skip
+}
 """Operations that are not written, or with the name and version of another one."""
 
 OTHER_NAMES = {"Const": "Constant"}

@@ -282,7 +282,7 @@ class TestExplanations:
         ("length_may_be_zero", ["to a Loop, because its length may be 0"]),
         ("unread_slices", ["to a Loop, because its body reads no slice"]),
         ("nested", ["to a TensorIterator", "to a Loop, because it is directly in the body of a TensorIterator"]),
-    ])  # fmt: skip
+    ])
     def test_a_scan_says_why_it_becomes_a_loop(self, case: str, reasons: list[str]) -> None:
         manager = Manager([ScanLowering()])
         manager.config.explain(ScanLowering)
@@ -294,7 +294,7 @@ class TestExplanations:
     @pytest.mark.parametrize(("case", "reasons"), [
         ("sizes", {"hides bounds by Tile"}),
         ("two_in_a_row", {"hides bounds as another Barrier does", "hides value by Add", "hides bounds by Tile"}),
-    ])  # fmt: skip
+    ])
     def test_a_barrier_says_what_hides_the_fact(self, case: str, reasons: set[str]) -> None:
         manager = Manager([LowerBarriers()])
         manager.config.explain(LowerBarriers)

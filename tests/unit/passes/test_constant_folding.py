@@ -186,7 +186,7 @@ class TestDeferred:
         lambda w: ops.Transpose(w, [1, 0]), lambda w: ops.Multiply(w, w),
         lambda w: ops.Divide(Constant(100, graph=w.graph, dtype=i32), w),
         lambda w: ops.Divide(w, Constant(0, graph=w.graph, dtype=i32)),
-    ], ids=["transpose", "by itself", "as divisor", "by zero"])  # fmt: skip
+    ], ids=["transpose", "by itself", "as divisor", "by zero"])
     def test_all_else_is_left(self, make: Callable[[Value], Any]) -> None:
         found, each = folded(make, ArrayTensor(np.ones((300_000, 1), np.int32)))
         assert found is None and len(each.skipped) == 1

@@ -8,13 +8,13 @@ from tests import MODELS
 KINDS = (
     ops.Add, ops.Multiply, ops.Maximum, ops.Minimum, ops.Equal, ops.NotEqual, ops.SquaredDifference, ops.Less,
     ops.LessEqual, ops.Greater, ops.GreaterEqual, ops.FloorMod, ops.Mod, ops.Power,
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("name", [
     "transformers/bert", "transformers/llama_generate", "tensorflow/fold", "tensorflow/gru_masked",
     "tensorflow/while_growing", "pytorch/for_fixed", "pytorch_sequences/list_cat_ragged",
-])  # fmt: skip
+])
 def test_no_convert_from_integers_is_second(name: str) -> None:
     found = []
     for graph in convert_model(MODELS / f"{name}.onnx").graph.scopes():

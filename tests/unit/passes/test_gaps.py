@@ -12,7 +12,7 @@ RELEASES = ("2025.1.0", "2025.3.0", "2025.4.1", "2026.0.0")
 @pytest.mark.parametrize(("since", "until", "expected"), [
     ("", "", RELEASES), ("2025.3.0", "", RELEASES[1:]), ("", "2025.4.1", RELEASES[:3]),
     ("2025.3.0", "2025.3.0", RELEASES[1:2]), ("2025.2.0", "2025.10.0", RELEASES[1:3]),
-])  # fmt: skip
+])
 def test_releases_between_the_first_and_the_last_have_it(since: str, until: str, expected: tuple[str, ...]) -> None:
     gap = Gap("id", "a sentence", since=since, until=until)
     assert tuple(each for each in RELEASES if gap.is_in(each)) == expected
@@ -23,7 +23,7 @@ def test_kinds_of_processors_may_have_it_in_other_releases() -> None:
     found = {kind: tuple(each for each in RELEASES if gap.is_in(each, kind)) for kind in Processor}
     assert found == {
         Processor.AVX512_CORE: RELEASES[1:], Processor.AVX2: RELEASES[:2], Processor.SSE41: RELEASES[1:]
-    }  # fmt: skip
+    }
 
 
 def test_kinds_of_processors_may_never_have_it() -> None:

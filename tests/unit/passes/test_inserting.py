@@ -19,4 +19,4 @@ def test_a_node_before_a_model_output_takes_its_name() -> None:
         '  %x = Parameter : f32[2] "x"', '  %y = Exp(%x) : f32[2] "y" names "inner"',
         '  %z = Negative(%y) : f32[2] "z" names "z"', '  %3 = Abs(%y) : f32[2] "y" names "y"',
         '  Result(%3) "y/sink_port_0" names "y"', '  Result(%z) "z/sink_port_0" names "z"',
-    ]  # fmt: skip
+    ]

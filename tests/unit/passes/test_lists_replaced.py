@@ -61,7 +61,7 @@ def test_readers_at_known_positions(graph: Graph) -> None:
         lambda each: ops.SequenceAt(Identity(each), 0),
         lambda each: ops.SequenceAt(ops.SequenceExtend(each, sequence(graph)), 0),
         lambda each: ops.SequenceAt(ops.SequenceExtend(sequence(graph), each), 0),
-    )  # fmt: skip
+    )
     for reader in readers:
         read = sequence(graph)
         Result(reader(read).output)
@@ -77,7 +77,7 @@ def test_readers_at_positions_of_the_run(graph: Graph) -> None:
         lambda each: ops.SequenceAt(ops.SequenceInsert(each, x, 0), place),
         lambda each: ops.SequenceAt(Identity(each), place),
         lambda each: ops.SequenceAt(ops.SequenceExtend(each, sequence(graph)), place),
-    )  # fmt: skip
+    )
     for reader in readers:
         read = sequence(graph)
         reader(read)

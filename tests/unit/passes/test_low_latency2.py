@@ -182,7 +182,7 @@ def test_the_variables_of_a_layer_have_its_name(attributes: str) -> None:
     text = layers("layer", attributes=attributes)
     assert ids(text.replace("float[1,2,3] x", "float[2,1,3] x") if "layout" in attributes else text) == [
         "layer/variable_0", "layer/variable_1",
-    ]  # fmt: skip
+    ]
 
 
 def test_equal_names_of_layers_have_numbers_that_no_other_name_has() -> None:

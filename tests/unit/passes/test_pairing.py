@@ -117,7 +117,7 @@ PAIRS: dict[str, tuple[Any, ...]] = {  # text, what is found, what shows it
         Result(%v) names "cn" Result(%u) names "hn" Result(%s) names "y"
     """, {"h0": ("hn", None, "weak"), "c0": ("cn", None, "weak")}),
     "the only output of a model is no state": (RECURRENT, {}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -252,14 +252,14 @@ class TestAppendedToAnInput:
 
     def test_names_that_fit_both_are_ambiguous(self) -> None:
         text = self.TEXT.format(h="h", parts="%x, %h").replace('%x = Parameter : f32[B,N,3] "x"',
-                                                               '%x = Parameter : f32[B,N,3] "h_in"')  # fmt: skip
+                                                               '%x = Parameter : f32[B,N,3] "h_in"')
         with pytest.raises(UsageError, match="h_in and h with h_out"):
             found(text.replace('"hn"', '"h_out"'))
 
 
     def test_the_past_is_what_something_is_appended_to(self) -> None:
         text = self.TEXT.format(h="past_k", parts="%h, %x").replace('%x = Parameter : f32[B,N,3] "x"',
-                                                                    '%x = Parameter : f32[B,N,3] "k"')  # fmt: skip
+                                                                    '%x = Parameter : f32[B,N,3] "k"')
         assert found(text.replace('"hn"', '"new_k"')) == {"past_k": ("new_k", 1, "strong")}
 
 
@@ -369,7 +369,7 @@ class TestGiven:
         ({"a": "q"}, "no output 'q'"),
         ({"a": "y", "b": "y"}, "'y' cannot be the next value of 'b'"),
         ([("a", "y"), ("a", "y")], "'a' has two partners"),
-    ])  # fmt: skip
+    ])
     def test_wrong_names(self, given: Any, message: str) -> None:
         text = self.TEXT.replace("%m = Concat(%all, %new) {axis: 3}", "%m = Exp(%all)")
         with pytest.raises(UsageError, match=message) as raised:
@@ -409,7 +409,7 @@ class TestGiven:
     ("past_key_0", "present_key_0"), ("past", "present"), ("cache_x", "cache_x_out"),
     ("cache_x", "new_cache_x"), ("h0", "hN"), ("h_0", "h_n"), ("state", "stateN"), ("in_x", "out_x"),
     ("x_in", "x_out"), ("l_key_cache_1_", "key_cache_1"),
-])  # fmt: skip
+])
 def test_names_of_exporters(before: str, after: str) -> None:
     assert is_next(before, after)
 

@@ -32,7 +32,7 @@ ALL = (
     consumers_count(1), consumers_count(2), consumers_more_than(1), rank_equals(1, 2), rank_more_than(1),
     has_static_rank(), has_static_shape(), has_static_dims(0), shape_equals(2, 3), type_matches(f32),
     is_constant(), value_equals(0), consumed_by(ops.ReLU),
-)  # fmt: skip
+)
 
 
 def typed(graph: Graph, type_: object) -> Value:

@@ -189,7 +189,7 @@ class TestSums:
         strange = (
             source(graph, 0, 2), source(graph, 1, 3), source(graph, 0, 3, width=5), source(graph, 1, 4, width=5),
             Active("tanh", x),
-        )  # fmt: skip
+        )
         for each in strange:
             with pytest.raises(NotACell):
                 _affine(sums(each), state)
@@ -218,7 +218,7 @@ class TestGates:
             [kept], [new], [kept, new, new], [kept, kept], [new, new], [(-1, (f, c)), new], [kept, (-1, (i, g))],
             [(1, (f, part)), new], [kept, (1, (i, Active("relu", g.of)))], [kept, (1, (i, g, g))], [kept, (1, (g, g))],
             [kept, (1, (i, f))],
-        )  # fmt: skip
+        )
         for each in others:
             with pytest.raises(NotACell):
                 _cell_gates(each, cell)

@@ -128,7 +128,7 @@ class TestProfile:
         profile, lines = self.table()
         assert [line[0] for line in lines] == [
             "ms", "First", "Second", "GraphRewrite", "DropIdentity", "First", "Third", "passes", "all",
-        ]  # fmt: skip
+        ]
         assert lines[3][3:] == ["2", "5", "->", "3"]
         assert lines[4] == ["DropIdentity", "2"]  # Other found nothing: it has no row
         assert lines[5][3:] == ["-", "3"] and lines[-2][3:] == ["5", "->", "3"]

@@ -29,7 +29,7 @@ NAN = np.array([0x7FC00000, 0x7FC00001], np.uint32).view(np.float32)
     (np.zeros(2), -np.zeros(2), False),
     (np.array(["a"], object), np.array(["a"], object), True),
     ({1, 2}, {1, 2}, False),  # a value that cannot be hashed is equal to no other
-])  # fmt: skip
+])
 def test_attributes_compare_by_bits(a: Any, b: Any, equal: bool) -> None:
     assert (hash(_frozen(a)), _frozen(a)) == (hash(_frozen(a)), _frozen(a)) and (_frozen(a) == _frozen(b)) is equal
 

@@ -58,7 +58,7 @@ MIXED = {
     "leaves out some steps": layer(
         after="a = Constant <value_ints = [1]> () b = Constant <value_ints = [9223372036854775807]> () "
         "z = Constant <value_ints = [0]> () part = Slice (y, a, b, z)", outputs="part"),
-}  # fmt: skip
+}
 
 SEPARATE = {
     "a window of one step": layer(
@@ -80,7 +80,7 @@ SEPARATE = {
         "seen = Identity (x) z = Constant <value_ints = [0]> () sum = ReduceSum <keepdims = 0> (mask, z) "
         "count = Cast <to = 6> (sum)", lens="count"),
     "a linear layer": layer("k = Constant <value = float[3,3] {1,2,3,4,5,6,7,8,9}> () seen = MatMul (x, k)"),
-}  # fmt: skip
+}
 
 NESTED = """main (float[T,B,3] x, float[B,3] start) => (y) {{
   turned = Transpose <perm = [1, 0, 2]> (x)
@@ -109,7 +109,7 @@ def refused(text: str, transform: str = SET, **options: object) -> list[str]:
     ("place = Identity (k) k2 = Add (k, one)", "one"),  # the next step
     ("place = Mul (i, one) two = Add (one, one) half = Div (i, two) k2 = Identity (half)", "zero"),
     ("narrow = Cast <to = 3> (i) place = Cast <to = 7> (narrow) k2 = Identity (k)", "zero"),  # of 128 it is -128
-])  # fmt: skip
+])
 def test_an_index_of_another_step_is_refused(body: str, first: str) -> None:
     """It was replaced by 0, the step itself."""
     if "half" in body:

@@ -28,14 +28,14 @@ WITH_GAPS = (
     rule("Always", Gap("always", "")), rule("Ended", Gap("ended", "", until="2025.1.0")),
     rule("Begun", Gap("begun", "", since="2026.4.1")),
     rule("Two", Gap("two-1", "", until="2024.6.0"), Gap("two-2", "", since="2026.4.1")), rule("Unlisted"),
-)  # fmt: skip
+)
 """Rules that avoid errors that all releases have, that ended, and that began later."""
 
 
 @pytest.mark.parametrize(("text", "shown"), [
     (None, "2024.6-2026.4"), ("2025.4", "2025.4"), ("2025.4.1", "2025.4"), ("2024.6-2025.0", "2024.6-2025.0"),
     (" 2025.1 - 2025.1.3 ", "2025.1"), ("2024.6.0-2031.12", "2024.6-2031.12"),
-])  # fmt: skip
+])
 def test_text(text: str | None, shown: str) -> None:
     assert str(Target.parse(text)) == shown
 
@@ -46,7 +46,7 @@ def test_text(text: str | None, shown: str) -> None:
     ("2025.4-2025.1-2026.1", "not a release"), ("2025.4-2025.1", "ends before it begins"),
     ("2024.5", "begins before 2024.6"), ("2023.3-2026.1", "begins before 2024.6"),
     ("2025.7", "there is no OpenVINO 2025.7"),
-])  # fmt: skip
+])
 def test_bad_text(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         ConvertOptions(target=text)
@@ -61,7 +61,7 @@ def test_bad_text(text: str, said: str) -> None:
     ("2026.1", "Always Begun Two Unlisted"),  # not measured, and the next release has it
     ("2026.4", "Always Begun Two Unlisted"),
     ("2027.0", "Always Begun Two Unlisted"),
-])  # fmt: skip
+])
 def test_needed_rules(text: str | None, needed: str) -> None:
     assert " ".join(each.__name__ for each in WITH_GAPS if is_needed(each, Target.parse(text))) == needed
 

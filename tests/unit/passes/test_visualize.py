@@ -73,7 +73,7 @@ class TestVisualizeTree:
     @pytest.mark.parametrize(("script", "said"), [
         ("echo half; echo 'no fonts' >&2; exit 3", "ended with code 3: no fonts"),
         ("exec sleep 60", "took more than"),
-    ])  # fmt: skip
+    ])
     def test_a_program_that_fails(
         self, script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -49,7 +49,7 @@ class EmittedOutputs:
 
 
 def emitted(cell: RecognisedCell, leaves: Sequence[Leaf], initial: Sequence[Value], batch: Dimension, time: Dimension,
-            name: str) -> EmittedOutputs:  # fmt: skip
+            name: str) -> EmittedOutputs:
     """The sequence on the outer values. `leaves` are the slices that the gates read, `initial` the initial states."""
     x = joined([_batch_first(leaf) for leaf in leaves])
     graph, hidden, dtype = x.graph, len(cell.gates[0].bias), x.dtype
@@ -68,7 +68,7 @@ def emitted(cell: RecognisedCell, leaves: Sequence[Leaf], initial: Sequence[Valu
     attributes: dict[str, Any] = {
         "direction": "reverse" if leaves[0].reverse else "forward", "hidden_size": hidden,
         "activations": cell.activations,
-    }  # fmt: skip
+    }
     if cell.kind == "GRU":
         attributes["linear_before_reset"] = cell.linear_before_reset
     kind = {"LSTM": ops.LSTMSequence, "GRU": ops.GRUSequence, "RNN": ops.RNNSequence}[cell.kind]

@@ -17,7 +17,7 @@ from mo_loop.transforms.runtime.local import (
 FILES = (
     elementwise_layers, movement_of_data, axes_and_indices, empty_tensors, products_and_convolutions, quantised_scales,
     attention_heads, fused_constants,  # the last one after those that place a maximum for other reasons
-)  # fmt: skip
+)
 
 RULES = passes_in(*map(vars, FILES))
 """All rules, in the order of the files."""

@@ -27,7 +27,7 @@ def has_heads(value: Value) -> bool:
     "attention-with-as-many-queries-as-heads",
     "static attention gives wrong values if there are as many queries as heads, a computed operand is added or "
     "multiplied, and a `Transpose` is directly at only one of Q and the result", on={Processor.SSE41: NEVER},
-))  # fmt: skip
+))
 def MaximumBetweenHeads(node: ops.MatMul) -> Use | None:
     """Transpose(softmax(Q K^T) V)  ->  Transpose(max(A, A)) of the attention A, if Q is not the result of a Transpose
     softmax(Q K^T) V                ->  softmax(max(Q, Q) K^T) V, if Q is a Transpose and the result is not transposed
@@ -52,7 +52,7 @@ def MaximumBetweenHeads(node: ops.MatMul) -> Use | None:
 @maximum_rule(wrap_type(ops.MatMul, when=has_heads), "`max(w, w)` after the `Softmax`", Gap(
     "attention-of-constant-heads", "attention reads the first head of constant keys or values for all heads",
     since="2025.2.0", until="2026.0.0", on={Processor.SSE41: NEVER},
-))  # fmt: skip
+))
 def MaximumBehindSoftmax(node: ops.MatMul) -> Use | None:
     """softmax(Q K^T) V  ->  max(w, w) V with the weights w, where K or V is constant, with a matrix for each head
 
@@ -78,7 +78,7 @@ def MaximumBehindSoftmax(node: ops.MatMul) -> Use | None:
         "attention-of-more-dimensions", "a model does not compile if attention meets an operand of more dimensions",
         severity=ERROR, on={Processor.SSE41: NEVER},
     ),
-)  # fmt: skip
+)
 def MaximumBehindAttention(node: ops.MatMul) -> Value | None:
     """softmax(Q K^T) V -> max(A, A) of the attention A, if the next operation cannot be a part of one operation with it
 
@@ -99,7 +99,7 @@ def MaximumBehindAttention(node: ops.MatMul) -> Value | None:
 @maximum_rule(wrap_type(ops.MatMul), MaximumBehindAttention.instead, Gap(
     "attention-as-result", "the second inference fails if static attention with one head is a result of the model",
     severity=ERROR, until="2026.1.0", on={Processor.SSE41: NEVER},
-))  # fmt: skip
+))
 def MaximumBehindOneHead(node: ops.MatMul) -> Value | None:
     """softmax(Q K^T) V  ->  max(A, A) of the attention A, if it is one matrix, and a result of the model
 
@@ -217,7 +217,7 @@ READS = (ops.Gather, ops.GatherElements, ops.GatherND)
     "batch-of-constant-state",
     "a recurrent operation with a constant state does not compile if the runtime does not infer the batch size of its "
     "input: after a `Pad`, `Slice` or `Tile` of computed sizes, for example", severity=ERROR,
-))  # fmt: skip
+))
 def ReshapeToBatchOfState(node: Recurrent) -> Node | None:
     """LSTMSequence(Transpose(Pad(x, n, m), [0, 2, 1]), h : [2,1,4], ...)  ->  the same of Reshape(Pad(...), [2, 0, 0])
 

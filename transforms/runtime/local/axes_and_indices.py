@@ -41,7 +41,7 @@ from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Value, ops, so
         "`ReduceMax` and `ReduceMin` of two joined tensors become the elementwise maximum and minimum of the tensors",
         until="2026.0.0",
     ),
-)  # fmt: skip
+)
 def CountAxesFromEnd(node: ops.Gather | ops.Concat) -> Node | None:
     """Gather(x, [2, 0, 1], 1)  ->  Gather(x, [2, 0, 1], 1 - rank), and Concat of a Split in this order likewise
     Gather(Unsqueeze(x, 1), [0, 0], 1)  ->  Gather(Unsqueeze(x, 1), [0, 0], 1 - rank), and from -1 to rank - 1
@@ -125,7 +125,7 @@ def _pads(node: Node, axis: int) -> bool:
 @rule(wrap_type((ops.GatherElements, ops.GatherND)), "the index plus the size", Gap(
     "elements-counted-from-end", "`GatherElements` and `GatherND` read outside the tensor for an index below 0",
     until="2025.2.0",
-))  # fmt: skip
+))
 def CountIndicesFromStart(node: ops.GatherElements | ops.GatherND) -> Node | None:
     """GatherElements(x, i)  ->  GatherElements(x, i < 0 ? i + n : i), where n is the size of x along the axis
     GatherND(x, i)        ->  GatherND(x, i < 0 ? i + n : i), where n are the sizes of x along the indexed axes
@@ -198,7 +198,7 @@ def _is_equal(a: Value, b: Value) -> bool:
 @rule(wrap_type(ops.GatherElements), "a start below all elements", Gap(
     "slice-before-elements",
     "a `Slice` from 0 on before `GatherElements` is removed, also along other axes, and with indices below 0",
-))  # fmt: skip
+))
 def SliceFromBelowZero(node: ops.GatherElements) -> Node | None:
     """GatherElements(Slice(x, 0, e, 1), i)  ->  GatherElements(Slice(x, -2^31 + 1, e, 1), i)
 
@@ -214,7 +214,7 @@ def SliceFromBelowZero(node: ops.GatherElements) -> Node | None:
     sliced = axes[0].type.integers if axes else tuple(range(len(at)))
     is_along_indices = sliced is not None and x.rank is not None and {
         normalise_axis(each, x.rank) for each in sliced
-    } == {normalise_axis(node.axis, x.rank)}  # fmt: skip
+    } == {normalise_axis(node.axis, x.rank)}
     if is_along_indices and _is_from_start(indices):
         return None
     node.graph.set_input(x.node, 1, F.Constant(np.full(len(at), -END, starts.dtype.numpy), graph=node.graph))
@@ -226,7 +226,7 @@ def SliceFromBelowZero(node: ops.GatherElements) -> Node | None:
     "batched-gathers",
     "`Gather` with `batch_dims` and known dimensions of 1 before the axis crashes, or gives wrong values",
     severity=CRASH, on={Processor.SSE41: NEVER},
-))  # fmt: skip
+))
 def DropBatchesOfOne(node: ops.Gather) -> Node | None:
     """Gather(x : [1,5,3], i : [1,4], 1, batch_dims 1)  ->  Gather(x, Squeeze(i, 0), 1)
     Gather(x : [N,5,3], i : [N,4], 1, batch_dims 1)  ->  Gather(Reshape(x, [-1, 3]), i + [[0], [5], ...], 0)
@@ -263,7 +263,7 @@ def _of_all_rows(x: Value, indices: Value, at: int, batch: int) -> Node:
     "rows-in-order",
     "a `Gather` with `batch_dims` is removed if the indices of all rows together are 0, 1, 2, ... to the end of the "
     "axis",
-))  # fmt: skip
+))
 def GatherWithOneMoreDimension(node: ops.Gather) -> Node | None:
     """Gather(x : [2,2], [[0], [1]], 1, batch_dims 1)  ->  Squeeze(Gather(x, [[[0]], [[1]]], 1, batch_dims 1), 2)
 

@@ -14,7 +14,7 @@ from mo_loop.transforms.vocabulary import Constant, F, Gap, Identity, Node, Valu
 @rule(wrap_type(Identity, any_input(type_matches(boolean))), "`LogicalOr(x, x)`", Gap(
     "boolean-copy",
     "a copy (`Convert` to the same type) of a boolean that is not the first output of its node becomes the first",
-))  # fmt: skip
+))
 def IdentityToLogicalOr(node: Identity) -> Node | None:
     """Identity(x), where x is boolean and not the first output of its node  ->  LogicalOr(x, x)
 
@@ -37,7 +37,7 @@ CONDITION = any_input()
         "select-of-its-condition", "`Select` of booleans does not compile if the condition is also one of the values",
         severity=ERROR,
     ),
-)  # fmt: skip
+)
 def SelectToLogical(node: ops.Select) -> Node:
     """Select(c, c, x)  ->  LogicalOr(c, x), and Select(c, x, c)  ->  LogicalAnd(c, x)
 
@@ -56,7 +56,7 @@ CONSTANT = any_input(is_constant())
 @rule(wrap_type(ops.Select, any_input(), CONSTANT, CONSTANT), "a copy of the constant", Gap(
     "select-of-one-constant", "`Select` of a constant of one element and itself does not compile", severity=ERROR,
     until="2025.1.0", on={Processor.SSE41: NEVER},
-))  # fmt: skip
+))
 def CopySelectedConstant(node: ops.Select) -> Node | None:
     """Select(x, c, c), where c is a Constant of one element  ->  Select(x, c, a copy of c)"""
     _, c, _ = node.operands
@@ -78,7 +78,7 @@ def _reads_empty_constant(value: Value) -> bool:
         "empty-constant-operand",
         "a sum, difference, product or quotient with a constant without elements crashes the process", severity=CRASH,
     ),
-)  # fmt: skip
+)
 def EmptyConstantsToMaximum(node: ops.Binary) -> Node:
     """x + c, where c is a Constant without elements  ->  max(x, c), and -, *, / likewise"""
     a, b = node.operands
@@ -88,7 +88,7 @@ def EmptyConstantsToMaximum(node: ops.Binary) -> Node:
 @rule(wrap_type(ops.SoftSign), "`x / (1 + |x|)`", Gap(
     "soft-sign-of-elementwise", "`SoftSign` of the result of an elementwise operation of dynamic shape is wrong",
     until="2025.3.0", on={Processor.SSE41: ReleaseRange()},
-))  # fmt: skip
+))
 def SoftSignToQuotient(node: ops.SoftSign) -> Node:
     """SoftSign(x)  ->  x / (1 + |x|)
 
@@ -112,7 +112,7 @@ class AbsToMaximum(LocalRule):
             "abs-of-fractions", "`Abs` of numbers above -1 that can be computed while the model is read is removed",
             since="2025.4.1",
         ),
-    )  # fmt: skip
+    )
 
     pattern = wrap_type(ops.Abs)
 
@@ -132,7 +132,7 @@ class AbsToMaximum(LocalRule):
 @rule(wrap_type(ops.Convert), "`x & 255`, or `((x + 128) & 255) - 128`", Gap(
     "narrowing-conversion", "`Convert` of integers to 8 or 16 bits saturates instead of wrapping around",
     until="2025.3.0",
-))  # fmt: skip
+))
 def DropBitsBeforeConvert(node: ops.Convert) -> Node | None:
     """Convert(x, u8)  ->  Convert(x & 255, u8)    Convert(x, i8)  ->  Convert(((x + 128) & 255) - 128, i8)"""
     (x,) = node.operands
@@ -172,7 +172,7 @@ def _reads_one_element(value: Value) -> bool:
     "constant-rank",
     "an operation after `Gather`, `Squeeze` or `Reshape` with a constant of one element and more dimensions than the "
     "other input loses the new dimensions",
-))  # fmt: skip
+))
 def UnsqueezeToConstantRank(node: ops.Binary) -> Node | None:
     """x : [N] + c : [1,1,1]  ->  Unsqueeze(x, [0, 1]) + c"""
     for port, (value, constant) in enumerate(both_orders(node)):
@@ -195,7 +195,7 @@ def UnsqueezeToConstantRank(node: ops.Binary) -> Node | None:
         "scalar-prelu", "PReLU of a scalar with a slope of one dimension does not compile", "a scalar slope", ERROR,
         until="2026.0.0",
     ),
-)  # fmt: skip
+)
 def MakeConstantsScalar(node: ops.Binary | ops.PReLU) -> Node | None:
     """x + [c]  ->  x + c, if [c] has other readers    PReLU(scalar, [c])  ->  PReLU(scalar, c)
 
@@ -223,7 +223,7 @@ _EXCHANGED: dict[type[Node], type[ops.Binary]] = {
         ops.Add, ops.Multiply, ops.Maximum, ops.Minimum, ops.Equal, ops.NotEqual, ops.SquaredDifference,
     )},
     ops.Less: ops.Greater, ops.Greater: ops.Less, ops.LessEqual: ops.GreaterEqual, ops.GreaterEqual: ops.LessEqual,
-}  # fmt: skip
+}
 """The operation that has the same result with exchanged inputs."""
 
 

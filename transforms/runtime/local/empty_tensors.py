@@ -16,7 +16,7 @@ from mo_loop.transforms.vocabulary import Constant, F, Identity, Node, Result, V
 
 @rule(wrap_type(ops.Concat), "`Broadcast` of a zero to the summed shape", Gap(
     "empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis",
-))  # fmt: skip
+))
 def EmptyConcatToBroadcast(node: ops.Concat) -> Node | None:
     """Concat(a : [0,?], b : [0,2], axis 1)  ->  Broadcast(0, [0, n + 2]), where n is the size of a along the axis"""
     output = node.output
@@ -33,7 +33,7 @@ def EmptyConcatToBroadcast(node: ops.Concat) -> Node | None:
     "unsqueeze-of-nothing",
     "`Unsqueeze` and `Squeeze` of a tensor with a dimension that is 0 before run time make 0 of the dimensions that "
     "are not known, and a `Reshape` to computed sizes and 0 fails",
-))  # fmt: skip
+))
 def EmptySqueezeToBroadcast(node: ops.View | ops.Gather) -> Node | None:
     """Unsqueeze(x : [0,N], 0)  ->  Broadcast(0, [1, 0, n]), where n is the size of x along its axis 1; so Squeeze
     Reshape(x : [N,M,0], [n, 0])  ->  Broadcast(0, [n, 0])
@@ -84,7 +84,7 @@ def _size(values: Sequence[Value], at: int) -> Value:
     "broadcast-of-empty-constant",
     "`Broadcast` of a tensor of known shape without elements to a known shape crashes the process that reads or "
     "compiles the model", severity=CRASH,
-))  # fmt: skip
+))
 def EmptyBroadcastToConstant(node: ops.Broadcast) -> Node | None:
     """Broadcast(x : [1,0], [3,1,0])  ->  a Constant [3,1,0]"""
     output = node.output
@@ -102,7 +102,7 @@ def EmptyBroadcastToConstant(node: ops.Broadcast) -> Node | None:
         severity=CRASH, until="2024.6.0",
     ),
     bodies="never",
-)  # fmt: skip
+)
 def EmptyOutputsToBroadcast(node: Constant | Identity) -> Node | None:
     """a model output that is an i64 Constant without elements  ->  Broadcast(0, its shape), where zeros are computed
 

@@ -41,7 +41,7 @@ def _is_after_constants(value: Value) -> bool:
     "constants-merged-to-infinity",
     "the constants of `(x + c) * s` and `(x * s) * t` are multiplied with each other, also where the product is "
     "infinite or 0",
-))  # fmt: skip
+))
 def MaximumBetweenConstants(node: Node) -> Use | None:
     """(x + c) * s  ->  max(x + c, x + c) * s, where c * s is beyond the largest number of the type
 
@@ -154,7 +154,7 @@ WHOLE_VECTOR = 16
 @maximum_rule(wrap_type((ops.Reduction, ops.MatMul)), "`max(r, r)` after the reduction or `MatMul`", Gap(
     "constant-divided-by-sum",
     "a constant of integers that is divided by a reduction or a product of matrices divides it instead",
-))  # fmt: skip
+))
 def MaximumOfDivisor(node: Node) -> Value | None:
     """c / ReduceSum(x)  ->  c / max(r, r), where r is the reduction or a MatMul, and c a constant of integers."""
     for reader, _ in _constants_after(node.outputs[0], moves=MOVED):
@@ -181,7 +181,7 @@ def MaximumOfDivisor(node: Node) -> Value | None:
         "a reduction of three dimensions that keeps the first, with more than one element, reads one number that "
         "follows in arithmetic of integers, or in a division of f64, past its end",
     ),
-)  # fmt: skip
+)
 def MaximumBehindReduction(node: ops.Reduction) -> Value | None:
     """ReduceMean(x : [N, C, T], 2) + c : [C, 1]  ->  max(r, r) + c, where r is the reduction, and so for axis 0
 
@@ -227,7 +227,7 @@ def MaximumBehindReduction(node: ops.Reduction) -> Value | None:
         "a `FakeQuantize` with a range for each place along the second of three or more dimensions after a `MatMul` "
         "takes the ranges of the columns, or the model does not compile",
     ),
-)  # fmt: skip
+)
 def MaximumBehindMatMul(node: ops.MatMul) -> Value | None:
     """MatMul(x : [B, C, S, K], w) + c : [C, 1, 1]  ->  max(p, p) + c, where p is the product with constant weights
 
@@ -257,7 +257,7 @@ def MaximumBehindMatMul(node: ops.MatMul) -> Value | None:
     "small-average-of-quantised",
     "an `AvgPool` of a quantised tensor with fewer than 16 results before a `FakeQuantize` gives wrong numbers, or "
     "does not compile", on={Processor.AVX512_CORE: NEVER},
-))  # fmt: skip
+))
 def MaximumBehindAverage(node: ops.AvgPool) -> Value | None:
     """FakeQuantize(AvgPool(x : [1, 8, 7, 7]))  ->  FakeQuantize(max(p, p)), where p is the average of each channel
 
@@ -279,7 +279,7 @@ def MaximumBehindAverage(node: ops.AvgPool) -> Value | None:
     "scales-of-many-matrices",
     "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads past the scales",
     since="2026.4.1", on=without_avx512(NEVER),
-))  # fmt: skip
+))
 def MaximumBeforeMatMul(node: ops.MatMul) -> Use | None:
     """MatMul(FakeQuantize(x), w : [B, K, N])  ->  MatMul(max(q, q), w), where q is the FakeQuantize
 
@@ -305,7 +305,7 @@ def MaximumBeforeMatMul(node: ops.MatMul) -> Use | None:
         "a `FakeQuantize` after an `Add` or `Multiply` of a constant for each channel takes the first one for all if "
         "the number of channels is not known",
     ),
-)  # fmt: skip
+)
 def MaximumBeforeFakeQuantize(node: ops.FakeQuantize) -> Use | None:
     """FakeQuantize(x * c)  ->  FakeQuantize(max(p, p)), where p is the product with several constants, or a sum
 

@@ -26,7 +26,7 @@ from mo_loop.transforms.vocabulary import Constant, F, Node, Parameter, Value, i
         "a reduction of a `Transpose` to a scalar or vector, without kept dimensions, reads and writes memory that "
         "does not belong to the tensors", until="2025.2.0",
     ),
-)  # fmt: skip
+)
 def ReduceBeforeTranspose(node: ops.Reduction) -> Node | None:
     """Reduce(Transpose(x, order), axes)  ->  Transpose of what is left of Reduce(x, order[axes]), if its order changes
 
@@ -54,7 +54,7 @@ class ReduceBeforeUnsqueeze(LocalRule):
         "reduction-of-inserted-axis",
         "a reduction of a tensor of static shape after an `Unsqueeze`, or a `Reshape` that inserts dimensions of 1, "
         "reduces other dimensions, has them at other places, or does not compile",
-    ),)  # fmt: skip
+    ),)
 
     pattern = wrap_type(ops.Reduction, wrap_type((ops.Unsqueeze, ops.Reshape)), any_input(is_constant()))
 
@@ -97,7 +97,7 @@ MOVES = (ops.View, ops.Transpose)
     "reshaped-reduction",
     "a `Reshape` to as many dimensions, or a `Transpose` that moves only dimensions of 1, after a reduction that does "
     "not keep its dimensions, is left out",
-))  # fmt: skip
+))
 def SqueezeReducedDimensions(node: Node) -> Node | None:
     """Reshape(Reduce(x : [2,5,3], [1]), [6,1])  ->  Reshape(Squeeze(Reduce(x, [1], keep_dims), [1]), [6,1])
 
@@ -131,7 +131,7 @@ def _is_reshape(node: Node) -> bool:
     "transpose-of-ones",
     "a `Transpose` that moves only dimensions of 1 becomes a `Reshape` to the current sizes, in which a size of 0 is "
     "misread",
-))  # fmt: skip
+))
 def TransposeToSqueezeUnsqueeze(node: ops.Transpose) -> Node | None:
     """Transpose(x : [1,N,2], [1, 2, 0])  ->  Unsqueeze(Squeeze(x, 0), 2), where N may be 0"""
     x, places = node.operands[0], order_of(node)
@@ -159,7 +159,7 @@ VIEWS = (*MOVES, Parameter)  # WriteSizes places a Reshape after a Parameter
         "a `Squeeze` after an element-wise operation with an `Unsqueeze`, a `Reshape` or what becomes one removes a "
         "dimension of its other input too, if that is another one with fewer dimensions",
     ),
-)  # fmt: skip
+)
 def MoveSqueezeBeforeBinary(node: ops.Squeeze) -> Node | None:
     """Squeeze(f(x : [1,M,N], y : [M,1]), 0)  ->  f(Squeeze(x, 0), y), for an element-wise f of two views
 
@@ -185,7 +185,7 @@ def _squeezed(value: Value, axes: Iterable[int]) -> Value:
     "slice-within-bounds",
     "a `Slice` of the last elements, to an end below the upper bound of the dimension, is empty: a tensor that is "
     "reversed has an upper bound",
-))  # fmt: skip
+))
 def EndSliceBehindBounds(node: ops.Slice) -> Node | None:
     """x[-3 : 2^30]  ->  x[-3 : 2^31 - 1], where inference allows x more than 2^30 elements along the axis"""
     x, _, end, *_ = node.operands
@@ -205,7 +205,7 @@ def EndSliceBehindBounds(node: ops.Slice) -> Node | None:
     "slices-of-one-axis",
     "two `Slice` of one axis, which one of them counts from the end, become one of an axis that is there twice",
     severity=ERROR, until="2025.2.0",
-))  # fmt: skip
+))
 def CountAxesFromFront(node: ops.Slice) -> Node | None:
     """x[:, 1:][:, 2:] of axes -1 and 1  ->  the same of axes 1 and 1"""
     changed = False
@@ -223,7 +223,7 @@ def CountAxesFromFront(node: ops.Slice) -> Node | None:
     "a `Reshape` or `Unsqueeze` of four dimensions, of which only the first is dynamic, to four or five whose second "
     "is dynamic, then a `Transpose` and a `Reshape`, `Squeeze` or `Unsqueeze`, is taken for a shuffle of channels, and "
     "the model does not compile", severity=ERROR,
-))  # fmt: skip
+))
 def MoveWithSixDimensions(node: ops.Transpose) -> Node | None:
     """Reshape(Transpose(Reshape(x : [N,1,3,2], [1, -1, 3, 1, 2]), order), shape)  ->  the same with [1, 1, -1, 3, 1, 2]
 
@@ -252,7 +252,7 @@ def _has_channels(x: Value) -> bool:
     "tile-of-one-channel",
     "a `Tile` by constants of a tensor of four or five dimensions, not all static, with one channel or with one "
     "element for each channel, repeats other elements, depending on what computes the tensor", since="2026.1.0",
-))  # fmt: skip
+))
 def TileWithSixDimensions(node: ops.Tile) -> Node | None:
     """Tile(x : [N,1,2,3], [1, 2, 2, 1])  ->  Squeeze(Tile(Unsqueeze(x, [0, 1]), [1, 1, 1, 2, 2, 1]), [0, 1])
 
@@ -271,7 +271,7 @@ def TileWithSixDimensions(node: ops.Tile) -> Node | None:
     "line-between-elements",
     "`Interpolate` of at most three dimensions in the modes `linear` and `linear_onnx` gives wrong numbers",
     on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
-))  # fmt: skip
+))
 def InterpolateWithFourDimensions(node: ops.Interpolate | ops.Interpolate11) -> Node | None:
     """Interpolate(x : [N,3,W], sizes, scales, 2)  ->  Squeeze(Interpolate(Unsqueeze(x, 2), sizes, scales, 3), 2)
 
@@ -304,7 +304,7 @@ def _spread(pads: tuple[int, ...], axes: list[int]) -> tuple[int, ...]:
         "two-bit-constants", "the elements of a constant of two bits are read in reverse order within each byte",
         until="2025.2.0",
     ),
-)  # fmt: skip
+)
 def WidenTwoBitConstants(node: ops.Convert | ops.Dequantize) -> Node:
     """Convert(Constant : u2)  ->  Convert(Constant : u4), and so for the constants of a Dequantize"""
     for port, each in enumerate(node.inputs):

@@ -34,7 +34,7 @@ def _is_outer_product(value: Value) -> bool:
         "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be larger\")",
         severity=ERROR, since="2025.3.0", on={Processor.SSE41: NEVER},
     ),
-)  # fmt: skip
+)
 def MatMulToMultiply(node: ops.MatMul) -> Node:
     """MatMul(x : [..., N, 1], w : [1, M])  ->  x * w, where w is a Constant
 
@@ -66,7 +66,7 @@ def _has_vector(value: Value) -> bool:
         "factors-of-rows-behind-vector",
         "constant factors of the rows after a product of a matrix with a vector multiply the columns",
     ),
-)  # fmt: skip
+)
 def VectorToMatrix(node: ops.MatMul) -> Node:
     """MatMul(x : [..., N, K], w : [K])  ->  Squeeze(MatMul(x, w : [K, 1])), and so a constant before a stack
 
@@ -92,7 +92,7 @@ def _as_matrix(vector: Value, axis: int) -> Value:
     "a `MatMul` of at most two rows, an inner dimension of at most two and two columns gives wrong numbers in the "
     "second column, if the columns are not constant or the row is a vector", since="2025.3.0",
     on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
-))  # fmt: skip
+))
 def PadTinyProduct(node: ops.MatMul) -> Node | None:
     """MatMul(a : [..., N, K], b : [..., K, 2])  ->  MatMul(Pad(a), Pad(b)), with K + 3 columns and rows
 
@@ -116,7 +116,7 @@ def _padded(x: Value, axis: int) -> Value:
     "convolution-of-padding",
     "a `Convolution` whose filter sees nothing but padding at every place along the last dimension crashes: a stride "
     "skips the only elements", severity=CRASH, until="2024.6.0", on=without_avx512(NEVER),
-))  # fmt: skip
+))
 def SliceConvolution(node: ops.Convolution) -> Node | None:
     """Convolution(x, w) of stride s along the last dimension  ->  Slice(Convolution(x, w) of stride 1, of step s)
 
@@ -130,7 +130,7 @@ def SliceConvolution(node: ops.Convolution) -> Node | None:
     dense = type(node)(
         x, filters, strides=(*node.strides[:-1], 1), dilations=node.dilations, pads_begin=node.pads_begin,
         pads_end=node.pads_end, auto_pad="explicit",
-    )  # fmt: skip
+    )
     return ops.Slice(dense, [0], [FAR], [stride], [-1])
 
 
@@ -159,7 +159,7 @@ def _reaches(node: ops.Convolution, filters: Value) -> list[int]:
         "factors that vary along the places before a `Convolution`, as many of them as its filter has, are multiplied "
         "with the weights",
     ),
-)  # fmt: skip
+)
 def MaximumBeforeConvolution(node: ops.Convolution) -> Use | None:
     """Convolution(x * c, w : [8,4,3])  ->  Convolution(max(y, y), w), where y is x * c and c : [1,1,3] a Constant"""
     product, filters = node.operands[:2]
@@ -190,7 +190,7 @@ def MaximumBeforeConvolution(node: ops.Convolution) -> Use | None:
         "a tensor that is added to a `Convolution` is refused if one of them is broadcast along a dimension of which "
         "the size of one alone is known before run time", severity=ERROR,
     ),
-)  # fmt: skip
+)
 def MaximumBeforeSum(node: ops.Convolution) -> Use | None:
     """Convolution(x : [N, 1, ...], w) + y  ->  max(c, c) + y, where c is the Convolution and y is known at run time
 
@@ -240,7 +240,7 @@ def _at_run_time(node: Node) -> list[Value]:
         "a padded `Convolution` of one input and one output channel of dynamic shape in three dimensions reads memory "
         "that was never written", since="2026.3.1", on={Processor.AVX2: ReleaseRange(), Processor.SSE41: NEVER},
     ),
-)  # fmt: skip
+)
 def AddOutputChannel(node: ops.Convolution) -> Node | None:
     """Convolution(x : [N, 1, H, W], w : [1, 1, ...])  ->  Slice(Convolution(x, [w, w]), the first channel)
 
@@ -252,7 +252,7 @@ def AddOutputChannel(node: ops.Convolution) -> Node | None:
     made = F.Convolution(
         x, F.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
         pads_begin=node.pads_begin, pads_end=node.pads_end, auto_pad=node.auto_pad,
-    )  # fmt: skip
+    )
     return ops.Slice(made, [0], [1], [1], [1])
 
 
@@ -277,7 +277,7 @@ PLACING = (ops.Concat, ops.Pad, ops.Slice, ops.MVN)
     "convolution-of-shared-view",
     "a `Convolution` reads memory that was never written, if its input is a `Transpose` from channels last to channels "
     "first, of a tensor that is also a part of a `Concat`, a state, or a result of another shape",
-))  # fmt: skip
+))
 def MaximumBeforeSharedView(node: ops.Transpose) -> Use | None:
     """Transpose(x, [0,3,1,2]), Unsqueeze(x)  ->  Transpose(x, [0,3,1,2]), Unsqueeze(max(x, x))
 
@@ -315,7 +315,7 @@ def _moves_ones(node: ops.Transpose) -> bool:
     "normalised-channel",
     "the process ends, or numbers are wrong, if a convolution with one channel has a width of 1 that is known only at "
     "run time, and an `MVN` reads it", severity=CRASH, on={Processor.SSE41: NEVER},
-))  # fmt: skip
+))
 def MaximumBehindOneChannel(node: ops.MVN) -> Use | None:
     """MVN(y)  ->  MVN(max(y, y)), where y is the only channel of a convolution, of unknown width
 
@@ -336,7 +336,7 @@ def MaximumBehindOneChannel(node: ops.MVN) -> Use | None:
     "pool-of-one-channel",
     "`Concat`, `Pad`, `Slice` and `MVN` read and write other elements after an `AvgPool` or `MaxPool` with one channel "
     "and a width of 1 that are not both known before run time, also memory that is not theirs", severity=CRASH,
-))  # fmt: skip
+))
 def MaximumBehindPool(node: ops.Pooling) -> Value | None:
     """Concat(y, x)  ->  Concat(max(y, y), x), where y is an AvgPool or MaxPool with one channel of width 1
 

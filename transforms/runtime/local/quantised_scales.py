@@ -16,7 +16,7 @@ NEGLIGIBLE = 0.01
 
 @rule(wrap_type(ops.MVN), "`max(x, x)` before the `MVN`", Gap(
     "epsilon-of-quantised", "the scale of a quantised tensor is moved after an `MVN` whose epsilon stays as it is",
-))  # fmt: skip
+))
 def MaximumBeforeNormalisation(node: ops.MVN) -> Node | None:
     """MVN(a * scale + b)  ->  MVN(max(a * scale + b, itself)), where a * scale is a quantised tensor
 
@@ -44,7 +44,7 @@ def _maximum(value: Value) -> Value:
 @maximum_rule(wrap_type(ops.AvgPool, attributes={"exclude_pad": False}), "`max(x, x)` before the `AvgPool`", Gap(
     "average-of-padding",
     "the zero point of a quantised tensor is moved after an `AvgPool` that counts the zeros of the padding",
-))  # fmt: skip
+))
 def MaximumBeforeAverage(node: ops.AvgPool) -> Use | None:
     """AvgPool(x)  ->  AvgPool(max(x, x)), where x is a quantised tensor with a zero point and padding is counted
 

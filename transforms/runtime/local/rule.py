@@ -21,7 +21,7 @@ from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Use, Value, op
 
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
-)  # fmt: skip
+)
 """Operations that may be between a product and its constant weights."""
 
 

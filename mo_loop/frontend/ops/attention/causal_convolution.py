@@ -27,14 +27,14 @@ def causal_convolution(
     *, activation: str = "none", channels_last: int = 0, dilation: Positive = 1, input_channel_offset: NotNegative = 0,
     input_channels: NotNegative = 0, ndim: int = 1, state_channels_last: int = -1, state_length: NotNegative = 0,
     state_update_capacity: NotNegative = 0, state_window: NotNegative = 0, node: Context,
-):  # fmt: skip
+):
     """x is [batch, channels, S], or [batch, S, channels..] with `channels_last`; the states have this layout too."""
     extended = input_channel_offset or input_channels or state_channels_last != -1 or state_length
     if ndim != 1 or state_window or extended or state_update_capacity or node.wants(2):
         raise UnsupportedError(
             "CausalConvWithState with ndim above 1, a window of states, or selected channels", code="ML316",
             hint="the CPU kernel of ONNX Runtime has none of them: export the model for the CPU provider",
-        )  # fmt: skip
+        )
     if channels_last:
         return _of_rows(x, weight, bias, past_state, dilation, activation)
     long = _after(past_state, x, _width(weight, dilation), 2)
@@ -121,7 +121,7 @@ def packed_causal_convolution(
     initial_state: Rank3 = None, capture_count=None, kernel_delta=None, previous_mask=None, *,
     activation: str = "none", delta_offset: int = 0, dilation: Positive = 1, group_size: Positive = 1,
     state_update_capacity: NotNegative = 0, node: Context,
-):  # fmt: skip
+):
     """x is [tokens, channels]; sequence i has the tokens from number i to number i + 1 of the cumulative lengths."""
     if initial_state is None:
         raise ModelError("VarlenCausalConvWithState has no input initial_state", code="ML227")
@@ -129,7 +129,7 @@ def packed_causal_convolution(
         raise UnsupportedError(
             "VarlenCausalConvWithState with weights of each token (kernel_delta)", code="ML316",
             hint="the CPU kernel of ONNX Runtime does not have them: export the model for the CPU provider",
-        )  # fmt: skip
+        )
     packing = _Packing(x, as_i64(cumulative_sequence_length), initial_state, _width(weight, dilation))
     long = packing.with_states()
     columns = ops.Unsqueeze(ops.Transpose(long, [1, 0]), 0)

@@ -35,7 +35,7 @@ def decoder_attention(
     key_cache: Rank4 = None, value_cache: Rank4 = None, static_kv: Needed | One = None, use_past: Needed | One = None,
     has_layer_state: Needed | One = None, has_key_padding_mask: Needed | One = None, *, num_heads: Positive,
     mask_filter_value: float | None = None,
-):  # fmt: skip
+):
     """Tensors of [S, batch, hidden]. Cross attention (`static_kv`) reads `key`, self attention `query`.
 
     Cross attention takes keys and values of the past as they are, self attention appends to them. `key_padding_mask`
@@ -89,7 +89,7 @@ def group_query_attention(
     qk_norm_epsilon: float = 1e-6, qk_output: int = 0, rotary_interleaved: int | None = None,
     scale: float | None = None, sliding_window_cache: int = 0, smooth_softmax: int = -1, softcap: float | None = None,
     v_quant_type: str = "NONE",
-):  # fmt: skip
+):
     """Q, K and V are inputs of their own, or all in `query`."""
     if sliding_window_cache:
         raise UnsupportedError(
@@ -174,7 +174,7 @@ def decoder_masked_attention(
     past_key: Rank4 = None, past_value: Rank4 = None, past_sequence_length=None, beam_width=None,
     cache_indirection=None, bias: Vector = None, *, mask_filter_value: float | None = None, num_heads: Positive,
     output_qk: int | None = None, past_present_share_buffer: int | None = None, scale: float | None = None,
-):  # fmt: skip
+):
     """The query is [beams, 1, heads * size]; keys without a past are those of an encoder, which include their bias."""
     if (key is None) != (value is None):
         raise ModelError("keys without values, or values without keys", code="ML227")
@@ -199,7 +199,7 @@ def decoder_masked_self_attention(
     past_sequence_length=None, beam_width=None, cache_indirection=None, *, num_heads: Positive,
     do_rotary: int | None = None, mask_filter_value: float | None = None,
     past_present_share_buffer: int | None = None, scale: float | None = None,
-):  # fmt: skip
+):
     """The weights [input size, 3 * D] project the token to Q, K and V."""
     if do_rotary:
         raise UnsupportedError(

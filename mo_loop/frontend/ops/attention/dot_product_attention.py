@@ -55,7 +55,7 @@ def attention(
     kv_num_heads: Positive | None = None, left_window_size: NotNegativeOrNone = -1, q_num_heads: Positive | None = None,
     qk_matmul_output_mode: int = 0, right_window_size: NotNegativeOrNone = -1, scale: float | None = None,
     softcap: float = 0.0, softmax_precision: int | None = None, node: Context,
-):  # fmt: skip
+):
     """Q, K and V are [batch, heads, S, size], or [batch, S, heads * size] with the numbers of heads as attributes."""
     if (past_key is None) != (past_value is None):
         raise ModelError("Attention has one of past_key and past_value, not both", code="ML227")

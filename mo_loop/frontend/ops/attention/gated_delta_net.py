@@ -30,7 +30,7 @@ def gated_delta_net(
     beta_activation: str = "none", chunk_size: Positive = 64, gate_activation: str = "none",
     gate_lower_bound: float = -5.0, qk_l2_norm: int = 0, scale: float = 0.0, state_update_capacity: NotNegative = 0,
     update_rule: str = "gated_delta", node: Context,
-):  # fmt: skip
+):
     """q, k and v are [tokens, heads, size] or [batch, T, heads, size]; or q has all of them side by side."""
     decay, beta = read_by(update_rule, decay, beta, "GatedDeltaNet")
     dtype = query.dtype
@@ -72,7 +72,7 @@ def _unpacked(packed: Value, state: Value | None) -> list[Value]:
         raise UnsupportedError(
             "GatedDeltaNet with packed queries, keys and values whose sizes are known only at run time: declare the "
             "shapes of the query and of the initial state", code="ML314",
-        )  # fmt: skip
+        )
     heads, width, size, total = (int(str(each)) for each in known)
     part = (total - heads * width) // 2
     axis = ranked(packed, "the query of GatedDeltaNet") - 1

@@ -207,7 +207,7 @@ def rotary_embedding(
     x: Rank3 | Rank4, position_ids: Scalar | Vector | Matrix | Integers, cos_cache: Matrix, sin_cache: Matrix,
     *, interleaved: int | None = None, is_packed_batching: int | None = None, num_heads: NotNegative | None = None,
     rotary_embedding_dim: NotNegative | None = None, scale: float | None = None,
-):  # fmt: skip
+):
     """`scale` and `is_packed_batching` do not change the numbers of ONNX Runtime's CPU kernel."""
     is_split = ranked(x, "RotaryEmbedding") == 4
     rows = x.size(2 if is_split else 1)
@@ -231,7 +231,7 @@ def multimodal_rotary_embedding(
     mrope_section: Fews, num_heads: NotNegative | None = None,
     rotary_embedding_dim: NotNegative | None = None,
     scale: float | None = None,
-):  # fmt: skip
+):
     """Three positions for each token; `mrope_section` has the number of columns of the caches for each position."""
     if len(mrope_section) != 3:
         raise ModelError(f"MRotaryEmbedding has {len(mrope_section)} mrope_section, not 3", code="ML227")

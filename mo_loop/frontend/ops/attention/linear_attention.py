@@ -129,7 +129,7 @@ def scanned(
         state, *tensors, graph=state.graph, body=body,
         input_map=(Merged(held, final), *(Sliced(each, 1) for each in now)),
         output_map=(Final(final), Concatenated(every, 1)),
-    )  # fmt: skip
+    )
     return whole, last
 
 
@@ -287,13 +287,13 @@ def linear_attention(
     *, chunk_size: Positive = 64, kv_num_heads: Positive, q_num_heads: Positive, scale: float = 0.0,
     state_window: NotNegative = 0,
     update_rule: str = "gated_delta",
-):  # fmt: skip
+):
     """Heads lie in the last dimension; query heads share a state, or states and keys share a query head."""
     if state_window:
         raise UnsupportedError(
             "LinearAttention with a window of states", code="ML316",
             hint="the CPU kernel of ONNX Runtime does not have it: export the model with state_window 0",
-        )  # fmt: skip
+        )
     decay, beta = read_by(update_rule, decay, beta, "LinearAttention")
     if max(q_num_heads, kv_num_heads) % min(q_num_heads, kv_num_heads):
         raise ModelError(f"{q_num_heads} query heads do not share {kv_num_heads} states", code="ML227")

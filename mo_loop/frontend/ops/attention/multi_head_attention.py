@@ -37,7 +37,7 @@ def multi_head_attention(
     key_padding_mask=None, attention_bias: Rank4 = None, past_key: Rank4 = None, past_value: Rank4 = None,
     past_sequence_length=None, cache_indirection=None, *, num_heads: Positive, mask_filter_value: float | None = None,
     scale: float | None = None, unidirectional: int = 0,
-):  # fmt: skip
+):
     """Q, K and V are inputs of their own, or packed as [batch, S, heads, 3 or 2, size]."""
     if cache_indirection is not None:
         raise UnsupportedError("cache_indirection is an input of DecoderMaskedMultiHeadAttention only", code="ML316")
@@ -82,7 +82,7 @@ def attention(
     mask_filter_value: float | None = None, past_present_share_buffer: int | None = None,
     qkv_hidden_sizes: tuple[int, ...] | None = None, rotary_embedding_dim: NotNegative | None = None,
     scale: float | None = None, unidirectional: int = 0,
-):  # fmt: skip
+):
     """The weights [input size, D + D + D_v] project the input to Q, K and V."""
     if do_rotary:
         raise UnsupportedError(
@@ -102,7 +102,7 @@ def quantised_attention(
     weight_zero_point=None, past: Rank5 = None, *, num_heads: Positive, do_rotary: int | None = None,
     mask_filter_value: float | None = None, past_present_share_buffer: int | None = None, scale: float | None = None,
     unidirectional: int = 0,
-):  # fmt: skip
+):
     """Attention whose projection is an exact product of integers; the rest is computed with floats."""
     if do_rotary or past_present_share_buffer:
         raise UnsupportedError(
@@ -119,7 +119,7 @@ def quantised_attention(
 def _attention_of(
     product: Value, inputs: Sequence[Value | None], heads: int, sizes: tuple[int, ...] | None, scale: float | None,
     filter_value: float | None, unidirectional: bool,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """The outputs for Q, K and V side by side; `inputs` are the mask, the past, a bias and the length in a buffer."""
     mask_input, past, bias, length = inputs
     q, k, v = (parts.split_heads(each, heads) for each in parts.thirds(product, sizes))
@@ -216,7 +216,7 @@ def packed_attention(
     x: Matrix, weights: Matrix, bias: Vector, token_offset: Matrix | Integers,
     cumulative_sequence_length: Vector | Integers, attention_bias: Rank4 = None, *, num_heads: Positive,
     qkv_hidden_sizes: tuple[int, ...] | None = None, scale: float | None = None,
-):  # fmt: skip
+):
     """The weights [input size, D + D + D_v] project the tokens to Q, K and V."""
     used = token_offsets(token_offset, x)
     product = restored(x @ weights + bias, token_offset, used)
@@ -230,7 +230,7 @@ def packed_multi_head_attention(
     token_offset: Needed | Matrix | Integers = None, cumulative_sequence_length: Needed | Vector | Integers = None,
     attention_bias: Rank4 = None, *, num_heads: Positive, mask_filter_value: float | None = None,
     scale: float | None = None,
-):  # fmt: skip
+):
     """Q, K and V are inputs of their own, or packed as [tokens, heads, 3, size].
 
     `mask_filter_value` has no effect: the keys of padding do not exist.
@@ -274,7 +274,7 @@ def _attended(tensors: list[Value], ends: Value, bias: Value | None, scale: floa
 def relative_position_bias(
     bias_table: Matrix, query_length: One | Integers, key_length: One | Integers, *, is_bidirectional: int = 0,
     max_distance: int,
-):  # fmt: skip
+):
     """[1, heads, S, T] as in T5: near distances have a bucket each, far ones share buckets of growing width.
 
     The elements of the table lie in memory as [heads, buckets], although its shape is [buckets, heads]. All
@@ -319,7 +319,7 @@ def _buckets(count: int, largest: int, both: bool) -> Any:
 def gated_relative_position_bias(
     query_layer: Matrix | Rank3, query_bias: Vector, rel_pos: Rank4, weight: Matrix, bias: Vector, eco_a,
     token_offset: Matrix = None, *, num_heads: Positive,
-):  # fmt: skip
+):
     """[batch, heads, S, T]: rel_pos * (u * (r * eco_a - 1) + 2), where u and r are the sigmoids of two sums of the
     projected query. Queries without padding are [tokens, hidden], and `token_offset` [batch, S] has their places.
     """

@@ -51,7 +51,7 @@ def sparse_attention(
     key_total_sequence_lengths: Needed | Vector | Integers = None, cos_cache: Matrix = None, sin_cache: Matrix = None,
     *, num_heads: Positive, kv_num_heads: Positive, sparse_block_size: Positive, do_rotary: int | None = None,
     rotary_interleaved: int | None = None, scale: float | None = None,
-):  # fmt: skip
+):
     """Q, K and V are inputs of their own, or all in `query`."""
     q, k, v = groups.separate(query, key, value, num_heads, kv_num_heads)
     rows, total = q.size(2), length_in(total_sequence_length)
@@ -131,7 +131,7 @@ def _mask(layouts: Value, places: Value, ends: Value, total: Any, size: int) -> 
 def longformer_attention(
     x: Rank3, weight: Matrix, bias: Vector, mask: Matrix, global_weight: Matrix, global_bias: Vector,
     global_flags: Matrix, *, num_heads: Positive, window: Positive,
-):  # fmt: skip
+):
     """`mask` is added to the scores of a key; the result of a token whose mask is below 0 is 0."""
     added = mask.astype(f32)
     flags = ops.NotEqual(global_flags, 0)
@@ -233,7 +233,7 @@ def dynamic_sparse_attention(
     is_causal: int = 1, kv_num_heads: Positive, local_window_size: int = -1, num_heads: Positive,
     output_bf16: int = 0, qk_norm_epsilon: float = 1e-6, rotary_interleaved: int = 0, rotary_offset: int = 0,
     scale: float | None = None, selected_kv_source: str = "main", smooth_softmax: int = 0, node: Context,
-):  # fmt: skip
+):
     """A row without keys and without a sink gives 0. `committed_length` serves validation only."""
     if node.wants(3):
         raise UnsupportedError("validation_status: cut this output off the model (--output)", code="ML316")
@@ -243,7 +243,7 @@ def dynamic_sparse_attention(
             f"attention_mode {attention_mode} with selected_kv_source {selected_kv_source}, is_causal {is_causal} and "
             f"local_window_size {local_window_size}: the operator supports selected_only with main, and "
             "local_plus_selected with auxiliary and a window, both with is_causal 1", code="ML227",
-        )  # fmt: skip
+        )
     q, k, v = groups.separate(query, key, value, num_heads, kv_num_heads)
     if q_norm_weight is not None:
         q = normalised(q, q_norm_weight, qk_norm_epsilon)

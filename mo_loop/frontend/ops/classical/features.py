@@ -30,7 +30,7 @@ def no_strings(what: str) -> UnsupportedError:
     return UnsupportedError(
         f"{what}: the IR has no operation that compares or makes strings", code="ML303",
         hint="give the model numbers in place of the strings, and translate them outside",
-    )  # fmt: skip
+    )
 
 
 def without_strings(made: Sequence[Any], labels: Strings | None, node: Context) -> list[Any]:
@@ -127,7 +127,7 @@ def _features(x: Value, width: int | None) -> Value:
 def imputer(
     x, *, imputed_value_floats: Floats | None = None, imputed_value_int64s: Ints | None = None,
     replaced_value_float: float = 0.0, replaced_value_int64: int = 0,
-):  # fmt: skip
+):
     """Elements equal to one value become another, one for all features or one for each."""
     given = imputed_value_floats if x.dtype.is_float else imputed_value_int64s
     if not given:
@@ -172,7 +172,7 @@ def label_encoder_2(
     x, *, default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
     keys_floats: Floats | None = None, keys_int64s: Ints | None = None, keys_strings: Strings | None = None,
     values_floats: Floats | None = None, values_int64s: Ints | None = None, values_strings: Strings | None = None,
-):  # fmt: skip
+):
     """The first of equal keys is used."""
     _require_numbers(x)
     if keys_strings or values_strings:
@@ -188,7 +188,7 @@ def label_encoder_4(
     default_tensor: Any = None, keys_floats: Floats | None = None, keys_int64s: Ints | None = None,
     keys_strings: Strings | None = None, keys_tensor: Any = None, values_floats: Floats | None = None,
     values_int64s: Ints | None = None, values_strings: Strings | None = None, values_tensor: Any = None,
-):  # fmt: skip
+):
     """The last of equal keys is used; keys and values of other types are tensors."""
     _require_numbers(x)
     is_strings = [each is not None and each.dtype is string for each in (keys_tensor, values_tensor)]
@@ -263,7 +263,7 @@ def zip_map(x, *, classlabels_int64s: Ints | None = None, classlabels_strings: S
         raise UnsupportedError(
             "ZipMap whose maps are read in the model: the IR has only tensors, and no maps from keys to values",
             code="ML311", hint="cut the model at the input of ZipMap (--output), which has the same numbers",
-        )  # fmt: skip
+        )
     rank = ranked(x, "ZipMap")
     width = x.type.dims[-1] if rank else 0
     if rank not in (1, 2) or (isinstance(width, int) and width != len(labels)):
@@ -281,7 +281,7 @@ def tf_idf_vectorizer(
     x, *, max_gram_length: int, max_skip_count: FewOrNone, min_gram_length: int, mode: str, ngram_counts: Ints,
     ngram_indexes: Ints, pool_int64s: Ints | None = None, pool_strings: Strings | None = None,
     weights: Floats | None = None,
-):  # fmt: skip
+):
     """[N, count] of [N, C], [count] of [C]."""
     if x.dtype is string or pool_strings:
         raise no_strings("n-grams of strings")
@@ -359,5 +359,5 @@ def _at_places(weights: Floats, places: Sequence[int], size: int):
         raise UnsupportedError(
             "weights in another order than ngram_indexes: runtimes differ in which weight they use",
             code="ML316", hint="order ngram_indexes and weights alike",
-        )  # fmt: skip
+        )
     return found

@@ -262,5 +262,5 @@ def _either(trees: Trees, few: FormTime, many: FormTime, limit: int) -> Leaves:
     made = ops.If(
         ops.LessEqual(x.size(0), np.int64(limit)), x, then_body=bodies[0], else_body=bodies[1],
         input_map=(Branched(*inside),), output_map=(results,),
-    )  # fmt: skip
+    )
     return Leaves(made[0], second.nodes)

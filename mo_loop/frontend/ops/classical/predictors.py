@@ -152,7 +152,7 @@ def _weights(coefficients: Sequence[float] | None, count: int):
 def linear_regressor(
     x, *, coefficients: Floats | None = None, intercepts: Floats | None = None, post_transform: str = "NONE",
     targets: Positive = 1,
-):  # fmt: skip
+):
     """[N, targets]."""
     scores = _linear(rows_of(x, "LinearRegressor"), coefficients, intercepts, targets)
     return transformed_alone(scores, post_transform) if targets == 1 else transformed(scores, post_transform)
@@ -171,7 +171,7 @@ def _linear(x: Value, coefficients: Floats | None, intercepts: Floats | None, co
 def linear_classifier(
     x, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None, coefficients: Floats,
     intercepts: Floats | None = None, multi_class: int = 0, post_transform: str = "NONE", node: Context,
-):  # fmt: skip
+):
     """The label of the largest score, and all scores. One score for two classes belongs to the second one."""
     given = classlabels_ints or range(len(classlabels_strings or ()))
     made = _linear_classes(rows_of(x, "LinearClassifier"), given, coefficients, intercepts, post_transform)
@@ -210,7 +210,7 @@ def svm_regressor(
     x, *, coefficients: Floats | None = None, kernel_params: Floats | None = None, kernel_type: str = "LINEAR",
     n_supports: int = 0, one_class: int = 0, post_transform: str = "NONE", rho: Floats | None = None,
     support_vectors: Floats | None = None,
-):  # fmt: skip
+):
     """[N, 1]; with `one_class`, 1 for rows of the class and -1 for all others."""
     rows = rows_of(x, "SVMRegressor")
     if n_supports > 0:
@@ -256,7 +256,7 @@ def svm_classifier(
     post_transform: str = "NONE", prob_a: Floats | None = None, prob_b: Floats | None = None,
     rho: Floats | None = None, support_vectors: Floats | None = None, vectors_per_class: NotNegatives | None = None,
     node: Context,
-):  # fmt: skip
+):
     """Each pair of classes has a score, which is a vote for one of both; the class with most votes is the label."""
     owners = repeated_numbers(len(vectors_per_class or ()), vectors_per_class or ())
     labels = classlabels_ints or range(len(classlabels_strings or ()))

@@ -86,7 +86,7 @@ class Tests:
             "below": lambda: values < limits, "at most": lambda: ops.LessEqual(values, limits),
             "above": lambda: ops.Less(limits, values), "at least": lambda: ops.LessEqual(limits, values),
             "equal": lambda: ops.Equal(values, limits), "missing": lambda: ops.IsNaN(values),
-        }  # fmt: skip
+        }
         tests = [(made[name](), nodes) for name, nodes in self.kinds.items()]
         return reduce(ops.LogicalOr, [each if nodes is None else each & found(nodes) for each, nodes in tests])
 

@@ -29,7 +29,7 @@ _MEMBER = 6
 @translates(
     "TreeEnsembleRegressor", since=1, domain=DOMAIN,
     without="base_values_as_tensor nodes_hitrates_as_tensor nodes_values_as_tensor target_weights_as_tensor",
-)  # fmt: skip
+)
 @translates("TreeEnsembleRegressor", since=3, domain=DOMAIN, ignored="nodes_hitrates nodes_hitrates_as_tensor")
 def tree_ensemble_regressor(
     x, *, aggregate_function: str = "SUM", base_values: Floats | None = None, base_values_as_tensor: Any = None,
@@ -41,12 +41,12 @@ def tree_ensemble_regressor(
     nodes_values_as_tensor: Any = None, post_transform: str = "NONE", target_ids: IntArray | None = None,
     target_nodeids: IntArray | None = None, target_treeids: IntArray | None = None,
     target_weights: FloatArray | None = None, target_weights_as_tensor: Any = None,
-):  # fmt: skip
+):
     """[N, targets]: the aggregated votes of the leaves of all trees. From version 3 on, numbers may be f64 tensors."""
     forest, places = _by_ids(
         nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, _either(nodes_values, nodes_values_as_tensor),
         nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true,
-    )  # fmt: skip
+    )
     count = n_targets or int(max(_listed(target_ids), default=0)) + 1
     weights = _either(target_weights, target_weights_as_tensor)
     votes = _votes(places, count, target_treeids, target_nodeids, target_ids, weights, aggregate_function)
@@ -57,7 +57,7 @@ def tree_ensemble_regressor(
 @translates(
     "TreeEnsembleClassifier", since=1, domain=DOMAIN,
     without="base_values_as_tensor class_weights_as_tensor nodes_hitrates_as_tensor nodes_values_as_tensor",
-)  # fmt: skip
+)
 @translates("TreeEnsembleClassifier", since=3, domain=DOMAIN, ignored="nodes_hitrates nodes_hitrates_as_tensor")
 def tree_ensemble_classifier(
     x, *, base_values: Floats | None = None, base_values_as_tensor: Any = None, class_ids: IntArray | None = None,
@@ -70,12 +70,12 @@ def tree_ensemble_classifier(
     nodes_nodeids: IntArray | None = None, nodes_treeids: IntArray | None = None,
     nodes_truenodeids: IntArray | None = None, nodes_values: FloatArray | None = None,
     nodes_values_as_tensor: Any = None, post_transform: str = "NONE", node: Context,
-):  # fmt: skip
+):
     """The labels [N], and the scores [N, classes]. From version 3 on, numbers may be f64 tensors."""
     forest, places = _by_ids(
         nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, _either(nodes_values, nodes_values_as_tensor),
         nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true,
-    )  # fmt: skip
+    )
     labels = classlabels_int64s or range(len(classlabels_strings or ()))
     weights = _either(class_weights, class_weights_as_tensor)
     votes = _votes(places, len(labels), class_treeids, class_nodeids, class_ids, weights)
@@ -95,7 +95,7 @@ def tree_ensemble(
     n_targets: int | None = None, nodes_falseleafs: Ints, nodes_falsenodeids: Ints, nodes_featureids: Ints,
     nodes_hitrates: Any = None, nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Any,
     nodes_splits: Any, nodes_trueleafs: Ints, nodes_truenodeids: Ints, post_transform: int = 0, tree_roots: Ints,
-):  # fmt: skip
+):
     """Inner nodes and leaves are separate lists; a node may test for membership in a set."""
     if not 0 <= aggregate_function < len(AGGREGATES) or not 0 <= post_transform < len(TRANSFORMS):
         raise ModelError(
@@ -114,7 +114,7 @@ def tree_ensemble(
     columns = [
         nodes_featureids, nodes_splits.array().reshape(-1), modes, yes, no,
         nodes_missing_value_tracks_true or [0] * inner,
-    ]  # fmt: skip
+    ]
     if any(len(each) != inner for each in columns):
         raise ModelError("the lists of nodes are of different length", code="ML227")
     filler = [[0] * leaves] * 3 + [list(range(inner, inner + leaves))] * 2 + [[0] * leaves]
@@ -162,7 +162,7 @@ def _forest(table: Sequence[Any], is_leaf, roots) -> Forest:
     return Forest(
         features, limits.astype(np.float64, copy=False), modes.astype(np.int8), yes.astype(np.int32),
         no.astype(np.int32), missing.astype(bool), np.array(roots, np.int64), is_leaf,
-    )  # fmt: skip
+    )
 
 
 class _Places:
@@ -274,7 +274,7 @@ def _of_many_classes(
 def _of_two_classes(
     leaves: Leaves, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], ids: set[int],
     post_transform: str,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """The votes are for one class, whose sum is the score of the second one, a probability or a signed margin; or they
     are w and -w for the two classes, as CatBoost writes them."""
     if len(labels) == 2 and ids == {0, 1} and not bases and votes.are_opposite(forest):
@@ -286,7 +286,7 @@ def _of_two_classes(
             "two classes whose leaves vote for both, or for the second, or one class: runtimes return other labels "
             "than ONNX defines", code="ML316",
             hint="convert the scores alone (--output), or let all votes be for class 0, with one base value at most",
-        )  # fmt: skip
+        )
     score = votes.total(leaves)[:, :1]
     score = _with_bases(score, bases)
     is_probability = bool(np.all(votes.weights >= 0))
@@ -302,7 +302,7 @@ def _one_of_two(second: Any, labels: Sequence[int]) -> Any:
 _KEEPS_NUMBERS = (
     operations.Convert, operations.Gather, operations.Identity, operations.Reshape, operations.Slice,
     operations.Squeeze, operations.Transpose, operations.Unsqueeze,
-)  # fmt: skip
+)
 
 
 def numbers_of(x: Value) -> ElementType:

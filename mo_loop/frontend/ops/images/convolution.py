@@ -38,7 +38,7 @@ def _rank(x: Value) -> int:
 # VALID is explicit padding by 0: with VALID, the runtime rounds down even if ceil_mode is set.
 _AUTO_PADS = {
     "NOTSET": "explicit", "": "explicit", "VALID": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ AVOIDS = (
         "1 before it is wrong", "one position more, removed afterwards", on=without_avx512(NEVER),
         rule="translator of Conv",
     ),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -211,7 +211,7 @@ def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) 
 def conv_transpose(
     x: AtLeast2, w: AtLeast2, b: Vector = None, *, output_padding: NotNegatives | None = None,
     output_shape: tuple[int, ...] | None = None, given: ConvolutionAttributes,
-):  # fmt: skip
+):
     """All padding becomes explicit. An `output_shape` with dimensions known only at run time is sliced afterwards."""
     group, kernel_shape, outputs = given.group, given.kernel_shape, _length(b)
     w = sized(w, (_channels(x, 1), outputs and outputs // group, *(kernel_shape or ())))

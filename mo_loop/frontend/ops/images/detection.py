@@ -123,7 +123,7 @@ AVOIDS = (
         "col2im-of-computed-shapes", "`Col2Im` to a shape known only at run time crashes the process",
         "added up place by place", CRASH, until="2025.4.1", rule="translator of Col2Im",
     ),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -131,7 +131,7 @@ AVOIDS = (
 def non_max_suppression(
     boxes: Rank3, scores: Rank3, max_output_boxes_per_class: One | Integers = None, iou_threshold: One = None,
     score_threshold: One = None, *, center_point_box: int = 0,
-):  # fmt: skip
+):
     """An absent limit means 0 boxes; without a score threshold all boxes are considered."""
     limit = ops.Constant(np.int64(0), graph=boxes.graph)
     if max_output_boxes_per_class is not None:
@@ -145,7 +145,7 @@ def non_max_suppression(
     return ops.NonMaxSuppression(
         boxes, scores, limit, iou, least, box_encoding="center" if center_point_box else "corner",
         sort_result_descending=False,
-    )[0]  # fmt: skip
+    )[0]
 
 
 def _just_above(boxes: Value, threshold: Value | None) -> Value:
@@ -165,7 +165,7 @@ def roi_align(
     x: Rank4, rois: Matrix, batch_indices: Vector, *, coordinate_transformation_mode: str = "half_pixel",
     mode: str = "avg", output_height: Positive = 1, output_width: Positive = 1, sampling_ratio: NotNegative = 0,
     spatial_scale: float = 1.0,
-):  # fmt: skip
+):
     """`half_pixel` shifts the corners by half a pixel."""
     shifted = coordinate_transformation_mode == "half_pixel"
     cells = (output_height, output_width)
@@ -181,13 +181,13 @@ def _roi_align(
             raise UnsupportedError(
                 "RoiAlign of mode max whose number of samples depends on the size of the region", code="ML316",
                 hint="give sampling_ratio a value above 0",
-            )  # fmt: skip
+            )
         return largest_corners(x, rois, images, cells, samples, scale, shifted)
     if mode != "avg":
         raise ModelError(f"RoiAlign has the mode {mode!r}", code="ML227")
     attributes: dict[str, Any] = {
         "pooled_h": cells[0], "pooled_w": cells[1], "sampling_ratio": samples, "spatial_scale": scale, "mode": mode,
-    }  # fmt: skip
+    }
     if not shifted:
         return ops.ROIAlign(x, rois, images, **attributes)
     # The names differ: the runtime's half_pixel would scale about the centres of the pixels as well.
@@ -213,7 +213,7 @@ def max_roi_pool(x: Rank4, rois: Matrix, *, pooled_shape: Positives, spatial_sca
 @translates("GridSample", since=16)
 def grid_sample_16(
     x: AtLeast3, grid: AtLeast3, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros",
-):  # fmt: skip
+):
     """Images only."""
     return _grid_sample(x, grid, align_corners, mode, padding_mode)
 
@@ -221,7 +221,7 @@ def grid_sample_16(
 @translates("GridSample", since=20)
 def grid_sample_20(
     x: AtLeast3, grid: AtLeast3, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros",
-):  # fmt: skip
+):
     """Opset 20 renames the modes and adds dimensions."""
     modes = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
     if mode not in modes:
@@ -250,7 +250,7 @@ def affine_grid(theta: Rank3, size: Vector | Integers, *, align_corners: int = 0
 def deform_conv(
     x: AtLeast3, w: AtLeast3, offset: AtLeast3, b: Vector = None, mask=None, *, offset_group: Positive = 1,
     given: ConvolutionAttributes,
-):  # fmt: skip
+):
     """Samples near the border are interpolated with the zeros outside."""
     if spatial_rank(x, w, given.kernel_shape) != 2:
         raise UnsupportedError("DeformConv of other tensors than images", code="ML316")
@@ -258,7 +258,7 @@ def deform_conv(
     y = ops.DeformableConvolution(
         x, offset, w, mask, dilations=at.dilations, group=given.group, deformable_group=offset_group,
         bilinear_interpolation_pad=True, **at.attributes(),
-    )  # fmt: skip
+    )
     return biased(y, b, 2)
 
 
@@ -273,7 +273,7 @@ def col_2_im(columns, image_shape: Vector | Integers, block_shape: Vector | Inte
         return ops.Col2Im(
             columns, image_shape, block_shape, strides=at.strides, dilations=at.dilations, pads_begin=at.begin,
             pads_end=at.end,
-        )  # fmt: skip
+        )
     if blocks is None or sizes is None:
         lengths = (vector_length(each.type) for each in (image_shape, block_shape))
         count = next((length for length in lengths if length is not None), None)
@@ -293,7 +293,7 @@ def col_2_im(columns, image_shape: Vector | Integers, block_shape: Vector | Inte
     added = ops.ConvolutionBackpropData(
         images, ops.Constant(unit, graph=columns.graph, dtype=columns.dtype), dilations=at.dilations,
         output_padding=tuple(span % stride for span, stride in zip(spans, at.strides, strict=True)), **at.attributes(),
-    )  # fmt: skip
+    )
     batch = ops.Gather(columns.sizes, [0], 0)
     rest = ops.Constant(np.array([-1, *sizes]), graph=columns.graph)
     return ops.Reshape(added, ops.Concat(batch, rest, axis=0))

@@ -52,7 +52,7 @@ from mo_loop.ops.ranges import (
 def crop_and_resize(
     x: Rank4, rois: Matrix, batch_indices: Vector | Integers, crop_size: Vector | Integers, *,
     extrapolation_value: float = 0.0, mode: str = "bilinear",
-):  # fmt: skip
+):
     """Each region [y1, x1, y2, x2], where 1 is the last row or column, read at evenly spaced positions from one corner
     to the other; a single position lies in the middle. Positions outside of the image have `extrapolation_value`."""
     if mode not in ("bilinear", "nearest"):
@@ -121,7 +121,7 @@ def conv_transpose_with_dynamic_pads(
     *, auto_pad: str = "NOTSET", dilations: Positives | None = None, group: Positive = 1,
     kernel_shape: Positives | None = None,
     output_padding: NotNegatives | None = None, strides: Positives | None = None,
-):  # fmt: skip
+):
     """ConvTranspose whose pads are an input: they are cut off the result without pads."""
     if pads is None:
         raise ModelError("ConvTransposeWithDynamicPads needs the input Pads", code="ML227")
@@ -149,7 +149,7 @@ def nhwc_max_pool(x, *, ceil_mode: int = 0, kernel_shape: Positives, given: Wind
 def fused_conv(
     x: AtLeast2, w: AtLeast2, b: Vector = None, z=None,
     *, activation: str | None = None, activation_params: Floats | None = None, given: ConvolutionAttributes,
-):  # fmt: skip
+):
     """activation(Conv + z)."""
     y = conv(x, w, b, given=given)
     return _activation(activation, activation_params).of(y if z is None else y + z)
@@ -165,7 +165,7 @@ def nhwc_conv(x: AtLeast3, w: AtLeast3, b: Vector = None, *, given: ConvolutionA
 def nhwc_fused_conv(
     x: AtLeast3, w: AtLeast3, b: Vector = None, z=None,
     *, activation: str | None = None, activation_params: Floats | None = None, given: ConvolutionAttributes,
-):  # fmt: skip
+):
     """activation(Conv + z) with channels last, but the filters of Conv."""
     y = conv(_channels_first(x), w, b, given=given)
     y = y if z is None else y + _channels_first(z)
@@ -193,7 +193,7 @@ def fused_gemm(
     a, b, c=None,
     *, activation: str | None = None, activation_alpha: float | None = None, activation_beta: float | None = None,
     activation_gamma: float | None = None, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0,
-):  # fmt: skip
+):
     """activation(alpha * A * B + beta * C)."""
     product = general_product(a, b, c, alpha, beta, transA, transB)
     return Activation(activation, activation_alpha, activation_beta, activation_gamma).of(product)
@@ -214,7 +214,7 @@ def fused_matmul_activation(
     *, activation: str, activation_alpha: float | None = None, activation_axis: int | None = None,
     activation_beta: float | None = None, activation_gamma: float | None = None, alpha: float = 1.0, transA: int = 0,
     transB: int = 0, transBatchA: int = 0, transBatchB: int = 0,
-):  # fmt: skip
+):
     """activation(FusedMatMul)."""
     y = _product(a, b, alpha, transA, transB, transBatchA, transBatchB)
     return Activation(activation, activation_alpha, activation_beta, activation_gamma, activation_axis).of(y)
@@ -277,7 +277,7 @@ def max_pool_with_mask(
     return ops.MaxPool(
         row, kernel=(*kernel_shape[:-1], 1), strides=(*at.strides[:-1], 1), pads_begin=(*at.begin[:-1], 0),
         pads_end=(*at.end[:-1], 0), auto_pad=at.auto_pad,
-    )  # fmt: skip
+    )
 
 
 def _count(x: Value, first: int, end: int) -> Value:

@@ -24,7 +24,7 @@ AVOIDS = (
         "`AvgPool` over a known size, else the mean of rows", on={Processor.SSE41: NEVER},
         rule="translator of GlobalAveragePool",
     ),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -46,7 +46,7 @@ def max_pool_1(x: AtLeast3, *, kernel_shape: Positives, given: WindowAttributes)
 def max_pool(
     x: AtLeast3, *, ceil_mode: int = 0, kernel_shape: Positives, storage_order: int = 0, given: WindowAttributes,
     node: Context,
-):  # fmt: skip
+):
     """From opset 8 on, the second output has the indices."""
     kernel = kernel_shape
     at = _rounded(given.over(len(kernel)), kernel, ceil_mode)
@@ -106,7 +106,7 @@ def _padded_by_number(x: Value, kernel: Ints, at: Window) -> Window:
             raise UnsupportedError(
                 "MaxPool with indices whose padding depends on a size known only at run time", code="ML316",
                 hint="give the model inputs static shapes",
-            )  # fmt: skip
+            )
         # The last of ceil(dim / stride) windows starts `rest` elements before the end.
         rest = 1 if stride == 1 else dim % stride or stride
         totals.append(max(reach - rest, 0))
@@ -168,7 +168,7 @@ def _rounded(at: Window, kernel: Ints, ceil_mode: int) -> Window:
 @translates("AveragePool", since=19, one_rank="x")
 def average_pool(
     x: AtLeast3, *, ceil_mode: int = 0, count_include_pad: int = 0, kernel_shape: Positives, given: WindowAttributes,
-):  # fmt: skip
+):
     """The mean of each window. Before opset 7 the mean includes the padding, as in ONNX's version converter."""
     return averaged(x, kernel_shape, given.over(len(kernel_shape)), count_include_pad, ceil_mode)
 

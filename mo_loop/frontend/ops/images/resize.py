@@ -22,7 +22,7 @@ _OLD = Sampling("nearest", "asymmetric", "simple", -0.75, False, False, 0.0)
 _COORDINATES = frozenset((
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners", "tf_crop_and_resize",
     "tf_half_pixel_for_nn",
-))  # fmt: skip
+))
 _ROUNDINGS = frozenset(("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"))
 
 
@@ -58,7 +58,7 @@ def resize(
     axes: tuple[int, ...] | None = None, coordinate_transformation_mode: str = "half_pixel",
     cubic_coeff_a: float = -0.75, exclude_outside: int = 0, extrapolation_value: float = 0.0,
     keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest", nearest_mode: str = "round_prefer_floor",
-):  # fmt: skip
+):
     """One of `scales` and `sizes` is absent or empty."""
     if coordinate_transformation_mode not in _COORDINATES:
         message = f"Resize has the coordinate_transformation_mode {coordinate_transformation_mode!r}"
@@ -68,13 +68,13 @@ def resize(
     how = Sampling(
         mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), bool(antialias),
         extrapolation_value,
-    )  # fmt: skip
+    )
     return _resized(x, roi, scales, sizes, axes, keep_aspect_ratio_policy, how)
 
 
 def _resized(
     x: Value, roi: Value | None, scales, sizes: Value | None, axes: Sequence[int] | None, policy: str, how: Sampling,
-) -> Value:  # fmt: skip
+) -> Value:
     if how.mode not in ("nearest", "linear", "cubic"):
         raise ModelError(f"Resize has the mode {how.mode!r}", code="ML227")
     if x.rank is None:
@@ -231,4 +231,4 @@ def _interpolate(x: Value, axes: Sequence[Axis], how: Sampling, *, by_sizes: boo
         mode="linear_onnx" if how.mode == "linear" else how.mode,
         shape_calculation_mode="sizes" if by_sizes else "scales",
         coordinate_transformation_mode=how.coordinates, nearest_mode=rounding, cube_coeff=how.cubic,
-    )  # fmt: skip
+    )

@@ -25,13 +25,13 @@ def moe(
     activation_beta: float = 0.0, activation_type: str = "relu", k: Positive = 1, normalize_routing_weights: int = 0,
     swiglu_fusion: int = 0, swiglu_limit: float | None = None, swiglu_limit_after_activation: int = 0,
     use_sparse_mixer: int = 0,
-):  # fmt: skip
+):
     """The logits `router_probs` choose k experts; with `normalize_routing_weights` their weights add up to 1."""
     _refuse_sparse(use_sparse_mixer)
     activated = _activation(
         activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit,
         bool(swiglu_limit_after_activation), fc3 is not None,
-    )  # fmt: skip
+    )
     layers = [
         None if each[0] is None else _Plain(*each) for each in ((fc1, fc1_bias), (fc2, fc2_bias), (fc3, fc3_bias))
     ]
@@ -42,7 +42,7 @@ def moe(
 @translates(
     "QMoE", since=1, domain=MICROSOFT, ignored="fc1_global_scale fc2_global_scale fc1_act_scale fc2_act_scale "
     "fc1_act_block_scale fc2_act_block_scale accuracy_level",
-)  # fmt: skip
+)
 def q_moe(
     x: Matrix | Rank3, router_probs: Matrix, fc1: Rank3, fc1_scales: Needed | Matrix | Rank3 = None,
     fc1_bias: Matrix = None, fc2: Needed | Rank3 = None, fc2_scales: Needed | Matrix | Rank3 = None,
@@ -55,7 +55,7 @@ def q_moe(
     fc3_expert_weight_bits: int | None = None, k: Positive = 1, normalize_routing_weights: int = 0,
     quant_type: str = "int", swiglu_fusion: int = 0, swiglu_limit: float | None = None,
     swiglu_limit_after_activation: int = 0, use_sparse_mixer: int = 0, weights_prepacked: int = -1,
-):  # fmt: skip
+):
     """MoE with packed integers as weights. `router_weights` are the weights of the experts that the logits choose;
     without them the kernel always lets the weights add up to 1."""
     _refuse_sparse(use_sparse_mixer)
@@ -63,11 +63,11 @@ def q_moe(
         raise UnsupportedError(
             f"QMoE with weights of the type {quant_type!r}, or in the layout of one device", code="ML316",
             hint="export the model with quant_type int and weights_prepacked 0",
-        )  # fmt: skip
+        )
     activated = _activation(
         activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit,
         bool(swiglu_limit_after_activation), fc3 is not None,
-    )  # fmt: skip
+    )
     given = (
         (fc1, fc1_scales, fc1_zero_points, fc1_bias, fc1_expert_weight_bits),
         (fc2, fc2_scales, fc2_zero_points, fc2_bias, fc2_expert_weight_bits),
@@ -189,7 +189,7 @@ def _refuse_sparse(use_sparse_mixer: int) -> None:
         raise UnsupportedError(
             "a mixture of experts with use_sparse_mixer, which ONNX Runtime ignores on CPUs", code="ML316",
             hint="export the model with use_sparse_mixer 0",
-        )  # fmt: skip
+        )
 
 
 def _tokens(x: Value, size: Any) -> Value:
@@ -234,7 +234,7 @@ def _activation(
     plain: dict[str, Callable[[Value], Any]] = {
         "relu": ops.ReLU, "silu": ops.Swish, "identity": lambda x: x, "relu2": lambda x: _squared(ops.ReLU(x)),
         "gelu": lambda x: ops.Gelu(x, approximation_mode="TANH"),
-    }  # fmt: skip
+    }
     gated: dict[str, Callable[[Value, Value], Any]] = {
         "geglu": lambda gate, up: ops.Gelu(gate, approximation_mode="TANH") * up,
         "swiglu": lambda gate, up: _swiglu(gate, up, alpha, beta, limit, limits_result),
@@ -246,7 +246,7 @@ def _activation(
     raise UnsupportedError(
         f"experts with the activation {name!r}, swiglu_fusion {fusion} and {'' if has_up else 'no '}third layer",
         code="ML316", hint="use relu, gelu, silu, identity without a third layer, or swiglu",
-    )  # fmt: skip
+    )
 
 
 def _squared(x: Value) -> Value:

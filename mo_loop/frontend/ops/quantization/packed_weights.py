@@ -29,7 +29,7 @@ def require_bits(bits: int) -> None:
         raise UnsupportedError(
             f"weights of {bits} bits: the IR has integers of 2, 4 and 8 bits", code="ML316",
             hint="quantise the weights to 4 or 8 bits",
-        )  # fmt: skip
+        )
 
 
 def unpacked(packed: Value, bits: int, shape: Sequence[int]) -> Value:
@@ -88,7 +88,7 @@ def is_empty(value: Value) -> bool:
 def mat_mul_n_bits(
     a: AtLeast1, b: AtLeast2, scales, zero_points=None, g_idx=None, bias=None, *, K: Positive, N: Positive,
     accuracy_level: int = 0, bits: int = 4, block_size: Positive, weight_prepacked: int = 0,
-):  # fmt: skip
+):
     """a * W + bias, with W^T of [N, K] in blocks of elements along K. Without zero points they are 2^(bits - 1).
 
     `accuracy_level` allows a runtime to round a; the property DYNAMIC_QUANTIZATION_GROUP_SIZE does it for OpenVINO.
@@ -98,7 +98,7 @@ def mat_mul_n_bits(
         raise UnsupportedError(
             "MatMulNBits with weights in the layout of one GPU", code="ML316",
             hint="export the model with weight_prepacked 0",
-        )  # fmt: skip
+        )
     if is_empty(b):
         zero = constant_like(a, 0)
         y = ops.Broadcast(zero, joined([*(a.size(axis) for axis in range(a.type.known_rank - 1)), N], a))
@@ -110,7 +110,7 @@ def mat_mul_n_bits(
 def _product(
     a: Value, b: Value, scales: Value, zero_points: Value | None, g_idx: Value | None, shape: tuple[int, int],
     bits: int, block_size: int,
-) -> Value:  # fmt: skip
+) -> Value:
     rows, length = shape
     blocks = -(-length // block_size)
     integers = unpacked(b, bits, (rows, blocks * block_size))
@@ -174,7 +174,7 @@ NF4 = (
     -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
     -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
     0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
-)  # fmt: skip
+)
 """The numbers of the type NF4 of bitsandbytes: quantiles of the normal distribution."""
 
 TABLES = {0: (*FP4, *(-each for each in FP4)), 1: NF4}
@@ -184,7 +184,7 @@ TABLES = {0: (*FP4, *(-each for each in FP4)), 1: NF4}
 def gather_block_quantized(
     data: AtLeast1, indices, scales: AtLeast1, zero_points=None, *, bits: int = 4, block_size: Positive = 128,
     gather_axis: int = 0, quantize_axis: int = 1,
-):  # fmt: skip
+):
     """Slices of quantised data. Data of u8 are packed along the last axis, and so are their zero points.
 
     Without zero points they are 0, or 2^(bits - 1) for data of u8. An index outside the data gives zeros.
@@ -225,7 +225,7 @@ def _static(x: Value) -> tuple[int, ...]:
 def mat_mul_bnb4(
     a: AtLeast1, b: Integers, absmax, *, K: Positive, N: Positive, block_size: Positive, quant_type: int,
     training_mode: int = 0, transB: int = 1,
-):  # fmt: skip
+):
     """a * W^T, where W is [N, K]: 4 bits are the place of a number in a table, and blocks of W have one scale each."""
     if quant_type not in TABLES:
         raise TypeError_(f"the attribute quant_type is {quant_type}, and its range is 0 (FP4) to 1 (NF4)", code="ML236")
@@ -233,7 +233,7 @@ def mat_mul_bnb4(
         raise UnsupportedError(
             "MatMulBnb4 with transB 0, which is for training: ONNX Runtime does not compute what it documents",
             code="ML316", hint="transpose the weights and set transB to 1",
-        )  # fmt: skip
+        )
     blocks = -(-N * K // block_size)
     table = ops.Constant(np.array(TABLES[quant_type], a.dtype.numpy), graph=a.graph, dtype=a.dtype)
     numbers = ops.Gather(table, _places(b, blocks * block_size).astype(i32), 0)

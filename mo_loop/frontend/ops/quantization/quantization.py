@@ -55,7 +55,7 @@ AVOIDS = (
         "i8 without zero points if the numbers fit, else the numbers and the scales are negated",
         rule="translator of DequantizeLinear",
     ),
-)  # fmt: skip
+)
 """The errors of the runtime that these translators avoid."""
 
 
@@ -66,7 +66,7 @@ AVOIDS = (
 def quantize(
     x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
     saturate: int = 1,
-):  # fmt: skip
+):
     """One scale for all, one for each slice along an axis, or one for each block of elements along it.
 
     Only float8 uses `saturate`. ONNX does not define the type of the quotient; it is f32, as in ONNX Runtime.
@@ -78,7 +78,7 @@ def quantize(
 def quantize_23(
     x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
     precision: int = 0, saturate: int = 1,
-):  # fmt: skip
+):
     """The quotient has the type `precision`, or that of the scale."""
     kind = from_onnx(precision) if precision else y_scale.dtype
     return quantized_to(x, y_scale, y_zero_point, kind, output_dtype, axis, block_size, saturate)
@@ -87,7 +87,7 @@ def quantize_23(
 def quantized_to(
     x: Value, scale: Value, zero_point: Value | None, precision: ElementType, output_dtype: int, axis: int,
     block_size: int, saturate: int,
-) -> Op:  # fmt: skip
+) -> Op:
     to = zero_point.dtype if zero_point is not None else from_onnx(output_dtype) if output_dtype else u8
     if to.precision is None:
         raise UnsupportedError(f"quantisation to {to}: the IR does not have this type", code="ML301")
@@ -96,7 +96,7 @@ def quantized_to(
     return ops.Quantize(
         x, scale, unless_zero(zero_point), to=to, axis=axis, block_size=block_size, saturate=bool(saturate),
         precision=kind,
-    )  # fmt: skip
+    )
 
 
 def _require_rank(x: Value, scale: Value, zero_point: Value | None, block_size: int) -> None:
@@ -158,12 +158,12 @@ def _require_integers_of_quark(value: Value | None, *bits: int) -> None:
         raise UnsupportedError(
             f"quantisation to {kind}: the runtime computes such tensors in f32, so that nothing would be rounded",
             code="ML317", hint="quantise the model to integers of 8 or 16 bits",
-        )  # fmt: skip
+        )
     if kind is u32 or kind.bits not in bits:
         raise UnsupportedError(
             f"quantisation to {kind}: f32, in which the runtime computes, has not all of these integers", code="ML317",
             hint="quantise the model to integers of 8 or 16 bits",
-        )  # fmt: skip
+        )
 
 
 @translates("ConvInteger", since=10, one_rank="x w")
@@ -191,7 +191,7 @@ def mat_mul_integer(a, b, a_zero_point=None, b_zero_point=None):
 def qlinear_conv(
     x: AtLeast2, x_scale: One, x_zero_point: One, w: AtLeast2, w_scale, w_zero_point, y_scale: One, y_zero_point: One,
     b: Vector = None, *, given: ConvolutionAttributes,
-):  # fmt: skip
+):
     """The bias is of type i32; its scale is x_scale * w_scale."""
     at, group = given.at(x, w), given.group
     numbers = convolved(real(x, x_scale, x_zero_point, 1), real(w, w_scale, w_zero_point, 0), group, at)
@@ -223,7 +223,7 @@ def real(x: Value, scale: Value, zero_point: Value | None, axis: int) -> Value:
 def requantized(
     numbers: Value, integers: Value, factor: Value, scale: Value, zero_point: Value | None, axis: int,
     to: ElementType, *, rounds_sum: bool = False,
-) -> Value:  # fmt: skip
+) -> Value:
     """`numbers` quantised; they are `integers` * `factor`, where the integers are exact."""
     axis = within(axis, numbers)
     exact = as_float(integers) * (factor / as_float(aligned(numbers, scale, axis)))

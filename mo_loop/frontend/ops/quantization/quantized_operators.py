@@ -74,7 +74,7 @@ def _quantized(
 def qlinear_add(
     a, a_scale: One, a_zero_point: One = None, b: Needed = None, b_scale: Needed | One = None,
     b_zero_point: One = None, c_scale: Needed | One = None, c_zero_point: One = None,
-):  # fmt: skip
+):
     """The sum. The kernel divides the scales, so that halves stay halves: erf(x) + 1 of GELU has many of them."""
     terms = (a, a_scale, a_zero_point), (b, b_scale, b_zero_point)
     total = ops.Add(*(_numbers(*term) for term in terms))
@@ -93,7 +93,7 @@ def _in_steps_of(target: Any, x: Value, scale: Any, zero_point: Value | None) ->
 def qlinear_mul(
     a, a_scale: One, a_zero_point: One = None, b: Needed = None, b_scale: Needed | One = None,
     b_zero_point: One = None, c_scale: Needed | One = None, c_zero_point: One = None,
-):  # fmt: skip
+):
     """The product. That of the integers is exact."""
     numbers = _numbers(a, a_scale, a_zero_point) * _numbers(b, b_scale, b_zero_point)
     integers = centred(a, unless_zero(one(a_zero_point)), 0) * centred(b, unless_zero(one(b_zero_point)), 0)
@@ -111,7 +111,7 @@ def qlinear_sigmoid(x, x_scale: One, x_zero_point: One = None, y_scale: Needed |
 def qlinear_leaky_relu(
     x, x_scale: One, x_zero_point: One = None, y_scale: Needed | One = None, y_zero_point: One = None, *,
     alpha: float = 0.01,
-):  # fmt: skip
+):
     """x, or alpha * x below 0."""
     y = leaky_relu(_numbers(x, x_scale, x_zero_point), alpha=alpha)
     return _quantized(y, y_scale, y_zero_point, x.dtype)
@@ -121,7 +121,7 @@ def qlinear_leaky_relu(
 def qlinear_where(
     condition, x, x_scale: One, x_zero_point: One, y, y_scale: One, y_zero_point: One, z_scale: One,
     z_zero_point: One,
-):  # fmt: skip
+):
     """x where the condition is true, else y."""
     chosen = ops.Select(condition, _numbers(x, x_scale, x_zero_point), _numbers(y, y_scale, y_zero_point))
     return _quantized(chosen, z_scale, z_zero_point, x.dtype)
@@ -140,7 +140,7 @@ def qlinear_concat(y_scale: One, y_zero_point: One, *inputs, axis: int):
 def qlinear_softmax(
     x, x_scale: One, x_zero_point: One = None, y_scale: Needed | One = None, y_zero_point: One = None, *,
     axis: int = -1, opset: int,
-):  # fmt: skip
+):
     """Softmax of the `opset`: before 13 over all axes from `axis` on. The kernel multiplies by the whole part of
     1 / y_scale, which is 254 for the f32 that is nearest to 1 / 255."""
     numbers = _numbers(x, x_scale, x_zero_point)
@@ -153,7 +153,7 @@ def qlinear_softmax(
 def qlinear_reduce_mean(
     data, data_scale: One, data_zero_point: One = None, reduced_scale: Needed | One = None,
     reduced_zero_point: One = None, *, axes: Ints, keepdims: int,
-):  # fmt: skip
+):
     """The mean along axes."""
     mean = ops.ReduceMean(_numbers(data, data_scale, data_zero_point), list(axes), keep_dims=bool(keepdims))
     return _quantized(mean, reduced_scale, reduced_zero_point, data.dtype)
@@ -164,7 +164,7 @@ def qlinear_average_pool(
     x: AtLeast3, x_scale: One, x_zero_point: One = None, y_scale: Needed | One = None, y_zero_point: One = None, *,
     ceil_mode: int = 0, channels_last: int = 0, count_include_pad: int = 0, kernel_shape: Positives,
     given: WindowAttributes,
-):  # fmt: skip
+):
     """The mean of each window. With `count_include_pad` the kernel also counts the elements that rounding up adds.
 
     For one window with all elements the kernel of QLinearGlobalAveragePool is used, which rounds differently.
@@ -187,7 +187,7 @@ def qlinear_average_pool(
 @translates("QLinearGlobalAveragePool", since=1, domain=MICROSOFT)
 def qlinear_global_average_pool(
     x: AtLeast3, x_scale: One, x_zero_point: One, y_scale: One, y_zero_point: One, *, channels_last: int = 0,
-):  # fmt: skip
+):
     """The mean of each channel. The sum of the integers is exact."""
     x = channels_first(x) if channels_last else x
     axes = spatial_axes(x)
@@ -203,7 +203,7 @@ def qlinear_global_average_pool(
 @translates("MatMulIntegerToFloat", since=1, domain=MICROSOFT)
 def mat_mul_integer_to_float(
     a: AtLeast1, b: AtLeast1, a_scale, b_scale, a_zero_point=None, b_zero_point=None, bias=None,
-):  # fmt: skip
+):
     """The product of the dequantised a and b; b may have one scale for each column."""
     if array_of(a_scale) is not None:
         y = ops.MatMul(real(a, a_scale, a_zero_point, -1), real(b, b_scale, b_zero_point, -1))
@@ -232,7 +232,7 @@ def _scaled(a: Value, b: Value, a_scale: Value, b_scale: Value, a_zero: Value | 
 def q_gemm(
     a: Matrix, a_scale: One, a_zero_point: One, b: Matrix, b_scale, b_zero_point, c=None, y_scale=None,
     y_zero_point=None, *, alpha: float = 1.0, transA: int = 0, transB: int = 0,
-):  # fmt: skip
+):
     """alpha * a * b + c, quantised if there is a `y_scale`; the scale of c is alpha * a_scale * b_scale."""
     left, right = real(a, a_scale, a_zero_point, 0), real(b, b_scale, b_zero_point, 0 if transB else 1)
     numbers = ops.MatMul(left, right, transpose_a=bool(transA), transpose_b=bool(transB))
@@ -298,12 +298,12 @@ def reduce_sum_integer(data, *, axes: Ints, keepdims: int):
 def contrib_qlinear_conv(
     x: AtLeast2, x_scale: One, x_zero_point: One, w: AtLeast2, w_scale, w_zero_point, y_scale: One, y_zero_point: One,
     b: Vector = None, *, channels_last: int = 0, given: ConvolutionAttributes,
-):  # fmt: skip
+):
     """As ONNX's; with `channels_last` the channels of x and y are their last axis."""
     y = qlinear_conv(
         channels_first(x) if channels_last else x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale,
         y_zero_point, b, given=given,
-    )  # fmt: skip
+    )
     return to_channels_last(y) if channels_last else y
 
 
@@ -313,7 +313,7 @@ def dynamic_quantize_lstm(
     initial_c: Rank3 = None, p: Matrix = None, w_scale: Needed | Vector | Matrix = None,
     w_zero_point: Needed | Vector | Matrix = None, r_scale: Needed | Vector | Matrix = None,
     r_zero_point: Needed | Vector | Matrix = None, *, input_forget: int = 0, given: RecurrentAttributes, node: Context,
-):  # fmt: skip
+):
     """x and, at each step, the state are quantised dynamically; weights are [directions, inputs, 4 * hidden].
 
     The rounded form multiplies them as they are, so that the runtime has the whole layer as one operation.
@@ -327,7 +327,7 @@ def dynamic_quantize_lstm(
             input_forget=input_forget, is_quantised=is_quantised,
         )
         for is_quantised in (False, True)
-    )  # fmt: skip
+    )
     pairs = zip(rounded, exact, strict=True)
     return [None if first is None else ops.RoundedOrExact(first, second) for first, second in pairs]
 

@@ -20,7 +20,7 @@ def with_state(d: Draw) -> Node:
     bias = d.optional(d.data([count], kind, constant=0.8, computed=False))
     return d.node([d.data(shapes[0], kind), weight, bias, d.optional(d.data(shapes[1], kind, constant=0.05), 0.75)], 2,
                   activation=d.maybe(_activation(d)), dilation=d.maybe(1) if gap == 1 else gap,
-                  channels_last=1 if is_last else d.maybe(0, 0.3))  # fmt: skip
+                  channels_last=1 if is_last else d.maybe(0, 0.3))
 
 
 def packed(d: Draw) -> Node:

@@ -37,7 +37,7 @@ def attention(d: Draw) -> Node:
         scale=d.maybe(d.number(0.1, 1), 0.3), softcap=softcap,
         qk_matmul_output_mode=mode, softmax_precision=d.maybe(1, 0.2), **windows,
         rtol=1e-4 if kind == np.float32 else None, atol=0.03 if kind == np.float16 else None,
-    )  # fmt: skip
+    )
 
 
 def _mask(d: Draw, batch: int, heads: int, queries: int, total: int, kind: np.dtype) -> Port | None:

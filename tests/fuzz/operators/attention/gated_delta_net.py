@@ -39,11 +39,11 @@ def gated_delta_net(d: Draw) -> Node:
         gate_activation=gate if gate != "none" else d.maybe(gate, 0.2), gate_lower_bound=d.maybe(d.number(-4, -1), 0.4),
         beta_activation=d.maybe(d.pick("none", "sigmoid")), qk_l2_norm=norm, scale=d.maybe(d.number(0, 1), 0.4),
         state_update_capacity=capacity or OMITTED, **({"rtol": 1e-4, "atol": 1e-4} if kind == np.float32 else {}),
-    )  # fmt: skip
+    )
 
 
 def _tensors(d: Draw, before: list[int], sizes: tuple[int, int, int, int], kind: Any,
-             is_packed: bool) -> list[Port | None]:  # fmt: skip
+             is_packed: bool) -> list[Port | None]:
     heads, states, size, width = sizes
     if is_packed:
         # The sizes of packed tensors have to be known.

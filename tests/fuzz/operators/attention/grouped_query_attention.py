@@ -39,12 +39,12 @@ def grouped(d: Draw) -> Node:
                         d.given(ends, 0.1 if d.dims == "static" else 0),
                         d.given(np.array(total, np.int32), 0.15 if d.dims == "static" else 0, fixed=True),
                         *(caches if does_rotate else (None, None)), d.optional(places, 0.3) if does_rotate else None,
-                        d.optional(bias, 0.25), d.optional(sink, 0.2)]  # fmt: skip
+                        d.optional(bias, 0.25), d.optional(sink, 0.2)]
     return d.node(given, 3, num_heads=heads, kv_num_heads=kv_heads, do_rotary=1 if does_rotate else d.maybe(0, 0.2),
                   rotary_interleaved=d.maybe(d.pick(0, 1), 0.5) if does_rotate else OMITTED,
                   scale=d.maybe(d.number(0.1, 1), 0.3), softcap=d.maybe(d.number(1, 5), 0.25),
                   local_window_size=window, smooth_softmax=d.maybe(d.pick(-1, 0, 1), 0.25),
-                  rtol=1e-4 if kind == np.float32 else None)  # fmt: skip
+                  rtol=1e-4 if kind == np.float32 else None)
 
 
 OPERATORS = {"com.microsoft::GroupQueryAttention": grouped}

@@ -21,7 +21,7 @@ def attention(d: Draw) -> Node:
     kind = d.dtype("T", "float float16")
     other = np.dtype(np.float32) if d.chance(0.3) else kind
     q, k, v = (d.data([batch, length, each], kind, values) for each, values in
-               ((heads * size, "any"), (keys * size, "unit"), (states * width, "any")))  # fmt: skip
+               ((heads * size, "any"), (keys * size, "unit"), (states * width, "any")))
     state = d.optional(d.data([batch, states, size, width], other, constant=0.05), 0.75)
     decay = d.data([batch, length, states * d.pick(1, 1, size)], kind, "unit")
     beta = d.data([batch, length, d.pick(states, states, 1)], kind, "unit")
@@ -30,7 +30,7 @@ def attention(d: Draw) -> Node:
         [q, k, v, state, d.optional(decay, 1 if is_gated else 0.2), d.optional(beta, 1 if has_delta else 0.2)], 2,
         q_num_heads=heads, kv_num_heads=states, scale=d.maybe(d.number(0, 1)), chunk_size=d.maybe(16, 0.2),
         update_rule=OMITTED if rule == "gated_delta" and d.chance(0.4) else rule, **_tolerance(kind),
-    )  # fmt: skip
+    )
 
 
 def _tolerance(kind: Any) -> dict[str, Any]:

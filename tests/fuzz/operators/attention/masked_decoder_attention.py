@@ -37,7 +37,7 @@ def masked(d: Draw) -> Node:
         past_present_share_buffer=d.maybe(0) if is_cross else 1, output_qk=d.maybe(0, 0.2),
         scale=d.maybe(d.number(0.1, 1), 0.3), mask_filter_value=d.maybe(float(d.pick(-10000.0, -50.0)), 0.4),
         rtol=1e-4 if kind == np.float32 else None,
-    )  # fmt: skip
+    )
 
 
 OPERATORS = {"com.microsoft::DecoderMaskedMultiHeadAttention": masked}

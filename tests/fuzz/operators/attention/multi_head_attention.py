@@ -31,7 +31,7 @@ def multi_head(d: Draw) -> Node:
     outputs = 3 if pasts else d.pick(1, 1, 3)
     return d.node([q, k, v, bias, mask, added, *pasts], outputs, num_heads=heads, scale=d.maybe(d.number(0.1, 1), 0.3),
                   unidirectional=d.maybe(d.pick(0, 1), 0.5), mask_filter_value=d.maybe(_filter(d), 0.4),
-                  rtol=_rtol(kind))  # fmt: skip
+                  rtol=_rtol(kind))
 
 
 def attention(d: Draw) -> Node:
@@ -54,7 +54,7 @@ def attention(d: Draw) -> Node:
     return d.node([x, weights, bias, mask, past, added], 2 if has_past or (v_size == size and d.chance(0.3)) else 1,
                   num_heads=heads, qkv_hidden_sizes=d.maybe(sizes, 0.3) if v_size == size else sizes,
                   scale=d.maybe(d.number(0.1, 1), 0.3), unidirectional=d.maybe(d.pick(0, 1), 0.6),
-                  mask_filter_value=d.maybe(_filter(d), 0.4), rtol=_rtol(kind))  # fmt: skip
+                  mask_filter_value=d.maybe(_filter(d), 0.4), rtol=_rtol(kind))
 
 
 def quantised(d: Draw) -> Node:
@@ -71,7 +71,7 @@ def quantised(d: Draw) -> Node:
     scales = [d.given(np.float32(0.01) + np.zeros((), np.float32), 0.8, fixed=True)]
     scales.append(d.given(d.values.uniform(0.01, 0.1, shape).astype(np.float32), 0.8, fixed=True))
     points = [d.given(d.values.integers(0, 9, each).astype(kind), 0.8, fixed=True)
-              for each, kind in zip(((), shape), kinds, strict=True)]  # fmt: skip
+              for each, kind in zip(((), shape), kinds, strict=True)]
     length = d.size(1, 4, 0) if has_past else 0
     past = d.data([2, batch, heads, length, size], np.float32, constant=0) if has_past else None
     forms = ("ends", "ends and starts", "ends and more", "keys", "pairs")
@@ -80,7 +80,7 @@ def quantised(d: Draw) -> Node:
         [x, weight, bias, *scales, mask, d.optional(points[0]), d.optional(points[1]), past],
         2 if has_past or d.chance(0.3) else 1, num_heads=heads, unidirectional=d.maybe(d.pick(0, 1), 0.6),
         scale=d.maybe(d.number(0.1, 1), 0.3), mask_filter_value=d.maybe(_filter(d), 0.4), rtol=1e-4, atol=1e-4,
-    )  # fmt: skip
+    )
 
 
 def _filter(d: Draw) -> float:
@@ -114,4 +114,4 @@ def _added(d: Draw, batch: int, heads: int, queries: int, total: int, kind: Any,
 
 
 OPERATORS = {"com.microsoft::MultiHeadAttention": multi_head, "com.microsoft::Attention": attention,
-             "com.microsoft::QAttention": quantised}  # fmt: skip
+             "com.microsoft::QAttention": quantised}

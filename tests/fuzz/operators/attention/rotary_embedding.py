@@ -20,7 +20,7 @@ def rotary(d: Draw) -> Node:
     named = is_part or d.chance(0.4)
     return d.node([x, each if d.chance(0.6) else first, cos, sin], interleaved=d.maybe(d.pick(0, 1), 0.7),
                   num_heads=heads if named else OMITTED, rotary_embedding_dim=turned if is_part else OMITTED,
-                  scale=d.maybe(1.0, 0.2), rtol=_rtol(kind))  # fmt: skip
+                  scale=d.maybe(1.0, 0.2), rtol=_rtol(kind))
 
 
 def multimodal(d: Draw) -> Node:
@@ -35,7 +35,7 @@ def multimodal(d: Draw) -> Node:
     cos, sin = (d.data([length, turned // 2], kind, constant=0.85, computed=False) for _ in range(2))
     return d.node([x, places, cos, sin], interleaved=d.maybe(d.pick(0, 1), 0.7), mrope_section=sections,
                   mrope_layout=d.maybe(d.pick(0, 1), 0.7), num_heads=heads,
-                  rotary_embedding_dim=turned if is_part else OMITTED, rtol=_rtol(kind))  # fmt: skip
+                  rotary_embedding_dim=turned if is_part else OMITTED, rtol=_rtol(kind))
 
 
 def _tokens(d: Draw, batch: int, rows: int, heads: int, size: int, kind: Any) -> Any:

@@ -34,13 +34,13 @@ def sparse(d: Draw) -> Node:
                         d.given(numbers, share, fixed=True),
                         d.given(np.array(total, np.int32), 0.15 if d.dims == "static" else 0, fixed=True),
                         d.given(np.full(batch, total, np.int32), 0.1 if d.dims == "static" else 0),
-                        *(turns if does_rotate else ())]  # fmt: skip
+                        *(turns if does_rotate else ())]
     return d.node(
         given, 3, num_heads=heads, kv_num_heads=kv_heads, sparse_block_size=block,
         do_rotary=1 if does_rotate else d.maybe(0, 0.2),
         rotary_interleaved=d.maybe(d.pick(0, 1), 0.5) if does_rotate else OMITTED, scale=d.maybe(d.number(0.1, 1), 0.3),
         rtol=1e-4 if kind == np.float32 else None,
-    )  # fmt: skip
+    )
 
 
 def _layouts(d: Draw, count: int, blocks: int) -> np.ndarray[Any, Any]:

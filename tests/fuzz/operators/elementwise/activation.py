@@ -44,4 +44,4 @@ OPERATORS = {"Relu": unary("any"), "LeakyRelu": unary(alpha=between(-0.5, 1.5)),
              **dict.fromkeys(("HardSwish", "Softplus", "Softsign", "Mish"), unary()),
              "Gelu": unary(approximate=one_of("none", "tanh")), "Swish": unary(alpha=between(0.5, 2)),
              "Shrink": unary(bias=between(-1, 1), lambd=between(0, 2)), "Clip": clip,
-             **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), along)}  # fmt: skip
+             **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), along)}

@@ -31,7 +31,7 @@ def running(d: Draw) -> Node:
     axis = d.axis(x.rank)
     kind = d.dtype("T2") if d.op == "CumSum" else np.dtype(d.pick(np.int32, np.int64))
     return d.node([x, d.parameter(axis if d.chance(0.7) else [axis], kind)], exclusive=d.maybe(d.pick(0, 1)),
-                  reverse=d.maybe(d.pick(0, 1)))  # fmt: skip
+                  reverse=d.maybe(d.pick(0, 1)))
 
 
 OPERATORS = {**dict.fromkeys(("Abs", "Neg", "Sign", "Ceil", "Floor", "Round"), unary("special")),
@@ -41,4 +41,4 @@ OPERATORS = {**dict.fromkeys(("Abs", "Neg", "Sign", "Ceil", "Floor", "Round"), u
              "Reciprocal": unary("nonzero"), **dict.fromkeys(("Add", "Sub", "Mul"), binary("extreme")),
              "Div": binary("extreme", "positive"), "Mod": mod, "Pow": power,
              **dict.fromkeys(("Max", "Min"), variadic("special")), **dict.fromkeys(("Sum", "Mean"), variadic("any")),
-             "CumSum": running, "CumProd": running}  # fmt: skip
+             "CumSum": running, "CumProd": running}

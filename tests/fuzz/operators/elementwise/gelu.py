@@ -12,4 +12,4 @@ def with_bias(d: Draw) -> Node:
 
 
 OPERATORS = {"com.microsoft::Gelu": unary(), "com.microsoft::QuickGelu": unary(alpha=between(0.2, 2)),
-             "com.microsoft::BiasGelu": with_bias, "com.microsoft::FastGelu": with_bias}  # fmt: skip
+             "com.microsoft::BiasGelu": with_bias, "com.microsoft::FastGelu": with_bias}

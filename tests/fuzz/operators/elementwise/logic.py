@@ -28,4 +28,4 @@ OPERATORS = {**dict.fromkeys(("Equal", "Greater", "GreaterOrEqual", "Less", "Les
              **dict.fromkeys(("And", "Or", "Xor"), _logical), "Not": unary(), "Where": where,
              **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), _bits), "BitwiseNot": unary("extreme"),
              "BitShift": shift, "IsNaN": unary("special"),
-             "IsInf": unary("special", detect_negative=one_of(0, 1), detect_positive=one_of(0, 1))}  # fmt: skip
+             "IsInf": unary("special", detect_negative=one_of(0, 1), detect_positive=one_of(0, 1))}

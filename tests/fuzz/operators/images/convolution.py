@@ -6,7 +6,7 @@ from tests.fuzz.operators.draw import OMITTED, Draw, Node
 def window(d: Draw, spatial: int) -> dict[str, list[int]]:
     """Kernel, strides and dilations of a window that fits into the sizes drawn by `large_enough`."""
     return {"kernel": [d.integer(1, 3) for _ in range(spatial)], "strides": [d.integer(1, 3) for _ in range(spatial)],
-            "dilations": [d.pick(1, 1, 2) for _ in range(spatial)]}  # fmt: skip
+            "dilations": [d.pick(1, 1, 2) for _ in range(spatial)]}
 
 
 def large_enough(d: Draw, kernel: list[int], dilations: list[int]) -> list[int]:
@@ -37,7 +37,7 @@ def convolution(d: Draw) -> Node:
     bias = d.data([out], dtype, constant=0.8)
     return d.node([first, weights, d.optional(bias)], group=d.maybe(groups) if groups == 1 else groups,
                   kernel_shape=d.maybe(w["kernel"]), strides=d.maybe(w["strides"]),
-                  dilations=OMITTED if same else d.maybe(w["dilations"]), **pads)  # fmt: skip
+                  dilations=OMITTED if same else d.maybe(w["dilations"]), **pads)
 
 
 def transposed(d: Draw) -> Node:
@@ -58,7 +58,7 @@ def transposed(d: Draw) -> Node:
         pads = {"auto_pad": d.pick("NOTSET", "SAME_UPPER", "SAME_LOWER"), "pads": OMITTED}
     return d.node([first, weights, d.optional(bias)], group=groups, kernel_shape=d.maybe(w["kernel"]),
                   strides=w["strides"], dilations=w["dilations"], output_shape=sizes if explicit else OMITTED,
-                  output_padding=OMITTED if explicit else d.maybe(more, 0.4), **pads)  # fmt: skip
+                  output_padding=OMITTED if explicit else d.maybe(more, 0.4), **pads)
 
 
 OPERATORS = {"Conv": convolution, "ConvTranspose": transposed}

@@ -45,7 +45,7 @@ def largest(d: Draw) -> Node:
     corners = np.sort(d.values.integers(0, 6, (count, 2, 2)), axis=1).reshape(count, 4)
     rows = np.concatenate([d.values.integers(0, shape[0], (count, 1)), corners], 1).astype(dtype)
     return d.node([d.data(shape, dtype), d.given(rows, 0.1)], pooled_shape=[d.integer(1, 3), d.integer(1, 3)],
-                  spatial_scale=d.maybe(d.pick(1.0, 0.5)))  # fmt: skip
+                  spatial_scale=d.maybe(d.pick(1.0, 0.5)))
 
 
 def sampled(d: Draw) -> Node:
@@ -62,7 +62,7 @@ def sampled(d: Draw) -> Node:
         [d.data(x, kinds[0]), d.given(places, 0.05, True)],
         mode=d.maybe(mode) if mode in ("linear", "bilinear") else mode,
         padding_mode=d.maybe(d.pick("zeros", "border", "reflection")), align_corners=d.maybe(d.pick(0, 1)), atol=1e-3,
-    )  # fmt: skip
+    )
 
 
 def affine(d: Draw) -> Node:
@@ -87,7 +87,7 @@ def deformed(d: Draw) -> Node:
     weights = d.data([out, channels // groups, *kernel], dtype, constant=0.7, computed=False)
     bias = d.data([out], dtype, constant=0.7)
     return d.node([x, weights, offset, d.optional(bias), d.optional(mask)], group=groups, offset_group=offsets,
-                  kernel_shape=d.maybe(kernel), strides=strides, dilations=dilations, pads=pads, atol=1e-3)  # fmt: skip
+                  kernel_shape=d.maybe(kernel), strides=strides, dilations=dilations, pads=pads, atol=1e-3)
 
 
 def columns(d: Draw) -> Node:
@@ -98,11 +98,11 @@ def columns(d: Draw) -> Node:
     pads = [d.integer(0, 1) for _ in (*block, *block)]
     image = [d.size(5, 7, 0) for _ in block]
     ends = [(image[i] + pads[i] + pads[i + spatial] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1
-            for i in range(spatial)]  # fmt: skip
+            for i in range(spatial)]
     x = d.data([d.size(1, 2, 0.01), d.integer(1, 2) * int(np.prod(block)), int(np.prod(ends))], d.dtype())
     return d.node([x, d.parameter(image, constant=0.7), d.parameter(block, constant=0.8)], strides=strides,
-                  dilations=dilations, pads=pads)  # fmt: skip
+                  dilations=dilations, pads=pads)
 
 
 OPERATORS = {"NonMaxSuppression": boxes, "RoiAlign": regions, "MaxRoiPool": largest, "GridSample": sampled,
-             "AffineGrid": affine, "DeformConv": deformed, "Col2Im": columns}  # fmt: skip
+             "AffineGrid": affine, "DeformConv": deformed, "Col2Im": columns}

@@ -29,7 +29,7 @@ def convolution(d: Draw) -> Node:
     z = d.optional(d.data([x[0], out, *sizes], dtype), 0.4)
     name, parameters = d.pick((OMITTED, OMITTED), ("Relu", OMITTED), ("Tanh", OMITTED), ("Sigmoid", OMITTED),
                               ("HardSwish", OMITTED), ("LeakyRelu", [0.1]), ("Clip", [-0.5, 2.0]),
-                              ("HardSigmoid", [0.3, 0.4]))  # fmt: skip
+                              ("HardSigmoid", [0.3, 0.4]))
     return d.node([first, weights, bias, z], group=groups, kernel_shape=d.maybe(w["kernel"]), strides=w["strides"],
                   dilations=OMITTED if same else w["dilations"], activation=name, activation_params=parameters, **pads)
 
@@ -38,7 +38,7 @@ GEMM_ACTIVATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Relu", ()), ("Tanh", ()), ("Sigmoid", ()), ("Softplus", ()), ("Softsign", ()), ("LeakyRelu", ("alpha",)),
     ("Elu", ("alpha",)), ("Celu", ("alpha",)), ("ThresholdedRelu", ("alpha",)), ("HardSigmoid", ("alpha", "beta")),
     ("Selu", ("alpha", "gamma")), ("ScaledTanh", ("alpha", "beta")), ("ParametricSoftplus", ("alpha", "beta")),
-)  # fmt: skip
+)
 """The activations of the kernel, and the attributes that each requires."""
 
 
@@ -72,9 +72,9 @@ def product(d: Draw) -> Node:
         ports.append(d.data(shape, dtype, constant=share))
         attributes |= {
             f"trans{letter}": 1 if turned else d.maybe(0, 0.3), f"transBatch{letter}": 1 if first else d.maybe(0, 0.3)
-        }  # fmt: skip
+        }
     return d.node(ports, alpha=d.maybe(d.pick(1.0, 0.125, -2.5)), **attributes)
 
 
 OPERATORS = {"com.microsoft::FusedConv": convolution, "com.microsoft::FusedGemm": gemm,
-             "com.microsoft::FusedMatMul": product, "com.microsoft::TransposeMatMul": product}  # fmt: skip
+             "com.microsoft::FusedMatMul": product, "com.microsoft::TransposeMatMul": product}

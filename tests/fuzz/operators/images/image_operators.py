@@ -20,7 +20,7 @@ def regions(d: Draw) -> Node:
         [d.data([n, channels, height, width], dtype), d.given(corners.astype(dtype), 0.2),
          d.given(d.values.integers(0, n, count).astype(np.int32), 0.2), d.parameter(sizes, np.int32)],
         mode=d.maybe(d.pick("bilinear", "nearest")), extrapolation_value=d.maybe(d.number(-2, 2)), atol=1e-3,
-    )  # fmt: skip
+    )
 
 
 def transposed(d: Draw) -> Node:
@@ -33,7 +33,7 @@ def transposed(d: Draw) -> Node:
     pads = d.parameter(np.array([d.integer(0, k - 1) for k in (*w["kernel"], *w["kernel"])]), constant=0.3)
     more = [d.integer(0, max(stride, step) - 1) for stride, step in zip(w["strides"], w["dilations"], strict=True)]
     return d.node([d.data(x, dtype), weights, pads, d.optional(bias)], group=groups, kernel_shape=d.maybe(w["kernel"]),
-                  strides=w["strides"], dilations=w["dilations"], output_padding=d.maybe(more, 0.4))  # fmt: skip
+                  strides=w["strides"], dilations=w["dilations"], output_padding=d.maybe(more, 0.4))
 
 
 def pooled(d: Draw) -> Node:
@@ -49,8 +49,8 @@ def pooled(d: Draw) -> Node:
     return d.node(
         [x], kernel_shape=w["kernel"], strides=d.maybe(w["strides"]), dilations=dilations if dilated else OMITTED,
         ceil_mode=d.maybe(d.pick(0, 1), 0.5), **pads,
-    )  # fmt: skip
+    )
 
 
 OPERATORS = {"com.microsoft::CropAndResize": regions, "com.microsoft::ConvTransposeWithDynamicPads": transposed,
-             "com.microsoft::NhwcMaxPool": pooled}  # fmt: skip
+             "com.microsoft::NhwcMaxPool": pooled}

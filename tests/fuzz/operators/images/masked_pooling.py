@@ -14,7 +14,7 @@ def masked(d: Draw) -> Node:
     mask = d.pick([1, 1], [1, 1], [1, shape[1]], shape[:2]) + shape[2:]
     numbers = (d.values.random(mask) > 0.3).astype(np.int32)
     return d.node([d.data(shape, dtype), d.given(numbers, 0.3)], kernel_shape=w["kernel"],
-                  strides=d.maybe(w["strides"]), **padding(d, w["kernel"], 0.3))  # fmt: skip
+                  strides=d.maybe(w["strides"]), **padding(d, w["kernel"], 0.3))
 
 
 OPERATORS = {"com.microsoft::MaxpoolWithMask": masked}

@@ -24,13 +24,13 @@ def pooled(d: Draw) -> Node:
     if "ceil_mode" in d.schema.attributes and ceil_mode == 1 and strides is not OMITTED and not same and d.chance(0.2):
         # Shorter than the window by less than a stride, so that there is one place.
         sizes = [max((k - 1) * step + 1 - d.integer(0, stride - 1), 1)
-                 for k, step, stride in zip(w["kernel"], dilations, w["strides"], strict=True)]  # fmt: skip
+                 for k, step, stride in zip(w["kernel"], dilations, w["strides"], strict=True)]
     x = [d.size(empty=0.02), d.size(empty=0), *sizes]
     outputs = d.pick(1, 1, 2) if d.op == "MaxPool" and d.since >= 8 else 1
     return d.node([d.data(x, d.dtype())], outputs=outputs, kernel_shape=w["kernel"], strides=strides,
                   dilations=dilations if dilated else OMITTED, ceil_mode=ceil_mode,
                   count_include_pad=d.maybe(d.pick(0, 1), 0.5), p=d.maybe(d.pick(1, 2, 3)),
-                  storage_order=d.maybe(d.pick(0, 1), 0.2), **pads)  # fmt: skip
+                  storage_order=d.maybe(d.pick(0, 1), 0.2), **pads)
 
 
 def unpooled(d: Draw) -> Node:
@@ -65,4 +65,4 @@ def everything(values: str = "any") -> Description:
 
 OPERATORS = {**dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooled), "MaxUnpool": unpooled,
              **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), everything()),
-             "GlobalLpPool": everything("nonzero")}  # fmt: skip
+             "GlobalLpPool": everything("nonzero")}

@@ -6,7 +6,7 @@ from tests.fuzz.operators.draw import OMITTED, Draw, Node
 
 SCALES = (0.5, 1.0, 2.0, 1.5, 0.75, 3.0, 0.6, 1.6)
 PLACES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_crop_and_resize",
-          "half_pixel_symmetric")  # fmt: skip
+          "half_pixel_symmetric")
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
@@ -24,7 +24,7 @@ def resized(d: Draw) -> Node:
     axes = spatial if partial else list(range(rank))
     scales = [d.pick(*SCALES) if axis in moved else 1.0 for axis in axes]
     sizes = [max(1, int(shape[axis] * scale)) if axis in moved else shape[axis]
-             for axis, scale in zip(axes, scales, strict=True)]  # fmt: skip
+             for axis, scale in zip(axes, scales, strict=True)]
     x = d.data(shape, dtype)
     if d.since == 10:
         return d.node([x, d.parameter(scales, np.float32)], mode=d.maybe(mode) if mode == "nearest" else mode)
@@ -49,7 +49,7 @@ def resized(d: Draw) -> Node:
         extrapolation_value=d.maybe(d.number(-2, 2), 0.3), antialias=d.maybe(1, 0.15) if mode != "nearest" else OMITTED,
         axes=[d.signed(axis, rank) if policy is OMITTED else axis for axis in axes] if partial else OMITTED,
         keep_aspect_ratio_policy=d.maybe(policy, 0.5), atol=1e-3 if dtype.kind == "f" else None,
-    )  # fmt: skip
+    )
 
 
 def upsampled(d: Draw) -> Node:

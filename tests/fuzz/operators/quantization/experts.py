@@ -20,10 +20,10 @@ def routed(d: Draw, kind: Any, hidden: int) -> tuple[list[Port | None], int, dic
     attributes: dict[str, Any] = {
         "k": d.integer(1, min(experts, 3)), "activation_type": name if name != "relu" else d.maybe(name),
         "normalize_routing_weights": d.maybe(d.pick(0, 1)),
-    }  # fmt: skip
+    }
     if name == "swiglu":
         attributes |= {"swiglu_fusion": 1, "activation_alpha": d.maybe(d.number(0.5, 2)),
-                       "swiglu_limit": d.maybe(d.number(1, 5)), "activation_beta": d.maybe(d.number(0, 1))}  # fmt: skip
+                       "swiglu_limit": d.maybe(d.number(1, 5)), "activation_beta": d.maybe(d.number(0, 1))}
     return [x, logits], experts, attributes, 2 if name == "swiglu" else 1
 
 
@@ -61,7 +61,7 @@ def quantised(d: Draw) -> Node:
     if d.chance(0.3):
         ports.append(d.data(ports[1].shape, kind, "positive", computed=False))  # type: ignore[union-attr]
     return d.node(ports, atol=0.02 if kind == np.float32 else 0.3, expert_weight_bits=bits if bits != 4 else d.maybe(4),
-                  block_size=block or OMITTED, **attributes)  # fmt: skip
+                  block_size=block or OMITTED, **attributes)
 
 
 OPERATORS = {"com.microsoft::MoE": plain, "com.microsoft::QMoE": quantised}

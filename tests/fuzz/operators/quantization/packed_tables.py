@@ -28,7 +28,7 @@ def gathered(d: Draw) -> Node:
     places.array = d.values.integers(-shape[axis], shape[axis], places.shape).astype(index_kind)
     return d.node([data, places, scales, zero], bits=bits if bits != 4 else d.maybe(4), block_size=block,
                   quantize_axis=d.signed(blocked, rank), gather_axis=d.signed(axis, rank) if axis else d.maybe(0),
-                  atol=0.02 if scale_kind == np.float16 else 1e-4)  # fmt: skip
+                  atol=0.02 if scale_kind == np.float16 else 1e-4)
 
 
 def _integers(d: Draw, shape: list[int], kind: Any) -> Any:
@@ -47,7 +47,7 @@ def table(d: Draw) -> Node:
     weights = d.given(packed(d, [-(-size * columns // 2)]), constant, fixed=True)
     largest = d.given(d.values.random(-(-size * columns // block)).astype(np.float32), constant, fixed=True)
     return d.node([a, weights, largest], K=size, N=columns, block_size=block, quant_type=d.pick(0, 1),
-                  transB=d.maybe(1), training_mode=d.maybe(0), atol=2e-4)  # fmt: skip
+                  transB=d.maybe(1), training_mode=d.maybe(0), atol=2e-4)
 
 
 OPERATORS = {"com.microsoft::GatherBlockQuantized": gathered, "com.microsoft::MatMulBnb4": table}

@@ -51,10 +51,10 @@ def quantized(d: Draw) -> Node:
     zero = d.given(_zeros(d, shape, target), 0.7)
     if (d.since < 21 and target != np.uint8) or d.chance(0.7):
         return d.node([values, scale, zero], axis=_written(d, axis, len(x)), block_size=block,
-                      narrow=_is_narrow(target))  # fmt: skip
+                      narrow=_is_narrow(target))
     named = OMITTED if target == np.uint8 or d.since < 21 else _onnx(target)
     return d.node([values, scale], axis=_written(d, axis, len(x)), block_size=block, output_dtype=named,
-                  narrow=_is_narrow(target) and named is not OMITTED)  # fmt: skip
+                  narrow=_is_narrow(target) and named is not OMITTED)
 
 
 def dequantized(d: Draw) -> Node:
@@ -66,7 +66,7 @@ def dequantized(d: Draw) -> Node:
     values = d.data(x, kind, "extreme" if kind.itemsize == 1 else "any", constant=0.4)
     zero = _zeros(d, shape, kind) if kind != np.int32 else np.zeros(shape, kind)
     ports: list[Port | None] = [values, d.given(_scales(d, shape, scale_kind), 0.7),
-                                d.optional(d.given(zero, 0.7), 0.7)]  # fmt: skip
+                                d.optional(d.given(zero, 0.7), 0.7)]
     return d.node(ports, axis=_written(d, axis, len(x)), block_size=block)
 
 
@@ -145,4 +145,4 @@ OPERATORS = {
     "QuantizeLinear": quantized, "DequantizeLinear": dequantized, "DynamicQuantizeLinear": dynamic,
     "MatMulInteger": whole_product, "ConvInteger": whole_convolution, "QLinearConv": whole_convolution,
     "QLinearMatMul": quantized_product,
-}  # fmt: skip
+}

@@ -99,7 +99,7 @@ def pooled(d: Draw) -> Node:
     x = integers(d, [batch, *sizes, channels] if last else [batch, channels, *sizes], kind)
     return d.node([x, *parameters(d, kind), *parameters(d, kind, even=True)], kernel_shape=w["kernel"],
                   strides=d.maybe(w["strides"]), ceil_mode=d.maybe(d.pick(0, 1), 0.5), channels_last=int(last),
-                  count_include_pad=d.maybe(d.pick(0, 1), 0.5), **pads)  # fmt: skip
+                  count_include_pad=d.maybe(d.pick(0, 1), 0.5), **pads)
 
 
 def all_pooled(d: Draw) -> Node:
@@ -118,4 +118,4 @@ OPERATORS = {
     "com.microsoft::QLinearLeakyRelu": one, "com.microsoft::QLinearWhere": chosen,
     "com.microsoft::QLinearConcat": parts, "com.microsoft::QLinearSoftmax": exponentials,
     "com.microsoft::QLinearAveragePool": pooled, "com.microsoft::QLinearGlobalAveragePool": all_pooled,
-}  # fmt: skip
+}

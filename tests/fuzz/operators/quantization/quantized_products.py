@@ -67,7 +67,7 @@ def gemm(d: Draw) -> Node:
     return d.node(
         ports, transA=d.maybe(turned[0]) if not turned[0] else 1, transB=d.maybe(turned[1]) if not turned[1] else 1,
         alpha=d.maybe(d.pick(0.5, 2.0)), atol=2e-4,
-    )  # fmt: skip
+    )
 
 
 def short_products(d: Draw) -> Node:
@@ -107,4 +107,4 @@ def dynamic_lstm(d: Draw) -> Node:
 
 OPERATORS = {"com.microsoft::DynamicQuantizeMatMul": dynamic, "com.microsoft::MatMulIntegerToFloat": to_float,
              "com.microsoft::QGemm": gemm, "com.microsoft::MatMulInteger16": short_products,
-             "com.microsoft::QLinearConv": convolved, "com.microsoft::DynamicQuantizeLSTM": dynamic_lstm}  # fmt: skip
+             "com.microsoft::QLinearConv": convolved, "com.microsoft::DynamicQuantizeLSTM": dynamic_lstm}

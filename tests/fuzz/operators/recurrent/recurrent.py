@@ -37,7 +37,7 @@ def recurrent(d: Draw) -> Node:
         activations=chosen if activations else OMITTED, clip=d.maybe(d.number(0.3, 3), 0.15),
         linear_before_reset=d.maybe(d.pick(0, 1)), input_forget=d.maybe(1, 0.08),
         atol=None if dtype.itemsize == 2 else 2e-4,
-    )  # fmt: skip
+    )
 
 
 def _trimmed(names: list[str]) -> list[str]:

@@ -69,4 +69,4 @@ MODELS.enter("sklearn", {
                   make_pipeline(QuantileTransformer(n_quantiles=8), Normalizer(), LogisticRegression())),
     "k_means": (ALONE, "KMeans: the nearest of three centres, and the distances.", KMeans(3, n_init=1, random_state=0)),
     "gaussian_mixture": (ALONE, "GaussianMixture of two components.", GaussianMixture(2, random_state=0)),
-})  # fmt: skip
+})

@@ -53,4 +53,4 @@ MODELS.enter("sklearn", {
                        MLPClassifier((8,), max_iter=200, random_state=0)),
     "gaussian_process": (FEW_NUMBERS, "GaussianProcessRegressor with an RBF kernel.",
                          GaussianProcessRegressor(RBF(5.0) + WhiteKernel(1.0), optimizer=None, normalize_y=True)),
-})  # fmt: skip
+})

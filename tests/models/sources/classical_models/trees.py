@@ -43,21 +43,21 @@ MODELS.enter("sklearn", {
     "ada_boost": (IRIS, "AdaBoostClassifier.", AdaBoostClassifier(n_estimators=3, random_state=0)),
     "isolation_forest": (ALONE, "IsolationForest: outliers.",
                          IsolationForest(n_estimators=4, max_samples=16, random_state=0)),
-})  # fmt: skip
+})
 MODELS.enter("lightgbm", {
     "lightgbm_binary": (TWO, "LGBMClassifier, two classes.", LGBMClassifier(**LIGHT)),
     "lightgbm": (GAPS, "LGBMClassifier, three classes, missing values.", LGBMClassifier(**LIGHT)),
     "lightgbm_regressor": (DIABETES, "LGBMRegressor.", LGBMRegressor(**LIGHT)),
     "lightgbm_ranker": (RANKED, "LGBMRanker.", LGBMRanker(**LIGHT), {"group": [10] * 12}),
-})  # fmt: skip
+})
 MODELS.enter("xgboost", {
     "xgboost_binary": (GAPS_OF_TWO, "XGBClassifier, two classes, missing values.", XGBClassifier(**EXTREME)),
     "xgboost": (IRIS, "XGBClassifier, three classes.", XGBClassifier(**EXTREME)),
     "xgboost_regressor": (DIABETES, "XGBRegressor.", XGBRegressor(**EXTREME)),
-})  # fmt: skip
+})
 MODELS.enter("catboost", {
     "catboost_binary": (GAPS_OF_TWO, "CatBoostClassifier, two classes: votes w and -w, missing values.",
                         CatBoostClassifier(**CAT)),
     "catboost": (IRIS, "CatBoostClassifier, three classes.", CatBoostClassifier(**CAT)),
     "catboost_regressor": (DIABETES, "CatBoostRegressor.", CatBoostRegressor(**CAT)),
-})  # fmt: skip
+})

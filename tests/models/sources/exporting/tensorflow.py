@@ -71,7 +71,7 @@ class Catalogue(dict[str, TensorflowModel]):
 
     def exported(self, exporter: str, *, opset: int, cases: Mapping[str, Inputs],
                  refused: Mapping[str, Inputs] | None = None,
-                 shapes: Mapping[str, Sequence[int | None]] | None = None) -> Callable[[Make], Make]:  # fmt: skip
+                 shapes: Mapping[str, Sequence[int | None]] | None = None) -> Callable[[Make], Make]:
         """Register a function as the model of its name.
 
         exporter: "keras" (the function makes a Keras model), "function" (a function of tensors, with what AutoGraph
@@ -148,7 +148,7 @@ def export_graph(model: TensorflowModel) -> tuple[onnx.ModelProto, Expected]:
     proto, _ = tf2onnx.convert.from_graph_def(
         frozen, input_names=[each.name for each in places], output_names=[each.name for each in results],
         tensors_to_rename={each.name: each.op.name for each in (*places, *results)}, opset=model.opset,
-    )  # fmt: skip
+    )
     return proto, expected
 
 

@@ -61,7 +61,7 @@ def require_known(parser: argparse.ArgumentParser, names: Collection[str], known
 
 def write_folder(folder: Path, models: Mapping[str, Model], names: Collection[str], tool: str, export: Export, *,
                  max_bytes: int, sequences: bool | None = False, domains: Collection[str] = (),
-                 start: str = "spawn") -> list[str]:  # fmt: skip
+                 start: str = "spawn") -> list[str]:
     """Export the models of the given names, and write cases.toml for the whole folder. Returns the names not written.
 
     Not written are models above `max_bytes`, and models whose export fails: the reason is printed, and the others are
@@ -95,7 +95,7 @@ def write_folder(folder: Path, models: Mapping[str, Model], names: Collection[st
 
 
 def exported(model: Model, export: Export, comparing: bool, sequences: bool | None,
-             domains: Collection[str]) -> tuple[bytes, float]:  # fmt: skip
+             domains: Collection[str]) -> tuple[bytes, float]:
     """The bytes of the ONNX file, and the largest difference to the framework (0 if not compared)."""
     warnings.filterwarnings("ignore")
     proto, expected = export(model)

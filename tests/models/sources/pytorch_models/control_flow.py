@@ -15,7 +15,7 @@ MODELS = Catalogue()
     "few_trips": {"x": exact([0.5, -1.0, 0.25]), "limit": exact(9.0)},
     "many_trips": {"x": exact([0.1, 0.2]), "limit": exact(1000.0)},
     "never_entered": {"x": normal(2, 5), "limit": exact(0.0)},
-}, dynamic={"x": {0: "n"}})  # fmt: skip
+}, dynamic={"x": {0: "n"}})
 class WhileDoubling(nn.Module):
     """Doubles x until the sum of its magnitudes reaches a limit."""
 
@@ -28,7 +28,7 @@ class WhileDoubling(nn.Module):
 @MODELS.exported("while_collatz", exporter="script", opset=14, cases={
     "nine_trips": {"n": exact(12)}, "one_trip": {"n": exact(2)}, "never_entered": {"n": exact(1)},
     "many_trips": {"n": exact(27)},
-}, outputs=("steps", "peak"))  # fmt: skip
+}, outputs=("steps", "peak"))
 class WhileCollatz(nn.Module):
     """Counts the steps of the Collatz sequence of n and finds its peak: an If in a while loop, all scalars of int64."""
 
@@ -49,7 +49,7 @@ class WhileCollatz(nn.Module):
     "for_fixed", exporter="script", opset=13,
     cases={"two_rows": {"x": normal(1, 2, 4)}, "one_row": {"x": normal(2, 1, 4)}, "five_rows": {"x": normal(3, 5, 4)}},
     dynamic={"x": {0: "batch"}},
-)  # fmt: skip
+)
 class ForFixed(nn.Module):
     """A hundred trips through one linear layer; TorchScript unrolls by eight: a loop of 12 trips, then one of 4."""
 
@@ -68,7 +68,7 @@ class ForFixed(nn.Module):
     "one_trip": {"x": normal(2, 1, 4), "count": exact(1)},
     "no_trips": {"x": normal(3, 3, 4), "count": exact(0)},
     "many_trips": {"x": normal(4, 2, 4), "count": exact(40)},
-}, dynamic={"x": {0: "batch"}})  # fmt: skip
+}, dynamic={"x": {0: "batch"}})
 class ForTripCount(nn.Module):
     """A for loop whose trip count is an input, and whose body uses the iteration number."""
 
@@ -81,7 +81,7 @@ class ForTripCount(nn.Module):
 @MODELS.exported("for_growing", exporter="script", opset=15, cases={
     "three_trips": {"x": normal(1, 1, 4), "count": exact(3)}, "one_trip": {"x": normal(2, 1, 4), "count": exact(1)},
     "no_trips": {"x": normal(3, 1, 4), "count": exact(0)},
-})  # fmt: skip
+})
 class ForGrowing(nn.Module):
     """Carries a tensor that grows by one row in each trip."""
 
@@ -97,7 +97,7 @@ class ForGrowing(nn.Module):
     "breaks_at_first": {"x": exact([[1.0, 0.5], [0.5, 0.25]]), "limit": exact(-1.0)},
     "runs_to_the_end": {"x": normal(1, 6, 2), "limit": exact(1000.0)},
     "no_rows": {"x": Data((0, 2), "float32", values=()), "limit": exact(3.0)},
-}, dynamic={"x": {0: "rows"}}, outputs=("total", "used"))  # fmt: skip
+}, dynamic={"x": {0: "rows"}}, outputs=("total", "used"))
 class ForBreak(nn.Module):
     """Adds up rows of x until their sum exceeds a limit, and counts the rows it used."""
 
@@ -115,7 +115,7 @@ class ForBreak(nn.Module):
 @MODELS.exported("if_tensor", exporter="script", opset=11, cases={
     "then": {"x": exact([[1.0, 2.0], [-0.5, 0.25]])}, "else": {"x": exact([[-1.0, 2.0], [-3.5, 0.25]])},
     "else_at_zero": {"x": exact([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])},
-}, dynamic={"x": {0: "batch"}})  # fmt: skip
+}, dynamic={"x": {0: "batch"}})
 class IfTensor(nn.Module):
     """Takes a branch by the sign of the sum of x."""
 
@@ -130,7 +130,7 @@ class IfTensor(nn.Module):
 @MODELS.exported("if_shapes", exporter="script", opset=13, cases={
     "narrow": {"x": normal(1, 2, 4), "narrow": exact(True)}, "wide": {"x": normal(2, 2, 4), "narrow": exact(False)},
     "wide_one_row": {"x": normal(3, 1, 4), "narrow": exact(False)},
-}, dynamic={"x": {0: "batch"}})  # fmt: skip
+}, dynamic={"x": {0: "batch"}})
 class IfShapes(nn.Module):
     """Branches of different shape: two columns of x, or x twice side by side."""
 
@@ -147,7 +147,7 @@ class IfShapes(nn.Module):
     "else_only": {"x": exact([[5.25, 6.0]]), "outer": exact(3), "inner": exact(2)},
     "no_inner_trips": {"x": exact([[0.25, 0.35]]), "outer": exact(2), "inner": exact(0)},
     "no_outer_trips": {"x": normal(1, 2, 2), "outer": exact(0), "inner": exact(3)},
-}, dynamic={"x": {0: "batch"}})  # fmt: skip
+}, dynamic={"x": {0: "batch"}})
 class LoopIfLoop(nn.Module):
     """A loop in an if in a loop; the innermost body captures an input of the model and a weight."""
 

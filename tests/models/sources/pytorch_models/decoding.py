@@ -16,7 +16,7 @@ MODELS = Catalogue()
     "ends_early": {"state": normal(11, 1, 6), "limit": exact(20)},
     "cut_short": {"state": normal(9, 1, 6), "limit": exact(2)},
     "no_trips": {"state": normal(9, 1, 6), "limit": exact(0)},
-}, outputs=("tokens", "last_state"))  # fmt: skip
+}, outputs=("tokens", "last_state"))
 class Decoder(nn.Module):
     """Greedy decoding: feeds each token back and appends it, until the end token or a limit of tokens."""
 
@@ -44,7 +44,7 @@ class Decoder(nn.Module):
     "short_memory": {"memory": normal(4, 2, 6), "limit": exact(12)},
     "cut_short": {"memory": normal(3, 5, 6), "limit": exact(2)},
     "no_trips": {"memory": normal(5, 1, 6), "limit": exact(0)},
-}, dynamic={"memory": {0: "time"}}, outputs=("tokens", "scores"))  # fmt: skip
+}, dynamic={"memory": {0: "time"}}, outputs=("tokens", "scores"))
 class GreedyAttention(nn.Module):
     """Greedy decoding by attention over the tokens so far and a memory; tokens and their scores grow in each trip."""
 
@@ -76,7 +76,7 @@ class GreedyAttention(nn.Module):
     "after_four": {"state": normal(1, 3, 6), "scores": normal(2, 3), "history": exact([[1, 5, 2, 7]] * 3)},
     "after_two": {"state": normal(3, 3, 6), "scores": normal(4, 3), "history": exact([[1, 2], [1, 4], [1, 6]])},
     "after_five": {"state": normal(5, 3, 6), "scores": normal(6, 3), "history": exact([[1, 4, 4, 6, 0]] * 3)},
-}, dynamic={"history": {1: "time"}}, outputs=("new_state", "new_scores", "new_history"))  # fmt: skip
+}, dynamic={"history": {1: "time"}}, outputs=("new_state", "new_scores", "new_history"))
 class BeamStep(nn.Module):
     """One step of beam search: the best continuations of all beams, and the histories they continue."""
 
@@ -99,7 +99,7 @@ class BeamStep(nn.Module):
     "five_steps": {"state": normal(1, 3, 6), "limit": exact(5)},
     "one_step": {"state": normal(2, 3, 6), "limit": exact(1)},
     "no_steps": {"state": normal(3, 3, 6), "limit": exact(0)},
-}, outputs=("tokens", "scores"))  # fmt: skip
+}, outputs=("tokens", "scores"))
 class BeamSearch(nn.Module):
     """Beam search: repeats the step on a growing history, then returns its best row."""
 

@@ -17,7 +17,7 @@ MODELS = Catalogue()
     "twenty_steps": {"logits": normal(3, 20, 4)},
     "all_blank": {"logits": exact([[5.0, 0.5, 1.0, 0.0]] * 3)},
     "one_token_repeated": {"logits": exact([[0.5, 5.0, 1.0, 0.0]] * 4)},
-}, dynamic={"logits": {0: "time"}}, outputs=("tokens", "count"))  # fmt: skip
+}, dynamic={"logits": {0: "time"}}, outputs=("tokens", "count"))
 class ListCtc(nn.Module):
     """Greedy decoding of CTC: appends the best token of a step unless it is blank or that of the step before."""
 
@@ -36,7 +36,7 @@ class ListCtc(nn.Module):
 @MODELS.exported("list_ctc_ints", exporter="script", opset=16, cases={
     "six_steps": {"logits": normal(1, 6, 4)}, "one_step": {"logits": exact([[0.0, 1.0, 0.5, 0.0]])},
     "twenty_steps": {"logits": normal(3, 20, 4)},
-}, dynamic={"logits": {0: "time"}}, outputs=("tokens",))  # fmt: skip
+}, dynamic={"logits": {0: "time"}}, outputs=("tokens",))
 class ListCtcInts(nn.Module):
     """The same with a list of Python integers, which begins empty; ONNX Runtime joins no list that is still empty."""
 
@@ -57,7 +57,7 @@ class ListCtcInts(nn.Module):
     "one_step": {"state": normal(2, 3, 6), "limit": exact(1)},
     "ten_steps": {"state": normal(3, 3, 6), "limit": exact(10)},
     "no_steps": {"state": normal(4, 3, 6), "limit": exact(0)},
-}, outputs=("tokens", "scores"))  # fmt: skip
+}, outputs=("tokens", "scores"))
 class ListBeamSearch(nn.Module):
     """Beam search with a list of histories, remade in each step, and lists of those that have ended."""
 

@@ -13,7 +13,7 @@ MODELS = Catalogue()
 
 
 IMAGES = {"two_images": {"x": normal(1, 2, 3, 8, 8)}, "one_image": {"x": normal(2, 1, 3, 8, 8)},
-          "five_images": {"x": normal(3, 5, 3, 8, 8)}}  # fmt: skip
+          "five_images": {"x": normal(3, 5, 3, 8, 8)}}
 
 
 @MODELS.exported("cnn_dynamo", exporter="dynamo", opset=18, cases=IMAGES, dynamic={"x": {0: "batch"}})
@@ -22,7 +22,7 @@ def cnn() -> nn.Module:
     """A small image classifier; one batch normalisation follows a ReLU, so that no exporter can fold it away."""
     return nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.BatchNorm2d(4),
                          nn.MaxPool2d(2), nn.Conv2d(4, 6, 3, stride=2, padding=1, groups=2), nn.ReLU(), nn.Flatten(),
-                         nn.Linear(24, 5))  # fmt: skip
+                         nn.Linear(24, 5))
 
 
 @MODELS.exported("mlp", exporter="trace", opset=17, cases=SEQUENCES, dynamic=BATCH_AND_TIME)
@@ -34,7 +34,7 @@ def mlp() -> nn.Module:
 @MODELS.exported("encoder_layer", exporter="dynamo", opset=21, cases={
     "two_of_five": {"src": normal(1, 2, 5, 8)}, "one_of_three": {"src": normal(2, 1, 3, 8)},
     "three_of_nine": {"src": normal(3, 3, 9, 8)},
-}, dynamic={"src": {0: "batch", 1: "time"}})  # fmt: skip
+}, dynamic={"src": {0: "batch", 1: "time"}})
 def encoder_layer() -> nn.Module:
     """nn.TransformerEncoderLayer: self-attention of two heads, batch first."""
     return nn.TransformerEncoderLayer(d_model=8, nhead=2, dim_feedforward=16, batch_first=True)
@@ -47,7 +47,7 @@ ALL, FOUR, TWO = [False] * 5, [False] * 4 + [True], [False] * 2 + [True] * 3
     "nothing_padded": {"x": normal(1, 2, 5, 8), "padded": exact([ALL, ALL])},
     "last_padded": {"x": normal(2, 1, 5, 8), "padded": exact([FOUR])},
     "some_padded": {"x": normal(3, 3, 5, 8), "padded": exact([TWO, ALL, FOUR])},
-}, dynamic={"x": {0: "batch"}, "padded": {0: "batch"}})  # fmt: skip
+}, dynamic={"x": {0: "batch"}, "padded": {0: "batch"}})
 class TransformerEncoder(nn.Module):
     """nn.TransformerEncoder: normalised first, GELU, with a mask of padded positions."""
 
@@ -64,7 +64,7 @@ class TransformerEncoder(nn.Module):
     "four_of_six": {"x": normal(1, 2, 4, 8), "memory": normal(2, 2, 6, 8)},
     "two_of_nine": {"x": normal(3, 1, 2, 8), "memory": normal(4, 1, 9, 8)},
     "seven_of_three": {"x": normal(5, 3, 7, 8), "memory": normal(6, 3, 3, 8)},
-}, dynamic={"x": {0: "batch", 1: "time"}, "memory": {0: "batch", 1: "read"}})  # fmt: skip
+}, dynamic={"x": {0: "batch", 1: "time"}, "memory": {0: "batch", 1: "read"}})
 class TransformerDecoder(nn.Module):
     """nn.TransformerDecoder: causal self-attention and attention to a memory."""
 

@@ -17,7 +17,7 @@ MODELS = Catalogue()
     "then": {"x": exact([[1.0, 2.0, -0.5, 0.25], [0.5, 0.5, 1.5, -1.0]])},
     "else": {"x": exact([[-1.0, 2.0, -3.5, 0.25], [0.5, 0.5, -1.5, -1.0]])},
     "else_one_row": {"x": exact([[-1.0, -2.0, -0.5, 0.25]])},
-}, dynamic={"x": {0: "batch"}})  # fmt: skip
+}, dynamic={"x": {0: "batch"}})
 class Cond(nn.Module):
     """torch.cond: one of two linear layers by the sign of the sum of x; the branches capture x and the weights."""
 
@@ -35,7 +35,7 @@ class Cond(nn.Module):
     "one_trip": {"x": normal(2, 1, 4), "count": exact(1)},
     "never_entered": {"x": normal(3, 3, 4), "count": exact(0)},
     "many_trips": {"x": normal(4, 2, 4), "count": exact(40)},
-}, dynamic={"x": {0: "batch"}})  # fmt: skip
+}, dynamic={"x": {0: "batch"}})
 class WhileLoop(nn.Module):
     """The while_loop operator: no trip count, a counter among the carried values, and a captured limit."""
 
@@ -46,11 +46,11 @@ class WhileLoop(nn.Module):
 
 SCANS = {"five_steps": {"h": normal(1, 2, 4), "xs": normal(2, 5, 2, 4)},
          "one_step": {"h": normal(3, 2, 4), "xs": normal(4, 1, 2, 4)},
-         "twelve_steps": {"h": normal(5, 2, 4), "xs": normal(6, 12, 2, 4)}}  # fmt: skip
+         "twelve_steps": {"h": normal(5, 2, 4), "xs": normal(6, 12, 2, 4)}}
 
 
 @MODELS.exported("scan_dynamo", exporter="dynamo", opset=20, cases=SCANS, dynamic={"xs": {0: "time"}},
-                 outputs=("last", "ys"))  # fmt: skip
+                 outputs=("last", "ys"))
 class Scan(nn.Module):
     """The scan operator: one recurrent layer over the first axis of xs, with a scan output."""
 
@@ -68,7 +68,7 @@ class Scan(nn.Module):
 
 
 @MODELS.exported("scan_reverse_dynamo", exporter="dynamo", opset=18, cases=SCANS, dynamic={"xs": {0: "time"}},
-                 outputs=("last", "ys"))  # fmt: skip
+                 outputs=("last", "ys"))
 def scan_reverse() -> nn.Module:
     """The scan operator running backwards: the exporter reverses xs before an ordinary Scan, and ys after it."""
     return Scan(reverse=True)

@@ -12,12 +12,12 @@ MODELS = Catalogue()
 
 
 SEQUENCES = {"two_of_six": {"x": normal(1, 2, 6, 4)}, "one_of_one": {"x": normal(2, 1, 1, 4)},
-             "three_of_nine": {"x": normal(3, 3, 9, 4)}}  # fmt: skip
+             "three_of_nine": {"x": normal(3, 3, 9, 4)}}
 BATCH_AND_TIME = {"x": {0: "batch", 1: "time"}}
 
 
 @MODELS.exported("lstm_dynamo", exporter="dynamo", opset=21, cases=SEQUENCES, dynamic=BATCH_AND_TIME,
-                 outputs=("y", "h", "c"))  # fmt: skip
+                 outputs=("y", "h", "c"))
 @MODELS.exported("lstm", exporter="trace", opset=11, cases=SEQUENCES, dynamic=BATCH_AND_TIME, outputs=("y", "h", "c"))
 class Lstm(nn.Module):
     """nn.LSTM, one layer, batch first."""
@@ -35,7 +35,7 @@ class Lstm(nn.Module):
     "six_of_two": {"x": normal(1, 6, 2, 4), "h0": normal(2, 4, 2, 3), "c0": normal(3, 4, 2, 3)},
     "one_of_one": {"x": normal(4, 1, 1, 4), "h0": normal(5, 4, 1, 3), "c0": normal(6, 4, 1, 3)},
     "nine_of_three": {"x": normal(7, 9, 3, 4), "h0": normal(8, 4, 3, 3), "c0": normal(9, 4, 3, 3)},
-}, dynamic={"x": {0: "time", 1: "batch"}, "h0": {1: "batch"}, "c0": {1: "batch"}}, outputs=("y", "h", "c"))  # fmt: skip
+}, dynamic={"x": {0: "time", 1: "batch"}, "h0": {1: "batch"}, "c0": {1: "batch"}}, outputs=("y", "h", "c"))
 class LstmBidirectional(nn.Module):
     """nn.LSTM, two bidirectional layers, time first, with initial states."""
 
@@ -61,7 +61,7 @@ def rnn() -> nn.Module:
 
 
 @MODELS.exported("lstm_stacked", exporter="trace", opset=20, cases=SEQUENCES, dynamic=BATCH_AND_TIME,
-                 outputs=("y", "h", "c"))  # fmt: skip
+                 outputs=("y", "h", "c"))
 def lstm_stacked() -> nn.Module:
     """nn.LSTM, three layers, without biases, batch first."""
     return nn.LSTM(4, 5, num_layers=3, bias=False, batch_first=True)
@@ -71,7 +71,7 @@ def lstm_stacked() -> nn.Module:
     "six_and_four": {"x": normal(1, 2, 6, 4), "lengths": exact([6, 4])},
     "one_of_one": {"x": normal(2, 1, 1, 4), "lengths": exact([1])},
     "falling": {"x": normal(3, 4, 9, 4), "lengths": exact([9, 5, 5, 1])},
-}, dynamic={"x": {0: "batch", 1: "time"}, "lengths": {0: "batch"}}, outputs=("y", "h", "c"))  # fmt: skip
+}, dynamic={"x": {0: "batch", 1: "time"}, "lengths": {0: "batch"}}, outputs=("y", "h", "c"))
 class LstmPacked(nn.Module):
     """nn.LSTM, bidirectional, on a packed batch: each row has a length of its own."""
 
@@ -86,7 +86,7 @@ class LstmPacked(nn.Module):
 
 STATES = {"two_of_six": {"x": normal(1, 2, 6, 4), "h0": normal(2, 4, 2, 3)},
           "one_of_one": {"x": normal(3, 1, 1, 4), "h0": normal(4, 4, 1, 3)},
-          "three_of_nine": {"x": normal(5, 3, 9, 4), "h0": normal(6, 4, 3, 3)}}  # fmt: skip
+          "three_of_nine": {"x": normal(5, 3, 9, 4), "h0": normal(6, 4, 3, 3)}}
 STATE_AXES = {"x": {0: "batch", 1: "time"}, "h0": {1: "batch"}}
 
 

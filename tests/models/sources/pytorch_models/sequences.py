@@ -14,7 +14,7 @@ MODELS = Catalogue()
 @MODELS.exported("list_append", exporter="script", opset=11, cases={
     "four_trips": {"x": normal(1, 2, 3), "count": exact(4)}, "one_trip": {"x": normal(2, 1, 3), "count": exact(1)},
     "nine_trips": {"x": normal(3, 5, 3), "count": exact(9)},
-}, dynamic={"x": {0: "batch"}})  # fmt: skip
+}, dynamic={"x": {0: "batch"}})
 class ListAppend(nn.Module):
     """Appends a state to a list in each trip and stacks the list."""
 
@@ -34,7 +34,7 @@ class ListAppend(nn.Module):
     "breaks_at_third": {"x": exact([[1.0, 0.5], [0.5, 0.25], [2.0, 1.0], [9.0, 9.0]]), "limit": exact(3.0)},
     "breaks_at_first": {"x": exact([[1.0, 0.5], [0.5, 0.25]]), "limit": exact(-1.0)},
     "runs_to_the_end": {"x": normal(1, 6, 2), "limit": exact(1000.0)},
-}, dynamic={"x": {0: "rows"}})  # fmt: skip
+}, dynamic={"x": {0: "rows"}})
 class ListAppendBreak(nn.Module):
     """Appends running totals of different length to a list until a limit is reached, and joins them."""
 
@@ -50,7 +50,7 @@ class ListAppendBreak(nn.Module):
 
 @MODELS.exported("list_split", exporter="script", opset=13, cases={
     "three_parts": {"x": normal(1, 6, 3)}, "one_part": {"x": normal(2, 2, 3)}, "uneven_parts": {"x": normal(3, 7, 3)},
-}, dynamic={"x": {0: "rows"}})  # fmt: skip
+}, dynamic={"x": {0: "rows"}})
 class ListSplit(nn.Module):
     """Splits x into parts of two rows, as many as there are, and adds up what each of them gives."""
 
@@ -64,7 +64,7 @@ class ListSplit(nn.Module):
 @MODELS.exported("list_index", exporter="script", opset=20, cases={
     "three_rounds": {"x": normal(1, 4), "count": exact(3)}, "no_rounds": {"x": normal(2, 4), "count": exact(0)},
     "seven_rounds": {"x": normal(3, 4), "count": exact(7)},
-}, outputs=("last", "length"))  # fmt: skip
+}, outputs=("last", "length"))
 class ListIndex(nn.Module):
     """Reads the last two elements of a growing list in each trip, by index, and returns its length too."""
 
@@ -80,7 +80,7 @@ class ListIndex(nn.Module):
     "all_rows": {"x": normal(2, 4, 3), "limit": exact(-100.0)},
     "no_row": {"x": normal(3, 5, 3), "limit": exact(100.0)},
     "one_row": {"x": normal(4, 1, 3), "limit": exact(-50.0)},
-}, dynamic={"x": {0: "rows"}})  # fmt: skip
+}, dynamic={"x": {0: "rows"}})
 class ListAppendIf(nn.Module):
     """Appends a row to a list only if its sum is above a limit, and stacks the list."""
 
@@ -97,7 +97,7 @@ class ListAppendIf(nn.Module):
     "three_pieces": {"x": normal(1, 5, 2), "lengths": exact([2, 5, 1])},
     "one_piece": {"x": normal(2, 4, 2), "lengths": exact([3])},
     "empty_pieces": {"x": normal(3, 6, 2), "lengths": exact([0, 6, 0, 2])},
-}, dynamic={"x": {0: "time"}, "lengths": {0: "batch"}})  # fmt: skip
+}, dynamic={"x": {0: "time"}, "lengths": {0: "batch"}})
 class ListCatRagged(nn.Module):
     """Appends pieces of given lengths to a list and joins them."""
 
@@ -111,7 +111,7 @@ class ListCatRagged(nn.Module):
 @MODELS.exported("list_unbind", exporter="script", opset=12, cases={
     "four_steps": {"x": normal(1, 4, 2, 3)}, "one_step": {"x": normal(2, 1, 2, 3)},
     "nine_steps": {"x": normal(3, 9, 2, 3)},
-}, dynamic={"x": {0: "time"}}, outputs=("states", "last"))  # fmt: skip
+}, dynamic={"x": {0: "time"}}, outputs=("states", "last"))
 class ListUnbind(nn.Module):
     """A recurrent cell over the steps that unbind gives; the exporter writes a split of 1 without the axis."""
 
@@ -133,7 +133,7 @@ class ListUnbind(nn.Module):
     "three_parts": {"x": normal(1, 6, 3), "first": exact(2), "second": exact(1)},
     "two_empty_parts": {"x": normal(2, 4, 3), "first": exact(0), "second": exact(4)},
     "long_parts": {"x": normal(3, 11, 3), "first": exact(5), "second": exact(2)},
-}, dynamic={"x": {0: "rows"}})  # fmt: skip
+}, dynamic={"x": {0: "rows"}})
 class ListSplitSizes(nn.Module):
     """Splits x into three parts of sizes known at run time, and joins them in another order."""
 
@@ -146,7 +146,7 @@ class ListSplitSizes(nn.Module):
 @MODELS.exported("list_split_loop", exporter="script", opset=15, cases={
     "two_parts": {"x": normal(1, 6, 3), "first": exact(2)}, "empty_part": {"x": normal(2, 4, 3), "first": exact(0)},
     "long_parts": {"x": normal(3, 11, 3), "first": exact(5)},
-}, dynamic={"x": {0: "rows"}})  # fmt: skip
+}, dynamic={"x": {0: "rows"}})
 class ListSplitLoop(nn.Module):
     """Loops over two parts of sizes known at run time."""
 
@@ -160,7 +160,7 @@ class ListSplitLoop(nn.Module):
 
 @MODELS.exported("list_chunk", exporter="script", opset=17, cases={
     "three_wide": {"x": normal(1, 2, 6)}, "four_wide": {"x": normal(2, 3, 8)}, "six_wide": {"x": normal(3, 1, 12)},
-}, dynamic={"x": {0: "batch", 1: "width"}})  # fmt: skip
+}, dynamic={"x": {0: "batch", 1: "width"}})
 class ListChunk(nn.Module):
     """Two halves of x, one of them a gate to the other; their width is known at run time."""
 
@@ -172,7 +172,7 @@ class ListChunk(nn.Module):
 @MODELS.exported("list_chunk_loop", exporter="script", opset=11, cases={
     "even_parts": {"x": normal(1, 2, 6)}, "last_is_narrower": {"x": normal(2, 3, 7)},
     "wide_parts": {"x": normal(3, 1, 12)},
-}, dynamic={"x": {0: "batch", 1: "width"}})  # fmt: skip
+}, dynamic={"x": {0: "batch", 1: "width"}})
 class ListChunkLoop(nn.Module):
     """Loops over three chunks of x; the last one may be narrower."""
 
@@ -188,7 +188,7 @@ class ListChunkLoop(nn.Module):
     "one_box": {"x": normal(2, 3, 4, 4), "boxes": exact([[1, 4, 2, 3]])},
     "four_boxes": {"x": normal(3, 3, 5, 7),
                    "boxes": exact([[0, 5, 0, 7], [4, 5, 6, 7], [1, 2, 0, 5], [2, 5, 3, 5]])},
-}, dynamic={"x": {1: "height", 2: "width"}, "boxes": {0: "boxes"}})  # fmt: skip
+}, dynamic={"x": {1: "height", 2: "width"}, "boxes": {0: "boxes"}})
 class ListPool(nn.Module):
     """Cuts boxes out of a feature map into a list, then pools each element: they differ in height and in width."""
 
@@ -207,7 +207,7 @@ class ListPool(nn.Module):
     "two_segments": {"x": normal(1, 7, 4), "lengths": exact([3, 4])},
     "one_segment": {"x": normal(2, 3, 4), "lengths": exact([3])},
     "four_segments": {"x": normal(3, 12, 4), "lengths": exact([1, 5, 2, 4])},
-}, dynamic={"x": {0: "time"}, "lengths": {0: "batch"}})  # fmt: skip
+}, dynamic={"x": {0: "time"}, "lengths": {0: "batch"}})
 class ListPoolSegments(nn.Module):
     """Mean and maximum of segments that follow each other, of given lengths, appended to a list and stacked."""
 
@@ -224,7 +224,7 @@ class ListPoolSegments(nn.Module):
 
 @MODELS.exported("list_hstack_dynamo", exporter="dynamo", opset=20, cases={
     "four_rows": {"x": normal(1, 4, 6)}, "three_rows": {"x": normal(2, 3, 6)}, "nine_rows": {"x": normal(3, 9, 6)},
-}, dynamic={"x": {0: "rows"}}, outputs=("beside", "behind", "columns"))  # fmt: skip
+}, dynamic={"x": {0: "rows"}}, outputs=("beside", "behind", "columns"))
 class ListHstack(nn.Module):
     """hstack, dstack and column_stack, which bring each element of a list to its rank first: a map over the list."""
 

@@ -14,9 +14,9 @@ from tests.models.sources.exporting.pytorch import Catalogue
 MODELS = Catalogue()
 
 IMAGES = {"two_images": {"x": normal(1, 2, 4, 8, 8)}, "one_image": {"x": normal(2, 1, 4, 8, 8)},
-          "five_images": {"x": normal(3, 5, 4, 8, 8)}}  # fmt: skip
+          "five_images": {"x": normal(3, 5, 4, 8, 8)}}
 SIZES = {"two_of_eight": {"x": normal(1, 2, 4, 8, 8)}, "one_wide": {"x": normal(2, 1, 4, 6, 11)},
-         "three_high": {"x": normal(3, 3, 4, 9, 5)}}  # fmt: skip
+         "three_high": {"x": normal(3, 3, 4, 9, 5)}}
 BATCH = {"x": {0: "batch"}}
 BATCH_AND_SIZE = {"x": {0: "batch", 2: "height", 3: "width"}}
 
@@ -26,7 +26,7 @@ def conv_transpose() -> nn.Module:
     """Transposed convolutions with stride, output padding, groups and dilation, and an instance normalisation."""
     return nn.Sequential(nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2),
                          nn.InstanceNorm2d(6, affine=True), nn.LeakyReLU(0.1),
-                         nn.ConvTranspose2d(6, 2, (2, 3), stride=(1, 2), dilation=2, bias=False))  # fmt: skip
+                         nn.ConvTranspose2d(6, 2, (2, 3), stride=(1, 2), dilation=2, bias=False))
 
 
 @MODELS.exported("grouped", exporter="trace", opset=15, cases=IMAGES, dynamic=BATCH)
@@ -77,7 +77,7 @@ class Upsampling(nn.Module):
 @MODELS.exported("conv_1d_3d", exporter="trace", opset=17, cases={
     "two_of_six": {"x": normal(1, 2, 3, 6, 4, 4)}, "one_of_four": {"x": normal(2, 1, 3, 4, 4, 4)},
     "three_of_nine": {"x": normal(3, 3, 3, 9, 4, 4)},
-}, dynamic={"x": {0: "batch", 2: "time"}})  # fmt: skip
+}, dynamic={"x": {0: "batch", 2: "time"}})
 class Conv1d3d(nn.Module):
     """Convolution, transposed convolution and pooling over three axes, then a circular convolution over one."""
 
@@ -125,7 +125,7 @@ def _overlap(a: Tensor, b: Tensor) -> float:
 
 
 @MODELS.exported("detection", exporter="trace", opset=12, cases=IMAGES, dynamic=BATCH,
-                 outputs=("boxes", "scores", "classes", "images"))  # fmt: skip
+                 outputs=("boxes", "scores", "classes", "images"))
 class Detection(nn.Module):
     """Boxes and scores of a small detector; the best of them, without those that overlap, of all classes and images."""
 

@@ -45,7 +45,7 @@ class Quantised:
 
 
 SCHEMES = {"int8": Scheme(8), "int4_32": Scheme(4, block=32), "uint4_32": Scheme(4, True, 32),
-           "int4_128": Scheme(4, block=128), "uint4_128": Scheme(4, True, 128)}  # fmt: skip
+           "int4_128": Scheme(4, block=128), "uint4_128": Scheme(4, True, 128)}
 
 
 def quantise(weight: np.ndarray, contracted: int, scheme: Scheme) -> Quantised:

@@ -51,7 +51,7 @@ def caches(layers: int, heads: int, time: int, size: int, kind: str = "") -> Inp
 def text_inputs(layers: int, heads: int, size: int) -> Inputs:
     """The inputs of a model of language: three tokens for each of two sequences after a cache."""
     return {"input_ids": TOKENS, "attention_mask": exact([[1] * (PAST + 3)] * 2),
-            "position_ids": exact([list(range(PAST, PAST + 3))] * 2), **caches(layers, heads, PAST, size)}  # fmt: skip
+            "position_ids": exact([list(range(PAST, PAST + 3))] * 2), **caches(layers, heads, PAST, size)}
 
 
 def axes(inputs: Inputs) -> Mapping[str, Mapping[int, str]]:
@@ -74,7 +74,7 @@ class TextDecoder(nn.Module):
 
     def forward(self, input_ids: Tensor, mask: Tensor, positions: Tensor, *past: Tensor) -> tuple[Tensor, ...]:
         found = self.model(input_ids, attention_mask=mask, position_ids=positions,
-                           past_key_values=DynamicCache(pairs(past)), use_cache=True, return_dict=True)  # fmt: skip
+                           past_key_values=DynamicCache(pairs(past)), use_cache=True, return_dict=True)
         return found.logits, *flat(found.past_key_values)
 
 
@@ -93,7 +93,7 @@ class CrossDecoder(nn.Module):
         cache = EncoderDecoderCache(DynamicCache(pairs(own)), DynamicCache(pairs(cross)))
         states = torch.zeros(input_ids.size(0), cross[0].size(2), self.width)  # read by nothing but for its sizes
         found = self.model(input_ids, encoder_hidden_states=states, past_key_values=cache, use_cache=True,
-                           return_dict=True)  # fmt: skip
+                           return_dict=True)
         return self.head(found.last_hidden_state), *flat(cache.self_attention_cache)
 
 
@@ -109,7 +109,7 @@ GPT2 = text_inputs(GPT2_LAYERS, 12, 64)
 
 
 @MODELS.exported("gpt2_cached", exporter="trace", opset=17, cases={"two_texts": GPT2}, dynamic=axes(GPT2),
-                 outputs=("logits", *names("present", GPT2_LAYERS)))  # fmt: skip
+                 outputs=("logits", *names("present", GPT2_LAYERS)))
 def gpt2() -> nn.Module:
     """GPT-2, 124 million parameters but for a smaller vocabulary."""
     return TextDecoder(GPT2LMHeadModel(GPT2Config(vocab_size=VOCABULARY, bos_token_id=1, eos_token_id=2)))
@@ -120,11 +120,11 @@ LLAMA = text_inputs(LLAMA_LAYERS, 4, 64)
 
 
 @MODELS.exported("llama_cached", exporter="trace", opset=17, cases={"two_texts": LLAMA}, dynamic=axes(LLAMA),
-                 outputs=("logits", *names("present", LLAMA_LAYERS)))  # fmt: skip
+                 outputs=("logits", *names("present", LLAMA_LAYERS)))
 def llama() -> nn.Module:
     """LLaMA of width 1,024 and eight layers, four heads of queries for one of keys and values."""
     config = LlamaConfig(vocab_size=VOCABULARY, hidden_size=1024, num_hidden_layers=LLAMA_LAYERS,
-                         num_attention_heads=16, num_key_value_heads=4, intermediate_size=2816)  # fmt: skip
+                         num_attention_heads=16, num_key_value_heads=4, intermediate_size=2816)
     return TextDecoder(LlamaForCausalLM(config))
 
 
@@ -139,11 +139,11 @@ T5 = cross_inputs(T5_LAYERS, 8, 64, SOURCE)
 
 
 @MODELS.exported("t5_cached", exporter="trace", opset=17, cases={"two_texts": T5}, dynamic=axes(T5),
-                 outputs=("logits", *names("present", T5_LAYERS, OWN)), weights=t5_weights)  # fmt: skip
+                 outputs=("logits", *names("present", T5_LAYERS, OWN)), weights=t5_weights)
 def t5() -> nn.Module:
     """T5-small's decoder."""
     config = T5Config(vocab_size=VOCABULARY, d_model=512, d_kv=64, d_ff=2048, num_layers=1,
-                      num_decoder_layers=T5_LAYERS, num_heads=8, attn_implementation="eager")  # fmt: skip
+                      num_decoder_layers=T5_LAYERS, num_heads=8, attn_implementation="eager")
     model = T5ForConditionalGeneration(config)
     return CrossDecoder(model.decoder, model.lm_head, 512)
 
@@ -153,12 +153,12 @@ WHISPER = cross_inputs(WHISPER_LAYERS, 8, 64, SOUND)
 
 
 @MODELS.exported("whisper_cached", exporter="trace", opset=17, cases={"two_sounds": WHISPER}, dynamic=axes(WHISPER),
-                 outputs=("logits", *names("present", WHISPER_LAYERS, OWN)))  # fmt: skip
+                 outputs=("logits", *names("present", WHISPER_LAYERS, OWN)))
 def whisper() -> nn.Module:
     """The decoder of Whisper, base; positions up to 1,024."""
     config = WhisperConfig(vocab_size=VOCABULARY, d_model=512, encoder_layers=1, decoder_layers=WHISPER_LAYERS,
                            encoder_attention_heads=8, decoder_attention_heads=8, encoder_ffn_dim=2048,
                            decoder_ffn_dim=2048, max_target_positions=1024, pad_token_id=0, bos_token_id=1,
-                           eos_token_id=2, decoder_start_token_id=3)  # fmt: skip
+                           eos_token_id=2, decoder_start_token_id=3)
     model = WhisperForConditionalGeneration(config)
     return CrossDecoder(model.model.decoder, model.proj_out, 512)

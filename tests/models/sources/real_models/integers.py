@@ -44,7 +44,7 @@ def _samples(inputs: Inputs) -> Iterator[dict[str, np.ndarray]]:
     for number in range(1, SAMPLES):
         random = np.random.default_rng(1000 + number)
         yield {name: random.standard_normal(data.shape).astype(data.dtype) if data.seed is not None
-               else random.permuted(data.array()) for name, data in inputs.items()}  # fmt: skip
+               else random.permuted(data.array()) for name, data in inputs.items()}
 
 
 def masked(graph: Any) -> list[str]:

@@ -59,7 +59,7 @@ GPT2_STEP = {"one_token": {"input_ids": TOKEN, **cache(10, LAYERS, 1, 12, PAST, 
 
 
 @MODELS.exported("gpt2_step", exporter="trace", opset=17, cases=GPT2_STEP, dynamic=cache_axes(GPT2_STEP["one_token"]),
-                 outputs=STEP)  # fmt: skip
+                 outputs=STEP)
 def gpt2_step() -> nn.Module:
     """GPT-2: one more token."""
     return DecoderStep(gpt2_model())
@@ -68,7 +68,7 @@ def gpt2_step() -> nn.Module:
 def t5_config() -> T5Config:
     """T5-small."""
     return T5Config(vocab_size=VOCABULARY, d_model=512, d_kv=64, d_ff=2048, num_layers=LAYERS,
-                    num_decoder_layers=LAYERS, num_heads=8, attn_implementation="eager")  # fmt: skip
+                    num_decoder_layers=LAYERS, num_heads=8, attn_implementation="eager")
 
 
 @MODELS.exported("t5_encoder", exporter="trace", opset=17, cases=TEXT, dynamic=TEXT_AXES, outputs=("states",))
@@ -97,7 +97,7 @@ KEY_HEADS, HEAD = 4, 64
 def llama_model() -> nn.Module:
     """LLaMA of width 1,024, four heads of queries for one of keys and values."""
     config = LlamaConfig(vocab_size=VOCABULARY, hidden_size=1024, num_hidden_layers=LAYERS, num_attention_heads=16,
-                         num_key_value_heads=KEY_HEADS, intermediate_size=2816)  # fmt: skip
+                         num_key_value_heads=KEY_HEADS, intermediate_size=2816)
     return LlamaForCausalLM(config)
 
 
@@ -111,7 +111,7 @@ LLAMA_STEP = {"one_token": {"input_ids": TOKEN, **cache(40, LAYERS, 1, KEY_HEADS
 
 
 @MODELS.exported("llama_step", exporter="trace", opset=17, cases=LLAMA_STEP,
-                 dynamic=cache_axes(LLAMA_STEP["one_token"]), outputs=STEP)  # fmt: skip
+                 dynamic=cache_axes(LLAMA_STEP["one_token"]), outputs=STEP)
 def llama_step() -> nn.Module:
     """LLaMA: one more token."""
     return DecoderStep(llama_model())

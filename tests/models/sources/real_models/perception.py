@@ -19,7 +19,7 @@ SOUND = {"one_sound": {"input_features": normal(1, 1, 80, 3000)}}
 
 
 @MODELS.exported("vit", exporter="trace", opset=17, cases=PICTURE, dynamic={"pixel_values": {0: "batch"}},
-                 outputs=("states",))  # fmt: skip
+                 outputs=("states",))
 def vit() -> nn.Module:
     """ViT-B/16."""
     return Picture(ViTModel(ViTConfig(num_hidden_layers=LAYERS)), "last_hidden_state")
@@ -30,12 +30,12 @@ def whisper() -> WhisperForConditionalGeneration:
     config = WhisperConfig(vocab_size=VOCABULARY, d_model=WIDTH, encoder_layers=LAYERS, decoder_layers=LAYERS,
                            encoder_attention_heads=HEADS, decoder_attention_heads=HEADS, encoder_ffn_dim=4 * WIDTH,
                            decoder_ffn_dim=4 * WIDTH, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-                           decoder_start_token_id=3)  # fmt: skip
+                           decoder_start_token_id=3)
     return WhisperForConditionalGeneration(config)
 
 
 @MODELS.exported("whisper_encoder", exporter="trace", opset=17, cases=SOUND, dynamic={"input_features": {0: "batch"}},
-                 outputs=("states",))  # fmt: skip
+                 outputs=("states",))
 def whisper_encoder() -> nn.Module:
     """Whisper's encoder: 30 seconds of sound."""
     return Sound(whisper().model.encoder, "last_hidden_state")
@@ -48,7 +48,7 @@ STEP = {
 
 
 @MODELS.exported("whisper_decoder", exporter="trace", opset=17, cases=STEP, dynamic=cache_axes(STEP["one_token"]),
-                 outputs=step_outputs(LAYERS))  # fmt: skip
+                 outputs=step_outputs(LAYERS))
 def whisper_decoder() -> nn.Module:
     """Whisper's decoder: one more token."""
     model = whisper()

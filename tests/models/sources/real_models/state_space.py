@@ -19,12 +19,12 @@ VOCABULARY = 8192
 def mamba_model() -> nn.Module:
     """Mamba of width 768, 16 states for each of 1,536 channels."""
     config = MambaConfig(vocab_size=VOCABULARY, hidden_size=768, num_hidden_layers=2, use_cache=False,
-                         use_mambapy=False)  # fmt: skip
+                         use_mambapy=False)
     return MambaForCausalLM(config)
 
 
 @MODELS.exported("mamba", exporter="trace", opset=17, cases={"one_text": {"input_ids": tokens(1, 1, 16, VOCABULARY)}},
-                 outputs=("logits",))  # fmt: skip
+                 outputs=("logits",))
 def mamba() -> nn.Module:
     """Mamba: texts of 16 tokens, the selective scan unrolled."""
     return Tokens(mamba_model(), "logits")
@@ -32,7 +32,7 @@ def mamba() -> nn.Module:
 
 @MODELS.exported("mamba_loop", exporter="trace", opset=17,
                  cases={"one_text": {"input_ids": tokens(2, 1, 64, VOCABULARY)}},
-                 dynamic={"input_ids": {0: "batch", 1: "time"}}, outputs=("logits",))  # fmt: skip
+                 dynamic={"input_ids": {0: "batch", 1: "time"}}, outputs=("logits",))
 def mamba_loop() -> nn.Module:
     """Mamba: texts of any length, the selective scan as a loop."""
     return Scanning(looped, mamba_model())

@@ -54,7 +54,7 @@ class CrossDecoderStep(nn.Module):
         half = len(past) // 2
         caches = EncoderDecoderCache(DynamicCache(pairs(past[:half])), DynamicCache(pairs(past[half:])))
         found = self.model(input_ids, encoder_hidden_states=torch.zeros(1, past[-1].size(2), self.width),
-                           past_key_values=caches, use_cache=True, return_dict=True)  # fmt: skip
+                           past_key_values=caches, use_cache=True, return_dict=True)
         return self.head(found.last_hidden_state), *flat(caches.self_attention_cache)
 
 

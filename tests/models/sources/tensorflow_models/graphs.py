@@ -32,7 +32,7 @@ class Cell(v1.nn.rnn_cell.RNNCell):
     "unequal": {"x": normal(1, 2, 5, 3), "lengths": whole([3, 5])},
     "one_step": {"x": normal(2, 1, 1, 3), "lengths": whole([1])},
     "one_empty": {"x": normal(3, 3, 4, 3), "lengths": whole([0, 4, 1])},
-}, shapes={"x": [None, None, 3], "lengths": [None]})  # fmt: skip
+}, shapes={"x": [None, None, 3], "lengths": [None]})
 def dynamic_rnn(x: tf.Tensor, lengths: tf.Tensor) -> Outputs:
     """dynamic_rnn with lengths, time inside: a Scan between Transposes that counts steps and captures lengths."""
     y, last = v1.nn.dynamic_rnn(Cell(), x, sequence_length=lengths, dtype=tf.float32)
@@ -43,7 +43,7 @@ def dynamic_rnn(x: tf.Tensor, lengths: tf.Tensor) -> Outputs:
     "five_steps": {"x": normal(1, 5, 2, 3), "memory": normal(2, 2, 4, 3)},
     "one_step": {"x": normal(3, 1, 2, 3), "memory": normal(4, 2, 1, 3)},
     "nine_steps": {"x": normal(7, 9, 2, 3), "memory": normal(8, 2, 6, 3)},
-}, shapes={"x": [None, 2, 3], "memory": [2, None, 3]})  # fmt: skip
+}, shapes={"x": [None, 2, 3], "memory": [2, None, 3]})
 def attention(x: tf.Tensor, memory: tf.Tensor) -> Outputs:
     """dynamic_rnn, time first, whose cell attends to a memory: a Scan that captures an input of the model."""
     y, last = v1.nn.dynamic_rnn(Cell(memory), x, dtype=tf.float32, time_major=True)

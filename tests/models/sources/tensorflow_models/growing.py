@@ -17,7 +17,7 @@ EMBEDDING, CELL, HEAD = weights(2, 8, 6), weights(3, 12, 6), weights(4, 6, 8)
     "ends_early": {"state": normal(1, 1, 6), "limit": whole(20)},
     "cut_short": {"state": normal(10, 1, 6), "limit": whole(4)},
     "no_trips": {"state": normal(10, 1, 6), "limit": whole(0)},
-}, shapes={"state": [1, 6], "limit": []})  # fmt: skip
+}, shapes={"state": [1, 6], "limit": []})
 def decoder(state: tf.Tensor, limit: tf.Tensor) -> Outputs:
     """AutoGraph: greedy decoding that appends each token, until the end token or a limit of tokens."""
     token = tf.ones([1], tf.int32)
@@ -36,9 +36,9 @@ def decoder(state: tf.Tensor, limit: tf.Tensor) -> Outputs:
     "three_rows": {"x": normal(1, 3, 5), "lengths": whole([2, 5, 1])},
     "one_row": {"x": normal(2, 1, 5), "lengths": whole([3])},
     "one_empty": {"x": normal(3, 2, 5), "lengths": whole([0, 4])},
-}, shapes={"x": [None, 5], "lengths": [None]})  # fmt: skip
+}, shapes={"x": [None, 5], "lengths": [None]})
 def ragged(x: tf.Tensor, lengths: tf.Tensor) -> Outputs:
     """tf.map_fn to rows of unequal length: a Loop that carries a sequence, then ConcatFromSequence."""
     rows = tf.map_fn(lambda row: row[0][: row[1]] * 2.0, (x, lengths),
-                     fn_output_signature=tf.RaggedTensorSpec([None], tf.float32))  # fmt: skip
+                     fn_output_signature=tf.RaggedTensorSpec([None], tf.float32))
     return {"values": tf.reshape(rows.values, [-1]), "splits": rows.row_splits}

@@ -31,18 +31,18 @@ def while_loop(x: tf.Tensor, n: tf.Tensor) -> Outputs:
     "stops_by_count": {"x": exact([0.5, -1.0]), "y": exact([0.25, 0.5]), "limit": exact(1e9), "most": whole(5)},
     "count_of_zero": {"x": normal(1, 3), "y": normal(2, 3), "limit": exact(1e9), "most": whole(0)},
     "limit_of_zero": {"x": normal(3, 3), "y": normal(4, 3), "limit": exact(0.0), "most": whole(3)},
-}, shapes={"x": [None], "y": [None], "limit": [], "most": []})  # fmt: skip
+}, shapes={"x": [None], "y": [None], "limit": [], "most": []})
 def while_swap(x: tf.Tensor, y: tf.Tensor, limit: tf.Tensor, most: tf.Tensor) -> Outputs:
     """tf.while_loop with a trip count from an input; each trip x, y = y, x + y, so a body input is an output."""
     first, second = tf.while_loop(lambda _, y: tf.reduce_sum(tf.abs(y)) < limit, lambda x, y: (y, x + y), (x, y),
-                                  maximum_iterations=most)  # fmt: skip
+                                  maximum_iterations=most)
     return {"first": first, "second": second}
 
 
 @MODELS.exported("function", opset=13, cases={
     "three_trips": {"x": normal(1, 1, 4), "n": whole(3)}, "one_trip": {"x": normal(2, 1, 4), "n": whole(1)},
     "no_trips": {"x": normal(3, 1, 4), "n": whole(0)},
-}, shapes={"x": [1, 4], "n": []})  # fmt: skip
+}, shapes={"x": [1, 4], "n": []})
 def while_growing(x: tf.Tensor, n: tf.Tensor) -> Outputs:
     """tf.while_loop that carries a tensor growing by one row in each trip, by shape_invariants."""
 
@@ -59,7 +59,7 @@ def while_growing(x: tf.Tensor, n: tf.Tensor) -> Outputs:
     "one_step": {"h": normal(3, 2, 4), "xs": normal(4, 1, 2, 4)},
     "no_steps": {"h": normal(5, 2, 4), "xs": normal(6, 0, 2, 4)},
     "twelve_steps": {"h": normal(7, 2, 4), "xs": normal(8, 12, 2, 4)},
-}, shapes={"h": [2, 4], "xs": [None, 2, 4]})  # fmt: skip
+}, shapes={"h": [2, 4], "xs": [None, 2, 4]})
 def scan(h: tf.Tensor, xs: tf.Tensor) -> Outputs:
     """tf.scan of one recurrent layer: a Loop with a Gather for each step and a scan output."""
     return {"hs": tf.scan(lambda h, x: tf.tanh(h @ MIX + x), xs, initializer=h)}
@@ -72,7 +72,7 @@ ROWS = {"five_rows": {"xs": normal(1, 5, 4)}, "one_row": {"xs": normal(2, 1, 4)}
 def scan_pair(xs: tf.Tensor) -> Outputs:
     """tf.scan over the rows in reverse order with two states, both constants at first, and two scan outputs."""
     sums, peaks = tf.scan(lambda state, x: (state[0] + x, tf.maximum(state[1], x * 2.0)), tf.reverse(xs, [0]),
-                          initializer=(tf.zeros(4), tf.ones(4)))  # fmt: skip
+                          initializer=(tf.zeros(4), tf.ones(4)))
     return {"sums": tf.reverse(sums, [0]), "peaks": peaks}
 
 
@@ -80,11 +80,11 @@ def scan_pair(xs: tf.Tensor) -> Outputs:
     "three_rows": {"a": normal(1, 3, 2, 4), "b": normal(2, 3, 5)},
     "one_row": {"a": normal(3, 1, 2, 4), "b": normal(4, 1, 5)},
     "no_rows": {"a": normal(5, 0, 2, 4), "b": normal(6, 0, 5)},
-}, shapes={"a": [None, 2, 4], "b": [None, 5]})  # fmt: skip
+}, shapes={"a": [None, 2, 4], "b": [None, 5]})
 def map_fn(a: tf.Tensor, b: tf.Tensor) -> Outputs:
     """tf.map_fn over two tensors to two results of another type and rank: a Loop that carries nothing but counters."""
     soft, best = tf.map_fn(lambda row: (tf.nn.softmax(row[0] @ MIX), tf.argmax(row[1], axis=-1)), (a, b),
-                           fn_output_signature=(tf.float32, tf.int64))  # fmt: skip
+                           fn_output_signature=(tf.float32, tf.int64))
     return {"soft": soft, "best": best}
 
 
@@ -101,7 +101,7 @@ def map_cond(xs: tf.Tensor) -> Outputs:
 @MODELS.exported("function", opset=13, cases={
     "two_of_three": {"x": normal(1, 2, 3, 3)}, "one_of_one": {"x": normal(2, 1, 1, 3)},
     "no_inner_trips": {"x": normal(3, 2, 0, 3)}, "four_of_two": {"x": normal(4, 4, 2, 3)},
-}, refused={"no_outer_trips": {"x": normal(5, 0, 2, 3)}}, shapes={"x": [None, None, 3]})  # fmt: skip
+}, refused={"no_outer_trips": {"x": normal(5, 0, 2, 3)}}, shapes={"x": [None, None, 3]})
 def map_nested(x: tf.Tensor) -> Outputs:
     """tf.map_fn in tf.map_fn: a Loop in a Loop, each with a scan output; the inner trip count is the outer body's."""
     return {"y": tf.map_fn(lambda rows: tf.map_fn(lambda row: tf.reduce_sum(row * row) + row[0], rows), x)}

@@ -21,7 +21,7 @@ def padded(seed: int, *lengths: int, time: int, features: int) -> Data:
 
 
 SEQUENCES = {"two_of_five": {"x": normal(1, 2, 5, 3)}, "one_of_one": {"x": normal(2, 1, 1, 3)},
-             "three_of_nine": {"x": normal(3, 3, 9, 3)}}  # fmt: skip
+             "three_of_nine": {"x": normal(3, 3, 9, 3)}}
 NO_STEPS = {"no_steps": {"x": normal(4, 2, 0, 3)}}
 PADDED = {
     "unequal": {"x": padded(1, 3, 5, time=5, features=3)},
@@ -79,7 +79,7 @@ def lstm_masked() -> keras.Model:
     "unequal": {"x": padded(1, 3, 5, time=5, features=3)},
     "one_step": {"x": padded(2, 1, 1, time=1, features=3)},
     "all_padding": {"x": padded(3, 0, 0, time=4, features=3)},
-}, refused=NO_STEPS)  # fmt: skip
+}, refused=NO_STEPS)
 def lstm_stateful() -> keras.Model:
     """A stateful LSTM with masking: a Loop whose initial states are constants."""
     return recurrent(layers.Masking(), layers.LSTM(3, stateful=True, return_sequences=True, return_state=True), batch=2)
@@ -125,7 +125,7 @@ def peephole_cell() -> keras.Model:
 @MODELS.exported("keras", opset=13, cases={
     "two_of_three": {"x": normal(1, 2, 3, 4, 4, 2)}, "one_of_one": {"x": normal(2, 1, 1, 4, 4, 2)},
     "one_of_six": {"x": normal(3, 1, 6, 4, 4, 2)},
-}, refused={"no_steps": {"x": normal(4, 2, 0, 4, 4, 2)}})  # fmt: skip
+}, refused={"no_steps": {"x": normal(4, 2, 0, 4, 4, 2)}})
 def conv_lstm() -> keras.Model:
     """ConvLSTM2D, all steps and the last states: a Loop over eight convolutions."""
     x = keras.Input((None, 4, 4, 2), name="x")

@@ -37,7 +37,7 @@ class Generate(nn.Module):
             self.step = torch.jit.trace(step.eval(), (torch.ones(1, 1, dtype=torch.int64), *[past] * 4))
 
     def forward(self, input_ids: Tensor, key_0: Tensor, value_0: Tensor, key_1: Tensor, value_1: Tensor,
-                limit: Tensor) -> tuple[Tensor, Tensor]:  # fmt: skip
+                limit: Tensor) -> tuple[Tensor, Tensor]:
         tokens = input_ids
         last = input_ids
         for _ in range(int(limit)):

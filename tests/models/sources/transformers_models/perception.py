@@ -28,10 +28,10 @@ MODELS = Catalogue(weights)
 
 SIDE, PATCH = 16, 4
 SIZES = {"hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
-         "intermediate_size": 2 * HIDDEN}  # fmt: skip
+         "intermediate_size": 2 * HIDDEN}
 PICTURES = {"two_pictures": {"pixel_values": normal(1, 2, 3, SIDE, SIDE)},
             "one_picture": {"pixel_values": normal(2, 1, 3, SIDE, SIDE)},
-            "five_pictures": {"pixel_values": normal(3, 5, 3, SIDE, SIDE)}}  # fmt: skip
+            "five_pictures": {"pixel_values": normal(3, 5, 3, SIDE, SIDE)}}
 PICTURE_AXES = {"pixel_values": {0: "batch"}}
 VIT_OUTPUTS = ("last_hidden_state", "pooled")
 
@@ -58,7 +58,7 @@ PAIRS = {
                   "attention_mask": exact([[1] * 9, [1] * 4 + [0] * 5]), "pixel_values": normal(3, 4, 3, SIDE, SIDE)},
 }
 PAIR_AXES = {"input_ids": {0: "texts", 1: "time"}, "attention_mask": {0: "texts", 1: "time"},
-             "pixel_values": {0: "pictures"}}  # fmt: skip
+             "pixel_values": {0: "pictures"}}
 CLIP_OUTPUTS = ("logits_per_image", "text_embeds", "image_embeds")
 
 
@@ -75,7 +75,7 @@ def clip() -> nn.Module:
 BINS, FRAMES = 8, 20
 SOUNDS = {"two_sounds": {"input_features": normal(1, 2, BINS, FRAMES)},
           "one_sound": {"input_features": normal(2, 1, BINS, FRAMES)},
-          "five_sounds": {"input_features": normal(3, 5, BINS, FRAMES)}}  # fmt: skip
+          "five_sounds": {"input_features": normal(3, 5, BINS, FRAMES)}}
 SOUND_AXES = {"input_features": {0: "batch"}}
 
 
@@ -85,13 +85,13 @@ def whisper() -> WhisperForConditionalGeneration:
                            encoder_attention_heads=HEADS, decoder_attention_heads=HEADS, encoder_ffn_dim=2 * HIDDEN,
                            decoder_ffn_dim=2 * HIDDEN, num_mel_bins=BINS, max_source_positions=FRAMES // 2,
                            max_target_positions=16, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-                           decoder_start_token_id=3)  # fmt: skip
+                           decoder_start_token_id=3)
     return WhisperForConditionalGeneration(config)
 
 
 @MODELS.exported("whisper_encoder", exporter="trace", opset=15, cases=SOUNDS, dynamic=SOUND_AXES, outputs=("states",))
 @MODELS.exported("whisper_encoder_dynamo", exporter="dynamo", opset=19, cases=SOUNDS, dynamic=SOUND_AXES,
-                 outputs=("states",))  # fmt: skip
+                 outputs=("states",))
 def whisper_encoder() -> nn.Module:
     """Whisper's encoder: convolutions over time, then attention."""
     return Sound(whisper().model.encoder, "last_hidden_state")
@@ -104,9 +104,9 @@ TRANSCRIPT_AXES = {"input_ids": {0: "batch", 1: "time"}, "encoder_states": {0: "
 
 
 @MODELS.exported("whisper_decoder", exporter="trace", opset=17, cases=TRANSCRIPTS, dynamic=TRANSCRIPT_AXES,
-                 outputs=("logits",))  # fmt: skip
+                 outputs=("logits",))
 @MODELS.exported("whisper_decoder_dynamo", exporter="dynamo", opset=21, cases=TRANSCRIPTS, dynamic=TRANSCRIPT_AXES,
-                 outputs=("logits",))  # fmt: skip
+                 outputs=("logits",))
 def whisper_decoder() -> nn.Module:
     """Whisper's decoder: causal attention, and attention to the encoder's states."""
     model = whisper()
@@ -123,7 +123,7 @@ STEP_AXES = {"input_ids": {0: "batch"}, "encoder_states": {0: "batch"}, **CACHE_
 
 @MODELS.exported("whisper_step", exporter="trace", opset=17, cases=STEPS, dynamic=STEP_AXES, outputs=STEP_OUTPUTS)
 @MODELS.exported("whisper_step_dynamo", exporter="dynamo", opset=21, cases=STEPS, dynamic=STEP_AXES,
-                 outputs=STEP_OUTPUTS)  # fmt: skip
+                 outputs=STEP_OUTPUTS)
 def whisper_step() -> nn.Module:
     """Whisper's decoder: one more token, with the earlier keys and values, and attention to the encoder's states."""
     model = whisper()

@@ -20,20 +20,20 @@ MODELS = Catalogue(weights)
 
 FIVE_LONG = {"two_of_five": {"input_ids": tokens(1, 2, 5, VOCABULARY)},
              "one_of_five": {"input_ids": tokens(2, 1, 5, VOCABULARY)},
-             "four_of_five": {"input_ids": tokens(3, 4, 5, VOCABULARY)}}  # fmt: skip
+             "four_of_five": {"input_ids": tokens(3, 4, 5, VOCABULARY)}}
 ANY_LENGTH = {"two_of_five": {"input_ids": tokens(1, 2, 5, VOCABULARY)},
               "one_of_one": {"input_ids": tokens(2, 1, 1, VOCABULARY)},
-              "three_of_twelve": {"input_ids": tokens(3, 3, 12, VOCABULARY)}}  # fmt: skip
+              "three_of_twelve": {"input_ids": tokens(3, 3, 12, VOCABULARY)}}
 PAIRS = {"two_of_five": {"input_ids": tokens(1, 2, 5, VOCABULARY)},
          "two_of_one": {"input_ids": tokens(2, 2, 1, VOCABULARY)},
-         "two_of_twelve": {"input_ids": tokens(3, 2, 12, VOCABULARY)}}  # fmt: skip
+         "two_of_twelve": {"input_ids": tokens(3, 2, 12, VOCABULARY)}}
 BATCH, BATCH_AND_TIME = {"input_ids": {0: "batch"}}, {"input_ids": {0: "batch", 1: "time"}}
 
 
 def mamba_model() -> nn.Module:
     """Mamba with a state of four numbers for each of 32 channels."""
     config = MambaConfig(vocab_size=VOCABULARY, hidden_size=HIDDEN, num_hidden_layers=LAYERS, state_size=4,
-                         time_step_rank=2, use_cache=False, use_mambapy=False)  # fmt: skip
+                         time_step_rank=2, use_cache=False, use_mambapy=False)
     return MambaForCausalLM(config)
 
 
@@ -88,14 +88,14 @@ def scanned(decay: Tensor, drive: Tensor, read: Tensor) -> Tensor:
 
 
 @MODELS.exported("mamba_loop", exporter="trace", opset=17, cases=ANY_LENGTH, dynamic=BATCH_AND_TIME,
-                 outputs=("logits",))  # fmt: skip
+                 outputs=("logits",))
 def mamba_loop() -> nn.Module:
     """Mamba: texts of any length, the selective scan as a loop."""
     return Scanning(looped, mamba_model())
 
 
 @MODELS.exported("mamba_scan_dynamo", exporter="dynamo", opset=21, cases=PAIRS, dynamic={"input_ids": {1: "time"}},
-                 outputs=("logits",))  # fmt: skip
+                 outputs=("logits",))
 def mamba_scan() -> nn.Module:
     """Mamba: two texts of any length, the selective scan as the scan operator."""
     return Scanning(scanned, mamba_model())

@@ -98,7 +98,7 @@ class Decoder(nn.Module):
 
     def forward(self, input_ids: Tensor, encoder_states: Tensor) -> Tensor:
         found = self.model(input_ids, attention_mask=torch.ones_like(input_ids), encoder_hidden_states=encoder_states,
-                           use_cache=False, return_dict=True)  # fmt: skip
+                           use_cache=False, return_dict=True)
         return self.head(found.last_hidden_state)
 
 
@@ -124,10 +124,10 @@ class EncodedStep(nn.Module):
         self.head = head
 
     def forward(self, input_ids: Tensor, encoder_states: Tensor, key_0: Tensor, value_0: Tensor, key_1: Tensor,
-                value_1: Tensor) -> Any:  # fmt: skip
+                value_1: Tensor) -> Any:
         past = EncoderDecoderCache(DynamicCache([(key_0, value_0), (key_1, value_1)]), DynamicCache())
         found = self.model(input_ids, encoder_hidden_states=encoder_states, past_key_values=past, use_cache=True,
-                           return_dict=True)  # fmt: skip
+                           return_dict=True)
         return self.head(found.last_hidden_state), *_flat(past.self_attention_cache)
 
 
