@@ -4,7 +4,7 @@ import numpy as np
 
 from mo_loop.support.traversal import reached
 from mo_loop.transforms.pattern import wrap_type
-from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
+from mo_loop.transforms.runtime.local.rule import is_one_element, is_weights, maximum_rule, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Use, Value, ops
 
 MOVING = (ops.View, ops.Transpose, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
@@ -54,6 +54,28 @@ def MaximumBeforeAverage(node: ops.AvgPool) -> Use | None:
     is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
     is_moved = is_padded and node.graph.of(ops.FakeQuantize) and _has_zero_point(value)
     return Use(node, 0) if is_moved else None
+
+
+@maximum_rule(wrap_type(ops.Convolution), "`max(x, x)` before the `Convolution`", Gap(
+    "stride-of-scaled-convolution",
+    "a `Convolution` with a stride, filters of one place and scaled weights in 8-bit floats, of a tensor that a number "
+    "multiplies or divides, loses the stride before a `Reshape` or a `Transpose`", since="2026.4.1",
+))
+def MaximumBeforeStride(node: ops.Convolution) -> Use | None:
+    """Convolution(x * n, w)  ->  Convolution(max(x * n, x * n), w), of stride 2 or more, where w has 1 x 1 filters of
+    8-bit floats and scales"""
+    x, weights = node.operands
+    scaled = isinstance(x.node, ops.Multiply | ops.Divide) and any(map(is_one_element, x.node.operands))
+    if not scaled or max(node.strides) == 1 or not _are_scaled_floats(weights):
+        return None
+    return Use(node, 0) if all(size == 1 for size in weights.type.dims[2:]) else None
+
+
+def _are_scaled_floats(weights: Value) -> bool:
+    """Whether a constant in 8-bit floats is multiplied by scales."""
+    while is_weights(weights) and not isinstance(weights.node, Constant):
+        weights = weights.node.operands[0]
+    return weights.dtype.is_float and weights.dtype.bits == 8
 
 
 def _has_zero_point(value: Value) -> bool:
