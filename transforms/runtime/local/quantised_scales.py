@@ -56,6 +56,32 @@ def MaximumBeforeAverage(node: ops.AvgPool) -> Use | None:
     return Use(node, 0) if is_moved else None
 
 
+@maximum_rule(wrap_type(ops.Clamp), "`max(x, x)` before the `Clamp`", Gap(
+    "clamp-between-steps",
+    "a `Clamp` of a quantised tensor is computed in its integers, to which the bounds are rounded: 6 becomes 5.96",
+    since="2025.4.1",
+))
+def MaximumBeforeClamp(node: ops.Clamp) -> Use | None:
+    """Clamp(x, 0, 6)  ->  Clamp(max(x, x), 0, 6), where x is a quantised tensor, and 6 is between two of its steps"""
+    value = node.operands[0]
+    while isinstance(value.node, MOVING):
+        value = value.node.operands[0]
+    steps = _steps(value.node)
+    if steps is None:
+        return None
+    bounds = np.array([each for each in (node.min, node.max) if np.isfinite(each)]).reshape(-1, 1) / steps.reshape(-1)
+    return Use(node, 0) if np.any(np.abs(bounds - np.round(bounds)) > NEGLIGIBLE) else None
+
+
+def _steps(node: Node) -> np.ndarray | None:
+    """The steps of a quantised tensor, one or one for each channel; None if it is none, or they are not constant."""
+    if not isinstance(node, ops.FakeQuantize):
+        step = _scale(node, is_sum=True)
+        return None if step is None else np.array(step)
+    ends = [each.node.array.astype(np.float64) for each in node.operands[3:] if isinstance(each.node, Constant)]
+    return np.maximum(ends[1] - ends[0], 1e-30) / (node.levels - 1) if len(ends) == 2 else None
+
+
 @maximum_rule(wrap_type(ops.Convolution), "`max(x, x)` before the `Convolution`", Gap(
     "stride-of-scaled-convolution",
     "a `Convolution` with a stride, filters of one place and scaled weights in 8-bit floats, of a tensor that a number "
