@@ -73,6 +73,8 @@ def _batch_inference(x: Value, scale: Value, bias: Value, mean: Value, variance:
     if not spatial:
         deviation = ops.Sqrt(variance + epsilon)
         return (x - mean) / deviation * scale + bias
+    if scale.shape == (0,):  # the runtime does not read the operation
+        return x
     scale, bias, mean, variance = (each.astype(x.dtype) for each in (scale, bias, mean, variance))
     if x.rank == 1:  # a batch of one channel
         column = ops.BatchNormInference(ops.Unsqueeze(x, 1), scale, bias, mean, variance, epsilon=epsilon)

@@ -66,6 +66,13 @@ def test_batch_of_one_dimension():
     check_node("BatchNormalization", {"x": x, **given}, opset=15, expected=[(x - m) / np.sqrt(v + 1e-5) * s + b])
 
 
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (2, 0, 4, 5)])
+def test_batch_without_channels(shape):
+    """OpenVINO does not read its operation then."""
+    given = statistics(0 if len(shape) > 1 else 1)
+    check_node("BatchNormalization", {"x": floats(*shape), **given}, opset=15, expected=[floats(*shape)])
+
+
 @every(opset=[9, 15], dynamic=[False, True])
 def test_batch_in_training(opset, dynamic):
     """The statistics of x normalise it, and update the running ones."""
