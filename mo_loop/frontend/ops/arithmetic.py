@@ -81,14 +81,24 @@ def wrapping(cls) -> Callable[[Value, Value], Any]:
 def divided(a: Value, b: Value):
     """ONNX divides integers towards zero.
 
-    The runtime does the same, except for 8 bits and where it fuses the division into a preceding reduction or matrix
-    product, after it moved it before operations that only move elements: there it rounds. The remainder is subtracted
-    first, so that nothing is rounded."""
+    The runtime does the same, except for 8 bits, on ARM, where it rounds down, and where it fuses the division into a
+    preceding reduction or matrix product, after it moved it before operations that only move elements: there it rounds.
+    The remainder is subtracted first, so that nothing is rounded."""
     if a.dtype.is_float:
         return a / b
-    if a.dtype.bits == 8 or _may_be_merged(a):
+    if a.dtype.bits == 8 or _may_be_negative(a) or _may_be_negative(b) or _may_be_merged(a):
         a = a - ops.Mod(a, b)
     return ops.Divide(a, b, m_pythondiv=False)
+
+
+def _may_be_negative(value: Value) -> bool:
+    """Whether integers may be below 0; those of which nothing is known may be."""
+    if value.dtype.numpy.kind == "u":
+        return False
+    if value.constant is not None:
+        return bool(np.any(value.constant < 0))
+    known = value.type.known
+    return known is None or any((each if isinstance(each, int) else each.lo) < 0 for each in known.flat)
 
 
 def _may_be_merged(value: Value) -> bool:
