@@ -34,12 +34,12 @@ def python(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize("readers", [
     "y = Add (n, k)", "y = Mul (k, n)", "y = Mod (n, k)", "y = Abs (n)", "y = Max (n, k)",
     "c = Equal (n, k)  y = Where (c, k, n)", "c = Less (x, f)  y = Where (c, n, k)",
-    "m = Cast <to = 7> (xx)  y = Add (n, m)",
+    "m = Cast <to = 7> (xx)  y = Add (n, m)", "y = Div (n, k)",
 ])
 def test_truncated_numbers_are_read_as_integers(
     readers: str, python: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """ARM: an elementwise operation read the numbers before the Cast. `ReadTruncatedTwice`."""
+    """ARM: an elementwise operation read the numbers before the Cast, and quotients below 0 were rounded down."""
     if device(python) == "GPU" and "Mod" in readers:
         reason = "the GPU plugin gives FloorMod the sign of the dividend"
         request.node.add_marker(pytest.mark.xfail(reason=reason, strict=True))
