@@ -1,15 +1,22 @@
-"""Steps of making an environment for another device: packages of PyPI and of the system, programs of the shell."""
+"""Steps of making an environment for another release or device: packages of PyPI and of the system, and programs."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 
 class NotPossible(Exception):
     """This machine cannot have the environment, for a reason."""
+
+
+def require_linux(what: str) -> None:
+    """NotPossible if this is not Linux on x86-64, which `what` needs."""
+    if sys.platform != "linux" or os.uname().machine != "x86_64":
+        raise NotPossible(f"{what} needs Linux on x86-64")
 
 
 def write_program(path: Path, script: str) -> None:

@@ -19,17 +19,15 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import venv
-from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.arm import environment as arm
 from tools.gpu import environment as gpu
-from tools.installing import NotPossible
+from tools.installing import NotPossible, install
 
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "runtimes"
 MAIN = ("2024.6.0", "2025.4.1", "2026.4.1")
@@ -79,36 +77,27 @@ def release_of(runtime: str) -> str:
     return (release or MAIN[-1]) if name in DEVICES else runtime
 
 
-def _make(release: str) -> bool:
-    folder = FOLDER / release
+def _make(name: str) -> bool:
+    """Whether the environment exists, or can be made. One of a device has to exist in CI alone: elsewhere its tests are
+    skipped."""
+    folder, device = FOLDER / name, name.partition("-")[0]
     if _python(folder).exists():
-        print(f"{release}: exists")
+        print(f"{name}: exists")
         return True
-    name = release.partition("-")[0]
-    if name in DEVICES:
-        return _make_device(folder, DEVICES[name], release)
-    packages = [f"openvino=={release}", "numpy>=2", "ml_dtypes"]
-    venv.create(folder, with_pip=True)
-    pip = [str(_python(folder)), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *packages]
-    if subprocess.run(pip, check=False).returncode:
-        shutil.rmtree(folder)
-        print(f"{release}: not installed; pip's message is above")
-        return False
-    print(f"{release}: made")
-    return True
-
-
-def _make_device(folder: Path, make: Callable[[Path, str], None], name: str) -> bool:
-    """False only where CI needs the device and cannot have it: elsewhere its tests are skipped."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        make(folder, release_of(name))
+        DEVICES.get(device, _make_release)(folder, release_of(name))
     except NotPossible as error:
         shutil.rmtree(folder, ignore_errors=True)
         print(f"{name}: not made: {error}")
-        return "CI" not in os.environ
+        return device in DEVICES and "CI" not in os.environ
     print(f"{name}: made")
     return True
+
+
+def _make_release(folder: Path, release: str) -> None:
+    venv.create(folder, with_pip=True)
+    install(str(_python(folder)), f"openvino=={release}", "numpy>=2", "ml_dtypes")
 
 
 def _python(folder: Path) -> Path:

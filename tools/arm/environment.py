@@ -10,13 +10,12 @@ unpacked, from the system's packages, where this process may. OpenVINO's wheels 
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import zipfile
 from pathlib import Path
 
-from tools.installing import NotPossible, install_from_debian, run, write_program
+from tools.installing import install_from_debian, require_linux, run, write_program
 
 PYTHON = "3.11"
 SUITE = "bookworm"
@@ -29,8 +28,7 @@ PLATFORMS = [f"--platform=manylinux_{version}_aarch64" for version in GLIBC] + [
 
 def make(folder: Path, release: str) -> None:
     """Make the environment of a release in a new folder. NotPossible with the reason where it cannot be made."""
-    if sys.platform != "linux" or os.uname().machine != "x86_64":
-        raise NotPossible("it emulates ARM on Linux on x86-64")
+    require_linux("the emulation of ARM")
     programs = {"qemu-aarch64-static": "qemu-user-static", "mmdebstrap": "mmdebstrap"}
     if missing := [package for program, package in programs.items() if not shutil.which(program)]:
         install_from_debian(*missing)

@@ -9,13 +9,11 @@ are installed from the system's packages where this process may. Intel's OpenCL 
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 import venv
 from pathlib import Path
 
-from tools.installing import NotPossible, install, install_from_debian, run, write_program
+from tools.installing import install, install_from_debian, require_linux, run, write_program
 
 LAYER = Path(__file__).with_name("layer.c")
 HEADER = Path("/usr/include/CL/cl_layer.h")
@@ -25,8 +23,7 @@ OPENCL = ("intel-opencl-rt==2026.2.0", "intel-cmplr-lib-rt==2026.2.0")
 
 def make(folder: Path, release: str) -> None:
     """Make the environment of a release in a new folder. NotPossible with the reason where it cannot be made."""
-    if sys.platform != "linux" or os.uname().machine != "x86_64":
-        raise NotPossible("Intel's OpenCL runtime for CPUs needs Linux on x86-64")
+    require_linux("Intel's OpenCL runtime for CPUs")
     _install_system_packages()
     venv.create(folder / "packages", with_pip=True)
     install(str(folder / "packages/bin/python"), f"openvino=={release}", "numpy>=2", "ml_dtypes", *OPENCL)
