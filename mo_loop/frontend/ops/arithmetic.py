@@ -18,6 +18,7 @@ from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import TensorType, boolean, f32, from_onnx, i32, i64, u16
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.lengths import Length
 from mo_loop.ops.port_map import Final, Merged, Sliced
 from mo_loop.ops.reduction import Reduction
@@ -86,19 +87,10 @@ def divided(a: Value, b: Value):
     The remainder is subtracted first, so that nothing is rounded."""
     if a.dtype.is_float:
         return a / b
-    if a.dtype.bits == 8 or _may_be_negative(a) or _may_be_negative(b) or _may_be_merged(a):
+    is_signed = a.dtype.numpy.kind != "u" and not (is_not_negative(a) and is_not_negative(b))
+    if a.dtype.bits == 8 or is_signed or _may_be_merged(a):
         a = a - ops.Mod(a, b)
     return ops.Divide(a, b, m_pythondiv=False)
-
-
-def _may_be_negative(value: Value) -> bool:
-    """Whether integers may be below 0; those of which nothing is known may be."""
-    if value.dtype.numpy.kind == "u":
-        return False
-    if value.constant is not None:
-        return bool(np.any(value.constant < 0))
-    known = value.type.known
-    return known is None or any((each if isinstance(each, int) else each.lo) < 0 for each in known.flat)
 
 
 def _may_be_merged(value: Value) -> bool:

@@ -7,8 +7,15 @@ from mo_loop.target import CRASH, ERROR, NEVER, Processor, ReleaseRange
 from mo_loop.transforms.pattern import any_input, any_of, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.runtime.inference import is_computable
-from mo_loop.transforms.runtime.local.rule import LocalRule, both_orders, is_one_element, is_weights, rule
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Identity, Node, Value, ops, source_of
+from mo_loop.transforms.runtime.local.rule import (
+    LocalRule,
+    both_orders,
+    is_one_element,
+    is_weights,
+    maximum_rule,
+    rule,
+)
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Identity, Node, Use, Value, ops, source_of
 
 
 @rule(wrap_type(Identity, any_input(type_matches(boolean))), "`LogicalOr(x, x)`", Gap(
@@ -236,18 +243,16 @@ def _is_widened(value: Value) -> bool:
     return not source.is_float and (to.is_float or source.bits < min(to.bits, 32))
 
 
-@rule(wrap_type(ops.Convert, any_input(lambda x: x.dtype.is_float)))
-def ReadTruncatedTwice(node: ops.Convert) -> Node | None:
+@maximum_rule(wrap_type(ops.Convert, any_input(lambda x: x.dtype.is_float)), "`max(x, x)` of the integers")
+def ReadTruncatedTwice(node: ops.Convert) -> Use | None:
     """Convert(x) + n  ->  max(Convert(x), Convert(x)) + n    where x is of floating-point numbers, n of integers
 
     On ARM an elementwise operation reads x in place of Convert(x), and rounds its result: 0.9 + 5 is 6. A Convert with
     two readers stays.
     """
     use, to = node.output.only_use, node.destination_type
-    if use is None or to.is_float or to is boolean or not isinstance(use.node, ops.Binary | ops.Unary | ops.Select):
-        return None
-    use.node.graph.set_input(use.node, use.port, F.Maximum(node.output, node.output))
-    return node
+    is_read = use is not None and isinstance(use.node, ops.Binary | ops.Unary | ops.Select)
+    return use if is_read and not to.is_float and to is not boolean else None
 
 
 @rule(wrap_type((*_EXCHANGED, ops.FloorMod, ops.Mod, ops.Power), when=lambda y: _is_widened(y.node.operands[1])))

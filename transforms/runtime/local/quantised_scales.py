@@ -4,8 +4,8 @@ import numpy as np
 
 from mo_loop.support.traversal import reached
 from mo_loop.transforms.pattern import wrap_type
-from mo_loop.transforms.runtime.local.rule import is_one_element, is_weights, maximum_rule, rule
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Use, Value, ops
+from mo_loop.transforms.runtime.local.rule import OF_WEIGHTS, is_one_element, is_weights, maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Use, Value, ops, source_of
 
 MOVING = (ops.View, ops.Transpose, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
 SUMS = (ops.Add, ops.Subtract)
@@ -63,10 +63,7 @@ def MaximumBeforeAverage(node: ops.AvgPool) -> Use | None:
 ))
 def MaximumBeforeClamp(node: ops.Clamp) -> Use | None:
     """Clamp(x, 0, 6)  ->  Clamp(max(x, x), 0, 6), where x is a quantised tensor, and 6 is between two of its steps"""
-    value = node.operands[0]
-    while isinstance(value.node, MOVING):
-        value = value.node.operands[0]
-    steps = _steps(value.node)
+    steps = _steps(source_of(node.operands[0], MOVING).node)
     if steps is None:
         return None
     bounds = np.array([each for each in (node.min, node.max) if np.isfinite(each)]).reshape(-1, 1) / steps.reshape(-1)
@@ -75,11 +72,16 @@ def MaximumBeforeClamp(node: ops.Clamp) -> Use | None:
 
 def _steps(node: Node) -> np.ndarray | None:
     """The steps of a quantised tensor, one or one for each channel; None if it is none, or they are not constant."""
-    if not isinstance(node, ops.FakeQuantize):
-        step = _scale(node, is_sum=True)
-        return None if step is None else np.array(step)
+    if isinstance(node, ops.FakeQuantize):
+        return None if (found := _low_and_steps(node)) is None else found[1]
+    step = _scale(node, is_sum=True)
+    return None if step is None else np.array(step)
+
+
+def _low_and_steps(node: ops.FakeQuantize) -> tuple[np.ndarray, np.ndarray] | None:
+    """The least results and the steps; None if they are not constant."""
     ends = [each.node.array.astype(np.float64) for each in node.operands[3:] if isinstance(each.node, Constant)]
-    return np.maximum(ends[1] - ends[0], 1e-30) / (node.levels - 1) if len(ends) == 2 else None
+    return (ends[0], np.maximum(ends[1] - ends[0], 1e-30) / (node.levels - 1)) if len(ends) == 2 else None
 
 
 @maximum_rule(wrap_type(ops.Convolution), "`max(x, x)` before the `Convolution`", Gap(
@@ -92,16 +94,10 @@ def MaximumBeforeStride(node: ops.Convolution) -> Use | None:
     8-bit floats and scales"""
     x, weights = node.operands
     scaled = isinstance(x.node, ops.Multiply | ops.Divide) and any(map(is_one_element, x.node.operands))
-    if not scaled or max(node.strides) == 1 or not _are_scaled_floats(weights):
+    if not scaled or max(node.strides) == 1 or any(size != 1 for size in weights.type.dims[2:]):
         return None
-    return Use(node, 0) if all(size == 1 for size in weights.type.dims[2:]) else None
-
-
-def _are_scaled_floats(weights: Value) -> bool:
-    """Whether a constant in 8-bit floats is multiplied by scales."""
-    while is_weights(weights) and not isinstance(weights.node, Constant):
-        weights = weights.node.operands[0]
-    return weights.dtype.is_float and weights.dtype.bits == 8
+    stored = source_of(weights, OF_WEIGHTS).dtype
+    return Use(node, 0) if is_weights(weights) and stored.is_float and stored.bits == 8 else None
 
 
 def _has_zero_point(value: Value) -> bool:
@@ -115,11 +111,10 @@ def _has_zero_point(value: Value) -> bool:
 
 def _is_asymmetric(node: ops.FakeQuantize) -> bool:
     """Whether one of its zero points is neither the least integer nor the middle."""
-    bounds = [each.node for each in node.operands[3:]]
-    if not all(isinstance(each, Constant) for each in bounds):
+    found = _low_and_steps(node)
+    if found is None:
         return True
-    low, high = (each.array.astype(np.float64) for each in bounds if isinstance(each, Constant))
-    steps = np.maximum(high - low, 1e-30) / (node.levels - 1)
+    low, steps = found
     return not np.all(np.isin(np.round(-low / steps), (0, node.levels // 2)))
 
 
