@@ -39,6 +39,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -68,7 +69,7 @@ from mo_loop.options import ConvertOptions
 from mo_loop.preparation import Preprocessing, flag_of, state_passes, with_other_outputs
 from mo_loop.printable import first_few
 from mo_loop.support.process_memory import paused_collector
-from mo_loop.target import Target, shown
+from mo_loop.target import shown
 from mo_loop.transforms.downgrade import newer_uses
 from mo_loop.transforms.last_check import failures, last_check, outputs_without
 from mo_loop.transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
@@ -304,7 +305,7 @@ class Conversion:
             text = f"{each.text}: only OpenVINO {shown(each.release)} and later releases run the model"
             warnings.warn(ConversionWarning(text, where=each.origin, code="ML515"), stacklevel=2)
         if newer:
-            narrowed = Target(max(each.release for each in newer), target.newest)
+            narrowed = replace(target, oldest=max(each.release for each in newer))
             graph.rt_info["converter"]["target"] = str(narrowed)
 
     def _check_sums(self, graph: Graph) -> None:

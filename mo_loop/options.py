@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mo_loop.conversion_limits import Limits
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import CONVERSION, FILES, IMAGES, STATES, argument, described, flag, made_of
-from mo_loop.target import Target
+from mo_loop.target import ANY, DEVICES, Target
 from mo_loop.transformations import Transformation, transformations
 
 if TYPE_CHECKING:
@@ -121,6 +121,11 @@ class ConvertOptions:
         "all supported releases that run the model.", CONVERSION, "--target", "releases", metavar="RELEASE", place=1,
         recorded=False,
     )
+    device: str = flag(
+        ANY, "The device on which the IR runs. For any, the IR avoids the errors of all devices where that costs the "
+        "others nothing; for GPU and ARM (the CPU device on ARM processors) also the others of that device. "
+        "docs/devices.md lists them.", CONVERSION, choices=DEVICES, place=1,
+    )
     quantization: str = flag(
         "fast", "How quantised activations are computed: fast uses integer kernels, and a result may differ by one "
         "quantisation step; portable is the same, except in layers that may saturate on CPUs without VNNI; exact keeps "
@@ -181,6 +186,8 @@ class ConvertOptions:
             raise UsageError(f"sequence_io is {self.sequence_io!r}", hint='give "packed", or nothing')
         if self.quantization not in QUANTIZATION:
             raise UsageError(f"quantization is {self.quantization!r}", hint=f"give {' or '.join(QUANTIZATION)}")
+        if self.device not in DEVICES:
+            raise UsageError(f"device is {self.device!r}", hint=f"give {', '.join(DEVICES[:-1])} or {DEVICES[-1]}")
         if self.target is not None:
             _ = self.releases
         if self.transform is not None:
@@ -223,8 +230,8 @@ class ConvertOptions:
 
     @property
     def releases(self) -> Target:
-        """The releases that `target` names."""
-        return Target.parse(self.target)
+        """The releases that `target` names, and the device."""
+        return Target.parse(self.target, self.device)
 
     @property
     def allowed_folders(self) -> tuple[str, ...]:

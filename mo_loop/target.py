@@ -1,8 +1,9 @@
-"""The OpenVINO releases on which an IR is to run, and the errors that they have.
+"""The OpenVINO releases and the devices on which an IR is to run, and the errors that they have.
 
     Target.parse("2025.4")            # all of 2025.4
     Target.parse("2024.6-2026.1")     # these and all between
     Target.parse(None)                # OLDEST to NEWEST
+    Target.parse(None, "GPU")         # on the GPU alone
 """
 
 from __future__ import annotations
@@ -39,19 +40,30 @@ _FORM = re.compile(r"(\d{4})\.(\d{1,2})(?:\.\d{1,2})?")
 _HINT = 'give a release such as "2025.4", or the oldest and the newest one, such as "2024.6-2026.4"'
 
 
+CPU, ARM, GPU = "CPU", "ARM", "GPU"
+"""Devices whose errors are known: the CPU device, what is different in it on ARM processors, and the GPU device."""
+
+ANY = "any"
+"""All devices: what avoids an error of one of them is written if it costs the others nothing."""
+
+DEVICES = (ANY, CPU, GPU, ARM)
+"""The values of the option `device`."""
+
+
 @dataclass(frozen=True)
 class Target:
-    """All releases from `oldest` to `newest`; one after NEWEST is expected to be like NEWEST."""
+    """All releases from `oldest` to `newest`, and a `device`; a release after NEWEST is expected to be like NEWEST."""
 
     oldest: Release = OLDEST
     newest: Release = NEWEST
+    device: str = ANY
 
     @classmethod
-    def parse(cls, text: str | None) -> Target:
+    def parse(cls, text: str | None, device: str = ANY) -> Target:
         """UsageError if `text` is neither a release nor a range, if it begins before OLDEST, or if there is no such
         release."""
         if text is None:
-            return cls()
+            return cls(device=device)
         first, dash, last = text.strip().partition("-")
         oldest = _release(first, text)
         newest = _release(last, text) if dash else oldest
@@ -66,12 +78,19 @@ class Target:
             if each <= NEWEST and each not in RELEASES:
                 known = ", ".join(map(shown, RELEASES))
                 raise UsageError(f"the target {text!r}: there is no OpenVINO {shown(each)}", hint=f"there are {known}")
-        return cls(oldest, newest)
+        return cls(oldest, newest, device)
 
     def may_have(self, gap: Gap) -> bool:
         """Whether a release has the error on any processor, or lies, not measured, between one that has it and one that
-        does not."""
-        return any(releases is not None and self._meets(releases) for releases in map(gap.releases, Processor))
+        does not; the error is one of the `device`, or of any device if that costs the others nothing.
+
+        Errors of the CPU device are avoided for all devices: many of them are errors of the transformations that all
+        devices share, and the others were tested with what avoids them.
+        """
+        is_free = not gap.alone and gap.device in {ANY: DEVICES, CPU: (CPU, ARM)}.get(self.device, ())
+        return (is_free or gap.device in (CPU, self.device)) and any(
+            releases is not None and self._meets(releases) for releases in map(gap.releases, Processor)
+        )
 
     def _meets(self, releases: ReleaseRange) -> bool:
         first, last = (bound and version(bound) for bound in (releases.since, releases.until))
@@ -140,6 +159,9 @@ class Gap:
     `MEASURED` that has the error, "" if all of them have it up to `until`; `until` is the last one, "" if the newest
     still has it. `on` has the kinds of processors that other releases concern, or `NEVER`. Passes avoid it for all
     processors, because an IR runs on any. `rule` is the name of the pass, or the translator, in a table of all.
+
+    `device` has the error; with `alone` it is avoided only in an IR for this device alone, because `form` costs time on
+    others.
     """
 
     id: str
@@ -150,6 +172,13 @@ class Gap:
     until: str = ""
     on: Mapping[Processor, ReleaseRange | None] = field(default_factory=dict, hash=False)
     rule: str = ""
+    device: str = CPU
+    alone: bool = False
+
+    @property
+    def converted_for(self) -> str:
+        """The value of the option `device` with which it is avoided."""
+        return self.device if self.alone else ANY
 
     def releases(self, processor: Processor) -> ReleaseRange | None:
         """Those that have it on such a processor; None if none has."""

@@ -7,6 +7,7 @@
     python tools/fuzz_controlflow.py --count 300 --seed 1 --widens --against mo_loop
     python tools/fuzz_controlflow.py --count 300 --seed 1 --recurs --against mo_loop
     python tools/fuzz_controlflow.py --count 400 --seed 1 --against mo_loop --runtime 2024.6.0
+    python tools/fuzz_controlflow.py --count 400 --seed 1 --against mo_loop --runtime gpu --device GPU
     python tools/fuzz_controlflow.py --count 300 --seed 1 --recurs --against mo_loop --without LOOPS
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --docs docs/control-flow.md
 
@@ -110,6 +111,7 @@ def _configured(samples: Iterator[Sample], options: argparse.Namespace) -> Itera
     for sample in samples:
         sample.python = options.python
         sample.without = without
+        sample.arguments.update(options.arguments)
         if options.target:
             sample.arguments["target"] = options.target
         if passes:

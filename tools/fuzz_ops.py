@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     print(f"seed {options.seed}", flush=True)
     tasks = _tasks(options)
-    arguments = {"quantization": options.quantization}
+    arguments = {"quantization": options.quantization, **options.arguments}
     rows, skipped = run(tasks, options.against, options.jobs, options.limit, options, arguments)
     tried = len(rows) + len(skipped)
     print(_tables(rows, skipped))

@@ -1,4 +1,4 @@
-"""GAPS: every known error of OpenVINO's CPU device, with what avoids it.
+"""GAPS: every known error of OpenVINO's devices, with what avoids it.
 
 A pass states in `avoids` the errors that it avoids, a family of translators in `AVOIDS`, and so does the last check.
 """

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any
@@ -237,20 +237,18 @@ Every flag of both tools:
 
 
 def runtime() -> str:
-    """docs/runtime.md: the errors of the CPU device, and what avoids them."""
-    from mo_loop.target import MEASURED, SEVERITIES
+    """docs/runtime.md: the errors of the devices, and what avoids them."""
+    from mo_loop.target import ARM, CPU, GPU, MEASURED, SEVERITIES
     from tools.gap_table import GAPS
 
+    of = {device: [gap for gap in GAPS if gap.device == device] for device in (CPU, ARM, GPU)}
     sections = []
     for severity in SEVERITIES:
-        avoided = [gap for gap in GAPS if gap.severity == severity and gap.rule]
-        if avoided:
-            lines = [f"## {severity.capitalize()}", "", "| error of the runtime | form that is written | by |"]
-            lines.append("|---|---|---|")
-            lines += [_gap_row(gap) for gap in avoided]
-            sections.append("\n".join(lines))
+        if avoided := [gap for gap in of[CPU] if gap.severity == severity and gap.rule]:
+            sections.append(f"## {severity.capitalize()}\n\n{_gap_rows(avoided)}")
     left = [f"- {_sentence(gap)} ({gap.severity}; `{gap.id}`)" for gap in GAPS if not gap.rule]
     parts = {"sections": "\n\n".join(sections), "left": "\n".join(left), "costs": "\n".join(_cost_rows())}
+    parts |= {"arm": _gap_rows(of[ARM]), "gpu": _gap_rows(of[GPU])}
     parts["suite"] = "\n".join(_suite_rows())
     return RUNTIME.format(first=MEASURED[0], last=MEASURED[-1], count=len(MEASURED), **parts)
 
@@ -268,6 +266,16 @@ its probe: a small graph in `tests/runtime/probes` that shows the error. `tools/
 release and lists the rules that it does not need. `make probes` runs them on all releases, with and without each rule.
 
 {sections}
+
+## Errors of the CPU device on ARM
+
+[devices.md](devices.md) says how they were measured. Without a remark they are avoided in every IR.
+
+{arm}
+
+## Errors of the GPU device
+
+{gpu}
 
 ## Not avoided
 
@@ -368,8 +376,13 @@ def _cost_row(rule: str, cost: dict[str, Any]) -> str:
     return f"| `{rule}` | {on_probes} | {cost['models'] or ''} | {operations} | {written} | {ratio} | {wrong} |"
 
 
+def _gap_rows(gaps: Sequence[Any]) -> str:
+    return "\n".join(["| error of the runtime | form that is written | by |", "|---|---|---|", *map(_gap_row, gaps)])
+
+
 def _gap_row(gap: Any) -> str:
     by = f"`{gap.rule}`" if " " not in gap.rule else gap.rule
+    by += f", with `--device {gap.device}` alone" if gap.alone else ""
     return f"| {_sentence(gap)} (`{gap.id}`) | {_cell(gap.form)} | {by} |"
 
 

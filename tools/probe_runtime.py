@@ -2,6 +2,7 @@
 
     python tools/probe_runtime.py                       # the installed release
     python tools/probe_runtime.py --runtime 2024.6.0    # another one, which `make runtimes` has installed
+    python tools/probe_runtime.py --runtime gpu         # the gaps of the device that `make gpu` has made; arm
     python tools/probe_runtime.py --every               # all that `make runtimes ARGS=--every` has installed
     python tools/probe_runtime.py --only zero-trips     # the gaps whose ids begin so
     python tools/probe_runtime.py --rules               # also the probes with all rules, and without the rule
@@ -28,10 +29,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.target import MEASURED, Gap
+from mo_loop.target import ARM, CPU, GPU, MEASURED, Gap
 from tests.runtime.probing import Probe, Verdict, limits, probes, rules, run, shows
 from tools.gap_table import GAPS
-from tools.runtimes import EVERY, interpreter
+from tools.runtimes import EVERY, interpreter, release_of
+
+DEVICES = {"gpu": GPU, "arm": ARM}
+"""The device whose gaps the probes show in an environment."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,12 @@ def main(arguments: list[str] | None = None) -> int:
         pythons: dict[str, str | None] = {each: interpreter(each) for each in _releases(options.every, options.runtime)}
     except FileNotFoundError as error:
         parser.error(str(error))
-    gaps = [gap for gap in GAPS if gap.id.startswith(options.only)]
+    on = DEVICES.get((options.runtime or "").partition("-")[0], CPU)
+    gaps = [gap for gap in GAPS if gap.device == on and gap.id.startswith(options.only)]
     findings = [
         finding
         for release, python in (pythons or {here: None}).items()
-        for finding in _probed(gaps, release, python, options.rules)
+        for finding in _probed(gaps, release_of(release), python, options.rules)
     ]
     problems = [*_differences(findings), *_failures(findings)]
     problems += _needless(findings) if options.every else []
@@ -110,10 +115,10 @@ def _tried(gap: Gap, probe: Probe, release: str, python: str | None, limit: str,
     plain = run(probe, probe.as_written(), limit, python=python, fresh=True)
     if not with_rules or not gap.rule or gap.rule == "last check":
         return Finding(gap, release, limit, plain)
-    avoided = run(probe, probe.avoided(), limit, python=python, fresh=True)
+    avoided = run(probe, probe.avoided(to=gap.converted_for), limit, python=python, fresh=True)
     if gap.rule not in rules() or probe.onnx or plain.is_right:
         return Finding(gap, release, limit, plain, avoided)
-    without = run(probe, probe.avoided(gap.rule, *probe.skips), limit, python=python, fresh=True)
+    without = run(probe, probe.avoided(gap.rule, *probe.skips, to=gap.converted_for), limit, python=python, fresh=True)
     return Finding(gap, release, limit, plain, avoided, without)
 
 

@@ -87,8 +87,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def names() -> list[str]:
-    """The names of all rules, in the order in which they run."""
-    return [each.__name__ for each in (*RULES, *local.RULES) if each is not local.LocalRules]
+    """The names of all rules that a conversion for any device runs, in the order in which they run."""
+    rules = [each for each in (*RULES, *local.RULES) if each is not local.LocalRules]
+    return [each.__name__ for each in rules if not each.avoids or not all(gap.alone for gap in each.avoids)]
 
 
 def changes(rules: Sequence[str]) -> Iterator[tuple[str, Path, Arrays]]:

@@ -18,7 +18,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -282,9 +282,10 @@ class BothLayouts:
     )
 
 
-def conversion_options(*of_model: str, **texts: str) -> Callable[[F], F]:
-    """Add the options to a command, of `OF_ONE_MODEL` only the given ones; `texts` are other texts for --help."""
-    common = [name for name in flags_of(ConvertOptions) if name not in OF_ONE_MODEL]
+def conversion_options(*of_model: str, without: Sequence[str] = (), **texts: str) -> Callable[[F], F]:
+    """Add the options to a command `without` some, of `OF_ONE_MODEL` only the given ones; `texts` are other texts for
+    --help."""
+    common = [name for name in flags_of(ConvertOptions) if name not in (*OF_ONE_MODEL, *without)]
 
     def decorated(command: F) -> F:
         return flags(ConvertOptions, *of_model, *common, texts=texts)(flags(BothLayouts)(command))

@@ -77,6 +77,7 @@ from mo_loop.conversion_info import size_rows
 from mo_loop.printable import printable, sized
 from mo_loop.support.files import pair_of
 from mo_loop.support.process_memory import peak_memory
+from mo_loop.target import ANY
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Phase, Step
 
@@ -121,6 +122,7 @@ def summary(
         "states": _states(record),
         "sizes": record.graph.rt_info.get("sizes", {}),
         "target": record.graph.rt_info["converter"]["target"],
+        "device": record.graph.rt_info["conversion_parameters"].get("device", ANY),
         "seconds": round(seconds, 4),
         "phases": {name: round(each, 4) for name, each in record.phases.items()},
     }
@@ -154,7 +156,7 @@ def as_text(found: dict[str, Any]) -> str:
         )),
         *_titled("states", _state_rows(found["states"])),
         *_titled("sizes", size_rows(found["sizes"])),
-        ("target", f"OpenVINO {found['target']}"),
+        ("target", f"OpenVINO {found['target']}" + ("" if found["device"] == ANY else f", device {found['device']}")),
         ("time", f"{found['seconds']:.2f} s"),
     ]
     return "\n".join([*lines, *(f"  {name.ljust(12)}  {text}" for name, text in rows if text)])

@@ -44,6 +44,7 @@ from mo_loop.cli.pass_options import pass_choice
 from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import COMPARISON, FILES, PASSES, REPORTS
+from mo_loop.target import ANY, GPU
 
 if TYPE_CHECKING:
     from mo_loop.compare.results.report import Report
@@ -110,7 +111,7 @@ if TYPE_CHECKING:
     show_default=True, metavar="SECONDS", help="Stop a call of a runtime that takes longer.",
 )
 @option("--device", group=COMPARISON, place=1, default="CPU", show_default=True, metavar="NAME",
-        help="The device that runs the IR.")
+        help="The device that runs the IR; without IR, the model is converted for GPU if that runs it, else for any.")
 @option(
     "--precision", group=COMPARISON, place=1, type=click.Choice(["f32", "f16", "bf16", "default"]), default="f32",
     show_default=True, help="Run the IR in this precision as well as in f32; default is the precision of the device.",
@@ -118,7 +119,8 @@ if TYPE_CHECKING:
 @option("--against", group=COMPARISON, place=1, type=click.Choice(["ovc"]), multiple=True,
         help="Compare the IR of this converter as well.")
 @conversion_options(
-    "input", "output", "freeze", input='Inputs of the conversion, as for convert: "x[1,3,?,224..512]".',
+    "input", "output", "freeze", without=["device"],
+    input='Inputs of the conversion, as for convert: "x[1,3,?,224..512]".',
     output="Tensors that become the outputs, separated by commas.",
     freeze="Make an input a constant, as for convert.",
 )
@@ -167,7 +169,7 @@ def command(
     with reported(debug, as_json=is_json, writes=False, report_file=report_file), printed_warnings(quiet=quiet):
         from mo_loop.compare.verifying import verify
 
-        options = options_of(context)
+        options = options_of(context, device=GPU if settings["device"].startswith(GPU) else ANY)
         limit, save = settings.pop("timeout"), settings.pop("save")
         require_local({"--save": save, "--dump": settings["dump"]})
         with ExitStack() as stack:

@@ -138,6 +138,15 @@ def check_target(folder: Path) -> None:
     assert written("--target", "2025.0-2026.4.1") == ["2025.0-2026.4"]
 
 
+def check_device(folder: Path) -> None:
+    place = "./rt_info/conversion_parameters/device"
+
+    def written(*arguments: str) -> list[str | None]:
+        return [each.get("value") for each in etree.parse(str(converted(folder, *arguments).target)).findall(place)]
+
+    assert (written(), written("--device", "any"), written("--device", "GPU")) == ([], [], ["GPU"])
+
+
 def check_quantization(folder: Path) -> None:
     text = """main (float[2,4] x) => (float[2,4] y) <float s = {0.5}> {
       q = QuantizeLinear (x, s) y = DequantizeLinear (q, s) }"""
@@ -380,8 +389,8 @@ def check_debug(folder: Path) -> None:
 CHECKS: dict[str, Callable[[Path], None]] = {
     "--output-model": check_output_model, "--input": check_input, "--output": check_output, "--freeze": check_freeze,
     "--rename": check_rename, "--compress-to-fp16": check_compress, "--unroll": check_unroll,
-    "--target": check_target, "--quantization": check_quantization, "--exact-order": check_exact_order,
-    "--strict": check_strict, "--transform": check_transform,
+    "--target": check_target, "--device": check_device, "--quantization": check_quantization,
+    "--exact-order": check_exact_order, "--strict": check_strict, "--transform": check_transform,
     "--stateful": check_stateful, "--stateful-pair": check_stateful_pair, "--beam-idx": check_beam_idx,
     "--sequence-io": check_sequence_io, "--allow-external": check_allow_external, "--limit": check_limit,
     "--extension": check_extension, "--no-plugins": check_extension, "--layout": check_layout,

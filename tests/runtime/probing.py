@@ -19,6 +19,7 @@ elements; `any` expects any value. Options before the graph:
     # skips AbsToMaximum   passes that are left out together with the rule, because they avoid the same gap
     # opset 18             of the ONNX model
     # threads 2            how many threads the runtime uses; default: one
+    # precision default    the precision that the device chooses; f32 if it is not given
     # unlike AVX2          limits of the instructions under which the runtime does not choose the kernels of a processor
                            that has no more: the result of the probe there says nothing
 """
@@ -37,11 +38,12 @@ from mo_loop.api import convert_model
 from mo_loop.compare.execution.isolated import brief
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.results.array_comparison import compare
+from mo_loop.compare.verify_options import properties_of
 from mo_loop.graph import Graph
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.support.workers import Pool, TaskOutcome
-from mo_loop.target import Gap, Processor
+from mo_loop.target import ANY, CPU, Gap, Processor, Target
 from mo_loop.text import parse
 from mo_loop.text.literals import parse_data, shaped
 from mo_loop.text.spelling import Scanner, parse_type
@@ -52,9 +54,10 @@ from mo_loop.transforms.pipelines import LOOPS, default_pipeline
 from tests.harness import parsed
 from tests.processor import NO_LIMIT, processor
 from tests.samples import FILLED
+from tools.runtimes import device
 
 FOLDER = Path(__file__).parent / "probes"
-SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|threads|unlike|without|graph|onnx)\b", re.MULTILINE)
+SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|threads|precision|unlike|without|graph|onnx)\b", re.MULTILINE)
 LIMIT, RTOL, ATOL = 60.0, 1e-5, 1e-7
 
 RIGHT, WRONG, ERROR, CRASH, ENDLESS = "right", "wrong numbers", "error", "crash", "endless"
@@ -86,6 +89,7 @@ class Probe:
     opset: int = 18
     skips: tuple[str, ...] = ()
     threads: int = 1
+    precision: str = "f32"
     unlike: tuple[str, ...] = ()
 
     def sets(self, graph: Graph) -> tuple[list[list[Any]], list[list[Any]]]:
@@ -104,17 +108,18 @@ class Probe:
         """The graph before the rule."""
         return parse(self.graph) if self.graph else self.avoided(self.without, *self.skips)
 
-    def avoided(self, *without: str) -> Graph:
-        """The graph that is written instead: by the converter from the ONNX model, else by the passes from the graph.
+    def avoided(self, *without: str, to: str = ANY) -> Graph:
+        """The graph that is written instead for a device: by the converter from the ONNX model, else by the passes from
+        the graph.
 
         Passes in `without` do not run, and those that shorten loops: the rule has to avoid the error in what they keep.
         """
         config = PassConfig()
         config.disable(*without, "WriteSizes", *(each.__name__ for each in LOOPS))
         if self.onnx:
-            return convert_model(parsed(self.onnx, self.opset), static=True, config=config).graph
+            return convert_model(parsed(self.onnx, self.opset), static=True, config=config, device=to).graph
         graph = parse(self.graph)
-        Manager(default_pipeline(), config=config).run(graph)
+        Manager(default_pipeline(target=Target(device=to)), config=config).run(graph)
         last_check(graph)
         return graph
 
@@ -128,7 +133,10 @@ def read(path: Path) -> Probe:
     for mark, end in zip(marks, ends, strict=True):
         found.setdefault(mark[1], []).append(text[mark.end() : end].strip())
     options: dict[str, Any] = {}
-    kinds = {"limit": float, "rtol": float, "opset": int, "threads": int, "skips": _words, "unlike": _words}
+    kinds = {
+        "limit": float, "rtol": float, "opset": int, "threads": int, "precision": str, "skips": _words,
+        "unlike": _words,
+    }
     for name, kind in kinds.items():
         if name in found:
             options[name] = kind(found[name][0])  # type: ignore[operator]
@@ -166,15 +174,18 @@ def shows(gap: Gap, probe: Probe, release: str, limit: str = "") -> bool | None:
 def run(probe: Probe, graph: Graph, limit: str = "", *, python: str | None = None, fresh: bool = False) -> Verdict:
     """Run the inferences on one compiled model of the graph, in a worker process.
 
-    `limit` is one of `limits`, `python` the interpreter of another OpenVINO release; with `fresh` the process has run
-    nothing before.
+    `limit` is one of `limits`, `python` the interpreter of another OpenVINO release or device; with `fresh` the process
+    has run nothing before.
     """
     feeds, expected = probe.sets(probe.as_written())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "probe.xml"
         with open(path, "w", encoding="utf-8", newline="\n") as xml, open(path.with_suffix(".bin"), "wb") as data:
             XmlWriter(xml, Weights(data)).write(graph)
-        task = (run_ir, (path, feeds, {"INFERENCE_NUM_THREADS": probe.threads}))
+        on = device(python)
+        properties = properties_of(probe.precision, on) if on != CPU or probe.precision != "f32" else {}
+        threads = {"INFERENCE_NUM_THREADS": probe.threads} if on == CPU else {}
+        task = (run_ir, (path, feeds, {**properties, **threads}, None, on))
         outcome = _pool(python, limit).call(task, probe.limit, fresh=fresh)
         if outcome.status == "crash" and not outcome.first:  # an earlier probe may have corrupted the memory
             outcome = _pool(python, limit).call(task, probe.limit, fresh=True)

@@ -15,8 +15,11 @@ import pytest
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.results.array_comparison import compare_all
+from mo_loop.target import CPU, Gap
 from tests.harness import Feeds, floats, oracle, parsed
+from tests.runtime.probing import probes, run
 from tests.samples import CompiledElsewhere
+from tools.gap_table import GAPS
 from tools.runtimes import device, interpreter
 
 FRACTIONS = np.array([0.9, -0.3, 2.6, -1.7], np.float32)
@@ -25,10 +28,25 @@ FRACTIONS = np.array([0.9, -0.3, 2.6, -1.7], np.float32)
 @pytest.fixture(params=["arm", "gpu"])
 def python(request: pytest.FixtureRequest) -> str:
     """The interpreter of a device."""
+    return interpreter_of(request.param)
+
+
+def interpreter_of(name: str) -> str:
+    """The interpreter of an environment; the test is skipped where it has not been made."""
     try:
-        return interpreter(request.param)
+        return interpreter(name)
     except FileNotFoundError:
-        pytest.skip(f"`make {request.param}` has not made the device")
+        pytest.skip(f"`make {name}` has not made the device")
+
+
+@pytest.mark.parametrize("gap", [gap for gap in GAPS if gap.device != CPU], ids=lambda gap: gap.id)
+def test_a_gap_of_a_device(gap: Gap) -> None:
+    """Its probe shows it, and not with its rule."""
+    python, probe = interpreter_of(gap.device.lower()), probes()[gap.id]
+    verdict = run(probe, probe.as_written(), python=python)
+    assert not verdict.is_right, "the probe is right"
+    verdict = run(probe, probe.avoided(to=gap.converted_for), python=python)
+    assert verdict.is_right, f"{verdict.result}: {verdict.message}"
 
 
 @pytest.mark.parametrize("readers", [

@@ -8,7 +8,7 @@ import pytest
 from mo_loop.errors import ConversionErrors, UnsupportedError
 from mo_loop.frontend.registry import listed
 from mo_loop.graph import Graph
-from mo_loop.target import MEASURED, SEVERITIES, Gap, Processor
+from mo_loop.target import CPU, MEASURED, SEVERITIES, Gap, Processor
 from tests.known_results import Known, probed
 from tests.processor import fail_or_skip, processor
 from tests.release import BY_ID, RELEASE
@@ -18,7 +18,7 @@ from tools.gap_table import GAPS
 from tools.runtimes import chosen_interpreter
 
 PROBES = probes()
-SHOWN = [gap for gap in GAPS if gap.id in PROBES and PROBES[gap.id].limit == LIMIT]
+SHOWN = [gap for gap in GAPS if gap.device == CPU and gap.id in PROBES and PROBES[gap.id].limit == LIMIT]
 AVOIDED = [gap for gap in SHOWN if gap.rule and gap.rule != "last check"]
 BY_PASSES = [gap for gap in AVOIDED if gap.rule in rules() and not PROBES[gap.id].onnx]
 
@@ -36,6 +36,7 @@ def test_ids_are_unique_and_words_with_dashes() -> None:
 def test_rows_are_complete() -> None:
     assert [gap.id for gap in GAPS if gap.severity not in SEVERITIES] == []
     assert [gap.id for gap in GAPS if bool(gap.rule) != bool(gap.form)] == []
+    assert [gap.id for gap in GAPS if gap.alone and gap.device == CPU] == []
     for gap in GAPS:
         ranges = [each for each in map(gap.releases, Processor) if each is not None]
         assert {bound for each in ranges for bound in (each.since, each.until)} <= {"", *MEASURED}, gap.id

@@ -125,10 +125,10 @@ def ordered(feeds: Mapping[str, Any] | Sequence[Any], inputs: Sequence[tuple[str
 
 def run_ir(
     path: str | Path, sets: Sequence[Mapping[str, Any] | Sequence[Any]], properties: Mapping[str, Any] | None = None,
-    sizes: Sizes | None = None,
+    sizes: Sizes | None = None, device: str = "CPU",
 ) -> list[list[tuple[str, np.ndarray]]]:
     """The outputs of an IR for each set of inputs, one after another on one compiled model."""
-    compiled = compile_ir(path, properties, sizes=sizes)
+    compiled = compile_ir(path, properties, device, sizes)
     return [compiled.run(feeds) for feeds in sets]
 
 

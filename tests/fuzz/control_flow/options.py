@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Collection, Sequence
 
 from mo_loop.options import QUANTIZATION
+from mo_loop.target import ANY, DEVICES
 from tools.runtimes import interpreter
 
 
@@ -24,6 +25,8 @@ def add_common(parser: argparse.ArgumentParser, unit: str) -> None:
     """Add the options of a run over many models; `unit` is the word for one of them."""
     parser.add_argument("--jobs", "-j", type=int, default=2, help="worker processes")
     parser.add_argument("--runtime", metavar="RELEASE", help="run the IR on this OpenVINO release (`make runtimes`)")
+    text = "convert for this device; --runtime gpu or arm runs the IR there (`make gpu`, `make arm`)"
+    parser.add_argument("--device", choices=DEVICES, default=ANY, help=text)
     parser.add_argument("--verbose", "-v", action="store_true", help=f"print one line per {unit} on stderr")
 
 
@@ -35,13 +38,14 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
 
 def parse(parser: argparse.ArgumentParser, arguments: list[str] | None, listed: str = "", known: Collection[str] = (),
           what: str = "") -> argparse.Namespace:
-    """The parsed arguments, with the interpreter of `--runtime` as `python`.
+    """The parsed arguments, with the interpreter of `--runtime` as `python`, and `arguments` of the conversion.
 
     An error if the option `listed`, names separated by commas, has an unknown one, or the release is not installed.
     """
     options = parser.parse_args(arguments)
     if listed:
         require_known(parser, getattr(options, listed), known, what)
+    options.arguments = {} if options.device == ANY else {"device": options.device}
     try:
         options.python = interpreter(options.runtime) if options.runtime else None
     except FileNotFoundError as error:

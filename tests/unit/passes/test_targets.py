@@ -66,6 +66,22 @@ def test_needed_rules(text: str | None, needed: str) -> None:
     assert " ".join(each.__name__ for each in WITH_GAPS if is_needed(each, Target.parse(text))) == needed
 
 
+@pytest.mark.parametrize(("device", "avoided"), [
+    ("any", "cpu arm gpu"), ("CPU", "cpu arm"), ("ARM", "cpu arm arm-alone"), ("GPU", "cpu gpu gpu-alone"),
+])
+def test_gaps_of_devices(device: str, avoided: str) -> None:
+    """Those of the CPU are avoided for all, those that cost other devices time for their own alone."""
+    gaps = [Gap("cpu", "")]
+    for name in ("ARM", "GPU"):
+        gaps += [Gap(name.lower(), "", device=name), Gap(f"{name.lower()}-alone", "", device=name, alone=True)]
+    assert " ".join(gap.id for gap in gaps if Target.parse(None, device).may_have(gap)) == avoided
+
+
+def test_a_device_is_one_of_those_known() -> None:
+    with pytest.raises(UsageError, match="device is 'NPU'"):
+        ConvertOptions(device="NPU")
+
+
 def _disabled(target: str) -> list[str]:
     """The passes that are off by default."""
     passes = pipelines.default_pipeline(target=Target.parse(target))
