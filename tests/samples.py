@@ -110,8 +110,8 @@ class Sample:
     in `excuses` is excused. `python` is the interpreter of another OpenVINO release, which is to run the IR. With
     `without`, names of passes, the expected values are those of the IR that is converted without these.
 
-    `precision` may be `default`, that of the device: numbers may then differ by 2%, also of the largest of a tensor. The
-    inferences run on so many `requests` of one compiled model.
+    `precision` may be `default`, that of the device: numbers may then differ by 2%, also of the largest of a tensor.
+    The inferences run on so many `requests` of one compiled model.
     """
 
     name: str
