@@ -49,6 +49,7 @@ from mo_loop.transforms.low_precision.lower_quantization import (
     QuantizeToFakeQuantize,
 )
 from mo_loop.transforms.manager import Step, StepObserver
+from mo_loop.transforms.runtime.branches import CopySlicedBranches, NameBranchResults, WidenBranchInputs
 from mo_loop.transforms.runtime.empty_dimensions import (
     AddLeadingDimension,
     ConcatenateAlongFirstAxis,
@@ -65,7 +66,12 @@ from mo_loop.transforms.runtime.hidden_sizes import (
     RemoveSliceBounds,
 )
 from mo_loop.transforms.runtime.initial_values import CopyInitialConstants, SeparateReadValues, ShareInitialValues
-from mo_loop.transforms.runtime.known_shapes import DistinguishBranchShapes, InsertKnownSizes, InsertStaticShapes
+from mo_loop.transforms.runtime.known_shapes import (
+    DistinguishBranchShapes,
+    DistinguishStaticShapes,
+    InsertKnownSizes,
+    InsertStaticShapes,
+)
 from mo_loop.transforms.runtime.local import LocalRules
 from mo_loop.transforms.runtime.loop_inputs import (
     EliminateUnreadSlices,
@@ -178,6 +184,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     EliminateUnusedPorts,  # the tensors that the unread slices came from
     BreakStateSymbols,  # the runtime would take the size of a state that grows for that of other tensors
     DistinguishBranchShapes,  # an output of If may be that of an earlier inference
+    DistinguishStaticShapes,  # the outputs that the pass before leaves, of the same If
     RemoveSliceBounds,  # and the size of a slice for that of the whole, also of those that the pass before makes
     RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
@@ -189,12 +196,14 @@ FRONT: tuple[type[FunctionPass], ...] = (
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
     PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
     AddLeadingDimension,  # the runtime would divide by a first dimension of 0
-    DistinguishBranchShapes,  # once more, with the next pass: what hides sizes makes outputs of branches dynamic
+    DistinguishBranchShapes,  # once more, with the next passes: what hides sizes makes outputs of branches dynamic
+    DistinguishStaticShapes,
     RemoveSliceBounds,
     ShareTransposedConstants,  # after the passes that fold and merge constants
     TransposeWeights,  # those that no constant holds in this form already
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, and LocalRules counts readers
     SharedOpOptimization,
+    WidenBranchInputs,  # after the passes that make inputs and outputs of If
     LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change
     PreserveEmptyBroadcasts,  # once more: matrix products with one number are products of elements now
     ReverseBehindLoops,  # the runtime removes inputs whose numbers no node reads now, and refuses what they leave
@@ -205,6 +214,8 @@ FRONT: tuple[type[FunctionPass], ...] = (
     SpreadScales,  # the weights are where CompressWeights finds them
     SeparateWeightOrders,  # after the passes that fold, merge and transpose constants
     CopyControlOutputs,  # their memory may go to a later node too early
+    NameBranchResults,  # the names of layers depend on those of others only where these are equal
+    CopySlicedBranches,
     CopyInitialConstants,  # no later pass merges constants
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     IsolateParameters,  # after the passes that make or remove readers of Parameters

@@ -8,12 +8,25 @@ from mo_loop.graph.dimension import Dimension, high, low
 from mo_loop.graph.types import string
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Selected
+from mo_loop.target import GPU
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.runtime.barriers import pattern, reshaped
 from mo_loop.transforms.runtime.inference import has_constant_sizes, is_inferred
 from mo_loop.transforms.runtime.zero_trips import is_cut
-from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Node, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    FunctionPass,
+    Gap,
+    Graph,
+    Node,
+    Result,
+    Use,
+    Value,
+    is_static,
+    ops,
+)
 
 VECTORS = {
     ops.Reshape: (1,), ops.Broadcast: (1,), ops.Tile: (1,), ops.Pad: (1, 2), ops.Pad12: (1, 2), ops.Slice: (1, 2),
@@ -103,20 +116,57 @@ PADDING = 2
 """Elements that are appended: one would be the shape [1, 1] for both branches if they return no elements."""
 
 
-@node_pass((If,), "`[1, size]` from one branch, `[size, 1]` from the other, reshaped outside", Gap(
-    "if-output-of-same-shape",
-    "an output of dynamic shape is not copied if the other branch has given it the same shape before", until="2026.1.0",
-))
+DISTINGUISHED = "`[1, size]` from one branch, `[size, 1]` from the other, reshaped outside"
+
+
+@node_pass(
+    (If,), DISTINGUISHED,
+    Gap(
+        "if-output-of-same-shape",
+        "an output of dynamic shape is not copied if the other branch has given it the same shape before",
+        until="2026.1.0",
+    ),
+    Gap(
+        "if-readers", "a reader of an output of dynamic shape reads the result of the other branch", device=GPU,
+    ),
+)
 def DistinguishBranchShapes(node: If) -> str:
     """y = If(c, then: a : [?,3], else: b : [?,3])  ->  Reshape(If(c, then: a as [?,1], else: b), [-1,3])
 
     One branch returns a size of 1 where that of the other one is never 1. If any size may be 1, one branch returns
     [1, size + 2] and the other one [size + 2, 1]; a Slice removes the additional elements. If more than one dimension
     is unknown, the shape is an output too. A Result of static shape is always copied.
+
+    A kernel of the GPU plugin gets the memory of its inputs only where a shape or a memory of the same node has
+    changed, or an input reports a change. An If has the memory of the branch that ran, and does not report it.
     """
-    lossy = [entry for entry in node.output_map if _may_be_lost(entry)]
+    return _distinguish(node, [entry for entry in node.output_map if _may_be_lost(entry)])
+
+
+@node_pass((If,), DISTINGUISHED, Gap(
+    "static-if-readers", "a reader of an output of static shape reads the result of the other branch",
+    device=GPU, alone=True,
+))
+def DistinguishStaticShapes(node: If) -> str:
+    """y = If(c, then: a : [2,3], else: b : [2,3])  ->  Reshape(If(c, then: a as [6,1], else: b), [2,3])
+
+    As DistinguishBranchShapes, where a kernel reads y.
+    """
+    kept = [output for output in node.outputs if is_static(output.shape) and any(map(_keeps_memory, output.uses))]
+    entries = [node.output_map[output.index] for output in kept]
+    return _distinguish(node, [entry for entry in entries if _may_share(entry)])
+
+
+def _keeps_memory(use: Use) -> bool:
+    """Whether a node is a kernel that reads a tensor; the numbers of a pattern are read where shapes are inferred."""
+    is_pattern = use.port == 1 and isinstance(use.node, ops.Reshape)
+    return not is_pattern and not isinstance(use.node, Result | If | ops.ShapeOf)
+
+
+def _distinguish(node: If, lossy: list[Selected]) -> str:
+    """Let both branches return different shapes for some outputs; the reason if there are none."""
     if not lossy:
-        return "no output has the same dynamic shape in both branches"
+        return "no output has the same shape in both branches"
     entries: list[Selected] = []
     for entry, output in zip(node.output_map, node.outputs, strict=True):
         entries += _distinguished(entry, output) if entry in lossy else [entry]
@@ -132,7 +182,10 @@ def DistinguishBranchShapes(node: If) -> str:
         if entry in lossy:
             if _longer_axis(entry) is None:
                 value = value.reshape([-1])[:-PADDING]
-            value = reshaped(value, old.type.dims, lambda: next(outputs))
+            if is_static(old.shape):
+                value = F.Reshape(value, np.array(old.type.dims, np.int64))
+            else:
+                value = reshaped(value, old.type.dims, lambda: next(outputs))
         names = old.names
         replace_output(old, value)
         if names and entry in lossy and len(node.outputs) > 1:  # the name of the node means all of its outputs
@@ -147,10 +200,15 @@ def DistinguishBranchShapes(node: If) -> str:
 
 def _may_be_lost(entry: Selected) -> bool:
     """Whether the Results have dynamic shapes, which may agree, and elements."""
+    return _may_share(entry) and not all(is_static(each.value.shape) for each in (entry.then, entry.else_))
+
+
+def _may_share(entry: Selected) -> bool:
+    """Whether the Results have shapes that may agree, and elements."""
     a, b = entry.then.value, entry.else_.value
     if a.shape is None or b.shape is None or a.rank != b.rank or a.dtype is string or 0 in (*a.shape, *b.shape):
         return False
-    return not (is_static(a.shape) and is_static(b.shape)) and all(map(_may_agree, a.shape, b.shape))
+    return all(map(_may_agree, a.shape, b.shape))
 
 
 def _may_agree(one: Dimension, other: Dimension) -> bool:

@@ -25,7 +25,7 @@ class Restless(FunctionPass):
         return True
 
 
-TWICE = {"DistinguishBranchShapes", "PreserveEmptyBroadcasts", "RemoveSliceBounds"}
+TWICE = {"DistinguishBranchShapes", "DistinguishStaticShapes", "PreserveEmptyBroadcasts", "RemoveSliceBounds"}
 """Rules that hide sizes are after those that read them; rules that make products of elements are after those for
 them."""
 

@@ -7,15 +7,26 @@ import numpy as np
 from mo_loop.graph.dimension import high
 from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import u2, u4
+from mo_loop.graph.types import boolean, u2, u4
 from mo_loop.ops.movement import END, FAR
-from mo_loop.target import ERROR, NEVER, Gap, Processor
+from mo_loop.target import ERROR, GPU, NEVER, Gap, Processor
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
-from mo_loop.transforms.runtime.inference import may_be_empty
-from mo_loop.transforms.runtime.local.rule import LocalRule, rule
-from mo_loop.transforms.vocabulary import Constant, F, Node, Parameter, Value, integers, is_static, ops, order_of
+from mo_loop.transforms.runtime.inference import may_be_empty, views_of
+from mo_loop.transforms.runtime.local.rule import LocalRule, maximum_rule, rule
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    Node,
+    Parameter,
+    Result,
+    Value,
+    integers,
+    is_static,
+    ops,
+    order_of,
+)
 
 
 @rule(
@@ -313,3 +324,19 @@ def WidenTwoBitConstants(node: ops.Convert | ops.Dequantize) -> Node:
             node.graph.set_input(node, port, F.Constant(wide, graph=node.graph))
             drop_dead([each.node])
     return node
+
+
+@maximum_rule(wrap_type(ops.Gather, when=type_matches(boolean)), "`x or x`", Gap(
+    "returned-gather", "a model output that is a `Gather` of booleans, of known shape from a tensor of unknown shape, "
+    "has another type than the plugin expects", severity=ERROR, device=GPU,
+))
+def OrBehindGather(node: ops.Gather) -> Value | None:
+    """y = Gather(x : boolean[N], i : [])  ->  y or y, if y or a view of it is returned
+
+    The plugin returns booleans as u8, and gives the memory of such a Gather to the output without a conversion.
+    """
+    y = node.output
+    if not is_static(y.shape) or is_static(node.operands[0].shape):
+        return None
+    is_returned = any(isinstance(use.node, Result) for each in (y, *views_of(y)) for use in each.uses)
+    return y if is_returned and node.graph.owner is None else None

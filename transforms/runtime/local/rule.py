@@ -13,6 +13,7 @@ from typing import Any
 
 from mo_loop.graph.dimension import low, now
 from mo_loop.graph.shape import element_count
+from mo_loop.graph.types import boolean
 from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.pattern import Match, Pattern
 from mo_loop.transforms.replace import replace_node
@@ -43,7 +44,8 @@ class LocalRule(MatcherPass):
 
 
 class MaximumRule(LocalRule):
-    """a reader of x  ->  the same reader of max(x, x), which the runtime neither removes nor fuses, nor moves past"""
+    """a reader of x  ->  the same reader of max(x, x), which the runtime neither removes nor fuses, nor moves past;
+    of x or x if x is boolean"""
 
     def place(self, node: Any) -> Use | Value | None:
         """The port that is to read the maximum, or the output whose readers all are to read it; None for no change."""
@@ -54,7 +56,8 @@ class MaximumRule(LocalRule):
         if place is None:
             return None
         value, readers = (place, place.uses) if isinstance(place, Value) else (place.node.inputs[place.port], (place,))
-        maximum = F.Maximum(value, value)
+        assert value is not None
+        maximum = F.LogicalOr(value, value) if value.dtype is boolean else F.Maximum(value, value)
         for reader, port in readers:
             node.graph.set_input(reader, port, maximum)
         return node

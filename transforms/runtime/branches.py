@@ -1,0 +1,216 @@
+"""Inputs, outputs and branches of If as the GPU plugin reads them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from mo_loop.graph.shape import of_declared_sizes
+from mo_loop.graph.types import boolean, string
+from mo_loop.ops.control import If, Iteration
+from mo_loop.ops.port_map import Branched, Sliced
+from mo_loop.target import ERROR, GPU
+from mo_loop.transforms.runtime import inference
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    FunctionPass,
+    Gap,
+    Graph,
+    Identity,
+    Parameter,
+    Result,
+    is_static,
+    node_pass,
+    ops,
+    source_of,
+)
+
+SIDES = ("then", "else_")
+
+MANY = 7
+"""The rank of a tensor that makes the plugin infer shapes as in models of dynamic shapes."""
+
+PARTS = (ops.Slice, ops.Split, ops.VariadicSplit)
+"""Operations that return a part of the memory of their input, between gaps."""
+
+
+@node_pass((If,), "names of the Results in the order of the outputs", Gap(
+    "if-outputs-by-name", "the outputs of an `If` get the shapes of its Results in the order of their names",
+    device=GPU,
+))
+def NameBranchResults(node: If) -> str:
+    """If(c, then: (a, b), else: (p, q))  ->  its Results are named 000, 001 in each branch
+
+    The plugin has a map from the name of a Result to its shape, and takes the shapes in the order of the names. A
+    Result without a name gets its number in the file as name: "Result_10" is before "Result_9".
+    """
+    if len(node.output_map) < 2:
+        return "it has one output"
+    found = [[getattr(entry, side) for entry in node.output_map] for side in SIDES]
+    if all(_in_order([each.name for each in results]) for results in found):
+        return "they are in order"
+    for results in found:
+        for number, result in enumerate(results):
+            result.name = f"{number:03}"
+    return ""
+
+
+def _in_order(names: list[str]) -> bool:
+    return all(names) and names == sorted(set(names))
+
+
+class WidenBranchInputs(FunctionPass):
+    """If(c, x, then: f(a))  ->  If(c, Unsqueeze(x, 0), then: f(Squeeze(a, 0)))
+
+    These are views: they cost nothing. An input x is widened if
+
+    - another input, or the condition, is another output of the same node: the plugin has a map from the name of a node
+      to the Parameter;
+    - it is a part of another tensor of static shape: the plugin gives the branch the memory with its gaps;
+    - a branch returns it, and only Parameters and constants: for such a branch the plugin sets all outputs by the
+      index 0. If it returns constants alone, one of them becomes Select(c, constant, 0);
+    - all shapes of the model are static and the If has more than one output: then the plugin finds the outputs only
+      with the inference of shapes that a rank of 7 requires.
+    """
+
+    instead = "`Unsqueeze` before the `If`, `Squeeze` in its branches"
+    avoids = (
+        Gap("if-inputs-of-one-node", "two outputs of one node become one input of an `If`", severity=ERROR, device=GPU),
+        Gap("if-input-in-place", "a part of a tensor is read with gaps in a branch", severity=ERROR, device=GPU),
+        Gap(
+            "if-returns-inputs", "a branch that returns only inputs and constants sets the first output alone",
+            severity=ERROR, device=GPU,
+        ),
+        Gap(
+            "static-if-outputs", "an `If` with more than one output does not compile if all shapes are static",
+            severity=ERROR, device=GPU,
+        ),
+    )
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        is_narrow = graph.owner is None and _is_narrow(graph)
+        changed = False
+        for node in self.candidates(graph, If):
+            several = len(node.output_map) > 1
+            moved = _move_condition(node)
+            widened = dict.fromkeys(_shared(node), 1)
+            for side in SIDES if several else ():
+                if (number := _returned(node, side)) is not None:
+                    widened[number] = 1
+            if several and is_narrow:
+                number = next(iter(widened), None)
+                number = next(_possible(node), None) if number is None else number
+                if number is not None:
+                    widened[number], is_narrow = MANY, False
+            for number, rank in widened.items():
+                _widen(node, number, rank)
+            if widened or moved:
+                changed = self.accept(node)
+            else:
+                self.refuse(node, "its inputs need no other form")
+        return changed
+
+
+def _is_narrow(graph: Graph) -> bool:
+    """Whether the plugin infers shapes as in a static model."""
+    values = [value for node in graph for value in node.outputs]
+    return all(is_static(of_declared_sizes(value.shape)) and value.type.rank < MANY for value in values)
+
+
+def _move_condition(node: If) -> bool:
+    """Read the condition of a node of several outputs through a view; its memory would be that of the first one."""
+    condition = node.operands[0]
+    if condition.index == 0 or condition.rank is None:
+        return False
+    node.graph.set_input(node, 0, F.Squeeze(condition, [0]) if condition.rank else F.Unsqueeze(condition, [0]))
+    return True
+
+
+def _possible(node: If) -> Iterator[int]:
+    """The inputs that can be widened."""
+    for number, value in enumerate(node.data_inputs):
+        if value is None or value.dtype is string or isinstance(value.node, Constant):
+            continue
+        if value.rank is not None and value.rank < MANY:
+            yield number
+
+
+def _shared(node: If) -> Iterator[int]:
+    values = node.operands
+    for number in _possible(node):
+        value = node.data_inputs[number]
+        assert value is not None
+        is_part = isinstance(value.node, PARTS) and is_static(of_declared_sizes(value.shape))
+        if is_part or any(each.node is value.node and each is not value for each in values):
+            yield number
+
+
+def _returned(node: If, side: str) -> int | None:
+    """The input of which a branch must return a view, because it returns nothing that is computed."""
+    results: list[Result] = [getattr(entry, side) for entry in node.output_map]
+    sources = [source_of(each.value, Identity) for each in results]
+    constant = {*inference.computed_from_constants(results[0].graph)}
+    if not all(isinstance(each.node, Parameter | Constant) or each.node in constant for each in sources):
+        return None
+    for number in _possible(node):
+        parameter = getattr(node.input_map[number], side)
+        if parameter is not None and parameter.output in sources:
+            return number
+    constants = [each for each in results if each.value.dtype is not string]
+    if constants and not any(isinstance(each.node, Parameter) for each in sources):
+        return _select(node, side, constants[0])
+    return None
+
+
+def _select(node: If, side: str, result: Result) -> int:
+    """Let a branch compute a constant that it returns from the condition; the number of this new input."""
+    condition = node.operands[0]
+    body, value = result.graph, result.value
+    parameter = Parameter(graph=body, type=condition.type.without_known())
+    other = F.Constant(np.zeros((), value.dtype.numpy), graph=body, dtype=value.dtype)
+    chosen = (value, other) if side == "then" else (other, value)
+    body.set_input(result, 0, F.Select(parameter.output, *chosen))
+    node.input_map = (*node.input_map, replace(Branched(None, None), **{side: parameter}))
+    node.graph.set_inputs(node, [*node.inputs, condition])
+    return len(node.input_map) - 1
+
+
+def _widen(node: If, number: int, rank: int) -> None:
+    """Give the Parameters of an input at least one dimension more, and at least `rank` dimensions."""
+    value = node.data_inputs[number]
+    assert value is not None
+    axes = list(range(max(rank - value.type.rank, 1)))
+    wide = F.Unsqueeze(value, axes)
+    entry = node.input_map[number]
+    for side in SIDES:
+        old = getattr(entry, side)
+        if old is not None:
+            new = Parameter(graph=old.graph, type=wide.type.without_known(), name=old.name)
+            narrow = F.Squeeze(new.output, axes)
+            for reader, port in old.output.uses:
+                old.graph.set_input(reader, port, narrow)
+            old.graph.remove(old)
+            entry = replace(entry, **{side: new})
+    entries = list(node.input_map)
+    entries[number] = entry
+    node.input_map = tuple(entries)
+    node.graph.set_input(node, node.first_data_port + number, wide)
+
+
+@node_pass((Iteration,), "`max(y, y)`, `y or y` for booleans", Gap(
+    "sliced-if-output", "a loop reads slices of the memory of the other branch of an `If`", device=GPU, alone=True,
+))
+def CopySlicedBranches(node: Iteration) -> str:
+    """Loop(y) of slices of y = If(c)  ->  Loop(max(y, y))
+
+    The plugin makes the slices of a tensor once. The memory of an output of If is that of the branch that ran.
+    """
+    changed = False
+    for port, (entry, value) in enumerate(node.fed, node.first_data_port):
+        source = source_of(value, (ops.View, ops.Slice, ops.Barrier, ops.AtLeast, Identity))
+        if isinstance(entry, Sliced) and isinstance(source.node, If) and value.dtype is not string:
+            cls = ops.LogicalOr if value.dtype is boolean else ops.Maximum
+            node.graph.set_input(node, port, cls(value, value).output)
+            changed = True
+    return "" if changed else "it reads no slices of an output of If"
