@@ -13,7 +13,7 @@ from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
 from mo_loop.transforms.runtime.local.rule import rule
-from mo_loop.transforms.vocabulary import F, Gap, Node, Op, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Value, is_static, ops
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -35,9 +35,14 @@ def FloorModToMod(node: ops.FloorMod) -> Node | None:
     if a.dtype.kind == "uint" or (is_not_negative(a) and is_not_negative(b)) or _is_compared_with_zero(node.output):
         return rest.node
     if divisors is not None and np.all((divisors > 0) & (divisors < min(2**23, 2 ** (a.dtype.bits - 2)))):
-        return ops.Mod(rest + b, b)
+        return ops.Mod(rest + _copied(b), _copied(b))
     zero = F.Constant(np.zeros(()), graph=node.graph, dtype=a.dtype)
     return ops.Select(F.Less(rest * F.Sign(b), zero), rest + b, rest)
+
+
+def _copied(value: Value) -> Value:
+    """A constant of its own for another reader (MakeConstantsScalar); `value` if it is not one."""
+    return F.Constant(value.node.tensor, graph=value.graph) if isinstance(value.node, Constant) else value
 
 
 def _is_compared_with_zero(value: Value) -> bool:
