@@ -94,22 +94,6 @@ def VectorsToColumns(node: Op) -> Node | None:
     return ops.Squeeze(type(node)(*columns, *axis, **attributes), [1])
 
 
-@rule(wrap_type(ops.MVN), "`Unsqueeze` before it", Gap(
-    "mvn-of-vector", "`MVN` of one dimension is NaN", device=GPU,
-))
-def MatrixBeforeMVN(node: ops.MVN) -> Node | None:
-    """MVN(x : [N], 0)  ->  Squeeze(MVN(Unsqueeze(x, 0), -1), 0)
-
-    It becomes an RMS, whose kernel takes the last dimension of a matrix at least.
-    """
-    x, axes = node.operands
-    if x.rank != 1:
-        return None
-    matrix = F.Unsqueeze(x, [0])
-    last = F.Constant(np.full(axes.type.dims, -1), graph=node.graph, dtype=axes.dtype)
-    return ops.Squeeze(ops.MVN(matrix, last, **node.attribute_values()), [0])
-
-
 def _is_read_by_result(value: Value) -> bool:
     return any(isinstance(use.node, Result) for use in value.uses)
 
