@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ import numpy as np
 from mo_loop.compare.execution.isolated import LIMIT, SERVE, Hosted, brief
 from mo_loop.compare.execution.runtime import compile_ir, read_ir
 from mo_loop.compare.ir_runs import convert_with_ovc
-from mo_loop.compare.results.array_comparison import Named, by_wanted_name, compare_all
+from mo_loop.compare.results.array_comparison import Named, by_wanted_name, compare_all, largest_number
 from mo_loop.compare.verify_options import PEER, properties_of
 from mo_loop.graph import Graph
 from mo_loop.support.workers import Pool, TaskOutcome, report_stage
@@ -33,6 +34,9 @@ CRASH, HANG, EXCUSED = "crash", "hang", "excused"
 CLASSES = (PASSED, EXCUSED, REFUSED, BUG, NOT_READABLE, NOT_COMPILABLE, FAILED, WRONG, CRASH, HANG)
 
 Arrays = dict[str, Any]
+
+ROUNDED = 0.02
+"""The tolerance of numbers in the default precision of a device."""
 
 FILLED = {"MALLOC_PERTURB_": "165"}
 """Environment of workers: glibc fills memory that it allocates and frees, so that reading it always gives wrong values.
@@ -105,6 +109,9 @@ class Sample:
     the shape that conversion inferred. `arguments` are more arguments of convert_model; a refusal with one of the codes
     in `excuses` is excused. `python` is the interpreter of another OpenVINO release, which is to run the IR. With
     `without`, names of passes, the expected values are those of the IR that is converted without these.
+
+    `precision` may be `default`, that of the device: numbers may then differ by 2%, also of the largest of a tensor.
+    The inferences run on so many `requests` of one compiled model.
     """
 
     name: str
@@ -123,6 +130,14 @@ class Sample:
     inferred: Inferred | None = None
     python: str | None = None
     without: tuple[str, ...] = ()
+    precision: str = "f32"
+    requests: int = 1
+
+    def tolerances(self, expected: Named) -> dict[str, tuple[float, float]]:
+        """Those of outputs in the default precision, by name."""
+        if self.precision == "f32":
+            return {}
+        return {name: (ROUNDED, ROUNDED * largest_number(array)) for name, array in expected}
 
 
 def judge(task: tuple[str, Sample]) -> Verdict:
@@ -149,7 +164,7 @@ def _without(source: Path, sample: Sample) -> list[Named]:
     config.disable(*sample.without)
     target = source.with_name("without.xml")
     CONVERTERS[OURS](source, target, {**sample.arguments, "config": config})
-    compiled = _compiled(target, sample.python)
+    compiled = _compiled(target, sample)
     return [compiled.run(feeds) for feeds in sample.feeds]
 
 
@@ -181,21 +196,25 @@ def _pool(python: str) -> Pool:
     return Pool(SERVE, limit=LIMIT, python=python, env=FILLED)
 
 
-def _compiled(target: str | Path, python: str | None) -> Any:
-    return compile_ir(target) if python is None else CompiledElsewhere(target, python)
+def _compiled(target: str | Path, sample: Sample) -> Any:
+    if sample.python is None:
+        return compile_ir(target, None if sample.precision == "f32" else properties_of(sample.precision, "CPU"))
+    return CompiledElsewhere(target, sample.python, sample.precision)
 
 
 def judge_ir(target: str | Path, sample: Sample) -> Verdict:
     """Compile an IR file once, run the input sets of a sample in their order and compare."""
     report_stage("compile")
     try:
-        compiled = _compiled(target, sample.python)
+        compiled = _compiled(target, sample)
     except Exception as error:  # the runtime's errors share no base class
         verdict = _failure(error, NOT_COMPILABLE, "compile")
         is_read = verdict.result != NOT_COMPILABLE or _is_read(target, sample.python)
         return verdict if is_read else replace(verdict, result=NOT_READABLE)
     largest = 0.0
-    for position, number in enumerate(sample.order):
+    for request, (position, number) in itertools.product(range(sample.requests), enumerate(sample.order)):
+        if request and not position:
+            compiled.call("renew") if isinstance(compiled, Hosted) else compiled.renew()
         report_stage(f"infer {position}")
         try:
             found = compiled.run(sample.feeds[number])
@@ -229,8 +248,10 @@ def judge_results(sample: Sample, position: int, found: Named) -> Verdict:
     """The verdict of one inference, which is the one at `position` in the order of the sample."""
     number = sample.order[position]
     where, largest = f"inference {position} (input set {number})", 0.0
-    for result in compare_all(sample.expected[number], found, rtol=sample.rtol, atol=sample.atol):
-        if not result and _counts(result, sample, sample.expected[number], found):
+    wanted = sample.expected[number]
+    tolerances = sample.tolerances(wanted)
+    for result in compare_all(wanted, found, rtol=sample.rtol, atol=sample.atol, tolerances=tolerances):
+        if not result and _counts(result, sample, wanted, found):
             return Verdict(WRONG, f"{where}, {result.kind}: {result}")
         largest = max(largest, result.largest_abs)
     contradiction = sample.inferred.contradiction(sample.feeds[number], found) if sample.inferred else ""

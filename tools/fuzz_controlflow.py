@@ -35,7 +35,7 @@ from mo_loop.support.workers import Pool, TaskOutcome
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import LOOPS
 from tests.fuzz.control_flow.features import rare
-from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
+from tests.fuzz.control_flow.options import add_common, add_numbers, add_runs, configure, numbers_of, parse
 from tests.fuzz.control_flow.page import page
 from tests.fuzz.control_flow.report import counted, groups, keep, pattern, rates, tally
 from tests.samples import CONVERTERS, EXCUSED, FILLED, Sample, Verdict, settle
@@ -109,9 +109,8 @@ def _configured(samples: Iterator[Sample], options: argparse.Namespace) -> Itera
     passes = _names(options.disable)
     without = tuple(each.__name__ for each in LOOPS) if options.without == "LOOPS" else _names(options.without)
     for sample in samples:
-        sample.python = options.python
+        configure(sample, options)
         sample.without = without
-        sample.arguments.update(options.arguments)
         if options.target:
             sample.arguments["target"] = options.target
         if passes:
@@ -192,6 +191,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--docs", metavar="FILE", help="write the page on control flow with the results of this run")
     parser.add_argument("--features", action="store_true", help="count the models that have each feature")
     add_common(parser, "model")
+    add_runs(parser)
     return parse(parser, arguments, "against", CONVERTERS, "converter")
 
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool, TaskOutcome
 from tests.fuzz import SKIPPED
-from tests.fuzz.control_flow.options import add_common, parse
+from tests.fuzz.control_flow.options import add_common, add_device, parse
 from tests.fuzz.control_flow.report import groups
 from tests.fuzz.fusions.drawing import F16, F32, INT8, Cell
 from tests.fuzz.fusions.followers import cells
@@ -48,7 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = chosen_cells(options.seed, options.count, options.only)
     without = tuple(options.without.split(",")) if options.without else ()
     rows = []
-    task = Task((), options.seed, options.against, without, options.python, tuple(options.types.split(",")))
+    kinds = tuple(options.types.split(","))
+    task = Task((), options.seed, options.against, without, options.python, kinds, options.device)
     for row in run(chosen, task, options.jobs, options.isa):
         rows.append(row)
         cell, facts, verdict = row
@@ -121,6 +122,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--isa", default="", choices=ISAS, help="the largest instruction set that the runtime may use")
     parser.add_argument("--against", default="mo_loop", help="the converter: mo_loop or ovc")
     add_common(parser, "cell")
+    add_device(parser)
     return parse(parser, arguments, "against", ("mo_loop", "ovc"), "converter")
 
 

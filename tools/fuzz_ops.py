@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_quantization, parse, require_known
+from tests.fuzz.control_flow.options import add_common, add_quantization, add_runs, configure, parse, require_known
 from tests.fuzz.control_flow.report import counted, groups, keep, pattern
 from tests.fuzz.operators.known import KNOWN, known
 from tests.fuzz.operators.table import FAMILIES, operators_of
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     print(f"seed {options.seed}", flush=True)
     tasks = _tasks(options)
-    arguments = {"quantization": options.quantization, **options.arguments}
+    arguments = {"quantization": options.quantization}
     rows, skipped = run(tasks, options.against, options.jobs, options.limit, options, arguments)
     tried = len(rows) + len(skipped)
     print(_tables(rows, skipped))
@@ -106,8 +106,7 @@ def run(
         Pool("tests.samples:judge", env=NO_TELEMETRY | FILLED, **limits) as judge,
     ):
         trials: dict[str, Trial] = {}
-        python = None if options is None else options.python
-        samples = _samples(oracle, tasks, trials, skipped, python, arguments or {})
+        samples = _samples(oracle, tasks, trials, skipped, options, arguments or {})
         for outcome in judge.map((converter, sample) for sample in samples):
             trial = trials.pop(outcome.task[1].name)
             verdict = settle(outcome, judge.call)
@@ -124,7 +123,7 @@ def run(
 
 
 def _samples(
-    oracle: Pool, tasks: Sequence[Any], trials: dict[str, Trial], skipped: list[Trial], python: str | None,
+    oracle: Pool, tasks: Sequence[Any], trials: dict[str, Trial], skipped: list[Trial], options: Any,
     arguments: Mapping[str, Any],
 ) -> Iterator[Any]:
     for outcome in oracle.map(tasks):
@@ -138,8 +137,9 @@ def _samples(
             skipped.append(trial)
             continue
         trials[trial.name] = trial
-        trial.sample.python = python
         trial.sample.arguments = dict(arguments)
+        if options is not None:
+            configure(trial.sample, options)
         yield trial.sample
 
 
@@ -224,6 +224,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--keep", metavar="DIR", help="save failing models with inputs and expected values")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one configuration")
     add_common(parser, "configuration")
+    add_runs(parser)
     add_quantization(parser)
     options = parse(parser, arguments, "against", ("mo_loop", "ovc"), "converter")
     if options.family:

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_quantization, parse
+from tests.fuzz.control_flow.options import add_common, add_device, add_quantization, parse
 from tests.fuzz.quantised import draw
 from tests.fuzz.quantised.measuring import Found, Task, verdict_of
 from tests.fuzz.quantised.styles import STYLES
@@ -41,7 +41,10 @@ def main(arguments: list[str] | None = None) -> int:
     styles = options.style.split(",")
     indices = range(options.count) if options.only is None else [options.only]
     tasks = [
-        Task(options.seed, each, styles[each % len(styles)], options.against, options.quantization, options.python)
+        Task(
+            options.seed, each, styles[each % len(styles)], options.against, options.quantization, options.python,
+            options.device,
+        )
         for each in indices
     ]
     rows: dict[str, list[tuple[str, Found | None]]] = defaultdict(list)
@@ -81,6 +84,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--style", default=",".join(STYLES), help="styles, separated by commas; default: all in turn")
     parser.add_argument("--against", choices=sorted(CONVERTERS), default=OURS, help="the converter")
     add_common(parser, "network")
+    add_device(parser)
     add_quantization(parser)
     return parse(parser, arguments, "style", STYLES, "style")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
+from tests.fuzz.control_flow.options import add_common, add_device, add_numbers, numbers_of, parse
 from tools.runtimes import chosen_interpreter
 
 LIMIT = 120.0
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the fuzzer; 1 if a model is not converted or computes something else."""
     options = _options(arguments)
     python, numbers = options.python or chosen_interpreter(), numbers_of(options)
-    wrong = run([(options.seed, number, python) for number in numbers], options.jobs)
+    wrong = run([(options.seed, number, python, options.device) for number in numbers], options.jobs)
     print(f"seed {options.seed}: {len(numbers) - len(wrong)} of {len(numbers)} right")
     for each in wrong:
         print(f"  {each}")
@@ -49,6 +49,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_numbers(parser, "model")
     add_common(parser, "model")
+    add_device(parser)
     return parse(parser, arguments)
 
 

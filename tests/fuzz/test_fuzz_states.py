@@ -2,6 +2,7 @@
 
 import pytest
 
+from mo_loop.target import ANY
 from tests.fuzz.states.models import KINDS, drawn
 from tests.processor import fail_or_skip
 from tools.fuzz_states import run
@@ -15,7 +16,7 @@ SEED, ROUNDS = 2026, 4
 def test_steps_are_the_whole_sequence(number: int) -> None:
     """One model of each kind."""
     numbers = range(number * len(KINDS), (number + 1) * len(KINDS))
-    wrong = run([(SEED, each, chosen_interpreter()) for each in numbers], jobs=1)
+    wrong = run([(SEED, each, chosen_interpreter(), ANY) for each in numbers], jobs=1)
     fail_or_skip(wrong)
 
 

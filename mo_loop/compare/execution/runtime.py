@@ -77,6 +77,10 @@ class Compiled:
         ports = zip(self.model.outputs, self.output_names, strict=True)
         return [(names[0], from_tensor(self.request.get_tensor(port))) for port, names in ports]
 
+    def renew(self) -> None:
+        """Go on with a new inference request of the compiled model."""
+        self.request = self.model.create_infer_request()
+
     def step(
         self, feeds: Mapping[str, Any], reset: bool = False, states: bool = True
     ) -> tuple[list[tuple[str, np.ndarray]], dict[str, np.ndarray]]:

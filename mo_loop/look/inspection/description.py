@@ -16,6 +16,7 @@ from typing import Any
 from mo_loop.errors import UsageError
 from mo_loop.look.records.structure import Shape, TensorPort
 from mo_loop.printable import PLAIN, ShownResult, Style, counted, did_you_mean, first_few, printable_record, sized
+from mo_loop.target import ANY
 
 SCHEMA, VERSION = "mo-loop inspect", 2
 """The name of the JSON schema, and its version."""
@@ -284,6 +285,8 @@ class _Text:
             yield f"name       {inspection.name}"
         opsets = [f"{name or 'unnamed'} {version}" for name, version in inspection.opsets.items()]
         yield f"opsets     {', '.join(opsets)}"
+        if target := inspection.metadata.get("converter.target"):
+            yield f"target     OpenVINO {target}, device {inspection.metadata.get('conversion_parameters.device', ANY)}"
         nodes = sum(each.nodes for each in inspection.scopes)
         elements = f"{counted(inspection.elements, 'element')} in constants ({sized(inspection.bytes)})"
         weights = elements if inspection.elements else "no constants"

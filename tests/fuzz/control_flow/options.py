@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 
 from mo_loop.options import QUANTIZATION
 from mo_loop.target import ANY, DEVICES
+from tests.samples import Sample
 from tools.runtimes import interpreter
 
 
@@ -25,9 +26,27 @@ def add_common(parser: argparse.ArgumentParser, unit: str) -> None:
     """Add the options of a run over many models; `unit` is the word for one of them."""
     parser.add_argument("--jobs", "-j", type=int, default=2, help="worker processes")
     parser.add_argument("--runtime", metavar="RELEASE", help="run the IR on this OpenVINO release (`make runtimes`)")
+    parser.add_argument("--verbose", "-v", action="store_true", help=f"print one line per {unit} on stderr")
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Add the option of the device for which the models are converted."""
     text = "convert for this device; --runtime gpu or arm runs the IR there (`make gpu`, `make arm`)"
     parser.add_argument("--device", choices=DEVICES, default=ANY, help=text)
-    parser.add_argument("--verbose", "-v", action="store_true", help=f"print one line per {unit} on stderr")
+
+
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `add_device`, and those of the runs of a sample."""
+    add_device(parser)
+    text = "the precision in which the IR runs; with default, that of the device, numbers may differ by 2%%"
+    parser.add_argument("--precision", choices=("f32", "default"), default="f32", help=text)
+    parser.add_argument("--requests", type=int, default=1, help="inference requests of one compiled model (1)")
+
+
+def configure(sample: Sample, options: argparse.Namespace) -> None:
+    """Give a sample the options of `add_runs`."""
+    sample.python, sample.precision, sample.requests = options.python, options.precision, options.requests
+    sample.arguments = {**sample.arguments, "device": options.device}
 
 
 def add_quantization(parser: argparse.ArgumentParser) -> None:
@@ -38,14 +57,13 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
 
 def parse(parser: argparse.ArgumentParser, arguments: list[str] | None, listed: str = "", known: Collection[str] = (),
           what: str = "") -> argparse.Namespace:
-    """The parsed arguments, with the interpreter of `--runtime` as `python`, and `arguments` of the conversion.
+    """The parsed arguments, with the interpreter of `--runtime` as `python`.
 
     An error if the option `listed`, names separated by commas, has an unknown one, or the release is not installed.
     """
     options = parser.parse_args(arguments)
     if listed:
         require_known(parser, getattr(options, listed), known, what)
-    options.arguments = {} if options.device == ANY else {"device": options.device}
     try:
         options.python = interpreter(options.runtime) if options.runtime else None
     except FileNotFoundError as error:

@@ -10,6 +10,7 @@ import numpy as np
 
 from mo_loop.compare.execution.isolated import brief
 from mo_loop.support.workers import report_stage
+from mo_loop.target import ANY
 from mo_loop.transforms.config import PassConfig
 from tests.fuzz import SKIPPED
 from tests.fuzz.fusions.drawing import F16, F32, INT8, Cell, Chain, model_of
@@ -24,8 +25,8 @@ UNSETTLED = "unsettled"
 
 @dataclass(frozen=True)
 class Task:
-    """Cells that become one model; `without` are passes that do not run, `python` runs the IR. Chains of other element
-    types than `kinds` are left out."""
+    """Cells that become one model; `without` are passes that do not run, `python` runs the IR, which is written for
+    `device`. Chains of other element types than `kinds` are left out."""
 
     cells: tuple[Cell, ...]
     seed: int
@@ -33,6 +34,7 @@ class Task:
     without: tuple[str, ...] = ()
     python: str | None = None
     kinds: tuple[str, ...] = (F32, F16, INT8)
+    device: str = ANY
 
 
 Row = tuple[Cell, str, Verdict]
@@ -85,7 +87,7 @@ def _written(model: bytes, task: Task, folder: Path) -> Path:
     source.write_bytes(model)
     config = PassConfig()
     config.disable(*task.without)
-    CONVERTERS[task.converter](source, target, {"config": config, "check_passes": False})
+    CONVERTERS[task.converter](source, target, {"config": config, "check_passes": False, "device": task.device})
     return target
 
 

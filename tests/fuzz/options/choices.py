@@ -273,7 +273,7 @@ CHOICES: dict[str, Callable[[Rng, Plan], dict[str, Any] | None]] = {
     "beam_idx": _beams, "rename": _rename, "batch": _batch, "layout": _layout, "mean_values": _mean,
     "scale_values": _scale_values, "scale": _scale, "reverse_input_channels": _reverse, "unroll": _unroll,
     "transform": _transform, "compress_to_fp16": _compress, "quantization": _fixed(quantization="exact"),
-    "target": _fixed(target="2024.6-2026.4"), "strict": _fixed(strict=True),
+    "target": _fixed(target="2024.6-2026.4"), "device": _fixed(device="GPU"), "strict": _fixed(strict=True),
     "sequence_io": _fixed(sequence_io="packed"), "limits": _fixed(limits={"nodes": 10_000}),
     "exact_order": _fixed(exact_order=True), "static": _fixed(static=True),
 }
@@ -284,8 +284,8 @@ NOT_DRAWN = {"stateful_pairs": "drawn with stateful", "config": "passes are chos
              "allow_external": "about files", "external_data_dir": "about files"}
 """The other options, and why."""
 
-CONDITIONS = ("input", "output", "compress_to_fp16", "quantization", "target", "strict", "sequence_io", "limits",
-              "exact_order", "static")
+CONDITIONS = ("input", "output", "compress_to_fp16", "quantization", "target", "device", "strict", "sequence_io",
+              "limits", "exact_order", "static")
 """Options that say how the IR is made or what is allowed; all others ask for a change."""
 
 FITTING = {

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.support.workers import report_stage
+from mo_loop.target import ANY
 from tests.fuzz.quantised import Case, draw
 from tests.samples import CONVERTERS, OURS
 
@@ -25,7 +26,8 @@ ROUNDING = 2e-6
 
 @dataclass(frozen=True)
 class Task:
-    """A network of a seed, the converter, and the interpreter of another release that runs the IR."""
+    """A network of a seed, the converter, the interpreter of another release that runs the IR, and the device for which
+    it is converted."""
 
     seed: int
     index: int
@@ -33,6 +35,7 @@ class Task:
     converter: str = OURS
     quantization: str = "fast"
     python: str | None = None
+    device: str = ANY
 
 
 @dataclass
@@ -59,7 +62,7 @@ def measure(task: Task) -> Found:
         source, target = Path(folder, "model.onnx"), Path(folder, "model.xml")
         source.write_bytes(case.model.SerializeToString())
         report_stage("convert")
-        CONVERTERS[task.converter](source, target, {"quantization": task.quantization})
+        CONVERTERS[task.converter](source, target, {"quantization": task.quantization, "device": task.device})
         report_stage("compile")
         compiled = compile_ir(target) if task.python is None else CompiledElsewhere(target, task.python)
         report_stage("run")

@@ -13,9 +13,11 @@ import numpy as np
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import ConversionWarning
+from mo_loop.target import ANY
 from tests.fuzz.states import stepping
 from tests.fuzz.states.carried import Carried, carried
 from tests.fuzz.states.models import KINDS, Recurrent, drawn
+from tools import runtimes
 
 Array = np.ndarray[Any, Any]
 SHARE = len(KINDS) + 1
@@ -27,21 +29,22 @@ TRANSFORM = "LowLatency2[use_const_initializer=False;sequence_length=1]"
 FROM_ZEROS = "LowLatency2[sequence_length=1]"
 
 
-def compare(task: tuple[int, int, str | None]) -> str:
-    """The difference for a seed and number on the release of an interpreter; empty if there is none."""
-    seed, number, python = task
+def compare(task: tuple[int, int, str | None, str]) -> str:
+    """The difference for a seed and number on the release of an interpreter, in an IR for a device; empty if there is
+    none."""
+    seed, number, python, device = task
     if number % SHARE == SHARE - 1:
-        return compared_carried(carried(seed, number), python)
-    return compared(drawn(seed, number - number // SHARE), python)
+        return compared_carried(carried(seed, number), python, device)
+    return compared(drawn(seed, number - number // SHARE), python, device)
 
 
-def compared(recurrent: Recurrent, python: str | None = None) -> str:
+def compared(recurrent: Recurrent, python: str | None = None, device: str = ANY) -> str:
     """The difference between the steps of a model and a whole run of it; empty if there is none."""
     transform = FROM_ZEROS if recurrent.from_zeros else TRANSFORM
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConversionWarning)  # zeros in place of the model's initial values
         path = Path(folder, "model.xml")
-        save_model(convert_model(recurrent.model, transform=transform), path)
+        save_model(convert_model(recurrent.model, transform=transform, device=device), path)
         spans = list(zip(np.cumsum([0, *LENGTHS]), LENGTHS, strict=False))
         sequences = [[recurrent.step(start + each) for each in range(length)] for start, length in spans]
         found = stepped_on(path, sequences, python, Path(folder))
@@ -54,12 +57,15 @@ def compared(recurrent: Recurrent, python: str | None = None) -> str:
     return ""
 
 
-def compared_carried(model: Carried, python: str | None = None) -> str:
+def compared_carried(model: Carried, python: str | None = None, device: str = ANY) -> str:
     """The difference between the steps of a model with variables and with states that its caller carries."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.xml")
         pairs = None if model.is_found else {name: state.after for name, state in model.states.items()}
-        save_model(convert_model(model.model, stateful=True, stateful_pairs=pairs, beam_idx=model.beams), path)
+        made = convert_model(
+            model.model, stateful=True, stateful_pairs=pairs, beam_idx=model.beams, device=device
+        )
+        save_model(made, path)
         found = stepped_on(path, model.sequences, python, Path(folder))
     session = _session(model.model)
     for place, (sequence, steps) in enumerate(zip(model.sequences, found, strict=True)):
@@ -97,7 +103,7 @@ def stepped_on(path: Path, sequences: Any, python: str | None, folder: Path) -> 
     if python is None:
         return stepping.stepped(path, sequences)
     task, answer = folder / "task", folder / "answer"
-    task.write_bytes(pickle.dumps((str(path), sequences)))
+    task.write_bytes(pickle.dumps((str(path), sequences, False, runtimes.device(python))))
     done = subprocess.run([python, stepping.__file__, task, answer], capture_output=True, text=True, timeout=100)
     if done.returncode:
         raise RuntimeError(done.stderr[-600:])
@@ -122,4 +128,4 @@ def difference(steps: Sequence[Array], whole: Array, rtol: float = 1e-4) -> str:
 
 
 if __name__ == "__main__":
-    print(compare((int(sys.argv[1]), int(sys.argv[2]), None)) or "equal")
+    print(compare((int(sys.argv[1]), int(sys.argv[2]), None, ANY)) or "equal")

@@ -1,13 +1,13 @@
 """Runs an IR with variables: sequences of inferences on one infer request, with a reset before each sequence.
 
-    python stepping.py TASK ANSWER        # pickled (path, sequences), pickled outputs
+    python stepping.py TASK ANSWER        # pickled arguments of `stepped`, pickled outputs
 """
 
 import pickle
 import sys
 
 
-def stepped(path, sequences, reshaped=False):
+def stepped(path, sequences, reshaped=False, device="CPU"):
     """The outputs of each inference of each sequence, in the order of the model. An inference is a dict of inputs.
 
     With `reshaped` the model gets the sizes of the first inference.
@@ -19,7 +19,7 @@ def stepped(path, sequences, reshaped=False):
     if reshaped:
         feeds = sequences[0][0]
         model.reshape({port: list(feeds[_name(port, feeds)].shape) for port in model.inputs})
-    compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    compiled = core.compile_model(model, device, {"INFERENCE_PRECISION_HINT": "f32"})
     request = compiled.create_infer_request()
     found = []
     for sequence in sequences:
