@@ -5,7 +5,8 @@ from functools import reduce
 
 import numpy as np
 
-from mo_loop.graph.types import boolean
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import ElementType, boolean, i64
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
@@ -159,3 +160,55 @@ def _is_selected(node: Reduction) -> bool:
     if isinstance(condition, ops.LogicalNot):
         condition = condition.operands[0].node
     return isinstance(condition, ops.Equal) and use.port > 0 and condition.operands[1].type.integers == (0,)
+
+
+def _is_computed(*values: Value) -> bool:
+    return not all(isinstance(each.node, Constant) for each in values)
+
+
+def _scalar(value: Value) -> Value:
+    return value if value.rank == 0 else value.reshape([])
+
+
+def _up_to(size: Value, dtype: ElementType) -> Value:
+    """0, 1, 2, ... before a number."""
+    return F.Range(0, _scalar(size), 1, output_type=dtype)
+
+
+@rule(wrap_type(ops.OneHot), "`Equal` with a `Range`", Gap(
+    "computed-depth", "`OneHot` whose depth or values are computed does not compile", severity=ERROR, device=GPU,
+    alone=True,
+))
+def OneHotToEqual(node: ops.OneHot) -> Node | None:
+    """OneHot(x, n, a, b)  ->  Select(Unsqueeze(x, -1) == Range(n), a, b)"""
+    x, depth, on, off = node.operands
+    if x.rank is None or not _is_computed(depth, on, off):
+        return None
+    at = normalise_axis(node.axis, x.rank + 1)
+    numbers = _up_to(depth, x.dtype).reshape([-1, *[1] * (x.rank - at)])
+    return ops.Select(F.Equal(F.Unsqueeze(x, [at]), numbers), on, off)
+
+
+@rule(wrap_type(ops.Eye), "`Equal` of two `Range`", Gap(
+    "computed-eye", "`Eye` of computed sizes does not compile", severity=ERROR, device=GPU, alone=True,
+))
+def EyeToEqual(node: ops.Eye) -> Node | None:
+    """Eye(n, m, d)  ->  Unsqueeze(Range(n) + d, 1) == Range(m)"""
+    rows, columns, diagonal = node.operands
+    if not _is_computed(rows, columns, diagonal):
+        return None
+    places = F.Unsqueeze(_up_to(rows, i64) + _scalar(diagonal).astype(i64), [1])
+    return ops.Convert(F.Equal(places, _up_to(columns, i64)), destination_type=node.output_type)
+
+
+@rule(wrap_type(ops.CumSum), "`CumSum` along each axis, and `Select`", Gap(
+    "computed-axis", "`CumSum` along a computed axis does not compile", severity=ERROR, device=GPU, alone=True,
+))
+def CumSumOfEachAxis(node: ops.CumSum) -> Node | None:
+    """CumSum(x, a)  ->  Select(a == 0, CumSum(x, 0), CumSum(x, 1)), where x has two axes"""
+    x, axis = node.operands
+    if not x.rank or not _is_computed(axis):
+        return None
+    at = F.Select(axis < 0, axis + x.rank, axis)
+    along = [F.CumSum(x, np.array(each), **node.attribute_values()) for each in range(x.rank)]
+    return reduce(lambda total, each: F.Select(F.Equal(at, each), along[each], total), range(1, x.rank), along[0]).node
