@@ -20,7 +20,7 @@ from tests.harness import Feeds, floats, oracle, parsed
 from tests.runtime.probing import probes, run
 from tests.samples import CompiledElsewhere
 from tools.gap_table import GAPS
-from tools.runtimes import device, interpreter
+from tools.runtimes import interpreter
 
 FRACTIONS = np.array([0.9, -0.3, 2.6, -1.7], np.float32)
 
@@ -54,13 +54,8 @@ def test_a_gap_of_a_device(gap: Gap) -> None:
     "c = Equal (n, k)  y = Where (c, k, n)", "c = Less (x, f)  y = Where (c, n, k)",
     "m = Cast <to = 7> (xx)  y = Add (n, m)", "y = Div (n, k)",
 ])
-def test_truncated_numbers_are_read_as_integers(
-    readers: str, python: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_truncated_numbers_are_read_as_integers(readers: str, python: str, tmp_path: Path) -> None:
     """ARM: an elementwise operation read the numbers before the Cast, and quotients below 0 were rounded down."""
-    if device(python) == "GPU" and "Mod" in readers:
-        reason = "the GPU plugin gives FloorMod the sign of the dividend"
-        request.node.add_marker(pytest.mark.xfail(reason=reason, strict=True))
     model = parsed(f"""main (float[N] x) => (int64[N] y) <int64[1] k = {{5}}, float[1] f = {{0.5}}> {{
       xx = Mul (x, x)  n = Cast <to = 7> (x)  {readers} }}""")
     compare(model, python, tmp_path, {"x": FRACTIONS}, {"x": 3 * FRACTIONS})

@@ -135,7 +135,34 @@ static const char prefix[] =
     "#define get_local_linear_id() mo_linear_local_id()\n"
     "#define get_global_linear_id() mo_linear_global_id()\n"
     "#define reqd_work_group_size(x, y, z)\n"
-    "#define work_group_size_hint(x, y, z)\n";
+    "#define work_group_size_hint(x, y, z)\n"
+    /* The native functions of a GPU are nearly exact, and its power takes the absolute value of the base. Those of the
+       CPU runtime have four digits, and no power of negative numbers. */
+    "#define native_exp(x) exp(x)\n"
+    "#define native_exp2(x) exp2(x)\n"
+    "#define native_log2(x) log2(x)\n"
+    "#define native_powr(x, y) powr(fabs(x), y)\n";
+
+/* The work items of a sub-group run in lockstep on a GPU, so that permute_f_y_axes has no barrier between what they
+   write and what others read. */
+static const char lockstep[] = "const int f = (f_begin + j_vec)", barrier[] = "barrier(CLK_LOCAL_MEM_FENCE); ";
+
+static char *with_barriers(const char *text, size_t *length) {
+    const size_t most = 64, width = sizeof barrier - 1;
+    char *copy = malloc(*length + most * width + 1), *to = copy;
+    const char *end = text + *length;
+    for (size_t count = 0; text < end;) {
+        if (count < most && (size_t)(end - text) >= sizeof lockstep - 1 && !memcmp(text, lockstep, sizeof lockstep - 1)) {
+            memcpy(to, barrier, width);
+            to += width;
+            count++;
+        }
+        *to++ = *text++;
+    }
+    *to = 0;
+    *length = (size_t)(to - copy);
+    return copy;
+}
 
 static uint32_t *sizes(void) {
     static uint32_t *table;
@@ -255,8 +282,8 @@ static cl_program CL_API_CALL create_program(cl_context context, cl_uint count, 
     texts[0] = prefix;
     lengths[0] = sizeof prefix - 1;
     for (cl_uint i = 0; i < count; i++) {
-        texts[i + 1] = given[i];
         lengths[i + 1] = given_lengths && given_lengths[i] ? given_lengths[i] : strlen(given[i]);
+        texts[i + 1] = with_barriers(given[i], &lengths[i + 1]);
     }
     sizes();
     file_of(entry->file, sizeof entry->file, count + 1, texts, lengths);
@@ -272,6 +299,8 @@ static cl_program CL_API_CALL create_program(cl_context context, cl_uint count, 
     entry->next = programs;
     programs = entry;
     pthread_mutex_unlock(&list);
+    for (cl_uint i = 0; i < count; i++)
+        free((void *)texts[i + 1]);
     free(texts);
     free(lengths);
     return program;

@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from mo_loop.graph.types import ElementType, boolean, i32, i64
-from mo_loop.target import CRASH, ERROR, NEVER, Processor, ReleaseRange
+from mo_loop.target import CRASH, ERROR, GPU, NEVER, Processor, ReleaseRange
 from mo_loop.transforms.pattern import any_input, any_of, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.runtime.inference import is_computable
@@ -15,7 +15,7 @@ from mo_loop.transforms.runtime.local.rule import (
     maximum_rule,
     rule,
 )
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Identity, Node, Use, Value, ops, source_of
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Identity, Node, Use, Value, is_static, ops, source_of
 
 
 @rule(wrap_type(Identity, any_input(type_matches(boolean))), "`LogicalOr(x, x)`", Gap(
@@ -272,4 +272,26 @@ def ConvertFirst(node: ops.Binary) -> Node | None:
     elif type(node) in _EXCHANGED:
         return _EXCHANGED[type(node)](converted, x, auto_broadcast=node.auto_broadcast)
     node.graph.set_input(node, 1, F.Maximum(converted, converted))
+    return node
+
+
+@rule(wrap_type(ops.Binary), "the inputs in the other order, or `Unsqueeze` of the first one", Gap(
+    "first-input-of-lower-rank",
+    "an elementwise operation of dynamic shape and rank 5 or more whose first input has fewer dimensions gives wrong "
+    "values, or does not run", device=GPU,
+))
+def RaiseRankOfFirst(node: ops.Binary) -> Node | None:
+    """x : [?,?] + y : [?,?,?,?,?]  ->  y + x, and with comparisons of the other direction
+    x : [?,?] ** y : [?,?,?,?,?]  ->  Unsqueeze(x, [0, 1, 2]) ** y
+
+    The kernel takes the order of the dimensions of the result from the first input.
+    """
+    x, y = node.operands
+    if x.rank is None or y.rank is None or x.rank >= y.rank or y.rank < 5 or isinstance(x.node, Constant):
+        return None
+    if is_static(x.shape) and is_static(y.shape):
+        return None
+    if type(node) in _EXCHANGED and not _is_widened(x):
+        return _EXCHANGED[type(node)](y, x, auto_broadcast=node.auto_broadcast)
+    node.graph.set_input(node, 0, F.Unsqueeze(x, list(range(y.rank - x.rank))))
     return node

@@ -1,0 +1,214 @@
+"""Operations that the GPU device computes wrongly, or does not compile."""
+
+import operator
+from functools import reduce
+
+import numpy as np
+
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import ElementType, boolean, i64
+from mo_loop.ops.exact import is_not_negative
+from mo_loop.ops.reduction import Reduction
+from mo_loop.target import ERROR, GPU
+from mo_loop.transforms.pattern import wrap_type
+from mo_loop.transforms.replace import insert_after
+from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
+from mo_loop.transforms.runtime.local.rule import rule
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Value, is_static, ops
+
+
+@rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
+    "floor-mod-of-negative", "`FloorMod` has the sign of the dividend", device=GPU,
+))
+def FloorModToMod(node: ops.FloorMod) -> Node | None:
+    """FloorMod(a, b)  ->  Mod(a, b), where neither is below 0, or the result is only compared with 0
+    FloorMod(a, b)  ->  Mod(Mod(a, b) + b, b), where b is a constant above 0
+    FloorMod(a, b)  ->  Select(r * Sign(b) < 0, r + b, r), where r is Mod(a, b)
+
+    for integers. The kernel subtracts trunc(a / b) * b. The sum of the second form is exact in f32: the runtime divides
+    in it.
+    """
+    a, b = node.operands
+    if a.dtype.is_float:
+        return None
+    rest = F.Mod(a, b)
+    divisors = b.constant
+    if a.dtype.kind == "uint" or (is_not_negative(a) and is_not_negative(b)) or _is_compared_with_zero(node.output):
+        return rest.node
+    if divisors is not None and np.all((divisors > 0) & (divisors < min(2**23, 2 ** (a.dtype.bits - 2)))):
+        return ops.Mod(rest + _copied(b), _copied(b))
+    zero = F.Constant(np.zeros(()), graph=node.graph, dtype=a.dtype)
+    return ops.Select(F.Less(rest * F.Sign(b), zero), rest + b, rest)
+
+
+def _copied(value: Value) -> Value:
+    """A constant of its own for another reader (MakeConstantsScalar); `value` if it is not one."""
+    return F.Constant(value.node.tensor, graph=value.graph) if isinstance(value.node, Constant) else value
+
+
+def _is_compared_with_zero(value: Value) -> bool:
+    readers = [use.node for use in value.uses]
+    return all(
+        isinstance(each, ops.Equal | ops.NotEqual) and (0,) in [one.type.integers for one in each.operands]
+        for each in readers
+    )
+
+
+@rule(wrap_type(ops.BitwiseNot, when=lambda x: x.dtype.kind != "uint"), "`BitwiseXor` with -1", Gap(
+    "bitwise-not", "`BitwiseNot` does not compile", severity=ERROR, device=GPU,
+))
+def BitwiseNotToXor(node: ops.BitwiseNot) -> Node:
+    """BitwiseNot(x)  ->  BitwiseXor(x, -1)"""
+    (x,) = node.operands
+    return ops.BitwiseXor(x, F.Constant(np.full((), -1), graph=node.graph, dtype=x.dtype))
+
+
+_BY_INDICES = (ops.ScatterElementsUpdate, ops.ScatterUpdate, ops.ScatterNDUpdate, ops.GatherElements)
+
+
+@rule(wrap_type(_BY_INDICES), "matrices of one column", Gap(
+    "elements-of-constant-vector",
+    "in a model of static shapes, `GatherElements` and the Scatter operations read and write other elements if the "
+    "data, indices or updates are constants of one dimension", device=GPU,
+))
+def VectorsToColumns(node: Op) -> Node | None:
+    """GatherElements(x : [N], i, 0)  ->  Squeeze(GatherElements(Unsqueeze(x, 1), Unsqueeze(i, 1), 0), 1)
+    ScatterElementsUpdate(x : [N], i, u, 0), ScatterUpdate and ScatterNDUpdate  likewise
+
+    In a model of static shapes a constant [N] is a tensor [1, N, 1, 1], another one [N, 1, 1, 1].
+    """
+    x, *others = node.operands
+    given = [x, *others[: 1 if isinstance(node, ops.GatherElements) else 2]]
+    known: dict[Value, bool] = {}
+    if x.rank != 1 or not all(is_static(each.shape) for each in given):
+        return None
+    if not any(each.rank == 1 and is_computable(each, known) for each in given):
+        return None
+    by_elements = isinstance(node, ops.GatherElements | ops.ScatterElementsUpdate)
+    columns = [
+        each if port == 1 and not by_elements else F.Unsqueeze(each, [each.rank]) for port, each in enumerate(given)
+    ]
+    attributes = node.attribute_values()
+    if "axis" in attributes:
+        attributes["axis"] = 0
+    axis = [] if isinstance(node, ops.GatherElements | ops.ScatterNDUpdate) else [np.array(0)]
+    return ops.Squeeze(type(node)(*columns, *axis, **attributes), [1])
+
+
+def _is_read_by_result(value: Value) -> bool:
+    return any(isinstance(use.node, Result) for use in value.uses)
+
+
+@rule(wrap_type(ops.Op, when=lambda x: x.dtype is boolean and _is_read_by_result(x)), "`LogicalOr(x, x)`", Gap(
+    "boolean-result", "a boolean result of static shape that is computed from tensors of dynamic shape does not run",
+    severity=ERROR, device=GPU,
+), bodies="never")
+def CopyBooleanResult(node: Node) -> Node | None:
+    """Result(Less(x : [2], y : [?]))  ->  Result(LogicalOr(r, r)) of the comparison r, where the shape of r is static
+
+    The memory of such a result is of the type boolean, the Result expects u8.
+    """
+    if len(node.outputs) > 1 or not is_static(node.output.shape) or all(is_static(x.shape) for x in node.operands):
+        return None
+    insert_after(node.output, lambda r: F.LogicalOr(r, r))
+    return node
+
+
+_NEUTRAL = {ops.ReduceProd: 1, ops.ReduceLogicalAnd: True}
+
+
+def _neutral(node: Reduction) -> Value:
+    """The result of the reduction of no elements."""
+    x = node.operands[0]
+    number = _NEUTRAL.get(type(node), 0)
+    if isinstance(node, ops.ReduceMax | ops.ReduceMin):
+        kind = np.int32 if x.dtype.is_integer and x.dtype.bits > 32 else x.dtype.numpy
+        limits = np.finfo(kind) if x.dtype.is_float else np.iinfo(kind)
+        number = limits.min if isinstance(node, ops.ReduceMax) else limits.max
+    return F.Constant(np.array(number), graph=node.graph, dtype=x.dtype)
+
+
+@rule(wrap_type(Reduction), "`Select` by the number of elements", Gap(
+    "reduction-of-nothing", "a reduction of no elements returns the memory of an earlier inference", device=GPU,
+    alone=True,
+))
+def SelectReductionOfNothing(node: Reduction) -> Node | None:
+    """ReduceSum(x : [?,?], 0)  ->  Select(size of x along 0 == 0, 0, ReduceSum(x, 0)), and other reductions
+
+    A kernel of which an input has no elements is not run.
+    """
+    x, axes = node.operands[0], node.along
+    open_axes = [axis for axis in axes or () if may_be_empty(x.type.dims[axis])]
+    if not open_axes or _is_selected(node):
+        return None
+    is_empty = F.Equal(reduce(operator.mul, (x.size(axis) for axis in open_axes)), 0)
+    if isinstance(node, ops.ReduceLogicalAnd):
+        insert_after(node.output, lambda r: F.LogicalOr(is_empty, r))
+    elif isinstance(node, ops.ReduceLogicalOr):
+        insert_after(node.output, lambda r: F.LogicalAnd(F.LogicalNot(is_empty), r))
+    else:
+        insert_after(node.output, lambda r: F.Select(is_empty, _neutral(node), r))
+    return node
+
+
+def _is_selected(node: Reduction) -> bool:
+    """Whether the result is already read only where there are elements."""
+    use = node.output.only_use
+    if use is None:
+        return False
+    condition = use.node.operands[0].node
+    if isinstance(condition, ops.LogicalNot):
+        condition = condition.operands[0].node
+    return isinstance(condition, ops.Equal) and use.port > 0 and condition.operands[1].type.integers == (0,)
+
+
+def _is_computed(*values: Value) -> bool:
+    return not all(isinstance(each.node, Constant) for each in values)
+
+
+def _scalar(value: Value) -> Value:
+    return value if value.rank == 0 else value.reshape([])
+
+
+def _up_to(size: Value, dtype: ElementType) -> Value:
+    """0, 1, 2, ... before a number."""
+    return F.Range(0, _scalar(size), 1, output_type=dtype)
+
+
+@rule(wrap_type(ops.OneHot), "`Equal` with a `Range`", Gap(
+    "computed-depth", "`OneHot` whose depth or values are computed does not compile", severity=ERROR, device=GPU,
+    alone=True,
+))
+def OneHotToEqual(node: ops.OneHot) -> Node | None:
+    """OneHot(x, n, a, b)  ->  Select(Unsqueeze(x, -1) == Range(n), a, b)"""
+    x, depth, on, off = node.operands
+    if x.rank is None or not _is_computed(depth, on, off):
+        return None
+    at = normalise_axis(node.axis, x.rank + 1)
+    numbers = _up_to(depth, x.dtype).reshape([-1, *[1] * (x.rank - at)])
+    return ops.Select(F.Equal(F.Unsqueeze(x, [at]), numbers), on, off)
+
+
+@rule(wrap_type(ops.Eye), "`Equal` of two `Range`", Gap(
+    "computed-eye", "`Eye` of computed sizes does not compile", severity=ERROR, device=GPU, alone=True,
+))
+def EyeToEqual(node: ops.Eye) -> Node | None:
+    """Eye(n, m, d)  ->  Unsqueeze(Range(n) + d, 1) == Range(m)"""
+    rows, columns, diagonal = node.operands
+    if not _is_computed(rows, columns, diagonal):
+        return None
+    places = F.Unsqueeze(_up_to(rows, i64) + _scalar(diagonal).astype(i64), [1])
+    return ops.Convert(F.Equal(places, _up_to(columns, i64)), destination_type=node.output_type)
+
+
+@rule(wrap_type(ops.CumSum), "`CumSum` along each axis, and `Select`", Gap(
+    "computed-axis", "`CumSum` along a computed axis does not compile", severity=ERROR, device=GPU, alone=True,
+))
+def CumSumOfEachAxis(node: ops.CumSum) -> Node | None:
+    """CumSum(x, a)  ->  Select(a == 0, CumSum(x, 0), CumSum(x, 1)), where x has two axes"""
+    x, axis = node.operands
+    if not x.rank or not _is_computed(axis):
+        return None
+    at = F.Select(axis < 0, axis + x.rank, axis)
+    along = [F.CumSum(x, np.array(each), **node.attribute_values()) for each in range(x.rank)]
+    return reduce(lambda total, each: F.Select(F.Equal(at, each), along[each], total), range(1, x.rank), along[0]).node
