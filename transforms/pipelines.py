@@ -78,6 +78,7 @@ from mo_loop.transforms.runtime.memory_copies import (
     CopyAssignedInputs,
     CopyComputedConstants,
     CopyControlOutputs,
+    CopyReturnedOutputs,
     IsolateParameters,
     ReshapeReturnedInputs,
 )
@@ -205,6 +206,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     SpreadScales,  # the weights are where CompressWeights finds them
     SeparateWeightOrders,  # after the passes that fold, merge and transpose constants
     CopyControlOutputs,  # their memory may go to a later node too early
+    CopyReturnedOutputs,
     CopyInitialConstants,  # no later pass merges constants
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     IsolateParameters,  # after the passes that make or remove readers of Parameters
