@@ -84,6 +84,7 @@ from mo_loop.transforms.runtime.memory_copies import (
     CopyAssignedInputs,
     CopyComputedConstants,
     CopyControlOutputs,
+    CopyReturnedOutputs,
     IsolateParameters,
     ReshapeReturnedInputs,
 )
@@ -216,6 +217,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     CopyControlOutputs,  # their memory may go to a later node too early
     NameBranchResults,  # the names of layers depend on those of others only where these are equal
     CopySlicedBranches,
+    CopyReturnedOutputs,
     CopyInitialConstants,  # no later pass merges constants
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     IsolateParameters,  # after the passes that make or remove readers of Parameters

@@ -135,7 +135,7 @@ LEVELS = 256
 
 PRODUCTS = (ops.MatMul, ops.Filtered)
 
-_KEEPING = (
+KEEPING_8_BITS = (
     ops.View, ops.Transpose, ops.Slice, ops.Gather, ops.Split, ops.VariadicSplit, ops.Concat, ops.DepthToSpace,
     ops.Pooling, ops.Pad, ops.Interpolate, ops.ReLU,
 )
@@ -206,7 +206,7 @@ def saturates(product: Node, weights: Array) -> bool:
 
 
 def _activations(value: Value | None) -> FakeQuantize | None:
-    node = None if value is None else source_of(value, _KEEPING).node
+    node = None if value is None else source_of(value, KEEPING_8_BITS).node
     return node if isinstance(node, FakeQuantize) and node.levels <= LEVELS else None
 
 

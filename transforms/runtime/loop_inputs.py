@@ -164,7 +164,7 @@ class PreventLoopFolding(FunctionPass):
         if value.dtype is boolean:
             made = value | F.Greater(none, 0)
         else:
-            made = value + F.Convert(none, destination_type=value.dtype)
+            made = F.Convert(none, destination_type=value.dtype) + value  # the Convert first: see ConvertFirst
         node.body.set_input(result, 0, made)
         return self.accept(node)
 

@@ -126,7 +126,7 @@ def _plus(x: Value, zero: Value) -> Value:
     none = zero if x.rank == 1 else F.Reshape(zero, np.ones(x.type.rank, np.int64))
     if x.dtype is boolean:
         return x | F.Greater(none, 0)
-    return x + none.astype(x.dtype)
+    return none.astype(x.dtype) + x  # the Convert first: see ConvertFirst
 
 
 def _may_not_run(x: Value) -> bool:

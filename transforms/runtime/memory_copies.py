@@ -1,11 +1,12 @@
 """Tensors that the runtime overwrites, or whose memory it reuses or frees too early: they are copied."""
 
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 from mo_loop.graph.shape import element_count, is_static, of_declared_sizes
-from mo_loop.graph.types import string
+from mo_loop.graph.types import f32, string
 from mo_loop.ops.control import Control, If, Iteration, Loop
-from mo_loop.target import CRASH, ERROR, NEVER, Processor
+from mo_loop.target import ARM, CRASH, ERROR, NEVER, Processor
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime import inference
 from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
@@ -204,7 +205,7 @@ class CopyControlOutputs(FunctionPass):
     """
 
     instead = "`Slice` to its own length"
-    avoids = (
+    avoids: ClassVar[tuple[Gap, ...]] = (
         Gap(
             "loop-output-memory",
             "a final value or a concatenated output of dynamic shape is overwritten by a later node before it is read",
@@ -230,26 +231,46 @@ class CopyControlOutputs(FunctionPass):
         return any(found)
 
     def _copy(self, node: Control, resized: inference.Resized) -> bool:
-        # Without a later node a conversion of the type at an output takes memory; then so does the copy of that output.
-        exposed = [
-            output for output in node.outputs
-            if _is_exposed(output) and (_may_be_converted(output) or resized.may_overwrite(output))
-        ]
+        exposed = [output for output in node.outputs if self._is_exposed(output, resized)]
         if not exposed:
             return self.refuse(node, "no output can lose its memory to a later node")
         for output in exposed:
             inference.hide_memory(output)
         return self.accept(node)
 
+    def _is_exposed(self, output: Value, resized: inference.Resized) -> bool:
+        # Without a later node a conversion of the type at an output takes memory; then so does the copy of that output.
+        if not _is_read_late(output) or not (_may_be_converted(output) or resized.may_overwrite(output)):
+            return False
+        return not _is_returned(output) or (isinstance(output.node, If) and _may_be_converted(output))
 
-def _is_exposed(output: Value) -> bool:
+
+class CopyReturnedOutputs(CopyControlOutputs):
+    """y = If(c)  ->  Barrier(y, memory), where y has f32 and is an output of the model
+
+    As CopyControlOutputs, where the precision of inference is f16: the runtime converts each output of f32.
+    """
+
+    avoids: ClassVar[tuple[Gap, ...]] = (
+        Gap(
+            "if-output-in-f16",
+            "an output of If that the model returns in f32 is overwritten by a later node before it is converted from "
+            "f16", "`Slice` with an end that depends on the condition", device=ARM, alone=True,
+        ),
+    )
+
+    def _is_exposed(self, output: Value, resized: inference.Resized) -> bool:
+        is_converted = isinstance(output.node, If) and output.graph.owner is None and output.dtype is f32
+        return is_converted and _is_returned(output) and _is_read_late(output)
+
+
+def _is_read_late(output: Value) -> bool:
+    """Whether it is of dynamic shape, and a node that is not in its own section reads its contents."""
     if output.rank is None or is_static(output.shape) or output.dtype is string:
         return False
     *_, last = (output, *inference.views_of(output))
     readers = [use.node for use in last.uses if not isinstance(use.node, ops.ShapeOf)]  # it reads no contents
-    if all(inference.has_run_time_ends(reader) for reader in readers):
-        return False
-    return not _is_returned(output) or (isinstance(output.node, If) and _may_be_converted(output))
+    return not all(inference.has_run_time_ends(reader) for reader in readers)
 
 
 def _may_be_converted(output: Value) -> bool:

@@ -8,6 +8,7 @@ from mo_loop.transforms.runtime.local import (
     axes_and_indices,
     elementwise_layers,
     empty_tensors,
+    forms_for_devices,
     fused_constants,
     gpu_operations,
     movement_of_data,
@@ -17,7 +18,8 @@ from mo_loop.transforms.runtime.local import (
 
 FILES = (
     elementwise_layers, movement_of_data, axes_and_indices, empty_tensors, products_and_convolutions, quantised_scales,
-    attention_heads, gpu_operations, fused_constants,  # the last one after those that place a maximum for other reasons
+    attention_heads, gpu_operations, forms_for_devices,
+    fused_constants,  # after those that place a maximum for other reasons
 )
 
 RULES = passes_in(*map(vars, FILES))
