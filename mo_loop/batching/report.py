@@ -52,7 +52,7 @@ from mo_loop.batching.result import BAD, CANCELLED, DIFFERS, FAILED, GOOD, STATU
 from mo_loop.batching.storage.locations import PathOrUrl
 from mo_loop.errors import FileError
 from mo_loop.printable import PLAIN, ShownResult, Style, cell, printable, xml_text
-from mo_loop.version import __version__
+from mo_loop.version import __version__, commit
 
 SCHEMA, VERSION = "mo-loop batch report", 1
 LINE = "\n"
@@ -112,6 +112,7 @@ def as_json(about: About, results: Results, exit_code: int) -> Iterator[str]:
         "schema": SCHEMA,
         "version": VERSION,
         "mo_loop": __version__,
+        "commit": commit(),
         "started": about.started,
         "root": about.root,
         "output": about.output,

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import click
 
 from mo_loop.support.process_memory import paused_collector
-from mo_loop.version import __version__
 
 COMMANDS = {
     "convert": "Convert one ONNX model to OpenVINO IR.",
@@ -101,8 +100,20 @@ def _end(ctx: click.Context, error: click.UsageError) -> NoReturn:
     end_with_usage(ctx, error)
 
 
+def show_version(context: click.Context, _: click.Parameter, is_given: bool) -> None:
+    """Print the version, with the commit, and end."""
+    if is_given and not context.resilient_parsing:
+        from mo_loop.version import __version__, commit
+
+        click.echo(f"mo-loop, version {__version__} (commit {commit()})")
+        context.exit()
+
+
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(__version__, "-V", "--version", prog_name="mo-loop")
+@click.option(
+    "-V", "--version", is_flag=True, expose_value=False, is_eager=True, callback=show_version,
+    help="Show the version and the commit, and exit.",
+)
 def main() -> None:
     """Convert ONNX models, with their control flow, to OpenVINO IR.
 

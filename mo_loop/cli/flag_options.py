@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import click
 
+from mo_loop.cli import show_version
 from mo_loop.cli.output import ENDINGS, ReportFile, tell
 from mo_loop.conversion_limits import BYTES, amount
 from mo_loop.support.files import is_among
@@ -79,6 +80,10 @@ verbose_option = option(
     help="Show the time and the versions of the packages on stderr.",
 )
 debug_option = option("--debug", group=PASSES, place=2, is_flag=True, help="Show the traceback of an error.")
+version_option = option(
+    "-V", "--version", group=REPORTS, is_flag=True, expose_value=False, is_eager=True, callback=show_version,
+    help="Show the version and the commit, and exit.",
+)
 quiet_option = option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print only errors.")
 
 

@@ -17,6 +17,7 @@ from mo_loop import __version__
 from mo_loop.cli import COMMANDS, main
 from mo_loop.cli.flag_options import WHOLE, FlagOption, GroupedCommand, flags, made
 from mo_loop.support.flags import CONVERSION, GROUPS, RUN, flag
+from mo_loop.version import commit
 from tests.harness import parsed
 
 from .commands import PLAIN, saved
@@ -69,7 +70,7 @@ class TestShortcut:
 
 @pytest.mark.parametrize("arguments", [("-V",), ("--version",), ("convert", "-V"), ("convert", "--version")])
 def test_version(arguments: tuple[str, ...]) -> None:
-    assert mo_loop(*arguments).stdout == f"mo-loop, version {__version__}\n"
+    assert mo_loop(*arguments).stdout == f"mo-loop, version {__version__} (commit {commit()})\n"
 
 
 def test_standard_output_as_output_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ The JSON is one object:
 
     schema      "mo-loop check"
     version     1; increased when a field changes its meaning or is removed, not when one is added
-    tool        {"name", "version"}
+    tool        {"name", "version", "commit"}
     exit_code   that of the command
     counts      {"error", "warning", "note"}: diagnostics in all models
     models      one object each: file, checked, error (null, or {code, message, why, help}: why it was not checked),
@@ -28,7 +28,7 @@ from mo_loop.errors import ConversionWarning, MoLoopError, UsageError
 from mo_loop.look.diagnostics.codes import CODES
 from mo_loop.origin import Origin
 from mo_loop.printable import PLAIN, ShownResult, Style, first_few, printable
-from mo_loop.version import __version__
+from mo_loop.version import __version__, commit
 
 Level = Literal["error", "warning", "note"]
 
@@ -252,7 +252,7 @@ def as_json(reports: Sequence[CheckReport]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "version": VERSION,
-        "tool": {"name": "mo-loop", "version": __version__},
+        "tool": {"name": "mo-loop", "version": __version__, "commit": commit()},
         "exit_code": exit_code(reports),
         "counts": {level: sum(each.counts[level] for each in reports) for level in LEVELS},
         "models": [_model(each) for each in reports],
