@@ -152,16 +152,30 @@ def completion(context: click.Context, shell: str) -> None:
     click.echo(made(context.find_root().command, {}, "mo-loop", "_MO_LOOP_COMPLETE").source())
 
 
+def _meaning(code: str) -> str:
+    """The text of `check --codes` for a code; empty if there is none."""
+    from mo_loop.look.diagnostics.codes import CODES
+
+    if code not in CODES:
+        return ""
+    found = CODES[code]
+    parts = (f"{code}, {found.level}: {found.title}", found.why and f"  why:   {found.why}", f"  help:  {found.help}")
+    return "\n".join(filter(None, parts))
+
+
 @main.command("help")
-@click.argument("name", required=False, metavar="[COMMAND]")
+@click.argument("name", required=False, metavar="[COMMAND|CODE]")
 @click.pass_context
 def help_(context: click.Context, name: str | None) -> None:
-    """Show the help of COMMAND, or the list of commands and exit codes."""
+    """Show the help of COMMAND, the meaning of CODE (ML302), or the list of commands and exit codes."""
     top = context.find_root()
     if name is None:
         click.echo(top.get_help())
         return
     found = main.get_command(top, name)
+    if found is None and (text := _meaning(name.upper())):
+        click.echo(text)
+        return
     if found is None:
         raise _not_a_command(name, "not a command", top)
     click.echo(found.get_help(click.Context(found, info_name=name, parent=top)))

@@ -110,6 +110,7 @@ def command(
         options = options_of(context, input=with_shapes(inputs, legacy.input_shape))
         shown = _displays(quiet, verbose)
         given = given.with_variables(os.environ)
+        quiet = quiet and not is_json  # --quiet leaves out what is for people
         found = _convert(model, target, options, given, shown, mapping, durable, is_quiet=quiet and report_file is None)
         gc.freeze()  # the process ends soon: searching all objects for cycles would take a fifth of a large conversion
     if found is not None:
@@ -181,7 +182,6 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
     is_json = form == "json"
     pairs = [
         ("--quiet", quiet, "--verbose", verbose, "one reduces the output, the other extends it"),
-        ("--quiet", quiet, "--format json", is_json, "one prints no summary, the other does"),
         ("--passes", given.passes, "--format json", is_json, "the list of passes is text"),
         ("--passes", given.passes, "--quiet", quiet, "one prints a list, the other nothing"),
     ]
