@@ -16,10 +16,10 @@ The report as JSON:
 An error is {"code", "message", "where": [scope paths], "why", "hint", "exit_code"}. `sizes` are bytes; without output
 files they and `layers` are null. `exit_code` of a model is that of `mo-loop convert`, null if its process was ended;
 `known` is true if the model failed here and in the baseline. `comparison` is the report of `mo-loop verify --format
-json` for the IR, null without a comparison. `conversion` is the cost of the conversion of the existing files: seconds,
-and bytes of memory that a new worker process needs at least and at most; null if that is not known. `signal` is the one
-that ended the batch. Times are in seconds, the start is UTC. The version increases when a key is removed or changes its
-meaning; keys can be added at any time.
+json` for the IR, of a model that is up to date the last one, null without a comparison. `conversion` is the cost of the
+conversion of the existing files: seconds, and bytes of memory that a new worker process needs at least and at most;
+null if that is not known. `signal` is the one that ended the batch. Times are in seconds, the start is UTC. The version
+increases when a key is removed or changes its meaning; keys can be added at any time.
 
 JUnit XML has the form that Ant writes and Jenkins, GitLab and others read. Each model is a test case: its folder is the
 class, its file the name. A refused model, and one whose numbers differ, is a failure. A crash, a timeout, too much
