@@ -58,7 +58,7 @@ from mo_loop.extensions import collect_extensions
 from mo_loop.frontend.boundary import InputSizes, attempted, boundary_errors
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, check_names_on_error, has_utf8_names, load, require_utf8_names
-from mo_loop.frontend.onnx_graphs import has_tensor
+from mo_loop.frontend.onnx_graphs import graph_protos, has_tensor
 from mo_loop.frontend.refusals import unsupported_operators, with_cut
 from mo_loop.frontend.scope import Doubts
 from mo_loop.frontend.translate import translate
@@ -167,8 +167,9 @@ class Conversion:
         with check_names_on_error(model.proto), limited(self._limits) as used:
             with self._collected():
                 used.check_time()
-                used.check_nodes(len(model.proto.graph.node))
-                used.check_nodes(sum(len(each.node) for each in model.proto.functions))
+                for count in (len(model.proto.graph.node), sum(len(each.node) for each in model.proto.functions)):
+                    if count > used.limits.nodes:  # the bodies are read only for the advice
+                        used.check_nodes(sum(len(each.node) for each in graph_protos(model.proto)))
             sizes = InputSizes(all_fixed=self.options.fixes_sizes)
             try:
                 graph = None if self.errors else attempted(partial(self._attempt, model, cut), sizes)

@@ -174,11 +174,12 @@ def _invalid(limit: Field[Any], value: object) -> UsageError:
     return UsageError(f"the limit {limit.name} cannot be {value!r}", hint=f"write a number above 0, for example {form}")
 
 
-def exceeded(limits: Limits, name: str, what: str, where: Origin | None = None) -> LimitError:
-    """The error for a model that exceeds the limit `name`; `what` begins the sentence: "the model has more nodes"."""
+def exceeded(limits: Limits, name: str, what: str, where: Origin | None = None, needed: int = 0) -> LimitError:
+    """The error for a model that exceeds the limit `name`; `what` begins the sentence: "the model has more nodes". At
+    least `needed` are known to be necessary."""
     (limit,) = [each for each in fields(limits) if each.name == name]
     value, kind = getattr(limits, name), limit.metadata["kind"]
-    larger = min(2 * value, _DEEPEST) if name in ("nesting", "call_depth") else 2 * value
+    larger = min(2 * value, _DEEPEST) if name in ("nesting", "call_depth") else 2 * max(value, needed)
     return LimitError(
         f"{what} than the limit {name} of {shown(value, kind)}", where=where, code=limit.metadata["code"],
         hint=f"if you trust the model, raise the limit: --limit {name}={larger}",
@@ -237,7 +238,7 @@ class Budget:
     def check_nodes(self, count: int) -> None:
         """Whether a model may have this number of nodes."""
         if count > self.limits.nodes:
-            raise exceeded(self.limits, "nodes", "the model has more nodes")
+            raise exceeded(self.limits, "nodes", "the model has more nodes", needed=count)
 
     def node(self, name: str, operator: str, outputs: Iterable[str]) -> None:
         """One more node is translated."""

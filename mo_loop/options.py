@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop.conversion_limits import Limits
 from mo_loop.errors import UsageError
-from mo_loop.support.flags import CONVERSION, FILES, IMAGES, STATES, argument, described, flag, made_of
+from mo_loop.support.flags import COMMON, CONVERSION, FILES, IMAGES, STATES, argument, described, flag, made_of
 from mo_loop.target import ANY, DEVICES, Target
 from mo_loop.transformations import Transformation, transformations
 
@@ -53,11 +53,11 @@ class ConvertOptions:
     )
     freeze: Mapping[str, Any] | None = flag(
         None, 'Make an input a constant: rate=16000, "flags=[1,0]". Can be repeated.', FILES,
-        metavar="NAME=VALUE", multiple=True, note="A dict: name -> value. Inner tensors cut the model.",
+        metavar="NAME=VALUE", multiple=True, place=1, note="A dict: name -> value. Inner tensors cut the model.",
     )
     rename: Mapping[str, str] | None = flag(
         None, "Rename a tensor in the IR; OLD is a path for a tensor in a body. Can be repeated.", FILES,
-        metavar="OLD=NEW", multiple=True, note="A dict: name -> new name.",
+        metavar="OLD=NEW", multiple=True, place=1, note="A dict: name -> new name.",
     )
     config: PassConfig | None = argument(
         None, "Passes to enable, disable or explain, and callbacks that exclude nodes (`mo_loop.transforms.config`)."
@@ -68,7 +68,7 @@ class ConvertOptions:
     )
     static: bool = flag(
         False, "Convert for the declared sizes of inputs alone: what follows from them is computed now, and the IR "
-        "refuses other sizes. By default sizes may change later.", CONVERSION, place=1,
+        "refuses other sizes. By default sizes may change later.", CONVERSION,
     )
     strict: bool = flag(
         False, "Treat warnings about assumptions of the conversion as errors.", CONVERSION, place=2,
@@ -77,7 +77,7 @@ class ConvertOptions:
     )
     sequence_io: str | None = flag(
         None, "Turn a sequence input or output into two tensors, name.data and name.shapes.", FILES,
-        choices=("packed",),
+        choices=("packed",), place=1,
         note='"packed": all elements flattened and concatenated, and one row for the shape of each '
         "(`mo_loop.pack_sequence`); an optional input is assumed to be present. Without it a sequence at the boundary "
         "is refused.",
@@ -93,11 +93,11 @@ class ConvertOptions:
     )
     layout: Any = flag(
         None, "The layout of inputs and outputs, and with an arrow the one they get in the IR: "
-        'nchw, or "x(nhwc->nchw),y(n...)".', IMAGES, metavar="TEXT", note="Or a dict by name.",
+        'nchw, or "x(nhwc->nchw),y(n...)".', IMAGES, metavar="TEXT", place=COMMON, note="Or a dict by name.",
     )
     mean_values: Any = flag(
         None, "Numbers subtracted from inputs, for each channel or one for all: "
-        '"[123.7,116.3,103.5]", or "x[127.5],y[1,2,3]".', IMAGES, metavar="TEXT", place=1,
+        '"[123.7,116.3,103.5]", or "x[127.5],y[1,2,3]".', IMAGES, metavar="TEXT", place=COMMON,
         note="Or a list, or a dict by name.",
     )
     scale_values: Any = flag(
@@ -118,18 +118,18 @@ class ConvertOptions:
     target: str | None = flag(
         None, "The OpenVINO release on which the IR runs, such as 2025.4, or a range such as 2024.6-2026.4. Forms that "
         "only other releases need are left out; a feature that one of these releases lacks is an error. The default is "
-        "all supported releases that run the model.", CONVERSION, "--target", "releases", metavar="RELEASE", place=1,
+        "all supported releases that run the model.", CONVERSION, "--target", "releases", metavar="RELEASE",
         recorded=False,
     )
     device: str = flag(
         ANY, "The device on which the IR runs. For any, the IR avoids the errors of all devices where that costs the "
         "others nothing; for GPU and ARM (the CPU device on ARM processors) also the others of that device. "
-        "docs/devices.md lists them.", CONVERSION, choices=DEVICES, place=1,
+        "docs/devices.md lists them.", CONVERSION, choices=DEVICES,
     )
     quantization: str = flag(
-        "fast", "How quantised activations are computed: fast uses integer kernels, and a result may differ by one "
+        "fast", "How quantised activations are computed. With fast by integer kernels, and a result may differ by one "
         "quantisation step; portable is the same, except in layers that may saturate on CPUs without VNNI; exact keeps "
-        "ONNX's numbers.", CONVERSION, choices=QUANTIZATION, place=1,
+        "ONNX's numbers.", CONVERSION, choices=QUANTIZATION,
     )
     transform: Any = flag(
         None, "Make states that the runtime keeps from one inference to the next, in the spelling of the Model "
@@ -140,7 +140,7 @@ class ConvertOptions:
     )
     stateful: bool = flag(
         False, "Find the inputs and outputs that a caller would carry from one inference to the next, such as key and "
-        "value caches, and keep them in the runtime instead.", STATES,
+        "value caches, and keep them in the runtime instead.", STATES, place=COMMON,
     )
     stateful_pairs: Mapping[str, str] | None = flag(
         None, "An input and the output with its next value, for --stateful; IN= keeps an input. "
@@ -155,7 +155,7 @@ class ConvertOptions:
     )
     allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = flag(
         (), "Read external data below this folder too, also links and files with several names. Without it, only "
-        "files in the folder of the model are read. Can be repeated.", FILES, metavar="DIR", kind="folder",
+        "files in the folder of the model are read. Can be repeated.", FILES, metavar="DIR", kind="folder", place=1,
         recorded=False,
     )
     external_data_dir: str | os.PathLike[str] | None = argument(

@@ -161,14 +161,16 @@ def result_of(model: Planned, answer: StateEntry | TaskOutcome | MoLoopError) ->
         return differs, None
     if done.entry is None:
         return ModelResult(model, FAILED, 0, done.exit_code, done.errors, done.warnings, detail=done.detail), None
-    entry = replace(done.entry, warnings=done.warnings)
-    return replace(_with_files(model, CONVERTED, entry), comparison=done.comparison), entry
+    entry = replace(done.entry, warnings=done.warnings, comparison=done.comparison)
+    return _with_files(model, CONVERTED, entry), entry
 
 
 def _with_files(model: Planned, status: str, entry: StateEntry) -> ModelResult:
     external = sum(file.size for file in entry.external.values())
     sizes = FileSizes(entry.source.size, external, entry.xml.size, entry.bin.size)
-    return ModelResult(model, status, 0, 0, warnings=entry.warnings, facts=entry.facts, sizes=sizes)
+    return ModelResult(
+        model, status, 0, 0, warnings=entry.warnings, facts=entry.facts, sizes=sizes, comparison=entry.comparison
+    )
 
 
 def status_of(outcome: TaskOutcome) -> str:

@@ -21,7 +21,8 @@ A comparison loads the weights in another process, while the worker keeps its me
 
     BASE + COMPARED + EMBEDDED_FACTOR * size + EXTERNAL_FACTOR * external
 
-The time is that of the earlier result, in proportion to the size; without one it is START + size / RATE.
+The time is that of the earlier result, in proportion to the size; without one it is START + size / RATE, and with a
+comparison that of the earlier one, or COMPARISON + size / COMPARED_RATE, more.
 
 Meter measures time and memory of one conversion in a worker process, which may have converted other models before.
 
@@ -59,11 +60,16 @@ BODIES = 1.5
 START, RATE = 0.02, 100e6
 """Seconds for any model, and bytes in a second: of reading, of hashing twice, of writing."""
 
+COMPARISON, COMPARED_RATE = 1.5, 20e6
+"""The same of a comparison: of generating inputs, and of compiling and running on both sides, most of it for any model.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
     """The result of an earlier conversion: bytes of the .onnx and of its external data, layers, operations with bodies,
-    seconds; the bytes of memory that it needed at least and at most, if they were measured."""
+    seconds; the bytes of memory that it needed at least and at most, and the seconds of a comparison, if they were
+    measured."""
 
     size: int
     external: int
@@ -72,6 +78,7 @@ class Earlier:
     seconds: float | None
     memory: int | None = None
     peak: int | None = None
+    compared: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +96,16 @@ def estimate(
     """The estimate for an .onnx of `size` bytes; `external` are those of its external data, if they are known."""
     external = external or (earlier.external if earlier is not None else 0)
     memory = _memory(size, earlier)
+    total = size + external
+    before = 0 if earlier is None else earlier.size + earlier.external
+    growth, compared = total / before if before else 1.0, 0.0
     if with_comparison:
         memory = max(memory, BASE + COMPARED + EMBEDDED_FACTOR * size + EXTERNAL_FACTOR * external)
-    total = size + external
+        known = None if earlier is None else earlier.compared
+        compared = COMPARISON + total / COMPARED_RATE if known is None else growth * known
     if earlier is None or earlier.seconds is None:
-        return Estimate(int(memory), START + total / RATE, False)
-    before = earlier.size + earlier.external
-    return Estimate(int(memory), earlier.seconds * (total / before if before else 1.0), True)
+        return Estimate(int(memory), START + total / RATE + compared, False)
+    return Estimate(int(memory), earlier.seconds * growth + compared, True)
 
 
 def _memory(size: int, earlier: Earlier | None) -> float:
@@ -122,13 +132,16 @@ def earlier_of(report: Mapping[str, Any]) -> dict[str, Earlier]:
         sizes, layers = each.get("sizes"), each.get("layers")
         if not sizes or layers is None:
             continue
-        cost = each.get("conversion") or {}
+        cost, compared = each.get("conversion") or {}, (each.get("comparison") or {}).get("seconds")
         # The seconds of a model that was up to date are those of the check of its files.
         seconds = each["seconds"] if each["status"] == CONVERTED else cost.get("seconds")
+        if each["status"] == CONVERTED and compared is not None:
+            seconds = max(0.0, seconds - compared)
         flow = sum(each.get("control_flow", {}).values())
+        memory, peak = (None if cost.get(key) is None else int(cost[key]) for key in ("memory", "peak"))
+        seconds, compared = (None if value is None else float(value) for value in (seconds, compared))
         results[str(each["name"])] = Earlier(
-            int(sizes["model"]), int(sizes["external"]), int(layers), flow, None if seconds is None else float(seconds),
-            *(None if cost.get(key) is None else int(cost[key]) for key in ("memory", "peak")),
+            int(sizes["model"]), int(sizes["external"]), int(layers), flow, seconds, memory, peak, compared,
         )
     return results
 

@@ -1,8 +1,8 @@
 """Hashes of files and options, which decide whether the .xml and .bin files of a model are up to date.
 
 A file is read once, in blocks. The files are up to date if none of these has changed: the model, its external data, the
-options, the extension files and the files that they name, the packages that extend conversions, the versions of mo_loop
-and of onnx. Modules that an extension imports are not checked.
+options, the extension files and the files that they name, the packages that extend conversions, the code of mo_loop and
+the version of onnx. Modules that an extension imports are not checked.
 
 An extension names the files that it reads itself, in a list that is not executed:
 
@@ -28,7 +28,7 @@ from mo_loop.batching.result import StateEntry
 from mo_loop.batching.storage.locations import Info, PathOrUrl, Stamp
 from mo_loop.errors import ExtensionError, UsageError
 from mo_loop.support.files import reason_of
-from mo_loop.version import __version__
+from mo_loop.version import package_digest
 
 if TYPE_CHECKING:
     from mo_loop.graph.tensor import DataFile
@@ -127,7 +127,7 @@ def of_options(options: Mapping[str, Any], extensions: Iterable[str], plugins: b
         "options": options,
         "extensions": [_content(path) for path in extensions],
         "plugins": _plugins() if plugins else [],
-        "mo_loop": __version__,
+        "mo_loop": package_digest(),
         "onnx": metadata.version("onnx"),
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -16,10 +16,10 @@ The report as JSON:
 An error is {"code", "message", "where": [scope paths], "why", "hint", "exit_code"}. `sizes` are bytes; without output
 files they and `layers` are null. `exit_code` of a model is that of `mo-loop convert`, null if its process was ended;
 `known` is true if the model failed here and in the baseline. `comparison` is the report of `mo-loop verify --format
-json` for the IR, null without a comparison. `conversion` is the cost of the conversion of the existing files: seconds,
-and bytes of memory that a new worker process needs at least and at most; null if that is not known. `signal` is the one
-that ended the batch. Times are in seconds, the start is UTC. The version increases when a key is removed or changes its
-meaning; keys can be added at any time.
+json` for the IR, of a model that is up to date the last one, null without a comparison. `conversion` is the cost of the
+conversion of the existing files: seconds, and bytes of memory that a new worker process needs at least and at most;
+null if that is not known. `signal` is the one that ended the batch. Times are in seconds, the start is UTC. The version
+increases when a key is removed or changes its meaning; keys can be added at any time.
 
 JUnit XML has the form that Ant writes and Jenkins, GitLab and others read. Each model is a test case: its folder is the
 class, its file the name. A refused model, and one whose numbers differ, is a failure. A crash, a timeout, too much
@@ -52,7 +52,7 @@ from mo_loop.batching.result import BAD, CANCELLED, DIFFERS, FAILED, GOOD, STATU
 from mo_loop.batching.storage.locations import PathOrUrl
 from mo_loop.errors import FileError
 from mo_loop.printable import PLAIN, ShownResult, Style, cell, printable, xml_text
-from mo_loop.version import __version__
+from mo_loop.version import __version__, commit
 
 SCHEMA, VERSION = "mo-loop batch report", 1
 LINE = "\n"
@@ -112,6 +112,7 @@ def as_json(about: About, results: Results, exit_code: int) -> Iterator[str]:
         "schema": SCHEMA,
         "version": VERSION,
         "mo_loop": __version__,
+        "commit": commit(),
         "started": about.started,
         "root": about.root,
         "output": about.output,

@@ -166,8 +166,8 @@ def errors_of(error: Exception) -> tuple[Error, ...]:
 
 @dataclass(frozen=True, slots=True)
 class StateEntry:
-    """The hash of the options, the stamps of the inputs and outputs of a conversion, its facts and warnings. Names of
-    external files are relative to the model."""
+    """The hash of the options, the stamps of the inputs and outputs of a conversion, its facts, warnings and comparison
+    as plain data. Names of external files are relative to the model."""
 
     options: str
     source: Stamp
@@ -176,6 +176,7 @@ class StateEntry:
     bin: Stamp
     facts: Facts
     warnings: tuple[str, ...] = ()
+    comparison: Any = None
 
 
 RECORDS = ".mo-loop"
@@ -217,7 +218,10 @@ def entry_of(content: Any) -> StateEntry | None:
             _whole(facts["layers"]), flow,
             None if cost is None else Cost(float(cost["seconds"]), _whole(cost["memory"]), _whole(cost["peak"])),
         )
-        return StateEntry(str(made["options"]), source, external, xml, data, known, warnings)
+        comparison = content.get("comparison")
+        if not isinstance(comparison, dict | None):
+            return None
+        return StateEntry(str(made["options"]), source, external, xml, data, known, warnings, comparison)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
@@ -261,6 +265,7 @@ def plain(entry: StateEntry) -> dict[str, Any]:
         },
         "facts": _plain_facts(entry.facts),
         "warnings": list(entry.warnings),
+        **({} if entry.comparison is None else {"comparison": entry.comparison}),
     }
 
 

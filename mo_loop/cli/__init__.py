@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import click
 
 from mo_loop.support.process_memory import paused_collector
-from mo_loop.version import __version__
 
 COMMANDS = {
     "convert": "Convert one ONNX model to OpenVINO IR.",
@@ -101,8 +100,20 @@ def _end(ctx: click.Context, error: click.UsageError) -> NoReturn:
     end_with_usage(ctx, error)
 
 
+def show_version(context: click.Context, _: click.Parameter, is_given: bool) -> None:
+    """Print the version, with the commit, and end."""
+    if is_given and not context.resilient_parsing:
+        from mo_loop.version import __version__, commit
+
+        click.echo(f"mo-loop, version {__version__} (commit {commit()})")
+        context.exit()
+
+
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(__version__, "-V", "--version", prog_name="mo-loop")
+@click.option(
+    "-V", "--version", is_flag=True, expose_value=False, is_eager=True, callback=show_version,
+    help="Show the version and the commit, and exit.",
+)
 def main() -> None:
     """Convert ONNX models, with their control flow, to OpenVINO IR.
 
@@ -141,16 +152,30 @@ def completion(context: click.Context, shell: str) -> None:
     click.echo(made(context.find_root().command, {}, "mo-loop", "_MO_LOOP_COMPLETE").source())
 
 
+def _meaning(code: str) -> str:
+    """The text of `check --codes` for a code; empty if there is none."""
+    from mo_loop.look.diagnostics.codes import CODES
+
+    if code not in CODES:
+        return ""
+    found = CODES[code]
+    parts = (f"{code}, {found.level}: {found.title}", found.why and f"  why:   {found.why}", f"  help:  {found.help}")
+    return "\n".join(filter(None, parts))
+
+
 @main.command("help")
-@click.argument("name", required=False, metavar="[COMMAND]")
+@click.argument("name", required=False, metavar="[COMMAND|CODE]")
 @click.pass_context
 def help_(context: click.Context, name: str | None) -> None:
-    """Show the help of COMMAND, or the list of commands and exit codes."""
+    """Show the help of COMMAND, the meaning of CODE (ML302), or the list of commands and exit codes."""
     top = context.find_root()
     if name is None:
         click.echo(top.get_help())
         return
     found = main.get_command(top, name)
+    if found is None and (text := _meaning(name.upper())):
+        click.echo(text)
+        return
     if found is None:
         raise _not_a_command(name, "not a command", top)
     click.echo(found.get_help(click.Context(found, info_name=name, parent=top)))

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from mo_loop.batching.storage.locations import is_url
 from mo_loop.cli.conversion_options import conversion_options, named, opened, options_of
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
 from mo_loop.cli.output import TERMINAL, ReportFile, give, message, printed_warnings, reported, table, tell
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
 from mo_loop.printable import printable
+from mo_loop.support.files import reason_of
 from mo_loop.support.flags import REPORTS
 
 if TYPE_CHECKING:
@@ -29,6 +33,19 @@ if TYPE_CHECKING:
 @option(
     "--level", group=REPORTS, type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
     help="Show diagnostics of this level and above. The exit code does not depend on it.",
+)
+@option(
+    "--fail-on", group=REPORTS, type=click.Choice(["error", "warning", "note"]), default="warning", show_default=True,
+    help="Exit with 1 if there are diagnostics of this level or above.",
+)
+@option(
+    "--ignore", "ignored", group=REPORTS, metavar="CODE", multiple=True,
+    help="Leave out the diagnostics of a code, also where they would count for the exit code. Can be repeated; commas "
+    "separate codes.",
+)
+@option(
+    "--baseline", group=REPORTS, metavar="FILE", type=click.Path(dir_okay=False),
+    help="Leave out the diagnostics of an earlier report (--report FILE.json), so that new ones alone count.",
 )
 @option(
     "--codes", group=REPORTS, is_flag=True,
@@ -45,12 +62,11 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(
     context: click.Context, models: tuple[str, ...], form: str, report_file: ReportFile | None, level: Level,
-    codes: bool, quiet: bool,
-    debug: bool,
+    fail_on: Level, ignored: tuple[str, ...], baseline: str | None, codes: bool, quiet: bool, debug: bool,
 ) -> None:
     """List the errors, warnings and notes of the conversion of ONNX models, without writing an IR.
 
-    MODEL is a file, a folder (every .onnx below it), or - for standard input.
+    MODEL is a file, a folder (every .onnx below it), a glob, a list of them (@FILE), or - for standard input.
 
     \b
     error     the conversion would end with it
@@ -67,9 +83,11 @@ def command(
     mo-loop check model.onnx --input "x[1,3,224,224]" --strict
     mo-loop check models --level warning
     mo-loop check models --format sarif > findings.sarif
+    mo-loop check models --report known.json
+    mo-loop check models --baseline known.json --ignore ML505
     mo-loop check --codes
 
-    Exit code 1: errors or warnings were found. Notes alone are 0.
+    Exit code 1: errors or warnings were found (--fail-on).
     """
     is_json = form == "json" and not quiet
     with reported(debug, as_json=is_json, writes=False, report_file=report_file):
@@ -79,23 +97,55 @@ def command(
         if not models:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
         with printed_warnings(quiet=quiet):
-            options = options_of(context)
-            reports = list(_reports(models, options, debug))
+            options, codes_left_out, known = options_of(context), _known_codes(ignored), _known_findings(baseline)
+            reports = [
+                replace(each, level=level, fail_on=fail_on).without(codes_left_out, known)
+                for each in _reports(models, options, debug)
+            ]
         from mo_loop.look.diagnostics.diagnostic import exit_code
 
-        shown = [replace(each, level=level) for each in reports]
-        give(lambda wanted: _formatted(wanted, shown), form, report_file, quiet=quiet)
+        give(lambda wanted: _formatted(wanted, reports), form, report_file, quiet=quiet)
         status = exit_code(reports)
     sys.exit(status)
 
 
-def _files(models: tuple[str, ...]) -> Iterator[str]:
-    """The models; those of a folder are sorted by name."""
-    from mo_loop.batching.plan import models_below
+def _known_codes(texts: Sequence[str]) -> set[str]:
+    """The codes of --ignore. UsageError for one that does not exist."""
+    from mo_loop.look.diagnostics.codes import CODES
 
-    for model in models:
-        found = sorted(models_below(model)) if os.path.isdir(model) else []
-        yield from found or [model]  # an empty folder is reported as a file that is not a model
+    codes = {each.strip().upper() for text in texts for each in text.split(",")}
+    if unknown := sorted(codes - CODES.keys()):
+        raise UsageError(
+            f"--ignore {unknown[0]}: there is no such code", hint="`mo-loop check --codes` lists all",
+        )
+    return codes
+
+
+def _known_findings(baseline: str | None) -> set[Any]:
+    """The fingerprints of --baseline. UsageError for a file that is not a report."""
+    from mo_loop.look.diagnostics.diagnostic import fingerprints_of
+
+    if baseline is None:
+        return set()
+    try:
+        document = json.loads(Path(baseline).read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"--baseline {baseline}: {reason_of(error)}", hint="check the path") from None
+    except ValueError:
+        document = None
+    return fingerprints_of(document)
+
+
+def _files(models: tuple[str, ...]) -> Iterator[str]:
+    """The models; those of a folder and of a glob are sorted by name."""
+    from mo_loop.batching.plan import models_below, unlisted
+
+    for model in unlisted(models):
+        if os.path.isdir(model):
+            found = models_below(model)
+        else:
+            found = iter(()) if os.path.lexists(model) or is_url(model) else glob.iglob(model, recursive=True)
+        yield from sorted(found) or [model]  # without a match it is reported as a file that is not a model
 
 
 def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> Iterator[CheckReport]:
@@ -124,7 +174,7 @@ def _formatted(form: str, reports: list[CheckReport]) -> str:
     if form == "json":
         return json.dumps(as_json(reports), indent=1, ensure_ascii=False, default=str)
     if form == "sarif":
-        from mo_loop.look.diagnostics.diagnostic import as_sarif
+        from mo_loop.look.diagnostics.sarif import as_sarif
 
         return json.dumps(as_sarif(reports), indent=1, ensure_ascii=False, default=str)
     if form == "markdown":

@@ -77,7 +77,7 @@ from mo_loop.conversion_info import size_rows
 from mo_loop.printable import printable, sized
 from mo_loop.support.files import pair_of
 from mo_loop.support.process_memory import peak_memory
-from mo_loop.target import ANY
+from mo_loop.target import ANY, NEWEST, shown, version
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Phase, Step
 
@@ -156,10 +156,17 @@ def as_text(found: dict[str, Any]) -> str:
         )),
         *_titled("states", _state_rows(found["states"])),
         *_titled("sizes", size_rows(found["sizes"])),
-        ("target", f"OpenVINO {found['target']}" + ("" if found["device"] == ANY else f", device {found['device']}")),
+        ("target", _target(found["target"], found["device"])),
         ("time", f"{found['seconds']:.2f} s"),
     ]
     return "\n".join([*lines, *(f"  {name.ljust(12)}  {text}" for name, text in rows if text)])
+
+
+def _target(releases: str, device: str) -> str:
+    """The releases, with what a release that is newer than all known ones is taken for; the device if it is not any."""
+    known, newest = shown(NEWEST), releases.rpartition("-")[2]
+    as_known = "" if version(newest) <= NEWEST else f", written as for {known}, the newest one that is known"
+    return f"OpenVINO {releases}" + ("" if device == ANY else f", device {device}") + as_known
 
 
 def _titled(title: str, rows: list[str]) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ import os
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -25,7 +25,6 @@ from mo_loop.cli.conversion_options import (
     sources_of,
 )
 from mo_loop.cli.flag_options import (
-    FlagOption,
     debug_option,
     flags,
     format_option,
@@ -33,6 +32,7 @@ from mo_loop.cli.flag_options import (
     option,
     quiet_option,
     values_of,
+    version_option,
 )
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
 from mo_loop.cli.output import ReportFile, give, printed_warnings, reported, show
@@ -43,10 +43,6 @@ from mo_loop.options import ConvertOptions
 from mo_loop.support.files import is_among, pair_of
 from mo_loop.support.flags import FILES, REPORTS
 from mo_loop.support.process_memory import paused_collector
-from mo_loop.version import __version__
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(cls=LegacyFlagsCommand)
@@ -68,7 +64,7 @@ if TYPE_CHECKING:
     "-v", "--verbose", group=REPORTS, is_flag=True,
     help="Show the time and memory of each phase as a table on stderr.",
 )
-@click.version_option(__version__, "-V", "--version", prog_name="mo-loop", cls=FlagOption, group=REPORTS)
+@version_option
 @debug_option
 @click.pass_context
 def command(
@@ -114,6 +110,7 @@ def command(
         options = options_of(context, input=with_shapes(inputs, legacy.input_shape))
         shown = _displays(quiet, verbose)
         given = given.with_variables(os.environ)
+        quiet = quiet and not is_json  # --quiet leaves out what is for people
         found = _convert(model, target, options, given, shown, mapping, durable, is_quiet=quiet and report_file is None)
         gc.freeze()  # the process ends soon: searching all objects for cycles would take a fifth of a large conversion
     if found is not None:
@@ -185,7 +182,6 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
     is_json = form == "json"
     pairs = [
         ("--quiet", quiet, "--verbose", verbose, "one reduces the output, the other extends it"),
-        ("--quiet", quiet, "--format json", is_json, "one prints no summary, the other does"),
         ("--passes", given.passes, "--format json", is_json, "the list of passes is text"),
         ("--passes", given.passes, "--quiet", quiet, "one prints a list, the other nothing"),
     ]

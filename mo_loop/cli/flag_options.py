@@ -17,10 +17,11 @@ from typing import Any, TypeVar
 
 import click
 
+from mo_loop.cli import show_version
 from mo_loop.cli.output import ENDINGS, ReportFile, tell
 from mo_loop.conversion_limits import BYTES, amount
 from mo_loop.support.files import is_among
-from mo_loop.support.flags import GROUPS, IMAGES, PASSES, REPORTS, STATES, Flag, flags_of
+from mo_loop.support.flags import COMMON, GROUPS, IMAGES, PASSES, REPORTS, STATES, Flag, flags_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -53,6 +54,12 @@ class FlagOption(click.Option):
         super().__init__(*args, **settings)
         self.group, self.place = group, place
 
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Without the range of a number, of which an error tells."""
+        found = super().get_help_extra(ctx)
+        found.pop("range", None)
+        return found
+
 
 def option(*names: str, group: str, **settings: Any) -> Callable[[F], F]:
     """An option of one command."""
@@ -79,6 +86,10 @@ verbose_option = option(
     help="Show the time and the versions of the packages on stderr.",
 )
 debug_option = option("--debug", group=PASSES, place=2, is_flag=True, help="Show the traceback of an error.")
+version_option = option(
+    "-V", "--version", group=REPORTS, is_flag=True, expose_value=False, is_eager=True, callback=show_version,
+    help="Show the version and the commit, and exit.",
+)
 quiet_option = option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print only errors.")
 
 
@@ -251,17 +262,27 @@ class GroupedCommand(click.Command):
     def groups(self, ctx: click.Context, *, is_short: bool = False) -> dict[str, list[tuple[str, str]]]:
         """Title -> the options and their texts; --help is the last of the reports, others without a group come last.
 
-        If `is_short`, only those of place 0, without images, states and passes.
+        If `is_short`, only those of place 0, of images, states and passes those of place COMMON, and the first sentence
+        of each text.
         """
         found: dict[str, list[tuple[int, click.Parameter]]] = {title: [] for title in (*GROUPS, "Other options")}
         for each in self.get_params(ctx):
             title = REPORTS if "--help" in each.opts else "Other options"
             title = getattr(each, "group", title)
-            is_hidden = is_short and (getattr(each, "place", 0) > 0 or title in _LONG)
+            is_hidden = is_short and getattr(each, "place", 0) > (COMMON if title in _LONG else 0)
             if isinstance(each, click.Option) and not is_hidden:
                 found[title].append((getattr(each, "place", 3), each))
         shown = {
             title: [each.get_help_record(ctx) for _, each in sorted(options, key=lambda pair: pair[0])]
             for title, options in found.items()
         }
-        return {title: kept for title, records in shown.items() if (kept := [each for each in records if each])}
+        cut = _first_sentence if is_short else str
+        kept = {title: [(name, cut(text)) for name, text in filter(None, records)] for title, records in shown.items()}
+        return {title: records for title, records in kept.items() if records}
+
+
+def _first_sentence(text: str) -> str:
+    """The first sentence of a help text, with the default."""
+    text, bracket, default = text.partition("  [")
+    sentence, stop, _ = text.partition(". ")
+    return sentence + stop.strip() + bracket + default

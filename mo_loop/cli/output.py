@@ -83,7 +83,7 @@ def write(text: str) -> bool:
         return False
     encoding = stdout_encoding()
     try:
-        click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding), color=is_coloured(sys.stdout) or None)
         sys.stdout.flush()
         return True
     except OSError as error:
@@ -124,8 +124,12 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def is_coloured(stream: TextIO | None) -> bool:
-    """Whether `stream` is a terminal that shows colours, and NO_COLOR does not switch them off."""
-    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Whether `stream` is a terminal that shows colours, and NO_COLOR does not switch them off; FORCE_COLOR switches
+    them on for files and pipes too."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    is_shown = is_terminal(stream) and os.environ.get("TERM") != "dumb"
+    return is_shown or (stream is not None and os.environ.get("FORCE_COLOR", "0") not in ("", "0"))
 
 
 def painted(text: str, **style: Any) -> str:
@@ -344,12 +348,19 @@ def message(kind: str, text: str) -> None:
     """`error: ...`, `warning: ...` or `note: ...` on stderr; coloured on a terminal, unless NO_COLOR is set."""
     colour = {"error": "red", "warning": "yellow"}.get(kind)
     head = click.style(f"{kind}:", fg=colour, bold=True) if colour and is_coloured(sys.stderr) else f"{kind}:"
-    click.echo(f"{head} {safe(text)}", err=True)
+    click.echo(f"{head} {safe(text)}", err=True, color=is_coloured(sys.stderr) or None)
+
+
+def _options_with(name: str, context: click.Context) -> list[str]:
+    """The options of a command that have all of an unknown one in their names: --fp16 is in --compress-to-fp16."""
+    word = name.lstrip("-")
+    names = [each for option in context.command.params if isinstance(option, click.Option) for each in option.opts]
+    return [each for each in names if word in each] if len(word) > 2 else []
 
 
 def end_with_usage(ctx: click.Context, error: click.UsageError) -> NoReturn:
     """End the process with an error of click, in the form of all others."""
-    close = getattr(error, "possibilities", None)
+    close = getattr(error, "possibilities", None) or _options_with(getattr(error, "option_name", ""), error.ctx or ctx)
     path = (error.ctx or ctx).command_path
     hint = f"did you mean {close[0]}?" if close else f"see {path} --help"
     text = error.message if close else error.format_message()

@@ -30,7 +30,7 @@ from mo_loop.cli.output import table, tell
 from mo_loop.errors import UsageError
 from mo_loop.printable import first_few
 from mo_loop.support.files import is_among
-from mo_loop.support.flags import PASSES, flag, flags_of
+from mo_loop.support.flags import COMMON, PASSES, flag, flags_of
 
 if TYPE_CHECKING:
     from mo_loop.cli.conversion_summary import Explanations
@@ -119,7 +119,7 @@ class PassOptions:
     dump: str | None = flag(
         None, "Write the graph as loaded, the changes of each pass, the graph as written, and index.html, which shows "
         "all of them. DIR has one run: the files of an earlier dump are removed.", PASSES, metavar="DIR",
-        kind="folder",
+        kind="folder", place=COMMON,
     )
     dump_format: tuple[str, ...] = flag(
         (), "The formats of --dump, separated by commas: text, json, dot, svg (needs Graphviz).  "

@@ -67,21 +67,21 @@ if TYPE_CHECKING:
     "runs the model with inputs of any size.",
 )
 @option(
-    "--steps", group=FILES, type=click.IntRange(min=1), default=4, show_default=True, metavar="N",
+    "--steps", group=FILES, place=1, type=click.IntRange(min=1), default=4, show_default=True, metavar="N",
     help="The steps of each sequence, where the IR has states.",
 )
 @flags(Comparing, "seed", is_argument=True, texts={"seed": "The seed of generated inputs."})
 @option(
     "--save", group=FILES, type=click.Path(), metavar="DIR",
-    help="Write the inputs and the outputs of all sides as .npz.",
+    help="Write the inputs and outputs of all sides as .npz.",
 )
 @option(
     "--expected", group=COMPARISON, metavar="FILE", multiple=True, type=click.Path(),
-    help="The outputs for a set of --input-data, in their order, that replace those of ONNX Runtime: an .npz by "
+    help="The outputs for a set of --input-data, in their order, that replace those of ONNX Runtime. An .npz by "
     "tensor name, or a folder with output_0.pb. Outputs in the files of --input-data are used without it.",
 )
 @option(
-    "--custom-ops", group=COMPARISON, metavar="LIB", multiple=True, type=click.Path(),
+    "--custom-ops", group=COMPARISON, place=1, metavar="LIB", multiple=True, type=click.Path(),
     help="A library of custom operators for ONNX Runtime.",
 )
 @flags(
@@ -156,10 +156,8 @@ def command(
     \b
     mo-loop verify model.onnx
     mo-loop verify model.onnx model.xml --input-data a.npz --input-data b.npz
-    mo-loop verify model.onnx --input-data test_data_set_0 --rtol 1e-4
     mo-loop verify model.onnx --precision default --against ovc
     mo-loop verify model.onnx model.xml --sizes "x[8,3,320,320]"
-    mo-loop verify model.onnx --layers --passes
     mo-loop verify model.onnx --layers --dump steps
     mo-loop verify model.onnx --save report --format markdown > report.md
 

@@ -41,6 +41,9 @@ COMPARISON, RUN, PASSES, REPORTS = "Comparison", "Run", "Passes and debugging", 
 GROUPS = (FILES, IMAGES, CONVERSION, STATES, COMPARISON, RUN, PASSES, REPORTS)
 """The titles of --help and docs/cli.md, in their order."""
 
+COMMON = -1
+"""The place of an option that --help shows also where it leaves out the others of the group."""
+
 
 class Flag(NamedTuple):
     """The description of a field for the command line.

@@ -11,6 +11,7 @@ import pytest
 from lxml import etree
 
 from mo_loop import __version__
+from mo_loop.version import commit
 from tests.harness import parsed
 
 from .batches import GOOD, batch, files_in, good, read, refused, saved, trouble
@@ -47,7 +48,7 @@ def test_the_whole_report(mixed: Path) -> None:
     assert report == {
         "schema": "mo-loop batch report",
         "version": 1,
-        "mo_loop": __version__,
+        "mo_loop": __version__, "commit": commit(),
         "exit_code": 1,
         "signal": None,
         "root": str(mixed / "in"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -72,6 +73,8 @@ def test_up_to_date_means_verified_with_the_same_settings(folder: Path) -> None:
                          (("--verify", "--rtol", "1e-6"), "converted")):
         assert batch(*flags, *more, cwd=folder).returncode == 0
         assert statuses(folder / "r.json") == {"right.onnx": status}, more
+        (model,) = json.loads((folder / "r.json").read_text("utf-8"))["models"]
+        assert (model["comparison"] or {}).get("passed") == (True if more else None), "one that is up to date keeps it"
 
 
 def test_a_tolerance_lets_a_difference_pass(folder: Path) -> None:

@@ -136,6 +136,52 @@ def test_a_folder(broken: Path, tmp_path: Path) -> None:
     assert done.returncode == 2 and done.stderr.startswith("error: ML211")
 
 
+def test_globs_and_lists(broken: Path, fine: Path, tmp_path: Path) -> None:
+    """A glob is sorted by name; a file whose name has such characters is that file."""
+    (tmp_path / "[x].onnx").write_bytes(fine.read_bytes())
+    (tmp_path / "list.txt").write_text(f"# two\n{broken}\n\n*x].onnx\n")
+    report = as_json(str(tmp_path / "*.onnx"))
+    assert [each["file"] for each in report["models"]] == sorted(map(str, tmp_path.glob("*.onnx")))
+    report = json.loads(mo_loop("check", "@list.txt", "--format", "json", cwd=tmp_path).stdout)
+    assert [each["file"] for each in report["models"]] == [str(broken), "[x].onnx"]
+    assert [each["file"] for each in as_json(tmp_path / "[x].onnx")["models"]] == [str(tmp_path / "[x].onnx")]
+    done = mo_loop("check", str(tmp_path / "no*.onnx"))
+    assert done.returncode == 2 and done.stderr.startswith("error: ML210")
+
+
+# -- which diagnostics count
+
+
+def test_the_level_that_fails(broken: Path, growing: Path) -> None:
+    assert mo_loop("check", growing, "--fail-on", "note").returncode == 1
+    assert mo_loop("check", growing, "--fail-on", "error").returncode == 0
+    assert mo_loop("check", broken, "--fail-on", "error").returncode == 1
+
+
+def test_ignored_codes(broken: Path, growing: Path) -> None:
+    done = mo_loop("check", broken, "--ignore", "ml302, ML310", "--ignore", "ML541")
+    assert done.stdout.splitlines()[0] == f"{broken}: 1 note (6 accepted)" and done.returncode == 0
+    (model,) = as_json(growing, "--ignore", "ML521", "--fail-on", "note")["models"]
+    assert (model["accepted"], model["findings"]) == (1, [])
+    done = mo_loop("check", broken, "--ignore", "ML999")
+    assert done.returncode == 2 and "--ignore ML999: there is no such code" in done.stderr
+
+
+def test_a_baseline(broken: Path, growing: Path, tmp_path: Path) -> None:
+    """Findings of an earlier report do not count, new ones do."""
+    known = tmp_path / "known.json"
+    assert mo_loop("check", broken, "--report", known).returncode == 1
+    done = mo_loop("check", broken, growing, "--baseline", known, "--fail-on", "note")
+    assert done.stdout.splitlines()[0] == f"{broken}: nothing found (7 accepted)" and done.returncode == 1
+    assert mo_loop("check", broken, "--baseline", known, "--fail-on", "note").returncode == 0
+    for text in ("no JSON", "[]", '{"schema": "mo-loop check"}'):
+        known.write_text(text)
+        done = mo_loop("check", broken, "--baseline", known)
+        assert done.returncode == 2 and "is not a report of mo-loop check" in done.stderr
+    done = mo_loop("check", broken, "--baseline", tmp_path / "gone.json")
+    assert done.returncode == 2 and "gone.json" in done.stderr and "help:" in done.stderr
+
+
 def test_standard_input(broken: Path) -> None:
     done = mo_loop("check", "-", "--format", "json", stdin=broken.read_bytes())
     report = json.loads(done.stdout)

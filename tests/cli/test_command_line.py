@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from mo_loop import __version__
 from mo_loop.cli import COMMANDS, main
 from mo_loop.cli.flag_options import WHOLE, FlagOption, GroupedCommand, flags, made
 from mo_loop.support.flags import CONVERSION, GROUPS, RUN, flag
+from mo_loop.version import commit
 from tests.harness import parsed
 
 from .commands import PLAIN, saved
@@ -69,7 +71,49 @@ class TestShortcut:
 
 @pytest.mark.parametrize("arguments", [("-V",), ("--version",), ("convert", "-V"), ("convert", "--version")])
 def test_version(arguments: tuple[str, ...]) -> None:
-    assert mo_loop(*arguments).stdout == f"mo-loop, version {__version__}\n"
+    assert mo_loop(*arguments).stdout == f"mo-loop, version {__version__} (commit {commit()})\n"
+
+
+def test_help_for_a_code() -> None:
+    done = mo_loop("help", "ml302")
+    assert done.exit_code == 0 and done.stdout.startswith("ML302, error: an operator that is not supported\n  why:")
+    assert mo_loop("help", "ML999").exit_code == 2
+
+
+@pytest.mark.parametrize(("flag", "advice"), [
+    ("--fp16", "did you mean --compress-to-fp16?"), ("--quantisation", "did you mean --quantization?"),
+    ("--zzz", "convert --help"),
+])
+def test_an_option_that_does_not_exist(flag: str, advice: str) -> None:
+    done = mo_loop("convert", "model.onnx", flag)
+    assert done.exit_code == 2 and f"No such option '{flag}'" in done.stderr and advice in done.stderr
+
+
+def test_the_short_help_has_the_options_that_people_use() -> None:
+    text = mo_loop("convert", "--help").stdout
+    shown = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", text.partition("Flags of mo")[0], re.MULTILINE))
+    assert shown == {
+        "--output-model", "--input", "--output", "--compress-to-fp16", "--layout", "--mean-values", "--quantization",
+        "--target", "--device", "--dump", "--stateful", "--static",
+        "--format", "--report", "--quiet", "--verbose", "--version", "--help-all", "--help",
+    }
+    assert "RANGE" not in text and "[x>" not in mo_loop("verify", "--help-all").stdout
+
+
+@pytest.mark.parametrize(("variables", "is_coloured"), [
+    ({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "0"}, False),
+    ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+])
+def test_colours_where_there_is_no_terminal(
+    variables: dict[str, str], is_coloured: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    done = mo_loop("check", saved(parsed(PLAIN), tmp_path))
+    assert ("\x1b[" in done.stdout) == is_coloured
+    done = mo_loop("check", "--zzz")
+    assert ("\x1b[" in done.stderr) == is_coloured
 
 
 def test_standard_output_as_output_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

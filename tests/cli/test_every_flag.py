@@ -225,8 +225,9 @@ def check_sequence_io(folder: Path) -> None:
 def check_limit(folder: Path) -> None:
     refused = Done(folder, "model.onnx", "--limit", "nodes=3", "--limit", "time=1h", "-o", "no.xml", code=3)
     assert "ML341: the model has more nodes than the limit nodes of 3" in refused.stderr
-    assert "--limit nodes=6" in refused.stderr and not refused.target.exists()
-    assert converted(folder, "--limit", "nodes=13").target.read_bytes() == plain(folder).target.read_bytes()
+    advised = re.findall(r"--limit (nodes=\d+)", refused.stderr)
+    assert len(advised) == 1 and not refused.target.exists()
+    assert converted(folder, "--limit", *advised).target.read_bytes() == plain(folder).target.read_bytes()
     assert "the limits are nesting" in Done(folder, "model.onnx", "--limit", "nods=3", code=2).stderr
 
 

@@ -182,13 +182,23 @@ class TestStreams:
         assert {len(line) for line in times.lines(1.0)} == {4} and times.lines(1.0)[0] == ("", "s", "share", "nodes")
 
     @pytest.mark.parametrize(
-        "flags", [["-q", "-v"], ["-q", "--format=json"], ["--passes", "--format=json"], ["--passes", "-q"]]
+        "flags", [["-q", "-v"], ["--passes", "--format=json"], ["--passes", "-q"]]
     )
     def test_contradictions(self, flags: list[str], plain: Path, target: Path) -> None:
         done = convert(plain, "-o", target, *flags)
         assert done.returncode == 2 and "contradict each other" in done.stderr
         assert_clear(done.stderr)
         assert not target.exists()
+
+    def test_quiet_leaves_the_json(self, plain: Path, target: Path) -> None:
+        done = convert(plain, "-o", target, "-q", "--format=json")
+        assert json.loads(done.stdout)["ok"] and not done.stderr and done.returncode == 0
+
+    @pytest.mark.parametrize(("release", "shown"), [
+        ("2026.4", "OpenVINO 2026.4\n"), ("2031.12", "OpenVINO 2031.12, written as for 2026.4, the newest one"),
+    ])
+    def test_a_target_newer_than_all_known(self, release: str, shown: str, plain: Path, target: Path) -> None:
+        assert shown in convert(plain, "-o", target, "--target", release).stdout
 
     def test_an_error_as_json(self, plain: Path, target: Path) -> None:
         done = convert(plain, "-o", target, "--format", "json", "--output", "aa")

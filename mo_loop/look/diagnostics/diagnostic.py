@@ -1,46 +1,34 @@
 """Diagnostic: an error, a warning or a note about a model. CheckReport: all diagnostics of one model. Reports of
-several models as text, JSON, Markdown and SARIF.
+several models as text, JSON and Markdown; sarif.py writes SARIF.
 
 The JSON is one object:
 
     schema      "mo-loop check"
     version     1; increased when a field changes its meaning or is removed, not when one is added
-    tool        {"name", "version"}
+    tool        {"name", "version", "commit"}
     exit_code   that of the command
     counts      {"error", "warning", "note"}: diagnostics in all models
     models      one object each: file, checked, error (null, or {code, message, why, help}: why it was not checked),
-                counts, findings: [{code, level, message, why, help, place: {path, scope, node, operator}}],
+                counts, accepted: the number of diagnostics that are ignored or in the baseline,
+                findings, the others: [{code, level, message, why, help, place: {path, scope, node, operator}}],
                 sizes: input -> what its sizes may be ("?,3,?,?"), as the pass WriteSizes describes it
-
-As SARIF 2.1.0, the format in which code scanning services take diagnostics:
-
-    run.tool.driver.rules           one rule for each code that occurs, with why and help
-    result.locations                the model (a relative URI where it lies below the current folder), and the
-                                    scope path as a logical location
-    result.partialFingerprints      the same for the same diagnostic in the next version of a model
-    invocation.toolExecutionNotifications   models that cannot be read
-
-Spec: OASIS, Static Analysis Results Interchange Format version 2.1.0.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote
 
 from mo_loop.conversion_info import size_rows
-from mo_loop.errors import ConversionWarning, MoLoopError
-from mo_loop.look.diagnostics.codes import CODES, Code
+from mo_loop.errors import ConversionWarning, MoLoopError, UsageError
+from mo_loop.look.diagnostics.codes import CODES
 from mo_loop.origin import Origin
 from mo_loop.printable import PLAIN, ShownResult, Style, first_few, printable
-from mo_loop.version import __version__
+from mo_loop.version import __version__, commit
 
 Level = Literal["error", "warning", "note"]
 
@@ -52,6 +40,9 @@ SCHEMA, VERSION = "mo-loop check", 1
 """The name of the JSON schema, and its version."""
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+
+Fingerprint = tuple[str, ...]
+"""The file of a diagnostic, its code, its place, the operator and the message."""
 
 SHOWN = 5
 """The number of places of a group that are listed."""
@@ -96,6 +87,10 @@ class Diagnostic:
     def level(self) -> Level:
         return CODES[self.code].level if self.code in CODES else "error"
 
+    def fingerprint(self, file: str) -> Fingerprint:
+        """Equal for the same diagnostic of a later version of the model `file`."""
+        return _fingerprint(file, self.code, self.place.path, self.place.operator, self.message)
+
     @classmethod
     def of_error(cls, error: MoLoopError, origin: Origin | None = None) -> Diagnostic:
         """The diagnostic of an error; without a reason or help of the error it gets those of the code."""
@@ -113,6 +108,27 @@ class Diagnostic:
         return cls(code, message, place, CODES[code].why, CODES[code].help)
 
 
+def fingerprints_of(document: Any) -> set[Fingerprint]:
+    """The fingerprints of all findings of a report as JSON. UsageError if it is not one of `as_json`."""
+    try:
+        if document["schema"] != SCHEMA:
+            raise KeyError("schema")
+        return {
+            _fingerprint(model["file"], each["code"], each["place"]["path"], each["place"]["operator"], each["message"])
+            for model in document["models"]
+            for each in model["findings"]
+        }
+    except (KeyError, TypeError):
+        raise UsageError(
+            "the baseline is not a report of mo-loop check",
+            hint="write it with `mo-loop check MODEL... --report FILE.json`",
+        ) from None
+
+
+def _fingerprint(file: str, *texts: str) -> Fingerprint:
+    return (os.path.normpath(file).replace(os.sep, "/"), *texts)
+
+
 @dataclass(repr=False)
 class CheckReport(ShownResult):
     """All diagnostics of one model, worst first. `refused` is the error if the model could not be checked: the file is
@@ -128,9 +144,22 @@ class CheckReport(ShownResult):
     """
     level: Level = "note"
     """Diagnostics of this level and worse ones are shown; all are counted."""
+    fail_on: Level = "warning"
+    """The exit code is 1 if there are diagnostics of this level or worse ones."""
+    accepted: int = 0
+    """The number of diagnostics that `without` has left out."""
 
     def __post_init__(self) -> None:
         self.diagnostics = sorted(self.diagnostics, key=lambda each: (LEVELS.index(each.level), each.code))
+
+    def without(self, codes: Container[str], known: Container[Fingerprint]) -> CheckReport:
+        """The report without the diagnostics of some codes, and those with known fingerprints (`fingerprints_of`). Bugs
+        of mo_loop stay."""
+        kept = [
+            each for each in self.diagnostics
+            if each.code.startswith("ML4") or not (each.code in codes or each.fingerprint(self.file) in known)
+        ]
+        return replace(self, diagnostics=kept, accepted=self.accepted + len(self.diagnostics) - len(kept))
 
     @property
     def shown(self) -> list[Diagnostic]:
@@ -145,12 +174,12 @@ class CheckReport(ShownResult):
 
     @property
     def exit_code(self) -> int:
-        """4 for a bug, 2 for bad input, 1 for errors and warnings; notes alone are 0."""
+        """4 for a bug, 2 for bad input, 1 for diagnostics of the level `fail_on` or worse, else 0."""
         if any(each.code.startswith("ML4") for each in self.diagnostics):
             return 4
         if self.refused is not None:
             return self.refused.exit_code
-        return 1 if self.counts["error"] or self.counts["warning"] else 0
+        return int(any(self.counts[level] for level in LEVELS[: LEVELS.index(self.fail_on) + 1]))
 
     def text(self, style: Style = PLAIN) -> str:
         """The text that `mo-loop check` prints."""
@@ -223,7 +252,7 @@ def as_json(reports: Sequence[CheckReport]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "version": VERSION,
-        "tool": {"name": "mo-loop", "version": __version__},
+        "tool": {"name": "mo-loop", "version": __version__, "commit": commit()},
         "exit_code": exit_code(reports),
         "counts": {level: sum(each.counts[level] for each in reports) for level in LEVELS},
         "models": [_model(each) for each in reports],
@@ -239,6 +268,7 @@ def _model(report: CheckReport) -> dict[str, Any]:
             "code": error.code, "message": error.message, "why": error.why, "help": error.hint,
         },
         "counts": dict(report.counts),
+        "accepted": report.accepted,
         "findings": [
             {"code": each.code, "level": each.level, "message": each.message, "why": each.why, "help": each.help,
              "place": asdict(each.place)}
@@ -249,11 +279,12 @@ def _model(report: CheckReport) -> dict[str, Any]:
 
 
 def counted(report: CheckReport) -> str:
-    """`2 errors, 1 note`, or "nothing found"."""
+    """`2 errors, 1 note`, or "nothing found", and the number of those that are accepted."""
     if report.refused is not None:
         return "not checked"
     words = [f"{count} {level}{'s' * (count != 1)}" for level, count in report.counts.items() if count]
-    return ", ".join(words) or "nothing found"
+    accepted = f" ({report.accepted} accepted)" if report.accepted else ""
+    return (", ".join(words) or "nothing found") + accepted
 
 
 def places_text(places: Iterable[Any]) -> str:
@@ -310,89 +341,3 @@ def _escaped(text: str) -> str:
     for mark in "\\`*_<|[":
         text = text.replace(mark, "&lt;" if mark == "<" else f"\\{mark}")
     return " ".join(text.split())
-
-
-SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-
-
-def as_sarif(reports: Sequence[CheckReport], folder: str | os.PathLike[str] = ".") -> dict[str, Any]:
-    """One log with one run. URIs are relative to `folder` for the models below it."""
-    codes = sorted({each.code for report in reports for each in report.shown})
-    rules = {code: place for place, code in enumerate(codes)}
-    uris = [_uri(report.file, folder) for report in reports]
-    results = [
-        _result(each, rules, uri, place)
-        for place, (report, uri) in enumerate(zip(reports, uris, strict=True))
-        for each in report.shown
-    ]
-    code = exit_code(reports)
-    notifications = [
-        {
-            "level": "error",
-            "descriptor": {"id": report.refused.code},
-            "message": {"text": report.refused.message},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri, "index": place}}}],
-        }
-        for place, (report, uri) in enumerate(zip(reports, uris, strict=True))
-        if report.refused is not None
-    ]
-    invocation: dict[str, Any] = {"executionSuccessful": code in (0, 1), "exitCode": code}
-    if notifications:
-        invocation["toolExecutionNotifications"] = notifications
-    driver = {"name": "mo-loop", "version": __version__, "rules": [_rule(code) for code in codes]}
-    run = {
-        "tool": {"driver": driver},
-        "invocations": [invocation],
-        "artifacts": [{"location": {"uri": uri, "index": place}} for place, uri in enumerate(uris)],
-        "columnKind": "unicodeCodePoints",
-        "results": results,
-    }
-    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
-def _rule(code: str) -> dict[str, Any]:
-    meaning = CODES.get(code) or Code(code)
-    title = meaning.title[:1].upper() + meaning.title[1:] + "."
-    text = meaning.help or "Each diagnostic describes what to do."
-    return {
-        "id": code,
-        "shortDescription": {"text": title},
-        "fullDescription": {"text": f"{title} {_sentence(meaning.why)}".strip()},
-        "help": {"text": _sentence(text)},
-        "defaultConfiguration": {"level": meaning.level},
-    }
-
-
-def _result(diagnostic: Diagnostic, rules: dict[str, int], uri: str, artifact: int) -> dict[str, Any]:
-    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": uri, "index": artifact}}}
-    if diagnostic.place.path:
-        place, kind = diagnostic.place, "element" if diagnostic.place.node else "namespace"
-        location["logicalLocations"] = [
-            {"name": place.node or place.path, "fullyQualifiedName": place.path, "kind": kind}
-        ]
-    known = (uri, diagnostic.code, diagnostic.place.path, diagnostic.place.operator, diagnostic.message)
-    fingerprint = hashlib.sha256("\0".join(known).encode("utf-8", "backslashreplace"))
-    parts = (
-        diagnostic.message,
-        f"Why: {diagnostic.why}" if diagnostic.why else "",
-        f"Help: {diagnostic.help}" if diagnostic.help else "",
-    )
-    return {
-        "ruleId": diagnostic.code,
-        "ruleIndex": rules[diagnostic.code],
-        "level": diagnostic.level,
-        "message": {"text": "\n".join(each for each in parts if each)},
-        "locations": [location],
-        "partialFingerprints": {"placeAndMessage/v1": fingerprint.hexdigest()[:32]},
-        "properties": {"operator": diagnostic.place.operator, "scope": diagnostic.place.scope},
-    }
-
-
-def _uri(file: str, folder: str | os.PathLike[str]) -> str:
-    """A URI relative to `folder` for a file below it, else an absolute one."""
-    path, root = Path(os.path.abspath(file)), Path(os.path.abspath(folder))
-    return quote(path.relative_to(root).as_posix()) if path.is_relative_to(root) else path.as_uri()
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text else ""

@@ -41,9 +41,11 @@ def test_results_of_a_report() -> None:
         {"name": "c", "status": "failed", "sizes": None, "layers": None, "control_flow": {}, "seconds": 9},
     ]
     models.append({"name": "d", **good, "status": "skipped", "conversion": {"seconds": 2, "memory": 7, "peak": 9}})
+    models.append({"name": "e", **good, "comparison": {"seconds": 0.375}})
     found = earlier_of({"models": models})
     assert found == {
-        "a": Earlier(300, 20, 12, 3, 0.5), "b": Earlier(300, 20, 12, 3, None), "d": Earlier(300, 20, 12, 3, 2.0, 7, 9)
+        "a": Earlier(300, 20, 12, 3, 0.5), "b": Earlier(300, 20, 12, 3, None), "d": Earlier(300, 20, 12, 3, 2.0, 7, 9),
+        "e": Earlier(300, 20, 12, 3, 0.125, compared=0.375),
     }
 
 
@@ -69,6 +71,14 @@ def test_a_comparison_loads_the_weights() -> None:
     earlier = Earlier(1000, weights, 10, 0, 1.0, 64 * MB, 64 * MB)
     assert 429 * MB < estimate(1000, earlier, with_comparison=True).memory < 700 * MB
     assert estimate(1000, earlier).memory == BASE
+
+
+def test_a_comparison_takes_time() -> None:
+    """More than the conversion of a small model, and that of the earlier one where it is known."""
+    plain, compared = estimate(MB), estimate(MB, with_comparison=True)
+    assert compared.seconds > plain.seconds + 1
+    earlier = Earlier(MB, 0, 10, 0, 2.0, compared=3.0)
+    assert (estimate(MB, earlier).seconds, estimate(2 * MB, earlier, with_comparison=True).seconds) == (2.0, 10.0)
 
 
 def test_a_time_without_a_measurement_is_not_called_measured() -> None:
