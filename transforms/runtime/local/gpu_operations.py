@@ -12,9 +12,9 @@ from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
-from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
-from mo_loop.transforms.runtime.local.rule import rule
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Value, is_static, ops
+from mo_loop.transforms.runtime.inference import VIEWS, is_computable, is_inferred, may_be_empty
+from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Use, Value, is_static, ops, source_of
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -112,6 +112,43 @@ def CopyBooleanResult(node: Node) -> Node | None:
         return None
     insert_after(node.output, lambda r: F.LogicalOr(r, r))
     return node
+
+
+_NUMBERS: dict[type[Node], tuple[int, ...]] = {
+    ops.Reshape: (1,), ops.Broadcast: (1,), ops.Tile: (1,), ops.Pad: (1, 2), ops.Slice: (1, 2),
+}
+"""The inputs whose numbers the runtime reads before it computes the shape of the output."""
+
+
+@maximum_rule(
+    wrap_type(tuple(_NUMBERS)), "`max(n, n)` of the numbers",
+    Gap(
+        "numbers-of-split",
+        "sizes, bounds, widths or repeats that are a later part of a `Split` of computed numbers are read from the "
+        "first part", device=GPU,
+    ),
+    Gap(
+        "view-as-pattern", "the pattern of a `Reshape` that is a view of a computed matrix has the rank of the matrix",
+        severity=ERROR, device=GPU,
+    ),
+)
+def CopyNumbers(node: Node) -> Use | None:
+    """Broadcast(x, Split(n, 0)[1])  ->  Broadcast(x, max(Split(n, 0)[1], Split(n, 0)[1]))
+    Reshape(x, Squeeze(n, 0))  ->  Reshape(x, max(Squeeze(n, 0), Squeeze(n, 0)))
+
+    The parts and the view are the memory of n, which the runtime reads from its start, in the shape of n. Numbers that
+    are computed from sizes have memory of their own.
+    """
+    for port in next(ports for kind, ports in _NUMBERS.items() if isinstance(node, kind)):
+        value = node.inputs[port]
+        source = None if value is None else source_of(value, VIEWS)
+        if value is None or source is None or isinstance(source.node, Constant):
+            continue
+        is_part = isinstance(source.node, ops.Split | ops.VariadicSplit) and source.index > 0
+        is_pattern = isinstance(node, ops.Reshape) and source is not value and source.rank not in (0, 1)
+        if (is_part or is_pattern) and not is_inferred(value):
+            return Use(node, port)
+    return None
 
 
 _NEUTRAL = {ops.ReduceProd: 1, ops.ReduceLogicalAnd: True}
