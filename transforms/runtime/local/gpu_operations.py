@@ -124,8 +124,8 @@ _NUMBERS: dict[type[Node], tuple[int, ...]] = {
     wrap_type(tuple(_NUMBERS)), "`max(n, n)` of the numbers",
     Gap(
         "numbers-of-split",
-        "sizes, bounds, widths or repeats that are a later part of a `Split` of computed numbers are read from the "
-        "first part", device=GPU,
+        "sizes, bounds, widths or repeats that are parts of a `Split` of computed numbers, or of two `Slice`, are read "
+        "from the first part", device=GPU,
     ),
     Gap(
         "view-as-pattern", "the pattern of a `Reshape` that is a view of a computed matrix has the rank of the matrix",
@@ -136,19 +136,29 @@ def CopyNumbers(node: Node) -> Use | None:
     """Broadcast(x, Split(n, 0)[1])  ->  Broadcast(x, max(Split(n, 0)[1], Split(n, 0)[1]))
     Reshape(x, Squeeze(n, 0))  ->  Reshape(x, max(Squeeze(n, 0), Squeeze(n, 0)))
 
-    The parts and the view are the memory of n, which the runtime reads from its start, in the shape of n. Numbers that
-    are computed from sizes have memory of their own.
+    The parts and the view are the memory of n, which the runtime reads from its start, in the shape of n. Two Slice
+    become a VariadicSplit. Numbers that are computed from sizes have memory of their own.
     """
     for port in next(ports for kind, ports in _NUMBERS.items() if isinstance(node, kind)):
         value = node.inputs[port]
         source = None if value is None else source_of(value, VIEWS)
         if value is None or source is None or isinstance(source.node, Constant):
             continue
-        is_part = isinstance(source.node, ops.Split | ops.VariadicSplit) and source.index > 0
         is_pattern = isinstance(node, ops.Reshape) and source is not value and source.rank not in (0, 1)
-        if (is_part or is_pattern) and not is_inferred(value):
-            return Use(node, port)
+        is_part = _is_part(source)
+        if is_inferred(value) or not (is_pattern or is_part):
+            continue
+        reader = node
+        while is_part and value is not source:  # a view of a part has other elements in a kernel, too
+            reader, port, value = value.node, 0, value.node.operands[0]
+        return Use(reader, port)
     return None
+
+
+def _is_part(value: Value) -> bool:
+    if not isinstance(value.node, ops.Slice):
+        return isinstance(value.node, ops.Split | ops.VariadicSplit)
+    return sum(isinstance(use.node, ops.Slice) for use in value.node.operands[0].uses) > 1
 
 
 _NEUTRAL = {ops.ReduceProd: 1, ops.ReduceLogicalAnd: True}
