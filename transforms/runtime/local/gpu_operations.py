@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import normalise_axis, of_declared_sizes
 from mo_loop.graph.types import ElementType, boolean, i64
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.reduction import Reduction
@@ -13,8 +13,8 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import VIEWS, is_computable, is_inferred, may_be_empty
-from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Use, Value, is_static, ops, source_of
+from mo_loop.transforms.runtime.local.rule import is_declared, maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Use, Value, ops, source_of
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -80,7 +80,7 @@ def VectorsToColumns(node: Op) -> Node | None:
     x, *others = node.operands
     given = [x, *others[: 1 if isinstance(node, ops.GatherElements) else 2]]
     known: dict[Value, bool] = {}
-    if x.rank != 1 or not all(is_static(each.shape) for each in given):
+    if x.rank != 1 or not all(map(is_declared, given)):
         return None
     if not any(each.rank == 1 and is_computable(each, known) for each in given):
         return None
@@ -108,10 +108,20 @@ def CopyBooleanResult(node: Node) -> Node | None:
 
     The memory of such a result is of the type boolean, the Result expects u8.
     """
-    if len(node.outputs) > 1 or not is_static(node.output.shape) or all(is_static(x.shape) for x in node.operands):
+    if len(node.outputs) > 1 or not _is_static_there(node) or all(is_declared(x) for x in node.operands):
         return None
     insert_after(node.output, lambda r: F.LogicalOr(r, r))
     return node
+
+
+def _is_static_there(node: Node) -> bool:
+    """Whether the runtime knows the shape of the output: it takes 2 and a size that is not known for 2."""
+    sizes = [of_declared_sizes(each.shape) or () for each in node.operands] if isinstance(node, ops.Elementwise) else []
+    dims = of_declared_sizes(node.output.shape)
+    return dims is not None and all(
+        isinstance(dim, int) or any(isinstance(each[-at], int) and each[-at] != 1 for each in sizes if len(each) >= at)
+        for at, dim in enumerate(reversed(dims), 1)
+    )
 
 
 _NUMBERS: dict[type[Node], tuple[int, ...]] = {
