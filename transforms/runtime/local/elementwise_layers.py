@@ -10,12 +10,13 @@ from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import (
     LocalRule,
     both_orders,
+    is_declared,
     is_one_element,
     is_weights,
     maximum_rule,
     rule,
 )
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Identity, Node, Use, Value, is_static, ops, source_of
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Identity, Node, Use, Value, ops, source_of
 
 
 @rule(wrap_type(Identity, any_input(type_matches(boolean))), "`LogicalOr(x, x)`", Gap(
@@ -289,7 +290,7 @@ def RaiseRankOfFirst(node: ops.Binary) -> Node | None:
     x, y = node.operands
     if x.rank is None or y.rank is None or x.rank >= y.rank or y.rank < 5 or isinstance(x.node, Constant):
         return None
-    if is_static(x.shape) and is_static(y.shape):
+    if is_declared(x) and is_declared(y):
         return None
     if type(node) in _EXCHANGED and not _is_widened(x):
         return _EXCHANGED[type(node)](y, x, auto_broadcast=node.auto_broadcast)

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from mo_loop.graph.dimension import low, now
-from mo_loop.graph.shape import element_count
+from mo_loop.graph.shape import element_count, of_declared_sizes
 from mo_loop.graph.types import boolean
 from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.pattern import Match, Pattern
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.rewrite import MatcherPass
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Use, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Use, Value, is_static, ops
 
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
@@ -107,6 +107,11 @@ def is_weights(value: Value) -> bool:
     """Whether `value` is a Constant, also a compressed, quantised or rearranged one."""
     node = value.node
     return isinstance(node, Constant) or (isinstance(node, OF_WEIGHTS) and all(map(is_weights, node.operands)))
+
+
+def is_declared(value: Value) -> bool:
+    """Whether the shape of `value` in the file is static."""
+    return is_static(of_declared_sizes(value.shape))
 
 
 def is_doubled(node: Node) -> bool:
