@@ -121,7 +121,7 @@ def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mo_loop.api.Conversion", Noting)
     known: dict[str, Any] = {
         "sequence_io": "packed", "target": "2025.4", "quantization": "exact", "limits": Limits(nodes=3),
-        "transform": "LowLatency2", "stateful_pairs": {"a": "b"}, "beam_idx": True,
+        "device": "GPU", "transform": "LowLatency2", "stateful_pairs": {"a": "b"}, "beam_idx": True,
     }
     for name in converting.keys() - {"compress_to_fp16"}:
         given = {name: known.get(name, object())}
