@@ -1,4 +1,4 @@
-"""What the check reports for ARM: the faults that a conversion for it alone avoids, and those that are left."""
+"""Faults that the check reports for ARM: those that a conversion for it alone avoids, and those that are left."""
 
 from __future__ import annotations
 
