@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.graph import Value
+from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import least
 from mo_loop.graph.shape import broadcast, is_static, normalise_axis, require_computable
-from mo_loop.graph.types import ElementType, bf16, f16, f32, i32, i64
+from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, i32, i64
 from mo_loop.ops import functional as ops
 from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import LARGEST, limits, spread
@@ -310,7 +310,17 @@ def _is_from_zero(value: Value) -> bool:
         return bool((node.array >= 0).all())
     if isinstance(node, operations.TopK):
         return value is node.outputs[1]
-    return isinstance(node, operations.NonZero | operations.ShapeOf | operations.Abs)
+    if isinstance(node, operations.Convert):
+        return node.operands[0].dtype is boolean
+    return isinstance(node, operations.NonZero | operations.ShapeOf | operations.Abs) or _is_absolute(node)
+
+
+def _is_absolute(node: Node) -> bool:
+    """Whether it is max(-x, x), as a rule of the runtime writes |x|."""
+    if not isinstance(node, operations.Maximum):
+        return False
+    first, second = node.operands
+    return isinstance(first.node, operations.Negative) and first.node.operands[0] is second
 
 
 def _needed(value: Value) -> Sequence[Value]:
@@ -320,6 +330,9 @@ def _needed(value: Value) -> Sequence[Value]:
         return node.operands[:1]
     if isinstance(node, _OF_ALL):
         return node.operands
+    if isinstance(node, operations.Subtract) and isinstance(node.operands[1].node, operations.FloorMod):
+        first, rest = node.operands
+        return node.operands[:1] if rest.node.operands[0] is first else ()
     if isinstance(node, operations.Maximum):
         return [each for each in node.operands if _is_from_zero(each)] or node.operands
     if isinstance(node, operations.Select | operations.FloorMod):

@@ -4,7 +4,7 @@
     ML25x  broken IR       ML26x  extensions     ML27x  refused files      ML28x  URLs
     ML29x  clusters        ML3xx  not supported   ML4xx  bugs of mo_loop
     ML50x  other numbers   ML51x  assumptions about the model   ML52x  loops   ML53x  compilation   ML54x  leftovers
-    ML55x  states           ML56x  outputs of another kind
+    ML55x  states           ML56x  outputs of another kind        ML57x  other devices
 
 A code never changes its meaning; a code that is no longer used stays reserved.
 """
@@ -484,5 +484,12 @@ CODES: dict[str, Code] = {
     "ML560": Code("maps from labels to probabilities that become a tensor",
         "an IR has no maps: the output is the tensor that ZipMap reads, [N, labels], under the same name",
         'read the labels of its columns as JSON: model.get_rt_info(["class_labels", output])', "warning"),
+    # -- other devices
+    "ML570": Code("wrong numbers on another device",
+        "the runtime computes this operation wrongly there, and no form that costs other devices nothing is right",
+        "convert for the device alone (--device), or read what the diagnostic advises", "warning"),
+    "ML571": Code("an operation that another device does not compile",
+        "the runtime has no kernel for this form there, and no form that costs other devices nothing has one",
+        "convert for the device alone (--device), or read what the diagnostic advises", "warning"),
 }
 """Code -> its meaning."""

@@ -1,0 +1,56 @@
+"""Faults that the check reports for ARM: those that a conversion for it alone avoids, and those that are left."""
+
+from __future__ import annotations
+
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.look.diagnostics.arm_checks import ARM_FAULTS, arm_diagnostics
+from mo_loop.look.diagnostics.codes import CODES
+from mo_loop.target import ARM, Gap
+from tests.harness import parsed
+from tests.runtime.probing import probes
+from tools.gap_table import GAPS
+
+
+@pytest.mark.parametrize("gap", [gap for gap in GAPS if gap.device == ARM and gap.alone], ids=lambda gap: gap.id)
+def test_what_a_conversion_for_it_alone_avoids(gap: Gap) -> None:
+    probe = probes()[gap.id]
+    assert len(list(arm_diagnostics(probe.as_written()))) == 1
+    assert list(arm_diagnostics(probe.avoided(to=ARM))) == []
+
+
+@pytest.mark.parametrize(("text", "operator", "message"), [
+    (
+        "main (int32[N] x) => (int32[2] y, int64[2] i) <int64[1] k = {2}> { y, i = TopK (x, k) }", "TopK",
+        "chosen by their bits",
+    ),
+    (
+        """main (float[T,N,3] x) => (float[T,1,N,2] y) <float[1,2,3] w = {1,2,3,4,5,6}, float[1,2,2] r = {1,2,3,4}> {
+          y, h = RNN <hidden_size = 2> (x, w, r) }""", "RNN", "an RNN of one step",
+    ),
+])
+def test_what_is_left(text: str, operator: str, message: str) -> None:
+    (each,) = arm_diagnostics(convert_model(parsed(text), device=ARM).graph)
+    assert each.place.operator == operator and message in each.message and each.level == "warning"
+
+
+BRANCHES = """If (c) <then_branch = t () => (float[2,N] a) { a = Identity (x) }, else_branch = e () => (float[2,N] b) {
+  b = Neg (x) }>"""
+
+
+@pytest.mark.parametrize("text", [
+    """main (float[2,N] x, int64 k) => (float[2,M] y, int64[2,M] i) <int64[1] zero = {0}> {
+      kk = Unsqueeze (k, zero) y, i = TopK (x, kk) }""",
+    "main (float[N,2] x) => (float[N,2] y) <float[2,2] w = {1,2,3,4}, float[2] b = {1,2}> { y = Gemm (x, w, b) }",
+    "main (int64[N] x) => (int64[2] y, int64[2] i) <int64[1] k = {2}> { a = Abs (x) y, i = TopK (a, k) }",
+    f"main (bool c, float[2,N] x) => (float[2,M] z) {{ y = {BRANCHES} z = Sin (y) }}",
+    """main (float[2,4,3] x) => (float[2,1,4,2] y) <float[1,2,3] w = {1,2,3,4,5,6}, float[1,2,2] r = {1,2,3,4}> {
+      y, h = RNN <hidden_size = 2> (x, w, r) }""",
+])
+def test_other_models_have_none(text: str) -> None:
+    assert list(arm_diagnostics(convert_model(parsed(text)).graph)) == []
+
+
+def test_each_fault_has_a_code_and_a_way_out() -> None:
+    assert all(each.code in CODES and each.help and not each.message.endswith(".") for each in ARM_FAULTS)
