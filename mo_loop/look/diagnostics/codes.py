@@ -491,5 +491,8 @@ CODES: dict[str, Code] = {
     "ML571": Code("an operation that another device does not compile",
         "the runtime has no kernel for this form there, and no form that costs other devices nothing has one",
         "convert for the device alone (--device), or read what the diagnostic advises", "warning"),
+    "ML572": Code("an operation that is right on a device only with --device",
+        "the form that is right there costs other devices time, so an IR for any device does not have it",
+        "convert with --device, as this check was made", "note"),
 }
 """Code -> its meaning."""

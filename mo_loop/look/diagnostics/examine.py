@@ -34,6 +34,7 @@ from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.graph import Graph
 from mo_loop.graph.types import from_onnx
 from mo_loop.look.diagnostics import ir_checks
+from mo_loop.look.diagnostics.device_checks import FAULTS, changed_alone, device_diagnostics, of_this_device_alone
 from mo_loop.look.diagnostics.diagnostic import CheckReport, Diagnostic, of_warnings
 from mo_loop.look.diagnostics.ir_checks import state_diagnostics
 from mo_loop.options import ConvertOptions
@@ -74,7 +75,7 @@ def examine(source: Any, options: ConvertOptions | None = None) -> CheckReport:
     with warnings.catch_warnings(record=True) as heard, paused_collector():
         warnings.simplefilter("always")
         try:
-            report = _examined(file, model, cut, conversion, seen)
+            report = _examined(file, model, cut, conversion, seen, options)
         except Exception as error:
             bug = MoLoopError(f"{type(error).__name__}: {error}", code="ML499")
             found = [Diagnostic.of_error(each) for each in (*conversion.errors, bug)]
@@ -86,7 +87,9 @@ def examine(source: Any, options: ConvertOptions | None = None) -> CheckReport:
     return replace(report, diagnostics=[*report.diagnostics, *of_warnings(assumptions)])
 
 
-def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, seen: ir_checks.Seen) -> CheckReport:
+def _examined(
+    file: str, model: OnnxModel, cut: Cut, conversion: Conversion, seen: ir_checks.Seen, options: ConvertOptions
+) -> CheckReport:
     usage = Usage(model, cut)
     lost = LostData()
     graph: Graph | None = None
@@ -105,10 +108,25 @@ def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, see
         diagnostics += ir_checks.diagnostics(graph, seen)
         diagnostics += state_diagnostics(graph) if seen.states is None else seen.states
         diagnostics += ir_checks.clipped(graph) if conversion.options.compress_to_fp16 else ()
+        diagnostics += _of_device(model, cut, options)
     diagnostics += leftovers(usage)
     if all(each.level != "error" for each in diagnostics):
         diagnostics += checked(model)
     return CheckReport(file, diagnostics, sizes={} if graph is None else graph.rt_info.get("sizes", {}))
+
+
+def _of_device(model: OnnxModel, cut: Cut, options: ConvertOptions) -> Iterator[Diagnostic]:
+    """The faults of the device in the IR that is written, whose loops are shorter than those of the notes."""
+    if options.device not in FAULTS:
+        return
+    config = PassConfig()
+    if options.config is not None:
+        config.adopt(options.config)
+    config.explain(*of_this_device_alone(options.device))
+    graph = Conversion(replace(options, config=config)).convert(model, cut)
+    assert graph is not None
+    yield from device_diagnostics(graph, options.device)
+    yield from changed_alone(config, options.device)
 
 
 # -- the ONNX model

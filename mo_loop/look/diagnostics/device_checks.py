@@ -1,10 +1,11 @@
-"""Checks of the converted graph: what the runtime computes wrongly on ARM, or does not compile there.
+"""Checks of the IR that is written for the device ARM or GPU: operations that OpenVINO computes wrongly there, that it
+does not compile, or that are right only because the IR is for this device alone.
 
-    for diagnostic in arm_diagnostics(graph):
+    for diagnostic in device_diagnostics(conversion_of(options), options.device):
         print(diagnostic.place.path, diagnostic.message, diagnostic.help)
 
-Each row of `ARM_FAULTS` is a fault, with the operations that show it. What a conversion for ARM alone writes in another
-form is not found in its graph.
+Each row of `FAULTS` is a fault, with the operations that show it. What a conversion for the device alone writes in
+another form is not found in its graph: the explanations of the passes have it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from mo_loop.graph.types import f32
 from mo_loop.look.diagnostics.diagnostic import Diagnostic, NodePlace
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.recurrent import Recurrent
+from mo_loop.target import ARM, GPU, Gap
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.pipelines import avoided_gaps
 from mo_loop.transforms.runtime.local.forms_for_devices import (
     has_scales_of_columns,
     is_quantised_average,
@@ -34,8 +38,8 @@ EITHER = f"{ALONE}, or {IN_F32}"
 
 @dataclass(frozen=True)
 class DeviceFault:
-    """A fault of the runtime on ARM: its code, the classes of the operations, whether one of them shows it, what goes
-    wrong, and the way out."""
+    """A fault of the runtime on a device: its code, the classes of the operations, whether one of them shows it, the
+    error, and the way out."""
 
     code: str
     kinds: tuple[type[Any], ...]
@@ -43,18 +47,37 @@ class DeviceFault:
     message: str
     help: str
 
-    def of(self, graph: Graph) -> Iterator[Diagnostic]:
+    def of(self, graph: Graph, device: str) -> Iterator[Diagnostic]:
         """The diagnostics of a graph and of all bodies."""
         for scope in graph.scopes():
             for node in scope.ordered():
                 if isinstance(node, self.kinds) and self.shows(node):
-                    yield Diagnostic(self.code, f"on ARM {self.message}", _place(node), help=self.help)
+                    yield Diagnostic(self.code, f"on {device} {self.message}", _place(node), help=self.help)
 
 
-def arm_diagnostics(graph: Graph) -> Iterator[Diagnostic]:
-    """All faults on ARM that are left in a finished graph, by kind."""
-    for fault in ARM_FAULTS:
-        yield from fault.of(graph)
+def device_diagnostics(graph: Graph, device: str) -> Iterator[Diagnostic]:
+    """All faults of a device that are left in a finished graph, by kind."""
+    for fault in FAULTS.get(device, ()):
+        yield from fault.of(graph, device)
+
+
+def of_this_device_alone(device: str) -> dict[str, list[Gap]]:
+    """The names of the passes that avoid errors of the device in an IR for it alone, and these errors."""
+    found: dict[str, list[Gap]] = {}
+    for gap in avoided_gaps():
+        if gap.alone and gap.device == device:
+            found.setdefault(gap.rule, []).append(gap)
+    return found
+
+
+def changed_alone(config: PassConfig, device: str) -> Iterator[Diagnostic]:
+    """Notes on the operations that such passes have changed, as a conversion with explanations of them reports."""
+    known = of_this_device_alone(device)
+    for each in config.explanations:
+        if each.outcome == "changed" and each.pass_name in known:
+            for gap in known[each.pass_name]:
+                text = f"an IR for any device has an error on {device}: {gap.sentence}"
+                yield Diagnostic.of_code("ML572", text, each.origin)
 
 
 def _place(node: Node) -> NodePlace:
@@ -95,7 +118,7 @@ def _always(_: Any) -> bool:
     return True
 
 
-ARM_FAULTS = (
+_ON_ARM = (
     DeviceFault(
         "ML570", (ops.If,), _is_overwritten,
         "this output of an If may be overwritten in f16 before it is returned in f32", EITHER,
@@ -130,3 +153,8 @@ ARM_FAULTS = (
         "quantise the weights symmetrically, or convert with --quantization exact",
     ),
 )
+
+_ON_GPU: tuple[DeviceFault, ...] = ()
+
+FAULTS = {ARM: _ON_ARM, GPU: _ON_GPU}
+"""Device -> faults that the check reports: those that a conversion for it alone avoids, and those that are left."""

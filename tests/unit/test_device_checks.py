@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mo_loop.api import convert_model
-from mo_loop.look.diagnostics.arm_checks import ARM_FAULTS, arm_diagnostics
 from mo_loop.look.diagnostics.codes import CODES
+from mo_loop.look.diagnostics.device_checks import FAULTS, device_diagnostics
 from mo_loop.target import ARM, Gap
 from tests.harness import parsed
 from tests.runtime.probing import probes
@@ -16,8 +16,8 @@ from tools.gap_table import GAPS
 @pytest.mark.parametrize("gap", [gap for gap in GAPS if gap.device == ARM and gap.alone], ids=lambda gap: gap.id)
 def test_what_a_conversion_for_it_alone_avoids(gap: Gap) -> None:
     probe = probes()[gap.id]
-    assert len(list(arm_diagnostics(probe.as_written()))) == 1
-    assert list(arm_diagnostics(probe.avoided(to=ARM))) == []
+    assert len(list(device_diagnostics(probe.as_written(), ARM))) == 1
+    assert list(device_diagnostics(probe.avoided(to=ARM), ARM)) == []
 
 
 @pytest.mark.parametrize(("text", "operator", "message"), [
@@ -31,7 +31,7 @@ def test_what_a_conversion_for_it_alone_avoids(gap: Gap) -> None:
     ),
 ])
 def test_what_is_left(text: str, operator: str, message: str) -> None:
-    (each,) = arm_diagnostics(convert_model(parsed(text), device=ARM).graph)
+    (each,) = device_diagnostics(convert_model(parsed(text), device=ARM).graph, ARM)
     assert each.place.operator == operator and message in each.message and each.level == "warning"
 
 
@@ -49,8 +49,9 @@ BRANCHES = """If (c) <then_branch = t () => (float[2,N] a) { a = Identity (x) },
       y, h = RNN <hidden_size = 2> (x, w, r) }""",
 ])
 def test_other_models_have_none(text: str) -> None:
-    assert list(arm_diagnostics(convert_model(parsed(text)).graph)) == []
+    assert list(device_diagnostics(convert_model(parsed(text)).graph, ARM)) == []
 
 
 def test_each_fault_has_a_code_and_a_way_out() -> None:
-    assert all(each.code in CODES and each.help and not each.message.endswith(".") for each in ARM_FAULTS)
+    faults = [each for kinds in FAULTS.values() for each in kinds]
+    assert all(each.code in CODES and each.help and not each.message.endswith(".") for each in faults)
