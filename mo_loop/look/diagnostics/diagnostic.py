@@ -229,11 +229,17 @@ def of_warnings(heard: Iterable[ConversionWarning]) -> list[Diagnostic]:
     return list(found.values())
 
 
+_OF_SEVERAL_KINDS = ("ML570", "ML571", "ML572")
+"""Codes whose messages name errors of a device."""
+
+
 def grouped(diagnostics: Iterable[Diagnostic]) -> list[Group]:
-    """Errors of one message together, warnings and notes of one code, in the order of the first of each."""
+    """Errors of one message together, and errors of devices, warnings and notes of one code, in the order of the first of
+    each."""
     found: dict[tuple[str, ...], list[Diagnostic]] = {}
     for each in diagnostics:
-        details = (each.message, each.why, each.help) if each.level == LEVELS[0] else ()
+        is_apart = each.level == LEVELS[0] or each.code in _OF_SEVERAL_KINDS
+        details = (each.message, each.why, each.help) if is_apart else ()
         found.setdefault((each.code, each.level, *details), []).append(each)
     return [
         Group(
