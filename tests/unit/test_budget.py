@@ -18,15 +18,16 @@ HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
     "kernel": (16_900, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
                         *(f"transforms/{name}.py" for name in ENGINE))),
     "front end": (20_100, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
-    "transforms": (20_400, ("transforms",)),
+    "transforms": (21_900, ("transforms",)),
     "look": (8_800, ("mo_loop/look", "mo_loop/ir_origins.py")),
     "verify": (9_000, ("mo_loop/compare",)),
     "batch": (5_800, ("mo_loop/batching",)),
     "conversion, api and cli": (7_700, ("mo_loop",)),
 }
 """A house, its most lines, and its folders and modules; a module belongs to the first house that names it or its
-folder. Lines are moved from one house to another only with a reason here. The sum was 88,277 at first. Later changes
-may add 1,500 lines for devices to the transforms, and 1,500 for models as text and options to the front end and cli."""
+folder. Lines are moved from one house to another only with a reason here. The sum was 88,277 at first, and
+1,500 lines for devices were added to the transforms. Later changes may add 1,500 for models as text and options to the
+front end and cli."""
 
 MODULES = 350
 

@@ -326,17 +326,19 @@ def WidenTwoBitConstants(node: ops.Convert | ops.Dequantize) -> Node:
     return node
 
 
-@maximum_rule(wrap_type(ops.Gather, when=type_matches(boolean)), "`x or x`", Gap(
-    "returned-gather", "a model output that is a `Gather` of booleans, of known shape from a tensor of unknown shape, "
-    "has another type than the plugin expects", severity=ERROR, device=GPU,
-))
-def OrBehindGather(node: ops.Gather) -> Value | None:
-    """y = Gather(x : boolean[N], i : [])  ->  y or y, if y or a view of it is returned
+@maximum_rule(
+    wrap_type((ops.Gather, ops.Unary, ops.Binary, ops.Select), when=type_matches(boolean)), "`x or x`", Gap(
+        "returned-boolean", "a model output of booleans of known shape, computed from a tensor of unknown shape, has "
+        "another type than the plugin expects", severity=ERROR, device=GPU,
+    ),
+)
+def OrBehindBoolean(node: Node) -> Value | None:
+    """y = Less(a : [N,M], b) of shape [2,3]  ->  y or y, if y or a view of it is returned
 
-    The plugin returns booleans as u8, and gives the memory of such a Gather to the output without a conversion.
+    The plugin returns booleans as u8, and gives the memory of such a node to the output without a conversion.
     """
     y = node.output
-    if not is_static(y.shape) or is_static(node.operands[0].shape):
+    if not is_static(y.shape) or all(is_static(each.shape) for each in node.operands):
         return None
     is_returned = any(isinstance(use.node, Result) for each in (y, *views_of(y)) for use in each.uses)
     return y if is_returned and node.graph.owner is None else None
