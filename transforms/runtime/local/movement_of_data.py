@@ -7,7 +7,7 @@ import numpy as np
 from mo_loop.graph.dimension import high
 from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import boolean, u2, u4
+from mo_loop.graph.types import boolean, string, u2, u4
 from mo_loop.ops.movement import END, FAR
 from mo_loop.target import ERROR, GPU, NEVER, Gap, Processor
 from mo_loop.transforms.pattern import any_input, wrap_type
@@ -21,6 +21,7 @@ from mo_loop.transforms.vocabulary import (
     Node,
     Parameter,
     Result,
+    Use,
     Value,
     integers,
     is_static,
@@ -324,6 +325,21 @@ def WidenTwoBitConstants(node: ops.Convert | ops.Dequantize) -> Node:
             node.graph.set_input(node, port, F.Constant(wide, graph=node.graph))
             drop_dead([each.node])
     return node
+
+
+@maximum_rule(wrap_type(ops.View), "`max(y, y)` before the output", Gap(
+    "returned-view-of-second-output", "a view of the second output of a node, or a `Reshape` to it, that is returned "
+    "and read elsewhere reads the first one", severity=ERROR, device=GPU,
+))
+def MaximumBeforeOutput(node: ops.View) -> Use | None:
+    """y = Reshape(a, b), where b is the second output of a node  ->  an output returns max(y, y), others read y
+
+    The plugin makes a second view for the output, of the nodes of the inputs without their ports.
+    """
+    results = [use for use in node.output.uses if isinstance(use.node, Result)]
+    if node.graph.owner is not None or node.output.dtype is string or not any(each.index for each in node.operands):
+        return None
+    return results[0] if 0 < len(results) < len(node.output.uses) else None
 
 
 @maximum_rule(
