@@ -179,7 +179,7 @@ def test_a_model_equals_itself_in_all_forms(text: str, tmp_path: Path) -> None:
     converted = mo_loop.convert_model(model, observers=[Dumper(tmp_path / "steps")])
     mo_loop.save_model(converted, xml)
     mo_loop.save_model(mo_loop.read_model(xml), again)
-    steps = sorted((tmp_path / "steps").glob("0*.json"))
+    steps = sorted((tmp_path / "steps").glob("[0-9]*.json"))
     pairs = [(model, copy.deepcopy(model)), (xml, again), (converted, mo_loop.convert_model(model))]
     pairs += [(each, each.with_suffix(".txt")) for each in (steps[0], steps[-1])]
     for old, new in pairs:

@@ -104,7 +104,7 @@ def test_the_text_of_what_changed(tmp_path: Path) -> None:
 
 def test_a_body_in_the_text(tmp_path: Path) -> None:
     folder = dumped(parsed(LOOP), tmp_path)
-    texts = "".join(file.read_text("utf-8") for file in sorted(folder.glob("0*.txt"))[1:])
+    texts = "".join(file.read_text("utf-8") for file in sorted(folder.glob("[0-9]*.txt"))[1:])
     assert re.search(r'^body "step" of Loop "y" \(\d+/body\)$', texts, re.MULTILINE)
 
 

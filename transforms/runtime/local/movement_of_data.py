@@ -7,7 +7,7 @@ import numpy as np
 from mo_loop.graph.dimension import high
 from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import boolean, u2, u4
+from mo_loop.graph.types import boolean, string, u2, u4
 from mo_loop.ops.movement import END, FAR
 from mo_loop.target import ERROR, GPU, NEVER, Gap, Processor
 from mo_loop.transforms.pattern import any_input, wrap_type
@@ -21,6 +21,7 @@ from mo_loop.transforms.vocabulary import (
     Node,
     Parameter,
     Result,
+    Use,
     Value,
     integers,
     is_static,
@@ -326,17 +327,34 @@ def WidenTwoBitConstants(node: ops.Convert | ops.Dequantize) -> Node:
     return node
 
 
-@maximum_rule(wrap_type(ops.Gather, when=type_matches(boolean)), "`x or x`", Gap(
-    "returned-gather", "a model output that is a `Gather` of booleans, of known shape from a tensor of unknown shape, "
-    "has another type than the plugin expects", severity=ERROR, device=GPU,
+@maximum_rule(wrap_type(ops.View), "`max(y, y)` before the output", Gap(
+    "returned-view-of-second-output", "a view of the second output of a node, or a `Reshape` to it, that is returned "
+    "and read elsewhere reads the first one", severity=ERROR, device=GPU,
 ))
-def OrBehindGather(node: ops.Gather) -> Value | None:
-    """y = Gather(x : boolean[N], i : [])  ->  y or y, if y or a view of it is returned
+def MaximumBeforeOutput(node: ops.View) -> Use | None:
+    """y = Reshape(a, b), where b is the second output of a node  ->  an output returns max(y, y), others read y
 
-    The plugin returns booleans as u8, and gives the memory of such a Gather to the output without a conversion.
+    The plugin makes a second view for the output, of the nodes of the inputs without their ports.
+    """
+    results = [use for use in node.output.uses if isinstance(use.node, Result)]
+    if node.graph.owner is not None or node.output.dtype is string or not any(each.index for each in node.operands):
+        return None
+    return results[0] if 0 < len(results) < len(node.output.uses) else None
+
+
+@maximum_rule(
+    wrap_type((ops.Gather, ops.Unary, ops.Binary, ops.Select), when=type_matches(boolean)), "`x or x`", Gap(
+        "returned-boolean", "a model output of booleans of known shape, computed from a tensor of unknown shape, has "
+        "another type than the plugin expects", severity=ERROR, device=GPU,
+    ),
+)
+def OrBehindBoolean(node: Node) -> Value | None:
+    """y = Less(a : [N,M], b) of shape [2,3]  ->  y or y, if y or a view of it is returned
+
+    The plugin returns booleans as u8, and gives the memory of such a node to the output without a conversion.
     """
     y = node.output
-    if not is_static(y.shape) or is_static(node.operands[0].shape):
+    if not is_static(y.shape) or all(is_static(each.shape) for each in node.operands):
         return None
     is_returned = any(isinstance(use.node, Result) for each in (y, *views_of(y)) for use in each.uses)
     return y if is_returned and node.graph.owner is None else None
