@@ -49,6 +49,13 @@ from mo_loop.transforms.low_precision.lower_quantization import (
     QuantizeToFakeQuantize,
 )
 from mo_loop.transforms.manager import Step, StepObserver
+from mo_loop.transforms.runtime.device_loops import (
+    FollowIterations,
+    MakeLoopsDynamic,
+    ReadStatesTwice,
+    RunOnce,
+    WidenEmptyStates,
+)
 from mo_loop.transforms.runtime.empty_dimensions import (
     AddLeadingDimension,
     ConcatenateAlongFirstAxis,
@@ -172,6 +179,9 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ConcatenateAlongFirstAxis,  # the runtime divides by a dimension of 0 before the axis
     GuardZeroTrips,  # other outputs of a loop that did not run would be old contents
     RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
+    RunOnce,  # after the passes that correct outputs for no iterations
+    FollowIterations,  # more iterations than before would write beyond the memory
+    WidenEmptyStates,  # also those that the pass before makes
     MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop while a state grows
     EliminateUnusedPorts,  # guards and lowering leave unread ports
     EliminateUnreadSlices,  # without a slice the runtime executes the body once
@@ -182,6 +192,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
     MakeFinalShapesDynamic,  # so would others
+    MakeLoopsDynamic,  # the final value of a static loop may be one iteration old
     ShareInitialValues,  # before the next pass, which then has less to do
     SeparateReadValues,  # the runtime compiles no concatenation with a variable whose initial value is computed
     MakeAssignedShapesDynamic,  # the runtime copies no static tensor into a variable of dynamic shape
@@ -207,6 +218,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     CopyControlOutputs,  # their memory may go to a later node too early
     CopyInitialConstants,  # no later pass merges constants
     CopyComputedConstants,  # the runtime would overwrite what it computes once
+    ReadStatesTwice,  # no later pass but the next makes or removes readers of states
     IsolateParameters,  # after the passes that make or remove readers of Parameters
     CompressWeights,  # no pass folds, moves or merges them
     LowerBarriers,  # no pass can see through or remove a Barrier
@@ -226,7 +238,7 @@ RELIED_ON = (PushConstantToSubgraph,)
 
 BY_SIZES = (
     BreakStateSymbols, ConcatenateAlongFirstAxis, GuardZeroTrips, InsertKnownSizes, InsertStaticShapes,
-    RemoveResultBounds, SelectFinalValues,
+    RemoveResultBounds, SelectFinalValues, WidenEmptyStates,
 )
 """Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of
 loops that surely run, and more are known where equal nodes have been merged."""

@@ -27,9 +27,29 @@ FOR_ALL_NUMBERS = (ops.Parameter, Result, Constant, ops.Reduction, ops.ShapeOf, 
 """Operations that read the numbers of their first input alone, if the other ones are constants."""
 
 
+CHECKED = (ops.Broadcast, ops.Convolution, ops.GroupConvolution, ops.CumSum, ops.TopK, ops.MaxPool, ops.AvgPool)
+"""Operations that fail only where sizes do not fit, which inference has checked if all of them are known."""
+
+
 def is_harmless(body: Graph) -> bool:
     """Whether the runtime executes `body` without an error, and to an end, for any numbers."""
     return all(cannot_fail(node) for node in body.ordered())
+
+
+def is_safe(node: Node) -> bool:
+    """Whether a step that does not run in the model may execute `node`, whatever the numbers are."""
+    if isinstance(node, ops.If):
+        return all(is_safe(each) for body in node.bodies for each in body.ordered())
+    are_known = all(each.type.integers is not None for each in node.operands[1:])
+    if isinstance(node, ops.Barrier):
+        return True
+    if isinstance(node, ops.Split | ops.VariadicSplit):
+        data, axis = node.operands[:2]
+        return are_known and isinstance(data.type.dims[axis.type.integers[0]], int)
+    if isinstance(node, CHECKED):
+        is_product = isinstance(node, ops.Convolution | ops.GroupConvolution)
+        return all(is_static(each.shape) for each in node.operands) and (is_product or are_known)
+    return cannot_fail(node) or is_total(node)
 
 
 def cannot_fail(node: Node) -> bool:

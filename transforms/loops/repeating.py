@@ -222,8 +222,9 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
         limit = Parameter(graph=new.graph, dtype=i64, shape=())
         last = limit - 1
         at = F.Minimum(places, last)
-        # The runtime compares integers as floats, which have the sign of every difference.
-        active = _split(F.Greater(limit - places, 0), 0, steps)
+        # The runtime compares integers as floats, which have the sign of every difference. The GPU device subtracts in
+        # floats too, which have -2^31 as an integer of 32 bits, but not 2^31 - 1.
+        active = _split(F.Less(places - limit, 0), 0, steps)
     for entry, value in node.fed:
         if not isinstance(entry, Sliced):
             new.carry(entry, value)
@@ -247,7 +248,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     count, go = node.operands[:2] if isinstance(node, Loop) else (None, always)
     if trip is not None and done is not None and goes is not None:
         # The runtime would reserve the concatenated outputs of all steps, of which there may be few.
-        goes = goes & F.Greater(limit - F.Multiply(new.index, steps) - steps, 0)
+        goes = goes & F.Less(F.Multiply(new.index, steps) - limit + steps, 0)
         go = go & F.Greater(trip, 0)
         count = F.Constant(-1, graph=node.graph, dtype=i64)
     elif trip is not None:

@@ -14,11 +14,8 @@ from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, loops_in, unr
 from mo_loop.transforms.loops.worth import has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
 from mo_loop.transforms.slice_reads import ends_by_trip_count
-from mo_loop.transforms.total_operations import cannot_fail, is_total
-from mo_loop.transforms.vocabulary import FunctionPass, Graph, Node, Value, is_static, ops
-
-CHECKED = (ops.Convolution, ops.GroupConvolution, ops.CumSum, ops.TopK, ops.MaxPool, ops.AvgPool)
-"""Operations that fail only where sizes do not fit, which inference has checked if all of them are known."""
+from mo_loop.transforms.total_operations import is_safe
+from mo_loop.transforms.vocabulary import FunctionPass, Graph, Value, is_static, ops
 
 
 @dataclass(eq=False)
@@ -148,7 +145,7 @@ def _uncertain(node: Iteration) -> str:
     """The reason why steps that do not run cannot be computed; empty if they can."""
     if node.count == 0:
         return "it does not run"
-    unsafe = next((each for each in node.body.ordered() if not _is_safe(each)), None)
+    unsafe = next((each for each in node.body.ordered() if not is_safe(each)), None)
     if unsafe is not None:
         return f"a step after the last one might fail: {type(unsafe).__name__}"
     states = {each.result for each in node.back_edges}
@@ -169,20 +166,6 @@ def _uncertain(node: Iteration) -> str:
     if not (has_meaning or _is_endless(node.operands[0]) or (count is not None and least(count) >= 0)):
         return "its trip count may be below 0, which is no limit"
     return ""
-
-
-def _is_safe(node: Node) -> bool:
-    """Whether a step that does not run in the model may execute the operation, whatever the numbers are."""
-    if isinstance(node, If):
-        return all(_is_safe(each) for body in node.bodies for each in body.ordered())
-    are_known = all(each.type.integers is not None for each in node.operands[1:])
-    if isinstance(node, ops.Split | ops.VariadicSplit):
-        data, axis = node.operands[:2]
-        return are_known and isinstance(data.type.dims[axis.type.integers[0]], int)
-    if isinstance(node, CHECKED):
-        is_product = isinstance(node, ops.Convolution | ops.GroupConvolution)
-        return all(is_static(each.shape) for each in node.operands) and (is_product or are_known)
-    return cannot_fail(node) or is_total(node)
 
 
 def _are_lengths(node: Iteration, count: object) -> bool:

@@ -2,18 +2,27 @@
 
 from dataclasses import dataclass
 
-from mo_loop.graph.dimension import high, least, low
+from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import is_static, normalise_axis
-from mo_loop.graph.types import boolean, i64
+from mo_loop.graph.types import i64
 from mo_loop.ops.control import If, Loop
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.port_maps import add_input, invariant_source, keep_inputs
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations
-from mo_loop.transforms.runtime.zero_trips import RunGuard, are_equal, chosen, cut, final_value, is_selection, prefix
+from mo_loop.transforms.runtime.zero_trips import (
+    RunGuard,
+    are_equal,
+    chosen,
+    cut,
+    final_value,
+    is_selection,
+    prefix,
+    run_once,
+)
 from mo_loop.transforms.total_operations import is_harmless
-from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Parameter, Value, ops, source_of
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Parameter, Value, ops
 
 
 def growing_axis(last: Value, initial: Value) -> int | None:
@@ -162,7 +171,7 @@ def SelectFinalValues(node: Loop) -> str:
     ran = RunGuard(node)
     runs_once = _may_run_once(node, found)
     if runs_once:
-        _run_once(node, ran.condition)
+        run_once(node, ran.condition)
     for each in found:
         readers = each.last.uses
         move_readers(each.last, _selected(each, ran, runs_once), readers)
@@ -215,21 +224,6 @@ def _selected(each: FinalValue, ran: RunGuard, runs_once: bool) -> Value:
     if each.axis is None:
         return chosen(each.last, each.initial, ran)
     return prefix(each.last, each.initial, each.axis, ran)
-
-
-def _run_once(node: Loop, ran: Value) -> None:
-    """The loop runs once where it would not run."""
-    trip, go = node.operands[:2]
-    trip = source_of(trip, ops.Barrier)
-    known = trip.type.known
-    if go.type.integers == (1,) and known is not None and least(known.reshape(-1)[0]) >= 0:
-        once = F.Maximum(trip, 1)
-    else:
-        once = F.Select(ran, trip, Constant(1, graph=node.graph, dtype=trip.dtype))
-    node.starts = True
-    node.graph.set_input(node, 0, once)
-    if go.type.integers != (1,):
-        node.graph.set_input(node, 1, F.Constant(True, graph=node.graph, dtype=boolean))
 
 
 class GuardZeroTrips(FunctionPass):

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from mo_loop.graph.dimension import Dimension, fresh, low
-from mo_loop.graph.types import i64, string
+from mo_loop.graph.dimension import Dimension, fresh, least, low
+from mo_loop.graph.types import boolean, i64, string
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Branched, Concatenated, Selected
 from mo_loop.transforms.runtime.barriers import at_least, reshaped, size_of
@@ -41,6 +41,21 @@ def _has_run(node: ops.Loop) -> Value:
         return go
     positive = (ops.Greater if node.none_below_zero else ops.NotEqual)(trip, 0).output
     return positive if go.type.integers == (1,) else positive & go
+
+
+def run_once(node: ops.Loop, ran: Value) -> None:
+    """The loop runs once where it would not run."""
+    trip, go = node.operands[:2]
+    trip = source_of(trip, ops.Barrier)
+    known = trip.type.known
+    if go.type.integers == (1,) and known is not None and least(known.reshape(-1)[0]) >= 0:
+        once = F.Maximum(trip, 1)
+    else:
+        once = F.Select(ran, trip, Constant(1, graph=node.graph, dtype=trip.dtype))
+    node.starts = True
+    node.graph.set_input(node, 0, once)
+    if go.type.integers != (1,):
+        node.graph.set_input(node, 1, F.Constant(True, graph=node.graph, dtype=boolean))
 
 
 def is_has_run(value: Value | None, node: ops.Loop) -> bool:

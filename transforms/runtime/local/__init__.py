@@ -9,6 +9,7 @@ from mo_loop.transforms.runtime.local import (
     elementwise_layers,
     empty_tensors,
     fused_constants,
+    host_reads,
     movement_of_data,
     products_and_convolutions,
     quantised_scales,
@@ -16,7 +17,7 @@ from mo_loop.transforms.runtime.local import (
 
 FILES = (
     elementwise_layers, movement_of_data, axes_and_indices, empty_tensors, products_and_convolutions, quantised_scales,
-    attention_heads, fused_constants,  # the last one after those that place a maximum for other reasons
+    attention_heads, host_reads, fused_constants,  # the last one after those that place a maximum for other reasons
 )
 
 RULES = passes_in(*map(vars, FILES))
