@@ -38,7 +38,7 @@ SIZES = {ops.Slice: (1, 2, 3), ops.Tile: (1,), ops.Broadcast: (1,), ops.Pad: (1,
 def CopyPiecesOfSizes(node: Node) -> Node | None:
     """Slice(x, 0, Split(ends)[1])  ->  Slice(x, 0, max(p, p)) with p = Split(ends)[1]"""
     changed = False
-    for port in SIZES[type(node)]:
+    for port in next(ports for kind, ports in SIZES.items() if isinstance(node, kind)):
         value = node.inputs[port] if port < len(node.inputs) else None
         if value is not None and _is_view_of_piece(value):
             copy = F.LogicalOr(value, value) if value.dtype is boolean else F.Maximum(value, value)
