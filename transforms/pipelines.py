@@ -185,10 +185,10 @@ FRONT: tuple[type[FunctionPass], ...] = (
     SelectFinalValues,  # the final value of a loop that did not run would be old contents
     ConcatenateAlongFirstAxis,  # the runtime divides by a dimension of 0 before the axis
     GuardZeroTrips,  # other outputs of a loop that did not run would be old contents
-    RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
     RunOnce,  # after the passes that correct outputs for no iterations
     FollowIterations,  # more iterations than before would write beyond the memory
     WidenEmptyStates,  # also those that the pass before makes
+    RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
     MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop while a state grows
     EliminateUnusedPorts,  # guards and lowering leave unread ports
     EliminateUnreadSlices,  # without a slice the runtime executes the body once

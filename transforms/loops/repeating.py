@@ -222,8 +222,8 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
         limit = Parameter(graph=new.graph, dtype=i64, shape=())
         last = limit - 1
         at = F.Minimum(places, last)
-        # The runtime compares integers as floats, which have the sign of every difference. Devices that subtract in
-        # floats too round 2^31 - 1 to a number that is no integer of 32 bits, but the difference below 0 is one.
+        # The runtime compares integers as floats, which have the sign of every difference. The GPU device subtracts in
+        # floats too, which have -2^31 as an integer of 32 bits, but not 2^31 - 1.
         active = _split(F.Less(places - limit, 0), 0, steps)
     for entry, value in node.fed:
         if not isinstance(entry, Sliced):

@@ -19,7 +19,7 @@ from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations, size_of
-from mo_loop.transforms.runtime.zero_trips import RunGuard, run_once
+from mo_loop.transforms.runtime.zero_trips import RunGuard, is_selection, run_once
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import is_safe
 from mo_loop.transforms.vocabulary import F, Gap, Parameter, Result, Value, is_static, ops, source_of
@@ -78,10 +78,10 @@ def ReadStatesTwice(node: Iteration) -> list[HiddenPort] | str:
     return found or "no state of dynamic shape has one reader"
 
 
-@node_pass((Loop,), "at least one iteration, and outputs that are cut or selected after it", Gap(
+@node_pass((Loop,), "at least one iteration; the outputs are cut after it", Gap(
     "gpu-no-iteration",
-    "a loop without an iteration leaves the sizes of its concatenated outputs unknown, or a final value has the shape "
-    "of an earlier inference",
+    "a loop without an iteration leaves unknown sizes of its concatenated outputs unknown, and a reader fails; so does "
+    "a state that had another size before",
     severity=ERROR, device=GPU, alone=True,
 ))
 def RunOnce(node: Loop) -> str:
@@ -91,8 +91,14 @@ def RunOnce(node: Loop) -> str:
     """
     if low(iterations(node)) > 0:
         return "it runs at least once"
+    pieces = [entry.result.value for entry in node.output_map if isinstance(entry, Concatenated)]
+    if not pieces or (ends_by_trip_count(node) and all(is_static(each.shape) for each in pieces)):
+        return "its pieces have known sizes, and become no states"
     if any(isinstance(entry, Sliced) for entry in node.input_map):
         return "there may be no slice to read"
+    finals = [output for entry, output in zip(node.output_map, node.outputs, strict=True) if isinstance(entry, Final)]
+    if not all(is_selection(use.node, node) for output in finals for use in output.uses):
+        return "a final value is read without a selection, as for releases that need none"
     if not all(map(is_safe, node.body.ordered())):
         return "an iteration may fail"
     run_once(node, RunGuard(node).condition)

@@ -234,8 +234,8 @@ _OF_SEVERAL_KINDS = ("ML570", "ML571", "ML572")
 
 
 def grouped(diagnostics: Iterable[Diagnostic]) -> list[Group]:
-    """Errors of one message together, and errors of devices, warnings and notes of one code, in the order of the first of
-    each."""
+    """Errors of one message together, also those of devices, other warnings and notes of one code, in the order of the
+    first of each."""
     found: dict[tuple[str, ...], list[Diagnostic]] = {}
     for each in diagnostics:
         is_apart = each.level == LEVELS[0] or each.code in _OF_SEVERAL_KINDS

@@ -5,16 +5,16 @@ from functools import reduce
 
 import numpy as np
 
-from mo_loop.graph.shape import normalise_axis, of_declared_sizes
-from mo_loop.graph.types import ElementType, boolean, i64
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import ElementType, i64
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
-from mo_loop.transforms.runtime.inference import VIEWS, is_computable, is_inferred, may_be_empty
-from mo_loop.transforms.runtime.local.rule import is_declared, maximum_rule, rule
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Use, Value, ops, source_of
+from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
+from mo_loop.transforms.runtime.local.rule import is_declared, rule
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, ops
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -93,82 +93,6 @@ def VectorsToColumns(node: Op) -> Node | None:
         attributes["axis"] = 0
     axis = [] if isinstance(node, ops.GatherElements | ops.ScatterNDUpdate) else [np.array(0)]
     return ops.Squeeze(type(node)(*columns, *axis, **attributes), [1])
-
-
-def _is_read_by_result(value: Value) -> bool:
-    return any(isinstance(use.node, Result) for use in value.uses)
-
-
-@rule(wrap_type(ops.Op, when=lambda x: x.dtype is boolean and _is_read_by_result(x)), "`LogicalOr(x, x)`", Gap(
-    "boolean-result", "a boolean result of static shape that is computed from tensors of dynamic shape does not run",
-    severity=ERROR, device=GPU,
-), bodies="never")
-def CopyBooleanResult(node: Node) -> Node | None:
-    """Result(Less(x : [2], y : [?]))  ->  Result(LogicalOr(r, r)) of the comparison r, where the shape of r is static
-
-    The memory of such a result is of the type boolean, the Result expects u8.
-    """
-    if len(node.outputs) > 1 or not _is_static_there(node) or all(is_declared(x) for x in node.operands):
-        return None
-    insert_after(node.output, lambda r: F.LogicalOr(r, r))
-    return node
-
-
-def _is_static_there(node: Node) -> bool:
-    """Whether the runtime knows the shape of the output: it takes 2 and a size that is not known for 2."""
-    sizes = [of_declared_sizes(each.shape) or () for each in node.operands] if isinstance(node, ops.Elementwise) else []
-    dims = of_declared_sizes(node.output.shape)
-    return dims is not None and all(
-        isinstance(dim, int) or any(isinstance(each[-at], int) and each[-at] != 1 for each in sizes if len(each) >= at)
-        for at, dim in enumerate(reversed(dims), 1)
-    )
-
-
-_NUMBERS: dict[type[Node], tuple[int, ...]] = {
-    ops.Reshape: (1,), ops.Broadcast: (1,), ops.Tile: (1,), ops.Pad: (1, 2), ops.Slice: (1, 2),
-}
-"""The inputs whose numbers the runtime reads before it computes the shape of the output."""
-
-
-@maximum_rule(
-    wrap_type(tuple(_NUMBERS)), "`max(n, n)` of the numbers",
-    Gap(
-        "numbers-of-split",
-        "sizes, bounds, widths or repeats that are parts of a `Split` of computed numbers, or of two `Slice`, are read "
-        "from the first part", device=GPU,
-    ),
-    Gap(
-        "view-as-pattern", "the pattern of a `Reshape` that is a view of a computed matrix has the rank of the matrix",
-        severity=ERROR, device=GPU,
-    ),
-)
-def CopyNumbers(node: Node) -> Use | None:
-    """Broadcast(x, Split(n, 0)[1])  ->  Broadcast(x, max(Split(n, 0)[1], Split(n, 0)[1]))
-    Reshape(x, Squeeze(n, 0))  ->  Reshape(x, max(Squeeze(n, 0), Squeeze(n, 0)))
-
-    The parts and the view are the memory of n, which the runtime reads from its start, in the shape of n. Two Slice
-    become a VariadicSplit. Numbers that are computed from sizes have memory of their own.
-    """
-    for port in next(ports for kind, ports in _NUMBERS.items() if isinstance(node, kind)):
-        value = node.inputs[port]
-        source = None if value is None else source_of(value, VIEWS)
-        if value is None or source is None or isinstance(source.node, Constant):
-            continue
-        is_pattern = isinstance(node, ops.Reshape) and source is not value and source.rank not in (0, 1)
-        is_part = _is_part(source)
-        if is_inferred(value) or not (is_pattern or is_part):
-            continue
-        reader = node
-        while is_part and value is not source:  # a view of a part has other elements in a kernel, too
-            reader, port, value = value.node, 0, value.node.operands[0]
-        return Use(reader, port)
-    return None
-
-
-def _is_part(value: Value) -> bool:
-    if not isinstance(value.node, ops.Slice):
-        return isinstance(value.node, ops.Split | ops.VariadicSplit)
-    return sum(isinstance(use.node, ops.Slice) for use in value.node.operands[0].uses) > 1
 
 
 _NEUTRAL = {ops.ReduceProd: 1, ops.ReduceLogicalAnd: True}

@@ -1,12 +1,12 @@
 """Values that the GPU device reads in its host code, and its own count of iterations."""
 
-from mo_loop.graph.types import boolean
 from mo_loop.ops.control import Loop, TensorIterator
 from mo_loop.ops.port_map import Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
-from mo_loop.transforms.runtime.local.rule import rule
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Parameter, Value, integers, ops, source_of
+from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
+from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, Gap, Node, Parameter, Use, Value, integers, ops, source_of
 
 
 @rule(wrap_type((ops.Add, ops.Subtract)), "`1 + i`", Gap(
@@ -24,37 +24,61 @@ def AddIterationToOne(node: ops.Add | ops.Subtract) -> Node | None:
     return ops.Add(Constant(abs(node.operands[1].node.array), graph=node.graph), number)
 
 
-SIZES = {ops.Slice: (1, 2, 3), ops.Tile: (1,), ops.Broadcast: (1,), ops.Pad: (1, 2), ops.If: (0,), Loop: (0, 1)}
+SIZES: dict[type[Node], tuple[int, ...]] = {
+    ops.Slice: (1, 2, 3), ops.Tile: (1,), ops.Broadcast: (1,), ops.Pad: (1, 2), ops.Reshape: (1,), ops.If: (0,),
+    Loop: (0, 1),
+}
 """Operations with inputs that the host code reads, and the ports of these inputs."""
 
 
-@rule(wrap_type(tuple(SIZES)), "`max(p, p)`", Gap(
-    "gpu-size-from-piece",
-    "a bound of `Slice`, a size of `Tile` or `Broadcast`, an amount of `Pad`, or a condition, which is a piece of a "
-    "`Split`, a constant `Slice` or a loop that the device unrolls, has the number of the first piece: pieces are "
-    "views, and their offsets are not read",
-    device=GPU,
-))
-def CopyPiecesOfSizes(node: Node) -> Node | None:
-    """Slice(x, 0, Split(ends)[1])  ->  Slice(x, 0, max(p, p)) with p = Split(ends)[1]"""
-    changed = False
-    for port in SIZES[type(node)]:
+@maximum_rule(
+    wrap_type(tuple(SIZES)), "`max(p, p)`",
+    Gap(
+        "gpu-size-from-piece",
+        "a bound of `Slice`, a size of `Tile` or `Broadcast`, an amount of `Pad`, or a condition, which is a piece of "
+        "a `Split`, a constant `Slice`, or a slice of an unrolled loop, has the number of the first piece",
+        device=GPU,
+    ),
+    Gap(
+        "numbers-of-split",
+        "sizes, bounds, widths or repeats that are parts of a `Split` of computed numbers, or of two `Slice`, are read "
+        "from the first part", device=GPU,
+    ),
+    Gap(
+        "view-as-pattern", "the pattern of a `Reshape` that is a view of a computed matrix has the rank of the matrix",
+        severity=ERROR, device=GPU,
+    ),
+)
+def CopyPiecesOfSizes(node: Node) -> Use | None:
+    """Slice(x, 0, Split(ends)[1])  ->  Slice(x, 0, max(p, p)) with p = Split(ends)[1]
+    Reshape(x, Squeeze(n, 0))  ->  Reshape(x, max(Squeeze(n, 0), Squeeze(n, 0)))
+
+    Pieces and views are the memory of another tensor, which the host code reads from its start, in the shape of that
+    tensor. Two Slice become a VariadicSplit. Numbers that are computed from sizes have memory of their own.
+    """
+    for port in next(ports for kind, ports in SIZES.items() if isinstance(node, kind)):
         value = node.inputs[port] if port < len(node.inputs) else None
-        if value is not None and _is_view_of_piece(value):
-            copy = F.LogicalOr(value, value) if value.dtype is boolean else F.Maximum(value, value)
-            node.graph.set_input(node, port, copy)
-            changed = True
-    return node if changed else None
+        source = None if value is None else source_of(value, VIEWS)
+        if value is None or source is None or isinstance(source.node, Constant) or is_inferred(value):
+            continue
+        if _is_piece(source):
+            reader = node
+            while value is not source:  # a view of a piece has other elements in a kernel, too
+                reader, port, value = value.node, 0, value.node.operands[0]
+            return Use(reader, port)
+        if isinstance(node, ops.Reshape) and source is not value and source.rank not in (0, 1):
+            return Use(node, port)
+    return None
 
 
-def _is_view_of_piece(value: Value) -> bool:
-    """Whether the memory of `value` is a part of that of another tensor, not at its begin."""
-    source = source_of(value, (ops.Squeeze, ops.Unsqueeze, ops.Reshape))
-    made, owner = source.node, source.graph.owner
-    if isinstance(made, ops.Split | ops.VariadicSplit):
-        return source.index > 0
+def _is_piece(value: Value) -> bool:
+    """Whether the memory of `value` is a part of that of another tensor."""
+    made, owner = value.node, value.graph.owner
     if isinstance(made, ops.Slice):
-        return integers(made, 1) is not None and any(integers(made, 1) or ())
+        is_one_of_several = sum(isinstance(use.node, ops.Slice) for use in made.operands[0].uses) > 1
+        return is_one_of_several or any(integers(made, 1) or ())
+    if isinstance(made, ops.Split | ops.VariadicSplit):
+        return True
     return isinstance(made, Parameter) and isinstance(owner, TensorIterator) and any(
         isinstance(each, Sliced) and each.parameter is made for each in owner.input_map
     )

@@ -14,7 +14,7 @@ from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
 from mo_loop.transforms.runtime.inference import may_be_empty, views_of
-from mo_loop.transforms.runtime.local.rule import LocalRule, maximum_rule, rule
+from mo_loop.transforms.runtime.local.rule import LocalRule, is_declared, maximum_rule, rule
 from mo_loop.transforms.vocabulary import (
     Constant,
     F,
@@ -346,6 +346,9 @@ def MaximumBeforeOutput(node: ops.View) -> Use | None:
     wrap_type((ops.Gather, ops.Unary, ops.Binary, ops.Select), when=type_matches(boolean)), "`x or x`", Gap(
         "returned-boolean", "a model output of booleans of known shape, computed from a tensor of unknown shape, has "
         "another type than the plugin expects", severity=ERROR, device=GPU,
+    ), Gap(
+        "boolean-result", "a boolean result of static shape that is computed from dynamic tensors does not run",
+        severity=ERROR, device=GPU,
     ),
 )
 def OrBehindBoolean(node: Node) -> Value | None:
@@ -354,7 +357,17 @@ def OrBehindBoolean(node: Node) -> Value | None:
     The plugin returns booleans as u8, and gives the memory of such a node to the output without a conversion.
     """
     y = node.output
-    if not is_static(y.shape) or all(is_static(each.shape) for each in node.operands):
+    if not _is_static_there(node) or all(is_declared(each) for each in node.operands):
         return None
     is_returned = any(isinstance(use.node, Result) for each in (y, *views_of(y)) for use in each.uses)
     return y if is_returned and node.graph.owner is None else None
+
+
+def _is_static_there(node: Node) -> bool:
+    """Whether the runtime knows the shape of the output: it takes 2 and a size that is not known for 2."""
+    sizes = [of_declared_sizes(each.shape) or () for each in node.operands] if isinstance(node, ops.Elementwise) else []
+    dims = of_declared_sizes(node.output.shape)
+    return dims is not None and all(
+        isinstance(dim, int) or any(isinstance(each[-at], int) and each[-at] != 1 for each in sizes if len(each) >= at)
+        for at, dim in enumerate(reversed(dims), 1)
+    )
