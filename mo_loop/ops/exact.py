@@ -323,6 +323,24 @@ def _is_absolute(node: Node) -> bool:
     return isinstance(first.node, operations.Negative) and first.node.operands[0] is second
 
 
+def _dividend(node: Node) -> Value | None:
+    """The dividend of a remainder, also of FloorMod as rules of the runtime write it."""
+    if not isinstance(node, operations.Mod | operations.FloorMod):
+        return None
+    return node.operands[0].node.operands[0].node.operands[0] if _is_floored(node) else node.operands[0]
+
+
+def _is_floored(node: Node) -> bool:
+    """Whether it is Mod(Mod(a, b) + b, b), with the sign of b."""
+    total = node.operands[0].node
+    if not isinstance(node, operations.Mod) or not isinstance(total, operations.Add):
+        return False
+    first, second = total.operands
+    divisors = [each.constant for each in (node.operands[1], second)]
+    is_twice = isinstance(first.node, operations.Mod) and all(each is not None for each in divisors)
+    return is_twice and np.array_equal(*divisors) and np.array_equal(first.node.operands[1].constant, divisors[0])
+
+
 def _needed(value: Value) -> Sequence[Value]:
     """The values that must not be negative for this one to be at least 0; none if the operation does not show them."""
     node = value.node
@@ -330,9 +348,11 @@ def _needed(value: Value) -> Sequence[Value]:
         return node.operands[:1]
     if isinstance(node, _OF_ALL):
         return node.operands
-    if isinstance(node, operations.Subtract) and isinstance(node.operands[1].node, operations.FloorMod):
+    if isinstance(node, operations.Subtract):
         first, rest = node.operands
-        return node.operands[:1] if rest.node.operands[0] is first else ()
+        return node.operands[:1] if _dividend(rest.node) is first else ()
+    if isinstance(node, operations.Mod):
+        return [node.operands[1 if _is_floored(node) else 0]]
     if isinstance(node, operations.Maximum):
         return [each for each in node.operands if _is_from_zero(each)] or node.operands
     if isinstance(node, operations.Select | operations.FloorMod):
