@@ -152,8 +152,7 @@ gpu arm: $(VENV)/.installed-dev ## make an environment in which OpenVINO's plugi
 	$(PY) tools/runtimes.py $@ $(ARGS)
 
 test-devices: $(VENV)/.installed-dev ## run tests and random models on the devices that `make gpu arm` has made
-	$(PY) -m pytest -n $(WORKERS) tests/runtime/test_devices.py $(ARGS)
-	test ! -e build/runtimes/arm || $(PY) tools/fuzz_controlflow.py --count 60 --runtime arm --against mo_loop
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal --devices tests/runtime/test_devices.py $(ARGS)
 
 probes: $(VENV)/.installed-dev ## run the probes of the runtime's errors on every release of `make runtimes ARGS=--every`
 	$(PY) tools/probe_runtime.py --every --rules $(ARGS)

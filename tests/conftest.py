@@ -44,6 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--times", action="store_true", help="print where the time goes, by file and by kind of work")
     parser.addoption("--browser", action="store_true", help="run tests/browser, which need playwright and Chromium")
     parser.addoption("--cluster", action="store_true", help="run tests/cluster, which need moto, s3fs and distributed")
+    parser.addoption("--devices", action="store_true", help="run tests on the devices that `make gpu arm` has made")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,10 +1,12 @@
-"""Errors of the ARM plugin and the GPU plugin that the IR avoids, on the devices of `make arm` and `make gpu`.
+"""Errors of the ARM plugin and the GPU plugin that the IR avoids, and random models, on the devices of `make arm` and
+`make gpu`.
 
-A device whose environment has not been made is skipped.
+`make test-devices` runs them. A device whose environment has not been made is skipped.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,10 +21,19 @@ from mo_loop.target import CPU, Gap
 from tests.harness import Feeds, floats, oracle, parsed
 from tests.runtime.probing import probes, run
 from tests.samples import CompiledElsewhere
+from tools import fuzz_controlflow
 from tools.gap_table import GAPS
 from tools.runtimes import interpreter
 
+pytestmark = pytest.mark.usefixtures("_asked")
+
 FRACTIONS = np.array([0.9, -0.3, 2.6, -1.7], np.float32)
+
+
+@pytest.fixture(scope="module")
+def _asked(request: pytest.FixtureRequest) -> None:
+    if not request.config.getoption("devices"):
+        pytest.skip("run them with --devices")
 
 
 @pytest.fixture(params=["arm", "gpu"])
@@ -77,6 +88,25 @@ def test_a_counted_loop(precision: str, sizes: str, python: str, tmp_path: Path)
         d = Identity (c)  t = Sin (s) }}> }}""")
     sets = [{"x": floats(2, seed=each), "n": np.array(each + 1)} for each in range(3)]
     compare(model, python, tmp_path, *sets, precision=precision)
+
+
+SEED, COUNT = 31, 12
+WRONG: dict[str, dict[str, str]] = {"arm": {}, "gpu": {}}
+"""The models of the seed that are not right on a device, and why."""
+
+
+@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("name", WRONG)
+def test_random_control_flow(name: str, part: int, tmp_path: Path) -> None:
+    """In an IR for the device, forwards and backwards on one compiled model."""
+    interpreter_of(name)
+    file, first = tmp_path / "results.json", part * COUNT
+    where = ("--runtime", name, "--device", name.upper(), "--jobs", "1", "--limit", "90")
+    numbers = ("--seed", str(SEED), "--start", str(first), "--count", str(COUNT))
+    fuzz_controlflow.main([*numbers, *where, "--against", "mo_loop", "--json", str(file)])
+    results = json.loads(file.read_text("utf-8"))["results"]["mo_loop"]
+    expected = {case for case in WRONG[name] if first <= int(case.split("-")[1]) < first + COUNT}
+    assert {each["case"]: each["message"] for each in results if each["result"] != "passed"}.keys() == expected
 
 
 def compare(
