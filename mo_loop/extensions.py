@@ -20,7 +20,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mo_loop.errors import ExtensionError, extension_failed, line_of
 from mo_loop.frontend.context import Body as Body
@@ -36,6 +36,9 @@ GROUP = "mo_loop.passes"
 """The group of entry points with which installed packages extend every conversion; each names a `register`."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+Extension: TypeAlias = "str | os.PathLike[str] | ModuleType | Extensions | Callable[[Extensions], Any]"
+"""A source of passes and translators: the path of a Python file, a module with a function `register`, or such a
+function, and Extensions."""
 
 
 class Extensions:

@@ -295,7 +295,7 @@ class ExpectedSets:
 
     def _of_sizes(self, error: InputError) -> InputError:
         """The error for inputs that ONNX Runtime refuses: with --sizes, their sizes are the first thing to question."""
-        sizes = self._settings.sizes
+        sizes = self._settings.given_sizes
         if not sizes:
             return error
         text = ",".join(f"{name}{sizes_text(each)}" for name, each in sizes.items())
