@@ -119,8 +119,8 @@ class ConvertOptions:
         'such as "x[127.5],y[1,2,3]".',
     )
     scale_values: str | float | Sequence[Any] | Mapping[str, Any] | NDArray[Any] | None = flag(
-        None, "Numbers by which inputs are divided, after the mean is subtracted; written as those of --mean-values.",
-        IMAGES, metavar="TEXT", place=1,
+        None, "Numbers by which inputs are divided, after the mean is subtracted, in the same notation.", IMAGES,
+        metavar="TEXT", place=1,
         library="Numbers by which inputs are divided, after the mean is subtracted. Values are those of `mean_values`.",
     )
     scale: float | None = flag(
@@ -136,9 +136,9 @@ class ConvertOptions:
         least=1, place=1,
     )
     target: str | None = flag(
-        None, "The OpenVINO release on which the IR runs, such as 2025.4, or a range such as 2024.6-2026.4. Forms that "
-        "only other releases need are left out; a feature that one of these releases lacks is an error. The default is "
-        "all supported releases that run the model.", CONVERSION, "--target", "releases", metavar="RELEASE",
+        None, "The OpenVINO release on which the IR runs, such as 2025.4, or a range such as 2024.6-2026.4. Operations "
+        "that only other releases need are left out. A feature that one of these releases lacks is an error. The "
+        "default is all supported releases that run the model.", CONVERSION, "--target", "releases", metavar="RELEASE",
         recorded=False,
     )
     device: Literal["any", "CPU", "GPU", "ARM"] = flag(

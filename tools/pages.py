@@ -97,7 +97,7 @@ CLI = """\
 prints the most used options, `--help-all` the text on this page. Results go to stdout, everything else to stderr.
 Colours appear only on a terminal, and never if `NO_COLOR` is set.
 
-| exit code | |
+| exit code | meaning |
 |---|---|
 {exit_codes}
 
@@ -124,8 +124,10 @@ def _command(command: Any, context: Any) -> str:
         lines += [f"    {line}" if is_fixed else line for line in paragraph.removeprefix("\b\n").splitlines()] + [""]
     groups = command.groups(context) if isinstance(command, GroupedCommand) else {"": _records(command, context)}
     for title, records in groups.items():
-        lines += [*([f"{title}:", ""] if title else []), "| option | |", "|---|---|"]
         shown = [(name, text.replace("[x", "\\[x")) for name, text in records if "--help" not in name]
+        if not shown:
+            continue
+        lines += [*([f"{title}:", ""] if title else []), "| option | effect |", "|---|---|"]
         lines += [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in shown] + [""]
     return "\n".join(lines)
 
@@ -377,6 +379,8 @@ def _cost_row(rule: str, cost: dict[str, Any]) -> str:
 
 
 def _gap_rows(gaps: Sequence[Any]) -> str:
+    if not gaps:
+        return "No rule avoids an error of this device alone."
     return "\n".join(["| error of the runtime | form that is written | by |", "|---|---|---|", *map(_gap_row, gaps)])
 
 

@@ -20,7 +20,7 @@ HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
     "front end": (20_100, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
     "transforms": (20_400, ("transforms",)),
     "look": (8_900, ("mo_loop/look", "mo_loop/ir_origins.py")),
-    "verify": (9_040, ("mo_loop/compare",)),
+    "verify": (9_070, ("mo_loop/compare",)),
     "batch": (5_800, ("mo_loop/batching",)),
     "conversion, api and cli": (7_970, ("mo_loop",)),
 }
@@ -28,7 +28,8 @@ HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
 folder. Lines are moved from one house to another only with a reason here. The sum was 88,277 at first. Later changes
 may add 1,500 lines for devices to the transforms, and 1,500 for models as text and options to the front end and cli, of
 which the ignored codes and the baseline of `check` took 70 in look, and the commit, these flags and the help of codes
-110 in cli, and texts of arguments for Python, with their types, 60 in look and verify and 160 in cli."""
+110 in cli, and texts of arguments for Python, with their types, and sentences for errors of ONNX
+Runtime 100 in look and verify and 160 in cli."""
 
 MODULES = 350
 

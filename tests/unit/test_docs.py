@@ -106,7 +106,9 @@ def test_the_navigation_of_the_site_has_every_page() -> None:
     """`make docs` refuses a page that is not there, and needs minutes."""
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    assert sorted(strings(nav)) == sorted({*pages, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"})
+    assert sorted(strings(nav)) == sorted(
+        {*pages, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "extension_example.md"}
+    )
 
 
 def test_places_are_those_of_the_pipeline() -> None:

@@ -23,6 +23,7 @@ import numpy as np
 import onnx
 from onnx.external_data_helper import uses_external_data
 
+from mo_loop.compare.execution.isolated import essential
 from mo_loop.compare.oracle.graph_edits import bodies_in, proto_of
 from mo_loop.compare.results.array_comparison import Named, NamedArray
 from mo_loop.errors import NotComparableError
@@ -105,9 +106,9 @@ def _returned(body: Any) -> list[tuple[int, Any]]:
 
 
 def not_implemented(error: Exception) -> str:
-    """The text of an error of ONNX Runtime about a missing implementation; empty for other errors."""
+    """The sentence of an error of ONNX Runtime about a missing implementation; empty for other errors."""
     text = " ".join(str(error).split())
-    return text if any(mark in text for mark in NOT_IMPLEMENTED) else ""
+    return essential(text) if any(mark in text for mark in NOT_IMPLEMENTED) else ""
 
 
 def reference_for(model: Any, reason: str) -> Reference:
