@@ -40,7 +40,11 @@ if TYPE_CHECKING:
 
 
 class MoLoopError(Exception):
-    """The base class of all errors. `code` is stable; the command line returns `exit_code`."""
+    """The base class of all errors.
+
+    `message` says what is wrong, `where` the place, `why` the reason, `hint` what to do. `code` ("ML302") keeps its
+    meaning in all versions, and `exit_code` is that of the command line.
+    """
 
     code = "ML000"
     exit_code = 4

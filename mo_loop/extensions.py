@@ -58,7 +58,7 @@ class Extensions:
         after: str | type[FunctionPass] = "",
         at: str = "",
     ) -> None:
-        """Add a pass before or after one of the pipeline, or `at` one of the places of transforms/pipelines.py.
+        """Add a pass before or after one of the pipeline, or `at` one of its places, which docs/passes.md lists.
 
         Args:
             new: a class (each conversion makes an instance of its own, without arguments) or an instance, of any kind
@@ -87,9 +87,9 @@ class Extensions:
     def translates(self, op: str, *, domain: str = "", since: int = 1) -> Callable[[F], F]:
         """Register the decorated function for the operator `op` of a domain from its version `since` on.
 
-        Positional parameters are the inputs, keyword-only ones the attributes, as in mo_loop/frontend/registry.py. The
-        function precedes a function of the model and the translator of mo_loop. ExtensionError if the signature is
-        not valid.
+        Positional parameters of the function are the inputs of the operator, keyword-only ones its attributes with
+        their defaults. It is used instead of a function of the model, and of the translator of mo_loop. ExtensionError
+        if the signature is not valid.
         """
         require_operator(op, domain, since)
 

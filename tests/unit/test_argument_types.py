@@ -52,6 +52,19 @@ def test_every_argument_has_a_description(name: str) -> None:
     assert [each for each in names if not re.search(rf"^ +{each}(: | \()", function.__doc__, re.MULTILINE)] == []
 
 
+CLASSES = [name for name in mo_loop.__all__ if inspect.isclass(getattr(mo_loop, name))]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_public_member_of_a_class_has_a_docstring(name: str) -> None:
+    """The operators of Value on lengths are described in its own docstring."""
+    cls = getattr(mo_loop, name)
+    members = {key: each for key, each in vars(cls).items() if not key.startswith("_")}
+    named = {key: getattr(each, "fget", getattr(each, "__func__", each)) for key, each in members.items()}
+    lacking = [key for key, each in named.items() if isinstance(each, FunctionType) and not each.__doc__]
+    assert [key for key in lacking if f"x.{key}" not in (cls.__doc__ or "")] == []
+
+
 def test_switches_are_described_by_what_true_does() -> None:
     text = " ".join((mo_loop.convert_model.__doc__ or "").split())
     assert "plugins (bool): Use the extensions of installed packages." in text

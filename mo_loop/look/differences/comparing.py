@@ -113,8 +113,8 @@ def diff(
         new: Another model of the same kind.
         ignore: The aspects to ignore: "names", "shapes", "weights", "metadata".
         scope: The path of a body; only this body and those in it count.
-        tolerance: Weights may differ by this part of the largest magnitude in the constant. Above 0 it does not matter
-            whether an IR stores them as f16.
+        tolerance: Weights may differ by this part of the largest magnitude in the constant. Above 0, weights that an IR
+            stores as f16 are compared in their former type.
         allow_external: More folders whose files may hold external data.
 
     Returns:

@@ -139,7 +139,7 @@ def test_versions_and_plugins_are_part_of_the_hash(monkeypatch: pytest.MonkeyPat
         assert of_options({}, [], False) == of_options({}, [], False)
     assert set(asked) == {GROUP}
     with monkeypatch.context() as patch:
-        patch.setattr("mo_loop.batching.fingerprint.__version__", "9.9")
+        patch.setattr("mo_loop.batching.fingerprint.package_digest", lambda: "9.9")
         assert of_options({}, [], True) != before
     with monkeypatch.context() as patch:
         patch.setattr("mo_loop.batching.fingerprint.metadata.version", lambda name: "9.9")
