@@ -167,7 +167,7 @@ def limits() -> str:
 
     from mo_loop.conversion_limits import DEFAULT, shown
 
-    lines = ["| name | default | code | what | |", "|---|---|---|---|---|"]
+    lines = ["| name | default | code | limit of | reason |", "|---|---|---|---|---|"]
     for each in fields(DEFAULT):
         about = each.metadata
         value = shown(getattr(DEFAULT, each.name), about["kind"])
@@ -201,7 +201,7 @@ def migrating() -> str:
     """docs/migrating.md: the flags of mo and ovc, and the options here."""
     from mo_loop.cli.legacy_flags import TABLE
 
-    lines = ["| flag of mo or ovc | here | |", "|---|---|---|"]
+    lines = ["| flag of mo or ovc | here | remark |", "|---|---|---|"]
     for flag in TABLE:
         ours = f"`{_cell(flag.ours)}`" if flag.ours else "refused" if flag.is_refused else "ignored with a note"
         lines.append(f"| `{flag.name}` | {ours} | {_cell(flag.why)} |")
