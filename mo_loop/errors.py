@@ -255,7 +255,7 @@ def error_of_numbers(error: Exception) -> TypeError_ | None:
         return TypeError_(f"its tensors do not fit into the memory: {error}".rstrip(": "), code="ML242")
     text = str(error)
     if isinstance(error, ZeroDivisionError) or (isinstance(error, ValueError) and text.startswith(_OF_FLOATS)):
-        return TypeError_(f"its numbers cannot be computed with: {text}", code="ML235")
+        return TypeError_(f"no computation is possible with its numbers: {text}", code="ML235")
     if isinstance(error, OverflowError) or (isinstance(error, ValueError) and text.startswith(_OF_NUMPY)):
         return TypeError_(f"a number or a size is too large: {text}", code="ML242")
     return None

@@ -151,7 +151,7 @@ def _content(file: Any) -> bytes:
     data = file.read()
     if not isinstance(data, bytes):
         raise FileError(
-            "the given file is not binary", why=f"read() returns {type(data).__name__}", code="ML212",
+            "the open file is not in binary mode", why=f"read() returns {type(data).__name__}", code="ML212",
             hint='open it with mode "rb"',
         )
     return data
