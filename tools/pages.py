@@ -45,6 +45,7 @@ for some operators, as text, JSON or Markdown:
 
     mo-loop ops Softmax Resize
     mo-loop ops --how refused --format json
+    mo-loop ops --how extension --extension file.py     # operators of extensions, which this page does not list
 
 {kinds}
 

@@ -40,7 +40,7 @@ from mo_loop.compare.results.report import DIFFERS, PASSED, InputSet, Report, Si
 from mo_loop.compare.verify_options import F32, VerifyOptions, require_interpreter, require_packages
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model, read_model, write_pair
-from mo_loop.errors import NotComparableError, UsageError
+from mo_loop.errors import FileError, NotComparableError, UsageError
 from mo_loop.frontend.model import ModelSource, OnnxModel, load
 from mo_loop.frontend.onnx_graphs import all_graphs, require_external_data
 from mo_loop.graph import Graph
@@ -74,6 +74,9 @@ def verified(model: ModelSource, settings: VerifyOptions) -> Report:
     require_packages()
     if settings.python is not None:
         require_interpreter(settings.python)
+    for each in settings.custom_ops:
+        if not os.path.isfile(each):
+            raise FileError(f"the library {each} does not exist", hint="check the path", code="ML210")
     if settings.dump is not None:  # it is written at the end; an error is reported now
         from mo_loop.look.dump.step_files import RunFolder
 

@@ -23,7 +23,7 @@ NATIVE = {
         "[ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running Reshape node. Name:'' Status "
         "Message: /onnxruntime_src/core/reshape_helper.h:91 static void onnxruntime::ReshapeHelper::ReshapeHelper("
         "const onnxruntime::TensorShape&, bool) input_shape_size == size was false. It cannot be reshaped to {5,7}\n",
-        "a Reshape fails: input_shape_size == size was false. It cannot be reshaped to {5,7}",
+        "the operator Reshape fails: input_shape_size == size was false. It cannot be reshaped to {5,7}",
     ),
     "of a node of ONNX Runtime with a name": (
         "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Non-zero status code returned while running Gather node. "
@@ -31,6 +31,12 @@ NATIVE = {
         "[-2,1]",
         "the node pick (Gather) fails: indices element out of data bounds, idx=9 must be within the inclusive range "
         "[-2,1]",
+    ),
+    "of a node in a body": (
+        "[ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running If node. Name:'choose' Status "
+        "Message: Non-zero status code returned while running MatMul node. Name:'' Status Message: matmul_helper.h:59 "
+        "Compute MatMul dimension mismatch",
+        "the operator MatMul in the node choose (If) fails: MatMul dimension mismatch",
     ),
     "of a size": (
         "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Got invalid dimensions for input: x for the following indices\n "
@@ -47,7 +53,7 @@ NATIVE = {
     "of a rank": (
         "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Invalid rank for input: x Got: 1 Expected: 2 Please fix either "
         "the inputs/outputs or the model.",
-        "the input x has 1 dimensions, and the model declares 2",
+        "the input x has 1 dimension, and the model declares 2",
     ),
     "of a type": (
         "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Unexpected input data type. Actual: (tensor(double)) , expected: "

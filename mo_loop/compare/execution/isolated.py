@@ -149,6 +149,7 @@ _CALL_SITE = re.compile(rf"(?:Check '.*' failed at )?(?:/\S+|\bsrc/\S+)\.(?:cc|c
 _PREFIX = re.compile(r"(?:RuntimeError|onnxruntime\.capi\.\S+?|mo_loop\.errors\.\w+): +")
 _OF_ONNX_RUNTIME = re.compile(r"\[ONNXRuntimeError\] : \d+ : \w+ : ")
 _NODE = re.compile(r"Non-zero status code returned while running (\S+) node\. Name:'(.*?)' Status Message: ")
+_PLACE = re.compile(r"^[\w/]+\.(?:h|cc):\d+ \w+ ")
 _FILE = re.compile(r"Load model from (.*?) failed: ?")
 _SIZE = re.compile(r"Got invalid dimensions for input: (.*?) for the following indices")
 _RANK = re.compile(r"Invalid rank for input: (.*?) Got: (\d+) Expected: (\d+)")
@@ -179,12 +180,16 @@ def _sentence(text: str) -> str:
             for place, got, expected in places
         )
     if found := _RANK.match(text):
-        return f"the input {found[1]} has {found[2]} dimensions, and the model declares {found[3]}"
+        return f"the input {found[1]} has {found[2]} dimension{'s' * (found[2] != '1')}, and the model declares {found[3]}"
     if found := _TYPE.match(text):
         return f"an input is of the type {_type(found[1])}, and the model declares {_type(found[2])}"
-    if found := _NODE.match(text):
-        node = f"the node {found[2]} ({found[1]})" if found[2] else f"a {found[1]}"
-        return f"{node} fails: {text[found.end() :]}"
+    if _NODE.match(text):
+        nodes = []
+        while found := _NODE.match(text):  # that of a body comes after the one that has the body
+            nodes.append(f"the node {found[2]} ({found[1]})" if found[2] else f"the operator {found[1]}")
+            text = text[found.end() :]
+        inner = " in ".join(reversed(nodes))
+        return f"{inner} fails: {_PLACE.sub('', text)}"
     if found := _FILE.match(text):
         return f"ONNX Runtime does not load {os.path.basename(found[1])}: {text[found.end() :]}"
     return f"ONNX Runtime reports: {text}"

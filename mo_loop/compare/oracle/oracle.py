@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,7 @@ class OnnxRuntime:
         options.log_severity_level = 4
         options.add_session_config_entry("session.x64quantprecision", "1")
         for each in custom_ops:
-            options.register_custom_ops_library(each)
+            options.register_custom_ops_library(os.path.abspath(each))  # else it is searched in the library path
         if optimise in ("none", "basic") and INTEGER_OPERATORS.intersection(operators_of(model)):
             optimise = "extended"
             options.add_session_config_entry("session.disable_quant_qdq", "1")  # pairs around f32 stay in f32
