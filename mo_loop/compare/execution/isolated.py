@@ -180,7 +180,8 @@ def _sentence(text: str) -> str:
             for place, got, expected in places
         )
     if found := _RANK.match(text):
-        return f"the input {found[1]} has {found[2]} dimension{'s' * (found[2] != '1')}, and the model declares {found[3]}"
+        plural = "s" * (found[2] != "1")
+        return f"the input {found[1]} has {found[2]} dimension{plural}, and the model declares {found[3]}"
     if found := _TYPE.match(text):
         return f"an input is of the type {_type(found[1])}, and the model declares {_type(found[2])}"
     if _NODE.match(text):
