@@ -96,3 +96,4 @@ def test_a_message_with_a_reason_is_one_line_without_the_names_of_its_parts() ->
         isolated(refusing, "an axis is wrong")
     assert brief(caught.value).endswith("ML200: it does not run | an axis is wrong")
     assert brief(IsolatedError("ended", "crash")) == "ended"
+    assert brief(IsolatedError("", "error", message="mo_loop.compare.oracle.UnstableError: it changes")) == "it changes"
