@@ -146,7 +146,7 @@ def brief(error: BaseException) -> str:
 
 _SIGNATURE = r"(?:[\w:<>*&]+ ){0,3}\S+::\S+\([^()]*\)(?: const)?"
 _CALL_SITE = re.compile(rf"(?:Check '.*' failed at )?(?:/\S+|\bsrc/\S+)\.(?:cc|cpp|h|hpp):\d+:?(?: {_SIGNATURE})?\s*")
-_PREFIX = re.compile(r"(?:RuntimeError|onnxruntime\.capi\.\S+?|mo_loop\.[\w.]+): +")
+_PREFIX = re.compile(r"(?:RuntimeError|onnxruntime\.capi\.\S+?|^mo_loop\.[\w.]+Error): +")
 _OF_ONNX_RUNTIME = re.compile(r"\[ONNXRuntimeError\] : \d+ : \w+ : ")
 _NODE = re.compile(r"Non-zero status code returned while running (\S+) node\. Name:'(.*?)' Status Message: ")
 _PLACE = re.compile(r"^[\w/]+\.(?:h|cc):\d+ \w+ ")
