@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mo_loop.batching.engine import Work
     from mo_loop.batching.report import BatchReport
     from mo_loop.compare.batch_comparison import Comparing
+    from mo_loop.frontend.model import ModelSource
     from mo_loop.look.diagnostics.diagnostic import CheckReport
     from mo_loop.transforms.manager import Observer
 
@@ -50,30 +51,32 @@ class ConvertArguments(ConvertOptions):
     """The arguments of `convert_model` besides the source: the options, and these."""
 
     compress_to_fp16: bool = field(default=False, init=False)
-    """This is an argument of `save_model`."""
+    """`save_model` has this argument."""
     dump: FilePath | None = argument(
-        None, "A folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md)."
+        None, "A folder for the dump of the conversion: the graph as it is loaded, the changes of each pass, and a "
+        "page that shows both (docs/dump.md)."
     )
     observers: Iterable[Observer] = argument(
-        (), "Called with a `mo_loop.transforms.manager.Step` after every pass, and with a "
-        "`mo_loop.transforms.manager.Phase` when another part of the conversion begins and when it has ended.",
+        (), "Functions that the conversion calls: with a `mo_loop.transforms.manager.Step` after every pass, and with "
+        "a `mo_loop.transforms.manager.Phase` when another part of the conversion begins and when it has ended.",
     )
     stop_after: str | None = argument(
-        None, "The name of the last pass to run. For debugging: the runtime needs the later passes."
+        None, "The name of the last pass that runs. This is for debugging: OpenVINO needs the work of the later "
+        "passes."
     )
     check_passes: bool | None = argument(
-        None, "Check the invariants of the graph after every pass that changes it; slow."
+        None, "Check the invariants of the graph after every pass that changes it. This is slow."
     )
 
 
 @takes(ConvertArguments)
-def convert_model(source: Any, **arguments: Any) -> Model:
+def convert_model(source: ModelSource, **arguments: Any) -> Model:
     """Convert an ONNX model.
 
     Args:
         source: Path or URL of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`. A model
             at a URL is copied to the local disk, where it stays as long as the returned Model or a copy of it.
-        arguments: The options, which follow.
+        arguments: The options.
 
     Returns:
         The converted model, for `save_model` or `Model.to_openvino`.
@@ -90,7 +93,7 @@ def convert_model(source: Any, **arguments: Any) -> Model:
 
         observers.insert(0, Dumper(options.dump))
     conversion = Conversion(options, observers, stop_after=options.stop_after, check_passes=options.check_passes)
-    if is_url(source):
+    if isinstance(source, str) and is_url(source):
         return _converted_at_url(conversion, location_of(source))
     return Model(conversion.run(source))
 
@@ -124,8 +127,9 @@ def save_model(
         model: The result of `convert_model` or `read_model`.
         xml_path: The path or URL of the .xml.
         compress_to_fp16: Store f32 weights as f16. By default, numbers stay exact.
-        observers: Are called with a Phase when compressing and writing begin and end.
-        durable: Return when the files are on the disk (fsync).
+        observers: Functions that are called with a `mo_loop.transforms.manager.Phase` when compressing and writing
+            begin and end.
+        durable: Return only when the disk has stored the files (fsync).
 
     Raises:
         UsageError: an output is a file that the model was read from.
@@ -169,19 +173,19 @@ def _save_at_url(
 
 
 @takes(ConvertOptions)
-def check(model: Any, **options: Any) -> CheckReport:
+def check(model: ModelSource, **options: Any) -> CheckReport:
     """Find the errors, warnings and notes of the conversion of a model, without writing a file.
 
     Args:
         model: Path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.
-        options: Those of `convert_model`, which follow.
+        options: Those of `convert_model`.
 
     Returns:
         The diagnostics, worst first. The report is true if it has neither errors nor warnings. If the model cannot be
         read, `refused` is the error.
 
     Raises:
-        UsageError: an option is not valid for any model.
+        UsageError: an option has a value that is wrong for every model.
         ExtensionError: an extension cannot be loaded.
     """
     from mo_loop.look.diagnostics.examine import examine
@@ -194,22 +198,26 @@ class BatchArguments(BatchOptions):
     """The arguments of `batch` besides the models: the options, and these."""
 
     output: FilePath = field(kw_only=False)
-    verify: bool = argument(False, "Compare each IR with ONNX Runtime; a model whose numbers differ fails.")
-    comparing: Comparing | None = argument(None, "How they are compared.")
+    verify: bool = argument(False, "Compare each IR with ONNX Runtime. A model whose numbers differ fails.")
+    comparing: Comparing | None = argument(
+        None, "With `verify`: how they are compared (`mo_loop.compare.batch_comparison.Comparing`)."
+    )
     options: ConvertOptions | Mapping[str, Any] | None = argument(
-        None, 'The options of the conversions, as ConvertOptions or by name: {"target": "2026.4"}. Extensions are '
-        "paths.",
+        None, 'The options of the conversions, as ConvertOptions or by name: {"target": "2026.4"}. Extensions must be '
+        "paths, because the workers load them.",
     )
 
 
 @takes(BatchArguments)
 def batch(models: FilePath | Iterable[FilePath], output: FilePath, **arguments: Any) -> BatchReport:
-    """Convert many ONNX models; a crash or a hang fails one model. Models that are up to date are not converted again.
+    """Convert many ONNX models, each in a worker process: a crash or a hang fails one model alone.
+
+    Models that are up to date are not converted again.
 
     Args:
         models: Files, folders (every .onnx below them), globs, URLs, or @FILE for a list of these; one or several.
         output: The folder of the .xml and .bin files, or the URL of one.
-        arguments: The options, which follow.
+        arguments: The options.
 
     Returns:
         The result of each model. `passed` is true if none failed, except those in `baseline`.
@@ -236,7 +244,7 @@ def _work(options: ConvertOptions, comparing: Comparing | None) -> Work:
     from mo_loop.batching.engine import Work
     from mo_loop.batching.fingerprint import of_options
 
-    extensions = [options.extensions] if isinstance(options.extensions, str | os.PathLike) else options.extensions
+    extensions = options.extension_sources
     if options.config is not None or not all(isinstance(each, str | os.PathLike) for each in extensions):
         raise UsageError(
             "a batch takes no config, and extensions as paths", why="workers are other processes",

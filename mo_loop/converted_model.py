@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from mo_loop.conversion import phase, told_of_failures
+from mo_loop.conversion_info import size_rows
 from mo_loop.conversion_limits import Limits, writing_within
 from mo_loop.errors import InputError
 from mo_loop.graph import Graph, Value
@@ -19,6 +21,7 @@ from mo_loop.ir.bin import Weights
 from mo_loop.ir.pair import draft_pair, new_pair
 from mo_loop.ir.xml import XmlWriter, in_memory
 from mo_loop.ops.base import Constant
+from mo_loop.printable import html_text, printable
 from mo_loop.support.files import keep_sources
 from mo_loop.support.process_memory import paused_collector
 
@@ -94,8 +97,35 @@ class Model:
             xml, data = in_memory(self.graph)
         return openvino.Core().read_model(xml, data)
 
+    def _repr_html_(self) -> str:
+        """A table for notebooks: inputs, outputs, control flow, and which sizes of inputs may change."""
+        kinds = Counter(type(node).__name__ for scope in self.graph.scopes() for node in scope.nodes_with_bodies())
+        sizes = self.graph.rt_info.get("sizes") or {}
+        rows = {
+            "inputs": list(map(_row, self.inputs)), "outputs": list(map(_row, self.outputs)),
+            "control flow": [", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "none"],
+            "sizes": size_rows(sizes) or ["not recorded"],
+        }
+        cells = "".join(
+            f"<tr><th>{title}</th><td>{'<br>'.join(map(html_text, map(printable, _few(lines))))}</td></tr>"
+            for title, lines in rows.items()
+        )
+        return f"<table><caption>{html_text(printable(self.graph.name))}</caption>{cells}</table>"
+
     def __repr__(self) -> str:
         return f"Model({self.graph.name!r}, inputs={self.inputs}, outputs={self.outputs})"
+
+
+ROWS = 12
+"""The number of inputs or outputs that a notebook shows."""
+
+
+def _row(port: Port) -> str:
+    return f"{port.name}: {port.type_text}"
+
+
+def _few(lines: list[str]) -> list[str]:
+    return lines if len(lines) <= ROWS else [*lines[: ROWS - 1], f"and {len(lines) - ROWS + 1} more"]
 
 
 def read_model(

@@ -40,7 +40,11 @@ if TYPE_CHECKING:
 
 
 class MoLoopError(Exception):
-    """The base class of all errors. `code` is stable; the command line returns `exit_code`."""
+    """The base class of all errors.
+
+    `message` says what is wrong, `where` the place, `why` the reason, `hint` what to do. `code` ("ML302") keeps its
+    meaning in all versions, and `exit_code` is that of the command line.
+    """
 
     code = "ML000"
     exit_code = 4
@@ -251,7 +255,7 @@ def error_of_numbers(error: Exception) -> TypeError_ | None:
         return TypeError_(f"its tensors do not fit into the memory: {error}".rstrip(": "), code="ML242")
     text = str(error)
     if isinstance(error, ZeroDivisionError) or (isinstance(error, ValueError) and text.startswith(_OF_FLOATS)):
-        return TypeError_(f"its numbers cannot be computed with: {text}", code="ML235")
+        return TypeError_(f"no computation is possible with its numbers: {text}", code="ML235")
     if isinstance(error, OverflowError) or (isinstance(error, ValueError) and text.startswith(_OF_NUMPY)):
         return TypeError_(f"a number or a size is too large: {text}", code="ML242")
     return None

@@ -20,7 +20,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mo_loop.errors import ExtensionError, extension_failed, line_of
 from mo_loop.frontend.context import Body as Body
@@ -36,6 +36,9 @@ GROUP = "mo_loop.passes"
 """The group of entry points with which installed packages extend every conversion; each names a `register`."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+Extension: TypeAlias = "str | os.PathLike[str] | ModuleType | Extensions | Callable[[Extensions], Any]"
+"""A source of passes and translators: the path of a Python file, a module with a function `register`, or such a
+function, and Extensions."""
 
 
 class Extensions:
@@ -55,7 +58,7 @@ class Extensions:
         after: str | type[FunctionPass] = "",
         at: str = "",
     ) -> None:
-        """Add a pass before or after one of the pipeline, or `at` one of the places of transforms/pipelines.py.
+        """Add a pass before or after one of the pipeline, or `at` one of its places, which docs/passes.md lists.
 
         Args:
             new: a class (each conversion makes an instance of its own, without arguments) or an instance, of any kind
@@ -84,9 +87,9 @@ class Extensions:
     def translates(self, op: str, *, domain: str = "", since: int = 1) -> Callable[[F], F]:
         """Register the decorated function for the operator `op` of a domain from its version `since` on.
 
-        Positional parameters are the inputs, keyword-only ones the attributes, as in mo_loop/frontend/registry.py. The
-        function precedes a function of the model and the translator of mo_loop. ExtensionError if the signature is
-        not valid.
+        Positional parameters of the function are the inputs of the operator, keyword-only ones its attributes with
+        their defaults. It is used instead of a function of the model, and of the translator of mo_loop. ExtensionError
+        if the signature is not valid.
         """
         require_operator(op, domain, since)
 

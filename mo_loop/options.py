@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mo_loop.conversion_limits import Limits
 from mo_loop.errors import UsageError
@@ -21,6 +21,9 @@ from mo_loop.target import ANY, DEVICES, Target
 from mo_loop.transformations import Transformation, transformations
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mo_loop.extensions import Extension
     from mo_loop.transforms.config import PassConfig
 
 QUANTIZATION = ("fast", "portable", "exact")
@@ -33,8 +36,8 @@ class ConvertOptions:
 
     Raises:
         UsageError: `transform` cannot be understood; `beam_idx` or `stateful_pairs` is given without `stateful`;
-            `stateful_pairs` is not a mapping of names; `sequence_io` or `quantization` is not one of the values below,
-            or `target` is not a supported release or range.
+            `stateful_pairs` is not a mapping of names; `sequence_io`, `device` or `quantization` is not one of the
+            values below, or `target` is not a supported release or range.
 
     Args:
     """
@@ -42,70 +45,87 @@ class ConvertOptions:
     input: str | Sequence[Any] | Mapping[str, Any] | None = flag(
         None, 'Inputs as "name[shape]{type}->value", separated by commas: "x[1,3,?,224..512],rate->16000".', FILES,
         metavar="TEXT",
-        note="Or name -> shape, or a list of names and tuples of a name, a shape and an element type. Without names: "
-        "one shape, of the first input, or a list of shapes, of the inputs in their order. A shape is a sequence of "
-        "ints, None or -1 (unknown), pairs (bounds) and strings (symbols), or an openvino.PartialShape. Inner tensors "
-        "cut the model.",
+        library='The inputs, as text: "x[1,3,?,224..512],rate->16000". Each is a name, its shape in brackets, its '
+        "element type in braces, and after an arrow a value that makes it a constant; only the name is required. Or a "
+        "dict of names and shapes, or a list of names and of tuples with a name, a shape and an element type. A shape "
+        "without a name is that of the first input, a list of shapes those of the inputs in their order. A shape is a "
+        "sequence of ints, None or -1 (unknown), pairs (bounds) and strings (symbols), or an openvino.PartialShape. "
+        "The name of an inner tensor makes it an input: the nodes before it are left out.",
     )
     output: str | Sequence[str] | None = flag(
         None, "Tensors that become the outputs, separated by commas. Here and in other options a name with commas, "
-        "brackets or = can be in quotes.", FILES, metavar="NAMES", note="Or a list of names.",
+        "brackets or = can be in quotes.", FILES, metavar="NAMES",
+        library="The tensors that become the outputs: a list of names, or names in one text, separated by commas. A "
+        "name in a text that has commas, brackets or = itself is in quotes.",
     )
     freeze: Mapping[str, Any] | None = flag(
         None, 'Make an input a constant: rate=16000, "flags=[1,0]". Can be repeated.', FILES,
-        metavar="NAME=VALUE", multiple=True, place=1, note="A dict: name -> value. Inner tensors cut the model.",
+        metavar="NAME=VALUE", multiple=True, place=1,
+        library="Inputs that become constants: a dict of names and values. The name of an inner tensor replaces this "
+        "tensor, and the nodes before it are left out.",
     )
     rename: Mapping[str, str] | None = flag(
-        None, "Rename a tensor in the IR; OLD is a path for a tensor in a body. Can be repeated.", FILES,
-        metavar="OLD=NEW", multiple=True, place=1, note="A dict: name -> new name.",
+        None, "Rename a tensor in the IR; for a tensor in a body, OLD is its path. Can be repeated.", FILES,
+        metavar="OLD=NEW", multiple=True, place=1,
+        library="Tensors that get other names in the IR: a dict of old and new names. A tensor in a body has the path "
+        "loop/tensor as its old name.",
     )
     config: PassConfig | None = argument(
         None, "Passes to enable, disable or explain, and callbacks that exclude nodes (`mo_loop.transforms.config`)."
     )
     unroll: int = flag(
-        0, "Unroll loops whose number of iterations is known and at most N. Sizes of inputs from which it follows "
-        "cannot change later.", CONVERSION, metavar="N", least=0, place=1,
+        0, "Unroll loops with a known number of iterations, if it is at most N. Sizes of inputs that determine the "
+        "number cannot change later.", CONVERSION, metavar="N", least=0, place=1,
+        library="Unroll loops with a known number of iterations, if it is at most this one. Sizes of inputs that "
+        "determine the number cannot change later.",
     )
     static: bool = flag(
-        False, "Convert for the declared sizes of inputs alone: what follows from them is computed now, and the IR "
-        "refuses other sizes. By default sizes may change later.", CONVERSION,
+        False, "Convert for the declared sizes of inputs alone. What follows from these sizes is computed now, and the "
+        "IR refuses other sizes. By default sizes may change later.", CONVERSION,
     )
     strict: bool = flag(
         False, "Treat warnings about assumptions of the conversion as errors.", CONVERSION, place=2,
-        note="These are: inner names that hide outer ones, branches whose outputs the following nodes cannot read, "
-        "operators and forms of nodes that the opset does not have, ranks that are only declared.",
+        note="The assumptions are about inner names that hide outer ones, branches whose outputs the following nodes "
+        "cannot read, operators, inputs and attributes that the opset does not have, and ranks that are only declared.",
     )
-    sequence_io: str | None = flag(
+    sequence_io: Literal["packed"] | None = flag(
         None, "Turn a sequence input or output into two tensors, name.data and name.shapes.", FILES,
         choices=("packed",), place=1,
-        note='"packed": all elements flattened and concatenated, and one row for the shape of each '
-        "(`mo_loop.pack_sequence`); an optional input is assumed to be present. Without it a sequence at the boundary "
-        "is refused.",
+        library='"packed": a sequence that is an input or output of the model becomes two tensors, name.data with all '
+        "elements flattened and concatenated, and name.shapes with a row for the shape of each "
+        "(`mo_loop.pack_sequence`). An optional input is assumed to be present. None: such a model is refused.",
     )
-    extensions: Any = flag(
+    extensions: Extension | Sequence[Extension] = flag(
         (), "A Python file with passes or translators, which is executed. Can be repeated.", CONVERSION,
         "--extension", metavar="FILE", kind="path", place=3,
-        note="Or modules, functions `register`, Extensions (`mo_loop.extensions`); one of them or a list.",
+        library="Passes and translators, one source or a list: paths of Python files, which are executed, modules with "
+        "a function `register`, such functions, or `mo_loop.Extensions`.",
     )
     plugins: bool = flag(
         True, "Ignore the extensions of installed packages.", CONVERSION, "--no-plugins", place=3,
-        note="The value False does this.",
+        library="Use the extensions of installed packages.",
     )
-    layout: Any = flag(
-        None, "The layout of inputs and outputs, and with an arrow the one they get in the IR: "
-        'nchw, or "x(nhwc->nchw),y(n...)".', IMAGES, metavar="TEXT", place=COMMON, note="Or a dict by name.",
+    layout: str | Sequence[str] | Mapping[str, str] | None = flag(
+        None, "The layout of inputs and outputs, and after an arrow their layout in the IR: "
+        'nchw, or "x(nhwc->nchw),y(n...)".', IMAGES, metavar="TEXT", place=COMMON,
+        library='The layout of inputs and outputs, and after an arrow their layout in the IR: "nhwc->nchw" for the '
+        'only input, "x(nhwc->nchw),y(n...)", a list for the inputs in their order, or a dict of names and layouts.',
     )
-    mean_values: Any = flag(
+    mean_values: str | float | Sequence[Any] | Mapping[str, Any] | NDArray[Any] | None = flag(
         None, "Numbers subtracted from inputs, for each channel or one for all: "
         '"[123.7,116.3,103.5]", or "x[127.5],y[1,2,3]".', IMAGES, metavar="TEXT", place=COMMON,
-        note="Or a list, or a dict by name.",
+        library='Numbers that are subtracted from inputs, one for each channel or one for all: a number or a list for '
+        'the only input, a list of lists for the inputs in their order, a dict of names and numbers or lists, or text '
+        'such as "x[127.5],y[1,2,3]".',
     )
-    scale_values: Any = flag(
-        None, "Numbers by which inputs are divided, after the mean, in the same form.", IMAGES, metavar="TEXT", place=1,
+    scale_values: str | float | Sequence[Any] | Mapping[str, Any] | NDArray[Any] | None = flag(
+        None, "Numbers by which inputs are divided, after the mean is subtracted, in the same notation.", IMAGES,
+        metavar="TEXT", place=1,
+        library="Numbers by which inputs are divided, after the mean is subtracted. Values are those of `mean_values`.",
     )
     scale: float | None = flag(
-        None, "One number by which every input is divided, after the mean.", IMAGES, metavar="NUMBER", kind="number",
-        place=1, note="It is for inputs of floating-point numbers.",
+        None, "One number by which every input is divided, after the mean is subtracted.", IMAGES, metavar="NUMBER",
+        kind="number", place=1, note="Only inputs of floating-point numbers can be divided.",
     )
     reverse_input_channels: bool = flag(
         False, "Reverse the channels, RGB or BGR, of every input that has three, before mean and scale.", IMAGES,
@@ -116,60 +136,75 @@ class ConvertOptions:
         least=1, place=1,
     )
     target: str | None = flag(
-        None, "The OpenVINO release on which the IR runs, such as 2025.4, or a range such as 2024.6-2026.4. Forms that "
-        "only other releases need are left out; a feature that one of these releases lacks is an error. The default is "
-        "all supported releases that run the model.", CONVERSION, "--target", "releases", metavar="RELEASE",
+        None, "The OpenVINO release on which the IR runs, such as 2025.4, or a range such as 2024.6-2026.4. Operations "
+        "that only other releases need are left out. A feature that one of these releases lacks is an error. The "
+        "default is all supported releases that run the model.", CONVERSION, "--target", "releases", metavar="RELEASE",
         recorded=False,
     )
-    device: str = flag(
+    device: Literal["any", "CPU", "GPU", "ARM"] = flag(
         ANY, "The device on which the IR runs. For any, the IR avoids the errors of all devices where that costs the "
         "others nothing; for GPU and ARM (the CPU device on ARM processors) also the others of that device. "
         "docs/devices.md lists them.", CONVERSION, choices=DEVICES,
+        library='The device on which the IR runs. With "any", the IR avoids the errors of all devices where that costs '
+        'the others nothing. With "GPU", or "ARM" for the CPU device on ARM processors, it also avoids the other '
+        "errors of that device. docs/devices.md lists them.",
     )
-    quantization: str = flag(
-        "fast", "How quantised activations are computed. With fast by integer kernels, and a result may differ by one "
-        "quantisation step; portable is the same, except in layers that may saturate on CPUs without VNNI; exact keeps "
-        "ONNX's numbers.", CONVERSION, choices=QUANTIZATION,
+    quantization: Literal["fast", "portable", "exact"] = flag(
+        "fast", "How quantised activations are computed. fast uses integer kernels, and a result may differ by one "
+        "quantisation step. portable computes layers that may saturate on CPUs without VNNI in f32, and the others as "
+        "fast does. exact keeps ONNX's numbers.", CONVERSION, choices=QUANTIZATION,
+        library='How quantised activations are computed. "fast" uses integer kernels, and a result may differ by one '
+        'quantisation step. "portable" computes layers that may saturate on CPUs without VNNI in f32, and the others '
+        'as "fast" does. "exact" keeps ONNX\'s numbers.',
     )
-    transform: Any = flag(
+    transform: str | Sequence[Any] | None = flag(
         None, "Make states that the runtime keeps from one inference to the next, in the spelling of the Model "
         "Optimizer: LowLatency2[sequence_length=1] for loops and recurrent layers, "
         "MakeStateful[param_res_names={'in':'out'}] for inputs and outputs. docs/states.md explains the arguments.",
         STATES, metavar="NAME[ARGUMENT=VALUE],...",
-        note="Or names with a dict of arguments (mo_loop/transformations.py). MakeStateful alone finds the pairs.",
+        library="Transformations that make states, which the runtime keeps from one inference to the next. Text in the "
+        "spelling of the Model Optimizer, a pair of a name and a dict of arguments, or a list of these: "
+        '("LowLatency2", {"sequence_length": 1}) for loops and recurrent layers, ("MakeStateful", {"param_res_names": '
+        '{"in": "out"}}) for inputs and outputs. "MakeStateful" without arguments finds the pairs. docs/states.md '
+        "explains the arguments.",
     )
     stateful: bool = flag(
         False, "Find the inputs and outputs that a caller would carry from one inference to the next, such as key and "
         "value caches, and keep them in the runtime instead.", STATES, place=COMMON,
     )
     stateful_pairs: Mapping[str, str] | None = flag(
-        None, "An input and the output with its next value, for --stateful; IN= keeps an input. "
+        None, "With --stateful: OUT is the next value of the input IN. With nothing after =, IN is not made a state. "
         "Can be repeated.", STATES, "--stateful-pair", metavar="IN=OUT", multiple=True,
-        note='A dict: name of the input -> name of the output, or "" to keep it. The names are those of the ONNX '
-        "model, also with `rename`.",
+        library="With `stateful`: a dict of inputs and the outputs with their next values. An input with the empty "
+        "name as its output is not made a state. The names are those of the ONNX model, also with `rename`.",
     )
     beam_idx: bool = flag(
         False, "With --stateful, add the input beam_idx, which reorders the caches, as openvino_genai and "
         "optimum-intel expect.", STATES,
-        note="It is i32 [batch]: for each sequence, the index of the sequence of the previous step that it continues.",
+        library="With `stateful`, add the input beam_idx, which reorders the caches, as openvino_genai and "
+        "optimum-intel expect. It is i32 [batch]: for each sequence, the index of the sequence of the previous step "
+        "that it continues.",
     )
     allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = flag(
-        (), "Read external data below this folder too, also links and files with several names. Without it, only "
+        (), "Read external data below this folder too, also links and files with several names. By default only "
         "files in the folder of the model are read. Can be repeated.", FILES, metavar="DIR", kind="folder", place=1,
-        recorded=False,
+        recorded=False, library="More folders below which external data may be read, also links and files with several "
+        "names: one or a list. By default only files in the folder of the model are read.",
     )
     external_data_dir: str | os.PathLike[str] | None = argument(
         None, "The folder of the external data of a model in memory (bytes, an `onnx.ModelProto`); its files are "
-        "read by the rules for files beside a model.", recorded=False,
+        "read by the rules for files in the folder of a model.", recorded=False,
     )
     limits: Limits | Mapping[str, Any] | None = flag(
         None, "A limit on the work that a model can cause, for example nodes=5000000, folded_bytes=4G or time=10m. "
         "docs/limits.md lists the names. Can be repeated.", CONVERSION, "--limit", metavar="NAME=VALUE",
-        multiple=True, place=2, recorded=False, note='Limits, or values by name ({"nodes": 5_000_000, "time": "10m"}).',
+        multiple=True, place=2, recorded=False,
+        library='Limits on the work that a model can cause: a dict of names and values, {"nodes": 5_000_000, "time": '
+        '"10m"}, or `mo_loop.conversion_limits.Limits`. docs/limits.md lists the names.',
     )
     compress_to_fp16: bool = flag(
-        False, "Store f32 weights as f16; the default is lossless.", CONVERSION, recorded=False,
-        note="It is an argument of `save_model`.",
+        False, "Store f32 weights as f16. By default all weights keep their numbers.", CONVERSION, recorded=False,
+        library="This is for commands that write an IR: `save_model` has an argument of this name.",
     )
     exact_order: bool = flag(
         False, "Add floating-point numbers in the order of the steps of a loop, also where only their sum is read. "
@@ -210,7 +245,7 @@ class ConvertOptions:
     @property
     def makes_states(self) -> bool:
         """Whether inputs and outputs become variables."""
-        return self.stateful or any(each.name == "MakeStateful" for each in self.transform or ())
+        return self.stateful or any(each.name == "MakeStateful" for each in self.transformations)
 
     @property
     def fixes_sizes(self) -> bool:
@@ -225,8 +260,18 @@ class ConvertOptions:
 
     def arguments_of(self, transformation: str) -> Mapping[str, Any] | None:
         """The arguments with which `transform` names a transformation; None if it does not."""
-        found: Sequence[Transformation] = self.transform or ()
-        return next((each.arguments for each in found if each.name == transformation), None)
+        return next((each.arguments for each in self.transformations if each.name == transformation), None)
+
+    @property
+    def transformations(self) -> tuple[Transformation, ...]:
+        """Those that `transform` names."""
+        return transformations(self.transform)
+
+    @property
+    def extension_sources(self) -> tuple[Any, ...]:
+        """Those of `extensions`, one or several."""
+        given = self.extensions or ()
+        return tuple(given) if isinstance(given, list | tuple) else (given,)
 
     @property
     def releases(self) -> Target:

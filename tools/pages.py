@@ -45,6 +45,7 @@ for some operators, as text, JSON or Markdown:
 
     mo-loop ops Softmax Resize
     mo-loop ops --how refused --format json
+    mo-loop ops --how extension --extension file.py     # operators of extensions, which this page does not list
 
 {kinds}
 
@@ -97,7 +98,7 @@ CLI = """\
 prints the most used options, `--help-all` the text on this page. Results go to stdout, everything else to stderr.
 Colours appear only on a terminal, and never if `NO_COLOR` is set.
 
-| exit code | |
+| exit code | meaning |
 |---|---|
 {exit_codes}
 
@@ -124,8 +125,10 @@ def _command(command: Any, context: Any) -> str:
         lines += [f"    {line}" if is_fixed else line for line in paragraph.removeprefix("\b\n").splitlines()] + [""]
     groups = command.groups(context) if isinstance(command, GroupedCommand) else {"": _records(command, context)}
     for title, records in groups.items():
-        lines += [*([f"{title}:", ""] if title else []), "| option | |", "|---|---|"]
         shown = [(name, text.replace("[x", "\\[x")) for name, text in records if "--help" not in name]
+        if not shown:
+            continue
+        lines += [*([f"{title}:", ""] if title else []), "| option | effect |", "|---|---|"]
         lines += [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in shown] + [""]
     return "\n".join(lines)
 
@@ -165,7 +168,7 @@ def limits() -> str:
 
     from mo_loop.conversion_limits import DEFAULT, shown
 
-    lines = ["| name | default | code | what | |", "|---|---|---|---|---|"]
+    lines = ["| name | default | code | limit of | reason |", "|---|---|---|---|---|"]
     for each in fields(DEFAULT):
         about = each.metadata
         value = shown(getattr(DEFAULT, each.name), about["kind"])
@@ -199,7 +202,7 @@ def migrating() -> str:
     """docs/migrating.md: the flags of mo and ovc, and the options here."""
     from mo_loop.cli.legacy_flags import TABLE
 
-    lines = ["| flag of mo or ovc | here | |", "|---|---|---|"]
+    lines = ["| flag of mo or ovc | here | remark |", "|---|---|---|"]
     for flag in TABLE:
         ours = f"`{_cell(flag.ours)}`" if flag.ours else "refused" if flag.is_refused else "ignored with a note"
         lines.append(f"| `{flag.name}` | {ours} | {_cell(flag.why)} |")
@@ -377,6 +380,8 @@ def _cost_row(rule: str, cost: dict[str, Any]) -> str:
 
 
 def _gap_rows(gaps: Sequence[Any]) -> str:
+    if not gaps:
+        return "No rule avoids an error of this device alone."
     return "\n".join(["| error of the runtime | form that is written | by |", "|---|---|---|", *map(_gap_row, gaps)])
 
 

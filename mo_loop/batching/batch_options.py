@@ -31,33 +31,37 @@ class BatchOptions:
     """
 
     jobs: int | None = flag(
-        None, "Worker processes.  [default: one for each processor]", RUN, "-j", "--jobs", least=1, metavar="N",
-        place=2,
+        None, "The number of worker processes.  [default: one for each processor]", RUN, "-j", "--jobs", least=1,
+        metavar="N", place=2,
     )
     timeout: float = flag(
-        600.0, "Stop the conversion of a model that takes longer.", RUN, kind="number", above=0, most=1e6,
+        600.0, "End the conversion of a model that takes longer.", RUN, kind="number", above=0, most=1e6,
         show_default=True, metavar="SECONDS", place=2,
     )
     memory: int | None = flag(
-        None, "Memory that a worker may allocate, for example 4G. Has no effect on Windows and macOS.", RUN,
-        kind="size", metavar="SIZE", place=2, note="In bytes.",
+        None, "The memory that a worker may allocate, for example 4G. It has no effect on Windows and macOS.", RUN,
+        kind="size", metavar="SIZE", place=2,
+        library="The memory that a worker may allocate, in bytes. It has no effect on Windows and macOS.",
     )
     scratch: int | None = flag(
-        None, "Local disk for models and outputs at URLs, for example 20G.  [default: no limit]", RUN, kind="size",
-        metavar="SIZE", place=2, note="In bytes.", recorded=False,
+        None, "The local disk space for models and outputs at URLs, for example 20G.  [default: no limit]", RUN,
+        kind="size", metavar="SIZE", place=2, recorded=False,
+        library="The local disk space for models and outputs at URLs, in bytes. None is no limit.",
     )
     keep_going: bool = flag(
-        True, "After a failure, continue (default), or do not start other models.", RUN, "--keep-going/--fail-fast",
-        place=2, recorded=False,
+        True, "Continue after a failure, which is the default, or begin no other model.", RUN,
+        "--keep-going/--fail-fast",
+        place=2, recorded=False, library="Continue after a failure. False: begin no other model.",
     )
-    force: bool = flag(False, "Convert models that are up to date as well.", RUN, place=2, recorded=False)
+    force: bool = flag(False, "Convert models that are up to date again.", RUN, place=2, recorded=False)
     durable: bool = flag(
         False, "Wait until the .xml and the .bin are on the disk, so that a power failure cannot damage them.", FILES,
         place=1, recorded=False,
     )
     baseline: str | os.PathLike[str] | None = flag(
         None, "The report of an earlier batch. Models that failed there do not count for the exit code.", REPORTS,
-        kind="file", metavar="FILE", note="Nor do they in `passed`.", recorded=False,
+        kind="file", metavar="FILE", recorded=False,
+        library="The report of an earlier batch. Models that failed there do not count for `passed`.",
     )
 
     @property

@@ -18,7 +18,7 @@ import click
 from mo_loop.batching.batch_options import BatchOptions, Places
 from mo_loop.cli.batch_config import WorkByModel, comparing_options, comparing_values, config_option
 from mo_loop.cli.conversion_options import conversion_options, options_of, plain_options
-from mo_loop.cli.flag_options import GroupedCommand, flags, made, option, verbose_option
+from mo_loop.cli.flag_options import GroupedCommand, flags, made, option, report_text, verbose_option
 from mo_loop.cli.output import ReportFile, is_terminal, message, printed_warnings, reported, show, write
 from mo_loop.cli.pass_options import PassOptions, pass_choice
 from mo_loop.compare.batch_comparison import Comparing
@@ -56,11 +56,11 @@ class BatchFlags(BatchOptions):
         RUN, place=2,
     )
     form: str = flag(
-        "text", "The format of the report on stdout; text is the last line alone.", REPORTS, "--format",
+        "text", "The format of the report on stdout. The text is the last line alone.", REPORTS, "--format",
         choices=("text", "json"), show_default=True, place=-1,
     )
     report: str | None = flag(
-        None, "Write the report to FILE, as JSON or Markdown (.md) or JUnit XML (.xml) by its ending.", REPORTS,
+        None, report_text("markdown", "junit", also=""), REPORTS,
         kind="file", metavar="FILE", place=-1,
     )
     junit: str | None = flag(

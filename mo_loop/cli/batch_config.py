@@ -106,7 +106,7 @@ class WorkByModel:
         """The files that the work with any model needs besides the model: extensions, inputs of comparisons."""
         found: list[str] = []
         for each in self._made.values():
-            found += [*each.options.extensions, *(each.comparing.inputs if each.comparing else ())]
+            found += [*each.options.extension_sources, *(each.comparing.inputs if each.comparing else ())]
         return list(dict.fromkeys(found))
 
     def _matches(self, place: int, model: Planned) -> bool:
@@ -142,7 +142,7 @@ def _work(values: dict[str, Any]) -> Work:
         options = options_of(context)
         facts = {**plain_options(context), **comparing_values(context)}
     del facts["extension"]  # their contents count
-    digest = of_options(facts, options.extensions, plugins=options.plugins)
+    digest = of_options(facts, options.extension_sources, plugins=options.plugins)
     return Work(options, digest, comparing if facts["verify"] else None)
 
 

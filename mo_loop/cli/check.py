@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 )
 @option(
     "--ignore", "ignored", group=REPORTS, metavar="CODE", multiple=True,
-    help="Leave out the diagnostics of a code, also where they would count for the exit code. Can be repeated; commas "
-    "separate codes.",
+    help="Leave out the diagnostics of a code, also where they would count for the exit code. Can be repeated, or "
+    "codes separated by commas.",
 )
 @option(
     "--baseline", group=REPORTS, metavar="FILE", type=click.Path(dir_okay=False),
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 )
 @option(
     "--codes", group=REPORTS, is_flag=True,
-    help="List all codes and their meanings, as text, JSON or Markdown, and exit. Needs no MODEL.",
+    help="List all codes and their meanings, as text, JSON or Markdown, and exit. It needs no MODEL.",
 )
 @conversion_options(
     "input", "output", input='Inputs as for convert: "x[1,3,?,224..512],rate->16000". For every MODEL.',

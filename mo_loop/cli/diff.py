@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,9 @@ from mo_loop.cli.output import TERMINAL, ReportFile, as_json, give, painted, rep
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import COMPARISON, REPORTS
+
+if TYPE_CHECKING:
+    from mo_loop.look.differences.changes import Aspect
 
 ASPECTS = ("names", "shapes", "weights", "metadata")
 
@@ -46,7 +50,7 @@ ignore_option = option(
 def command(
     old: str,
     new: str,
-    ignored: tuple[str, ...],
+    ignored: tuple[Aspect, ...],
     scope: str | None,
     tolerance: float,
     form: str,
@@ -112,7 +116,7 @@ def command(
     sys.exit(0 if found.equal else 1)
 
 
-def _require_no_comparison(ignored: tuple[str, ...], tolerance: float, quiet: bool) -> None:
+def _require_no_comparison(ignored: tuple[Aspect, ...], tolerance: float, quiet: bool) -> None:
     given = {"--ignore": bool(ignored), "--tolerance": bool(tolerance), "--quiet": quiet}
     option = next((each for each, is_given in given.items() if is_given), None)
     if option is not None:

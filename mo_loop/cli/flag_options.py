@@ -93,6 +93,14 @@ version_option = option(
 quiet_option = option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print only errors.")
 
 
+def report_text(*forms: str, also: str = " as well") -> str:
+    """The help of --report, where its file may have these formats or JSON."""
+    if not forms:
+        return f"Write the report to FILE{also}, as JSON."
+    named = [f"{_SPELLED[form]} ({ending})" for ending, form in ENDINGS.items() if form in forms]
+    return f"Write the report to FILE{also}. Its ending chooses the format: {', '.join(named)}, or else JSON."
+
+
 _SPELLED = {"markdown": "Markdown", "sarif": "SARIF", "junit": "JUnit XML"}
 
 
@@ -101,8 +109,8 @@ def format_option(*forms: str, what: str = "The format of the report on stdout."
     shown = option(
         "--format", "form", type=click.Choice(forms), help=what, default=forms[0], show_default=True, group=REPORTS
     )
-    others = [f"{_SPELLED[form]} ({ending})" for ending, form in ENDINGS.items() if form in forms]
-    kinds = " or ".join(["JSON", *others])
+    others = [form for form in ENDINGS.values() if form in forms]
+    kinds = " or ".join(["JSON", *map(_SPELLED.__getitem__, others)])
 
     def checked(_: click.Context, parameter: click.Parameter, place: str | None) -> ReportFile | None:
         found = None if place is None else ReportFile.of(place)
@@ -112,7 +120,7 @@ def format_option(*forms: str, what: str = "The format of the report on stdout."
 
     written = option(
         "--report", "report_file", type=click.Path(dir_okay=False), callback=checked, metavar="FILE", group=REPORTS,
-        help=f"Write the report to FILE too, as {kinds} by its ending.",
+        help=report_text(*others),
     )
     return lambda command: shown(written(command))
 

@@ -174,6 +174,7 @@ class _Rewriting:
         name = self.value(written, value)
         if name.lower() != "onnx":
             raise UsageError(f"{written} {name} is not supported", why=_OTHERS, hint="export the model to ONNX")
+        self._notes.append(f"{written} has no effect: {_ONE_FRAMEWORK}")
 
     def keep(self, attribute: str, written: str, value: str | None) -> None:
         """Keep a value that is combined with other options."""
@@ -203,6 +204,7 @@ def _refused(why: str, *names: str) -> Iterator[LegacyFlag]:
 
 
 _OTHERS = "it is for models of other frameworks: mo-loop reads only ONNX"
+_ONE_FRAMEWORK = "mo-loop reads only ONNX"
 _GONE = "it had no effect in the last versions of mo"
 
 TABLE: tuple[LegacyFlag, ...] = (
@@ -237,7 +239,7 @@ TABLE: tuple[LegacyFlag, ...] = (
         "--log_level", "--verbose, --debug", "INFO is --verbose, DEBUG is --debug, all others are the default",
         _Rewriting.log_level,
     ),
-    LegacyFlag("--framework", "", "onnx is the only one", _Rewriting.framework),
+    LegacyFlag("--framework", "", _ONE_FRAMEWORK, _Rewriting.framework),
     _switch("--static_shape", "--static"),
     *_ignored("it is the default", "--keep_shape_ops"),
     *_ignored("there is one front end", "--use_legacy_frontend", "--use_new_frontend"),

@@ -5,18 +5,29 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
+from mo_loop.cli.flag_options import (
+    GroupedCommand,
+    debug_option,
+    flags,
+    format_option,
+    option,
+    quiet_option,
+    verbose_option,
+)
 from mo_loop.cli.output import ReportFile, give, reported, table
 from mo_loop.errors import UsageError
+from mo_loop.options import ConvertOptions
 from mo_loop.support.flags import FILES
 
 SCHEMA, VERSION = "mo-loop ops", 1
 
 if TYPE_CHECKING:
+    from mo_loop.extensions import Extensions
     from mo_loop.frontend.operators import Handling
 
 
@@ -28,18 +39,20 @@ if TYPE_CHECKING:
 )
 @option("--domain", group=FILES, metavar="NAME", help="Only this domain; ai.onnx is the one without a name.")
 @option(
-    "--how", group=FILES, type=click.Choice(["direct", "composed", "lowered", "function", "refused"]),
+    "--how", group=FILES, type=click.Choice(["direct", "composed", "lowered", "function", "refused", "extension"]),
     multiple=True, help="Only operators that are handled in this way. Can be repeated.",
 )
+@flags(ConvertOptions, "extensions", "plugins", is_argument=True)
 @format_option("text", "json", "markdown")
 @quiet_option
 @verbose_option
 @debug_option
 def command(
-    operators: tuple[str, ...], opset: int | None, domain: str | None, how: tuple[str, ...], form: str,
-    report_file: ReportFile | None, quiet: bool, debug: bool,
+    operators: tuple[str, ...], opset: int | None, domain: str | None, how: tuple[str, ...],
+    extension: tuple[str, ...], no_plugins: bool, form: str, report_file: ReportFile | None, quiet: bool, debug: bool,
 ) -> None:
-    """Show how the given ONNX operators, or all, are converted.
+    """Show how the given ONNX operators, or all, are converted, with the operators of extensions and of installed
+    packages.
 
     \b
     direct     always the same single operation of OpenVINO
@@ -47,16 +60,19 @@ def command(
     lowered    control flow and sequences, which passes turn into operations
     function   expanded into the function body that ONNX defines
     refused    not supported; the note gives the reason
+    extension  translated by an extension, which the note names
 
     \b
     mo-loop ops Softmax com.microsoft::Gelu
     mo-loop ops --how refused
     mo-loop ops --opset 11 --format json
+    mo-loop ops --how extension --extension file.py
     """
     with reported(debug, as_json=form == "json" and not quiet, writes=False, report_file=report_file):
+        from mo_loop.extensions import collect_extensions
         from mo_loop.frontend.operators import handled, merged
 
-        rows = handled()
+        rows = _with_extensions(handled(), collect_extensions(extension, plugins=not no_plugins))
         names = {name for row in rows for name in (row.operator, row.name)}
         _require(operators, names, "operator", "all are listed by `mo-loop ops`")
         if domain is not None:
@@ -71,6 +87,29 @@ def command(
         if not chosen:
             raise UsageError("no operator matches all of these options", hint="leave one of them out")
         give(lambda wanted: _FORMS[wanted](chosen), form, report_file, quiet=quiet)
+
+
+def _with_extensions(rows: Sequence[Handling], extensions: Extensions) -> list[Handling]:
+    """The rows with those of the translators of extensions, which replace versions of operators that ONNX has.
+
+    From its first version on, a translator of an extension precedes all others.
+    """
+    from mo_loop.frontend.operators import Handling
+
+    found = list(rows)
+    known = extensions.translators
+    for domain, each in known:
+        key = (domain, each.op)
+        if known.oldest(*key) == each.since:
+            found = [
+                replace(row, until=min(row.until or each.since, each.since - 1)) if (row.domain, row.operator) == key
+                else row
+                for row in found if (row.domain, row.operator) != key or row.version < each.since
+            ]
+        later = [other.since for place, other in known if (place, other.op) == key and other.since > each.since]
+        until = min(later) - 1 if later else None
+        found.append(Handling(*key, each.since, "extension", note=f"by {each.origin}", until=until))
+    return sorted(found, key=lambda row: (row.domain, row.operator, row.version))
 
 
 def _require(names: Sequence[str], known: set[str], what: str, hint: str) -> None:

@@ -100,15 +100,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 class PassOptions:
     """The values of the options."""
 
-    passes: bool = flag(False, "List the passes in the order in which they run, and exit. Needs no MODEL.", PASSES)
+    passes: bool = flag(False, "List the passes in the order in which they run, and exit. It needs no MODEL.", PASSES)
     disable_pass: tuple[str, ...] = flag(
-        (), "Do not run a pass. Can be repeated; commas separate names.", PASSES, metavar="NAME"
+        (), "Do not run a pass. Can be repeated, or names separated by commas.", PASSES, metavar="NAME"
     )
     enable_pass: tuple[str, ...] = flag(
-        (), "Run a pass that is off by default. Can be repeated; commas separate names.", PASSES, metavar="NAME"
+        (), "Run a pass that is off by default. Can be repeated, or names separated by commas.", PASSES, metavar="NAME"
     )
     stop_after: str | None = flag(
-        None, "Run no pass after this one, and write the graph. For debugging.", PASSES, metavar="NAME"
+        None, "Run no pass after this one, and write the graph as it is then. This is for debugging.", PASSES,
+        metavar="NAME",
     )
     explain_pass: tuple[str, ...] = flag(
         (), "Print the decision of a pass about each candidate, with the reason. Can be repeated.", PASSES,
@@ -127,7 +128,7 @@ class PassOptions:
         multiple=False,
     )
     dump_after: tuple[str, ...] = flag(
-        (), "Write the whole graph after these passes too. Can be repeated; commas separate names.", PASSES,
+        (), "Write the whole graph after these passes too. Can be repeated, or names separated by commas.", PASSES,
         needs="dump", metavar="NAME",
     )
     dump_around: str | None = flag(
@@ -143,13 +144,13 @@ class PassOptions:
         metavar="DIR",
     )
     visualize_after: tuple[str, ...] = flag(
-        (), "Draw the graph only after these passes. Can be repeated; commas separate names.", PASSES,
+        (), "Draw the graph only after these passes. Can be repeated, or names separated by commas.", PASSES,
         needs="visualize", metavar="NAME",
     )
     visualize_shapes: bool = flag(False, "Show shapes in the pictures of --visualize.", PASSES, needs="visualize")
     visualize_types: bool = flag(False, "Show element types in the pictures of --visualize.", PASSES, needs="visualize")
     check_passes: bool = flag(
-        False, "Check the invariants of the graph after each pass that changed it; slow.", PASSES
+        False, "Check the invariants of the graph after each pass that changed it. This is slow.", PASSES
     )
 
     def with_variables(self, environment: Mapping[str, str]) -> PassOptions:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=click.Path(), metavar="MODEL")
 @option(
     "-o", "--output-model", "target", group=FILES, required=True, type=click.Path(), metavar="FILE",
-    help="The .onnx to write; its inputs are written next to it as .npz.",
+    help="The .onnx file of the smaller model. Its inputs are written next to it, as .npz.",
 )
 @option(
     "--if", "condition", group=FILES, required=True, metavar="CONDITION",
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 @flags(
     Comparing, "inputs", "sets", "seed", "rtol", "atol", is_argument=True, defaults={"sets": 3},
     texts={
-        "inputs": "Inputs of MODEL, as for verify. The default is generated inputs.",
-        "sets": "The number of generated sets of inputs.", "seed": "The seed of generated inputs.",
+        "inputs": "Inputs of MODEL, as for verify. By default inputs are generated.",
+        "sets": "The number of sets of inputs that are generated.", "seed": "The seed of the generated inputs.",
         "rtol": "The relative tolerance of `differs`.", "atol": "The absolute tolerance of `differs`.",
     },
 )
 @option("-j", "--jobs", group=RUN, type=click.IntRange(min=1), metavar="N",
-        help="Worker processes.  [default: one for each processor]")
+        help="The number of worker processes.  [default: one for each processor]")
 @option("--timeout", group=RUN, type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
         help="End the search after this time.")
 @option("--trial-timeout", group=RUN, type=click.FloatRange(min=1), default=60.0, show_default=True,

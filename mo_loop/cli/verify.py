@@ -55,69 +55,73 @@ if TYPE_CHECKING:
 @flags(
     Comparing, "inputs", "sets", is_argument=True, defaults={"sets": 3},
     texts={
-        "inputs": "A set of inputs: an .npz by tensor name, .npy files (NAME=FILE.npy), or a folder of .pb files in "
-        "the layout of ONNX's tests. Can be repeated. The default is generated inputs.",
-        "sets": "The number of generated sets; one more for each of two dynamic dimensions has size 0, if ONNX Runtime "
-        "accepts it.",
+        "inputs": "A set of inputs: an .npz with arrays by tensor name, .npy files (NAME=FILE.npy), or a folder of .pb "
+        "files as ONNX's tests have them. By default inputs are generated. Can be repeated.",
+        "sets": "The number of sets of inputs that are generated. Up to two more have a dynamic dimension of size 0, "
+        "if ONNX Runtime accepts it.",
     },
 )
 @option(
     "--sizes", group=FILES, metavar="SIZES",
-    help='Sizes that inputs of the IR are given before it runs, as by ov.Model.reshape: "x[8,3,320,?]". ONNX Runtime '
-    "runs the model with inputs of any size.",
+    help='Sizes that inputs of the IR get before it runs, as by ov.Model.reshape: "x[8,3,320,?]". ONNX Runtime runs '
+    "the model with inputs of any size.",
 )
 @option(
     "--steps", group=FILES, place=1, type=click.IntRange(min=1), default=4, show_default=True, metavar="N",
-    help="The steps of each sequence, where the IR has states.",
+    help="The number of steps of each sequence, for an IR with states.",
 )
-@flags(Comparing, "seed", is_argument=True, texts={"seed": "The seed of generated inputs."})
+@flags(Comparing, "seed", is_argument=True, texts={"seed": "The seed of the generated inputs."})
 @option(
     "--save", group=FILES, type=click.Path(), metavar="DIR",
-    help="Write the inputs and outputs of all sides as .npz.",
+    help="Write the inputs, and the outputs of all sides, to this folder as .npz.",
 )
 @option(
     "--expected", group=COMPARISON, metavar="FILE", multiple=True, type=click.Path(),
-    help="The outputs for a set of --input-data, in their order, that replace those of ONNX Runtime. An .npz by "
-    "tensor name, or a folder with output_0.pb. Outputs in the files of --input-data are used without it.",
+    help="Outputs that are compared instead of those of ONNX Runtime: an .npz with arrays by tensor name, or a folder "
+    "with output_0.pb. One FILE for each --input-data, in the same order. Outputs in the files of --input-data need no "
+    "--expected.",
 )
 @option(
     "--custom-ops", group=COMPARISON, place=1, metavar="LIB", multiple=True, type=click.Path(),
-    help="A library of custom operators for ONNX Runtime.",
+    help="A library of custom operators that ONNX Runtime loads. Can be repeated.",
 )
 @flags(
     Comparing, "rtol", "atol", is_argument=True,
     texts={
-        "rtol": "The relative tolerance of the outputs, which then decides alone.  [default: 1e-3; else the pieces of "
-        "the IR decide]",
-        "atol": "The absolute tolerance of the outputs, likewise.  [default: 1e-5 of the largest number]",
+        "rtol": "The relative tolerance of the outputs. If it is given, the outputs decide alone. By default it is "
+        "1e-3 for f32, and the pieces of the IR decide where outputs are beyond it.",
+        "atol": "The absolute tolerance of the outputs. If it is given, the outputs decide alone. By default it is "
+        "1e-5 of the largest number of the output.",
     },
 )
 @option(
     "--tolerance", group=COMPARISON, place=1, metavar="NAME=RTOL,ATOL", multiple=True,
-    help="The tolerances of one output. Can be repeated.",
+    help="The tolerances of one output, which decide alone. Can be repeated.",
 )
 @option(
     "--layers", group=COMPARISON, place=1, is_flag=True,
-    help="Compare the pieces of the IR also where the outputs agree, and find the cause of a difference. If only the "
-    "outputs of --precision differ, the tensors of that precision are compared.",
+    help="Compare the pieces of the IR even if the outputs agree, and find the cause of a difference. If outputs "
+    "differ only in the precision of --precision, the tensors in that precision are compared.",
 )
 @option(
     "--layers-memory", "--memory", "memory", group=COMPARISON, place=1, type=ByteSize(), metavar="SIZE",
-    help="Memory for the values of both sides with --layers, for example 4G.  [default: a quarter of the "
+    help="With --layers: the memory for the values of both sides, for example 4G.  [default: a quarter of the "
     "machine's]",
 )
 @option(
     "--call-timeout", "--timeout", "timeout", group=COMPARISON, place=1, type=click.FloatRange(min=1), default=600.0,
-    show_default=True, metavar="SECONDS", help="Stop a call of a runtime that takes longer.",
+    show_default=True, metavar="SECONDS", help="End a call of a runtime that takes longer.",
 )
 @option("--device", group=COMPARISON, place=1, default="CPU", show_default=True, metavar="NAME",
-        help="The device that runs the IR; without IR, the model is converted for GPU if that runs it, else for any.")
+        help="The device that runs the IR. Without IR, the model is converted for this device if it is a GPU, and for "
+        "any device otherwise.")
 @option(
     "--precision", group=COMPARISON, place=1, type=click.Choice(["f32", "f16", "bf16", "default"]), default="f32",
-    show_default=True, help="Run the IR in this precision as well as in f32; default is the precision of the device.",
+    show_default=True,
+    help="Run the IR in this precision as well as in f32. The value default is the precision of the device.",
 )
 @option("--against", group=COMPARISON, place=1, type=click.Choice(["ovc"]), multiple=True,
-        help="Compare the IR of this converter as well.")
+        help="Compare the IR of this other converter as well.")
 @conversion_options(
     "input", "output", "freeze", without=["device"],
     input='Inputs of the conversion, as for convert: "x[1,3,?,224..512]".',

@@ -5,6 +5,7 @@ from __future__ import annotations
 import webbrowser
 from contextlib import nullcontext
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from mo_loop.cli.output import message, reported, show, write
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import COMPARISON, FILES, REPORTS
+
+if TYPE_CHECKING:
+    from mo_loop.look.differences.changes import Aspect
 
 
 @click.command(cls=GroupedCommand)
@@ -43,7 +47,7 @@ def command(
     output: str | None,
     opens: bool,
     scope: str | None,
-    ignored: tuple[str, ...],
+    ignored: tuple[Aspect, ...],
     tolerance: float,
     allow_external: tuple[str, ...],
     limit: tuple[str, ...],
@@ -98,7 +102,7 @@ def _tell(place: str, is_quiet: bool) -> None:
 
 
 def _require_fitting(
-    model: str, other: str | None, output: str | None, opens: bool, ignored: tuple[str, ...], tolerance: float
+    model: str, other: str | None, output: str | None, opens: bool, ignored: tuple[Aspect, ...], tolerance: float
 ) -> None:
     if other is None and (ignored or tolerance):
         option = "--ignore" if ignored else "--tolerance"

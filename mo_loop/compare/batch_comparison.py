@@ -19,25 +19,27 @@ class Comparing(VerifyOptions):
     """
 
     inputs: tuple[str, ...] = flag(
-        (), "Inputs for --verify instead of generated ones. Can be repeated.", FILES,
+        (), "Inputs for --verify. By default it generates inputs. Can be repeated.", FILES,
         "--input-data", "--inputs", "inputs", kind="path", metavar="FILE",
     )
     sets: int = flag(
-        2, "The number of generated sets of --verify.", FILES, least=1, show_default=True, metavar="N"
+        2, "The number of sets of inputs that --verify generates.", FILES, least=1, show_default=True, metavar="N"
     )
-    seed: int = flag(0, "The seed of these inputs.", FILES, least=0, show_default=True, metavar="N")
+    seed: int = flag(
+        0, "The seed of the inputs that --verify generates.", FILES, least=0, show_default=True, metavar="N"
+    )
     rtol: float | None = flag(
-        None, "The relative tolerance of --verify.", COMPARISON, kind="number", least=0, place=1
+        None, "The relative tolerance of --verify.", COMPARISON, kind="number", metavar="NUMBER", least=0, place=1
     )
     atol: float | None = flag(
-        None, "The absolute tolerance of --verify.", COMPARISON, kind="number", least=0, place=1
+        None, "The absolute tolerance of --verify.", COMPARISON, kind="number", metavar="NUMBER", least=0, place=1
     )
     limit: float = flag(
-        300.0, "Stop the comparison of a model that takes longer.", COMPARISON, "--verify-timeout", kind="number",
+        300.0, "End the comparison of a model that takes longer.", COMPARISON, "--verify-timeout", kind="number",
         above=0, most=1e6, show_default=True, metavar="SECONDS", place=1,
     )
     strict: bool = flag(
-        False, "With --verify: a model that cannot be compared fails as well.", COMPARISON, "--verify-strict"
+        False, "With --verify: a model that cannot be compared is a failure too.", COMPARISON, "--verify-strict"
     )
 
     def __post_init__(self) -> None:

@@ -107,7 +107,7 @@ class SideRun:
         except IsolatedError as error:
             self._status, self._message = ENDED.get(error.status, self._status), self._place + brief(error)
             if error.error == ReshapeError.__name__:
-                self._status, self._message = NOT_RESHAPABLE, self._message.partition(": ")[2]
+                self._status = NOT_RESHAPABLE
         finally:
             if self.worker is not None:
                 self.worker.release()

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from mo_loop.errors import InputError, UsageError
 from mo_loop.support.files import reason_of
@@ -28,11 +28,14 @@ Size = int | tuple[int, int | None]
 Sizes = Mapping[str, Sequence[Size]]
 """The sizes of inputs, by any of their names."""
 
-F32, DEFAULT = "f32", "default"
-PRECISIONS = (F32, "f16", "bf16", DEFAULT)
+Precision = Literal["f32", "f16", "bf16", "default"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 """The values of `precision`."""
 
-PEER = "ovc"
+F32: Precision = "f32"
+DEFAULT: Precision = "default"
+
+PEER: Literal["ovc"] = "ovc"
 """The other converter."""
 
 
@@ -40,49 +43,53 @@ PEER = "ovc"
 class VerifyOptions:
     """The arguments of `verify`, without the model. UsageError if one of them has no such value."""
 
-    ir: Path | None = argument(None, "The .xml of its IR. Without it the model is converted with `options`.")
+    ir: Path | None = argument(None, "The .xml of the IR. Without it the model is converted with `options`.")
     inputs: Sequence[Path | Mapping[str, Any]] = argument((), (
-        "Sets of inputs: .npz files, .npy files, folders of .pb in the layout of ONNX's tests, or arrays by name. "
-        "Without them, `sets` of them are generated from `seed`."
+        "Sets of inputs: .npz files, .npy files, folders of .pb files as ONNX's tests have them, or dicts of names and "
+        "arrays. By default inputs are generated."
     ))
-    sets: int = argument(3, "The number of generated sets.")
-    seed: int = argument(0, "The seed of generated inputs.")
+    sets: int = argument(3, "The number of sets of inputs that are generated.")
+    seed: int = argument(0, "The seed of the generated inputs.")
     rtol: float | None = argument(None, (
-        "The relative tolerance of the outputs. By default it is that of the type, and outputs beyond it are decided "
-        "piece by piece (`mo_loop.compare.deciding`)."
+        "The relative tolerance of the outputs. By default the element type of an output gives its tolerance, and "
+        "if an output is beyond it, the pieces of the model decide (docs/verify.md)."
     ))
-    atol: float | None = argument(None, "The absolute tolerance, likewise.")
-    device: str = argument("CPU", "The device of OpenVINO.")
-    precision: str = argument(F32, (
-        '"f32", "f16", "bf16" or "default". Another precision than f32 is compared in addition to f32, so that its '
-        "cost does not count as an error of the conversion."
+    atol: float | None = argument(None, "The absolute tolerance of the outputs, with the same default.")
+    device: str = argument("CPU", 'The device on which OpenVINO runs the IR: "CPU", "GPU", "GPU.1" ...')
+    precision: Precision = argument(F32, (
+        'The precision of the inference: "f32", "f16", "bf16", or "default" for that of the device. Another one than '
+        "f32 is compared in addition to f32, so that its error does not count as one of the conversion."
     ))
-    against: Sequence[str] = argument((), 'Other converters to compare with: "ovc".')
-    save: Path | None = argument(None, "A folder for the inputs and the outputs of all sides, as .npz.")
+    against: Sequence[Literal["ovc"]] = argument((), 'Other converters whose IR is compared too: "ovc".')
+    save: Path | None = argument(None, "A folder in which the inputs and the outputs of all sides are stored, as .npz.")
     limit: float = argument(600.0, "Seconds that one call of a runtime may take.")
-    layers: bool = argument(False, "Compare the pieces also where the outputs agree.")
+    layers: bool = argument(False, "Compare the pieces of the model even if the outputs agree.")
     passes: bool = argument(False, "If outputs differ, find the pass of the conversion that changed the numbers.")
     memory: int | None = argument(None, (
-        "Bytes that the values of both sides may take for `layers`; by default a quarter of the machine's memory."
+        "With `layers`: bytes that the values of both sides may take. By default a quarter of the machine's memory."
     ))
     dump: Path | None = argument(None, (
-        "A folder for the dump of the conversion (docs/dump.md). Its page shows every tensor in the colour of its "
-        "difference, also if the outputs agree. It implies `layers`."
+        "A folder for the dump of the conversion (docs/dump.md). On its page the colour of a tensor shows its "
+        "difference. It implies `layers`."
     ))
     steps: int = argument(4, (
-        "The steps of each sequence, for an IR with states. The IR runs step by step, from a reset for each of the "
-        "`sets`. `layers`, `passes`, `dump` and `against` are refused. `inputs` are the steps of one sequence; for a "
-        "model with a loop over a sequence, each of them is a whole sequence."
+        "For an IR with states: the number of steps of each sequence. The IR runs step by step, with new states for "
+        "each of the `sets`. `inputs` are then the steps of one sequence; for a model with a loop over a sequence, "
+        "each of them is a whole sequence. `layers`, `passes`, `dump` and `against` are refused."
     ))
     expected: Sequence[Path | Mapping[str, Any]] = argument((), (
-        "Outputs that replace those of ONNX Runtime, for each set of `inputs` in order: .npz files, folders with "
-        "output_0.pb, or arrays by name. Sets with outputs of their own (output_0.pb, arrays of an .npz) need none."
+        "Outputs that are compared instead of those of ONNX Runtime, for each set of `inputs` in order: .npz files, "
+        "folders with output_0.pb, or dicts of names and arrays. A set whose files have outputs needs none."
     ))
-    custom_ops: Sequence[Path] = argument((), "Libraries with custom operators, which ONNX Runtime loads.")
-    tolerances: Mapping[str, tuple[float, float]] | None = argument(None, "(rtol, atol) of single outputs.")
-    python: str | None = argument(None, "The interpreter of another OpenVINO release, which runs the IR.")
-    sizes: Any = argument(None, (
-        "Sizes that inputs of the IR are given before it runs, as the option `input` of a conversion writes them: "
+    custom_ops: Sequence[Path] = argument((), "Libraries of custom operators that ONNX Runtime loads.")
+    tolerances: Mapping[str, tuple[float, float]] | None = argument(
+        None, "Tolerances of single outputs: a dict of names and pairs (rtol, atol)."
+    )
+    python: str | None = argument(
+        None, "The Python interpreter that runs the IR, of an environment with another OpenVINO release."
+    )
+    sizes: str | Sequence[Any] | Mapping[str, Any] | None = argument(None, (
+        "Sizes that inputs of the IR get before it runs, written as in the option `input` of a conversion: "
         '"x[8,3,320,?]". ONNX Runtime runs the model with inputs of any size. An IR with states is refused.'
     ))
     options: ConvertOptions | Mapping[str, Any] | None = argument(None, (
@@ -98,6 +105,11 @@ class VerifyOptions:
         for count, what in ((self.sets, f"{self.sets} sets of inputs"), (self.steps, f"{self.steps} steps")):
             if count < 1:
                 raise UsageError(f"{what} cannot be compared", hint="give at least 1")
+
+    @property
+    def given_sizes(self) -> Sizes:
+        """`sizes` by input, after `verify` has read them."""
+        return self.sizes if isinstance(self.sizes, Mapping) else {}
 
     @property
     def has_tolerance(self) -> bool:

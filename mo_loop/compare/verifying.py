@@ -40,8 +40,8 @@ from mo_loop.compare.results.report import DIFFERS, PASSED, InputSet, Report, Si
 from mo_loop.compare.verify_options import F32, VerifyOptions, require_interpreter, require_packages
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model, read_model, write_pair
-from mo_loop.errors import NotComparableError, UsageError
-from mo_loop.frontend.model import OnnxModel, load
+from mo_loop.errors import FileError, NotComparableError, UsageError
+from mo_loop.frontend.model import ModelSource, OnnxModel, load
 from mo_loop.frontend.onnx_graphs import all_graphs, require_external_data
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
@@ -51,12 +51,12 @@ from mo_loop.transforms.pipelines import avoided_gaps
 
 
 @takes(VerifyOptions)
-def verify(model: Any, ir: Any = None, **arguments: Any) -> Report:
+def verify(model: ModelSource, ir: str | os.PathLike[str] | None = None, **arguments: Any) -> Report:
     """Run an ONNX model in ONNX Runtime and its IR in OpenVINO on the same inputs, and compare the outputs.
 
     Args:
-        model: Path of an .onnx file, the bytes of one, or an `onnx.ModelProto`.
-        arguments: The options, which follow.
+        model: Path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.
+        arguments: The options.
 
     Returns:
         The results of all sides and outputs. The report is true if every output agrees.
@@ -69,11 +69,14 @@ def verify(model: Any, ir: Any = None, **arguments: Any) -> Report:
     return verified(model, made_of(VerifyOptions, {"ir": ir, **arguments}, "verify"))
 
 
-def verified(model: Any, settings: VerifyOptions) -> Report:
+def verified(model: ModelSource, settings: VerifyOptions) -> Report:
     """The report of `verify`."""
     require_packages()
     if settings.python is not None:
         require_interpreter(settings.python)
+    for each in settings.custom_ops:
+        if not os.path.isfile(each):
+            raise FileError(f"the library {each} does not exist", hint="check the path", code="ML210")
     if settings.dump is not None:  # it is written at the end; an error is reported now
         from mo_loop.look.dump.step_files import RunFolder
 
@@ -82,8 +85,14 @@ def verified(model: Any, settings: VerifyOptions) -> Report:
         if isinstance(model, str | os.PathLike):
             return _Verification(Path(model), settings, Path(folder)).run()
         path = Path(folder, "model.onnx")
-        path.write_bytes(model.SerializeToString() if hasattr(model, "SerializeToString") else model)
+        path.write_bytes(_content(model))
         return _Verification(path, settings, Path(folder)).run()
+
+
+def _content(model: Any) -> bytes:
+    """The bytes of a model in memory, or of an open file."""
+    read = getattr(model, "SerializeToString", None) or getattr(model, "read", None)
+    return bytes(model if read is None else read())
 
 
 class _Verification:
@@ -113,7 +122,7 @@ class _Verification:
                     hint="convert the model with these sizes: --input",
                 )
             return self._stepwise(target, source, converted)
-        found = ExpectedSets(source, self.model, settings, self.notes, {**shapes_of(converted), **settings.sizes})
+        found = ExpectedSets(source, self.model, settings, self.notes, {**shapes_of(converted), **settings.given_sizes})
         plain, defaults = PlainSide(found, settings, self.notes), None
         with plain.sharing():
             first = self._ran(plain, target)
@@ -136,7 +145,7 @@ class _Verification:
         return self._report(
             converted, found.oracle, sets, plain.order, sides, found.expected, layers=layers, passes=passes,
             page=str(page) if page is not None and page.exists() else "", pieces=deciding.pieces, defaults=defaults,
-            cause=cause, sizes={name: sizes_text(each) for name, each in settings.sizes.items()},
+            cause=cause, sizes={name: sizes_text(each) for name, each in settings.given_sizes.items()},
         )
 
     def _stepwise(self, target: Path, source: Path, converted: Model) -> Report:

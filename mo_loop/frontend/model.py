@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from mo_loop.errors import FileError, ModelError, MoLoopError, UnsupportedError, UsageError
 from mo_loop.frontend.external_files import ExternalFiles
@@ -22,6 +22,12 @@ from mo_loop.frontend.strip_weights import strip_weights
 from mo_loop.graph import Graph
 from mo_loop.graph.tensor import DataFile, FileIdentity
 from mo_loop.support.files import refuse_device
+
+if TYPE_CHECKING:
+    import onnx
+
+ModelSource: TypeAlias = "str | os.PathLike[str] | BinaryIO | bytes | onnx.ModelProto"
+"""An ONNX model: the path of its file, an open binary file, the bytes of one, or a message."""
 
 Folder = str | os.PathLike[str] | None
 
@@ -145,7 +151,7 @@ def _content(file: Any) -> bytes:
     data = file.read()
     if not isinstance(data, bytes):
         raise FileError(
-            "the given file is not binary", why=f"read() returns {type(data).__name__}", code="ML212",
+            "the open file is not in binary mode", why=f"read() returns {type(data).__name__}", code="ML212",
             hint='open it with mode "rb"',
         )
     return data

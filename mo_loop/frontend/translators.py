@@ -21,7 +21,7 @@ Each assumption is a warning, and an error of a strict conversion.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import NoneType
@@ -221,6 +221,10 @@ class CustomTranslators:
     def find(self, domain: str, op: str, opset: int) -> registry.Translator | None:
         """The newest translator whose version is at most `opset`, or None."""
         return registry.newest(self._of.get((domain, op), ()), opset)
+
+    def __iter__(self) -> Iterator[tuple[str, registry.Translator]]:
+        """All of them with their domains, by domain, operator and version."""
+        return ((domain, each) for domain, op in sorted(self._of) for each in self._of[domain, op])
 
     def oldest(self, domain: str, op: str) -> int | None:
         """The first version with a translator; None if there is none."""

@@ -104,6 +104,7 @@ class Graph:
 
     @property
     def path(self) -> str:
+        """The path of this body, from its outermost owner on; empty for the main graph."""
         return f"{self.owner.path}/{self.name}" if self.owner is not None else ""
 
     @property
@@ -126,6 +127,7 @@ class Graph:
         return Origin(self.scope)
 
     def path_of(self, node: Node) -> str:
+        """The path of a node of this graph."""
         return f"{self.path}/{node.label}" if self.owner is not None else node.label
 
     @property
@@ -378,6 +380,7 @@ class Graph:
 
     @property
     def is_dirty(self) -> bool:
+        """Whether a node is marked for re-inference."""
         return bool(self._dirty)
 
     def is_marked(self, node: Node) -> bool:

@@ -131,22 +131,27 @@ class Value(Operand):
 
     @property
     def dtype(self) -> ElementType:
+        """The element type; the types of values that are not tensors have none."""
         return self.type.dtype
 
     @property
     def shape(self) -> Shape:
+        """The dimensions, ints and symbols; None if the rank is not known."""
         return self.type.shape
 
     @property
     def rank(self) -> int | None:
+        """The number of dimensions; None if it is not known."""
         return None if self.type.shape is None else len(self.type.shape)
 
     @property
     def known(self) -> Any:
+        """The elements as far as inference knows them: ints and symbols of a short tensor of integers, else None."""
         return self.type.known
 
     @property
     def graph(self) -> Graph:
+        """The graph of its node."""
         return self.node.graph
 
     @property
@@ -164,6 +169,7 @@ class Value(Operand):
 
     @property
     def is_used(self) -> bool:
+        """Whether a node reads it."""
         return self._uses is not None
 
     @property
@@ -204,6 +210,7 @@ class Value(Operand):
         return self.origins[0] if self.origins else self.node.origin
 
     def add_name(self, name: str) -> None:
+        """Add a tensor name, if it has it not yet."""
         self.names = union(self.names, (name,))
 
     def define(self, tensor: Origin, name: str = "") -> None:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mo_loop.errors import UsageError
 from mo_loop.frontend.onnx_graphs import label
@@ -24,6 +24,11 @@ from mo_loop.look.records.structure import IR, ONNX, Item, ScopeRecord, Structur
 from mo_loop.origin import Origin
 from mo_loop.printable import PLAIN, ShownResult, Style, counted, first_few, printable
 from mo_loop.support.process_memory import paused_collector
+
+if TYPE_CHECKING:
+    import onnx
+
+    from mo_loop.converted_model import Model
 
 SCHEMA, VERSION = "mo-loop layers", 1
 
@@ -99,7 +104,10 @@ class LayerMap(ShownResult):
         return " ".join(self.text().split("\n", 1)[0].split())
 
 
-def layer_map(model: Any, ir: Any, *, scope: str | None = None, allow_external: Sequence[str] = ()) -> LayerMap:
+def layer_map(
+    model: str | os.PathLike[str] | onnx.ModelProto, ir: str | os.PathLike[str] | Model, *, scope: str | None = None,
+    allow_external: Sequence[str] = (),
+) -> LayerMap:
     """Find the layers of the nodes of an ONNX model. The model is converted again, to compare its layers with the IR.
 
     Args:

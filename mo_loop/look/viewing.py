@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from mo_loop.errors import FileError, UsageError
-from mo_loop.look.differences.changes import ADDED, CHANGED, REMOVED, Change, partners
+from mo_loop.look.differences.changes import ADDED, CHANGED, REMOVED, Aspect, Change, partners
 from mo_loop.look.differences.comparing import ModelComparison, compare, require_scope
 from mo_loop.look.dump.step_files import PAGE
 from mo_loop.look.layer_map import LayerMap, layer_map_of
@@ -27,7 +27,7 @@ from mo_loop.look.page import Document, is_page, page, step_record
 from mo_loop.look.records.data import Contents
 from mo_loop.look.records.node_link import read_dump
 from mo_loop.look.records.node_records import GraphState, renamed
-from mo_loop.look.records.opening import body_of, described, facts, opened, written
+from mo_loop.look.records.opening import AnyModel, body_of, described, facts, opened, written
 from mo_loop.look.records.structure import IR, ONNX, Structure
 from mo_loop.support.files import write_whole
 from mo_loop.support.process_memory import paused_collector
@@ -61,7 +61,7 @@ class Page:
 
 
 def view(
-    model: Any, other: Any = None, *, ignore: str | Iterable[str] = (), scope: str | None = None,
+    model: AnyModel, other: AnyModel | None = None, *, ignore: Aspect | Iterable[Aspect] = (), scope: str | None = None,
     tolerance: float = 0.0, allow_external: Sequence[str] = (),
 ) -> Page:
     """Make a page that shows a model.

@@ -60,11 +60,12 @@ class Flag(NamedTuple):
     settings: Mapping[str, Any]
     note: str
     needs: str
+    library: str
 
 
 def flag(
     default: Any, text: str, group: str, *names: str, place: int = 0, note: str = "", needs: str = "",
-    recorded: bool = True, **settings: Any,
+    library: str = "", recorded: bool = True, **settings: Any,
 ) -> Any:
     """A field with this default. It is a switch where that is False, and can be repeated where that is a tuple.
 
@@ -74,12 +75,13 @@ def flag(
         group: the title above it in --help; there options with a lower `place` come first, the others as declared.
         names: the flags, where they are not the name of the field with dashes.
         place: see `group`.
-        note: an addition in the library's documentation, such as the forms of values in Python.
+        note: an addition in the library's documentation, such as the kinds of values in Python.
+        library: the text of the library's documentation, where that of --help is about the flag and not the argument.
         needs: the field without which this one has no effect.
         recorded: whether the rt_info of an IR records it.
         settings: see Flag.
     """
-    made = Flag(default, text, group, names, place, settings, note, needs)
+    made = Flag(default, text, group, names, place, settings, note, needs, library)
     return field(default=default, metadata={"flag": made, "recorded": recorded})
 
 
@@ -100,8 +102,8 @@ def described(cls: Any, indent: int = 4) -> str:
         if not each.init:
             continue
         known = each.metadata.get("flag")
-        text = f"{known.help} {known.note}" if known else each.metadata.get("text", "")
-        text = text.replace(REPEATED, "")
+        text = known.library or f"{known.help} {known.note}" if known else each.metadata.get("text", "")
+        text = _OF_FLAGS.sub("", text)
         if text:
             lines += wrap(
                 f"{each.name} ({each.type}): {' '.join(text.split())}", 116, initial_indent=" " * indent,
@@ -110,8 +112,8 @@ def described(cls: Any, indent: int = 4) -> str:
     return "\n".join(lines) + "\n"
 
 
-REPEATED = " Can be repeated."
-"""A sentence of the flags that is not one of the fields."""
+_OF_FLAGS = re.compile(r" Can be repeated\.|  \[default: [^]]*\]")
+"""Parts of the texts of flags that are wrong for fields."""
 
 
 P = ParamSpec("P")

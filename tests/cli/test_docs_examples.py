@@ -4,6 +4,7 @@ The fenced blocks of a page run from top to bottom in one folder and one namespa
 
 - ```python that begins with `>>>` is compared with its output, other ```python is executed; if its first line is
   `# name.py` it becomes that file instead.
+- ```py is a program for another environment, which must be Python.
 - ```console contains `$ mo-loop ...` and the output of the command, with `...` for parts that vary.
 - ```text with `# pass:` is a golden case with the passes of the page. ```toml must be TOML.
 - ```cpp is compiled and run where there is a compiler.
@@ -84,6 +85,9 @@ class Page:
             (self.folder / file.group(1)).write_text(block.text, "utf-8")
             return
         exec(compile("\n" * (block.line - 1) + block.text, str(self.path), "exec"), self.names)
+
+    def py(self, block: Block) -> None:
+        compile(block.text, str(self.path), "exec")
 
     def session(self, block: Block) -> None:
         name = self.path.name

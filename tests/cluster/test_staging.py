@@ -253,7 +253,7 @@ class TestRoom:
             assert room.grow(90) and not room.grow(110)
             with scratch.room("the batch", 0), pytest.raises(StorageError) as caught, scratch.room("n", 20):
                 pass
-        assert caught.value.code == "ML285" and "there is no room for n" in str(caught.value)
+        assert caught.value.code == "ML285" and "there is no space for n" in str(caught.value)
 
     def test_a_folder_that_cannot_be_used(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "file").write_text("x")

@@ -81,7 +81,7 @@ def test_external_data_of_a_model_in_memory_stay_below_its_folder(tmp_path: Path
 
 
 def test_a_text_file_is_refused() -> None:
-    with pytest.raises(FileError, match="not binary") as raised:
+    with pytest.raises(FileError, match="not in binary mode") as raised:
         mo_loop.convert_model(io.StringIO("a model"))
     assert raised.value.hint == 'open it with mode "rb"'
 

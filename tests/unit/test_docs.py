@@ -106,7 +106,9 @@ def test_the_navigation_of_the_site_has_every_page() -> None:
     """`make docs` refuses a page that is not there, and needs minutes."""
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    assert sorted(strings(nav)) == sorted({*pages, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"})
+    assert sorted(strings(nav)) == sorted(
+        {*pages, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "extension_example.md"}
+    )
 
 
 def test_places_are_those_of_the_pipeline() -> None:
@@ -124,3 +126,18 @@ def test_pages_made_from_the_program_are_as_it_is() -> None:
 
     other = f"(onnx {onnx.__version__})" not in (ROOT / "docs" / "operators.md").read_text("utf-8")
     assert [name for name in stale() if name != "operators.md" or not other] == []
+
+
+def test_the_site_has_the_example_as_a_page_and_weighs_lists_less() -> None:
+    """A link to the file of Python was a 404, and the search found a code before the page about it."""
+    sys.path.insert(0, str(ROOT))
+    from types import SimpleNamespace
+
+    from tools.site import BOOSTS, on_page_markdown
+
+    assert all((ROOT / name).exists() or (ROOT / "docs" / name).exists() for name in BOOSTS)
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="codes.md"), meta={})
+    files = SimpleNamespace(get_file_from_path=lambda path: path)
+    shown = on_page_markdown("[it](extension_example.py), [all](passes.md#files)", page, None, files)
+    assert shown == "[it](extension_example.md), [all](passes.md#files)"
+    assert page.meta["search"] == {"boost": BOOSTS["codes.md"]}

@@ -131,7 +131,7 @@ class _Search:
             if after and result is None:
                 raise _unknown(f"the model has no output {after!r}", [output_names(r) for r in self.graph.results])
             if parameter not in self.inputs:
-                raise UsageError(f"the input {before!r} has two partners, or is not a tensor", code="ML202")
+                raise UsageError(f"the input {before!r} is in two pairs, or is not a tensor", code="ML202")
             if result is None:
                 likely = (*self._strong(), *(each for each in self._weak() if _fits_by_name(each)))
                 self.kept += any(each.parameter is parameter for each in likely)

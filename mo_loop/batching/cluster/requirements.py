@@ -186,8 +186,7 @@ def written(files: Iterable[SentFile], folder: str) -> dict[str, str]:
 def with_places(task: Task, places: Mapping[str, str]) -> Task:
     """The task with other paths of extensions and inputs."""
     work = task.work
-    given = work.options.extensions or ()
-    paths = tuple(places.get(each, each) for each in ((given,) if isinstance(given, str) else given))
+    paths = tuple(places.get(each, each) for each in work.options.extension_sources)
     comparing = work.comparing
     if comparing is not None:
         comparing = comparing.with_inputs(tuple(places.get(each, each) for each in comparing.inputs))

@@ -111,7 +111,7 @@ class Scratch:
                     return _new_room(base, size)
             if time.monotonic() > end:
                 raise StorageError(
-                    f"there is no room for {what} in {base}", code="ML285",
+                    f"there is no space for {what} in {base}", code="ML285",
                     why=f"other processes have used {taken} of {self.limit} bytes for {LONGEST_WAIT:.0f} seconds",
                     hint="end them, or give a larger --scratch",
                 )

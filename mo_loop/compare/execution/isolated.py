@@ -146,13 +146,59 @@ def brief(error: BaseException) -> str:
 
 _SIGNATURE = r"(?:[\w:<>*&]+ ){0,3}\S+::\S+\([^()]*\)(?: const)?"
 _CALL_SITE = re.compile(rf"(?:Check '.*' failed at )?(?:/\S+|\bsrc/\S+)\.(?:cc|cpp|h|hpp):\d+:?(?: {_SIGNATURE})?\s*")
-_PREFIX = re.compile(r"(?:RuntimeError|onnxruntime\.capi\.\S+?): +")
+_PREFIX = re.compile(r"(?:RuntimeError|onnxruntime\.capi\.\S+?|^mo_loop\.[\w.]+Error): +")
+_OF_ONNX_RUNTIME = re.compile(r"\[ONNXRuntimeError\] : \d+ : \w+ : ")
+_NODE = re.compile(r"Non-zero status code returned while running (\S+) node\. Name:'(.*?)' Status Message: ")
+_PLACE = re.compile(r"^[\w/]+\.(?:h|cc):\d+ \w+ ")
+_FILE = re.compile(r"Load model from (.*?) failed: ?")
+_SIZE = re.compile(r"Got invalid dimensions for input: (.*?) for the following indices")
+_RANK = re.compile(r"Invalid rank for input: (.*?) Got: (\d+) Expected: (\d+)")
+_TYPE = re.compile(r"Unexpected input data type. Actual: \((.*?)\) , expected: \((.*?)\)$")
 _NOT_ESSENTIAL = ("Exception from src", "Check '", "While validating", "where:", "in:", "help:")
 
 
 def essential(text: str) -> str:
-    """The first line of a message and its last two, each once, without files of C++ and the names of other parts."""
-    lines = [line.strip() for line in _PREFIX.sub("", text, count=1).splitlines() if line.strip()]
+    """The first line of a message and its last two, each once, without files of C++ and the names of other parts.
+
+    An error of ONNX Runtime becomes a sentence about the input, the node or the file.
+    """
+    text = _PREFIX.sub("", text, count=1)
+    if code := _OF_ONNX_RUNTIME.match(text):
+        return _sentence(" ".join(_CALL_SITE.sub("", text[code.end() :]).split()))[:400]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept = [line for line in lines if not line.startswith(_NOT_ESSENTIAL)] or lines
     found = dict.fromkeys(_CALL_SITE.sub("", re.sub("^why: +", "", line)).rstrip() for line in kept[:1] + kept[1:][-2:])
     return " | ".join(found)[:400]
+
+
+def _sentence(text: str) -> str:
+    """A message of ONNX Runtime, after its code, as a sentence."""
+    if found := _SIZE.match(text):
+        name, places = found[1], re.findall(r"index: (\d+) Got: (\d+) Expected: (\d+)", text)
+        return "; ".join(
+            f"the input {name} has the size {got} in dimension {place}, and the model declares {expected}"
+            for place, got, expected in places
+        )
+    if found := _RANK.match(text):
+        plural = "s" * (found[2] != "1")
+        return f"the input {found[1]} has {found[2]} dimension{plural}, and the model declares {found[3]}"
+    if found := _TYPE.match(text):
+        return f"an input is of the type {_type(found[1])}, and the model declares {_type(found[2])}"
+    if _NODE.match(text):
+        nodes = []
+        while found := _NODE.match(text):  # that of a body comes after the one that has the body
+            nodes.append(f"the node {found[2]} ({found[1]})" if found[2] else f"the operator {found[1]}")
+            text = text[found.end() :]
+        inner = " in ".join(reversed(nodes))
+        return f"{inner} fails: {_PLACE.sub('', text)}"
+    if found := _FILE.match(text):
+        return f"ONNX Runtime does not load {os.path.basename(found[1])}: {text[found.end() :]}"
+    return f"ONNX Runtime reports: {text}"
+
+
+def _type(text: str) -> str:
+    """The name of an element type in place of `tensor(double)`."""
+    name = text.removeprefix("tensor(").removesuffix(")")
+    return {"float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16"}.get(
+        name, re.sub(r"^(u?)int", lambda found: found[1] or "i", name)
+    )

@@ -96,6 +96,11 @@ class SetSearch:
                 self._add(found, f"{symbol} = 0", [(sizes, self._generator.sized(0, sizes))], run)
             return found
         name, error = next(iter(found.missing.items()))
+        if unstable_text(error):
+            raise NotComparableError(
+                "ONNX Runtime gives no result that can be compared", why=f"{name}: {unstable_text(error)}",
+                hint="make the tensor an input (--input), or give the outputs: --expected FILE",
+            )
         raise NotComparableError(
             "no inputs could be generated that ONNX Runtime accepts", why=f"{name}: {brief(error)}",
             hint="give inputs: --input-data FILE.npz",
@@ -295,7 +300,7 @@ class ExpectedSets:
 
     def _of_sizes(self, error: InputError) -> InputError:
         """The error for inputs that ONNX Runtime refuses: with --sizes, their sizes are the first thing to question."""
-        sizes = self._settings.sizes
+        sizes = self._settings.given_sizes
         if not sizes:
             return error
         text = ",".join(f"{name}{sizes_text(each)}" for name, each in sizes.items())

@@ -190,8 +190,9 @@ def _loaded(path: Path) -> Any:
     except FileNotFoundError:
         raise FileError(f"the file {path} does not exist", code="ML210", hint="check the path") from None
     except Exception as error:  # those of numpy and zipfile share no base class
+        text = (str(error).splitlines() or [type(error).__name__])[0]
         raise FileError(
-            f"{path} is not a file of arrays", why=(str(error).splitlines() or [type(error).__name__])[0],
+            f"{path} is not a file of arrays", why="it is neither .npy nor .npz" if "pickle" in text else text,
             hint="give .npz or .npy files, or a folder with input_0.pb", code="ML214",
         ) from None
 

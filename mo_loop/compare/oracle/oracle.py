@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import numpy as np
 import onnx
 from onnx.external_data_helper import uses_external_data
 
+from mo_loop.compare.execution.isolated import essential
 from mo_loop.compare.oracle.graph_edits import bodies_in, proto_of
 from mo_loop.compare.results.array_comparison import Named, NamedArray
 from mo_loop.errors import NotComparableError
@@ -105,9 +107,9 @@ def _returned(body: Any) -> list[tuple[int, Any]]:
 
 
 def not_implemented(error: Exception) -> str:
-    """The text of an error of ONNX Runtime about a missing implementation; empty for other errors."""
+    """The sentence of an error of ONNX Runtime about a missing implementation; empty for other errors."""
     text = " ".join(str(error).split())
-    return text if any(mark in text for mark in NOT_IMPLEMENTED) else ""
+    return essential(text) if any(mark in text for mark in NOT_IMPLEMENTED) else ""
 
 
 def reference_for(model: Any, reason: str) -> Reference:
@@ -153,7 +155,7 @@ class OnnxRuntime:
         options.log_severity_level = 4
         options.add_session_config_entry("session.x64quantprecision", "1")
         for each in custom_ops:
-            options.register_custom_ops_library(each)
+            options.register_custom_ops_library(os.path.abspath(each))  # else it is searched in the library path
         if optimise in ("none", "basic") and INTEGER_OPERATORS.intersection(operators_of(model)):
             optimise = "extended"
             options.add_session_config_entry("session.disable_quant_qdq", "1")  # pairs around f32 stay in f32

@@ -87,6 +87,10 @@ class Reduced(ShownResult):
         return f"{self.model}: {self.start.size.all_nodes} -> {self.best.size.all_nodes} nodes"
 
 
+def _ignored(candidate: Candidate, trials: int) -> None:
+    """Nobody waits for smaller candidates."""
+
+
 def reduce(
     model: str | os.PathLike[str],
     condition: str,
@@ -100,24 +104,24 @@ def reduce(
     trial_seconds: float = 60.0,
     jobs: int = 2,
     options: ConvertOptions | Mapping[str, Any] | None = None,
-    better: Callable[[Candidate, int], None] = lambda candidate, trials: None,
+    better: Callable[[Candidate, int], None] | None = None,
 ) -> Reduced:
     """Make a model as small as possible while it still shows a condition.
 
     Args:
         model: The path of an .onnx file.
-        condition: "differs", "crashes", "unreadable", "uncompilable", "fails", "fails CODE", or a command that exits
-            with 0, in which {} is the path of the model.
-        inputs: Sets of inputs, as for `verify`. Without them, `sets` of them are generated from `seed`.
-        sets: The number of generated sets.
-        seed: The seed of generated inputs.
+        condition: The condition that smaller models still show: "differs", "crashes", "unreadable", "uncompilable",
+            "fails", "fails CODE", or a command that exits with 0, in which {} is the path of the model.
+        inputs: Sets of inputs, as for `verify`. By default inputs are generated.
+        sets: The number of sets of inputs that are generated.
+        seed: The seed of the generated inputs.
         rtol: The relative tolerance of "differs".
         atol: The absolute tolerance of "differs".
-        seconds: End the search after this time.
-        trial_seconds: End one trial after this time.
-        jobs: Worker processes.
+        seconds: The time in seconds after which the search ends.
+        trial_seconds: The time in seconds after which a trial ends.
+        jobs: The number of worker processes.
         options: The options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.
-        better: Is called with each smaller candidate and the number of trials so far.
+        better: A function that is called with each smaller candidate and the number of trials so far.
 
     Returns:
         The smallest model that was found; `save` writes it.
@@ -140,7 +144,7 @@ def reduce(
     data = with_data(opened).SerializeToString()
     start = Candidate(data, _sets(opened, data, wanted, inputs, sets, seed))
     with Pool(SHOWS, jobs=jobs, limit=trial_seconds) as pool:
-        search = ReductionSearch(Trial(start, wanted, options, rtol, atol), pool, better)
+        search = ReductionSearch(Trial(start, wanted, options, rtol, atol), pool, better or _ignored)
         if search.tried([start]) is None:
             raise InputError(
                 f"{model} does not show the condition", why=f"this does not hold: {wanted}",

@@ -149,7 +149,7 @@ class Trial:
         """
         if outcome.error == MissingCommand.__name__:
             raise UsageError(
-                f"the command of --if is not there: {outcome.message.partition(': ')[2] or outcome.message}",
+                f"the shell does not find the command of --if: {outcome.message.partition(': ')[2] or outcome.message}",
                 hint="give a command that the shell finds, with {} for the path of the model", code="ML202",
             )
         crashes = outcome.stage == RUNNING and outcome.status in (CRASH, TIMEOUT)

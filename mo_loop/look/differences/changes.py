@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 from mo_loop.look.differences.pairing import Pairs, bodies_of
 from mo_loop.look.records.data import changed
@@ -13,7 +13,8 @@ from mo_loop.look.records.structure import Feed, Item, Output, OutputRecord, Sco
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 
-NAMES, SHAPES, WEIGHTS, METADATA = ASPECTS = ("names", "shapes", "weights", "metadata")
+Aspect = Literal["names", "shapes", "weights", "metadata"]
+NAMES, SHAPES, WEIGHTS, METADATA = ASPECTS = get_args(Aspect)
 """The aspects that a comparison can ignore."""
 
 

@@ -15,9 +15,19 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from mo_loop.errors import UsageError
-from mo_loop.look.differences.changes import ADDED, ASPECTS, CHANGED, NAMES, REMOVED, Change, ChangeSide, changes_of
+from mo_loop.look.differences.changes import (
+    ADDED,
+    ASPECTS,
+    CHANGED,
+    NAMES,
+    REMOVED,
+    Aspect,
+    Change,
+    ChangeSide,
+    changes_of,
+)
 from mo_loop.look.differences.pairing import Pairs, pair
-from mo_loop.look.records.opening import opened, require_same_kind
+from mo_loop.look.records.opening import AnyModel, opened, require_same_kind
 from mo_loop.look.records.structure import Structure
 from mo_loop.printable import PLAIN, ShownResult, Style, did_you_mean, printable
 from mo_loop.support.process_memory import paused_collector
@@ -93,8 +103,8 @@ class Difference(ShownResult):
 
 
 def diff(
-    old: Any, new: Any, *, ignore: str | Iterable[str] = (), scope: str | None = None, tolerance: float = 0.0,
-    allow_external: Sequence[str] = (),
+    old: AnyModel, new: AnyModel, *, ignore: Aspect | Iterable[Aspect] = (), scope: str | None = None,
+    tolerance: float = 0.0, allow_external: Sequence[str] = (),
 ) -> Difference:
     """Compare two models of one kind, node by node, with the bodies of their control flow.
 
@@ -103,8 +113,8 @@ def diff(
         new: Another model of the same kind.
         ignore: The aspects to ignore: "names", "shapes", "weights", "metadata".
         scope: The path of a body; only this body and those in it count.
-        tolerance: Weights may differ by this part of the largest magnitude in the constant. Above 0 it does not matter
-            whether an IR stores them as f16.
+        tolerance: Weights may differ by this part of the largest magnitude in the constant. Above 0, weights that an IR
+            stores as f16 are compared in their former type.
         allow_external: More folders whose files may hold external data.
 
     Returns:

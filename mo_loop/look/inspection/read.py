@@ -20,7 +20,7 @@ import numpy as np
 
 from mo_loop.errors import FileError
 from mo_loop.frontend.external_files import byte_count
-from mo_loop.frontend.model import OnnxModel, check_names_on_error, opened
+from mo_loop.frontend.model import ModelSource, OnnxModel, check_names_on_error, opened
 from mo_loop.frontend.onnx_graphs import all_graphs, tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.look.inspection.contents import controls, operators, scope_sizes
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _EXTERNAL = 1  # TensorProto.EXTERNAL
 
 
-def inspect(source: Any, *, allow_external: Sequence[str] = ()) -> Inspection:
+def inspect(source: ModelSource, *, allow_external: Sequence[str] = ()) -> Inspection:
     """List the contents of a model: inputs, outputs, operators, bodies, control flow, states. It reads no weights.
 
     Args:
@@ -55,9 +55,10 @@ def inspect(source: Any, *, allow_external: Sequence[str] = ()) -> Inspection:
         UnsupportedError: the IR is of another version, or bodies are nested too deeply to be read.
     """
     with paused_collector():
-        kind = kind_of(Path(source)) if isinstance(source, str | os.PathLike) else ONNX
-        if kind == IR:
-            return inspect_ir(Path(source))
+        path = Path(source) if isinstance(source, str | os.PathLike) else None
+        kind = ONNX if path is None else kind_of(path)
+        if path is not None and kind == IR:
+            return inspect_ir(path)
         try:
             model = opened(source, allow_external)
             with check_names_on_error(model.proto):

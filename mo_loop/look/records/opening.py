@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph
@@ -25,6 +25,14 @@ from mo_loop.ops.arithmetic import Convert
 from mo_loop.ops.base import Constant
 from mo_loop.support.files import refuse_device
 from mo_loop.text.attributes import show_attribute
+
+if TYPE_CHECKING:
+    import onnx
+
+    from mo_loop.converted_model import Model
+
+AnyModel: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | Model | Graph"
+"""A model of any kind: the path of its file, an ONNX model in memory, or a converted one."""
 
 _WORDS = {ONNX: "an ONNX model", IR: "an IR", DUMP: "a dump"}
 

@@ -249,5 +249,5 @@ def test_a_condition_is_a_command_of_the_shell(tmp_path: Path) -> None:
     path = saved(parsed("main (float[2] x) => (float[2] y) { a = Neg (x) b = Abs (a) y = Tanh (b) }"), tmp_path)
     found = reduce(path, "cat {} | grep -q Abs && ! grep -q Unheard {}")
     assert [node.op_type for node in found.best.proto.graph.node] == ["Abs"]
-    with pytest.raises(UsageError, match=r"the command of --if is not there: .*no-such-command"):
+    with pytest.raises(UsageError, match=r"the shell does not find the command of --if: .*no-such-command"):
         reduce(path, "no-such-command {}")

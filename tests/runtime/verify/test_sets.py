@@ -18,7 +18,7 @@ from mo_loop.compare.results.array_comparison import compare
 from mo_loop.compare.results.report import Row, Side, shape_in
 from mo_loop.compare.results.report_formats import as_text
 from mo_loop.compare.verifying import cause_of, verify
-from mo_loop.errors import InputError, NotComparableError, UsageError
+from mo_loop.errors import FileError, InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
 from tests.cli.commands import saved
@@ -74,7 +74,7 @@ def test_memory_that_was_never_written_leaves_the_set_out_and_names_the_operator
 
 def test_random_numbers_are_said_to_be_random(tmp_path: Path) -> None:
     path = saved(parsed("main (float[3] x) => (float[3] y) { r = RandomNormalLike (x) y = Add (x, r) }"), tmp_path)
-    with pytest.raises(InputError, match="could be generated") as caught:
+    with pytest.raises(InputError, match="gives no result that can be compared") as caught:
         verify(path)
     assert "RandomNormalLike" in str(caught.value.why)
     assert "it draws random numbers" in str(caught.value.why)
@@ -307,3 +307,18 @@ def test_the_cause_is_the_runtime_where_tensors_agree_one_by_one() -> None:
     said = cause_of(side, NOT_REPRODUCED, graph, ConvertOptions(config=config), lambda options: side)
     assert said.startswith("an error of the runtime: the tensors agree when each is computed alone; one of swapped")
     assert cause_of(replace(side, status="crash"), NOT_REPRODUCED, graph, ConvertOptions(), lambda _: side) == ""
+
+
+def test_a_library_that_does_not_exist_is_an_error_of_its_path(tmp_path: Path) -> None:
+    """A name without a folder was searched in the library path of the system, not in the current folder."""
+    model = saved(parsed(SQUARE), tmp_path)
+    with pytest.raises(FileError, match=r"the library .*none\.so does not exist"):
+        verify(model, custom_ops=[tmp_path / "none.so"])
+
+
+def test_a_file_that_holds_no_arrays_is_refused_without_the_advice_to_load_it_unsafely(tmp_path: Path) -> None:
+    model = saved(parsed(SQUARE), tmp_path)
+    (tmp_path / "junk.npz").write_bytes(b"junk")
+    with pytest.raises(FileError) as caught:
+        verify(model, inputs=[tmp_path / "junk.npz"])
+    assert caught.value.why == "it is neither .npy nor .npz"

@@ -368,7 +368,7 @@ class TestGiven:
         ({"q": "y"}, "no input 'q'"),
         ({"a": "q"}, "no output 'q'"),
         ({"a": "y", "b": "y"}, "'y' cannot be the next value of 'b'"),
-        ([("a", "y"), ("a", "y")], "'a' has two partners"),
+        ([("a", "y"), ("a", "y")], "'a' is in two pairs"),
     ])
     def test_wrong_names(self, given: Any, message: str) -> None:
         text = self.TEXT.replace("%m = Concat(%all, %new) {axis: 3}", "%m = Exp(%all)")
