@@ -130,7 +130,10 @@ FILTERS = {
 
 # Operations that support strings on the CPU device. Others give wrong values or corrupt the memory of the process.
 _STRING_SAFE = frozenset(
-    ("Parameter", "Const", "Result", "ShapeOf", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Pad")
+    (
+        "Parameter", "Const", "Result", "ShapeOf", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Pad",
+        "StringTensorUnpack", "StringTensorPack",
+    )
 )
 
 
