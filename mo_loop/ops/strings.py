@@ -75,7 +75,8 @@ class EqualStr(
     """1 where two strings have the same bytes, else 0, as i32."""
 
     def infer(self, begins, ends, chars, other_begins, other_ends, other_chars):
-        self.require(begins.rank == other_begins.rank == 1, f"places {begins} and {other_begins}, not vectors")
+        is_row = all(each.rank in (None, 1) for each in (begins, other_begins))
+        self.require(is_row, f"places {begins} and {other_begins}, not vectors")
         return TensorType(i32, (fresh(),))
 
 

@@ -14,7 +14,10 @@ from onnx import TensorProto, helper
 
 import mo_loop
 from mo_loop import text_library
+from mo_loop.compare.input_sets.roles import roles
+from mo_loop.compare.verifying import verify
 from mo_loop.errors import ConversionWarning, InputError, MoLoopError
+from mo_loop.frontend.model import load
 from mo_loop.frontend.ops.texts import letter_case
 from mo_loop.ops import StringTensorUnpack
 from tests.harness import check
@@ -340,3 +343,11 @@ def test_strings_of_a_constant_are_taken_apart_before_run_time() -> None:
     del model.graph.input[1]
     model.graph.initializer.append(onnx.numpy_helper.from_array(texts("!"), "x1"))
     assert len(mo_loop.convert_model(model).graph.of(StringTensorUnpack)) == 1
+
+
+@needs_library
+def test_verify_loads_the_library_and_knows_words_of_the_model() -> None:
+    attributes = {"keys_strings": ["red", "dark red"], "values_int64s": [5, 6], "domain": ML}
+    model = node_model("LabelEncoder", [LINES], [INT], **attributes)
+    words = roles(load(model.SerializeToString()))["x0"].words
+    assert words == ("red", "dark red", "red dark red") and verify(model).passed

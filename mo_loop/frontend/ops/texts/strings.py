@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, zeros
+from mo_loop.frontend.ops.shared import counted, ones, zeros
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops
 from mo_loop.graph.types import i32, string
 from mo_loop.ops.lengths import vector
@@ -148,7 +148,7 @@ def paired(x: Value, y: Value) -> tuple[StringPlaces, StringPlaces, Value]:
         return parts[0], parts[1], sizes[0]
     ranks = [ranked(each, "a pair of tensors of strings") for each in (x, y)]
     full = [
-        ops.Concat(np.ones(max(ranks) - rank, np.int64), each, axis=0) for rank, each in zip(ranks, sizes, strict=True)
+        ops.Concat(ones((max(ranks) - rank,), np.int64), each, axis=0) for rank, each in zip(ranks, sizes, strict=True)
     ]
     common = ops.Select(ops.Equal(full[0], 1), full[1], full[0])
     first, second = (part.broadcast(before, common) for part, before in zip(parts, sizes, strict=True))

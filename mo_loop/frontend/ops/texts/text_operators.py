@@ -50,7 +50,7 @@ def string_concat(x, y):
 
 @translates("StringNormalizer", since=10)
 def string_normalizer(
-    x, *, case_change_action: str = "NONE", is_case_sensitive: int = 0, locale: str = "",
+    x, *, case_change_action: str = "NONE", is_case_sensitive: int = 0, locale: str | None = None,
     stopwords: Strings | None = None,
 ):
     """[C] or [1, C] without the stop words, then in upper or lower case. If no string is left, one empty string."""
@@ -62,7 +62,7 @@ def string_normalizer(
     texts = taken(x)
     reads_case = bool(stopwords) and not is_case_sensitive
     if reads_case or case_change_action != "NONE":
-        _require_unicode(locale)
+        _require_unicode(locale or "")
     # Without regard to case, strings and stop words are compared in the case of the result, or in lower case.
     compared = "UPPER" if case_change_action == "UPPER" else "LOWER"
     compared = compared if reads_case else "NONE"
@@ -144,12 +144,12 @@ def _and_zero(places: Value) -> Value:
 
 
 @translates("StringSplit", since=20)
-def string_split(x, *, delimiter: str = "", maxsplit: int | None = None):
+def string_split(x, *, delimiter: str | None = None, maxsplit: int | None = None):
     """[..., D] pieces, where rows of fewer pieces end with empty strings, and the numbers of pieces. As in ONNX
     Runtime, an empty string has no pieces, and without a delimiter a text is split at spaces, not at other white space.
     """
     texts, most = taken(x), None if maxsplit is None or maxsplit < 0 else maxsplit
-    found = _matches(texts, _PUNCTUATION.sub(r"\\\g<0>", delimiter) or "[^ ]+")
+    found = _matches(texts, _PUNCTUATION.sub(r"\\\g<0>", delimiter or "") or "[^ ]+")
     split = _at_delimiters if delimiter else _at_spaces
     pieces, counts, width = split(texts, found, most)
     return packed(pieces, ops.Concat(x.sizes, width, axis=0)), ops.Reshape(counts.astype(i64), x.sizes)
