@@ -29,7 +29,7 @@ def note(graph: Graph) -> None:
     if found:
         graph.rt_info["converter"]["library"] = PACKAGE
         kinds = ", ".join(sorted({node.type for node in found}))
-        text = f"{kinds}: a runtime reads the IR after it has loaded the library of {PACKAGE}, of its own release"
+        text = f"{kinds}: operations of {PACKAGE}; load its library, of the release of OpenVINO, before you read the IR"
         warnings.warn(ConversionWarning(text, where=found[0].origin, code="ML561"), stacklevel=2)
 
 

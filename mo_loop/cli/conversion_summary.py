@@ -158,7 +158,7 @@ def as_text(found: dict[str, Any]) -> str:
         *_titled("states", _state_rows(found["states"])),
         *_titled("sizes", size_rows(found["sizes"])),
         ("target", _target(found["target"], found["device"])),
-        ("needs", found["library"] and f"the library of {found['library']} in the runtime, of its release"),
+        *_titled("needs", _library_rows(found["library"])),
         ("time", f"{found['seconds']:.2f} s"),
     ]
     return "\n".join([*lines, *(f"  {name.ljust(12)}  {text}" for name, text in rows if text)])
@@ -169,6 +169,16 @@ def _target(releases: str, device: str) -> str:
     known, newest = shown(NEWEST), releases.rpartition("-")[2]
     as_known = "" if version(newest) <= NEWEST else f", written as for {known}, the newest one that is known"
     return f"OpenVINO {releases}" + ("" if device == ANY else f", device {device}") + as_known
+
+
+def _library_rows(package: str) -> list[str]:
+    """The library that the runtime needs, and how to load it."""
+    if not package:
+        return []
+    return [
+        f"the library of {package}, of the release of OpenVINO",
+        f'in Python: import {package}; in C++: core.add_extension("lib{package}.so")',
+    ]
 
 
 def _titled(title: str, rows: list[str]) -> list[tuple[str, str]]:

@@ -22,14 +22,14 @@ HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
     "look": (8_870, ("mo_loop/look", "mo_loop/ir_origins.py")),
     "verify": (9_020, ("mo_loop/compare",)),
     "batch": (5_800, ("mo_loop/batching",)),
-    "conversion, api and cli": (7_880, ("mo_loop",)),
+    "conversion, api and cli": (7_890, ("mo_loop",)),
 }
 """A house, its most lines, and its folders and modules; a module belongs to the first house that names it or its
 folder. Lines are moved from one house to another only with a reason here. The sum was 88,277 at first. Later changes
 may add 1,500 lines for devices to the transforms, and 1,500 for models as text and options to the front end and cli, of
 which the ignored codes and the baseline of `check` took 70 in look, and the commit, these flags and the help of codes
 110 in cli. Operations on texts took 80 in the kernel, 520 in the front end, 10 in the transforms,
-20 in verify and 70 in cli."""
+20 in verify and 80 in cli."""
 
 MODULES = 350
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from click.testing import CliRunner
 from onnx import TensorProto, helper
 
 import mo_loop
 from mo_loop import text_library
+from mo_loop.cli.convert import command
 from mo_loop.compare.input_sets.roles import roles
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import ConversionWarning, InputError, MoLoopError
@@ -328,6 +331,13 @@ def test_the_library_is_noted() -> None:
         converted = mo_loop.convert_model(node_model("Equal", [LINES, LINES], [BOOL]))
     assert any("EqualStr" in str(each.message) and "openvino_tokenizers" in str(each.message) for each in heard)
     assert converted.graph.rt_info["converter"]["library"] == "openvino_tokenizers"
+
+
+def test_the_summary_tells_how_to_load_the_library(tmp_path: Path) -> None:
+    onnx.save(node_model("Equal", [LINES, LINES], [BOOL]), tmp_path / "model.onnx")
+    done = CliRunner().invoke(command, [str(tmp_path / "model.onnx"), "-o", str(tmp_path / "model.xml")])
+    assert "needs         the library of openvino_tokenizers, of the release of OpenVINO" in done.output
+    assert "import openvino_tokenizers; in C++: core.add_extension(" in done.output
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
