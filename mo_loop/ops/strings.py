@@ -11,6 +11,7 @@ is the source of each; the runtime computes them on vectors of strings.
 from typing import Any, Literal
 
 from mo_loop.graph.dimension import fresh
+from mo_loop.graph.shape import merge
 from mo_loop.graph.types import TensorType, i32, string, u8
 from mo_loop.ops.base import Op
 from mo_loop.ops.ranges import WIDE_INTEGERS, Kind
@@ -31,11 +32,11 @@ class StringTensorUnpack(Op, opset=15, types={"x": Kind("strings", frozenset((st
         return _text(x)
 
 
-class StringTensorPack(Op, opset=15, types=_TEXT):
+class StringTensorPack(Op, opset=15, types=_TEXT, ranks={"chars": 1}):
     """Strings from their places and bytes; neither begins nor ends may descend. Spec: StringTensorPack-15."""
 
     def infer(self, begins, ends, chars):
-        return TensorType(string, begins.shape)
+        return TensorType(string, merge(begins.shape, ends.shape))
 
 
 class OfTokenizers(Op, abstract=True):

@@ -23,7 +23,7 @@ from mo_loop.errors import ConversionWarning, InputError, MoLoopError
 from mo_loop.frontend.model import load
 from mo_loop.frontend.ops.texts import letter_case
 from mo_loop.ops import StringTensorUnpack
-from tests.harness import check
+from tests.harness import check, parsed
 from tests.release import runs
 
 pytestmark = pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
@@ -315,6 +315,23 @@ def test_forms_without_an_exact_translation_are_refused(op: str, attributes: dic
     with pytest.raises(MoLoopError, match="ML303") as caught:
         mo_loop.convert_model(node_model(op, [LINES], [STRING], domain=domain, **given | attributes))
     assert text in str(caught.value) and "no operation that computes it exactly" in str(caught.value)
+
+
+def test_strings_in_a_loop_are_refused() -> None:
+    """The runtime has no memory of strings for the ports of a Loop: it failed at the first inference."""
+    loop = parsed("""main (string[N] x, int64 n) => (string[N] y) {
+        y = Loop (n, "", x) <body = step (int64 i, bool c, string[N] s) => (bool d, string[N] u) {
+            d = Identity (c) u = StringConcat (s, s) }> }""", opset=20)
+    with pytest.raises(MoLoopError, match="Loop of strings: the runtime does not support it"):
+        mo_loop.convert_model(loop)
+
+
+@needs_library
+def test_strings_in_branches() -> None:
+    model = parsed("""main (string[N] x, bool t) => (string[M] y) {
+        y = If (t) <then_branch = a () => (string[P] p) { p = StringConcat (x, x) },
+                    else_branch = b () => (string[Q] q) { q = Identity (x) }> }""", opset=20)
+    check(model, *({"x": texts("ab", "ä" * 40, ""), "t": np.array(each)} for each in (True, False)))
 
 
 def test_a_model_without_text_needs_no_library(recwarn: pytest.WarningsRecorder) -> None:
