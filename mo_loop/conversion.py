@@ -43,6 +43,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
+from mo_loop import text_library
 from mo_loop.conversion_info import conversion_info
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import (
@@ -207,6 +208,7 @@ class Conversion:
                 self._check(graph, model, cut)
                 self._check_target(graph)
                 self._check_sums(graph)
+                text_library.note(graph)
         return None if self.errors else graph
 
     def _translated(self, model: OnnxModel, cut: Cut | None, sizes: InputSizes) -> Graph | None:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
+from mo_loop import text_library
 from mo_loop.conversion import phase, told_of_failures
 from mo_loop.conversion_info import size_rows
 from mo_loop.conversion_limits import Limits, writing_within
@@ -95,7 +96,9 @@ class Model:
             ) from error
         with writing_within(self.graph.remaining, _size_of(_data_files(self.graph))):
             xml, data = in_memory(self.graph)
-        return openvino.Core().read_model(xml, data)
+        core = openvino.Core()
+        text_library.add_to(core, xml)
+        return core.read_model(xml, data)
 
     def _repr_html_(self) -> str:
         """A table for notebooks: inputs, outputs, control flow, and which sizes of inputs may change."""

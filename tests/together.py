@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mo_loop import text_library
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.support.workers import report_stage
 from tests.known_results import Known, passed
@@ -121,6 +122,8 @@ def pass_together(tasks: Sequence[tuple[str, Sample]]) -> bool:
 
     # What openvino.Core finds for the file, after it has asked every other front end: twice the time.
     reader = FrontEndManager().load_by_framework("ir")
+    for path, _ in tasks:
+        text_library.add_to(reader, Path(path).read_bytes())
     models = [(reader.convert(reader.load(path)), sample) for path, sample in tasks]
     dynamic = [
         any(output.get_partial_shape().is_dynamic for node in model.get_ops() for output in node.outputs())

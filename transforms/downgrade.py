@@ -38,7 +38,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mo_loop.graph.types import ElementType, TensorType, boolean, f4e2m1, f8e4m3, f8e5m2, f8e8m0, i4, u2, u4
+from mo_loop.graph.types import ElementType, TensorType, boolean, f4e2m1, f8e4m3, f8e5m2, f8e8m0, i4, string, u2, u4
 from mo_loop.origin import Origin
 from mo_loop.target import OLDEST, Release
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
@@ -206,10 +206,19 @@ CONSTANTS: dict[ElementType, Release] = {u2: (2025, 3)}
 RETURNED_CONSTANTS: dict[ElementType, Release] = {i4: (2026, 0), u4: (2026, 0), u2: (2026, 0)}
 """Element type -> the first release that returns constants of this type; the ones before permute the elements."""
 
+_MAPPED: Release = (2025, 1)
+"""The first release of openvino_tokenizers that reads the attributes of CharsMapNormalization; others join spaces."""
+
+_TYPED = (Parameter, Constant, ops.Convert, ops.Pad, ops.CharsMapNormalization)
+"""Operations that some releases have for fewer types or attributes."""
+
 _NEWER_CONSTANTS = CONSTANTS.keys() | RETURNED_CONSTANTS.keys()
 
 CONVERSIONS: dict[ElementType, Release] = {u2: (2026, 4)}
 """Element type -> the first release that converts to this type."""
+
+PADS: dict[ElementType, Release] = {string: (2026, 2)}
+"""Element type -> the first release that compiles a Pad of this type."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +243,7 @@ def newer_uses(graph: Graph) -> Iterator[NewerUse]:
 
 
 def _may_be_newer(cls: type[Node]) -> bool:
-    return issubclass(cls, (Parameter, Constant, ops.Convert)) or (issubclass(cls, Op) and cls.opset > OPSETS[OLDEST])
+    return issubclass(cls, _TYPED) or (issubclass(cls, Op) and cls.opset > OPSETS[OLDEST])
 
 
 def _needs(node: Node) -> Iterator[tuple[str, Release]]:
@@ -250,6 +259,10 @@ def _needs(node: Node) -> Iterator[tuple[str, Release]]:
             yield from _listed("a returned constant of", node, RETURNED_CONSTANTS)
     elif isinstance(node, ops.Convert):
         yield from _listed("a conversion to", node, CONVERSIONS)
+    elif isinstance(node, ops.Pad):
+        yield from _listed("a Pad of", node, PADS)
+    elif isinstance(node, ops.CharsMapNormalization):
+        yield "letters in upper or lower case", _MAPPED
 
 
 def _listed(text: str, node: Node, releases: dict[ElementType, Release]) -> Iterator[tuple[str, Release]]:

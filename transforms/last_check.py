@@ -130,7 +130,10 @@ FILTERS = {
 
 # Operations that support strings on the CPU device. Others give wrong values or corrupt the memory of the process.
 _STRING_SAFE = frozenset(
-    ("Parameter", "Const", "Result", "ShapeOf", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Pad")
+    (
+        "Parameter", "Const", "Result", "ShapeOf", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Pad",
+        "StringTensorUnpack", "StringTensorPack",
+    )
 )
 
 
@@ -138,7 +141,7 @@ def _strings(graph: Graph) -> Iterator[MoLoopError]:
     if not any(isinstance(each, TensorType) and each.dtype is string for each in _types(graph)):
         return
     for node in graph.ordered():
-        if not isinstance(node, Op) or isinstance(node, Control) or node.type in _STRING_SAFE:
+        if not isinstance(node, Op) or isinstance(node, If) or node.type in _STRING_SAFE:
             continue
         ports = (*node.operands, *node.outputs)
         if any(isinstance(port.type, TensorType) and port.type.dtype is string for port in ports):

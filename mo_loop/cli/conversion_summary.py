@@ -27,7 +27,7 @@ Counts are those of all scopes. As JSON (`--format json`) it is one object:
      "control_flow": [{"operator": "Loop", "became": "TensorIterator", "count": 1}, ...],
      "states": [{"variable": "past.0present.0", "type": "f32[?,4,?,16]", "input": "past.0", "output": "present.0"}],
      "sizes": {"x": "?,3,?,?", "ids": "?,?"},
-     "target": "2024.6-2026.4", "seconds": 0.31, "phases": {"reading": 0.02, ...}, "warnings": ["..."]}
+     "target": "2024.6-2026.4", "library": "", "seconds": 0.31, "phases": {"reading": 0.02, ...}, "warnings": ["..."]}
 
 where `weights` are bytes by element type; `input` and `output` of a state are null if it was one of a loop. The pass
 WriteSizes describes `sizes`. The object of a conversion that failed is that of mo_loop/cli/output.py.
@@ -122,6 +122,7 @@ def summary(
         "states": _states(record),
         "sizes": record.graph.rt_info.get("sizes", {}),
         "target": record.graph.rt_info["converter"]["target"],
+        "library": record.graph.rt_info["converter"].get("library", ""),
         "device": record.graph.rt_info["conversion_parameters"].get("device", ANY),
         "seconds": round(seconds, 4),
         "phases": {name: round(each, 4) for name, each in record.phases.items()},
@@ -157,6 +158,7 @@ def as_text(found: dict[str, Any]) -> str:
         *_titled("states", _state_rows(found["states"])),
         *_titled("sizes", size_rows(found["sizes"])),
         ("target", _target(found["target"], found["device"])),
+        *_titled("needs", _library_rows(found["library"])),
         ("time", f"{found['seconds']:.2f} s"),
     ]
     return "\n".join([*lines, *(f"  {name.ljust(12)}  {text}" for name, text in rows if text)])
@@ -167,6 +169,16 @@ def _target(releases: str, device: str) -> str:
     known, newest = shown(NEWEST), releases.rpartition("-")[2]
     as_known = "" if version(newest) <= NEWEST else f", written as for {known}, the newest one that is known"
     return f"OpenVINO {releases}" + ("" if device == ANY else f", device {device}") + as_known
+
+
+def _library_rows(package: str) -> list[str]:
+    """The library that the runtime needs, and how to load it."""
+    if not package:
+        return []
+    return [
+        f"the library of {package}, of the release of OpenVINO",
+        f'in Python: import {package}; in C++: core.add_extension("lib{package}.so")',
+    ]
 
 
 def _titled(title: str, rows: list[str]) -> list[tuple[str, str]]:

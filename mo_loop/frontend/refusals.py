@@ -45,7 +45,10 @@ from mo_loop.ops.front import Failed
 from mo_loop.ops.unknown_rank import advice
 from mo_loop.preprocessing import split
 
-_CHARACTERS = "the IR has string tensors, but no operation that reads or makes characters"
+_EXPRESSIONS = (
+    "its expressions are those of RE2; those of PCRE2, which openvino_tokenizers has, differ in \\w, \\d, \\b and $, "
+    "and some match no long text"
+)
 _MAPS = "the IR has only tensors, and no maps from keys to values"
 _ENGINE = "the file contains a program for another device: convert the model from which it was made"
 _TENSORRT = "it is a plugin of TensorRT: export the model without the plugins of TensorRT"
@@ -65,7 +68,6 @@ _BLOCK_FLOATS = (
 )
 _GPU_WEIGHTS = "it is for GPUs, and its weights are {0}: export the model with MatMulNBits"
 _EXPERTS = "it is a step of a packed mixture of experts: export the model with MoE or QMoE"
-_TOKENS = _CHARACTERS + ": cut the model after it (--input), and pass numbers of tokens"
 _HASHES = (
     "the runtime has no integer arithmetic that wraps around: compute the hashes in the application, and make them an "
     "input with --input"
@@ -74,15 +76,10 @@ _HASHES = (
 REASONS: dict[str, str] = {
     "GRUUnit": "its documentation does not define its result: export the model with GRU",
     "ImageDecoder": "the IR has no operation that decodes images: pass pixels to the model",
-    "RegexFullMatch": _CHARACTERS,
-    "StringConcat": _CHARACTERS,
-    "StringNormalizer": _CHARACTERS,
-    "StringSplit": _CHARACTERS,
+    "RegexFullMatch": _EXPRESSIONS,
     "ai.onnx.ml::CastMap": _MAPS,
-    "ai.onnx.ml::CategoryMapper": "the IR has no operation that converts strings to numbers or numbers to strings",
     "ai.onnx.ml::DictVectorizer": _MAPS,
     "ai.onnx.preview.training::Gradient": "the IR has no differentiation: export the gradient as a graph",
-    "com.microsoft::Tokenizer": _TOKENS,
     "com.microsoft::AttnLSTM": "it is an LSTM that reads its memory by attention at each step: export it as a Loop of "
     "standard operators",
     "com.microsoft::BifurcationDetector": "it searches tokens between two runs of a decoder: cut it off the model with "

@@ -68,11 +68,13 @@ FAMILIES: dict[str, str] = {
     "TensorScatter",
     "signal": "DFT STFT MelWeightMatrix",
     "classical.features": "TfIdfVectorizer ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::Binarizer "
-    "ai.onnx.ml::FeatureVectorizer ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder ai.onnx.ml::Normalizer "
+    "ai.onnx.ml::FeatureVectorizer ai.onnx.ml::Imputer ai.onnx.ml::Normalizer "
     "ai.onnx.ml::OneHotEncoder ai.onnx.ml::Scaler ai.onnx.ml::ZipMap",
     "classical.predictors": "ai.onnx.ml::LinearRegressor ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMRegressor "
     "ai.onnx.ml::SVMClassifier",
     "classical.trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor ai.onnx.ml::TreeEnsembleClassifier",
+    "texts.text_operators": "StringConcat StringNormalizer StringSplit",
+    "classical.labels": "ai.onnx.ml::LabelEncoder ai.onnx.ml::CategoryMapper",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength "
     "SplitToSequence ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
     "attention.causal_convolution": "CausalConvWithState",
@@ -108,6 +110,7 @@ CONTRIB: dict[str, str] = {
     "QLinearConv DynamicQuantizeLSTM",
     "beam_search": "BeamSearch WhisperBeamSearch",
     "quantization.experts": "MoE QMoE",
+    "texts.text_operators": "Tokenizer",
 }
 """Module of mo_loop.frontend.ops -> the operators of com.microsoft that it translates."""
 

@@ -135,7 +135,7 @@ class XmlWriter:
 
     def _layer(self, node: Any, number: int, name: str, pad: str) -> None:
         parts = self._parts
-        kind = f'type="{node.type}" version="opset{node.opset}"'
+        kind = f'type="{node.type}" version="{node.opset_name}"'
         if isinstance(node, Opaque):
             kind = f'type="{escape(node.type)}" version="{escape(node.version)}"'
         elif isinstance(node, Result) and node.output_names:

@@ -78,6 +78,10 @@ class Op(Node):
     type: ClassVar[str] = ""
     opset: ClassVar[int] = 0
     """The IR opset that first has the operation; 0 for operations that never reach the IR."""
+    library: ClassVar[str] = ""
+    """The package whose library has the operation; empty for those of OpenVINO itself."""
+    opset_name: ClassVar[str] = ""
+    """The operation set as the IR names it: opset8, or extension."""
     attributes: ClassVar[dict[str, Any]] = {}
     """Attribute name -> default; `Op.REQUIRED` without a default."""
     index_ports: ClassVar[frozenset[int]] = frozenset()
@@ -114,6 +118,7 @@ class Op(Node):
         cls.abstract = abstract
         cls.type = type or cls.__name__
         cls.opset = opset
+        cls.opset_name = "extension" if cls.library else f"opset{opset}"
         cls.random = random
         cls.is_kept = kept
         cls.named_along = along or cls.named_along

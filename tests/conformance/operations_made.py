@@ -78,7 +78,7 @@ def operations_in(graph: Graph) -> set[str]:
         if isinstance(node, Scan):
             found.update(ITERATIONS)
         elif not isinstance(node, Constant | Parameter | Result):
-            found.add(f"{node.type}-{node.opset}")  # type: ignore[attr-defined]  # every other node is an Op
+            found.add(f"{node.type}-{node.opset_name.removeprefix('opset')}")  # type: ignore[attr-defined]  # every other node is an Op
     return found
 
 

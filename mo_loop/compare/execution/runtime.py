@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mo_loop import text_library
 from mo_loop.support.packed_arrays import pack, unpack
 
 if TYPE_CHECKING:
@@ -178,7 +179,14 @@ def _refused(model: Any, port: Any, shape: Sequence[Any]) -> Iterator[int]:
 
 def read_ir(path: str | Path) -> Any:
     """The openvino.Model in an .xml file (and its .bin)."""
+    text_library.add_to(_core(), Path(path).read_bytes())
     return _core().read_model(str(path))
+
+
+def read_in_memory(xml: bytes, data: bytes) -> Any:
+    """The openvino.Model of the two files of an IR."""
+    text_library.add_to(_core(), xml)
+    return _core().read_model(xml, data)
 
 
 def compile_ir(

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -64,13 +65,15 @@ RATES = (8000, 16000)
 class Role:
     """The meaning of the values: an `INDEX` is `below` a length, if that is known; a `CHOICE` is one of `values`.
 
-    With `is_position`, step after step continues the numbers of the one before (step_inputs.py).
+    With `is_position`, step after step continues the numbers of the one before (step_inputs.py). `words` are strings
+    that the model knows.
     """
 
     kind: str = ANY
     below: int | None = None
     is_position: bool = False
     values: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()
 
 
 def roles(model: OnnxModel) -> dict[str, Role]:
@@ -79,11 +82,21 @@ def roles(model: OnnxModel) -> dict[str, Role]:
     tables = {each.name: tuple(each.dims) for each in graph.initializer}
     found = {}
     for entry in graph.input:
+        if entry.type.tensor_type.elem_type == onnx.TensorProto.STRING:
+            found[entry.name] = Role(words=_words_of(model.proto.graph))
+            continue
         role = _role(model.proto, entry, tables)
         role = replace(role, is_position="position" in entry.name.lower() and role.kind in (ANY, INDEX))
         if role.kind or role.is_position:
             found[entry.name] = role
     return found
+
+
+def _words_of(graph: Any) -> tuple[str, ...]:
+    """The first strings in lists of attributes, such as keys and n-grams, and a text of all of them."""
+    listed = (each for node in graph.node for attribute in node.attribute for each in attribute.strings)
+    words = list(dict.fromkeys(each.decode(errors="replace") for each in islice(listed, 16)))
+    return (*words, " ".join(words)) if words else ()
 
 
 def _role(model: Any, entry: Any, tables: dict[str, tuple[int, ...]]) -> Role:
@@ -170,7 +183,7 @@ def _length(node: Any, port: int, tables: dict[str, tuple[int, ...]]) -> int | N
 COUNTS = (3, 0, 1, 5, 2)
 """The trip counts of the sets, in turn."""
 
-_WORDS = ("", "a", "Loop", "zero", "naïve")
+_WORDS = ("", "a", "Loop", "zero", "naïve", "Two words, a comma")
 
 
 @dataclass(frozen=True)
@@ -207,7 +220,8 @@ def values_of(
     kind, dtype = each.role.kind, each.dtype
     if dtype.kind == "string":
         found = np.empty(shape, dtype=object)
-        found[...] = random.choice(_WORDS, shape) if shape else str(random.choice(_WORDS))
+        words = (*_WORDS, *each.role.words)
+        found[...] = random.choice(words, shape) if shape else str(random.choice(words))
         return found
     if dtype.kind == "bool":
         if kind == MASK and shape:

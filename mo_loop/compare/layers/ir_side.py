@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.compare.execution.isolated import essential
-from mo_loop.compare.execution.runtime import Compiled
+from mo_loop.compare.execution.runtime import Compiled, read_in_memory
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import fresh, high, low
 from mo_loop.graph.types import TensorType
@@ -247,8 +247,6 @@ class IrFrame:
     def _compiled(
         self, nodes: Collection[Node], inputs: Sequence[Value], arrays: Sequence[Any], outputs: Sequence[Value]
     ) -> Any:
-        import openvino
-
         graph = Graph("segment")
         values: dict[Value, Value] = {}
         for value, array in zip(inputs, arrays, strict=True):
@@ -260,8 +258,7 @@ class IrFrame:
         xml, data = io.StringIO(), io.BytesIO()
         with _errors_of("compile"):
             XmlWriter(xml, Weights(data)).write(graph)
-            model = openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())
-            return self.side.compile(model)
+            return self.side.compile(read_in_memory(xml.getvalue().encode(), data.getvalue()))
 
     def release(self) -> None:
         """Forget the values that no node reads any more, except those that were given: others hold them anyway."""

@@ -12,10 +12,11 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.shared import number, one_integer
+from mo_loop.frontend.ops.texts.strings import equal_strings
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, one_to_one, ops, translates
 from mo_loop.graph import Graph
 from mo_loop.graph.shape import element_count, normalise_axis
-from mo_loop.graph.types import TensorType, boolean, f32, from_onnx, i32, i64, u16
+from mo_loop.graph.types import TensorType, boolean, f32, from_onnx, i32, i64, string, u16
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.exact import is_not_negative
@@ -285,8 +286,14 @@ def greater(a: Value, b: Value):
     return b < a if a.dtype.is_float else a > b
 
 
+def _equal(a: Value, b: Value):
+    if string in (a.dtype, b.dtype):
+        return equal_strings(a, b)
+    return ops.Equal(a, b)
+
+
 for _op, _make in {
-    "Equal": ops.Equal, "Greater": greater, "Less": ops.Less, "And": ops.LogicalAnd, "Or": ops.LogicalOr,
+    "Equal": _equal, "Greater": greater, "Less": ops.Less, "And": ops.LogicalAnd, "Or": ops.LogicalOr,
     "Xor": ops.LogicalXor,
 }.items():
     legacy_binary(_op, _make)

@@ -43,7 +43,7 @@ def classes() -> dict[tuple[str, str], type[Op]]:
         if not isinstance(cls, type) or not issubclass(cls, Op) or cls.abstract or not cls.opset:
             continue
         if not issubclass(cls, (*_OWN_WAY, *_SHADOWED)):
-            found[cls.type, f"opset{cls.opset}"] = cls
+            found[cls.type, cls.opset_name] = cls
     return found
 
 

@@ -1,7 +1,7 @@
 """Checks of the IR that is written for the device ARM or GPU: operations that OpenVINO computes wrongly there, that it
 does not compile, or that are right only because the IR is for this device alone.
 
-    for diagnostic in device_diagnostics(conversion_of(options), options.device):
+    for diagnostic in device_diagnostics(graph, "GPU"):
         print(diagnostic.place.path, diagnostic.message, diagnostic.help)
 
 Each row of `FAULTS` is a fault, with the operations that show it. What a conversion for the device alone writes in

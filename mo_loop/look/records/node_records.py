@@ -248,7 +248,8 @@ class Describer:
         """One node."""
         op = type(node).__name__
         found: Record = {
-            "id": self.id(node), "scope": scope, "op": op, "opset": node.opset, "name": node.name,
+            "id": self.id(node), "scope": scope, "op": op, "opset": node.opset_name if node.library else node.opset,
+            "name": node.name,
             "inputs": [None if value is None else [self.id(value.node), value.index] for value in node.inputs],
             "outputs": [{"type": self._type(value.type), "names": list(value.names)} for value in node.outputs],
         }

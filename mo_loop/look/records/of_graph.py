@@ -91,7 +91,7 @@ def _of_node(node: Any, name: str, scope: ScopeRecord) -> Item:
     info = dict(flat(getattr(node, "_rt_info", None) or {}))
     for (side, port), fields in getattr(node, "port_info", {}).items():
         info |= {f"{side} {port}/{key}": value for key, value in flat(fields)}
-    version, attributes = f"opset{node.opset}", shown_attributes(node)
+    version, attributes = node.opset_name, shown_attributes(node)
     if isinstance(node, Opaque):
         kept = {key: str(value) for key, value in node.data.items() if key not in ("offset", "size")}
         version, attributes = node.version, kept
@@ -192,7 +192,7 @@ def _of_record(record: Record, scope: ScopeRecord) -> Item:
         operator=record["op"],
         name=record["name"],
         scope=scope,
-        version=f"opset{record['opset']}",
+        version=f"opset{opset}" if isinstance(opset := record["opset"], int) else opset,
         attributes=dict(record.get("attributes", {})),
         outputs=outputs,
         data=data,

@@ -95,7 +95,7 @@ def test_only_circular_caches_wrap_around() -> None:
             }}""",
             opset=24,
         )
-        assert bool(graph.of(ops.FloorMod)) is wraps
+        assert bool(graph.of(ops.Mod)) is wraps
 
 
 def test_flatten_of_an_unknown_rank_copies_the_first_dimension() -> None:

@@ -51,6 +51,10 @@ def typed(given: Given) -> TensorType | None:
     return type_of_tensor(ArrayTensor(np.asarray(given, np.int64)))
 
 
+_TEXT = ("i32[4]", "i32[4]", "u8[9]")
+"""Four strings: where they begin and end, and their bytes."""
+
+
 def operations() -> list[str]:
     """The names of all operations that infer types from inputs, except those on sequences, which are not tensors."""
     names = [name for key, family in ops.FAMILIES.items() for name in family.split() if key != "sequences"]
@@ -163,6 +167,14 @@ EXAMPLES = [
     Example("Slice", {}, [5, 6, 7, 8], [-1], [-(2**40)], [-1], [0]),
     Example("ShapeOf", {}, "f32[2,3]"),
     Example("ReverseSequence", {}, "f32[2,3,4]", "i64[2]"),
+    Example("StringTensorUnpack", {}, "string[2,3]"),
+    Example("StringTensorPack", {}, "i32[2,3]", "i32[2,3]", "u8[9]"),
+    Example("CharsMapNormalization", {}, *_TEXT, "u8[64]"),
+    Example("CombineSegments", {}, "i32[2]", "i32[2]", "i32[9]", "i32[2]", "i32[2]", "i32[7]", "i32[2]"),
+    Example("EqualStr", {}, *_TEXT, *_TEXT),
+    Example("RegexNormalization", {}, *_TEXT, "u8[4]", "u8[0]"),
+    Example("RegexSplit", {"invert": True}, "i32[4]", "i32[4]", *_TEXT, "u8[3]"),
+    Example("VocabEncoder", {}, *_TEXT, "i32[2]", "i32[2]", "u8[5]", "i64[2]", "i64[1]"),
     Example("SpaceToDepth", {"mode": "blocks_first", "block_size": 2}, "f32[2,3,4,6]"),
     Example("DepthToSpace", {"mode": "depth_first", "block_size": 2}, "f32[2,8,3,5]"),
     Example("Broadcast", {}, "f32[3,1]", [2, 3, 4]),

@@ -15,10 +15,10 @@ import numpy as np
 
 from mo_loop.errors import ConversionWarning
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import full, number, ones, zeros
+from mo_loop.frontend.ops.shared import number, ones, zeros
+from mo_loop.frontend.ops.texts.strings import as_bytes, constant_strings, encoded, labelled_by
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64, string
-from mo_loop.ops.front import Failed
 from mo_loop.ops.lengths import vector
 from mo_loop.ops.ranges import FewOrNone, Floats, Ints, Strings, require_parts
 
@@ -33,14 +33,6 @@ def no_strings(what: str) -> UnsupportedError:
     )
 
 
-def without_strings(made: Sequence[Any], labels: Strings | None, node: Context) -> list[Any]:
-    """The labels and the scores; instead of string labels a value that is an error only if an output depends on it."""
-    if not labels:
-        return list(made)
-    error = node.located(no_strings("labels of strings"))
-    return [Failed(graph=node.graph, error=error, count=1, name=node.path).output, *made[1:]]
-
-
 def _require_numbers(*values: Value) -> None:
     if any(value.dtype is string for value in values):
         raise no_strings("an input of strings")
@@ -49,10 +41,16 @@ def _require_numbers(*values: Value) -> None:
 @translates("ArrayFeatureExtractor", since=1, domain=DOMAIN)
 def array_feature_extractor(x, y):
     """Elements of the last axis; a vector is one row."""
-    _require_numbers(x)
+    labels = constant_strings(x)
+    if labels is None:
+        _require_numbers(x)
     rank = ranked(x, "ArrayFeatureExtractor")
     if not rank:
         raise ModelError("ArrayFeatureExtractor of a scalar", code="ML227")
+    if labels is not None and rank == 1 and labels:
+        return ops.Unsqueeze(labelled_by(vector(y), labels), 0)
+    if labels is not None:
+        raise no_strings(f"strings of the shape {x.type}")
     picked = ops.Gather(x, vector(y), rank - 1)
     return ops.Unsqueeze(picked, 0) if rank == 1 else picked
 
@@ -134,7 +132,7 @@ def imputer(
         raise ModelError(f"Imputer has no value to put into a tensor of {x.dtype}", code="ML227")
     new = np.array(given, x.dtype.numpy)
     if x.dtype.is_integer:
-        found: Any = _is_integer(x, replaced_value_int64)
+        found: Any = is_integer(x, replaced_value_int64)
     elif np.isnan(replaced_value_float):
         found = ops.IsNaN(x)
     else:
@@ -142,7 +140,7 @@ def imputer(
     return ops.Select(found, new.reshape(()) if new.size == 1 else new, x)
 
 
-def _is_integer(x: Value, key):
+def is_integer(x: Value, key):
     """Whether integers are equal to others. The runtime compares in f32: the difference to 0 is exact."""
     return ops.Equal(x - np.array(key, x.dtype.numpy), number(x, 0))
 
@@ -151,105 +149,17 @@ def _is_integer(x: Value, key):
 def one_hot_encoder(x, *, cats_int64s: Ints | None = None, cats_strings: Strings | None = None, zeros: int = 1):
     """A last dimension with a 1 at the index of the category. A category that is not listed gives zeros, whatever
     `zeros` is: an IR cannot raise errors at run time."""
+    if cats_strings and x.dtype is string:
+        x, cats_int64s = encoded(x, as_bytes(cats_strings), -1), tuple(range(len(cats_strings)))
     _require_numbers(x)
     if not cats_int64s:
         raise no_strings("categories of strings") if cats_strings else ModelError("no categories", code="ML227")
     places = ops.Unsqueeze(x.astype(i64), -1)
-    _require_narrow(np.array(cats_int64s))
-    return _is_integer(places, cats_int64s).astype(f32)
+    require_narrow(np.array(cats_int64s))
+    return is_integer(places, cats_int64s).astype(f32)
 
 
-@translates("LabelEncoder", since=1, domain=DOMAIN, ignored="x classes_strings default_int64 default_string")
-def label_encoder_1(
-    x, *, classes_strings: Strings | None = None, default_int64: int = -1, default_string: str = "_Unused"
-):
-    """Strings to integers, or back."""
-    raise no_strings("LabelEncoder of version 1")
-
-
-@translates("LabelEncoder", since=2, domain=DOMAIN, ignored="default_string")
-def label_encoder_2(
-    x, *, default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
-    keys_floats: Floats | None = None, keys_int64s: Ints | None = None, keys_strings: Strings | None = None,
-    values_floats: Floats | None = None, values_int64s: Ints | None = None, values_strings: Strings | None = None,
-):
-    """The first of equal keys is used."""
-    _require_numbers(x)
-    if keys_strings or values_strings:
-        raise no_strings("keys or values of strings")
-    default = np.float32(default_float) if values_floats else np.int64(default_int64)
-    values = values_floats or values_int64s
-    return _encoded(x, keys_floats or keys_int64s, values, default, is_last=False)
-
-
-@translates("LabelEncoder", since=4, domain=DOMAIN, ignored="default_string")
-def label_encoder_4(
-    x, *, default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
-    default_tensor: Any = None, keys_floats: Floats | None = None, keys_int64s: Ints | None = None,
-    keys_strings: Strings | None = None, keys_tensor: Any = None, values_floats: Floats | None = None,
-    values_int64s: Ints | None = None, values_strings: Strings | None = None, values_tensor: Any = None,
-):
-    """The last of equal keys is used; keys and values of other types are tensors."""
-    _require_numbers(x)
-    is_strings = [each is not None and each.dtype is string for each in (keys_tensor, values_tensor)]
-    if keys_strings or values_strings or any(is_strings):
-        raise no_strings("keys or values of strings")
-    keys = keys_floats or keys_int64s or (None if keys_tensor is None else keys_tensor.array().reshape(-1))
-    if default_tensor is not None:
-        default = default_tensor.reshaped(()).array()
-    else:
-        is_float = values_floats or (values_tensor is not None and values_tensor.dtype.is_float)
-        default = np.float32(default_float) if is_float else np.int64(default_int64)
-    values = values_floats or values_int64s
-    if values_tensor is not None:
-        values = values_tensor.array().reshape(-1)
-        default = default.astype(values.dtype)
-    return _encoded(x, keys, values, default, is_last=True)
-
-
-def _encoded(x: Value, keys, values, default, is_last: bool):
-    if keys is None or values is None or len(keys) != len(values):
-        raise ModelError("LabelEncoder needs as many values as keys", code="ML227")
-    if x.dtype.is_integer and _are_dense(np.array(keys, np.int64)):
-        return _from_table(x, np.array(keys, np.int64), np.array(values, default.dtype), default, is_last)
-    table = np.array([default, *values], default.dtype)
-    order = np.arange(1, len(keys) + 1)
-    if not is_last:
-        order = order[::-1]  # the largest number wins below
-        table = np.concatenate([table[:1], table[:0:-1]])
-    places = _found(ops.Unsqueeze(x, -1), np.array(keys, x.dtype.numpy))
-    numbers = ops.Select(places, order, np.int64(0))
-    return ops.Gather(table, ops.ReduceMax(numbers, [-1], keep_dims=False), 0)
-
-
-def _are_dense(keys) -> bool:
-    """Whether a table of all integers from the least to the largest key is small, and f32 holds them."""
-    is_near = len(keys) and int(keys.max()) - int(keys.min()) < 4 * len(keys) + 64
-    return bool(is_near and keys.min() > -(2**24) and keys.max() < 2**24)
-
-
-def _from_table(x: Value, keys, values, default, is_last: bool):
-    """The default is at both ends of the table, and between the keys."""
-    low, high = int(keys.min()) - 1, int(keys.max()) + 1
-    table = full((high - low + 1,), default, default.dtype)
-    order = slice(None) if is_last else slice(None, None, -1)
-    table[keys[order] - low] = values[order]
-    place = ops.Maximum(ops.Minimum(x.astype(i64), np.int64(high)), np.int64(low))
-    return ops.Gather(table, place - np.int64(low), 0)
-
-
-def _found(x: Value, keys):
-    """The mask of the key to which an element [..., 1] is equal."""
-    if x.dtype.is_integer:
-        _require_narrow(keys)
-        return _is_integer(x, keys)
-    found: Any = ops.Equal(x, keys)
-    if np.any(np.isnan(keys)):
-        found = ops.Select(np.isnan(keys), ops.IsNaN(x), found)
-    return found
-
-
-def _require_narrow(keys) -> None:
+def require_narrow(keys) -> None:
     info = np.iinfo(np.int32)
     if np.any((keys < info.min) | (keys > info.max)):
         raise UnsupportedError("keys outside 32 bits, in which the runtime reads integers", code="ML316")
@@ -283,8 +193,12 @@ def tf_idf_vectorizer(
     weights: Floats | None = None,
 ):
     """[N, count] of [N, C], [count] of [C]."""
-    if x.dtype is string or pool_strings:
-        raise no_strings("n-grams of strings")
+    if pool_strings and x.dtype is string:
+        words = list(dict.fromkeys(as_bytes(pool_strings)))
+        numbers = {word: number for number, word in enumerate(words)}
+        x, pool_int64s = encoded(x, words, -1), tuple(numbers[each] for each in as_bytes(pool_strings))
+    elif x.dtype is string or pool_strings:
+        raise ModelError(f"n-grams of {'strings' if pool_strings else 'integers'} in a tensor {x.type}", code="ML227")
     if mode not in ("TF", "IDF", "TFIDF"):
         raise ModelError(f"mode {mode!r}: ONNX defines TF, IDF and TFIDF", code="ML227")
     rank = ranked(x, "TfIdfVectorizer")

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
+from mo_loop.frontend.ops.classical.features import DOMAIN
+from mo_loop.frontend.ops.classical.labels import with_labels
 from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.normalisation import ranked
@@ -175,7 +176,7 @@ def linear_classifier(
     """The label of the largest score, and all scores. One score for two classes belongs to the second one."""
     given = classlabels_ints or range(len(classlabels_strings or ()))
     made = _linear_classes(rows_of(x, "LinearClassifier"), given, coefficients, intercepts, post_transform)
-    return without_strings(made, classlabels_strings, node)
+    return with_labels(made, classlabels_strings, node)
 
 
 def _linear_classes(
@@ -285,4 +286,4 @@ def svm_classifier(
         made = transformed(scores, post_transform)
     else:
         made = both_sides(scores, post_transform, is_probability=post_transform != "NONE")
-    return without_strings([labelled(votes, labels), made], classlabels_strings, node)
+    return with_labels([labelled(votes, labels), made], classlabels_strings, node)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
+from mo_loop.frontend.ops.classical.features import DOMAIN
 from mo_loop.frontend.ops.classical.forest import LEAF, Forest, Votes
+from mo_loop.frontend.ops.classical.labels import with_labels
 from mo_loop.frontend.ops.classical.predictors import (
     TRANSFORMS,
     both_sides,
@@ -86,7 +87,7 @@ def tree_ensemble_classifier(
         made = _of_many_classes(leaves, forest, votes, labels, bases, post_transform)
     else:
         made = _of_two_classes(leaves, forest, votes, labels, bases, ids, post_transform)
-    return without_strings(made, classlabels_strings, node)
+    return with_labels(made, classlabels_strings, node)
 
 
 @translates("TreeEnsemble", since=5, domain=DOMAIN, ignored="nodes_hitrates")

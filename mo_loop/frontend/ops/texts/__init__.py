@@ -1,0 +1,1 @@
+"""Operators on texts, by operations of the package openvino_tokenizers."""

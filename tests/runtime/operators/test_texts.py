@@ -1,0 +1,380 @@
+"""Operators on texts, with the library of openvino_tokenizers: the same strings and numbers as in ONNX Runtime."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from click.testing import CliRunner
+from onnx import TensorProto, helper
+
+import mo_loop
+from mo_loop import text_library
+from mo_loop.cli.convert import command
+from mo_loop.compare.input_sets.roles import roles
+from mo_loop.compare.verifying import verify
+from mo_loop.errors import ConversionWarning, InputError, MoLoopError
+from mo_loop.frontend.model import load
+from mo_loop.frontend.ops.texts import letter_case
+from mo_loop.ops import StringTensorUnpack
+from tests.harness import check, parsed
+from tests.release import runs
+
+pytestmark = pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
+
+needs_library = pytest.mark.skipif(
+    find_spec(text_library.PACKAGE) is None or not runs((2026, 2)),
+    reason="the extra `text` is not installed, or the release does not remove strings by a Pad",
+)
+
+STRING, INT, FLOAT, BOOL = TensorProto.STRING, TensorProto.INT64, TensorProto.FLOAT, TensorProto.BOOL
+ML, MICROSOFT = "ai.onnx.ml", "com.microsoft"
+KINDS = {np.dtype(object): STRING, np.dtype(np.int64): INT, np.dtype(np.float32): FLOAT}
+
+
+def texts(*given: str) -> Any:
+    return np.array(given, object)
+
+
+LINES = texts(
+    "a b  c ", "", "  ", "a,,b", ",a,", "aaaaa x", "a\tb", "a\u00a0b\u2003c", " x y  z  ", "ä,ö", "a-b", "日本,語",
+    "a.*b",
+)
+SHAPES = [
+    (LINES,), (texts(),), (texts("", ""),), (LINES[:12].reshape(2, 3, 2),), (texts().reshape(0, 3),),
+    (texts().reshape(2, 0),), (np.array("a b", object),),
+]
+"""Vectors, empty tensors and strings, several dimensions, a scalar."""
+
+
+def node_model(op: str, inputs: list[Any], outputs: list[int], domain: str = "", ml: int = 4, **attributes: Any) -> Any:
+    """A model of one node; the inputs are arrays, whose sizes are not declared, or pairs of a type and a shape."""
+    kinds = [each if isinstance(each, tuple) else (KINDS[each.dtype], [None] * each.ndim) for each in inputs]
+    names, results = [f"x{k}" for k in range(len(inputs))], [f"y{k}" for k in range(len(outputs))]
+    graph = helper.make_graph(
+        [helper.make_node(op, names, results, domain=domain, **attributes)], "g",
+        [helper.make_tensor_value_info(name, *kind) for name, kind in zip(names, kinds, strict=True)],
+        [helper.make_tensor_value_info(name, kind, None) for name, kind in zip(results, outputs, strict=True)],
+    )
+    versions = (("", 20), (ML, ml), (MICROSOFT, 1))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid(*each) for each in versions], ir_version=9)
+
+
+def check_all(op: str, sets: list[Any], outputs: list[int], **attributes: Any) -> None:
+    """Sets of one rank run one after another on one model; each runs on a model with its sizes as well."""
+    for ranks in sorted({tuple(each.ndim for each in one) for one in sets}):
+        alike = [one for one in sets if tuple(each.ndim for each in one) == ranks]
+        named = [{f"x{k}": each for k, each in enumerate(one)} for one in alike]
+        check(node_model(op, list(alike[0]), outputs, **attributes), *named)
+        fixed = [(KINDS[each.dtype], each.shape) for each in alike[0]]
+        check(node_model(op, fixed, outputs, **attributes), named[0])
+
+
+@needs_library
+@pytest.mark.parametrize("attributes", [
+    {}, {"maxsplit": 1}, {"maxsplit": 0}, {"delimiter": ","}, {"delimiter": ",", "maxsplit": 1},
+    {"delimiter": ",", "maxsplit": 0}, {"delimiter": "aa"}, {"delimiter": ".*"}, {"delimiter": "語"}, {"delimiter": ""},
+], ids=str)
+def test_string_split(attributes: dict[str, Any]) -> None:
+    check_all("StringSplit", SHAPES, [STRING, INT], **attributes)
+
+
+PAIRS = [
+    (LINES, LINES[::-1].copy()), (texts(), texts()), (texts("a", "b").reshape(2, 1), texts("x", "", "ä")),
+    (np.array("q", object), LINES), (np.array("q", object), np.array("", object)),
+    (texts().reshape(0, 1), texts("x")), (texts("a"), texts().reshape(0, 1)), (texts(""), texts("")),
+]
+
+
+@needs_library
+@pytest.mark.parametrize(("op", "kind"), [("StringConcat", STRING), ("Equal", BOOL)])
+def test_pairs_of_strings(op: str, kind: int) -> None:
+    check_all(op, PAIRS, [kind])
+
+
+@needs_library
+@pytest.mark.parametrize("attributes", [
+    {"keys_strings": ["a", "ä", ""], "values_int64s": [5, 6, 7], "default_int64": -7},
+    {"keys_strings": ["a,,b", "ä"], "values_floats": [0.5, 6.0], "default_float": -1.5},
+    {"keys_strings": ["a,,b", "", "日本,語"], "values_strings": ["日本", "", "y"], "default_string": "other"},
+], ids=["to integers", "to floats", "to strings"])
+def test_labels_of_strings(attributes: dict[str, Any]) -> None:
+    kinds = {"values_int64s": INT, "values_floats": FLOAT, "values_strings": STRING}
+    (kind,) = (kind for name, kind in kinds.items() if name in attributes)
+    check_all("LabelEncoder", SHAPES, [kind], domain=ML, **attributes)
+    check_all("LabelEncoder", SHAPES[:3], [kind], domain=ML, ml=2, **attributes)
+
+
+@needs_library
+@pytest.mark.parametrize(("op", "ml", "attributes"), [
+    ("LabelEncoder", 1, {"classes_strings": ["ä", "a-b", ""]}),
+    ("CategoryMapper", 1, {"cats_int64s": [7, 1, 0], "cats_strings": ["ä", "a-b", ""], "default_string": "none"}),
+    ("LabelEncoder", 4, {"keys_int64s": [2, 0, 9], "values_strings": ["日本", "", "y"]}),
+])
+def test_strings_of_numbers_and_back(op: str, ml: int, attributes: dict[str, Any]) -> None:
+    numbers = [(np.array([7, 1, 0, 2, -3]),), (np.zeros(0, np.int64),), (np.zeros((2, 0), np.int64),)]
+    check_all(op, numbers, [STRING], domain=ML, ml=ml, **attributes)
+    if "keys_int64s" not in attributes:
+        check_all(op, SHAPES[:3], [INT], domain=ML, ml=ml, **attributes)
+
+
+@needs_library
+@pytest.mark.parametrize(("ml", "wanted"), [(2, [4, 5, -1]), (4, [6, 5, -1])])
+def test_equal_keys_of_strings(ml: int, wanted: list[int]) -> None:
+    """As of numbers: version 2 as ONNX Runtime implements it; version 4 as the text of ONNX defines it."""
+    attributes = {"keys_strings": ["a", "b", "a"], "values_int64s": [4, 5, 6], "domain": ML, "ml": ml}
+    model = node_model("LabelEncoder", [LINES], [INT], **attributes)
+    check(model, {"x0": texts("a", "b", "c")}, expected=[[("y0", np.array(wanted))]])
+
+
+@needs_library
+def test_one_hot_of_strings_and_n_grams() -> None:
+    check_all("OneHotEncoder", SHAPES[:3], [FLOAT], domain=ML, cats_strings=["a,,b", "", "ä,ö"])
+    words = [(texts("a", "b", "a", "", "zz", "c"),), (texts("a", "b", "c", "a", "b", "zz").reshape(2, 3),)]
+    pool = {"pool_strings": ["a", "b", "", "a", "b", "b", "c"], "ngram_counts": [0, 3], "ngram_indexes": [*range(5)]}
+    for mode in ("TF", "IDF", "TFIDF"):
+        check_all(
+            "TfIdfVectorizer", words, [FLOAT], mode=mode, min_gram_length=1, max_gram_length=2, max_skip_count=1,
+            weights=[1.0, 2.0, 3.0, 4.0, 5.0], **pool,
+        )
+
+
+@needs_library
+@pytest.mark.parametrize("attributes", [
+    {"tokenexp": "[a-zA-Z0-9_]+"}, {"tokenexp": r"\w+", "mincharnum": 2}, {"tokenexp": "[^ ]+", "mincharnum": 2},
+    {"tokenexp": "."}, {"tokenexp": r"[\w.-]+", "pad_value": ""}, {"tokenexp": "[a-c]", "mincharnum": 2},
+    {"tokenexp": r"[^\s]+"}, {"tokenexp": "[日語ä]+", "pad_value": "日本"},
+], ids=str)
+def test_tokenizer(attributes: dict[str, Any]) -> None:
+    given = {"mark": 0, "mincharnum": 1, "pad_value": "#", **attributes}
+    sets = [(LINES,), (texts("", ""),), (texts("a\nb", "ä"),), (LINES[:12].reshape(3, 4),)]
+    check_all("Tokenizer", sets, [STRING], domain=MICROSOFT, **given)
+
+
+# -- letters
+
+LETTERS = [chr(code) for code in range(1, 0x1F000) if not 0xD800 <= code < 0xE000]
+
+
+@needs_library
+@pytest.mark.parametrize("action", ["LOWER", "UPPER"])
+def test_letters_in_the_other_case(action: str) -> None:
+    """All letters of Unicode, also after others that differ only in their last bytes, and after a byte of 0."""
+    given = [*(each for each in LETTERS if letter_case.changed(action, each) != each), "xÄ\0Bß", "", "日本 İı", "Σας"]
+    model = node_model("StringNormalizer", [texts("")], [STRING], case_change_action=action, is_case_sensitive=1)
+    wanted = texts(*(letter_case.changed(action, each) for each in given))
+    check(model, {"x0": texts(*given)}, expected=[[("y0", wanted)]])
+
+
+@pytest.mark.parametrize("action", ["LOWER", "UPPER"])
+def test_letters_have_the_case_that_they_have_in_onnx_runtime(action: str) -> None:
+    attributes = {"case_change_action": action, "is_case_sensitive": 1, "locale": "C.utf8"}
+    model = node_model("StringNormalizer", [texts("")], [STRING], **attributes)
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    except Exception:
+        pytest.skip("the system has no locale of this name")
+    (found,) = session.run(None, {"x0": texts(*LETTERS)})
+    changed = [letter_case.changed(action, each) for each in LETTERS]
+    assert [each for each, *both in zip(LETTERS, found, changed, strict=True) if both[0] != both[1]] == []
+
+
+@needs_library
+@pytest.mark.parametrize(("attributes", "wanted"), [
+    ({}, ["Montag", "montag", "ÄRGER", "", "Di"]),
+    ({"stopwords": ["montag", ""], "is_case_sensitive": 1}, ["Montag", "ÄRGER", "Di"]),
+    ({"stopwords": ["MONTAG", "ärger"]}, ["", "Di"]),
+    ({"stopwords": ["montag", "ärger"], "case_change_action": "UPPER"}, ["", "DI"]),
+    ({"stopwords": ["Montag"], "is_case_sensitive": 1, "case_change_action": "LOWER"}, ["montag", "ärger", "", "di"]),
+    ({"stopwords": ["montag", "ärger", "", "di"]}, [""]),
+])
+def test_stop_words(attributes: dict[str, Any], wanted: list[str]) -> None:
+    given = texts("Montag", "montag", "ÄRGER", "", "Di")
+    model = node_model("StringNormalizer", [given], [STRING], **attributes)
+    check(model, {"x0": given}, expected=[[("y0", texts(*wanted))]])
+    row = node_model("StringNormalizer", [(STRING, [1, 5])], [STRING], **attributes)
+    check(row, {"x0": given.reshape(1, 5)}, expected=[[("y0", texts(*wanted).reshape(1, -1))]])
+
+
+# -- whole models
+
+DOCUMENTS = texts("The cat sat.", "A dog, a DOG!", "", "no word of these", "the cat and the dog: Ä_1")
+
+
+def classifier() -> Any:
+    """The operators that skl2onnx makes of TfidfVectorizer and LogisticRegression."""
+    words = ["the", "cat", "dog", "sat", "cat", "dog", "the", "cat"]
+    nodes = [
+        helper.make_node("Flatten", ["text"], ["rows"], axis=0),
+        helper.make_node("Squeeze", ["rows", "zero"], ["flat"]),
+        helper.make_node("StringNormalizer", ["flat"], ["low"], case_change_action="LOWER", is_case_sensitive=0),
+        helper.make_node(
+            "Tokenizer", ["low"], ["tokens"], domain=MICROSOFT, mark=0, mincharnum=1, pad_value="#",
+            tokenexp="[a-zA-Z0-9_]+",
+        ),
+        helper.make_node(
+            "TfIdfVectorizer", ["tokens"], ["counts"], mode="TFIDF", min_gram_length=1, max_gram_length=2,
+            max_skip_count=0, pool_strings=words, ngram_counts=[0, 4], ngram_indexes=[0, 1, 2, 3, 4, 5],
+            weights=[1.0, 1.5, 1.25, 2.0, 2.5, 1.75],
+        ),
+        helper.make_node("Normalizer", ["counts"], ["features"], domain=ML, norm="L2"),
+        helper.make_node(
+            "LinearClassifier", ["features"], ["label", "scores"], domain=ML, classlabels_strings=["animals", "other"],
+            coefficients=[-0.5, -2.0, -1.0, 0.25, -1.5, -0.5, 0.5, 2.0, 1.0, -0.25, 1.5, 0.5],
+            intercepts=[0.125, -0.125], multi_class=1, post_transform="SOFTMAX",
+        ),
+    ]
+    graph = helper.make_graph(
+        nodes, "classifier", [helper.make_tensor_value_info("text", STRING, [None, 1])],
+        [helper.make_tensor_value_info("label", STRING, [None]),
+         helper.make_tensor_value_info("scores", FLOAT, [None, 2])],
+        [onnx.numpy_helper.from_array(np.array([0]), "zero")],
+    )
+    versions = (("", 20), (ML, 1), (MICROSOFT, 1))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid(*each) for each in versions], ir_version=9)
+
+
+def scores_of(documents: list[str]) -> Any:
+    """The numbers of the classifier, computed by hand."""
+    weights = np.array([[-0.5, -2.0, -1.0, 0.25, -1.5, -0.5], [0.5, 2.0, 1.0, -0.25, 1.5, 0.5]])
+    found = []
+    for each in documents:
+        split = "".join(char if char.isascii() and (char.isalnum() or char == "_") else " " for char in each.lower())
+        words = split.split()
+        pairs = list(pairwise(words))
+        counts = np.array([
+            *(words.count(word) for word in ("the", "cat", "dog", "sat")),
+            pairs.count(("cat", "dog")), pairs.count(("the", "cat")),
+        ]) * [1.0, 1.5, 1.25, 2.0, 2.5, 1.75]
+        size = np.linalg.norm(counts) or 1.0
+        raw = np.exp(weights @ counts / size + [0.125, -0.125])
+        found.append(raw / raw.sum())
+    return np.array(found, np.float32)
+
+
+@needs_library
+def test_a_text_classifier_from_documents_to_labels() -> None:
+    wanted = scores_of(DOCUMENTS.tolist())
+    labels = np.array(["animals", "other"], object)[wanted.argmax(1)]
+    check(classifier(), {"text": DOCUMENTS.reshape(5, 1)}, expected=[[("label", labels), ("scores", wanted)]])
+
+
+@needs_library
+def test_a_pipeline_of_labels() -> None:
+    """Strings to numbers, a network, and numbers to strings."""
+    nodes = [
+        helper.make_node("LabelEncoder", ["colour"], ["id"], domain=ML, keys_strings=["red", "green"],
+                         values_int64s=[0, 1], default_int64=2),
+        helper.make_node("Gather", ["table", "id"], ["row"]),
+        helper.make_node("ArgMax", ["row"], ["best"], axis=1, keepdims=0),
+        helper.make_node("ArrayFeatureExtractor", ["classes", "best"], ["label"], domain=ML),
+    ]
+    tensors = {"table": np.float32([[1, 3, 2], [9, 0, 1], [0, 1, 2]]), "classes": texts("warm", "hot", "neither")}
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("colour", STRING, [None])],
+        [helper.make_tensor_value_info("label", STRING, [1, None])],
+        [onnx.numpy_helper.from_array(each, name) for name, each in tensors.items()],
+    )
+    versions = (("", 20), (ML, 4))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*each) for each in versions], ir_version=9)
+    wanted = texts("hot", "warm", "neither").reshape(1, 3)
+    check(model, {"colour": texts("red", "green", "blue")}, expected=[[("label", wanted)]])
+
+
+@needs_library
+def test_an_ir_that_is_read_again_and_a_model_in_memory() -> None:
+    import openvino
+
+    model = node_model("StringSplit", [LINES], [STRING, INT], delimiter=",")
+    converted = mo_loop.convert_model(model)
+    compiled = openvino.Core().compile_model(converted.to_openvino(), "CPU")
+    found = compiled({0: np.array(["a,b", "", "c"])})
+    assert found[0].tolist() == [["a", "b"], ["", ""], ["c", ""]] and found[1].tolist() == [2, 0, 1]
+
+
+# -- what is refused, and what is noted
+
+
+@pytest.mark.parametrize(("op", "attributes", "text"), [
+    ("StringNormalizer", {"case_change_action": "LOWER", "locale": "tr_TR.UTF-8"}, "letters of the locale 'tr_TR"),
+    ("StringNormalizer", {"stopwords": ["a"], "locale": "C"}, "letters of the locale 'C'"),
+    ("Tokenizer", {"separators": [" "]}, "with separators"), ("Tokenizer", {"tokenexp": "a+", "mark": 1}, "with marks"),
+    ("Tokenizer", {"tokenexp": "(ab)+"}, "'(ab)+', which is not one set"),
+    ("Tokenizer", {"tokenexp": r"[\w-.]+"}, "which is not one set"),
+    ("Tokenizer", {"tokenexp": "[z-a]"}, "not one set"),
+])
+def test_forms_without_an_exact_translation_are_refused(op: str, attributes: dict[str, Any], text: str) -> None:
+    domain = MICROSOFT if op == "Tokenizer" else ""
+    given = {"mark": 0, "mincharnum": 1, "pad_value": "#"} if domain else {}
+    with pytest.raises(MoLoopError, match="ML303") as caught:
+        mo_loop.convert_model(node_model(op, [LINES], [STRING], domain=domain, **given | attributes))
+    assert text in str(caught.value) and "no operation that computes it exactly" in str(caught.value)
+
+
+def test_strings_in_a_loop_are_refused() -> None:
+    """The runtime has no memory of strings for the ports of a Loop: it failed at the first inference."""
+    loop = parsed("""main (string[N] x, int64 n) => (string[N] y) {
+        y = Loop (n, "", x) <body = step (int64 i, bool c, string[N] s) => (bool d, string[N] u) {
+            d = Identity (c) u = StringConcat (s, s) }> }""", opset=20)
+    with pytest.raises(MoLoopError, match="Loop of strings: the runtime does not support it"):
+        mo_loop.convert_model(loop)
+
+
+@needs_library
+def test_strings_in_branches() -> None:
+    model = parsed("""main (string[N] x, bool t) => (string[M] y) {
+        y = If (t) <then_branch = a () => (string[P] p) { p = StringConcat (x, x) },
+                    else_branch = b () => (string[Q] q) { q = Identity (x) }> }""", opset=20)
+    check(model, *({"x": texts("ab", "ä" * 40, ""), "t": np.array(each)} for each in (True, False)))
+
+
+def test_a_model_without_text_needs_no_library(recwarn: pytest.WarningsRecorder) -> None:
+    """Labels of numbers are strings of a table: OpenVINO alone makes them."""
+    attributes = {"keys_int64s": [1], "values_strings": ["a"], "domain": ML}
+    converted = mo_loop.convert_model(node_model("LabelEncoder", [np.array([1])], [STRING], **attributes))
+    assert "library" not in converted.graph.rt_info["converter"]
+    assert not [each for each in recwarn if "ML561" in str(each.message)]
+
+
+@pytest.mark.filterwarnings("default::mo_loop.errors.ConversionWarning")
+def test_the_library_is_noted() -> None:
+    with pytest.warns(ConversionWarning) as heard:
+        converted = mo_loop.convert_model(node_model("Equal", [LINES, LINES], [BOOL]))
+    assert any("EqualStr" in str(each.message) and "openvino_tokenizers" in str(each.message) for each in heard)
+    assert converted.graph.rt_info["converter"]["library"] == "openvino_tokenizers"
+
+
+def test_the_summary_tells_how_to_load_the_library(tmp_path: Path) -> None:
+    onnx.save(node_model("Equal", [LINES, LINES], [BOOL]), tmp_path / "model.onnx")
+    done = CliRunner().invoke(command, [str(tmp_path / "model.onnx"), "-o", str(tmp_path / "model.xml")])
+    assert "needs         the library of openvino_tokenizers, of the release of OpenVINO" in done.output
+    assert "import openvino_tokenizers; in C++: core.add_extension(" in done.output
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_library, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match="which is not installed") as caught:
+        text_library.add_to(None, b'<layer type="EqualStr" version="extension">')
+    assert "mo_loop[text]" in str(caught.value)
+    text_library.add_to(None, b'<layer type="Equal" version="opset1">')
+
+
+def test_strings_of_a_constant_are_taken_apart_before_run_time() -> None:
+    model = node_model("StringConcat", [LINES, LINES], [STRING])
+    del model.graph.input[1]
+    model.graph.initializer.append(onnx.numpy_helper.from_array(texts("!"), "x1"))
+    assert len(mo_loop.convert_model(model).graph.of(StringTensorUnpack)) == 1
+
+
+@needs_library
+def test_verify_loads_the_library_and_knows_words_of_the_model() -> None:
+    attributes = {"keys_strings": ["red", "dark red"], "values_int64s": [5, 6], "domain": ML}
+    model = node_model("LabelEncoder", [LINES], [INT], **attributes)
+    words = roles(load(model.SerializeToString()))["x0"].words
+    assert words == ("red", "dark red", "red dark red") and verify(model).passed
