@@ -43,7 +43,9 @@ def MakeLoopsDynamic(node: Iteration) -> str:
     values = [value for _, value in node.fed]
     if not node.back_edges:
         return "it has no state"
-    if not all(is_static(of_declared_sizes(each.shape)) for each in (*values, *node.outputs)):
+    joins = any(isinstance(entry, Concatenated) for entry in node.output_map)
+    shapes = (each.shape for each in (*values, *node.outputs))
+    if not all(is_static(shape if joins else of_declared_sizes(shape)) for shape in shapes):
         return "an input or an output is dynamic already"
     count = node.count
     ends = not isinstance(node, Loop) or node.continues_always
