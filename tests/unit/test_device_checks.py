@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from mo_loop import ops
 from mo_loop.api import convert_model
+from mo_loop.graph import Graph
+from mo_loop.graph.types import f32
 from mo_loop.look.diagnostics.codes import CODES
 from mo_loop.look.diagnostics.device_checks import FAULTS, device_diagnostics
-from mo_loop.target import ARM, Gap
+from mo_loop.target import ARM, GPU, Gap
 from tests.harness import parsed
 from tests.runtime.probing import probes
 from tools.gap_table import GAPS
@@ -50,6 +53,48 @@ BRANCHES = """If (c) <then_branch = t () => (float[2,N] a) { a = Identity (x) },
 ])
 def test_other_models_have_none(text: str) -> None:
     assert list(device_diagnostics(convert_model(parsed(text)).graph, ARM)) == []
+
+
+@pytest.mark.parametrize(("text", "operator", "code", "message"), [
+    (
+        """main (float[4,3,N] x, int64[2] stop) => (float[A,B,N] y) <int64[2] start = {0,0}> {
+          y = Slice (x, start, stop) }""", "Slice", "ML570", "two known sizes",
+    ),
+    (
+        "main (float[2,N] x, int64[K] axes) => (float[A,B] y) { y = ReduceSum (x, axes) }", "ReduceSum", "ML571",
+        "computed",
+    ),
+    ("main (uint32[N] x) => (uint32[N] y) { y = BitwiseNot (x) }", "BitwiseNot", "ML571", "unsigned"),
+    (
+        """main (float[1,2,H,W] x, float[1,8,A,B] offset) => (float[1,1,A,B] y) <
+          float[1,2,2,2] w = {1,2,3,4,5,6,7,8}> { y = DeformConv (x, w, offset) }""", "DeformConv", "ML571",
+        "unknown sizes",
+    ),
+])
+def test_what_is_left_on_the_gpu(text: str, operator: str, code: str, message: str) -> None:
+    found = list(device_diagnostics(convert_model(parsed(text), device=GPU).graph, GPU))
+    assert {(each.place.operator, each.code) for each in found} == {(operator, code)}
+    assert message in found[0].message
+
+
+@pytest.mark.parametrize("text", [
+    """main (float[4,N,5] x, int64[2] stop) => (float[A,N,B] y) <int64[2] start = {0,0}, int64[2] axes = {0,2}> {
+      y = Slice (x, start, stop, axes) }""",
+    """main (float[4,3,N] x) => (float[2,2,N] y) <int64[2] start = {0,0}, int64[2] stop = {2,2}> {
+      y = Slice (x, start, stop) }""",
+    "main (float[2,N] x) => (float[2] y) <int64[1] axes = {1}> { y = ReduceSum <keepdims = 0> (x, axes) }",
+    "main (int8[N] x) => (int8[N] y) { y = BitwiseNot (x) }",
+])
+def test_other_models_have_none_on_the_gpu(text: str) -> None:
+    assert list(device_diagnostics(convert_model(parsed(text), device=GPU).graph, GPU)) == []
+
+
+def test_an_inverse_is_left_on_the_gpu() -> None:
+    graph = Graph()
+    x = ops.Parameter(graph=graph, dtype=f32, shape=(2, 3, 3))
+    ops.Result(ops.Inverse(x))
+    (each,) = device_diagnostics(graph, GPU)
+    assert each.code == "ML571" and "Inverse" in each.message
 
 
 def test_each_fault_has_a_code_and_a_way_out() -> None:

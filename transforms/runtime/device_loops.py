@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from mo_loop.graph.dimension import low
-from mo_loop.graph.types import boolean, i64, string
+from mo_loop.graph.shape import of_declared_sizes
+from mo_loop.graph.types import i64, string
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.movement import END
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
@@ -42,7 +43,9 @@ def MakeLoopsDynamic(node: Iteration) -> str:
     values = [value for _, value in node.fed]
     if not node.back_edges:
         return "it has no state"
-    if not all(is_static(each.shape) for each in (*values, *node.outputs)):
+    joins = any(isinstance(entry, Concatenated) for entry in node.output_map)
+    shapes = (each.shape for each in (*values, *node.outputs))
+    if not all(is_static(shape if joins else of_declared_sizes(shape)) for shape in shapes):
         return "an input or an output is dynamic already"
     count = node.count
     ends = not isinstance(node, Loop) or node.continues_always
@@ -92,8 +95,9 @@ def RunOnce(node: Loop) -> str:
     if low(iterations(node)) > 0:
         return "it runs at least once"
     pieces = [entry.result.value for entry in node.output_map if isinstance(entry, Concatenated)]
-    if not pieces or (ends_by_trip_count(node) and all(is_static(each.shape) for each in pieces)):
-        return "its pieces have known sizes, and become no states"
+    becomes_states = pieces and not (ends_by_trip_count(node) and all(is_static(each.shape) for each in pieces))
+    if not becomes_states and all(each.parameter.output.shape == each.result.value.shape for each in node.back_edges):
+        return "its pieces have known sizes, and its states keep theirs"
     if any(isinstance(entry, Sliced) for entry in node.input_map):
         return "there may be no slice to read"
     finals = [output for entry, output in zip(node.output_map, node.outputs, strict=True) if isinstance(entry, Final)]
@@ -135,12 +139,12 @@ def FollowIterations(node: Loop) -> str:
     entries, changed = list(node.output_map), False
     for place, entry in joined:
         piece = entry.result.value
-        if not is_static(piece.shape) or entry.stride < 0 or piece.dtype in (string, boolean):
+        if not is_static(piece.shape) or piece.dtype is string:
             continue
         dims = [0 if axis == entry.axis % len(piece.type.dims) else dim for axis, dim in enumerate(piece.type.dims)]
         start = F.Constant(np.zeros(dims, piece.dtype.numpy), graph=node.graph, dtype=piece.dtype)
         state = Parameter(graph=node.body, type=start.type)
-        result = Result(F.Concat(state, piece, axis=entry.axis))
+        result = Result(F.Concat(*([state, piece] if entry.stride > 0 else [piece, state]), axis=entry.axis))
         entries[place] = Final(result)
         node.output_map = tuple(entries)
         port_maps.add_input(node, Merged(state, result), start)
@@ -150,11 +154,12 @@ def FollowIterations(node: Loop) -> str:
 
 @node_pass((Iteration,), "a state with one more slice in front, which is cut off in the body and after the loop", Gap(
     "gpu-empty-state",
-    "a state that starts without elements has no memory: the process ends, or the inference fails",
+    "a state that starts without elements has no memory, and one that loses its last element keeps its memory: the "
+    "process ends, or the inference fails",
     severity=CRASH, device=GPU, alone=True,
 ))
 def WidenEmptyStates(node: Iteration) -> str:
-    """state [0..] that grows  ->  state [1..] = Concat(0, state); the body reads state[1:]"""
+    """state [0..] that grows or shrinks  ->  state [1..] = Concat(0, state); the body reads state[1:]"""
     changed = False
     for port, (entry, value) in enumerate(node.fed, node.first_data_port):
         axis = _empty_axis(entry, value) if isinstance(entry, Merged) else None
@@ -176,17 +181,20 @@ def WidenEmptyStates(node: Iteration) -> str:
                 move_readers(node.outputs[place], _cut(node.outputs[place], axis), readers)
         node.output_map = tuple(outputs)
         changed = True
-    return "" if changed else "no state that grows may start without elements"
+    return "" if changed else "no state that grows or shrinks may have no elements"
 
 
 def _empty_axis(entry: Merged, value: Value) -> int | None:
-    """The only axis along which a state grows from a size that may be 0."""
+    """The only axis along which a state grows from a size that may be 0, or shrinks to one."""
     first = source_of(value, (ops.Barrier, ops.AtLeast)).shape  # what hides sizes makes no state empty
-    shapes = (first, entry.result.value.shape)
-    if None in shapes or len({len(each or ()) for each in shapes}) > 1 or value.dtype in (string, boolean):
+    shapes = (first, entry.parameter.output.shape, entry.result.value.shape)
+    if None in shapes or len({len(each or ()) for each in shapes}) > 1 or value.dtype is string:
         return None
     sizes = enumerate(zip(*(each or () for each in shapes), strict=True))
-    axes = [axis for axis, (size, last) in sizes if low(size) == 0 and (size == 0 or low(last) > 0)]
+    axes = [
+        axis for axis, (size, now, last) in sizes
+        if size == 0 or (low(size) == 0 and low(last) > 0) or (low(last) == 0 and now != last)
+    ]
     return axes[0] if len(axes) == 1 else None
 
 

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import now
-from mo_loop.graph.shape import is_static
+from mo_loop.graph.shape import is_static, of_declared_sizes
 from mo_loop.graph.types import f32
 from mo_loop.look.diagnostics.diagnostic import Diagnostic, NodePlace
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.recurrent import Recurrent
+from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ARM, GPU, Gap
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import avoided_gaps
@@ -33,6 +34,7 @@ from mo_loop.transforms.runtime.local.forms_for_devices import (
 
 ALONE = "convert for this device alone (--device ARM)"
 IN_F32 = "set the property INFERENCE_PRECISION_HINT to f32 when you compile the model"
+ANOTHER_DEVICE = "run the model on the CPU, or on HETERO:GPU,CPU"
 EITHER = f"{ALONE}, or {IN_F32}"
 
 
@@ -114,6 +116,21 @@ def _may_grow(node: ops.RNNSequence) -> bool:
     return not isinstance(batch, int) and (now(steps) is None or now(steps) == 1)
 
 
+def _is_static(value: Value) -> bool:
+    return is_static(of_declared_sizes(value.shape))
+
+
+def _ends_at_run_time(node: ops.Slice) -> bool:
+    """Whether it has computed bounds of several axes of known sizes, and a size behind these is unknown."""
+    x, starts, ends, *_ = node.operands
+    axes = node.operands[4].type.integers if len(node.operands) > 4 else None
+    if x.rank is None or axes is None or all(isinstance(each.node, ops.Constant) for each in (starts, ends)):
+        return False
+    dims = of_declared_sizes(x.shape) or ()
+    known = [axis % len(dims) for axis in axes if isinstance(dims[axis], int)]
+    return len(known) > 1 and not is_static(dims[max(known):])
+
+
 def _always(_: Any) -> bool:
     return True
 
@@ -154,7 +171,27 @@ _ON_ARM = (
     ),
 )
 
-_ON_GPU: tuple[DeviceFault, ...] = ()
+_ON_GPU = (
+    DeviceFault(
+        "ML570", (ops.Slice,), _ends_at_run_time,
+        "a Slice of two known sizes before an unknown one may have wrong numbers, because its bounds are computed",
+        "declare all sizes of its input (--input), or make its bounds constant (--freeze)",
+    ),
+    DeviceFault("ML571", (ops.Inverse,), _always, "Inverse does not compile", ANOTHER_DEVICE),
+    DeviceFault(
+        "ML571", (ops.DeformableConvolution,), lambda node: not all(map(_is_static, (*node.operands, node.output))),
+        "DeformableConvolution of unknown sizes does not compile", "declare the sizes of the inputs (--input)",
+    ),
+    DeviceFault(
+        "ML571", (Reduction, ops.Transpose), lambda node: not isinstance(node.operands[1].node, ops.Constant),
+        "a reduction along axes that are computed, and a Transpose in an order that is computed, do not compile",
+        "make the axes constant (--freeze)",
+    ),
+    DeviceFault(
+        "ML571", (ops.BitwiseNot,), _always, "BitwiseNot of unsigned numbers does not compile",
+        "cast the numbers to a signed type before",
+    ),
+)
 
 FAULTS = {ARM: _ON_ARM, GPU: _ON_GPU}
 """Device -> faults that the check reports: those that a conversion for it alone avoids, and those that are left."""

@@ -66,9 +66,19 @@ def CopyPiecesOfSizes(node: Node) -> Use | None:
             while value is not source:  # a view of a piece has other elements in a kernel, too
                 reader, port, value = value.node, 0, value.node.operands[0]
             return Use(reader, port)
-        if isinstance(node, ops.Reshape) and source is not value and source.rank not in (0, 1):
+        if isinstance(node, ops.Reshape) and _is_view_of_matrix(value):
             return Use(node, port)
     return None
+
+
+def _is_view_of_matrix(value: Value) -> bool:
+    """Whether it is a view of a tensor of more dimensions; the runtime joins elements of one vector to this vector."""
+    parts = value.node.operands if isinstance(value.node, ops.Concat) else []
+    if parts and all(isinstance(each.node, ops.Gather) for each in parts):
+        wholes = {each.node.operands[0] for each in parts}
+        value = wholes.pop() if len(wholes) == 1 else value
+    source = source_of(value, VIEWS)
+    return source is not value and source.rank not in (0, 1)
 
 
 def _is_piece(value: Value) -> bool:
