@@ -304,8 +304,8 @@ def _have_same_elements(value: Value) -> bool:
     x, y = value.node.operands
     if x.rank == y.rank or x.rank is None or y.rank is None:
         return False
-    counts = {element_count(each.shape) for each in (x, y)}
-    return counts == {1} or (len(counts) == 1 and min(x.rank, y.rank) >= 4)
+    count = element_count(x.shape)
+    return count == element_count(y.shape) and (count == 1 or (isinstance(count, int) and min(x.rank, y.rank) >= 4))
 
 
 @rule(
