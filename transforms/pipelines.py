@@ -80,6 +80,7 @@ from mo_loop.transforms.runtime.known_shapes import (
     InsertStaticShapes,
 )
 from mo_loop.transforms.runtime.local import LocalRules
+from mo_loop.transforms.runtime.local.gpu_operations import SelectReductionOfNothing
 from mo_loop.transforms.runtime.loop_inputs import (
     EliminateUnreadSlices,
     PreventLoopFolding,
@@ -225,10 +226,10 @@ FRONT: tuple[type[FunctionPass], ...] = (
     DivideStackedWeights,
     SpreadScales,  # the weights are where CompressWeights finds them
     SeparateWeightOrders,  # after the passes that fold, merge and transpose constants
+    CopyReturnedOutputs,  # before the next pass: these copies take memory
     CopyControlOutputs,  # their memory may go to a later node too early
     NameBranchResults,  # the names of layers depend on those of others only where these are equal
     CopySlicedBranches,
-    CopyReturnedOutputs,
     CopyInitialConstants,  # no later pass merges constants
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     ReadStatesTwice,  # no later pass but the next makes or removes readers of states
@@ -250,8 +251,8 @@ RELIED_ON = (PushConstantToSubgraph,)
 """Rules whose form other rules rely on: they read axes and sizes where the constants are."""
 
 BY_SIZES = (
-    BreakStateSymbols, ConcatenateAlongFirstAxis, GuardZeroTrips, InsertKnownSizes, InsertStaticShapes,
-    RemoveResultBounds, SelectFinalValues, WidenEmptyStates,
+    BreakStateSymbols, ConcatenateAlongFirstAxis, FollowIterations, GuardZeroTrips, InsertKnownSizes,
+    InsertStaticShapes, RemoveResultBounds, SelectFinalValues, SelectReductionOfNothing, WidenEmptyStates,
 )
 """Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of
 loops that surely run, and more are known where equal nodes have been merged."""
@@ -275,7 +276,9 @@ def check_rules(target: Target | None = None) -> StepObserver:
         for scope in step.graph.scopes():
             scope.sweep()
         for rule in RULES:
-            if rule not in BY_SIZES and is_needed(rule, target) and _made(rule, target).run(step.graph):
+            again = _made(rule, target)
+            again.config.disable(*BY_SIZES)
+            if rule not in BY_SIZES and is_needed(rule, target) and again.run(step.graph):
                 raise InternalError(f"{rule.__name__} changes the graph again when all rules have run", code="ML411")
 
     return observer

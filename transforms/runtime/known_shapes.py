@@ -158,9 +158,13 @@ def DistinguishStaticShapes(node: If) -> str:
 
 
 def _keeps_memory(use: Use) -> bool:
-    """Whether a node is a kernel that reads a tensor; the numbers of a pattern are read where shapes are inferred."""
+    """Whether a node is a kernel that reads a tensor; the numbers of a pattern are read where shapes are inferred.
+
+    An If reads its inputs anew, also through the view that WidenBranchInputs makes.
+    """
     is_pattern = use.port == 1 and isinstance(use.node, ops.Reshape)
-    return not is_pattern and not isinstance(use.node, Result | If | ops.ShapeOf)
+    is_widened = isinstance(use.node, ops.Unsqueeze) and all(isinstance(each.node, If) for each in use.node.output.uses)
+    return not is_pattern and not is_widened and not isinstance(use.node, Result | If | ops.ShapeOf)
 
 
 def _distinguish(node: If, lossy: list[Selected]) -> str:

@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import ElementType, boolean, i32, i64
 from mo_loop.target import CRASH, ERROR, GPU, NEVER, Processor, ReleaseRange
 from mo_loop.transforms.pattern import any_input, any_of, wrap_type
@@ -295,4 +296,37 @@ def RaiseRankOfFirst(node: ops.Binary) -> Node | None:
     if type(node) in _EXCHANGED and not _is_widened(x):
         return _EXCHANGED[type(node)](y, x, auto_broadcast=node.auto_broadcast)
     node.graph.set_input(node, 0, F.Unsqueeze(x, list(range(y.rank - x.rank))))
+    return node
+
+
+def _have_same_elements(value: Value) -> bool:
+    """Whether both inputs have equal elements and other ranks, as the device compares sizes."""
+    x, y = value.node.operands
+    if x.rank == y.rank or x.rank is None or y.rank is None:
+        return False
+    count = element_count(x.shape)
+    return count == element_count(y.shape) and (count == 1 or (isinstance(count, int) and min(x.rank, y.rank) >= 4))
+
+
+@rule(
+    wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide), when=_have_same_elements),
+    "`Unsqueeze` of the input of lower rank",
+    Gap(
+        "fused-input-of-higher-rank",
+        "a sum, difference, product or quotient of two inputs of one element does not compile if one is the result of "
+        "another such operation and has fewer dimensions (\"Unfoldable higher-rank fused eltwise peer\"); with 4 or "
+        "more dimensions the result loses dimensions",
+        severity=ERROR, device=GPU,
+    ),
+)
+def RaiseRankOfFused(node: ops.Binary) -> Node | None:
+    """x : [] + y : [1]  ->  Unsqueeze(x, 0) + y    x : [1,1,2,3] + y : [1,1,1,2,3]  ->  Unsqueeze(x, 0) + y
+
+    The device makes the operation a part of the one that computes x if the sizes agree when missing dimensions count as
+    1. The result then has the rank of x. Sizes [3] and [1,3] do not agree: dimensions that are missing are the last.
+    """
+    port, (low, high) = min(enumerate(both_orders(node)), key=lambda each: each[1][0].type.rank)
+    if isinstance(low.node, Constant) or isinstance(high.node, Constant):  # see UnsqueezeToConstantRank
+        return None
+    node.graph.set_input(node, port, F.Unsqueeze(low, list(range(high.type.rank - low.type.rank))))
     return node
