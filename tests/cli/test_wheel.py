@@ -93,7 +93,7 @@ def test_the_wheel_names_its_script_and_dependencies(wheel: Path) -> None:
         if line.startswith("Requires-Dist: ") and "extra ==" not in line
     }
     assert required == {"click", "lxml", "networkx", "numpy", "onnx", "protobuf", "rich"}
-    assert re.findall(r"^Provides-Extra: (.*)", read["METADATA"], re.MULTILINE) == ["cluster", "verify"]
+    assert re.findall(r"^Provides-Extra: (.*)", read["METADATA"], re.MULTILINE) == ["cluster", "text", "verify"]
 
 
 def test_the_wheel_is_licensed_and_described_without_the_repository(wheel: Path) -> None:

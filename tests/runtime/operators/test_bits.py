@@ -95,7 +95,7 @@ def test_large_numbers_are_told_apart() -> None:
 
 @pytest.mark.parametrize(("change", "code"), [
     ({"mode": "BM25"}, "ML227"), ({"ngram_indexes": [0, 1]}, "ML227"), ({"ngram_counts": [0, 3]}, "ML227"),
-    ({"pool_int64s": None, "pool_strings": ["a"]}, "ML303"),
+    ({"pool_int64s": None, "pool_strings": ["a"]}, "ML227"),
     ({"mode": "IDF", "ngram_indexes": [6, 5, 4, 3, 2, 1, 0], "weights": [1.0, 2, 3, 4, 5, 6, 7]}, "ML316"),
 ])
 def test_what_cannot_be_counted(change: Any, code: str) -> None:

@@ -16,9 +16,9 @@ from mo_loop.graph.shape import element_count, of_declared_sizes
 from mo_loop.graph.types import boolean
 from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.pattern import Match, Pattern
-from mo_loop.transforms.replace import replace_node
+from mo_loop.transforms.replace import insert_before, replace_node
 from mo_loop.transforms.rewrite import MatcherPass
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Use, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Result, Use, Value, is_static, ops
 
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
@@ -55,12 +55,20 @@ class MaximumRule(LocalRule):
         place = self.place(node)
         if place is None:
             return None
-        value, readers = (place, place.uses) if isinstance(place, Value) else (place.node.inputs[place.port], (place,))
-        assert value is not None
-        maximum = F.LogicalOr(value, value) if value.dtype is boolean else F.Maximum(value, value)
-        for reader, port in readers:
+        readers = sorted(place.uses if isinstance(place, Value) else (place,), key=lambda use: not _is_output(use.node))
+        maximum = insert_before(*readers[0], _doubled).output  # a model output gives it the name
+        for reader, port in readers[1:]:
             node.graph.set_input(reader, port, maximum)
         return node
+
+
+def _doubled(value: Value) -> Node:
+    doubled = F.LogicalOr(value, value) if value.dtype is boolean else F.Maximum(value, value)
+    return doubled.node
+
+
+def _is_output(node: Node) -> bool:
+    return isinstance(node, Result) and bool(node.output_names)
 
 
 Rule = Callable[[Callable[[Any], Any]], type[LocalRule]]
