@@ -37,6 +37,8 @@ def FloorModToMod(node: ops.FloorMod) -> Node | None:
         return rest.node
     if divisors is not None and np.all((divisors > 0) & (divisors < min(2**23, 2 ** (a.dtype.bits - 2)))):
         return ops.Mod(rest + _copied(b), _copied(b))
+    if b.rank is not None and b.rank < (rest.rank or 0):  # see RaiseRankOfFused
+        b = F.Unsqueeze(b, list(range(rest.type.rank - b.rank)))
     zero = F.Constant(np.zeros(()), graph=node.graph, dtype=a.dtype)
     return ops.Select(F.Less(rest * F.Sign(b), zero), rest + b, rest)
 

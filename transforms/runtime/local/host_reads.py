@@ -9,7 +9,13 @@ from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
 from mo_loop.transforms.vocabulary import Constant, Gap, Node, Parameter, Use, Value, integers, ops, source_of
 
 
-@rule(wrap_type((ops.Add, ops.Subtract)), "`1 + i`", Gap(
+def _reads_iteration(value: Value) -> bool:
+    """Whether the first input is the iteration number."""
+    owner = value.graph.owner
+    return isinstance(owner, Loop) and value.node.operands[0].node is owner.iteration
+
+
+@rule(wrap_type((ops.Add, ops.Subtract), when=_reads_iteration), "`1 + i`", Gap(
     "gpu-iteration-plus-one",
     "`i + 1` or `i - -1` of the iteration number in a `Loop` with a concatenated output does not compile: the device "
     "adds the same node to the body, and one of them is removed",
@@ -17,11 +23,10 @@ from mo_loop.transforms.vocabulary import Constant, Gap, Node, Parameter, Use, V
 ))
 def AddIterationToOne(node: ops.Add | ops.Subtract) -> Node | None:
     """i + 1  ->  1 + i, and i - (-1) likewise, where i is the iteration number"""
-    owner, number = node.graph.owner, node.operands[0]
     step = 1 if isinstance(node, ops.Add) else -1
-    if not isinstance(owner, Loop) or number.node is not owner.iteration or integers(node, 1) != (step,):
+    if integers(node, 1) != (step,):
         return None
-    return ops.Add(Constant(abs(node.operands[1].node.array), graph=node.graph), number)
+    return ops.Add(Constant(abs(node.operands[1].node.array), graph=node.graph), node.operands[0])
 
 
 SIZES: dict[type[Node], tuple[int, ...]] = {
@@ -31,8 +36,16 @@ SIZES: dict[type[Node], tuple[int, ...]] = {
 """Operations with inputs that the host code reads, and the ports of these inputs."""
 
 
+def _computes_sizes(value: Value) -> bool:
+    """Whether one of these inputs is not a constant."""
+    node = value.node
+    ports = next(ports for kind, ports in SIZES.items() if isinstance(node, kind))
+    given = (node.inputs[port] for port in ports if port < len(node.inputs))
+    return any(each is not None and not isinstance(each.node, Constant) for each in given)
+
+
 @maximum_rule(
-    wrap_type(tuple(SIZES)), "`max(p, p)`",
+    wrap_type(tuple(SIZES), when=_computes_sizes), "`max(p, p)`",
     Gap(
         "gpu-size-from-piece",
         "a bound of `Slice`, a size of `Tile` or `Broadcast`, an amount of `Pad`, or a condition, which is a piece of "
