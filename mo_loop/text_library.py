@@ -25,7 +25,8 @@ _MARK = b'version="extension"'
 
 def note(graph: Graph) -> None:
     """Warn with ML561 of the operations that only the library has, and record it for the summary."""
-    found = [node for scope in graph.scopes() for node in scope.ordered() if isinstance(node, Op) and node.library]
+    kept = [scope for scope in graph.scopes() if any(getattr(cls, "library", "") for cls in scope.classes)]
+    found = [node for scope in kept for node in scope.ordered() if isinstance(node, Op) and node.library]
     if found:
         graph.rt_info["converter"]["library"] = PACKAGE
         kinds = ", ".join(sorted({node.type for node in found}))

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from mo_loop.graph.shape import of_declared_sizes
-from mo_loop.graph.types import boolean, string
+from mo_loop.graph.types import string
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Branched, Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.runtime import inference
+from mo_loop.transforms.runtime.local.rule import doubled, is_declared
 from mo_loop.transforms.vocabulary import (
     Constant,
     F,
@@ -20,7 +20,6 @@ from mo_loop.transforms.vocabulary import (
     Identity,
     Parameter,
     Result,
-    is_static,
     node_pass,
     ops,
     source_of,
@@ -115,7 +114,7 @@ class WidenBranchInputs(FunctionPass):
 def _is_narrow(graph: Graph) -> bool:
     """Whether the plugin infers shapes as in a static model."""
     values = [value for node in graph for value in node.outputs]
-    return all(is_static(of_declared_sizes(value.shape)) and value.type.rank < MANY for value in values)
+    return all(is_declared(value) and value.type.rank < MANY for value in values)
 
 
 def _move_condition(node: If) -> bool:
@@ -141,7 +140,7 @@ def _shared(node: If) -> Iterator[int]:
     for number in _possible(node):
         value = node.data_inputs[number]
         assert value is not None
-        is_part = isinstance(value.node, PARTS) and is_static(of_declared_sizes(value.shape))
+        is_part = isinstance(value.node, PARTS) and is_declared(value)
         if is_part or any(each.node is value.node and each is not value for each in values):
             yield number
 
@@ -210,7 +209,6 @@ def CopySlicedBranches(node: Iteration) -> str:
     for port, (entry, value) in enumerate(node.fed, node.first_data_port):
         source = source_of(value, (ops.View, ops.Slice, ops.Barrier, ops.AtLeast, Identity))
         if isinstance(entry, Sliced) and isinstance(source.node, If) and value.dtype is not string:
-            cls = ops.LogicalOr if value.dtype is boolean else ops.Maximum
-            node.graph.set_input(node, port, cls(value, value).output)
+            node.graph.set_input(node, port, doubled(value).output)
             changed = True
     return "" if changed else "it reads no slices of an output of If"

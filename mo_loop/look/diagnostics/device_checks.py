@@ -10,12 +10,12 @@ another form is not found in its graph: the explanations of the passes have it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Graph, Node
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import is_static, of_declared_sizes
 from mo_loop.graph.types import f32
@@ -31,6 +31,7 @@ from mo_loop.transforms.runtime.local.forms_for_devices import (
     is_quantised_average,
     port_of_bias,
 )
+from mo_loop.transforms.runtime.local.rule import is_declared
 
 ALONE = "convert for this device alone (--device ARM)"
 IN_F32 = "set the property INFERENCE_PRECISION_HINT to f32 when you compile the model"
@@ -72,9 +73,8 @@ def of_this_device_alone(device: str) -> dict[str, list[Gap]]:
     return found
 
 
-def changed_alone(config: PassConfig, device: str) -> Iterator[Diagnostic]:
+def changed_alone(config: PassConfig, device: str, known: Mapping[str, list[Gap]]) -> Iterator[Diagnostic]:
     """Notes on the operations that such passes have changed, as a conversion with explanations of them reports."""
-    known = of_this_device_alone(device)
     for each in config.explanations:
         if each.outcome == "changed" and each.pass_name in known:
             for gap in known[each.pass_name]:
@@ -114,10 +114,6 @@ def _may_grow(node: ops.RNNSequence) -> bool:
         return True
     batch, steps, _ = x.shape
     return not isinstance(batch, int) and (now(steps) is None or now(steps) == 1)
-
-
-def _is_static(value: Value) -> bool:
-    return is_static(of_declared_sizes(value.shape))
 
 
 def _ends_at_run_time(node: ops.Slice) -> bool:
@@ -179,7 +175,7 @@ _ON_GPU = (
     ),
     DeviceFault("ML571", (ops.Inverse,), _always, "Inverse does not compile", ANOTHER_DEVICE),
     DeviceFault(
-        "ML571", (ops.DeformableConvolution,), lambda node: not all(map(_is_static, (*node.operands, node.output))),
+        "ML571", (ops.DeformableConvolution,), lambda node: not all(map(is_declared, (*node.operands, node.output))),
         "DeformableConvolution of unknown sizes does not compile", "declare the sizes of the inputs (--input)",
     ),
     DeviceFault(

@@ -122,11 +122,12 @@ def _of_device(model: OnnxModel, cut: Cut, options: ConvertOptions) -> Iterator[
     config = PassConfig()
     if options.config is not None:
         config.adopt(options.config)
-    config.explain(*of_this_device_alone(options.device))
+    known = of_this_device_alone(options.device)
+    config.explain(*known)
     graph = Conversion(replace(options, config=config)).convert(model, cut)
     assert graph is not None
     yield from device_diagnostics(graph, options.device)
-    yield from changed_alone(config, options.device)
+    yield from changed_alone(config, options.device, known)
 
 
 # -- the ONNX model

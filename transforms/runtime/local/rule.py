@@ -56,15 +56,15 @@ class MaximumRule(LocalRule):
         if place is None:
             return None
         readers = sorted(place.uses if isinstance(place, Value) else (place,), key=lambda use: not _is_output(use.node))
-        maximum = insert_before(*readers[0], _doubled).output  # a model output gives it the name
+        maximum = insert_before(*readers[0], doubled).output  # a model output gives it the name
         for reader, port in readers[1:]:
             node.graph.set_input(reader, port, maximum)
         return node
 
 
-def _doubled(value: Value) -> Node:
-    doubled = F.LogicalOr(value, value) if value.dtype is boolean else F.Maximum(value, value)
-    return doubled.node
+def doubled(value: Value) -> Node:
+    """max(x, x), or x or x if x is boolean."""
+    return (F.LogicalOr(value, value) if value.dtype is boolean else F.Maximum(value, value)).node
 
 
 def _is_output(node: Node) -> bool:
