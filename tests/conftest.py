@@ -25,9 +25,9 @@ from hypothesis import settings
 
 from mo_loop import conversion
 from mo_loop.compare.execution.isolated import IsolatedError
-from tests import warm_workers
-from tests.processor import fail_or_skip, is_of_the_processor
-from tests.rotation import checks_passes, choose, header, of_these_files, without_other_parts
+from tests.running import workers
+from tests.running.processor import fail_or_skip, is_of_the_processor
+from tests.running.rows import checks_passes, choose, command, header, of_these_files, without_other_parts
 
 pytest_plugins = ("pytester",)
 
@@ -37,7 +37,7 @@ settings.load_profile("repository")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of tests/rows.py, tests/rotation.py, tests/times.py, tests/browser and tests/cluster."""
+    """The options of tests/running, tests/browser, tests/cluster and tests/runtime/test_devices.py."""
     parser.addoption("--each-row", action="store_true", help="make each row of parameters a test of its own")
     parser.addoption("--all", action="store_true", help="run all rows of sweeps, and check all passes in every test")
     parser.addoption("--files-of", type=int, default=0, metavar="N", help="run one of N parts of the test files")
@@ -51,9 +51,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the parts of sweeps, keep workers; measure, if asked."""
     config.addinivalue_line("markers", "sweep(parts): rows of which one part runs, chosen by the commit")
     choose(config)
-    warm_workers.use()
+    workers.use()
     if config.getoption("times"):
-        from tests.times import Times
+        from tests.running.times import Times
 
         config.pluginmanager.register(Times(config), "times")
 
@@ -96,15 +96,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Conversions of the tests that tests/rotation.py chooses check the invariants of the graph after each pass."""
+    """Conversions of the tests that tests/running/rows.py chooses check the graph after each pass."""
     conversion.CHECK_PASSES = checks_passes(item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+    """The report of a red test ends with the command that repeats it."""
+    report = yield
+    if report.failed:
+        report.sections.append(("to repeat it", command(item, call.excinfo and call.excinfo.value)))
+    return report
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
     """The models of a test are judged at its end, and the test fails if one of them does not pass. It is skipped where
     the runtime has not computed a model because of a limit of the instructions, and all others pass."""
-    from tests.together import forget, judge_all
+    from tests.running.together import forget, judge_all
 
     try:
         yield

@@ -1,4 +1,4 @@
-"""Converts, runs and compares models for the tests, by mo_loop/compare. Native code runs in a worker process.
+"""Models, checks and rows of parameters for the tests. tests/running/__init__.py explains how they run.
 
 model = parsed('''
     main (float[N] x, int64 n) => (float[N] y) {
@@ -8,16 +8,23 @@ model = parsed('''
       }>
     }''')
 check(model, {"x": x, "n": 3}, {"x": x, "n": 0})                # a model, written in the text of onnx.parser
-check_node("Concat", {"a": a, "b": b}, {"axis": 1}, opset=13)   # one ONNX node (tests/nodes.py)
+check_node("Concat", {"a": a, "b": b}, {"axis": 1}, opset=13)   # one ONNX node
 check_graph("%x = Parameter : f32[N] ...", lambda x: [-x], [x]) # a graph of the IR, written as text
 
-With MO_LOOP_RUNTIME=RELEASE the IR runs on another OpenVINO release (tools/runtimes.py makes its environment).
+@every(axis=[0, 1], dtype=[np.float32, np.int64], dynamic=[False, True])    # 8 rows: all combinations
+@pairs(axis=[0, 1], dtype=[np.float32, np.int64], dynamic=[False, True])    # 4 rows: every two values meet
+
+A check converts here; native code runs in a worker process. With MO_LOOP_RUNTIME=RELEASE
+the IR runs on another OpenVINO release (tools/runtimes.py makes its environment).
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +32,7 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from onnx import helper, numpy_helper
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
@@ -34,22 +42,25 @@ from mo_loop.errors import ConversionErrors, MoLoopError, NotComparableError
 from mo_loop.graph.verifier import invariants
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
-from mo_loop.target import MEASURED
+from mo_loop.target import MEASURED, Release
+from mo_loop.target import version as numbers
 from mo_loop.text import parse
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import LOOPS, RULES
 from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
-from tests.expected import Expected, expected_values
-from tests.known_results import passed, values
-from tests.nodes import node_model
-from tests.processor import fail_or_skip
-from tests.release import RELEASE
-from tests.samples import CompiledElsewhere, Inferred, Sample, judge_ir
-from tests.together import later
-from tools.runtimes import chosen_interpreter
+from tests.running.processor import fail_or_skip, processor
+from tests.running.samples import CompiledElsewhere, Expected, Inferred, Sample, expected_values, judge_ir
+from tests.running.together import later, passed, values
+from tools.gap_table import GAPS
+from tools.runtimes import VARIABLE, chosen_interpreter, release_of
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Any]
+
+NEWEST = onnx.defs.onnx_opset_version()
+RELEASE = release_of(os.environ.get(VARIABLE, "")) or version("openvino").partition("-")[0]
+BY_ID = {gap.id: gap for gap in GAPS}
+"""RELEASE runs the IR: the installed OpenVINO, or that of MO_LOOP_RUNTIME; its gaps are those of docs/runtime.md."""
 
 OLDER = [
     rule
@@ -90,14 +101,14 @@ def check(
     **arguments: Any,
 ) -> list[Named]:
     """Convert, save, and at the end of the test compile, run all `feeds` forwards and backwards on that one compiled
-    model, compare (tests/together.py).
+    model, compare (tests/running/together.py).
 
     `expected` replaces the oracle; `arguments` go to convert_model. AssertionError when a number differs, or a shape
     is not the inferred one. Returns the expected values of each of `feeds`.
     """
     sets = [{name: np.asarray(value) for name, value in each.items()} for each in feeds] or [{}]
     converted = convert_model(model, **arguments)
-    assert not invariants(converted.graph)  # tests/rotation.py chooses who checks them after each pass
+    assert not invariants(converted.graph)  # tests/running/rows.py chooses who checks them after each pass
     wanted = oracle(model, sets) if expected is None else Expected(list(expected), "the test")
     folder = tempfile.TemporaryDirectory()
     path = Path(folder.name) / "model.xml"
@@ -241,3 +252,143 @@ def refusal(model: onnx.ModelProto, **arguments: Any) -> MoLoopError:
         convert_model(model, **arguments)
     error = caught.value
     return error.errors[0] if isinstance(error, ConversionErrors) else error
+
+
+# -- models of nodes
+
+
+def node_model(
+    op_type: str,
+    inputs: Feeds,
+    attributes: Mapping[str, Any] | None = None,
+    *,
+    opset: int,
+    outputs: int | Sequence[str] = 1,
+    constants: Sequence[str] = (),
+    dynamic: bool | Sequence[str] = False,
+) -> Any:
+    """A ModelProto of one node; `com.microsoft::QuickGelu` is an operator of another domain, `opset` its version.
+
+    Inputs are named arrays in the order of the operator's ports; None is an absent input. Those listed in `constants`
+    become initializers, the others model inputs. `dynamic` makes every dimension symbolic, of all model inputs or of
+    those it lists. (Do not list a shape that is an input: its length must be static, because ranks are static.)
+    """
+    domain, _, op_type = op_type.rpartition("::")
+    names = [f"out{i}" for i in range(outputs)] if isinstance(outputs, int) else list(outputs)
+    ports = [name if value is not None else "" for name, value in inputs.items()]
+    node = helper.make_node(op_type, ports, names, name=op_type.lower(), domain=domain, **(attributes or {}))
+    present = {name: value for name, value in inputs.items() if value is not None}
+    return graph_model(
+        [node],
+        {name: value for name, value in present.items() if name not in constants},
+        [name for name in names if name],
+        opset=opset,
+        constants={name: value for name, value in present.items() if name in constants},
+        dynamic=dynamic,
+        domain=domain,
+    )
+
+
+def graph_model(
+    nodes: Sequence[Any],
+    inputs: Feeds,
+    outputs: Sequence[str],
+    *,
+    opset: int,
+    constants: Feeds | None = None,
+    dynamic: bool | Sequence[str] = False,
+    domain: str = "",
+) -> Any:
+    """A ModelProto of several nodes; the arrays in `inputs` only give names, types and shapes."""
+    graph = helper.make_graph(
+        list(nodes),
+        "test",
+        [_port(name, np.asarray(value), _is_listed(name, dynamic)) for name, value in inputs.items()],
+        [helper.make_empty_tensor_value_info(name) for name in outputs],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()],
+    )
+    opsets = [helper.make_opsetid(domain, opset)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=helper.find_min_ir_version_for(opsets, True))
+
+
+def need_onnxruntime(release: str) -> None:
+    """Skip the test if the installed ONNX Runtime is older than the first release with the kernels that it needs."""
+    installed = version("onnxruntime")
+    if [*map(int, installed.split(".")[:2])] < [*map(int, release.split("."))]:
+        pytest.skip(f"ONNX Runtime {installed} has no kernel, {release} has")
+
+
+def _is_listed(name: str, dynamic: bool | Sequence[str]) -> bool:
+    return dynamic if isinstance(dynamic, bool) else name in dynamic
+
+
+def _port(name: str, array: np.ndarray[Any, Any], dynamic: bool) -> Any:
+    shape = [f"{name}_{i}" if dynamic else dim for i, dim in enumerate(array.shape)]
+    if array.dtype.kind in "USO":
+        return helper.make_tensor_value_info(name, onnx.TensorProto.STRING, shape)
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape)
+
+
+# -- rows of parameters
+
+
+def every(**values: Sequence[Any]) -> pytest.MarkDecorator:
+    """Parametrize a test by all combinations; the values of the first parameter change first."""
+    rows = [row[::-1] for row in product(*reversed(values.values()))]
+    return pytest.mark.parametrize(tuple(values), rows)
+
+
+def pairs(**values: Sequence[Any]) -> pytest.MarkDecorator:
+    """Parametrize a test by rows of `pairwise`."""
+    return pytest.mark.parametrize(tuple(values), pairwise(*values.values()))
+
+
+def pairwise(*values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Rows of one value from each sequence; the same rows in every run.
+
+    A row starts with a pair that no row has yet. Every other place takes the value that adds most new pairs; where
+    several do, the one that is used least.
+    """
+    missing = dict.fromkeys(
+        ((i, a), (j, b))
+        for i, j in combinations(range(len(values)), 2)
+        for a in range(len(values[i]))
+        for b in range(len(values[j]))
+    )
+    used = {(place, choice): 0 for place, each in enumerate(values) for choice in range(len(each))}
+    rows = []
+    while missing:
+        row = dict(next(iter(missing)))
+        for place, each in enumerate(values):
+            if place not in row:
+                row[place] = _best(place, len(each), row, missing, used)
+        ends = sorted(row.items())
+        for pair in combinations(ends, 2):
+            missing.pop(pair, None)
+        for end in ends:
+            used[end] += 1
+        rows.append(tuple(values[place][choice] for place, choice in ends))
+    return rows
+
+
+def _best(place: int, count: int, row: dict[int, int], missing: Any, used: dict[tuple[int, int], int]) -> int:
+    """The index of the value at a place that adds most missing pairs to a row."""
+
+    def worth(choice: int) -> tuple[int, int]:
+        end = (place, choice)
+        return sum(tuple(sorted((end, other))) in missing for other in row.items()), -used[end]
+
+    return max(range(count), key=worth)
+
+
+# -- what the installed releases can do
+
+
+def runs(first: Release) -> bool:
+    """Whether the release is `first` or a later one."""
+    return numbers(RELEASE)[:2] >= first
+
+
+def has_gap(name: str) -> bool:
+    """Whether the release has an error of docs/runtime.md on this processor."""
+    return BY_ID[name].is_in(RELEASE, processor())

@@ -34,7 +34,7 @@ from tests.conformance import expectations
 from tests.conformance.cases import KINDS, Entry, collect
 from tests.fuzz.control_flow.options import add_common, add_quantization, parse
 from tests.fuzz.control_flow.report import groups
-from tests.samples import CLASSES, CONVERTERS, FILLED, PASSED, Verdict, settle
+from tests.running.samples import CLASSES, CONVERTERS, FILLED, PASSED, Verdict, settle
 
 MEMORY = 12 << 30
 
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     kinds = {entry.name: entry.kind for entry in entries}
     verdicts: dict[str, Verdict] = {}
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
-    with Pool("tests.samples:judge", env=FILLED, **limits) as pool:
+    with Pool("tests.running.samples:judge", env=FILLED, **limits) as pool:
         found = judged(pool, entries, options.converter, options.python, options.runtime, options.quantization)
         for done, (name, verdict) in enumerate(found, 1):
             verdicts[name] = verdict

@@ -37,7 +37,7 @@ from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.results.array_comparison import ArrayComparison
 from mo_loop.compare.results.array_comparison import compare as compare_arrays
 from mo_loop.frontend.onnx_graphs import body_protos
-from tests.expected import expected_values
+from tests.running.samples import expected_values
 
 MODEL = """
 <ir_version: 9, opset_import: ["": 18]>

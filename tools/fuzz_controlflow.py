@@ -38,7 +38,7 @@ from tests.fuzz.control_flow.features import rare
 from tests.fuzz.control_flow.options import add_common, add_numbers, add_runs, configure, numbers_of, parse
 from tests.fuzz.control_flow.page import page
 from tests.fuzz.control_flow.report import counted, groups, keep, pattern, rates, tally
-from tests.samples import CONVERTERS, EXCUSED, FILLED, Sample, Verdict, settle
+from tests.running.samples import CONVERTERS, EXCUSED, FILLED, Sample, Verdict, settle
 
 MEMORY = 6 << 30
 MOST_EXCUSED = 0.01
@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with (
         Pool("tests.fuzz.control_flow.oracle:oracle", **limits) as oracle,
-        Pool("tests.samples:judge", env=FILLED, **limits) as judge,
+        Pool("tests.running.samples:judge", env=FILLED, **limits) as judge,
     ):
         tasks = [(options.seed, index, options.lists, options.widens, options.recurs) for index in numbers_of(options)]
         samples = _samples(oracle, tasks, skipped)

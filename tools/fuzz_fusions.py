@@ -34,7 +34,7 @@ from tests.fuzz.control_flow.report import groups
 from tests.fuzz.fusions.drawing import F16, F32, INT8, Cell
 from tests.fuzz.fusions.followers import cells
 from tests.fuzz.fusions.trial import UNSETTLED, Row, Task
-from tests.samples import FILLED, PASSED, Verdict, verdict_of
+from tests.running.samples import FILLED, PASSED, Verdict, verdict_of
 
 TOGETHER = 24
 ISAS = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_VNNI")

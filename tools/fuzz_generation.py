@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.support.workers import Pool
 from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
 from tests.fuzz.generation.configurations import DESCRIPTIONS
-from tests.samples import FILLED, Sample, Verdict, settle
+from tests.running.samples import FILLED, Sample, Verdict, settle
 from tools.runtimes import chosen_interpreter
 
 Task = tuple[int, int, str]
@@ -48,7 +48,7 @@ def run(tasks: list[Task], jobs: int, python: str | None) -> tuple[list[tuple[Sa
     skipped: Counter[str] = Counter()
     with (
         Pool("tests.fuzz.generation.configurations:oracle", jobs=jobs, limit=120) as oracle,
-        Pool("tests.samples:judge", env=FILLED, jobs=jobs, limit=120) as judge,
+        Pool("tests.running.samples:judge", env=FILLED, jobs=jobs, limit=120) as judge,
     ):
         for outcome in oracle.map(iter(tasks)):
             if not outcome.ok or isinstance(outcome.value, str):

@@ -28,7 +28,7 @@ from tests.fuzz.control_flow.report import counted, groups, keep, pattern
 from tests.fuzz.graphs import draw
 from tests.fuzz.graphs.patterns import PATTERNS
 from tests.fuzz.graphs.trial import Task, sample_of
-from tests.samples import CONVERTERS, FILLED, OURS, PASSED, Sample, Verdict, settle
+from tests.running.samples import CONVERTERS, FILLED, OURS, PASSED, Sample, Verdict, settle
 
 
 def main(arguments: list[str] | None = None) -> int:

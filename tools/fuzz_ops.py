@@ -35,7 +35,7 @@ from tests.fuzz.control_flow.report import counted, groups, keep, pattern
 from tests.fuzz.operators.known import KNOWN, known
 from tests.fuzz.operators.table import FAMILIES, operators_of
 from tests.fuzz.operators.trial import Trial
-from tests.samples import (
+from tests.running.samples import (
     BUG,
     CRASH,
     FAILED,
@@ -103,7 +103,7 @@ def run(
     limits: dict[str, Any] = {"jobs": jobs, "limit": limit, "memory": MEMORY}
     with (
         Pool("tests.fuzz.operators.trial:oracle", **limits) as oracle,
-        Pool("tests.samples:judge", env=NO_TELEMETRY | FILLED, **limits) as judge,
+        Pool("tests.running.samples:judge", env=NO_TELEMETRY | FILLED, **limits) as judge,
     ):
         trials: dict[str, Trial] = {}
         samples = _samples(oracle, tasks, trials, skipped, options, arguments or {})

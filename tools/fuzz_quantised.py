@@ -31,7 +31,7 @@ from tests.fuzz.control_flow.options import add_common, add_device, add_quantiza
 from tests.fuzz.quantised import draw
 from tests.fuzz.quantised.measuring import Found, Task, verdict_of
 from tests.fuzz.quantised.styles import STYLES
-from tests.samples import CONVERTERS, OURS
+from tests.running.samples import CONVERTERS, OURS
 
 
 def main(arguments: list[str] | None = None) -> int:

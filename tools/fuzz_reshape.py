@@ -30,7 +30,7 @@ import onnx
 from mo_loop.support.workers import Pool
 from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse, require_known
 from tests.fuzz.reshaping import ERROR, LEFT_OUT, RIGHT, SIGNAL, WRONG, Found, Task, judge, of_known_sizes
-from tests.samples import FILLED, Sample
+from tests.running.samples import FILLED, Sample
 
 __all__ = ["judge"]
 

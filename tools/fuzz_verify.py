@@ -28,7 +28,7 @@ from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED
 from mo_loop.support.workers import CRASH, Pool, TaskOutcome
 from tests.fuzz.faults.right import NO_MODEL, REFUSED, SOURCES, RightTrial, tasks
 from tests.fuzz.faults.trial import FOUND, UNSEEN, FaultTask, Trial
-from tests.samples import OURS
+from tests.running.samples import OURS
 
 LEAST, MOST_OPEN = 0.99, 0.01
 LIMIT = 300.0

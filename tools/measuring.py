@@ -18,7 +18,7 @@ from typing import Any
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.support.workers import report_stage
-from tests.expected import expected_values
+from tests.running.samples import expected_values
 
 OURS, PORTABLE, EXACT, PEER = "mo-loop", "portable", "exact", "ovc"
 """The sides: our IR, the same with --quantization portable and exact, and that of ovc."""

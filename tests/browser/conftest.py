@@ -11,7 +11,7 @@ import pytest
 
 from tests.browser.browsing import Browsing, Shown, missing
 from tests.browser.made_pages import MadePages
-from tests.chosen import skip_unless_chosen
+from tests.running.rows import skip_unless_chosen
 
 HERE = Path(__file__).parent
 

@@ -39,8 +39,8 @@ from mo_loop.text import parse
 from mo_loop.transforms.manager import Manager
 from tests import ROOT
 from tests.golden.test_golden import read, shown
-from tests.processor import fail_or_skip, is_limited
-from tests.release import runs
+from tests.harness import runs
+from tests.running.processor import fail_or_skip, is_limited
 from tests.unit.test_docs import PAGES, strings
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chosen import skip_unless_chosen
 from tests.cluster.s3_server import S3Server, Store
+from tests.running.rows import skip_unless_chosen
 
 HERE = Path(__file__).parent
 NEEDED = ("fsspec", "s3fs", "moto", "distributed")

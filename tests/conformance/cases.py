@@ -28,7 +28,7 @@ import numpy as np
 
 from mo_loop.compare.results.array_comparison import RTOL
 from mo_loop.support.packed_arrays import pack_sequence
-from tests.samples import Sample
+from tests.running.samples import Sample
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.samples import PASSED, Verdict
+from tests.running.samples import PASSED, Verdict
 
 FILE = Path(__file__).with_name("expectations.toml")
 UNEXPLAINED = "?"

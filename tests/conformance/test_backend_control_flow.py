@@ -16,7 +16,7 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.errors import MoLoopError
 from tests.conformance.cases import Entry, collect
 from tests.conformance.expectations import differences, read
-from tests.samples import judge
+from tests.running.samples import judge
 
 PATTERN = "^test_(if|loop|scan|range|sequence_map|linear_attention)"
 MODULES = "^(if|loop|scan|range|sequence_map|linear_attention)"

@@ -7,7 +7,7 @@ import pytest
 from mo_loop.compare.execution.isolated import isolated
 from tests.conformance.cases import Entry, collect
 from tests.conformance.expectations import differences, read
-from tests.samples import judge
+from tests.running.samples import judge
 
 PATTERN = "equence|ptional|^test_loop.*seq|^test_if_(seq|opt)|^test_identity_(seq|opt)"
 MODULES = "sequence|optional|^(if|loop|identity)"

@@ -20,7 +20,7 @@ from tests.conformance import test_backend_control_flow, test_backend_sequences
 from tests.conformance.cases import KINDS, Entry, collect
 from tests.conformance.expectations import Expectations, Group, differences, faults, read, versions, write
 from tests.conformance.test_backend_control_flow import has_control_flow
-from tests.samples import CRASH, PASSED, REFUSED, WRONG, Verdict
+from tests.running.samples import CRASH, PASSED, REFUSED, WRONG, Verdict
 from tools.conformance import judged, main
 
 BATCHES, SHARE = 12, 10
@@ -40,7 +40,7 @@ def entries() -> tuple[Entry, ...]:
 @cache
 def pool() -> Pool:
     """One pool for all cases of this process."""
-    return Pool("tests.samples:judge", limit=120)
+    return Pool("tests.running.samples:judge", limit=120)
 
 
 def chosen() -> Iterator[Entry]:

@@ -24,9 +24,8 @@ from mo_loop.compare.oracle.graph_edits import of_unknown_sizes
 from mo_loop.compare.results.array_comparison import Named, compare_all
 from mo_loop.compare.verify_options import PEER
 from mo_loop.support.workers import report_stage
-from tests.expected import expected_values
 from tests.fuzz.reshaped import BATCH, BOUNDS, NUMBERS, UNKNOWN, run_reshaped
-from tests.samples import CONVERTERS, OURS, empty_alike
+from tests.running.samples import CONVERTERS, OURS, empty_alike, expected_values
 
 RIGHT, WRONG, ERROR, SIGNAL, LEFT_OUT = "right", "wrong", "error", "signal", "left out"
 WAYS = (NUMBERS, NUMBERS, UNKNOWN, BOUNDS)

@@ -19,8 +19,8 @@ from tests.fuzz.control_flow.features import GROUPS, KINDS, features, rare
 from tests.fuzz.control_flow.generator import generate
 from tests.fuzz.control_flow.lowering import without_scan
 from tests.fuzz.control_flow.oracle import REASONS
-from tests.processor import fail_or_skip
-from tests.samples import EXCUSED, Sample, settle
+from tests.running.processor import fail_or_skip
+from tests.running.samples import EXCUSED, Sample, settle
 
 SEED = 2026
 COUNT = 300
@@ -49,7 +49,7 @@ def test_model(index: int) -> None:
         assert not isinstance(sample, Sample), f"ONNX Runtime runs {SEED}-{index} now: take it off the list"
         return
     assert isinstance(sample, Sample), f"{SEED}-{index}: ONNX Runtime cannot run it: {sample}"
-    judge = pool("tests.samples:judge")
+    judge = pool("tests.running.samples:judge")
     verdict = settle(judge.call(("mo_loop", sample)), judge.call)
     if index in KNOWN:
         assert verdict.bad, f"{SEED}-{index} passes now: take it off the list ({KNOWN[index]})"

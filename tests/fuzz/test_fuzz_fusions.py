@@ -6,7 +6,7 @@ from tests.fuzz.fusions.drawing import F16, F32
 from tests.fuzz.fusions.followers import FOLLOWERS, drawn
 from tests.fuzz.fusions.producers import PRODUCERS
 from tests.fuzz.fusions.trial import Task
-from tests.processor import fail_or_skip
+from tests.running.processor import fail_or_skip
 from tools.fuzz_fusions import chosen_cells, run
 
 SEED, COUNT = 20261126, 4

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fuzz.generation.configurations import DESCRIPTIONS, drawn
-from tests.processor import fail_or_skip
+from tests.running.processor import fail_or_skip
 from tools.fuzz_generation import run
 
 SEED, COUNT = 2026, 6

@@ -6,8 +6,8 @@ from tests.fuzz import SKIPPED
 from tests.fuzz.graphs import draw, integers, layers, steps
 from tests.fuzz.graphs.graph import Graph
 from tests.fuzz.graphs.patterns import PATTERNS
-from tests.processor import fail_or_skip
-from tests.samples import PASSED
+from tests.running.processor import fail_or_skip
+from tests.running.samples import PASSED
 from tools.fuzz_graphs import parsed, run
 
 SEED, EACH = 2026, 20

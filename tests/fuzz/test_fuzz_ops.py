@@ -10,7 +10,7 @@ from tests.fuzz.operators.kernels import schema
 from tests.fuzz.operators.known import AVOIDED, DEVIATIONS, KNOWN
 from tests.fuzz.operators.table import FAMILIES, OPERATORS, operators_of, undescribed
 from tests.fuzz.operators.trial import Missing, drawn, nodes_of
-from tests.processor import fail_or_skip
+from tests.running.processor import fail_or_skip
 from tools.fuzz_ops import MOST_SKIPPED, main, run, tasks_of, unexplained
 
 SEED, COUNT, BATCH = 2026, 320, 80

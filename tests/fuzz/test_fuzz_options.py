@@ -8,7 +8,7 @@ import pytest
 from mo_loop.options import ConvertOptions
 from tests.fuzz.options.choices import CHOICES, CONDITIONS, NOT_DRAWN
 from tests.fuzz.options.comparing import REFUSED, RIGHT, pair
-from tests.processor import fail_or_skip
+from tests.running.processor import fail_or_skip
 from tools.fuzz_options import run
 from tools.runtimes import chosen_interpreter
 

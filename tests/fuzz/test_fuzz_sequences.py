@@ -12,8 +12,8 @@ import pytest
 
 from mo_loop.support.workers import Pool
 from tests.fuzz.control_flow.generator import generate
-from tests.processor import fail_or_skip
-from tests.samples import EXCUSED, settle
+from tests.running.processor import fail_or_skip
+from tests.running.samples import EXCUSED, settle
 
 SEED, COUNT, BATCH = 2026, 80, 20
 
@@ -54,7 +54,7 @@ def _run(tasks: list[Any]) -> None:
     known = {index: sample for index, sample in samples.items() if sample is not None and not isinstance(sample, str)}
     assert len(known) >= len(tasks) - 1, "ONNX Runtime runs nearly every model"
     wrong = []
-    with Pool("tests.samples:judge", limit=120) as pool:
+    with Pool("tests.running.samples:judge", limit=120) as pool:
         for outcome in pool.map(("mo_loop", sample) for sample in known.values()):
             verdict = settle(outcome, pool.call)
             name = outcome.task[1].name

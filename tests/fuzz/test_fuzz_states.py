@@ -4,7 +4,7 @@ import pytest
 
 from mo_loop.target import ANY
 from tests.fuzz.states.models import KINDS, drawn
-from tests.processor import fail_or_skip
+from tests.running.processor import fail_or_skip
 from tools.fuzz_states import run
 from tools.runtimes import chosen_interpreter
 

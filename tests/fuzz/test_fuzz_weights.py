@@ -6,7 +6,7 @@ import pytest
 
 from mo_loop.support.workers import Pool
 from tests.fuzz.weights import TYPES, draw
-from tests.processor import fail_or_skip
+from tests.running.processor import fail_or_skip
 from tools.fuzz_weights import TOLERANCE
 from tools.measuring import OURS
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzz.control_flow.generator import Case, generate
 from tests.fuzz.control_flow.oracle import oracle
-from tests.samples import Sample
+from tests.running.samples import Sample
 
 COUNT = 150
 

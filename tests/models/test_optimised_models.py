@@ -7,7 +7,7 @@ from tests.models import fused
 from tests.models.optimised import BUILT, EXPLAINED, PASSED, REFUSED, Row, checked
 from tests.models.optimising import VARIANTS, WHOLE_RANGE
 from tests.models.sources.exporting.inputs import read_cases
-from tests.processor import fail_or_skip
+from tests.running.processor import fail_or_skip
 
 CASES = (("transformers", "bert", "extended"), ("transformers", "bert_dynamo", "qdq extended"),
          ("transformers", "gpt2_dynamo", "dynamic extended"), ("transformers", "llama_dynamo", "extended"),

@@ -52,8 +52,8 @@ from mo_loop.transforms.last_check import last_check
 from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.pipelines import LOOPS, default_pipeline
 from tests.harness import parsed
-from tests.processor import NO_LIMIT, processor
-from tests.samples import FILLED
+from tests.running.processor import NO_LIMIT, processor
+from tests.running.samples import FILLED
 from tools.runtimes import device
 
 FOLDER = Path(__file__).parent / "probes"

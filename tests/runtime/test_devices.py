@@ -19,8 +19,8 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.compare.results.array_comparison import compare_all
 from mo_loop.target import CPU, Gap
 from tests.harness import Feeds, floats, oracle, parsed
+from tests.running.samples import CompiledElsewhere
 from tests.runtime.probing import probes, run
-from tests.samples import CompiledElsewhere
 from tools import fuzz_controlflow
 from tools.gap_table import GAPS
 from tools.runtimes import interpreter

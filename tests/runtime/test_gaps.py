@@ -9,9 +9,9 @@ from mo_loop.errors import ConversionErrors, UnsupportedError
 from mo_loop.frontend.registry import listed
 from mo_loop.graph import Graph
 from mo_loop.target import CPU, MEASURED, SEVERITIES, Gap, Processor
-from tests.known_results import Known, probed
-from tests.processor import fail_or_skip, processor
-from tests.release import BY_ID, RELEASE
+from tests.harness import BY_ID, RELEASE
+from tests.running.processor import fail_or_skip, processor
+from tests.running.together import Known, probed
 from tests.runtime.probing import LIMIT, Probe, Verdict, limits, probes, rules, run, shows
 from tools import rule_costs
 from tools.gap_table import GAPS

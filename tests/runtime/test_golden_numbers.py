@@ -23,7 +23,7 @@ from mo_loop.transforms.low_precision.lower_quantization import LowerQuantizatio
 from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
 from tests.golden.test_golden import CASES, FOLDER, Case, passes_of, read
 from tests.interpreter import UNDEFINED, Invalid, Uninterpreted, interpret
-from tests.processor import fail_or_skip
+from tests.running.processor import fail_or_skip
 
 SIZES = ((2, 3, 4), (3, 3, 3), (1, 1, 1), (4, 2, 1), (0, 2, 3), (0, 0, 0))
 """The sizes of the first, second and further symbols of a graph; further tries are random."""

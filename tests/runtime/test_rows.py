@@ -1,4 +1,4 @@
-"""tests/rows.py: the rows of a test are one test, every row runs, and an error names its row."""
+"""tests/running/rows.py: the rows of a test are one test, every row runs, and an error names its row."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests import rows
 from tests.harness import check_node, f32
+from tests.running import rows
 
 
 def items(test: Callable[..., None], *params: dict[str, Any], marks: list[Any] | None = None) -> list[Any]:
-    """The items of pytest for a function and its rows, as far as tests/rows.py reads them."""
+    """The items of pytest for a function and its rows, as far as tests/running/rows.py reads them."""
     specs = [SimpleNamespace(id="-".join(map(str, each.values())), params=each, marks=marks or []) for each in params]
     mark = pytest.mark.parametrize(tuple(params[0]), []).mark
     return [SimpleNamespace(obj=test, callspec=spec, nodeid="test", iter_markers=lambda _: [mark]) for spec in specs]
@@ -106,7 +106,7 @@ def test_several_errors_are_a_group() -> None:
 def test_marks_stay(pytester: pytest.Pytester) -> None:
     """Those of a function hold for its rows, those of a row for it alone: an expected failure that passes fails."""
     pytester.makeconftest("""
-        from tests.rows import pytest_pycollect_makeitem as pytest_pycollect_makeitem
+        from tests.running.rows import pytest_pycollect_makeitem as pytest_pycollect_makeitem
         def pytest_addoption(parser): parser.addoption("--each-row", action="store_true")""")
     pytester.makepyfile("""
         import warnings, pytest

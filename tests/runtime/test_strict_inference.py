@@ -16,7 +16,7 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, i8, i16, i32, i64, u8, u64
 from mo_loop.ir.xml import in_memory
 from mo_loop.ops.base import Constant, Parameter, Result, type_of_tensor
-from tests.rotation import turn
+from tests.running.rows import turn
 from tests.unit.ops.examples import EXAMPLES, SOURCES, Example
 
 CORE = openvino.Core()

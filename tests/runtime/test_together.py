@@ -1,4 +1,4 @@
-"""tests/together.py: the models of one test are judged together, and a wrong one is found among them."""
+"""tests/running/together.py: the models of one test are judged together, and a wrong one is found among them."""
 
 import tempfile
 from pathlib import Path
@@ -9,16 +9,15 @@ import pytest
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
-from tests import known_results, together
-from tests.harness import check_node, f32
-from tests.nodes import node_model
-from tests.samples import Sample
+from tests.harness import check_node, f32, node_model
+from tests.running import together
+from tests.running.samples import Sample
 
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests are about models that run."""
-    monkeypatch.setattr(known_results, "FOLDER", "")
+    monkeypatch.setattr(together, "FOLDER", "")
 
 
 def negated(folder: Path, name: str, expected: Any, dynamic: bool) -> tuple[str, Sample]:

@@ -14,11 +14,9 @@ from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime
 from mo_loop.errors import NotComparableError
 from mo_loop.support.workers import Pool
-from tests import samples as elsewhere
-from tests.expected import expected_values
-from tests.harness import floats, oracle, parsed, run_converted
-from tests.nodes import node_model
-from tests.samples import (
+from tests.harness import floats, node_model, oracle, parsed, run_converted
+from tests.running import samples as elsewhere
+from tests.running.samples import (
     BUG,
     CRASH,
     NOT_COMPILABLE,
@@ -27,6 +25,7 @@ from tests.samples import (
     WRONG,
     Sample,
     empty_alike,
+    expected_values,
     judge,
     judge_ir,
 )

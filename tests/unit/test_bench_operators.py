@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from mo_loop.compare.oracle.oracle import OnnxRuntime
-from tests.nodes import need_onnxruntime
+from tests.harness import need_onnxruntime
 from tools.benching import slow_operators
 from tools.benching.loop_times import Row
 from tools.benching.operator_models import model

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from tests import known_results
 from tests.harness import parsed
-from tests.known_results import passed, values
-from tests.samples import Inferred, Sample
+from tests.running import together
+from tests.running.samples import Inferred, Sample
+from tests.running.together import passed, values
 
 TEXT = "m (float[N,2] x) => (float[N,2] y) { y = Mul (x, x) }"
 X = np.ones((3, 2), np.float32)
@@ -21,7 +21,7 @@ X = np.ones((3, 2), np.float32)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_results, "FOLDER", str(tmp_path / "results"))
+    monkeypatch.setattr(together, "FOLDER", str(tmp_path / "results"))
 
 
 def saved(path: Path) -> tuple[Path, Sample]:
@@ -67,12 +67,12 @@ def test_other_files_are_not_found(tmp_path: Path) -> None:
 def test_another_setting_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values(b"model", [{"x": X}]).keep("these")
     assert values(b"model", [{"x": X}]).found == "these" and values(b"other", [{"x": X}]).found is None
-    monkeypatch.setattr(known_results, "_setting", lambda: "another processor")
+    monkeypatch.setattr(together, "_setting", lambda: "another processor")
     assert values(b"model", [{"x": X}]).found is None
 
 
 def test_nothing_is_kept_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_results, "FOLDER", "")
+    monkeypatch.setattr(together, "FOLDER", "")
     path, sample = saved(tmp_path / "m.xml")
     passed(path, sample).keep(True)
     assert passed(path, sample).found is None

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from tests.pairs import pairwise
+from tests.harness import pairwise
 
 
 @pytest.mark.parametrize("sizes", [(2, 2), (3, 2, 4), (2, 3, 4, 2, 4, 3), (1, 5, 1), (7, 5, 2)], ids=str)

@@ -1,4 +1,4 @@
-"""tests/rotation.py: every row of a sweep runs at some commit, and everything else at each."""
+"""tests/running/rows.py: every row of a sweep runs at some commit, and everything else at each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests import rotation
-from tests.rotation import CHECKED, checks_passes, header, of_these_files, without_other_parts
+from tests.running import rows
+from tests.running.rows import CHECKED, checks_passes, command, header, of_these_files, without_other_parts
 
 
 def item(name: str, mark: Any) -> Any:
@@ -20,7 +20,7 @@ ITEMS = [*(item(f"swept[{row}]", SWEEP) for row in range(7)), *(item(f"plain[{ro
 
 
 def run(part: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setenv(rotation.VARIABLE, part)
+    monkeypatch.setenv(rows.VARIABLE, part)
     kept, left = without_other_parts(ITEMS)
     assert len(kept) + len(left) == len(ITEMS)
     return [each.nodeid for each in kept]
@@ -36,16 +36,16 @@ def test_parts_are_disjoint_and_cover_all_rows(monkeypatch: pytest.MonkeyPatch) 
 def test_turns_cover_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for number in ("6", "7", "8"):
-        monkeypatch.setenv(rotation.VARIABLE, number)
-        found += rotation.turn(range(7), 3)
+        monkeypatch.setenv(rows.VARIABLE, number)
+        found += rows.turn(range(7), 3)
     assert sorted(found) == [*range(7)]
-    monkeypatch.setenv(rotation.VARIABLE, "")
-    assert rotation.turn("abc", 3) == "abc"
+    monkeypatch.setenv(rows.VARIABLE, "")
+    assert rows.turn("abc", 3) == "abc"
 
 
 def test_a_row_that_is_asked_for_alone_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     for part in ("0", "1", "2"):
-        monkeypatch.setenv(rotation.VARIABLE, part)
+        monkeypatch.setenv(rows.VARIABLE, part)
         assert without_other_parts(ITEMS[:1]) == (ITEMS[:1], [])
 
 
@@ -53,7 +53,7 @@ def test_parts_of_the_files_are_disjoint_and_cover_all(monkeypatch: pytest.Monke
     tests = [SimpleNamespace(nodeid=f"{file}.py::{name}") for file in range(30) for name in "ab"]
     chosen = []
     for number in range(4):
-        monkeypatch.setenv(rotation.VARIABLE, str(number))
+        monkeypatch.setenv(rows.VARIABLE, str(number))
         kept, left = of_these_files(tests, 4)
         assert 2 < len(kept) < 40 and len(kept) + len(left) == len(tests)
         chosen += [each.nodeid for each in kept]
@@ -67,7 +67,7 @@ def test_without_a_part_everything_runs_and_is_checked(monkeypatch: pytest.Monke
 def test_each_test_checks_passes_at_one_of_the_commits(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = []
     for part in range(CHECKED):
-        monkeypatch.setenv(rotation.VARIABLE, str(part))
+        monkeypatch.setenv(rows.VARIABLE, str(part))
         chosen += [name for name in map(str, range(100)) if checks_passes(name)]
     assert sorted(chosen) == sorted(map(str, range(100)))
 
@@ -75,6 +75,24 @@ def test_each_test_checks_passes_at_one_of_the_commits(monkeypatch: pytest.Monke
 def test_the_part_is_chosen_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
     """An sdist may be tested on a machine that has no git."""
     monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv(rotation.VARIABLE)
-    rotation.choose(SimpleNamespace(getoption=lambda _: False))
-    assert rotation.part() == 0
+    monkeypatch.delenv(rows.VARIABLE)
+    rows.choose(SimpleNamespace(getoption=lambda _: False))
+    assert rows.part() == 0
+
+
+ROW = (("in the row [1-x]",), "'a.py::plain[1-x]' --each-row")
+
+
+@pytest.mark.parametrize(("notes", "words"), [((), "a.py::plain"), ROW])
+def test_a_red_test_names_the_command_that_repeats_it(
+    notes: tuple[str, ...], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(rows.VARIABLE, "7")
+    monkeypatch.setenv(rows.LIMIT, "AVX2")
+    monkeypatch.delenv(rows.RUNTIME, raising=False)
+    error = ValueError()
+    for note in notes:
+        error.add_note(note)
+    failed = SimpleNamespace(nodeid="a.py::plain", config=SimpleNamespace(getoption=lambda _: False))
+    said = command(failed, error)
+    assert said.startswith(f"{rows.VARIABLE}=7 {rows.LIMIT}=AVX2 ") and said.endswith(f" -m pytest {words}")

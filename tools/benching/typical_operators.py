@@ -115,7 +115,7 @@ ROWS_OF: dict[str, Row] = {
 
 def typical(name: str, dynamic: bool) -> tuple[bytes, Mapping[str, Any]]:
     """The model of a row and its inputs; with `dynamic` only the sizes of indices are known."""
-    from tests.nodes import node_model
+    from tests.harness import node_model
 
     inputs, constants, attributes, outputs = ROWS_OF[name]
     ports = {**constants, **inputs} if name == "Gather" else {**inputs, **constants}

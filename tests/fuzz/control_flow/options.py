@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 from mo_loop.options import QUANTIZATION
 from mo_loop.target import ANY, DEVICES
-from tests.samples import Sample
+from tests.running.samples import Sample
 from tools.runtimes import interpreter
 
 

@@ -1,6 +1,6 @@
 """Expected values of random models with control flow. Runs in a worker process.
 
-`oracle` returns a `Sample` for tests/samples.py, or the reason to skip the model.
+`oracle` returns a `Sample` for tests/running/samples.py, or the reason to skip the model.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import numpy as np
 
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.support.workers import report_stage
-from tests.samples import Arrays, Sample, empty_alike
+from tests.running.samples import Arrays, Sample, empty_alike
 
 REASONS: dict[str, str] = {
     "ML315": "a value whose rank depends on a condition leaves the graph, or is carried by a loop",

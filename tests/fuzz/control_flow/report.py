@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mo_loop.printable import aligned
-from tests.samples import CLASSES, PASSED, Sample, Verdict
+from tests.running.samples import CLASSES, PASSED, Sample, Verdict
 
 
 def pattern(message: str) -> str:

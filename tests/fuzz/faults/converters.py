@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.samples import CONVERTERS
+from tests.running.samples import CONVERTERS
 from tools.runtimes import interpreter
 
 _RELEASE = """import sys, openvino

@@ -26,7 +26,7 @@ from tests.fuzz.graphs import draw as draw_graph
 from tests.fuzz.operators.table import FAMILIES, operators_of
 from tests.fuzz.operators.trial import oracle
 from tests.fuzz.quantised import draw as draw_quantised
-from tests.samples import OURS
+from tests.running.samples import OURS
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 SUITE = ("node", "simple", "pytorch-converted", "pytorch-operator")

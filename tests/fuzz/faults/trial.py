@@ -22,7 +22,7 @@ from tests.fuzz.faults.converters import NotWritten, write_ir
 from tests.fuzz.faults.here import here
 from tests.fuzz.faults.models import KINDS
 from tests.fuzz.faults.planting import plant
-from tests.samples import OURS
+from tests.running.samples import OURS
 
 FOUND, OTHER_PLACE, NOT_DECIDED, MISSED = "found", "another place", "not decided", "missed"
 UNSEEN = "changes no output"

@@ -15,7 +15,7 @@ from mo_loop.transforms.config import PassConfig
 from tests.fuzz import SKIPPED
 from tests.fuzz.fusions.drawing import F16, F32, INT8, Cell, Chain, model_of
 from tests.fuzz.fusions.followers import drawn
-from tests.samples import BUG, CONVERTERS, CRASH, FAILED, NOT_COMPILABLE, OURS, PASSED, WRONG, Verdict
+from tests.running.samples import BUG, CONVERTERS, CRASH, FAILED, NOT_COMPILABLE, OURS, PASSED, WRONG, Verdict
 
 TOLERANCES = {F32: 1e-3, F16: 0.02, INT8: 0.03}
 """The largest difference, as a part of the largest number; that of 8 bits is more than two steps."""
@@ -61,7 +61,7 @@ def judge(task: Task) -> list[Row]:
 
 def _judged(chains: Sequence[Chain], task: Task) -> list[Verdict]:
     from mo_loop.compare.execution.runtime import compile_ir
-    from tests.samples import CompiledElsewhere
+    from tests.running.samples import CompiledElsewhere
 
     stage, is_alone = BUG, len(chains) == 1
     try:

@@ -1,6 +1,6 @@
 """Random configurations of the operators that generate text, with the expected values of ONNX Runtime.
 
-    oracle((seed, index, "GreedySearch"))      # a Sample for tests/samples.py, or the reason to skip it
+    oracle((seed, index, "GreedySearch"))      # a Sample for tests/running/samples.py, or the reason to skip it
 
 Each is a model of one node whose decoder is a small random network. Optional inputs, attributes, constants, dimensions
 and prompts are drawn. A configuration whose tokens change with a relative change of 1e-5 in the weights is skipped.
@@ -15,7 +15,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from mo_loop.support.workers import report_stage
-from tests.samples import Sample
+from tests.running.samples import Sample
 
 from .networks import Sizes, decoder, encoder, gpt2, outside, whisper_encoder
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from mo_loop.compare.execution.isolated import brief
 from mo_loop.support.workers import report_stage
-from tests import samples as judging
 from tests.fuzz import SKIPPED
 from tests.fuzz.control_flow.oracle import nudged
 from tests.fuzz.graphs import draw
-from tests.samples import OURS, Sample, Verdict
+from tests.running import samples as judging
+from tests.running.samples import OURS, Sample, Verdict
 
 TOLERANCE, LARGEST = 2e-3, 1e5
 """The largest difference, as a share of the largest number of a result, and the largest number of a model."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from mo_loop.compare.oracle.checked_oracle import SHAPE, row
 from mo_loop.frontend.operators import LIMITS
-from tests.samples import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
+from tests.running.samples import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
 
 Test = Callable[[Any], bool]
 

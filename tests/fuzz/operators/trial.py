@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mo_loop.support.workers import report_stage
-from tests.samples import Sample
+from tests.running.samples import Sample
 
 if TYPE_CHECKING:
     from .draw import Node

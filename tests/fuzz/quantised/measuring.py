@@ -10,7 +10,7 @@ import numpy as np
 from mo_loop.support.workers import report_stage
 from mo_loop.target import ANY
 from tests.fuzz.quantised import Case, draw
-from tests.samples import CONVERTERS, OURS
+from tests.running.samples import CONVERTERS, OURS
 
 LIMITS = {"fast": 0.03, "portable": 0.03, "exact": 0.01}
 """The largest differences in the modes. A number in the middle of two steps may be rounded to either if its sum is not
@@ -51,7 +51,7 @@ def measure(task: Task) -> Found:
     """Convert a network, run the IR, and compare the results."""
     from mo_loop.compare.execution.runtime import compile_ir
     from mo_loop.compare.oracle.oracle import OnnxRuntime
-    from tests.samples import CompiledElsewhere
+    from tests.running.samples import CompiledElsewhere
 
     case = draw(task.seed, task.index, task.style)
     report_stage("oracle")

@@ -11,8 +11,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.context import Body
-from tests.harness import check, floats, parsed, refusal
-from tests.pairs import every
+from tests.harness import check, every, floats, parsed, refusal
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ import pytest
 from mo_loop.compare.execution.isolated import isolated
 from tests.conformance.cases import collect
 from tests.models.exported import Exported
-from tests.processor import fail_or_skip
-from tests.samples import Sample
+from tests.running.processor import fail_or_skip
+from tests.running.samples import Sample
 
 MODELS = [
     ("pytorch", ["beam_step_dynamo", "cnn", "cond_dynamo", "detection", "encoder_layer", "for_break", "for_growing",

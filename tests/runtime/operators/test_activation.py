@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.harness import check_node
-from tests.pairs import every
+from tests.harness import check_node, every
 
 RNG = np.random.default_rng(11)
 X = np.concatenate([RNG.uniform(-8, 8, 27), [0.0, -0.0, 30.0, -30.0, 0.5, -0.5, 1.0, -1.0, 6.0]]).astype(np.float32)

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.harness import check_model, check_node, parsed
-from tests.nodes import NEWEST, graph_model, node_model
-from tests.pairs import every, pairs
-from tests.release import has_gap
+from tests.harness import NEWEST, check_model, check_node, every, graph_model, has_gap, node_model, pairs, parsed
 
 RNG = np.random.default_rng(7)
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 100.0], np.float32)

@@ -13,9 +13,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.compare.oracle.oracle import Reference
 from mo_loop.frontend import calls
-from tests.harness import check_model, check_node, floats, folded, parsed, refusal
-from tests.nodes import node_model
-from tests.pairs import every, pairs
+from tests.harness import check_model, check_node, every, floats, folded, node_model, pairs, parsed, refusal
 
 dynamics = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 VERSIONS = (23, 24, 25)

@@ -8,10 +8,7 @@ from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from tests.harness import check_node, refusal
-from tests.nodes import node_model
-from tests.pairs import every, pairs
-from tests.release import has_gap
+from tests.harness import check_node, every, has_gap, node_model, pairs, refusal
 
 EDGES = [0, 1, -1, 5, -5, 127, -128, 32767, -32768, 2**31 - 1, -(2**31)]
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.harness import check_node, refusal
-from tests.nodes import need_onnxruntime, node_model
+from tests.harness import check_node, need_onnxruntime, node_model, refusal
 
 RNG = np.random.default_rng(5)
 STATEFUL, PACKED = "com.microsoft::CausalConvWithState", "com.microsoft::VarlenCausalConvWithState"

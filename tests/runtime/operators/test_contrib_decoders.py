@@ -8,8 +8,7 @@ from onnx import helper
 
 from mo_loop import convert_model
 from mo_loop.errors import ConversionErrors
-from tests.harness import check_model, check_node
-from tests.nodes import graph_model, node_model
+from tests.harness import check_model, check_node, graph_model, node_model
 
 RNG = np.random.default_rng(41)
 BATCH, HEADS, SIZE, S = 2, 3, 8, 3

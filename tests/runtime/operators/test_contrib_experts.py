@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mo_loop import MoLoopError, convert_model, save_model
-from tests.harness import check_node
-from tests.nodes import node_model
+from tests.harness import check_node, node_model
 
 RANDOM = np.random.default_rng(21)
 EXPERTS, HIDDEN, INNER = 3, 8, 4

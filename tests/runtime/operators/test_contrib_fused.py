@@ -8,8 +8,7 @@ import numpy as np
 import onnx.reference
 import pytest
 
-from tests.harness import check_node, refusal
-from tests.nodes import node_model
+from tests.harness import check_node, node_model, refusal
 
 RNG = np.random.default_rng(7)
 

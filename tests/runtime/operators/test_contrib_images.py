@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.harness import check_node
-from tests.pairs import every
+from tests.harness import check_node, every
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])

@@ -4,9 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.harness import check_model, check_node, refusal
-from tests.nodes import need_onnxruntime, node_model
-from tests.pairs import every
+from tests.harness import check_model, check_node, every, need_onnxruntime, node_model, refusal
 
 RNG = np.random.default_rng(3)
 LINEAR = "com.microsoft::LinearAttention"

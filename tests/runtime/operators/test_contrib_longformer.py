@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.harness import check_model
-from tests.nodes import node_model
+from tests.harness import check_model, node_model
 
 RNG = np.random.default_rng(29)
 HEADS, SIZE, WINDOW = 2, 4, 3

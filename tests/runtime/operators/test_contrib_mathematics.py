@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.harness import check, check_node, parsed, refusal
-from tests.nodes import node_model
+from tests.harness import check, check_node, node_model, parsed, refusal
 
 RNG = np.random.default_rng(3)
 

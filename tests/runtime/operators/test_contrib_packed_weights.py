@@ -7,8 +7,7 @@ import pytest
 
 from mo_loop import convert_model, save_model
 from mo_loop.errors import ConversionErrors
-from tests.harness import check_node
-from tests.nodes import node_model
+from tests.harness import check_node, node_model
 
 RANDOM = np.random.default_rng(17)
 

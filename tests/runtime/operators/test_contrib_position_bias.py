@@ -5,8 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.harness import check, check_node, parsed, refusal
-from tests.nodes import node_model
+from tests.harness import check, check_node, node_model, parsed, refusal
 
 RNG = np.random.default_rng(17)
 dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])

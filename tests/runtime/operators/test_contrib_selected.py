@@ -5,8 +5,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from tests.harness import check_model
-from tests.nodes import node_model
+from tests.harness import check_model, node_model
 
 RNG = np.random.default_rng(61)
 OP, NAMES = "com.microsoft::DynamicSparseAttention", ["y", "present_k", "present_v"]

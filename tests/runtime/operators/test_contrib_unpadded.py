@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.harness import check_model, check_node
-from tests.nodes import graph_model
+from tests.harness import check_model, check_node, graph_model
 
 RNG = np.random.default_rng(37)
 HEADS, SIZE, V_SIZE = 2, 4, 6

@@ -7,9 +7,7 @@ from onnx import TensorProto, helper
 
 from mo_loop.graph.types import f8e4m3, f8e5m2
 from mo_loop.transforms.downgrade import INPUTS
-from tests.harness import check_model, check_node
-from tests.nodes import graph_model
-from tests.release import runs
+from tests.harness import check_model, check_node, graph_model, runs
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors
-from tests.harness import check_node
-from tests.nodes import node_model
-from tests.pairs import every
+from tests.harness import check_node, every, node_model
 
 SAME = ({"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"}, {"auto_pad": "VALID"})
 

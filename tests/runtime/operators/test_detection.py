@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.harness import check_node
-from tests.pairs import every
+from tests.harness import check_node, every
 
 BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [1, 0.9, 0, -0.1], [0, 10, 1, 11], [0, 100, 1, 101]]], np.float32)
 REGIONS = np.array([[0, 0, 9, 9], [0, 5, 4, 9], [1.2, 2.3, 1.4, 2.4], [-1, -1, 13, 11], [3.3, 2.2, 8.8, 7.7]],

@@ -10,8 +10,7 @@ from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionWarning, MoLoopError
-from tests.harness import check_model, parsed, refusal
-from tests.pairs import every
+from tests.harness import check_model, every, parsed, refusal
 
 both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 NAN = float("nan")

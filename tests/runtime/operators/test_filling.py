@@ -9,9 +9,7 @@ from onnx import helper
 from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionWarning
-from tests.harness import check_model, check_node, parsed, refusal
-from tests.nodes import NEWEST, graph_model, node_model
-from tests.pairs import every, pairs
+from tests.harness import NEWEST, check_model, check_node, every, graph_model, node_model, pairs, parsed, refusal
 
 from .test_movement import DYNAMIC, both, floats, given, ints
 

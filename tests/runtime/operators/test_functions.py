@@ -7,9 +7,7 @@ import pytest
 
 from mo_loop.frontend import calls, registry
 from mo_loop.frontend.calls import schema_function
-from tests.harness import check_node, refusal
-from tests.nodes import node_model
-from tests.pairs import every, pairs
+from tests.harness import check_node, every, node_model, pairs, refusal
 
 
 def floats(*shape: int) -> Any:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.harness import check_model, floats, parsed
-from tests.pairs import every
+from tests.harness import check_model, every, floats, parsed
 
 REDUCTIONS = ("Mean", "Sum", "SumSquare", "L1", "L2", "Max", "Min", "Prod", "LogSumExp")
 

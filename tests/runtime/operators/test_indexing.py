@@ -9,9 +9,7 @@ from onnx import helper
 
 from mo_loop import convert_model, ops
 from mo_loop.errors import MoLoopError
-from tests.harness import check_model, check_node, parsed
-from tests.nodes import NEWEST, graph_model, node_model
-from tests.pairs import every, pairs
+from tests.harness import NEWEST, check_model, check_node, every, graph_model, node_model, pairs, parsed
 
 from .test_movement import DYNAMIC, both, floats, given, ints
 

@@ -7,8 +7,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from tests.harness import check, check_node
-from tests.nodes import node_model
+from tests.harness import check, check_node, node_model
 
 RNG = np.random.default_rng(5)
 IMAGE = RNG.standard_normal((2, 3, 5, 6)).astype(np.float32)

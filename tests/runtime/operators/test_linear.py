@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 
-from tests.harness import check, check_node, parsed
-from tests.nodes import NEWEST
-from tests.pairs import every
+from tests.harness import NEWEST, check, check_node, every, parsed
 
 RNG = np.random.default_rng(5)
 dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])

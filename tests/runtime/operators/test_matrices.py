@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.harness import check_model, check_node, parsed, refusal
-from tests.nodes import node_model
-from tests.pairs import pairs
+from tests.harness import check_model, check_node, node_model, pairs, parsed, refusal
 
 dynamics = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 

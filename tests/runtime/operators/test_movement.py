@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.harness import check_model, check_node, parsed
-from tests.nodes import NEWEST, graph_model
-from tests.pairs import every, pairs
+from tests.harness import NEWEST, check_model, check_node, every, graph_model, pairs, parsed
 
 LAST, FIRST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 

@@ -5,10 +5,8 @@ import pytest
 from onnx import helper
 
 from mo_loop.target import Processor
-from tests.harness import check_model, check_node
-from tests.nodes import NEWEST, graph_model
-from tests.pairs import every
-from tests.processor import wrong_under
+from tests.harness import NEWEST, check_model, check_node, every, graph_model
+from tests.running.processor import wrong_under
 
 RNG = np.random.default_rng(13)
 dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])

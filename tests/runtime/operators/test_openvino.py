@@ -10,8 +10,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.errors import MoLoopError
-from tests.harness import check
-from tests.nodes import node_model
+from tests.harness import check, node_model
 
 RNG = np.random.default_rng(11)
 DOMAIN = "org.openvinotoolkit"

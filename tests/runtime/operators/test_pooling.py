@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from mo_loop.errors import ConversionErrors
-from tests.harness import check, check_node, floats, parsed, run_converted
-from tests.nodes import node_model
-from tests.pairs import every
+from tests.harness import check, check_node, every, floats, node_model, parsed, run_converted
 
 # kernel, stride, pads, size: each rounds in another way, the last ones with a window that starts in the padding
 PLACES = tuple(itertools.product((2, 3), (1, 2, 3), ((0, 0), (1, 0), (0, 1), (1, 1)), (5, 6, 7)))

@@ -18,10 +18,7 @@ from mo_loop.frontend.ops.classical import forest
 from mo_loop.frontend.ops.classical.forest import FormTime
 from mo_loop.frontend.ops.classical.tree_forms import Trees
 from tests.harness import check as checked
-from tests.harness import check_model, folded
-from tests.nodes import node_model
-from tests.pairs import every, pairs
-from tests.release import runs
+from tests.harness import check_model, every, folded, node_model, pairs, runs
 
 from .test_features import check, ml_model, refused
 

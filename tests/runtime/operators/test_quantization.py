@@ -10,8 +10,7 @@ import pytest
 
 from mo_loop import convert_model, save_model
 from mo_loop.errors import MoLoopError
-from tests.harness import check_node, node_model, parsed, run_ir
-from tests.pairs import every
+from tests.harness import check_node, every, node_model, parsed, run_ir
 
 INTEGERS = (np.uint8, np.int8, np.uint16, np.int16)
 

@@ -10,9 +10,7 @@ from onnx import helper
 
 from mo_loop import ops
 from mo_loop.api import convert_model
-from tests.harness import parsed, refusal, run_converted
-from tests.nodes import graph_model, node_model
-from tests.pairs import every
+from tests.harness import every, graph_model, node_model, parsed, refusal, run_converted
 
 COUNT = 20_000
 DISTANCE = 1.95 / math.sqrt(COUNT)

@@ -5,9 +5,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from mo_loop import convert_model
-from tests.harness import check_model, check_node, parsed
-from tests.nodes import graph_model, node_model
-from tests.pairs import every
+from tests.harness import check_model, check_node, every, graph_model, node_model, parsed
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 KINDS = tuple(GATES)

@@ -6,9 +6,7 @@ from onnx import helper
 
 from mo_loop import convert_model
 from mo_loop.text import to_text
-from tests.harness import check_model, check_node, folded
-from tests.nodes import NEWEST, graph_model
-from tests.pairs import every, pairs
+from tests.harness import NEWEST, check_model, check_node, every, folded, graph_model, pairs
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0.1, 2, (2, 3, 4)).astype(np.float32)

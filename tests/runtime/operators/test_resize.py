@@ -6,9 +6,8 @@ import pytest
 
 from mo_loop import convert_model
 from mo_loop.target import Processor
-from tests.harness import check, check_node, folded
-from tests.pairs import every, pairs
-from tests.processor import wrong_under
+from tests.harness import check, check_node, every, folded, pairs
+from tests.running.processor import wrong_under
 
 COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
 

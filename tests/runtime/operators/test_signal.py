@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.harness import check_model, check_node, parsed, refusal, run_converted
-from tests.nodes import graph_model, node_model
-from tests.pairs import pairs
+from tests.harness import check_model, check_node, graph_model, node_model, pairs, parsed, refusal, run_converted
 
 dynamics = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 TOLERANCE: dict[Any, Any] = {np.float16: (2e-2, 2e-2), np.float32: (1e-4, 1e-4), np.float64: (1e-4, 1e-4)}

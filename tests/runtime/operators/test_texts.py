@@ -23,8 +23,7 @@ from mo_loop.errors import ConversionWarning, InputError, MoLoopError
 from mo_loop.frontend.model import load
 from mo_loop.frontend.ops.texts import letter_case
 from mo_loop.ops import StringTensorUnpack
-from tests.harness import check, parsed
-from tests.release import runs
+from tests.harness import check, parsed, runs
 
 pytestmark = pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
 

@@ -8,8 +8,7 @@ import onnx
 from mo_loop import convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
-from tests.harness import check, floats, parsed
-from tests.pairs import every
+from tests.harness import check, every, floats, parsed
 from tests.runtime.passes.sequences import feeds, loops
 
 FORMS = {

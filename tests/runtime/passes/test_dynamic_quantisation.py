@@ -15,8 +15,7 @@ from mo_loop.compare.execution.isolated import Hosted
 from mo_loop.compare.execution.runtime import compile_ir
 from mo_loop.ops.base import Constant
 from mo_loop.support.workers import Pool
-from tests.harness import oracle
-from tests.pairs import every
+from tests.harness import every, oracle
 from tools.runtimes import chosen_interpreter
 
 Array = np.ndarray[Any, Any]

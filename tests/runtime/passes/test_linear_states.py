@@ -4,8 +4,7 @@ import onnx
 import pytest
 
 from mo_loop import ops
-from tests.harness import check, floats, parsed
-from tests.pairs import every
+from tests.harness import check, every, floats, parsed
 from tests.runtime.passes.sequences import feeds, loops
 from tools import chunk_errors
 

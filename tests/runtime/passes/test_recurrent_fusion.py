@@ -11,8 +11,7 @@ import pytest
 from mo_loop import convert_model, ops
 from mo_loop.transforms.front.recurrence import cells
 from mo_loop.transforms.front.recurrence.columns import NotACell
-from tests.harness import check, folded
-from tests.pairs import every
+from tests.harness import check, every, folded
 from tests.runtime.passes.recurrent_models import (
     MIXTURES,
     Cell,

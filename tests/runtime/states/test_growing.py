@@ -7,8 +7,7 @@ import numpy as np
 from mo_loop.compare.execution.isolated import isolated
 from tests.fuzz.states.comparing import compared
 from tests.fuzz.states.models import STEPS, Recurrent
-from tests.harness import parsed
-from tests.pairs import every
+from tests.harness import every, parsed
 from tests.runtime.states.stepping import Sequence, stepped
 from tools.runtimes import chosen_interpreter
 

@@ -9,8 +9,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import UnsupportedError, UsageError
-from tests.harness import parsed
-from tests.pairs import every
+from tests.harness import every, parsed
 from tests.runtime.states.stepping import Sequence, stepped
 
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.harness import parsed
-from tests.pairs import every
+from tests.harness import every, parsed
 from tests.runtime.states.stepping import Outcome, Sequence, stepped
 
 HEADS, SIZE, QUERIES = 2, 4, 3

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.models.sources.registry_kinds import KINDS
-from tests.processor import fail_or_skip
+from tests.running.processor import fail_or_skip
 from tests.verdicts import AGREES, PASSES, ROUNDS, model_verdict, right_verdict
 
 

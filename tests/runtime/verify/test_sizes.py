@@ -17,8 +17,8 @@ from mo_loop.compare.verifying import verify
 from mo_loop.errors import NotComparableError, UsageError
 from mo_loop.ops.base import Constant
 from tests.cli.commands import saved
-from tests.expected import expected_values
 from tests.harness import floats, parsed
+from tests.running.samples import expected_values
 from tests.runtime.verify.stateful_models import HISTORIES, HISTORY, with_states
 
 CLASSIFIER = """main (float[1,3,32,32] x) => (float[1,10] y) {

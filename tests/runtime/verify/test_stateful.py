@@ -20,7 +20,7 @@ from mo_loop.text import parse
 from tests.cli.commands import saved
 from tests.cli.installed import mo_loop
 from tests.harness import parsed
-from tests.processor import fail_or_skip
+from tests.running.processor import fail_or_skip
 from tests.runtime.verify.stateful_models import (
     ATTENTION,
     CACHES,

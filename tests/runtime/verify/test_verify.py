@@ -24,7 +24,7 @@ from tests import MODELS
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
 from tests.pages import document
-from tests.processor import fail_or_skip
+from tests.running.processor import fail_or_skip
 
 LOOP = """main (float[N,2] x, int64 n) => (float[N,2] y, int64[K] z) <float[2] w = {0.5, 2.0}, int64[2] k = {5, 6}> {
   y = Loop (n, "", x) <body = step (int64 i, bool c, float[N,2] s) => (bool d, float[N,2] t) {

@@ -14,8 +14,7 @@ from onnx import helper
 from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError
-from tests.harness import parsed
-from tests.nodes import node_model
+from tests.harness import node_model, parsed
 
 X = np.ones((2, 3, 4), np.float32)
 ONE = np.ones((3,), np.float32)

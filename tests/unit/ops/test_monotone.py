@@ -11,7 +11,7 @@ import pytest
 from mo_loop.graph.dimension import LEAST, Dimension, fresh, high, least, low, most, named, unknown
 from mo_loop.graph.types import TensorType, known_array
 from mo_loop.text import parse
-from tests.rotation import turn
+from tests.running.rows import turn
 from tests.unit.ops.examples import BODIES, EXAMPLES, SOURCES, Example, operations
 
 DRAWS = 60

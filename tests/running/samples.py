@@ -1,7 +1,7 @@
 """One model with expected values: convert it, run the IR, compare, and give the result as one word.
 
     sample = Sample("scan", model_bytes, feeds=[{"x": x}], expected=[[("y", y)]], order=(0, 0))
-    with Pool("tests.samples:judge", limit=60) as pool:
+    with Pool("tests.running.samples:judge", limit=60) as pool:
         verdict = settle(pool.call(("mo_loop", sample)), pool.call)      # passed, refused, bug, wrong, crash, hang ...
 
 `judge` and `judge_ir` run native code: call them in a worker process.
@@ -22,6 +22,15 @@ import numpy as np
 from mo_loop.compare.execution.isolated import LIMIT, SERVE, Hosted, brief
 from mo_loop.compare.execution.runtime import compile_ir, read_ir
 from mo_loop.compare.ir_runs import convert_with_ovc
+from mo_loop.compare.oracle.oracle import (
+    EXACT_OPERATORS,
+    ONNX_RUNTIME,
+    REFERENCE,
+    OnnxRuntime,
+    not_implemented,
+    operators_of,
+    reference_for,
+)
 from mo_loop.compare.results.array_comparison import Named, by_wanted_name, compare_all, largest_number
 from mo_loop.compare.verify_options import PEER, properties_of
 from mo_loop.graph import Graph
@@ -337,3 +346,50 @@ CONVERTERS: dict[str, Callable[..., Inferred | None]] = {OURS: convert_with_mo_l
 
 def _last_line(text: str) -> str:
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")[:200]
+
+
+# -- Expected values of tests: those of ONNX Runtime, or of the reference evaluator where ONNX Runtime is not exact.
+#
+# expected = expected_values(model, [{"x": x}, {"x": y}])
+# expected.values[1]                 # [("out", array)], in the order of the model's outputs
+# expected.source, expected.reason   # who computed them, and why it was not ONNX Runtime
+#
+# The values do not depend on the CPU: models with `EXACT_OPERATORS` go to the evaluator.
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The outputs of a model for each set of inputs; `reason` is why `source` is not ONNX Runtime."""
+
+    values: list[Named]
+    source: str = ONNX_RUNTIME
+    reason: str = ""
+
+
+def expected_values(model: Any, sets: Sequence[Mapping[str, Any]]) -> Expected:
+    """The values of ONNX Runtime, or of the reference evaluator where ONNX Runtime has no exact implementation.
+
+    Every other error of ONNX Runtime is raised: a model that it refuses has no expected values. NotComparableError for
+    operators that the evaluator does not have either.
+    """
+    exact = exact_operators(model)
+    if exact:
+        return _by_reference(model, sets, f"{', '.join(exact)}: exact integer arithmetic")
+    try:
+        runtime = OnnxRuntime(model)
+        return Expected([runtime.run(feeds) for feeds in sets])
+    except Exception as error:  # its errors share no base class
+        text = not_implemented(error)
+        if not text:
+            raise
+        return _by_reference(model, sets, text)
+
+
+def exact_operators(model: Any) -> list[str]:
+    """The operators of the model whose sums of products saturate in ONNX Runtime on some processors."""
+    return sorted(EXACT_OPERATORS.intersection(operators_of(model)))
+
+
+def _by_reference(model: Any, sets: Sequence[Mapping[str, Any]], reason: str) -> Expected:
+    evaluator = reference_for(model, reason)
+    return Expected([evaluator.run(feeds) for feeds in sets], REFERENCE, reason)

@@ -12,7 +12,7 @@ from mo_loop.compare.execution.runtime import processor_flags
 from mo_loop.target import Processor
 
 MAY_CRASH = "MVN, which the limit of the instructions may crash"
-"""The last line in the log of a worker under a limit, if the model has an MVN: tests/limited_worker.py."""
+"""The last line in the log of a worker under a limit, if the model has an MVN: tests/running/limited_worker.py."""
 
 OF_THE_LIMIT = (
     "bad combination", "evex is invalid", "primitive descriptor for the inner product", "descriptors list is empty",

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.compare.execution import runtime
-from tests.processor import MAY_CRASH
-from tests.warm_workers import FUNCTION
+from tests.running.processor import MAY_CRASH
+from tests.running.workers import FUNCTION
 
 
 class Noting(runtime.Compiled):

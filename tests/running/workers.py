@@ -20,14 +20,14 @@ from mo_loop.batching.engine import JOB
 from mo_loop.support import workers
 from mo_loop.support.worker_process import Worker
 from mo_loop.support.workers import TaskOutcome
-from tests.processor import is_limited
+from tests.running.processor import is_limited
 
 FUNCTIONS = ("mo_loop.compare.", "tests.fuzz.", "tools.")
 """Modules with the functions of kept workers; those of the tests of workers are none of them."""
 
-IN_FOLDER = "tests.warm_workers:convert_in"
+IN_FOLDER = "tests.running.workers:convert_in"
 
-LIMITED = "tests.limited_worker:serve"
+LIMITED = "tests.running.limited_worker:serve"
 """The function of workers under a limit of the instructions."""
 
 FUNCTION = "MO_LOOP_TEST_FUNCTION"
