@@ -31,8 +31,8 @@ from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import default_pipeline
 from tests.fuzz.control_flow.generator import generate
-from tests.planted_extension import VARIABLE, described
-from tests.planting import planted
+from tests.fuzz.planted.extension import VARIABLE, described
+from tests.fuzz.planted.planting import planted
 
 MEDIAN, SECONDS = 10, 120.0
 

@@ -21,8 +21,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
+from tests.fuzz.planted.verdicts import AGREES, ROUNDS
 from tests.models.sources.registry_kinds import KINDS
-from tests.verdicts import AGREES, ROUNDS
 from tools.runtimes import MAIN, interpreter
 
 MODELS = Path(__file__).resolve().parents[1] / "tests" / "models"
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     releases = {release: interpreter(release) for release in options.runtime or MAIN}
     known = _read(options.results)
     counts: dict[str, Counter[str]] = {release: Counter() for release in releases}
-    with Pool("tests.verdicts:model_verdict", limit=900) as pool:
+    with Pool("tests.fuzz.planted.verdicts:model_verdict", limit=900) as pool:
         for model in dict.fromkeys(_chosen(options.models)):
             for seed in range(options.seeds):
                 for release, python in releases.items():

@@ -4,11 +4,12 @@
     python tools/find_faults.py --count 20 --verbose
     python tools/find_faults.py --verdicts --count 100 --roundings 40
 
-The faults are those of tests/planting.py; a fault that changes no output does not count. tests/judging.py says what the
-right answer is: the ONNX node and the iteration. The exit code is 1 if fewer than 97 of 100 answers are right.
+The faults are those of tests/fuzz/planted/planting.py; a fault that changes no output does not count.
+tests/fuzz/planted/judging.py says what the right answer is: the ONNX node and the iteration. The exit code is 1 if
+fewer than 97 of 100 answers are right.
 
 With --verdicts `verify` judges the same faults, which all have to fail, and IR that differ by rounding alone and right
-random models, which all have to pass (tests/verdicts.py).
+random models, which all have to pass (tests/fuzz/planted/verdicts.py).
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
-from tests.judging import RIGHT, UNJUDGED, UNSEEN, Trial
-from tests.verdicts import FAILS, NOT_COMPARED, PASSES
+from tests.fuzz.planted.judging import RIGHT, UNJUDGED, UNSEEN, Trial
+from tests.fuzz.planted.verdicts import FAILS, NOT_COMPARED, PASSES
 
 LEAST = 0.97
 
@@ -43,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     counts: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     judged = 0
-    with Pool("tests.judging:tried_number", limit=300) as pool:
+    with Pool("tests.fuzz.planted.judging:tried_number", limit=300) as pool:
         for number in range(options.first, 100 * options.count):
             what, kind, depth, trial = _trial(pool, options.seed, number)
             counts[trial.result] += 1
@@ -69,7 +70,7 @@ def _verdicts(options: argparse.Namespace) -> int:
     kinds = (("fault", FAILS, options.count), ("rounding", PASSES, options.roundings), ("right", PASSES, options.right))
     for kind, right, wanted in kinds:
         counts: Counter[str] = Counter()
-        with Pool(f"tests.verdicts:{kind}_verdict", limit=600) as pool:
+        with Pool(f"tests.fuzz.planted.verdicts:{kind}_verdict", limit=600) as pool:
             for number in range(options.first, 100 * wanted + 1):
                 if counts[FAILS] + counts[PASSES] >= wanted:
                     break

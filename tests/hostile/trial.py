@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mo_loop.api import convert_model, read_model, save_model
 from mo_loop.errors import MoLoopError
 from mo_loop.support.process_memory import peak_memory
-from tests.executed_lines import executed_lines
+from tests.costs import executed_lines
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.support.workers import Pool
-from tests.executed_lines import executed_lines
+from tests.costs import executed_lines
 
 BOUND = 5.5
 

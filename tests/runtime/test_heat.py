@@ -19,9 +19,9 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.look.records.node_records import Describer
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration, Loop
-from tests.judging import expected_place
-from tests.planting import converted as converted_model
-from tests.planting import nested, plant
+from tests.fuzz.planted.judging import expected_place
+from tests.fuzz.planted.planting import converted as converted_model
+from tests.fuzz.planted.planting import nested, plant
 from tests.runtime.test_layers import FUNCTION, LOOP, NESTED, NESTED_FEEDS, X, converted, found_in, layers, replaced
 
 pytestmark = pytest.mark.keeps_loops

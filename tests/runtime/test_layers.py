@@ -26,8 +26,8 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.options import ConvertOptions
 from tests.fuzz.control_flow.generator import generate
+from tests.fuzz.planted.judging import RIGHT, UNJUDGED, UNSEEN, tried_number
 from tests.harness import folded
-from tests.judging import RIGHT, UNJUDGED, UNSEEN, tried_number
 
 pytestmark = pytest.mark.keeps_loops
 

@@ -27,10 +27,10 @@ from mo_loop.look.differences.changes import Change
 from mo_loop.look.differences.comparing import Difference
 from mo_loop.look.dump import Dumper
 from mo_loop.text import parse, to_text
-from tests.executed_lines import executed_lines
+from tests.costs import executed_lines
 from tests.fuzz.control_flow.generator import generate
+from tests.fuzz.planted.planting import planted
 from tests.harness import parsed
-from tests.planting import planted
 
 PLAIN = """
 main (float[2,3] x, float[2,3] z) => (float[2,3] y) <float[3] w = {1.0, 2.0, 3.0}, float[3] v = {4.0, 5.0, 6.0}> {

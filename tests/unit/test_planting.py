@@ -6,8 +6,8 @@ import random
 from collections import Counter
 
 from mo_loop.text import to_text
+from tests.fuzz.planted.planting import AXIS, BACK_EDGE, DEEPEST, KINDS, WEIGHT, Planted, converted, plant, planted
 from tests.harness import parsed
-from tests.planting import AXIS, BACK_EDGE, DEEPEST, KINDS, WEIGHT, Planted, converted, plant, planted
 
 LOOP = """
 main (float[N] x, int64 n) => (float[N] y) {

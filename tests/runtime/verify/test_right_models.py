@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.fuzz.planted.verdicts import AGREES, PASSES, ROUNDS, model_verdict, right_verdict
 from tests.models.sources.registry_kinds import KINDS
 from tests.running.processor import fail_or_skip
-from tests.verdicts import AGREES, PASSES, ROUNDS, model_verdict, right_verdict
 
 
 @pytest.mark.parametrize("kind", KINDS)

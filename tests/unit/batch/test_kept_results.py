@@ -9,7 +9,7 @@ import pytest
 
 from mo_loop.batching.plan import BatchPlan, FoundModels
 from mo_loop.batching.result import CANCELLED, FAILED, Error, KeptResults, ModelResult
-from tests.memory import least_peak
+from tests.costs import least_peak
 
 
 def plan_of(count: int, start: str = "") -> BatchPlan:

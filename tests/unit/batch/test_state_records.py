@@ -32,7 +32,7 @@ from mo_loop.batching.url_state import (
 )
 from mo_loop.errors import StorageError, UsageError
 from mo_loop.options import ConvertOptions
-from tests.memory import least_peak
+from tests.costs import least_peak
 
 FACTS = Facts(12, {"If": 2, "Loop": 1})
 ENTRY = StateEntry("options", Stamp(9, "aa", "s"), {}, Stamp(3, "bb", "x"), Stamp(4, "cc", "b"), FACTS)

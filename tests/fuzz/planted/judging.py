@@ -32,7 +32,7 @@ from mo_loop.ops.control import Iteration
 from mo_loop.origin import Origin
 from mo_loop.support.workers import report_stage
 from tests import interpreter
-from tests.planting import Fault, Planted, planted
+from tests.fuzz.planted.planting import Fault, Planted, planted
 
 RIGHT, WRONG_NODE, WRONG_ITERATION, NOT_FOUND = "right", "wrong node", "wrong iteration", "not found"
 UNSEEN, UNJUDGED = "changes no output", "not judged"

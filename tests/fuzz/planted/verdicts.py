@@ -25,7 +25,7 @@ from mo_loop.compare.verifying import verify
 from mo_loop.errors import MoLoopError, NotComparableError
 from mo_loop.support.workers import report_stage
 from tests.fuzz.control_flow.generator import generate
-from tests.judging import UNSEEN, numbered, showing
+from tests.fuzz.planted.judging import UNSEEN, numbered, showing
 from tests.models.sources import registry_kinds
 
 FAILS, PASSES = "fails", "passes"

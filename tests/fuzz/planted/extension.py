@@ -14,7 +14,7 @@ from typing import Any
 
 from mo_loop.graph import Graph
 from mo_loop.transforms.function_pass import FunctionPass
-from tests.planting import WEIGHT, Fault, _node_at, _places
+from tests.fuzz.planted.planting import WEIGHT, Fault, _node_at, _places
 
 VARIABLE = "PLANTED_FAULT"
 
