@@ -1,7 +1,5 @@
 """The state file of a batch, as tests look at it and change it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

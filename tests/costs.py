@@ -1,7 +1,5 @@
 """The costs of code as numbers: memory and executed lines."""
 
-from __future__ import annotations
-
 import sys
 import tracemalloc
 from collections.abc import Callable

@@ -18,8 +18,6 @@ A check converts here; native code runs in a worker process. With MO_LOOP_RUNTIM
 the IR runs on another OpenVINO release (tools/runtimes.py makes its environment).
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reads the document of a page back: `document(html)`."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -9,8 +9,6 @@ pip-audit runs in an environment of its own, which is made in a temporary folder
 and 2 if the database cannot be reached.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import subprocess

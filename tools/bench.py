@@ -17,8 +17,6 @@ The rows of weights need gigabytes of disk. They are made smaller where the disk
 it twice; the row which ovc compresses, too, where a quarter of the free memory does not hold the weights.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -22,8 +22,6 @@ not measured again; --markdown FILE writes the table as Markdown:
     python tools/bench_inference.py --folder out/real --results out/real/rows.jsonl --markdown out/real/rows.md
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

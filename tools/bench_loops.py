@@ -14,8 +14,6 @@ targets are the geometric mean of the kinds of loops (0.4) and each row (1.0) th
 the exit code is 1 if one is missed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

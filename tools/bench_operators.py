@@ -15,8 +15,6 @@ code is 1 if a row is above its goal without a reason, if a reason no longer hol
 --results FILE the rows in FILE are not measured again.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

@@ -23,8 +23,6 @@ INFERENCE_PRECISION_HINT=f32. `fused` counts layers that are attention with the 
 target is missed.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

@@ -16,8 +16,6 @@ caches by beam_idx, are expected to be the same in LLMPipeline and OVModelForCau
 exit code is 1 if one differs or fails.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -17,8 +17,6 @@ without quantisation, else by its cosine, converted with --quantization fast and
 fails that tests/models/optimised.py does not list with a reason, or if a listed one passes.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter, defaultdict

@@ -7,8 +7,6 @@ The median of the nodes, the longest time, and each row are printed; the exit co
 search takes more than 120 s, or a reduced model does not show the fault.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

@@ -9,8 +9,6 @@ measured is kept in the file of --results, and a further run with this file cont
 code is 1 if a model has no inputs, or is called wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

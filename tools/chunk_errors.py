@@ -8,8 +8,6 @@ An error is the largest difference from the numbers of f64, divided by the large
 of the chunks is more than 4 times that of the steps.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

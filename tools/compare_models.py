@@ -17,8 +17,6 @@ of this file are not measured again. The exit code is 1 if our IR fails, if its 
 IR, or if it is slower beyond the spread.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

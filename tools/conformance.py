@@ -14,8 +14,6 @@ With --runtime the models are converted for this release and all later ones, and
 release are the expected ones.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

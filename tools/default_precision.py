@@ -7,8 +7,6 @@ The models are those of tests/fuzz/default_precision.py. A result is right if it
 not, and 2 if the default precision of the processor is f32, which shows nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

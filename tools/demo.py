@@ -9,8 +9,6 @@ two states, captured tensors, nested control flow and outputs that grow by one s
 Exit code: 0 when every output agrees within the tolerance, 1 when one does not.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

@@ -9,8 +9,6 @@ need the packages of mo_loop: another release of onnx is an interpreter of anoth
 may round differently, so give them the same one.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -11,8 +11,6 @@ The rows are in tests/models/sources/real_models/rows.py. What the folder holds 
 downloaded. tools/bench_inference.py --folder out/real measures the result.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import importlib.util

@@ -12,8 +12,6 @@ With --verdicts `verify` judges the same faults, which all have to fail, and IR 
 random models, which all have to pass (tests/fuzz/planted/verdicts.py).
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

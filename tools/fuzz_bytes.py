@@ -11,8 +11,6 @@ if an execution ended in an internal error, ended its process, took more than 20
 Failures of one place are shown once, with the number of one execution that repeats them.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -17,8 +17,6 @@ or that crash it are skipped and counted. The run fails if the first converter f
 many models for the reasons in `tests.fuzz.control_flow.oracle.REASONS`, or if too many models are skipped.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

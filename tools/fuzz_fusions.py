@@ -14,8 +14,6 @@ allocates and frees, so that reading there is wrong. A model that does not compi
 a chain is not right.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -7,8 +7,6 @@
 Every model runs several input sets in changing order on one compiled model. 1 is returned if one differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -11,8 +11,6 @@ symbolic sizes runs for three sizes on one compiled model. With --pattern they a
 tests/fuzz/graphs/patterns.py, the patterns in turn. The exit code is 1 if a graph is not right.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -15,8 +15,6 @@ files that OpenVINO refuses to read, or to compile. The run fails if a configura
 and tests/fuzz/operators/known.py has no reason for it, or if a reason there no longer holds.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -8,8 +8,6 @@ It counts the pairs that are right, wrong, refused with a code, and converted al
 nothing reports it (tests/fuzz/options). 1 is returned if one is wrong or silent.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -14,8 +14,6 @@ table shows the median and the largest difference of a style, and how many of it
 products) the runtime computes with 8 bits, or with weights of 8 bits.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

@@ -10,8 +10,6 @@ A model is given the sizes of its first set of inputs before it is converted. Th
 numbers or ends the process, or if it is an error where the IR of ovc is right.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -8,8 +8,6 @@ N steps with states, and N again after a reset, must give the numbers of one run
 returned if one model does not.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

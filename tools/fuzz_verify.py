@@ -14,8 +14,6 @@ With --right, `verify --layers` judges right models: those of tests/models, ONNX
 each other kind. The exit code is 1 if one differs, or more than 1 in 100 is not decided.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -9,8 +9,6 @@ the largest expected number. The runtime does not quantise activations (DYNAMIC_
 code is 1 if a model is not right.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -3,8 +3,6 @@
 A pass states in `avoids` the errors that it avoids, a family of translators in `AVOIDS`, and so does the last check.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module

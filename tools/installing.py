@@ -1,7 +1,5 @@
 """Steps of making an environment for another release or device: packages of PyPI and of the system, and programs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -7,8 +7,6 @@ of the benches. Every seventh is stored with external data. `OPTIONS` are the op
 turn.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -9,8 +9,6 @@ first tenth of the run to its end the memory of the batch's own process, and of 
 to GROWTH times. The exit code is 1 if one of these does not hold. Linux alone: memory is read from /proc.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

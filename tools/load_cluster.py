@@ -12,8 +12,6 @@ that would be submitted; the large one may use PLANNER bytes, and FLAT times as 
 has the plans.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

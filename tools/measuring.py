@@ -4,8 +4,6 @@
 converter that runs.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import Counter

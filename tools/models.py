@@ -10,8 +10,6 @@ none, a word says why: refused (by the converter), not compiled, fails, wrong (a
 tolerance of mo_loop.compare), crash or hang (of the process). The exit code is 1 if mo-loop has such a word.
 """
 
-from __future__ import annotations
-
 import argparse
 import platform
 import sys

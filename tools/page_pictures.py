@@ -6,8 +6,6 @@
 The pages are those of tests/browser/made_pages.py. Look at the pictures before you commit them.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import struct

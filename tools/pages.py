@@ -6,8 +6,6 @@
 A test compares the pages with the program.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -7,8 +7,6 @@ Each row has a small model here. The exit code is 1 if the release has an error 
 other way round. An error that depends on the processor can be absent: the saturation of sums needs one without VNNI.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Mapping

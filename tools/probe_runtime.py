@@ -18,8 +18,6 @@ The last line has the rules that no release of the run needs: they can be remove
 longer targets.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ They are the operators of the domain com.microsoft, those of the default domain 
 those of com.microsoft.nchwc, which occur in files that ONNX Runtime saved after optimisation.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -7,8 +7,6 @@ models, and writes tests/fuzz/damage/sources.tar.xz. Of the models whose nodes h
 attributes and number of inputs it keeps the smallest.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 import tarfile

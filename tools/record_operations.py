@@ -9,8 +9,6 @@ The table is mo_loop/frontend/operations_made.json: for each operator and versio
 translator makes. Operations that occur in no case are added by hand.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -14,8 +14,6 @@ values are computed, in the environment of the caller. Every release here has wh
 numpy 2, so both sides can read each other's arrays.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

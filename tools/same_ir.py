@@ -17,8 +17,6 @@ side refuses what the other converts. Other words of an error do not count as a 
     reason = "MatMul reads the weights transposed"
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

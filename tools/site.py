@@ -1,7 +1,5 @@
 """A hook of mkdocs: pages at the top of the repository are part of the site, and links to other files become text."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from pathlib import Path

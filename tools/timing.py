@@ -4,8 +4,6 @@
 converter that runs.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 import tempfile

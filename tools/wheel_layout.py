@@ -1,7 +1,5 @@
 """The layout of what is installed: the folder transforms/ is the package mo_loop.transforms."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs `mo-loop convert` in two ways; small models on disk; shared assertions about failures."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

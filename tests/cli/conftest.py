@@ -1,7 +1,5 @@
 """Files that the tests of the command use."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs `mo-loop` with any arguments, in this process or as the installed command."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

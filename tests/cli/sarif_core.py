@@ -1,7 +1,5 @@
 """A JSON schema of the parts of SARIF 2.1.0 that reports use, stricter where the standard allows alternatives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

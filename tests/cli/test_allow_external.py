@@ -1,7 +1,5 @@
 """--allow-external in every command that reads external data, and the errors of the commands without it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`mo-loop convert` on files that are not models and on invalid graphs: the messages, and files that do not change."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

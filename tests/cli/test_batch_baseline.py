@@ -1,7 +1,5 @@
 """`mo-loop batch --baseline`: known failures do not count, new ones do."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`mo-loop batch`: its arguments, where the pairs are written, and its flags."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

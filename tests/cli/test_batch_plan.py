@@ -1,7 +1,5 @@
 """`mo-loop batch --plan` by the report of an earlier batch."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

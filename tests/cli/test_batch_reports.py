@@ -1,7 +1,5 @@
 """The reports of `mo-loop batch`: every fact in JSON, a valid JUnit file, and Markdown that lists the failures."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`mo-loop batch` ended by Ctrl-C or SIGTERM: complete pairs, no workers left, written reports; a later run resumes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`mo-loop batch` on a terminal: the progress bar, the lines above it, and terminals without colours or cursor."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

@@ -1,7 +1,5 @@
 """The recipe for make in docs/ci.md works as it is printed there; the shell parts of the other recipes run too."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

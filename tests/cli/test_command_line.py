@@ -1,7 +1,5 @@
 """The whole command: the shortcut of convert, misspelt words, the version, and the groups and width of --help."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`mo-loop completion`: the script for a shell, and the answers to the shell."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

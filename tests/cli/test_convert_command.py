@@ -1,7 +1,5 @@
 """`mo-loop convert` as a user runs it: its files and its messages."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The same model gives the same bytes wherever and however it is converted; tools/determinism.py tries more of both."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

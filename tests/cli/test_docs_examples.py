@@ -11,8 +11,6 @@ The fenced blocks of a page run from top to bottom in one folder and one namespa
 - ```yaml must be YAML, and the command must accept every `mo-loop ...` in it. ```make runs with `make -n`.
 """
 
-from __future__ import annotations
-
 import doctest
 import json
 import os

@@ -1,7 +1,5 @@
 """`mo-loop convert` with --input, --output and --dump."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

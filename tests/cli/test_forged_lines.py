@@ -1,7 +1,5 @@
 """A line break in a name of a model makes no line of a log: neither a message nor a command of a CI system."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Names in models are untrusted: their control characters are not printed, and long ones are shortened."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import pairwise

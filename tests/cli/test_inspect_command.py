@@ -1,7 +1,5 @@
 """`mo-loop inspect` as a user runs it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

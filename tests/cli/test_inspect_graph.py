@@ -1,7 +1,5 @@
 """`mo-loop inspect --graph` and `--nodes` as a user runs them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The flags of the Model Optimizer and of ovc: scripts work after only the command is changed."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

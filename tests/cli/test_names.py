@@ -1,7 +1,5 @@
 """--input, --output, --freeze, --rename and --mapping: tensors by name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Files of other programs given as a model: the messages name the format and what to do."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """A system without the modules and functions of POSIX: everything imports, converts and runs in workers."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

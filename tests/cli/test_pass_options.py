@@ -1,7 +1,5 @@
 """The options of `mo-loop convert` about passes, their environment variables, and their arguments in the library."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The options of preprocessing: their effect on the IR, and refused values."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`mo-loop reduce` as a user runs it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

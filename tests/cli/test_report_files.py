@@ -1,7 +1,5 @@
 """--format and --report in all commands: the report on stdout in one form, and in a file in the form of its ending."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """Every JSON document that a command writes is one of docs/schemas/mo-loop.json."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

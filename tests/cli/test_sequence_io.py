@@ -1,7 +1,5 @@
 """`mo-loop convert --sequence-io packed`: sequences as inputs and outputs of a converted model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables: whole lines in a pipe, the width of the terminal on a terminal."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

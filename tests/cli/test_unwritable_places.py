@@ -1,7 +1,5 @@
 """`mo-loop convert` with outputs that it cannot write, or inputs that it cannot read to the end."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

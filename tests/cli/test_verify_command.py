@@ -1,7 +1,5 @@
 """`mo-loop verify` as a user runs it."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`mo-loop view` as a user runs it."""
 
-from __future__ import annotations
-
 import subprocess
 import webbrowser
 from pathlib import Path

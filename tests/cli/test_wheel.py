@@ -1,7 +1,5 @@
 """The wheel holds one package and nothing else, and converts a model from outside the checkout."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

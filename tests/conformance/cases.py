@@ -13,8 +13,6 @@ A case whose model has a sequence or an optional as input or output is converted
 and outputs for a sequence `s` are `s.data` and `s.shapes`. An absent optional has no input.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re

@@ -3,8 +3,6 @@
 They include operators that ONNX itself defines by loops (Range, LinearAttention, SequenceMap).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every case of the ONNX backend suite on sequences and optionals; those that are inputs or outputs are packed."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.compare.execution.isolated import isolated

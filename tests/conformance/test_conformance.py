@@ -5,8 +5,6 @@ fixed tenth of the others.
 another result without a fault in this project.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

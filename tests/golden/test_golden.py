@@ -14,8 +14,6 @@ is the input as `to_text` prints it, with names.
 UPDATE_GOLDEN=1 writes the expected parts again: read the diff before you keep it.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib

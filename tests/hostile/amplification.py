@@ -1,7 +1,5 @@
 """Small files that ask for much: each part takes work, memory or bytes of the output that grow faster than the file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 A file that no line names is converted: it only looks hostile, or has nothing that an IR cannot express.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 REFUSED: Mapping[str, Mapping[str, str]] = {

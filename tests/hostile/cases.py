@@ -8,8 +8,6 @@ A function makes the file, and what it refers to, in an empty folder, and return
 the error with which `mo-loop convert` must end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that are not models, and models whose weights lie elsewhere."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

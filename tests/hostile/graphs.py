@@ -1,7 +1,5 @@
 """Models that protobuf can parse and that attack what comes after: sizes, graphs, attributes, names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

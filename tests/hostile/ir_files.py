@@ -1,7 +1,5 @@
 """Hostile .xml and .bin files for the IR reader."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every hostile file gets the right answer with bounded work and memory, and touches only the output folder."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The trial of a hostile file in a worker: converts it, or reads it if it is IR, and writes the result."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The instruction sets on which the runtime runs here, on which some errors of it depend."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

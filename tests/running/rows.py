@@ -19,8 +19,6 @@ Runs of one commit choose the same parts, so a failure can be repeated. MO_LOOP_
 same choice decides which tests check the invariants of the graph after each pass: one of `CHECKED` in `make test`.
 """
 
-from __future__ import annotations
-
 import inspect
 import os
 import re

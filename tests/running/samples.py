@@ -7,8 +7,6 @@
 `judge` and `judge_ir` run native code: call them in a worker process.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import tempfile

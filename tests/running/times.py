@@ -4,8 +4,6 @@ Times of single tests add up over the processes of xdist, so the sums exceed the
 the test process and of all processes below it; what workers do is also listed by the stages that they report.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Sizes that become 0: what the IR refuses because the runtime would end the process or be wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

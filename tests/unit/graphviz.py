@@ -1,7 +1,5 @@
 """Replacements of Graphviz's program `dot`, for tests of pictures."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

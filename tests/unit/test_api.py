@@ -1,7 +1,5 @@
 """convert_model as a program calls it: its models, its `input`, and the ports of a Model."""
 
-from __future__ import annotations
-
 import io
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The types and texts of the arguments of public functions: Literal where the values are known, and no flags."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import io

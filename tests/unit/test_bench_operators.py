@@ -1,7 +1,5 @@
 """The goals of tools/bench_operators.py, and the models that it measures."""
 
-from __future__ import annotations
-
 import onnx
 import pytest
 

@@ -1,7 +1,5 @@
 """The targets of tools/bench_states.py, and what its decoders are given."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tools.bench_states import judge, table

@@ -1,7 +1,5 @@
 """Messages of the runtimes inside of others: each once, in one line, without files of C++."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated

@@ -1,7 +1,5 @@
 """How many lines each house may have, so that new code goes where old code leaves."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The comparison of expected and actual arrays."""
 
-from __future__ import annotations
-
 import ml_dtypes
 import numpy as np
 import pytest

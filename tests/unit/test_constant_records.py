@@ -1,7 +1,5 @@
 """Previews of constants, and the names by which equal contents are found."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

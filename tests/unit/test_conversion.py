@@ -1,7 +1,5 @@
 """A Conversion: its errors, raised or collected, and the calls of its observers."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import Any

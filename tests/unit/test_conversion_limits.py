@@ -1,7 +1,5 @@
 """Each limit of a conversion: a model at the limit converts to the same bytes, one above it has an error of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields, replace
 from itertools import pairwise

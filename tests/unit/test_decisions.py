@@ -1,7 +1,5 @@
 """The decisions of passes in a dump: a limited number of each pass and step."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

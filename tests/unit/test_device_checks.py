@@ -1,7 +1,5 @@
 """Faults that the check reports for ARM: those that a conversion for it alone avoids, and those that are left."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop import ops

@@ -1,7 +1,5 @@
 """The findings of `examine`: each kind with a counterexample, and always the errors of a conversion."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os

@@ -1,7 +1,5 @@
 """The difference of two models: which nodes correspond, and what differs between them."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """Rows on disk."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 

@@ -1,7 +1,5 @@
 """How far arrays are apart, and the curves of loops."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of the files, names and pages of the documentation; tests/cli/test_docs_examples.py runs its examples."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """Pictures and dumps: deterministic, complete, and readable by the programs that read them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

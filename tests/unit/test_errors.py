@@ -1,7 +1,5 @@
 """Errors are immutable: more knowledge makes another error with the same code, cause and traceback."""
 
-from __future__ import annotations
-
 import pickle
 import traceback
 

@@ -1,7 +1,5 @@
 """The inputs that `mo-loop verify` generates: their roles, types and sizes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

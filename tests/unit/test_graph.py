@@ -1,7 +1,5 @@
 """The graph: edges, uses, removal, order, construction."""
 
-from __future__ import annotations
-
 import networkx
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The graph: types that follow changes, through bodies and back, and copies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

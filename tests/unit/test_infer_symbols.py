@@ -1,7 +1,5 @@
 """Known sizes, and values from which sizes are computed: equal symbols always mean equal sizes."""
 
-from __future__ import annotations
-
 import operator
 from typing import Any
 

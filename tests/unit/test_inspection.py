@@ -1,7 +1,5 @@
 """Inspections of ONNX models and of IR: their counts, and the sources of trip counts, conditions and states."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """SideRun: which row of an output stays, and how a side ends."""
 
-from __future__ import annotations
-
 from mo_loop.compare.execution.isolated import IsolatedError
 from mo_loop.compare.ir_runs import SideRun
 from mo_loop.compare.results.array_comparison import ArrayComparison

@@ -1,7 +1,5 @@
 """An earlier result is found for the same files, inputs, expected values and limits, and for nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

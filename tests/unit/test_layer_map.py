@@ -1,7 +1,5 @@
 """Which layers of an IR each node of its ONNX model became, and from which nodes each layer was made."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

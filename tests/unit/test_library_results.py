@@ -1,7 +1,5 @@
 """The functions of the library: what they return is typed, short in a session, and complete as text and plain data."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json

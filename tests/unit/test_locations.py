@@ -1,7 +1,5 @@
 """URLs as values: their parts, and their text without credentials."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from pathlib import Path

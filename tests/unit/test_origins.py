@@ -1,7 +1,5 @@
 """Nodes and values keep their origin, an ONNX node or tensor, in all passes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import onnx

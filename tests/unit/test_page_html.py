@@ -1,7 +1,5 @@
 """The file of a page: its policy, and that no text of a document becomes a part of its markup."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

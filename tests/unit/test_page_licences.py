@@ -1,7 +1,5 @@
 """The licences of what is bundled into the page: mo_loop/look/page/static/LICENSES.txt."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The .xml and the .bin are written together or not at all."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

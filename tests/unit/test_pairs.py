@@ -1,7 +1,5 @@
 """Pairwise parameters: no pair of values is missing."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

@@ -1,7 +1,5 @@
 """Faults that are planted in converted graphs: repeatable, in copies, of all kinds and at all depths."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """tools/probe_runtime.py: what it reports of the probes' results."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.target import Gap, Processor

@@ -1,7 +1,5 @@
 """The peak of memory is that of this process alone."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

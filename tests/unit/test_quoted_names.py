@@ -1,7 +1,5 @@
 """Names with commas, brackets, = and quotes in the options of the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import onnx

@@ -1,7 +1,5 @@
 """The table of networks of real size, their quantised weights, and the arithmetic of their measurement."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Inference that is remembered: the same types for the same question, and nothing kept that belongs to one node."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """tests/running/rows.py: every row of a sweep runs at some commit, and everything else at each."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dimensions and shapes: affine arithmetic compared with integers, broadcasting with numpy, laws of join and merge."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

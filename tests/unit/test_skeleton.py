@@ -1,7 +1,5 @@
 """The control flow of models as a tree: sources, port maps, functions, the same for ONNX, IR and dumps."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 from typing import Any

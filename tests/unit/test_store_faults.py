@@ -1,7 +1,5 @@
 """Errors of stores: which pass, which are tried again, and their messages. No store is needed."""
 
-from __future__ import annotations
-
 import errno
 
 import pytest

@@ -1,7 +1,5 @@
 """The spelling of --transform."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Matrices that are transposed while they are written: the bytes, samples, and what a file lacks."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The source of the trip count of a loop, as the page shows it."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.look.records.node_records import Describer

@@ -1,7 +1,5 @@
 """The table of element types compared with other libraries, and the packing of narrow elements."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Ordered unions: as tuples, without the time of copies."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 from mo_loop.origin import FEW, Many, union

@@ -1,7 +1,5 @@
 """The .bin: equal content is stored once, content with equal samples is not merged."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from pathlib import Path

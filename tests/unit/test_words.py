@@ -1,7 +1,5 @@
 """The words that docs/style.md replaces do not come back: in pages, help texts, messages, docstrings and comments."""
 
-from __future__ import annotations
-
 import io
 import re
 import tokenize

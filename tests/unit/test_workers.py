@@ -1,7 +1,5 @@
 """Worker processes: a crashed or hanging one is replaced, and none survives its parent."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -8,8 +8,6 @@ Processors: cortex-a72 (Raspberry Pi 4; no f16), cortex-a76 (the default; f16 is
 unpacked, from the system's packages, where this process may. OpenVINO's wheels for aarch64 come from PyPI.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import zipfile

@@ -6,8 +6,6 @@
 for rows that compare the time of a node, otherwise those of the work.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

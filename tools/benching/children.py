@@ -1,7 +1,5 @@
 """One run of a command in a process of its own: wall time, CPU time, peak memory."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -7,8 +7,6 @@ Plans are made of simulated listings, up to the first model that would be submit
 `cluster-tests` has the packages.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -6,8 +6,6 @@ Each row has two sides. The input of a run is made again for each run and not ti
 collector is paused as in a conversion. rounds.py starts this file in a process for each row, so that it stays small.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import sys

@@ -4,8 +4,6 @@ looped(KINDS[0], 128)       a model over x: f32[128, 48]; 0 is a length known on
 batched(KINDS[0], 128)      the same without a loop, for kinds whose iterations are independent
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 `measure` takes a `Task` and returns a `Row`. It runs in a worker process, which may crash.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import tempfile

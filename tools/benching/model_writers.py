@@ -6,8 +6,6 @@ The number includes the nodes of bodies. Constants are initializers, and all dif
 ones, so that nothing is stored once for many.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path

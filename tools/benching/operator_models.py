@@ -6,8 +6,6 @@ Dimensions are drawn as there and multiplied by one number, so that the largest 
 Operators without a description there have one here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

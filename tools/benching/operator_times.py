@@ -1,7 +1,5 @@
 """Draws a model of one operator and takes its times. `measure` runs in a worker process, which may crash."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

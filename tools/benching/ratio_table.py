@@ -1,7 +1,5 @@
 """The results as a table, and as a JSON document."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

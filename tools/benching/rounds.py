@@ -4,8 +4,6 @@ In every round each work runs once, in alternating order, so that load of the ma
 that of a round; the median over the rounds is held against the target.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

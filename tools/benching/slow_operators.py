@@ -1,7 +1,5 @@
 """The goal of a row of tools/bench_operators.py, and the rows that are above it, each with its reason."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

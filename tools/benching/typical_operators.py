@@ -3,8 +3,6 @@
 model, feeds = typical("Pad/edges", dynamic=True)       bytes, and arrays by name
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Writes models with gigabytes of random weights, tensor by tensor: the memory is that of the largest tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO

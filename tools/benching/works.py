@@ -7,8 +7,6 @@
 environment of this interpreter.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

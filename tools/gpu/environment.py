@@ -7,8 +7,6 @@ It needs Debian or a system like it: the loader of OpenCL (ocl-icd) with layers,
 are installed from the system's packages where this process may. Intel's OpenCL runtime for CPUs comes from PyPI.
 """
 
-from __future__ import annotations
-
 import shutil
 import venv
 from pathlib import Path

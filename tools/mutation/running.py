@@ -1,7 +1,5 @@
 """Tests run on a copy of the tree, each time in a fork of a process that has the heavy packages imported."""
 
-from __future__ import annotations
-
 import compileall
 import contextlib
 import os

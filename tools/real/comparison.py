@@ -4,8 +4,6 @@
 side that is at work. The instruction set is that of the environment in which the worker starts.
 """
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path

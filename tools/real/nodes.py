@@ -1,8 +1,6 @@
 """The nodes that the runtime makes of both IRs of a network, by type and precision, the layers that they fuse, and
 their times."""
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections import defaultdict

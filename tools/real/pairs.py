@@ -4,8 +4,6 @@
 side that is at work.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -7,8 +7,6 @@ A crash of one side ends its own process alone, and the peak memory is that of o
 bytes as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Rows that are measured already, one JSON object a line, and the table of them for the documentation."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict

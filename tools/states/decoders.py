@@ -7,8 +7,6 @@
 The names of inputs are those of optimum. Inputs that a model does not have are not given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The IR of ovc with states: openvino.passes.MakeStateful, and what it needs besides to run caches that start empty."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
     write_ir(Path("model.onnx"), Path("model.xml"), "2024.6.0")     # "ovc"; the folder of a version
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

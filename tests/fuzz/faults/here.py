@@ -6,8 +6,6 @@
 A crash ends this process, so call it in a worker.
 """
 
-from __future__ import annotations
-
 import copy
 import importlib
 import traceback

@@ -3,8 +3,6 @@
     model, feeds = KINDS["detector"](np.random.default_rng(3))
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@
     fault.model, fault.kind, fault.nodes                    # the changed model; the paths that name its place
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@
         right_trial(task)                       # runs native code in this process: call it in a worker
 """
 
-from __future__ import annotations
-
 import functools
 import tempfile
 import warnings

@@ -4,8 +4,6 @@
     found.result                            # FOUND, OTHER_PLACE, NOT_DECIDED, MISSED; UNSEEN faults do not count
 """
 
-from __future__ import annotations
-
 import tempfile
 import warnings
 from contextlib import nullcontext

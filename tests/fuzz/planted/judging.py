@@ -11,8 +11,6 @@ contain a tensor of the ONNX model and differ, the one that comes first in the o
 the node of the changed layer itself is right as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -9,8 +9,6 @@ A rounding is an IR that computes the same in exact arithmetic: sums in another 
 `x * w + b`, weights in f16. Its networks are deep, wide, or end in differences of almost equal sums.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@
 Each has the inputs, the windows and the divisors of its kind: lengths, sampling rates, sizes of images, prompts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -8,8 +8,6 @@ An If by the sampling rate `sr` has a branch for 16,000 and one for 8,000. Each 
 layer; `h` and `c` hold those of two layers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

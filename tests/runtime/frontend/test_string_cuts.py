@@ -1,7 +1,5 @@
 """Models with strings: the help of the error is an option that converts the part after them."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from typing import Any

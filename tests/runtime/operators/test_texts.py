@@ -1,7 +1,5 @@
 """Operators on texts, with the library of openvino_tokenizers: the same strings and numbers as in ONNX Runtime."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that an extension names, and that are sent with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The temporary folder of a batch: that of a killed batch is removed by the next, that of a running one stays."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

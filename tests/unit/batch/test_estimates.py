@@ -1,7 +1,5 @@
 """Estimates of memory and time, and the order of the models."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

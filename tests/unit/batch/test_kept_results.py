@@ -1,7 +1,5 @@
 """Results on disk: their order, models without one, and memory."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

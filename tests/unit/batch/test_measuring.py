@@ -1,7 +1,5 @@
 """Time and memory of a conversion, measured in a process that has done other work before."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

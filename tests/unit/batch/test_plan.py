@@ -1,7 +1,5 @@
 """The list of models of a batch: cases that need a library call. tests/cli/test_batch_command.py has more."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

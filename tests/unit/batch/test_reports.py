@@ -1,7 +1,5 @@
 """Reports of rare batches: names with special characters, thousands of models."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Hashes and the state file that keeps them."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

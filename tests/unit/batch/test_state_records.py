@@ -1,7 +1,5 @@
 """Records of a batch whose outputs are at a URL, and the plan of one. No store is needed: listings are simulated."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Translators make arrays whose size is in the model with mo_loop.frontend.ops.shared, which counts the bytes."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Which operations single operators become, where the numbers that the runtime computes do not show it."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop import ops

@@ -3,8 +3,6 @@
 Undefined names, cycles of nodes and states that change their type are in test_scopes and test_retyping.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.errors import MoLoopError

@@ -3,8 +3,6 @@
 A model is text, with `com.microsoft` for the operators of ONNX Runtime.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ The operators and their other inputs are drawn by `tests/fuzz/operators`; small 
 translators read them.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Which files of external data are read, which are refused, and that a file which changed is never written."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,7 +1,5 @@
 """Ranks that are not declared at an input are those that nodes force; a rank that is only declared is a warning."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The syntax of --input and of convert_model(input=...)."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

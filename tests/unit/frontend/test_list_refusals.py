@@ -1,7 +1,5 @@
 """Lists that cannot run: each is refused with the operator, its path and the reason."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Nodes that their opset does not allow convert with a warning, and are refused in a strict conversion."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from typing import Any

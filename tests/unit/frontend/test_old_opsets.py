@@ -1,7 +1,5 @@
 """Older versions of an operator: what they share with the newest version has the same meaning."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

@@ -1,7 +1,5 @@
 """The traversal of the graphs of an ONNX model, and the tensors in them."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper

@@ -1,7 +1,5 @@
 """The table of operators agrees with conversions."""
 
-from __future__ import annotations
-
 import json
 
 import onnx

@@ -1,7 +1,5 @@
 """Operators without translator: each has a reason, and no operator with a translator is among them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import onnx

@@ -1,7 +1,5 @@
 """Where Resize is an Interpolate: only where the runtime computes the sizes that ONNX defines, and resizes at all."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop import ops

@@ -5,8 +5,6 @@ translator's s. Its positional parameters are the inputs in order (None where th
 keyword-only ones the attributes with the schema's defaults.
 """
 
-from __future__ import annotations
-
 import dis
 import inspect
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """TensorProto in every form of storage, compared with numpy_helper.to_array, and files that must not be read."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

@@ -1,7 +1,5 @@
 """Sizes and pads of windows computed at conversion, compared with ONNX's definition."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

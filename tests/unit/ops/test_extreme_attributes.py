@@ -1,7 +1,5 @@
 """Attributes and inputs that no model should have: operations refuse them with a code, with every reader of models."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.errors import TypeError_

@@ -1,7 +1,5 @@
 """Joining and widening of sequence and optional types."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.errors import TypeError_

@@ -1,7 +1,5 @@
 """Inference is monotone: less knowledge of the inputs never gives more of the outputs, and never an error."""
 
-from __future__ import annotations
-
 import re
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """The lengths and elements of sequences made by splitting tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which integers are at least 0: what `is_not_negative` proves, and what it must not."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.ops.exact import is_not_negative

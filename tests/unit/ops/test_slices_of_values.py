@@ -1,7 +1,5 @@
 """Slices, shapes and element types of values, in the notation of numpy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The size of a slice: every size within the bounds of the inputs gives a size within the bounds of the result."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Operations are written with the version of their specification, which their documentation names."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop import ops

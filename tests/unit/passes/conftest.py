@@ -1,7 +1,5 @@
 """Fixtures for the tests of the pass engine."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.graph import Graph

@@ -1,7 +1,5 @@
 """Passes for the tests of the Manager and its configuration: each makes one change to every Negative or Add."""
 
-from __future__ import annotations
-
 from mo_loop import ops
 from mo_loop.graph import Graph
 from mo_loop.transforms.function_pass import FunctionPass

@@ -1,7 +1,5 @@
 """The releases of the runtime that have an error."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.target import NEVER, Gap, Processor, ReleaseRange, Target, without_avx512

@@ -1,7 +1,5 @@
 """Nodes inserted before a model output."""
 
-from __future__ import annotations
-
 from mo_loop import ops
 from mo_loop.text import parse, to_text
 from mo_loop.transforms.replace import insert_before

@@ -1,7 +1,5 @@
 """LowLatency2: refusals, warnings and unchanged models; tests/golden/low_latency2 has the graphs that it writes."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The old names of passes, wherever a pass is named by a text."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

@@ -1,7 +1,5 @@
 """mo_loop.transforms.states.pairing: which outputs continue which inputs."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

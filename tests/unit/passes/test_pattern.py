@@ -1,7 +1,5 @@
 """Every part of the pattern language: where it matches, where it does not, and what it binds."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop import ops

@@ -1,7 +1,5 @@
 """The predicates of patterns: their results, and the explanations if they are false."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The table of a run and its data."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -1,7 +1,5 @@
 """Columns of values in a body: their sources, and nodes that are not part of a cell."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

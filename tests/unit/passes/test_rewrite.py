@@ -1,7 +1,5 @@
 """Passes of every kind on small graphs: which nodes are visited, in which order, how often, and what dispatch skips."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The passes that avoid errors of the runtime: applied again, they change nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.conversion import Conversion

@@ -1,7 +1,5 @@
 """Which axis of a state --beam-idx reorders."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.api import convert_model

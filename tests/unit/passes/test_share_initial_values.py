@@ -1,7 +1,5 @@
 """ShareInitialValues: how it looks for attention after a cache. Its graphs are in tests/golden."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Which attributes are equal, and the names of merged nodes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

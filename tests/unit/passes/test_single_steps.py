@@ -1,7 +1,5 @@
 """Operations that a model must not have outside of its steps, to be computed one step at a time."""
 
-from __future__ import annotations
-
 import warnings
 
 import pytest

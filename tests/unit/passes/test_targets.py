@@ -1,7 +1,5 @@
 """Target: releases, and the rules that they need."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop import target

@@ -1,7 +1,5 @@
 """Pictures between passes: which files are written, and the messages about them."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Estimators made of others, and what prepares their inputs."""
 
-from __future__ import annotations
-
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA

@@ -1,7 +1,5 @@
 """Linear models, support vector machines, neighbours, Bayes, networks and Gaussian processes."""
 
-from __future__ import annotations
-
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel

@@ -1,7 +1,5 @@
 """The data that the estimators are fitted to, from the tables that scikit-learn ships."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn import datasets
 

@@ -1,7 +1,5 @@
 """Compares ONNX Runtime with the framework of a model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

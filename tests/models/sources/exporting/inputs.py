@@ -7,8 +7,6 @@ Data with a seed is `numpy.random.default_rng(seed).standard_normal(shape)`; val
 `read_cases` reads the files that `writing` writes.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The description of a model, for any framework."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

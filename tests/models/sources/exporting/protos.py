@@ -1,7 +1,5 @@
 """Exported ONNX models: strip what depends on the machine, check the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 import onnx

@@ -9,8 +9,6 @@ x = { shape = [3], dtype = "float32", seed = 2 }
 limit = { shape = [], dtype = "float32", values = [0.0] }
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import traceback

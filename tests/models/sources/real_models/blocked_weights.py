@@ -5,8 +5,6 @@
 Each block of `block` elements along the contracted axis has a scale; without blocks, each result channel has one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

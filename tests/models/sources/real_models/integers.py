@@ -1,7 +1,5 @@
 """Quantised variants as ONNX Runtime's own tools write them, calibrated on random data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

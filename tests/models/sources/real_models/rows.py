@@ -7,8 +7,6 @@
 The table is fixed before it is measured: a row that is slow stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

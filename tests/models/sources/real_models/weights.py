@@ -1,7 +1,5 @@
 """Random weights that keep the deviation of a signal near 1 through a deep network."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
