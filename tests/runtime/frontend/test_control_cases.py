@@ -7,8 +7,7 @@ import onnx
 import pytest
 
 from tests.harness import check, check_model, floats, parsed
-
-from .models import same_numbers
+from tests.runtime.frontend.models import same_numbers
 
 pytestmark = pytest.mark.keeps_loops
 
@@ -21,6 +20,7 @@ def runs(*counts: int, **feeds: Any) -> list[dict[str, Any]]:
 
 
 # -- no iterations
+
 
 ROWS = """{source}
   s = Loop (n, "") <body = step (int64 i, bool c) => (bool d, float[?,?] r) {{ d = Identity (c) r = Identity (y) }}>"""
@@ -306,3 +306,16 @@ def test_an_invariant_scalar_beside_a_view_of_a_slice(op: str) -> None:
     check(parsed(f"""g (float[N] x, float p) => (float[M] y) {{
         y = Scan <num_scan_inputs = 1, body = step (float s) => (float t) {{ t = {op} (p, s) }}> (x)
     }}"""), {"x": X[0], "p": np.float32(0.05)}, {"x": X[1], "p": np.float32(0.5)})
+
+
+# -- Captured values of bodies
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_two_names_of_one_captured_value(flag: bool) -> None:
+    """`same` is `x`: a branch that reads both has one Parameter for them."""
+    model = parsed("""g (float[2,3] x, bool flag) => (float[2,3] y) {
+      same = Identity (x)
+      y = If (flag) <then_branch = yes () => (float[2,3] a) { a = Add (x, same) },
+                     else_branch = no () => (float[2,3] b) { n = Neg (same) b = Mul (n, x) }> }""")
+    check(model, {"x": X, "flag": flag}, {"x": X + 1, "flag": not flag})

@@ -1,14 +1,19 @@
-"""States and branches whose ranks differ by leading sizes of 1 alone: the widest rank is carried, readers broadcast."""
+"""Ranks of states and branches that differ by leading sizes of 1, ranks that are not declared, and frozen inputs."""
 
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError
 from tests.harness import check, floats, parsed, refusal
+from tests.unit.frontend.test_input_text import LOOP, MODEL
+
+# -- States and branches whose ranks differ by leading sizes of 1 alone: the widest rank is carried, readers broadcast
+
 
 NUMBERS = """<float zero = {0}, float[1] vector = {2}, float[1,1] matrix = {3}, int64[0] scalar = {},
   int64[1] list = {-1}, int64[1] first = {0}, int64[2] pair = {1, 1}, int64 one = {1}>"""
@@ -175,3 +180,52 @@ def test_the_faults_of_an_exporter() -> None:
             n = Not (r)  o = Cast <to = 7> (r)  p = Add (o, zero)  f = Cast <to = 9> (p)
             e = Reshape (n, scalar) }> }""", opset=14)
     check(made, *({"x": np.float32(each)} for each in ([0, 1], [2.5], [9, 9, 9])))
+
+
+# -- Models whose inputs have no shape, or whose shapes have an unknown length, run with the rank that nodes force
+
+
+RNG = np.random.default_rng(3)
+FILTERS = RNG.standard_normal((2, 3, 3, 3)).astype(np.float32)
+IMAGES = RNG.standard_normal((2, 3, 6, 5)).astype(np.float32)
+
+
+def test_an_image_without_shape() -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Conv", ["a", "w"], ["y"])]
+    ports = [helper.make_tensor_value_info("x", 1, None), helper.make_empty_tensor_value_info("y")]
+    graph = helper.make_graph(nodes, "g", ports[:1], ports[1:], [numpy_helper.from_array(FILTERS, "w")])
+    check(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), {"x": IMAGES},
+          {"x": IMAGES[:1, :, :4]})
+
+
+@pytest.mark.parametrize("op", ["Reshape", "Expand", "ConstantOfShape"])
+def test_a_shape_of_unknown_length(op: str) -> None:
+    """Also inside a body; Transpose forces three dimensions."""
+    inputs = "s" if op == "ConstantOfShape" else "x, s"
+    model = parsed(f"""main (float[N] x, int64[K] s, int64 n) => (float[] z, float[M] y) {{
+          a = {op} ({inputs})
+          b = Transpose <perm = [2, 0, 1]> (a)  z = ReduceSum <keepdims = 0> (b)
+          y = Loop (n, "", x) <body = step (int64 i, bool c, float[L] t) => (bool d, float[L] u) {{
+            d = Identity (c)
+            e = {op} ({inputs})
+            f = Transpose <perm = [2, 0, 1]> (e)  g = ReduceSum <keepdims = 0> (f)  u = Add (t, g) }}> }}""")
+    x = RNG.standard_normal(6).astype(np.float32)
+    shape = np.array([2, 3, 1]) if op == "Reshape" else np.array([2, 4, 6])
+    check(model, {"x": x, "s": shape, "n": 2}, {"x": x, "s": shape[::-1] if op == "Reshape" else shape, "n": 1})
+
+
+# -- Inputs frozen at a value by `input`: the other inputs remain, and the numbers are those of the whole model
+
+
+def test_numbers() -> None:
+    x, w = floats(2, 3), floats(3, 2)
+    check(parsed(MODEL), {"x": x, "w": w}, expected=[[("y", x @ w + 7)]], input="k->7", rtol=1e-5)
+
+
+def test_trip_count() -> None:
+    """A loop of a frozen trip count has outputs of a known length."""
+    converted = convert_model(parsed(LOOP), input="m->3,x[4]")
+    assert [str(each.value.type) for each in converted.graph.results] == ["f32[4]", "f32[3,4]"]
+    x = floats(4)
+    expected = [[("y", 4 * x), ("ys", np.stack([2 * x, 3 * x, 4 * x]))]]
+    check(parsed(LOOP), {"x": x}, expected=expected, input="m->3", rtol=1e-6)

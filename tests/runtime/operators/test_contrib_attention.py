@@ -1,11 +1,16 @@
-"""Attention and MultiHeadAttention: what masks, pasts and packed tensors mean."""
+"""Attention of com.microsoft: masks, pasts, packed tensors, buffers, beams and biases of positions."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
-from tests.harness import check_node
+from tests.harness import check, check_model, check_node, node_model, parsed, refusal
+
+# -- Attention and MultiHeadAttention: what masks, pasts and packed tensors mean
+
 
 RNG = np.random.default_rng(17)
 BATCH, HEADS, S, SIZE = 2, 3, 4, 5
@@ -126,3 +131,264 @@ def test_projection_of_integers(dynamic):
     }
     attributes = {"num_heads": HEADS, "unidirectional": 1}
     check_node("com.microsoft::QAttention", inputs, attributes, opset=1, dynamic=dynamic, constants=["w", "b"])
+
+
+# -- DecoderMaskedMultiHeadAttention: buffers, beams, keys of an encoder, and the forms without a CPU kernel
+
+
+OP, NAMES = "com.microsoft::DecoderMaskedMultiHeadAttention", ["y", "present_k", "present_v"]
+BEAMS, STEP_HEADS, STEP_SIZE, LENGTH = 4, 2, 4, 6
+BUFFER = BEAMS, STEP_HEADS, LENGTH, STEP_SIZE
+
+
+def step(past):
+    """The inputs of one step of two sequences with two beams each."""
+    tensors = {name: floats(BEAMS, 1, STEP_HEADS * STEP_SIZE) for name in ("q", "k", "v")}
+    mask = RNG.integers(0, 2, (BEAMS, past + 1)).astype(np.int32)
+    mask[:, -1] = 1
+    return tensors | {
+        "mask": mask, "bias": floats(1, STEP_HEADS, 1, past + 1), "past_k": floats(*BUFFER), "past_v": floats(*BUFFER),
+        "past": np.array(past, np.int32), "width": None, "from": None, "b": floats(3 * STEP_HEADS * STEP_SIZE),
+    }
+
+
+def check_decoder(inputs, attributes=None, **options):
+    attributes = {"num_heads": STEP_HEADS, "past_present_share_buffer": 1, **(attributes or {})}
+    check_node(OP, inputs, attributes, opset=1, **{"outputs": NAMES, "rtol": 1e-4, **options})
+
+
+@pytest.mark.parametrize("past", [0, 3, LENGTH - 1])
+@dynamic_or_not
+def test_the_new_token_is_written_into_the_buffer(past, dynamic):
+    check_decoder(step(past), dynamic=dynamic)
+
+
+@pytest.mark.parametrize("constants", [["width"], []], ids=["known", "at run time"])
+@dynamic_or_not
+def test_beams_read_what_others_wrote(constants, dynamic):
+    inputs = step(3) | {"width": np.array([2], np.int32)}
+    inputs["from"] = RNG.integers(0, 2, (2, 2, LENGTH)).astype(np.int32)
+    check_decoder(inputs, constants=constants, dynamic=dynamic)
+
+
+def test_one_beam_known_at_run_time_reads_its_own():
+    inputs = step(3) | {"width": np.array([1], np.int32), "from": np.zeros((BEAMS, 1, LENGTH), np.int32)}
+    check_decoder(inputs, dynamic=True)
+
+
+@dynamic_or_not
+def test_keys_of_an_encoder(dynamic):
+    inputs = step(4) | {"k": floats(BEAMS, STEP_HEADS, 5, STEP_SIZE), "v": floats(BEAMS, STEP_HEADS, 5, STEP_SIZE)}
+    inputs |= dict.fromkeys(("bias", "past_k", "past_v", "past"))
+    check_decoder(inputs, {"past_present_share_buffer": 0, "scale": 0.3}, outputs=1, dynamic=dynamic)
+
+
+def test_keys_without_a_past_include_their_bias():
+    """They may have 3 dimensions, too."""
+    inputs = step(0) | dict.fromkeys(("bias", "past_k", "past_v", "past"))
+    check_decoder(inputs, {"past_present_share_buffer": 0}, outputs=1)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def test_a_past_that_grows_and_packed_inputs():
+    """The schema describes them; the kernel for CPUs has neither."""
+    x, past = floats(2, 1, 3 * STEP_HEADS * STEP_SIZE), [floats(2, STEP_HEADS, 3, STEP_SIZE) for _ in range(2)]
+    q, k, v = (each.reshape(2, 1, STEP_HEADS, STEP_SIZE).transpose(0, 2, 1, 3) for each in np.split(x, 3, axis=2))
+    keys, values = (np.concatenate(each, axis=2) for each in zip(past, (k, v), strict=True))
+    scores = q @ keys.transpose(0, 1, 3, 2) / 2
+    y = (softmax(scores) @ values).transpose(0, 2, 1, 3).reshape(2, 1, -1)
+    inputs = {"q": x, "k": None, "v": None, "mask": None, "bias": None, "past_k": past[0], "past_v": past[1]}
+    outputs = [*NAMES, "qk"]
+    expected = [y, keys, values, scores]
+    check_decoder(inputs, {"past_present_share_buffer": 0, "output_qk": 1}, outputs=outputs, expected=expected)
+
+
+IN_A_LOOP = """
+<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+main (int64 n, {type}[2,1,8] q, {type}[2,1,8] k, {type}[2,2,6,4] past_k, {type}[2,2,6,4] past_v)
+  => ({type}[2,2,6,4] present_k, {type}[2,2,6,4] present_v, {type}[N,2,1,8] y)
+{{
+  go = Constant <value = bool {{1}}> ()
+  present_k, present_v, y = Loop (n, go, past_k, past_v) <body = step (
+      int64 i, bool cond, {type}[2,2,6,4] held_k, {type}[2,2,6,4] held_v)
+    => (bool next, {type}[2,2,6,4] next_k, {type}[2,2,6,4] next_v, {type}[2,1,8] read)
+  {{
+    next = Identity (cond)  past = Cast <to = 6> (i)
+    read, next_k, next_v = com.microsoft.DecoderMaskedMultiHeadAttention <num_heads = 2, past_present_share_buffer = 1>
+      (q, k, k, , , held_k, held_v, past)
+  }}>
+}}"""
+
+
+@pytest.mark.parametrize("kind", ["float", "float16"])
+def test_a_loop_fills_the_buffer(kind):
+    dtype = np.float32 if kind == "float" else np.float16
+    inputs = {"q": floats(2, 1, 8, dtype=dtype), "k": floats(2, 1, 8, dtype=dtype), "n": np.int64(4)}
+    inputs |= {name: floats(2, 2, 6, 4, dtype=dtype) for name in ("past_k", "past_v")}
+    rtol = 1e-4 if kind == "float" else 1e-2
+    check_model(onnx.parser.parse_model(IN_A_LOOP.format(type=kind)), inputs, rtol=rtol, atol=rtol)
+
+
+# -- LongformerAttention, compared with numpy: ONNX Runtime has no kernel for CPUs
+
+
+LONG_HEADS, LONG_SIZE, WINDOW = 2, 4, 3
+LONG = {"num_heads": LONG_HEADS, "window": WINDOW}
+
+
+def attention(x, weight, bias, mask, global_weight, global_bias, flags):
+    """One token of one head after another."""
+    batch, rows, hidden = x.shape
+    wide = [each.astype(np.float64) for each in (x, weight, bias, global_weight, global_bias)]
+    local, whole = wide[0] @ wide[1] + wide[2], wide[0] @ wide[3] + wide[4]
+    y = np.zeros((batch, rows, hidden))
+    for b, row, h in np.ndindex(batch, rows, LONG_HEADS):
+        if mask[b, row] < 0:
+            continue
+        columns = slice(h * LONG_SIZE, (h + 1) * LONG_SIZE)
+        q, k, v = np.split((whole if flags[b, row] else local)[b], 3, axis=1)
+        read = (np.abs(np.arange(rows) - row) <= WINDOW) | (flags[b] != 0) | (flags[b, row] != 0)
+        scores = k[read, columns] @ q[row, columns] / np.sqrt(LONG_SIZE) + mask[b, read]
+        weights = np.exp(scores - scores.max())
+        y[b, row, columns] = weights @ v[read, columns] / weights.sum()
+    return y.astype(x.dtype)
+
+
+def inputs_of(batch, rows, flags, masked=(), dtype=np.float32):
+    hidden = LONG_HEADS * LONG_SIZE
+    mask = np.zeros((batch, rows), dtype)
+    for place in masked:
+        mask[place] = -10000
+    marks = np.zeros((batch, rows), np.int32)
+    for place in flags:
+        marks[place] = 1
+    return {
+        "x": floats(batch, rows, hidden, dtype=dtype), "weight": floats(hidden, 3 * hidden, dtype=dtype),
+        "bias": floats(3 * hidden, dtype=dtype), "mask": mask,
+        "global_weight": floats(hidden, 3 * hidden, dtype=dtype), "global_bias": floats(3 * hidden, dtype=dtype),
+        "flags": marks,
+    }
+
+
+@pytest.mark.parametrize(("batch", "rows", "flags", "masked"), [
+    (1, 12, [(0, 0), (0, 1)], [(0, 10), (0, 11)]),
+    (2, 18, [(0, 0), (1, 7), (1, 17)], [(1, 16)]),
+    (2, 12, [], [(0, 11)]),
+    (1, 6, [(0, n) for n in range(6)], []),
+], ids=["tokens at the start", "a number of tokens for each sequence", "no global token", "only global tokens"])
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_windows_and_global_tokens(batch, rows, flags, masked, dynamic) -> None:
+    inputs = inputs_of(batch, rows, flags, masked)
+    fixed = [name for name in inputs if "weight" in name or "bias" in name]
+    model = node_model("com.microsoft::LongformerAttention", inputs, LONG, opset=1,
+                       constants=fixed, dynamic=["x", "mask", "flags"] if dynamic else ())
+    feeds = {name: array for name, array in inputs.items() if name not in fixed}
+    check_model(model, feeds, expected=[attention(*inputs.values())], atol=1e-4)
+
+
+def test_halves() -> None:
+    inputs = inputs_of(1, 12, [(0, 2)], [(0, 11)], np.float16)
+    model = node_model("com.microsoft::LongformerAttention", inputs, LONG, opset=1,
+                       dynamic=True)
+    check_model(model, inputs, expected=[attention(*inputs.values())], atol=5e-2)
+
+
+# -- Biases of positions, compared with numpy: ONNX Runtime has no kernel for CPUs
+
+
+float_types = pytest.mark.parametrize("dtype", [np.float32, np.float16])
+
+
+def bucket(distance, count, largest, both):
+    """Of one distance, key - query, as in T5; exact, with powers instead of logarithms."""
+    half = count // 2 if both else count
+    first = half if both and distance > 0 else 0
+    far = abs(distance) if both else max(-distance, 0)
+    exact = half // 2
+    if far < exact:
+        return first + far
+    ratio, base = Fraction(far, exact) ** (half - exact), Fraction(largest, exact)
+    return first + min(exact + sum(base**n <= ratio for n in range(1, half - exact + 1)), half - 1)
+
+
+def position_bias(table, queries, keys, largest, both):
+    """The table has a row for each bucket."""
+    rows = [[bucket(k - q, len(table), largest, both) for k in range(keys)] for q in range(queries)]
+    return np.moveaxis(table[np.array(rows)], 2, 0)[None]
+
+
+@float_types
+@pytest.mark.parametrize(("both", "largest"), [(0, 20), (1, 20), (0, 36), (1, 18)])
+def test_buckets_of_distances(both, largest, dtype) -> None:
+    """Lengths up to those after the last border, where all distances are in one bucket; elements are transposed.
+
+    Of 36 and 18, some distances are at the border of two buckets.
+    """
+    table = floats(32, 3, dtype=dtype)
+    stored, attributes = table.T.reshape(32, 3), {"is_bidirectional": both, "max_distance": largest}
+    for length in (1, largest + 6):
+        number = np.array([length])
+        check_node(
+            "com.microsoft::RelativePositionBias", {"table": stored, "q": number, "k": number}, attributes, opset=1,
+            constants=["table"] if length == 1 else ["q", "k"], dynamic=["q", "k"] if length == 1 else (),
+            expected=[position_bias(table, length, length, largest, bool(both))],
+        )
+
+
+def test_buckets_of_growing_lengths_in_a_loop() -> None:
+    """The lengths are known in no iteration."""
+    model = parsed("""main (float[8,2] table, int64 n) => (float b) {
+          zero = Constant <value_float = 0.0> ()
+          b = Loop (n, "", zero) <body = step (int64 i, bool c, float s) => (bool d, float t) {
+            d = Identity (c)  one = Constant <value_int = 1> ()  length = Add (i, one)
+            bias = com.microsoft.RelativePositionBias <max_distance = 5, is_bidirectional = 1> (table, length, length)
+            sum = ReduceSum <keepdims = 0> (bias)  t = Add (s, sum) }> }""", **{"com.microsoft": 1})
+    table = floats(8, 2)
+    whole = sum(position_bias(table, n, n, 5, True).sum() for n in range(1, 10))
+    check(model, {"table": table.T.reshape(8, 2), "n": 9}, expected=[[("b", np.float32(whole))]], atol=1e-4)
+
+
+def test_buckets_need_a_larger_distance() -> None:
+    inputs = {"table": floats(32, 3), "q": np.array([4]), "k": np.array([4])}
+    model = node_model("com.microsoft::RelativePositionBias", inputs, {"max_distance": 16}, opset=1)
+    assert "max_distance must be larger" in str(refusal(model))
+
+
+def gated(query, query_bias, rel_pos, weight, bias, eco_a, heads):
+    batch, rows, hidden = query.shape
+    y = np.zeros((batch, heads, rows, rows), np.float64)
+    for b, h, s in np.ndindex(batch, heads, rows):
+        one = (query[b, s].astype(np.float64) + query_bias).reshape(heads, hidden // heads)[h]
+        u, r = 1 / (1 + np.exp(-(one @ weight + bias).reshape(2, -1).sum(1)))
+        y[b, h, s] = (u * (r * eco_a[0, h, 0, 0] - 1) + 2) * rel_pos[0, h, s]
+    return y.astype(query.dtype)
+
+
+def gated_inputs(batch, rows, width, dtype=np.float32):
+    return {"query": floats(batch, rows, 8, dtype=dtype), "query_bias": floats(8, dtype=dtype),
+            "rel_pos": floats(1, 2, rows, rows, dtype=dtype), "weight": floats(4, width, dtype=dtype),
+            "bias": floats(width, dtype=dtype), "eco_a": floats(1, 2, 1, 1, dtype=dtype)}
+
+
+@dynamic_or_not
+@pytest.mark.parametrize(("width", "dtype"), [(8, np.float32), (2, np.float32), (4, np.float16)])
+def test_gated_bias(width, dtype, dynamic) -> None:
+    inputs = gated_inputs(3, 5, width, dtype)
+    check_node("com.microsoft::GatedRelativePositionBias", inputs, {"num_heads": 2}, opset=1, dynamic=dynamic,
+               constants=() if dynamic else ("query_bias", "weight", "bias", "eco_a"),
+               expected=[gated(*inputs.values(), 2)], atol=1e-5 if dtype is np.float32 else 1e-2)
+
+
+@dynamic_or_not
+def test_gated_bias_of_queries_without_padding(dynamic) -> None:
+    """The second sequence has 2 tokens and one of padding, whose query is 0."""
+    inputs = gated_inputs(2, 3, 4)
+    inputs["query"][1, 2] = 0
+    expected = gated(*inputs.values(), 2)
+    inputs |= {"query": inputs["query"].reshape(6, 8)[:5], "offsets": np.array([[0, 1, 2], [3, 4, 5]], np.int32)}
+    check_node("com.microsoft::GatedRelativePositionBias", inputs, {"num_heads": 2}, opset=1, dynamic=dynamic,
+               expected=[expected], atol=1e-5)

@@ -1,4 +1,4 @@
-"""Weights whose bytes two nodes read in both orders: the runtime packs them once, and uses the result for both."""
+"""Weights that are stored in another order, or once for several readers."""
 
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from mo_loop import convert_model, save_model
+from mo_loop.api import convert_model, save_model
+from mo_loop.text import to_text
 from mo_loop.transforms.config import PassConfig
 from tests.harness import check, floats, parsed
+
+# -- Weights whose bytes two nodes read in both orders: the runtime packs them once, and uses the result for both
+
 
 N, K = 12, 8
 
@@ -219,3 +223,88 @@ def test_convolution_and_its_transpose_in_half_precision() -> None:
 def test_filters_are_held_once(tmp_path: Path) -> None:
     model = convolutions((4, 4))
     assert bin_of(model, tmp_path).count(numpy_helper.to_array(model.graph.initializer[0]).tobytes()) == 1
+
+
+# -- Language models with one matrix for embedding and scores: it is stored once, for each form of the model
+
+
+VOCABULARY, WIDTH = 90, 40
+TOKENS = {"i": np.array([3, 1, 4, 1])}
+BODY = """main (int64[4] i, int64 n) => (float[a, b, c] y) {{
+  x0 = Gather(v, i)
+  x, y = Loop (n, "", x0) <body = step (int64 k, bool c, float[4, 40] x) => (bool d, float[4, 40] z, float[a, b] s) {{
+    d = Identity(c)  z = Relu(x)
+    {product}
+  }}>
+}}"""
+FORMS = {
+    "a copy": ("main (int64[4] i) => (float[a, b] y) { x = Gather(v, i) y = MatMul(x, w) }", ("v", "w")),
+    "a Transpose": (
+        "main (int64[4] i) => (float[a, b] y) { x = Gather(v, i) t = Transpose<perm=[1, 0]>(v) y = MatMul(x, t) }",
+        ("v",),
+    ),
+    "Gemm": ("main (int64[4] i) => (float[a, b] y) { x = Gather(v, i) y = Gemm<transB=1>(x, v) }", ("v",)),
+    "a copy in a loop": (BODY.format(product="s = MatMul(x, w)"), ("v", "w")),
+    "a Transpose in a loop": (BODY.format(product="t = Transpose<perm=[1, 0]>(v)\n s = MatMul(x, t)"), ("v",)),
+}
+
+
+def model(form: str, rows: int = VOCABULARY) -> onnx.ModelProto:
+    """A model of one of the FORMS with a table of `rows` x WIDTH."""
+    text, names = FORMS[form]
+    made = parsed(text)
+    table = np.random.default_rng(0).standard_normal((rows, WIDTH)).astype(np.float32)
+    held = {"v": table, "w": np.ascontiguousarray(table.T)}
+    made.graph.initializer.extend(numpy_helper.from_array(held[name], name) for name in names)
+    return made
+
+
+@pytest.mark.parametrize("rows", [VOCABULARY, WIDTH], ids=["matrix", "square"])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_table_is_stored_once(form: str, rows: int, tmp_path: Path) -> None:
+    feeds: dict[str, Any] = TOKENS | ({"n": np.array(2)} if "loop" in form else {})
+    source = model(form, rows)
+    check(source, feeds)
+    converted = convert_model(source)
+    text = to_text(converted.graph)
+    assert "transpose_b: true" in text and "Transpose(" not in text
+    save_model(converted, tmp_path / "model.xml")
+    assert (tmp_path / "model.bin").stat().st_size < 1.1 * 4 * rows * WIDTH
+
+
+# -- Weights [K, N] are written as [N, K]: the numbers for tensors of all ranks, and the bytes of the .bin
+
+
+INNER, COLUMNS = 160, 240
+TYPES = {"float": np.float32, "float16": np.float16}
+
+
+def product(shape: str, batch: tuple[int, ...] = (), kind: str = "float") -> onnx.ModelProto:
+    model = parsed(f"main ({kind}[{shape}] x) => ({kind} y) {{ y = MatMul(x, w) }}")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    model.graph.initializer.append(numpy_helper.from_array(floats(*batch, INNER, COLUMNS).astype(TYPES[kind]), "w"))
+    return model
+
+
+@pytest.mark.parametrize("batch", [(), (1,), (1, 1)], ids=str)
+@pytest.mark.parametrize("shape", [(INNER,), (3, INNER), (2, 3, INNER), (2, 0, INNER)], ids=str)
+def test_ranks(shape: tuple[int, ...], batch: tuple[int, ...]) -> None:
+    sizes = ",".join([*(f"d{axis}" for axis in range(len(shape) - 1)), str(INNER)])
+    check(product(sizes, batch), {"x": floats(*shape, seed=1)})
+
+
+def test_half_precision() -> None:
+    check(product("B,160", kind="float16"), {"x": floats(3, INNER).astype(np.float16)}, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_bin_holds_them_transposed(kind: str, tmp_path: Path) -> None:
+    model = product("B,160", kind=kind)
+    save_model(convert_model(model), tmp_path / "model.xml")
+    weights = numpy_helper.to_array(model.graph.initializer[0])
+    assert (tmp_path / "model.bin").read_bytes() == weights.T.tobytes()
+    assert 'transpose_b="true"' in (tmp_path / "model.xml").read_text("utf-8")
+
+
+def test_compressed_to_half_precision() -> None:
+    check(product("B,160"), {"x": floats(3, INNER)}, compress_to_fp16=True, rtol=1e-2, atol=1e-2)

@@ -1,6 +1,6 @@
-"""Small random models: steps with variables give the numbers of states that the caller carries."""
+"""Variables for states that the caller carries: random models, delays, prepared inputs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,9 +8,15 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model
+from mo_loop.compare.execution.isolated import isolated
 from mo_loop.errors import UnsupportedError, UsageError
+from tests.fuzz.states.comparing import compared
+from tests.fuzz.states.models import STEPS, Recurrent
 from tests.harness import every, parsed
-from tests.runtime.states.stepping import Sequence, stepped
+from tests.runtime.states.stepping import Feeds, Sequence, stepped
+from tools.runtimes import chosen_interpreter
+
+# -- Small random models: steps with variables give the numbers of states that the caller carries
 
 
 class Form(NamedTuple):
@@ -151,3 +157,164 @@ def test_an_unknown_dimension() -> None:
     with pytest.raises(UnsupportedError, match=r"dimension 0 .* A is the size of no other input") as raised:
         convert_model(model_of(form), stateful=True, stateful_pairs={"past": "present"})
     assert raised.value.code == "ML327"
+
+
+# -- States that become an input, a view of one, a part of one, or a constant: lines of delays
+
+
+BODIES = {
+    "the element before": "next = Identity (e) out = Add (s, e)",
+    "pre-emphasis": "k = Constant <value_float = 0.97> () p = Mul (s, k) out = Sub (e, p) next = Identity (e)",
+    "of a constant": "out = Add (s, e) next = Constant <value = float[2,3] {1, 2, 3, 4, 5, 6}> ()",
+    "computed": "out = Sub (s, e) next = Tanh (e)",
+}
+"""The bodies of a Scan: (float[2,3] s, float[2,3] e) => (float[2,3] next, float[2,3] out)."""
+
+
+@pytest.mark.parametrize("name", sorted(BODIES))
+@pytest.mark.parametrize("first", ["input", "zeros"])
+def test_scan(name: str, first: str) -> None:
+    given = ", float[2,3] start" if first == "input" else ""
+    made = "" if first == "input" else "start = Constant <value = float[2,3] {0, 0, 0, 0, 0, 0}> ()"
+    model = parsed(f"""main (float[T,2,3] x{given}) => (float[2,3] last, float[T,2,3] all) {{ {made}
+        last, all = Scan <num_scan_inputs = 1, body = step (float[2,3] s, float[2,3] e)
+          => (float[2,3] next, float[2,3] out) {{ {BODIES[name]} }}> (start, x) }}""")
+    x = np.random.default_rng(0).standard_normal((STEPS, 2, 3)).astype(np.float32)
+    fixed: dict[str, Any] = {"start": np.ones((2, 3), np.float32)} if first == "input" else {}
+    assert isolated(compared, Recurrent(name, model, fixed, {"x": x}, {"x": 0}), chosen_interpreter()) == ""
+
+
+DELAYS = {
+    "bare": ("2,3", "hn = Identity (x) y = Add (h, x)", "2,3"),
+    "squeezed": ("2,3", "hn = Squeeze (x, nil) y = Add (h, hn)", "1,2,3"),
+    "reshaped": ("6", "six = Constant <value_ints = [6]> () hn = Reshape (x, six) y = Mul (h, h)", "2,3"),
+    "transposed": ("3,1", "hn = Transpose <perm = [1, 0]> (x) y = Mul (h, h)", "1,3"),
+    "a part": ("2,2", "hn = Slice (x, two, far, one) y = Add (h, hn)", "2,4"),
+    "last frames": ("3,2", "t = Slice (h, one, far, nil) hn = Concat <axis = 0> (t, x) y = Mul (hn, h)", "1,2"),
+    "newest first": ("3,2", "a, b = Split <axis = 0> (h, parts) hn = Concat <axis = 0> (x, a) y = Mul (hn, h)", "1,2"),
+    "of any batch": ("batch,3", "hn = Squeeze (x, nil) y = Add (h, hn)", "1,batch,3"),
+    "written to": ("2,3", "a, b = Split <axis = 0> (h, ones) hn = ScatterElements <axis = 0> (x, at, a) y = Mul (h, h)",
+                   "2,3"),
+}
+"""The shape of a state h, what computes its next value hn, and the shape of x."""
+
+
+@pytest.mark.parametrize("name", sorted(DELAYS))
+@pytest.mark.parametrize("kind", ["float", "int32", "int64"])
+def test_explicit_states(name: str, kind: str) -> None:
+    shape, body, of_x = DELAYS[name]
+    model = parsed(f"""main ({kind}[{of_x}] x, {kind}[{shape}] h) => ({kind}[{shape}] y, {kind}[{shape}] hn)
+      <int64[1] nil = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] far = {{99}},
+       int64[2] parts = {{2, 1}}, int64[2] ones = {{1, 1}}, int64[1,3] at = {{0, 0, 0}}> {{ {body} }}""")
+    random = np.random.default_rng(1)
+    dtype = {"float": np.float32, "int32": np.int32, "int64": np.int64}[kind]
+    size = [int(each) if each != "batch" else 2 for each in of_x.split(",")]
+    runs = [Sequence(2, [{"x": random.integers(-9, 9, size).astype(dtype)} for _ in range(5)]) for _ in range(2)]
+    assert stepped(model, runs, pairs={"h": "hn"}).worst == 0
+
+
+def test_two_stages() -> None:
+    model = parsed("""main (float[2,3] x, float[2,3] a, float[6] b) => (float[2,3] y, float[2,3] an, float[6] bn) {
+        six = Constant <value_ints = [6]> () s = Shape (x) c = Reshape (b, s) d = Add (c, x) y = Sub (d, a)
+        an = Identity (x) bn = Reshape (a, six) }""")
+    random = np.random.default_rng(2)
+    runs = [Sequence(2, [{"x": random.standard_normal((2, 3)).astype(np.float32)} for _ in range(5)]) for _ in range(2)]
+    assert stepped(model, runs, pairs={"a": "an", "b": "bn"}).worst < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["int64", "float16"])
+def test_states_that_are_read_late(kind: str) -> None:
+    """Their initial values are computed, as another type is stored: after a reset they had the new values at once."""
+    model = parsed(f"""
+      main ({kind}[T,B,1] x, {kind}[2,B,1] a, {kind}[B,1] b, {kind}[B,1] c)
+        => ({kind}[2,B,1] an, {kind}[B,1] bn, {kind}[B,1] cn, float[T,B,1] all) {{
+        an, bn, cn, all = Scan <num_scan_inputs = 1, body = step
+          ({kind}[2,B,1] p, {kind}[B,1] q, {kind}[B,1] r, {kind}[B,1] e)
+          => ({kind}[2,B,1] pn, {kind}[B,1] qn, {kind}[B,1] rn, float[B,1] out) {{
+          nil = Constant <value_ints = [0]> () last = Constant <value_ints = [-1]> () early = Slice (p, nil, last, nil)
+          u = Unsqueeze (e, nil) pn = Concat <axis = 0> (u, early) qn = Identity (e) rn = Identity (e)
+          f = Cast <to = 1> (p) g = Cast <to = 1> (q) h = Cast <to = 1> (r) k = Cast <to = 1> (e)
+          s = ReduceSum <keepdims = 0> (f, nil) t = Add (g, h) v = Add (s, t) out = Add (v, k) }}> (a, b, c, x) }}""")
+    dtype = {"int64": np.int64, "float16": np.float16}[kind]
+    x = np.random.default_rng(7).integers(-9, 9, (STEPS, 2, 1)).astype(dtype)
+    fixed: dict[str, Any] = {"a": np.ones((2, 2, 1), dtype), "b": np.ones((2, 1), dtype), "c": np.zeros((2, 1), dtype)}
+    assert isolated(compared, Recurrent(kind, model, fixed, {"x": x}, {"x": 0}), chosen_interpreter()) == ""
+
+
+# -- Mean, scale, layout and channel order of the inputs of models with states: states take no part in them
+
+
+STEP = """main (float[batch,3,4,2] x, float[batch,3,4,2] h0) => (float[batch,3,4,2] y, float[batch,3,4,2] hN) {
+  s = Add (x, h0) hN = Tanh (s) y = Mul (x, hN) }"""
+"""A picture and a state of its shape."""
+
+CACHE = """main (float[batch,L,3] x, float[batch,T,3] past) => (float[batch,L,3] y, float[batch,R,3] present) {
+  one = Constant <value_ints = [1]> () present = Concat <axis = 1> (past, x)
+  s = ReduceSum <keepdims = 1> (present, one) y = Mul (s, x) }"""
+
+MEAN, SCALE = np.float32([1, 2, 3]).reshape(3, 1, 1), np.float32([2, 4, 5]).reshape(3, 1, 1)
+
+
+def of_x(change: Callable[[Any], Any]) -> Callable[[Feeds], Feeds]:
+    return lambda feeds: {**feeds, "x": np.ascontiguousarray(change(feeds["x"]))}
+
+
+def steps(*shape: int) -> list[Sequence]:
+    random = np.random.default_rng(5)
+    return [Sequence(shape[0], [{"x": random.standard_normal(shape).astype(np.float32)} for _ in range(4)])]
+
+
+@pytest.mark.parametrize("name, options, prepared", [
+    ("scale", {"scale": 2.0}, lambda x: x / 2),
+    ("of all inputs", {"mean_values": "[1,2,3]", "scale_values": [2, 4, 5]}, lambda x: (x - MEAN) / SCALE),
+    ("by name", {"mean_values": "x[1,2,3]", "scale_values": "x[2]"}, lambda x: (x - MEAN) / 2),
+    ("reversed", {"reverse_input_channels": True, "layout": "x(nchw)"}, lambda x: x[:, ::-1]),
+])
+@pytest.mark.parametrize("asked", [{}, {"transform": "MakeStateful[param_res_names={'h0':'hN'}]"}])
+def test_values(name: str, options: dict[str, Any], prepared: Callable[[Any], Any], asked: dict[str, Any]) -> None:
+    assert stepped(parsed(STEP), steps(2, 3, 4, 2), prepared=of_x(prepared), **options, **asked).worst < 1e-5
+
+
+def test_a_layout() -> None:
+    found = stepped(
+        parsed(STEP), steps(2, 4, 2, 3), prepared=of_x(lambda x: (x - MEAN.reshape(3)).transpose(0, 3, 1, 2)),
+        layout="nchw->nhwc", mean_values=[1, 2, 3],
+    )
+    assert found.worst < 1e-5
+
+
+@pytest.mark.parametrize("beams", [False, True])
+def test_a_cache(beams: bool) -> None:
+    """The index of sequences is not an input that is prepared."""
+    found = stepped(parsed(CACHE), steps(2, 1, 3), beams=beams, prepared=of_x(lambda x: (x - MEAN.reshape(3)) / 2),
+                    mean_values="[1,2,3]", scale=2, layout="n?c")
+    assert found.worst < 1e-5
+
+
+@pytest.mark.parametrize("options", [
+    {"mean_values": "h0[1]"}, {"scale_values": "x[2],h0[2]"}, {"layout": "h0(nchw->nhwc)"}, {"layout": "h0(nchw)"},
+    {"layout": "hN(nchw->nhwc)"}, {"layout": {"x": "nchw", "hN": ("nchw", "nhwc")}, "batch": 2},
+])
+def test_a_state_is_not_prepared(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="is no longer an input or output") as error:
+        convert_model(parsed(STEP), stateful=True, **options)
+    assert error.value.code == "ML202"
+    assert "the input 'h0' and the output 'hN' became the state 'h0hN'" in str(error.value)
+
+
+def test_the_number_of_inputs_is_that_without_states() -> None:
+    with pytest.raises(UsageError, match=r"numbers of values \(2\) and of inputs \(1\) differ[^~]*name them: x"):
+        convert_model(parsed(STEP), stateful=True, mean_values=[[1], [2]])
+
+
+def test_only_states_to_scale() -> None:
+    model = parsed("""main (int64[batch] x, float[batch] h0) => (float[batch] y, float[batch] hN) {
+        f = Cast <to = 1> (x) hN = Add (f, h0) y = Neg (hN) }""")
+    with pytest.raises(UsageError, match="--scale changes nothing"):
+        convert_model(model, stateful=True, scale=2)
+
+
+def test_a_layout_says_where_the_batch_of_a_state_is() -> None:
+    model = parsed("""main (float[1,3] x, float[2,1,3] h0) => (float[1,3] y, float[2,1,3] hN) {
+        u = Add (x, h0) hN = Tanh (u) n = Constant <value_ints = [0]> () y = ReduceSum <keepdims = 0> (hN, n) }""")
+    assert str(convert_model(model, stateful=True, batch=4, layout="x(nc),h0(?nc)").inputs) == "[<x: f32[4,3]>]"

@@ -1,12 +1,21 @@
-"""Attention over caches in the forms that exporters write, and in forms that the pass must not take for it."""
+"""Caches of attention in variables, and their resets."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
+from mo_loop.api import convert_model, save_model
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import PROPERTIES
+from tests import MODELS
 from tests.harness import every, parsed
 from tests.runtime.states.stepping import Outcome, Sequence, stepped
+
+# -- Attention over caches in the forms that exporters write, and in forms that the pass must not take for it
+
 
 HEADS, SIZE, QUERIES = 2, 4, 3
 
@@ -167,3 +176,74 @@ def test_other_forms(form: str) -> None:
     found = attention(NOT_FUSED[form])
     assert found.fused == 0
     assert found.worst < 1e-5
+
+
+# -- Decoders with caches in variables: the numbers of explicit caches, and attention that holds its caches
+
+
+LAYERS = 2
+CROSS = {"t5_step_dynamo": 2, "whisper_step_dynamo": 2}
+"""The attentions to an encoder, whose keys are not a cache."""
+
+
+def run(name: str, beams: bool) -> Outcome:
+    model = onnx.load(MODELS / "transformers" / f"{name}.onnx")
+    random = np.random.default_rng(7)
+    return stepped(model, [Sequence(batch, list(_decoded(model, batch, random))) for batch in (2, 1, 2)], beams=beams)
+
+
+def _decoded(model: onnx.ModelProto, batch: int, random: np.random.Generator) -> Iterator[dict[str, np.ndarray]]:
+    """Eight tokens; the states of an encoder stay the same."""
+    states: dict[str, np.ndarray] = {}
+    for port in model.graph.input:
+        if port.name == "encoder_states":
+            dims = port.type.tensor_type.shape.dim
+            shape = [dim.dim_value or {"batch": batch}.get(dim.dim_param, 6) for dim in dims]
+            states[port.name] = random.standard_normal(shape).astype(np.float32)
+    for _ in range(8):
+        yield {"input_ids": random.integers(0, 50, (batch, 1)), **states}
+
+
+@pytest.mark.parametrize("name", ["gpt2_step_dynamo", "llama_step_dynamo", "t5_step_dynamo", "whisper_step_dynamo"])
+@pytest.mark.parametrize("beams", [False, True])
+def test_step_models(name: str, beams: bool) -> None:
+    found = run(name, beams)
+    assert found.worst < 1e-5
+    assert found.fused == LAYERS
+    assert found.kinds.get("Softmax", 0) == CROSS.get(name, 0)
+    assert found.kinds.get("MatMul", 0) == 2 * CROSS.get(name, 0)
+
+
+# -- A reset empties a cache, also if the next sequence begins with as many rows as the last one
+
+
+ONE_CACHE = """
+step (float[batch, new, 4] x, float[batch, past, 4] past) => (float[batch, new, 4] y, float[batch, total, 4] present) {
+  present = Concat <axis = 1> (past, x)  turned = Transpose <perm = [0, 2, 1]> (present)
+  scores = MatMul (x, turned)  y = MatMul (scores, present) }"""
+SIZES = [(1, 1), (2, 3), (5, 4), (5, 4), (2, 3), (2, 3), (3, 1)]
+"""The sequences and the rows of each step."""
+RESET_STEPS = 3
+
+
+def lengths(path: str) -> list[list[int]]:
+    """In the worker: the shape of the cache after each step."""
+    import openvino
+
+    request = openvino.Core().compile_model(path, "CPU", dict(PROPERTIES)).create_infer_request()
+    model_inputs = {name for port in request.model_inputs for name in port.get_names()}
+    found = []
+    for batch, rows in SIZES:
+        request.reset_state()
+        for _ in range(RESET_STEPS):
+            given = {"x": np.ones((batch, rows, 4), np.float32), "beam_idx": np.arange(batch, dtype=np.int32)}
+            request.infer({name: array for name, array in given.items() if name in model_inputs})
+            found.append(list(request.query_state()[0].state.shape))
+    return found
+
+
+@pytest.mark.parametrize("beams", [False, True])
+def test_one_cache(beams: bool, tmp_path: Path) -> None:
+    save_model(convert_model(parsed(ONE_CACHE, 17), stateful=True, beam_idx=beams), tmp_path / "model.xml")
+    found = isolated(lengths, str(tmp_path / "model.xml"))
+    assert found == [[batch, rows * step, 4] for batch, rows in SIZES for step in range(1, RESET_STEPS + 1)]
