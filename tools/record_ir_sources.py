@@ -31,7 +31,7 @@ from mo_loop.graph.types import BY_NAME, TensorType
 from mo_loop.ir.xml import in_memory
 from mo_loop.ops.base import Constant, Parameter, Result
 from tests.fuzz.damage.sources import models
-from tests.fuzz.ir_damage.ir_sources import ARCHIVE
+from tests.fuzz.ir_damage.ir_damaging import ARCHIVE
 from tests.unit.ops.examples import EXAMPLES, Example
 
 Files = tuple[bytes, bytes]

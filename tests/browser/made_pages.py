@@ -11,7 +11,7 @@ import onnx
 from mo_loop.transforms.pipelines import LOOPS
 from tests import ROOT
 from tests.browser import shown_models
-from tests.cli.installed import mo_loop
+from tests.cli.commands import mo_loop
 
 LOOPS_STAY = [f"--disable-pass={each.__name__}" for each in LOOPS]
 """Flags of conversions: the pages show loops."""

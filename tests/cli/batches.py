@@ -18,7 +18,7 @@ import onnx
 
 from tests.harness import parsed
 
-from .installed import in_process
+from .commands import in_process
 
 GOOD = """
 {name} (float[3] x, int64 n) => (float[3] y) <float[3] w = {{1.0, 2.0, {number}.0}}> {{

@@ -12,7 +12,7 @@ import pytest
 
 from tests.harness import parsed
 
-from .installed import mo_loop
+from .commands import mo_loop
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 

@@ -1,4 +1,4 @@
-"""`mo-loop batch` a second time: it converts what has changed, and nothing else."""
+"""`mo-loop batch` a second time: what has changed, known failures, and a plan by the report of an earlier batch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from pathlib import Path
 
 import onnx
 import pytest
+from lxml import etree
 from onnx import numpy_helper
 
 from tests.batch_state import entries_in, write_entries
+from tests.cli.batches import batch, files_in, good, read, refused, statuses
 from tests.harness import floats, parsed
 
-from .batches import batch, files_in, good, read, refused, statuses
+# -- `mo-loop batch` a second time: it converts what has changed, and nothing else
+
 
 EXTENSION = """
 from mo_loop.transforms.function_pass import FunctionPass
@@ -208,3 +211,92 @@ def test_a_pair_does_not_replace_the_data_of_its_model(tmp_path: Path) -> None:
     done = batch("m.onnx", "-o", ".", cwd=tmp_path)
     assert done.returncode == 1 and "holds weights of the model itself" in done.stderr
     assert (tmp_path / "m.bin").read_bytes() == before and files_in(tmp_path) == ["m.bin", "m.onnx", "m.xml"]
+
+
+# -- `mo-loop batch --baseline`: known failures do not count, new ones do
+
+
+@pytest.fixture
+def accepted(tmp_path: Path) -> Path:
+    """A folder of a good model and one that is refused, and the report of a batch over it."""
+    good(tmp_path / "in" / "good.onnx")
+    refused(tmp_path / "in" / "known.onnx")
+    assert batch("in", "-o", "out", "--report", "accepted.json", cwd=tmp_path).returncode == 1
+    return tmp_path
+
+
+def test_known_failures_do_not_count(accepted: Path) -> None:
+    flags = ("--baseline", "accepted.json", "--report", "r.json", "--junit", "j.xml", "--summary", "s.md")
+    done = batch("in", "-o", "out", *flags, cwd=accepted)
+    assert done.returncode == 0 and "note: fail as in the baseline: known.onnx" in done.stderr
+    assert {each["name"]: each["known"] for each in read(accepted / "r.json")["models"]} == {
+        "good.onnx": False, "known.onnx": True,
+    }
+    suite = etree.parse(accepted / "j.xml").getroot()
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
+    assert "New failures: 0. Known failures: 1." in (accepted / "s.md").read_text()
+    assert "failed, known" in (accepted / "s.md").read_text()
+
+
+def test_a_new_failure_counts(accepted: Path) -> None:
+    refused(accepted / "in" / "good.onnx")
+    refused(accepted / "in" / "added.onnx")
+    done = batch("in", "-o", "out", "--baseline", "accepted.json", "--summary", "s.md", cwd=accepted)
+    assert done.returncode == 1 and "New failures: 2. Known failures: 1." in (accepted / "s.md").read_text()
+
+
+def test_known_failures_that_convert_now_are_listed(accepted: Path) -> None:
+    good(accepted / "in" / "known.onnx", 1)
+    done = batch("in", "-o", "out", "--baseline", "accepted.json", cwd=accepted)
+    assert done.returncode == 0 and "note: failed in the baseline and convert now: known.onnx" in done.stderr
+
+
+@pytest.mark.parametrize(("count", "more"), [(5, ""), (6, " and 1 more")])
+def test_five_known_failures_are_named(count: int, more: str, tmp_path: Path) -> None:
+    for number in range(count):
+        refused(tmp_path / "in" / f"{number}.onnx")
+    batch("in", "-o", "out", "--report", "accepted.json", cwd=tmp_path)
+    done = batch("in", "-o", "out", "--baseline", "accepted.json", cwd=tmp_path)
+    assert f"note: fail as in the baseline: 0.onnx, 1.onnx, 2.onnx, 3.onnx, 4.onnx{more}\n" in done.stderr
+
+
+@pytest.mark.parametrize(("content", "words"), [
+    (None, "does not exist"), ("{", "is not a report"), ("[]", "is not a report"),
+    (json.dumps({"schema": "mo-loop batch report", "version": 0, "models": []}), "is not a report"),
+    (json.dumps({"schema": "mo-loop batch report", "version": 1, "models": [1]}), "is not a report"),
+])
+def test_baselines_that_are_not_reports_are_refused(content: str | None, words: str, accepted: Path) -> None:
+    if content is not None:
+        (accepted / "b.json").write_text(content)
+    before = (accepted / "out" / ".mo-loop.json").read_bytes()
+    done = batch("in", "-o", "out", "--baseline", "b.json", cwd=accepted)
+    assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
+    assert (accepted / "out" / ".mo-loop.json").read_bytes() == before
+
+
+# -- `mo-loop batch --plan` by the report of an earlier batch
+
+
+def test_a_report_in_which_all_were_up_to_date_has_their_times(tmp_path: Path) -> None:
+    """The seconds of a model that is up to date are those of a look; the report keeps those of its conversion."""
+    good(tmp_path / "in" / "m.onnx")
+    for _ in range(2):
+        assert batch("in", "-o", "out", "--report", "r.json", cwd=tmp_path).returncode == 0
+    (model,) = read(tmp_path / "r.json")["models"]
+    assert model["status"] == "skipped" and model["conversion"]["seconds"] > 0
+    plan = ("in", "-o", "out", "--plan", "--force", "--baseline", "r.json")
+    assert "(1 of 1 by the earlier report)" in batch(*plan, cwd=tmp_path).stdout
+    report = read(tmp_path / "r.json")
+    report["models"][0]["conversion"] = None
+    (tmp_path / "r.json").write_text(json.dumps(report))
+    assert "(by size; --baseline REPORT improves it)" in batch(*plan, cwd=tmp_path).stdout
+
+
+def test_a_report_without_sizes_is_none(tmp_path: Path) -> None:
+    good(tmp_path / "in" / "m.onnx")
+    assert batch("in", "-o", "out", "--report", "r.json", cwd=tmp_path).returncode == 0
+    report = read(tmp_path / "r.json")
+    del report["models"][0]["sizes"]["external"]
+    (tmp_path / "r.json").write_text(json.dumps(report))
+    done = batch("in", "-o", "out", "--plan", "--baseline", "r.json", cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith("error: ML214: r.json is not a report of a batch")

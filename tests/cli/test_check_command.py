@@ -20,8 +20,7 @@ from mo_loop.cli import main
 from mo_loop.look.diagnostics.codes import CODES
 from tests.harness import parsed
 
-from .commands import PLAIN, body, saved
-from .installed import COMMAND, installed, mo_loop
+from .commands import COMMAND, PLAIN, body, installed, mo_loop, saved
 from .sarif_core import LOG
 
 BROKEN = """

@@ -11,8 +11,7 @@ from mo_loop.api import Model, convert_model, save_model
 from mo_loop.look.differences.changes import ASPECTS
 from tests.harness import floats, parsed
 
-from .commands import NESTED, saved
-from .installed import installed, mo_loop
+from .commands import NESTED, installed, mo_loop, saved
 from .test_check_command import on_a_terminal
 
 TEXT = """\

@@ -20,8 +20,7 @@ from lxml import etree
 from mo_loop.cli.convert import command
 from tests.harness import parsed
 
-from .commands import saved
-from .installed import mo_loop
+from .commands import mo_loop, saved
 
 MODEL = """
 main (float[N,3,4,4] x, float[3] scale, int64 trips) => (float[M,K,I,J] y, float[A,B,C,D] z)

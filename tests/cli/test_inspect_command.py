@@ -12,8 +12,7 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.cli import main
 from tests.harness import parsed
 
-from .commands import PYTORCH, saved
-from .installed import COMMAND, mo_loop
+from .commands import COMMAND, PYTORCH, mo_loop, saved
 from .test_check_command import on_a_terminal
 
 NESTED = """

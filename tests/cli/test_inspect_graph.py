@@ -15,8 +15,7 @@ from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import opened
 from tests.harness import parsed
 
-from .commands import PYTORCH, saved
-from .installed import COMMAND, mo_loop
+from .commands import COMMAND, PYTORCH, mo_loop, saved
 from .test_check_command import on_a_terminal
 from .test_inspect_command import NESTED
 

@@ -20,8 +20,7 @@ from mo_loop.frontend.foreign_files import kind_of, missing_bytes
 from mo_loop.frontend.model import LARGE
 from tests.harness import floats, parsed
 
-from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, convert, saved
-from .installed import in_process
+from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, convert, in_process, saved
 
 
 def zipped(*names: str) -> bytes:

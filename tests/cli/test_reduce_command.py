@@ -12,8 +12,7 @@ import pytest
 from tests.harness import parsed
 from tests.runtime.verify.test_reduce import NESTED, WRONG
 
-from .commands import saved
-from .installed import COMMAND, installed, mo_loop
+from .commands import COMMAND, installed, mo_loop, saved
 
 
 @pytest.fixture

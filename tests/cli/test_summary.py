@@ -1,4 +1,4 @@
-"""The output of `mo-loop convert`: the summary, warnings, errors and progress."""
+"""The output of `mo-loop convert`: the summary, tables, warnings, errors and progress."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.cli.conversion_summary import MOST_ROWS, SLOWEST, Progress, TimeTable, _weights
-from mo_loop.printable import sized
+from mo_loop.cli.output import safe, table
+from mo_loop.printable import aligned, sized
 from mo_loop.transforms.manager import Phase, Step
+from tests.cli.commands import LOOP, PLAIN, PROGRAM, PYTORCH, assert_clear, body, convert, run, saved
 from tests.harness import floats, parsed
 
-from .commands import LOOP, PLAIN, PROGRAM, PYTORCH, assert_clear, body, convert, run, saved
+# -- The output of `mo-loop convert`: the summary, warnings, errors and progress
+
 
 FLOW = """
 main (float[3] x, int64 n) => (float[3] y) <int64 three = {3}, bool yes = {1}> {
@@ -298,3 +301,52 @@ def test_bytes_written_so_far(tmp_path: Path) -> None:
     assert progress.line(2) == "checking 2 s"
     save_model(model, tmp_path / "m.xml", observers=[progress])
     assert re.fullmatch(r"writing 3 s, 16\.4 kB of 16\.4 kB, [\d.]+ [kMG]?B/s", progress.line(3))
+
+
+# -- Tables: whole lines in a pipe, the width of the terminal on a terminal
+
+
+LONG = "some words that are longer than the terminal is wide"
+ROWS = [("name", "count", "text"), ("first", "7", LONG), ("b", "12", "")]
+
+
+def test_columns_are_as_wide_as_their_widest_cell() -> None:
+    assert aligned(ROWS, right=(1,), indent="  ").splitlines() == [
+        "  name   count  text", "  first      7  some words that are longer than the terminal is wide",
+        "  b         12",
+    ]
+
+
+def test_a_pipe_gets_one_whole_line_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setenv("COLUMNS", "30")
+    assert table(ROWS, right=(1,)) == aligned(ROWS, right=(1,))
+
+
+@pytest.mark.parametrize("no_colour", ["", "1"])
+def test_a_terminal_gets_its_width_and_every_word(monkeypatch: pytest.MonkeyPatch, no_colour: str) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    for name, value in (("COLUMNS", "30"), ("TERM", "xterm"), ("NO_COLOR", no_colour)):
+        monkeypatch.setenv(name, value)
+    shown = safe(table(ROWS, right=(1,), indent="  "))
+    assert ("\x1b[" in shown) is not bool(no_colour)
+    plain = [line.rstrip() for line in re.sub(r"\x1b\[\d*m", "", shown).splitlines()]
+    assert plain[0] == "  name   count  text" and plain[1].startswith("  first      7  some words")
+    assert all(len(line) <= 30 for line in plain)
+    assert " ".join(" ".join(line[16:] for line in plain[1:-1]).split()) == LONG
+
+
+def test_a_terminal_gets_a_table_without_titles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert table([("x", "f32[3]")], indent="  ", heads=False) == "  x  f32[3]"
+
+
+@pytest.mark.parametrize("arguments", [("convert", "--help"), ("check", "--codes"), ("ops", "Relu")])
+def test_a_pipe_needs_no_rich(arguments: tuple[str, ...]) -> None:
+    program = (
+        "import sys; from mo_loop.cli import main; main(sys.argv[1:], standalone_mode=False); "
+        "sys.exit(3 if 'rich' in sys.modules else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

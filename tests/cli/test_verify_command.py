@@ -14,8 +14,7 @@ from tests.harness import parsed
 from tests.pages import document
 from tests.runtime.verify.test_reduce import WRONG
 
-from .commands import saved
-from .installed import installed, mo_loop
+from .commands import installed, mo_loop, saved
 
 TEXT = """
 main (float[N,2] x, int64 n) => (float[N,2] y) <float[2] w = {0.5, 2.0}> {

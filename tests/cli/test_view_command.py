@@ -9,8 +9,7 @@ import pytest
 
 from tests.pages import after, assert_whole, document
 
-from .commands import PROGRAM, assert_clear
-from .installed import installed, mo_loop
+from .commands import PROGRAM, assert_clear, installed, mo_loop
 
 
 def test_the_page_of_a_model_is_in_the_current_folder(folder: Path) -> None:

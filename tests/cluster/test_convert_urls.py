@@ -14,7 +14,7 @@ from mo_loop.batching.storage import stores
 from mo_loop.batching.storage.locations import Location
 from mo_loop.errors import FileError, UsageError
 from tests.cli.batches import good
-from tests.cli.installed import mo_loop
+from tests.cli.commands import mo_loop
 from tests.cluster.models import loads, numbers, with_external
 from tests.cluster.s3_server import S3Server, Store
 

@@ -5,8 +5,7 @@ import re
 from mo_loop.graph.types import BY_IR_NAME
 from mo_loop.ir.reader.layer_types import classes
 from tests.fuzz.damage.running import run
-from tests.fuzz.ir_damage.ir_damaging import Pair, damaged_pair
-from tests.fuzz.ir_damage.ir_sources import pairs
+from tests.fuzz.ir_damage.ir_damaging import Pair, damaged_pair, pairs
 from tests.fuzz.ir_damage.reading import use
 
 SEED, COUNT = 2026, 1000

@@ -1,15 +1,25 @@
-"""A Conversion: its errors, raised or collected, and the calls of its observers."""
+"""A Conversion: errors, observers, the rt_info of its model, and the version of the package."""
+
+from __future__ import annotations
 
 import ast
+import json
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import onnx.parser
 import pytest
 
+import mo_loop
+from mo_loop import version
 from mo_loop.conversion import Conversion
 from mo_loop.errors import ConversionErrors, ExtensionError, InternalError, MoLoopError, UnsupportedError, UsageError
 from mo_loop.frontend.model import load
 from mo_loop.graph import Graph
+from mo_loop.ir_origins import recorded_options
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms import pipelines
 from mo_loop.transforms.config import PassConfig
@@ -17,6 +27,9 @@ from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.manager import Phase, Step
 from tests import ROOT
 from tests.harness import parsed
+
+# -- A Conversion: its errors, raised or collected, and the calls of its observers
+
 
 NEG = "main (float[3] x) => (float[3] y) { y = Neg (x) }"
 SCAN = """
@@ -152,3 +165,137 @@ class TestObservers:
 
         Conversion(observers=[observer]).run(parsed(NEG))
         assert seconds[::2] == [None] * 4 and all(each is not None and each > 0 for each in seconds[1::2])
+
+
+# -- The rt_info of a converted model: converter, version and options; no path and no time
+
+
+MODEL = onnx.parser.parse_model(
+    '<ir_version: 9, opset_import: ["": 18]> m (float[N,3] x, float[3] s) => (float[N,3] y) { y = Mul (x, s) }'
+)
+
+
+def info(**options: Any) -> dict[str, Any]:
+    return mo_loop.convert_model(MODEL, **options).graph.rt_info
+
+
+def test_the_converter_and_its_version_are_named() -> None:
+    converter = {"name": "mo_loop", "version": mo_loop.__version__, "target": "2024.6-2026.4"}
+    assert info()["converter"] == converter
+    assert info(target="2025.4")["converter"] == {**converter, "target": "2025.4"}
+    assert info(target="2025.4")["conversion_parameters"] == {} and info()["conversion_parameters"] == {}
+
+
+def register(extensions: mo_loop.Extensions) -> None:
+    """An extension that adds nothing."""
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    ({"input": "x[1,3],s"}, {"input": "x[1,3],s"}),
+    ({"input": {"x": [1, None], "s": (3,)}}, {"input": "x=[1,?],s=[3]"}),
+    ({"freeze": {"s": np.array([1.0, 2.0, 0.5])}}, {"freeze": "s=[1.0,2.0,0.5]"}),
+    ({"strict": True, "plugins": False, "unroll": 0}, {"strict": "True", "plugins": "False"}),
+    (
+        {"layout": "x(nc)", "mean_values": "x[1,2,3]", "scale": 2.0},
+        {"layout": "x(nc)", "mean_values": "x[1,2,3]", "scale": "2.0"}),
+    ({"extensions": register}, {"extensions": "register"}),
+    ({"freeze": {}, "rename": {}, "input": {}}, {}),
+])
+def test_options_that_differ_from_their_default_are_recorded(options: dict[str, Any], expected: dict[str, str]) -> None:
+    assert info(**options)["conversion_parameters"] == expected
+
+
+def test_large_arrays_are_recorded_by_type_and_shape() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18]> m (float[20] x, float[20] s) => (float[20] y) { y = Mul (x, s) }'
+    )
+    found = mo_loop.convert_model(model, freeze={"s": np.ones(20, np.float32)}).graph.rt_info
+    assert found["conversion_parameters"] == {"freeze": "s=f32[20]"}
+
+
+def test_passes_are_recorded() -> None:
+    config = PassConfig()
+    config.disable("SharedOpOptimization", "LoopToTI")
+    assert info(config=config)["conversion_parameters"] == {"disable_pass": "LoopToTI,SharedOpOptimization"}
+
+
+def test_folders_are_not_recorded_and_the_reader_keeps_everything(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("def register(extensions):\n    pass\n")
+    model = mo_loop.convert_model(MODEL, extensions=str(tmp_path / "own.py"))
+    assert model.graph.rt_info["conversion_parameters"] == {"extensions": "own.py"}
+    mo_loop.save_model(model, tmp_path / "m.xml", compress_to_fp16=True)
+    written = (tmp_path / "m.xml").read_text()
+    assert str(tmp_path) not in written and '<compress_to_fp16 value="True" />' in written
+    read = mo_loop.read_model(tmp_path / "m.xml").graph.rt_info
+    assert read == {
+        "converter": {"name": "mo_loop", "version": mo_loop.__version__, "target": "2024.6-2026.4"},
+        "conversion_parameters": {"extensions": "own.py", "compress_to_fp16": "True"},
+        "sizes": {"x": "?,?", "s": "?"},
+    }
+    assert model.graph.rt_info["conversion_parameters"] == {"extensions": "own.py"}  # saving does not change a model
+
+
+@pytest.mark.parametrize("unroll", ["many", "9" * 5000])
+def test_recorded_options_that_have_no_value_are_none(unroll: str) -> None:
+    assert recorded_options({"conversion_parameters": {"unroll": unroll}}) is None
+
+
+# -- The commit and the digest of the package, which versions and reports add to the release
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    return subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "first")
+    return tmp_path
+
+
+def test_the_commit_of_a_checkout(checkout: Path) -> None:
+    wanted = git(checkout, "rev-parse", "HEAD")
+    assert version._of_checkout(checkout / ".git") == wanted
+    git(checkout, "pack-refs", "--all")
+    assert not (checkout / ".git/refs/heads/main").exists() and version._of_checkout(checkout / ".git") == wanted
+    git(checkout, "worktree", "add", "-q", "-b", "other", "beside")
+    git(checkout / "beside", "commit", "-q", "--allow-empty", "-m", "second")
+    other = git(checkout / "beside", "rev-parse", "HEAD")
+    assert version._of_checkout(checkout / "beside/.git") == other != wanted
+    git(checkout, "checkout", "-q", "--detach", other)
+    assert version._of_checkout(checkout / ".git") == other
+
+
+def test_without_git(tmp_path: Path) -> None:
+    assert version._of_checkout(tmp_path / ".git") == ""
+
+
+@pytest.mark.parametrize(("text", "found"), [
+    (json.dumps({"url": "https://git.example.com", "vcs_info": {"vcs": "git", "commit_id": "abc"}}), "abc"),
+    (json.dumps({"url": "file:///x", "dir_info": {"editable": True}}), ""), (None, ""), ("no JSON", ""),
+])
+def test_the_commit_of_an_installation(text: str | None, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = SimpleNamespace(read_text=lambda name: text)
+    monkeypatch.setattr(version.metadata, "distribution", lambda name: installed)
+    assert version._of_installation() == found
+
+
+def test_the_digest_changes_with_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digests = []
+    for content in ("a", "b", "a"):
+        (tmp_path / "module.py").write_text(content)
+        monkeypatch.setattr(version, "FOLDER", tmp_path)
+        version.package_digest.cache_clear()
+        digests.append(version.package_digest())
+    version.package_digest.cache_clear()
+    assert digests[0] == digests[2] != digests[1]
+
+
+def test_this_checkout_has_a_commit() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    assert git(ROOT, "rev-parse", "HEAD").startswith(version.commit())

@@ -1,12 +1,16 @@
-"""tests/running/rows.py: every row of a sweep runs at some commit, and everything else at each."""
+"""tests/running/rows.py and the rows of tests/harness.py: every row runs at some commit, every two values meet."""
 
+from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.harness import pairwise
 from tests.running import rows
 from tests.running.rows import CHECKED, checks_passes, command, header, of_these_files, without_other_parts
+
+# -- tests/running/rows.py: every row of a sweep runs at some commit, and everything else at each
 
 
 def item(name: str, mark: Any) -> Any:
@@ -94,3 +98,15 @@ def test_a_red_test_names_the_command_that_repeats_it(
     failed = SimpleNamespace(nodeid="a.py::plain", config=SimpleNamespace(getoption=lambda _: False))
     said = command(failed, error)
     assert said.startswith(f"{rows.VARIABLE}=7 {rows.LIMIT}=AVX2 ") and said.endswith(f" -m pytest {words}")
+
+
+# -- Pairwise parameters: no pair of values is missing
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 2, 4), (2, 3, 4, 2, 4, 3), (1, 5, 1), (7, 5, 2)], ids=str)
+def test_every_two_values_meet(sizes: tuple[int, ...]) -> None:
+    values = [[(place, choice) for choice in range(size)] for place, size in enumerate(sizes)]
+    rows = pairwise(*values)
+    met = {pair for row in rows for pair in combinations(row, 2)}
+    assert met == {(a, b) for left, right in combinations(values, 2) for a in left for b in right}
+    assert len(rows) <= 2 * max(len(a) * len(b) for a, b in combinations(values, 2)) and rows == pairwise(*values)

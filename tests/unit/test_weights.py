@@ -1,15 +1,23 @@
-"""The .bin: equal content is stored once, content with equal samples is not merged."""
+"""The .xml and the .bin: written together, equal content once, matrices transposed meanwhile."""
 
 import io
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, FileTensor, Tensor, same_bytes
-from mo_loop.graph.types import f32, i4, string
+from mo_loop.errors import FileError, UsageError
+from mo_loop.graph import transposed_tensor
+from mo_loop.graph.tensor import SAMPLE, ArrayTensor, DeferredTensor, FileTensor, Tensor, same_bytes
+from mo_loop.graph.transposed_tensor import TILE, TransposedTensor
+from mo_loop.graph.types import ElementType, f16, f32, f64, i4, string, u8
 from mo_loop.ir.bin import ALIGNMENT, Weights
+from mo_loop.ir.pair import move_pair, new_pair
+
+# -- The .bin: equal content is stored once, content with equal samples is not merged
 
 
 class Bin:
@@ -140,3 +148,206 @@ def test_pieces_of_any_size_compare() -> None:
         return DeferredTensor(f32, (100_000,), lambda: (raw[k : k + size] for k in range(0, len(raw), size)))
 
     assert same_bytes(cut(999), cut(70_000))
+
+
+# -- The .xml and the .bin are written together or not at all
+
+
+Replace = Callable[[Any, Any], None]
+
+
+def write(path: Path) -> None:
+    with new_pair(path) as (data, xml):
+        data.write(b"new weights")
+        xml.write("<new/>")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {each.name: each.read_text() for each in folder.iterdir()}
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """The .xml of an older pair."""
+    (tmp_path / "model.bin").write_text("old weights")
+    (tmp_path / "model.xml").write_text("<old/>")
+    return tmp_path / "model.xml"
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, target: Path, error: type[BaseException] = PermissionError) -> None:
+    """A file system that once fails to move a file to `target`."""
+    replace, refused = os.replace, False
+
+    def refuse_once(source: Any, to: Any) -> None:
+        nonlocal refused
+        if Path(to) == target and not refused:
+            refused = True
+            raise error
+        replace(source, to)
+
+    monkeypatch.setattr(os, "replace", refuse_once)
+
+
+def test_a_new_pair_and_one_over_it(tmp_path: Path) -> None:
+    for _ in range(2):
+        write(tmp_path / "below" / "model.xml")
+        assert contents(tmp_path / "below") == {"model.bin": "new weights", "model.xml": "<new/>"}
+
+
+@pytest.mark.parametrize("refused", ["model.xml", "model.bin"])
+def test_when_a_file_cannot_be_moved_the_older_pair_stays(
+    refused: str, old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(old.parent)
+    refusing(monkeypatch, old.with_name(refused))
+    with pytest.raises(FileError) as caught:
+        write(old)
+    assert caught.value.code == "ML218" and contents(old.parent) == before
+
+
+def test_when_the_xml_cannot_be_moved_no_bin_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusing(monkeypatch, tmp_path / "model.xml")
+    with pytest.raises(FileError):
+        write(tmp_path / "model.xml")
+    assert contents(tmp_path) == {}
+
+
+def test_an_older_bin_without_its_xml_comes_back(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old.unlink()
+    refusing(monkeypatch, old)
+    with pytest.raises(FileError):
+        write(old)
+    assert contents(old.parent) == {"model.bin": "old weights"}
+
+
+def test_interrupted_between_the_two_the_older_pair_stays(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = contents(old.parent)
+    refusing(monkeypatch, old, KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write(old)
+    assert contents(old.parent) == before
+
+
+def test_interrupted_after_both_the_new_pair_stays(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace = os.replace
+
+    def interrupted(source: Any, to: Any) -> None:
+        replace(source, to)
+        if Path(to) == old:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(old)
+    assert contents(old.parent) == {"model.bin": "new weights", "model.xml": "<new/>"}
+
+
+def test_an_error_while_writing_leaves_the_older_pair(old: Path) -> None:
+    before = contents(old.parent)
+    with pytest.raises(RuntimeError), new_pair(old) as (data, _):
+        data.write(b"half")
+        raise RuntimeError
+    assert contents(old.parent) == before
+
+
+def test_a_folder_in_the_place_of_a_file(tmp_path: Path) -> None:
+    for name in ("model.bin", "model.xml"):
+        folder = tmp_path / name.replace(".", "_")
+        (folder / name).mkdir(parents=True)
+        with pytest.raises(FileError, match="cannot be written"):
+            write(folder / "model.xml")
+        assert [each.name for each in folder.iterdir()] == [name]
+
+
+def test_another_ending_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"does not end in \.xml"):
+        write(tmp_path / "model.txt")
+    assert contents(tmp_path) == {}
+
+
+def test_a_draft_is_moved_beside_its_bin(tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = contents(tmp_path)
+    draft = tmp_path / "draft" / "a.xml"
+    write(draft)
+    with monkeypatch.context() as patch:
+        refusing(patch, old)
+        with pytest.raises(FileError):
+            move_pair(draft, old)
+    assert {name: text for name, text in before.items() if (tmp_path / name).read_text() != text} == {}
+    write(draft)
+    move_pair(draft, old)
+    assert old.read_text() == "<new/>" and old.with_suffix(".bin").read_text() == "new weights"
+    assert contents(draft.parent) == {}
+
+
+# -- Matrices that are transposed while they are written: the bytes, samples, and what a file lacks
+
+
+SHAPES = [(1, 1), (3, 5), (1, 3000), (3000, 1), (TILE, TILE), (TILE + 1, 2 * TILE - 1), (600, 300), (1, 300, 70)]
+
+
+def span(folder: Path, shape: tuple[int, ...], dtype: ElementType = f32, before: int = 3) -> FileTensor:
+    """Random bits after a few other bytes."""
+    path = folder / "weights"
+    size = dtype.size_of(int(np.prod(shape)))
+    path.write_bytes(np.random.default_rng(0).integers(0, 256, before + size, np.uint8).tobytes())
+    return FileTensor(str(path), before, dtype, shape)
+
+
+def expected(source: FileTensor) -> bytes:
+    bits = np.frombuffer(b"".join(source.blocks()), f"u{source.dtype.size_of(1)}").reshape(source.shape)
+    return np.swapaxes(bits, -1, -2).tobytes()
+
+
+@pytest.mark.parametrize("at_once", [1 << 26, 1 << 12], ids=["whole", "in groups"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_rows_become_columns(
+    shape: tuple[int, ...], at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transposed_tensor, "GROUP", at_once)
+    source = span(tmp_path, shape)
+    tensor = TransposedTensor(source)
+    data = expected(source)
+    assert tensor.shape == (*shape[:-2], shape[-1], shape[-2]) and tensor.nbytes == len(data)
+    assert b"".join(tensor.blocks()) == data and tensor.array().view(np.uint32).tobytes() == data
+    assert tensor.sample() == (data if len(data) <= SAMPLE else data[: SAMPLE // 2] + data[-SAMPLE // 2 :])
+    assert tensor.files == (source.file,)
+
+
+@pytest.mark.parametrize("dtype", [u8, f16, f64], ids=str)
+def test_elements_of_any_width(dtype: ElementType, tmp_path: Path) -> None:
+    source = span(tmp_path, (150, 260), dtype)
+    assert b"".join(TransposedTensor(source).blocks()) == expected(source)
+
+
+def test_a_file_and_an_array_of_the_same_numbers_are_alike(tmp_path: Path) -> None:
+    array = np.random.default_rng(0).standard_normal((90, 70)).astype(np.float32)
+    (tmp_path / "weights").write_bytes(array.T.tobytes())
+    plain = FileTensor(str(tmp_path / "weights"), 0, f32, (70, 90))
+    made = TransposedTensor(ArrayTensor(array))
+    assert made.sample() == plain.sample() and b"".join(made.blocks()) == b"".join(plain.blocks())
+
+
+def test_a_matrix_without_elements() -> None:
+    tensor = TransposedTensor(ArrayTensor(np.zeros((0, 4), np.float32)))
+    assert (tensor.shape, b"".join(tensor.blocks()), tensor.sample()) == ((4, 0), b"", b"")
+
+
+def test_another_shape_of_the_same_bytes(tmp_path: Path) -> None:
+    source = span(tmp_path, (30, 40))
+    tensor = TransposedTensor(source).reshaped((10, 4, 30))
+    assert tensor.shape == tensor.array().shape == (10, 4, 30)
+    assert b"".join(tensor.blocks()) == tensor.array().view(np.uint32).tobytes() == expected(source)
+
+
+@pytest.mark.parametrize("has_preadv", [True, False])
+def test_a_file_that_became_shorter_is_said(
+    has_preadv: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_preadv:
+        monkeypatch.delattr(os, "preadv", raising=False)
+    source = span(tmp_path, (200, 300))
+    assert b"".join(TransposedTensor(source).blocks()) == expected(source)
+    os.truncate(source.path, 100_000)
+    with pytest.raises(FileError, match="ended before the data of a weight"):
+        list(TransposedTensor(source).blocks())

@@ -40,7 +40,7 @@ def _record(packages: Sequence[str], test: str, data: Path, times: Path) -> int:
 
 DECLARATIONS = {
     "mo_loop/frontend/ops/": "tests/unit/frontend/test_signatures.py",
-    "mo_loop/ops/": "tests/unit/ops/test_versions.py",
+    "mo_loop/ops/": "tests/unit/ops/test_axes.py",
 }
 """Tests that read the declarations of functions and classes in a folder, which only the import executes."""
 

@@ -1,6 +1,8 @@
 """A seed and a number -> one damaged pair of .xml and .bin."""
 
+import tarfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -8,7 +10,6 @@ from lxml import etree
 
 from tests.fuzz.ir_damage.documents import damaged_document
 from tests.fuzz.ir_damage.elements import damage_elements
-from tests.fuzz.ir_damage.ir_sources import pairs
 from tests.fuzz.ir_damage.weight_files import FILE, damaged_weights, place
 
 OF_DOCUMENT, OF_WEIGHTS = 0.2, 0.25
@@ -43,3 +44,18 @@ def damaged_pair(seed: int, number: int) -> tuple[str, Pair]:
         damage_elements(root, draw, etree.fromstring(other_xml))
         xml = etree.tostring(root, xml_declaration=True, encoding="utf-8")
     return name, Pair(xml, data, form)
+
+
+# -- The pairs of .xml and .bin that are damaged: small ones, with every layer that the writer writes
+
+
+ARCHIVE = Path(__file__).with_name("pairs.tar.xz")
+
+
+@cache
+def pairs() -> tuple[tuple[str, bytes, bytes], ...]:
+    """(name, .xml, .bin) of each pair."""
+    with tarfile.open(ARCHIVE) as archive:
+        files = {entry.name: archive.extractfile(entry).read() for entry in archive}  # type: ignore[union-attr]
+    names = [name.removesuffix(".xml") for name in files if name.endswith(".xml")]
+    return tuple((name, files[f"{name}.xml"], files[f"{name}.bin"]) for name in names)

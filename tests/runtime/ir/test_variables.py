@@ -16,7 +16,7 @@ from mo_loop.errors import IrError
 from mo_loop.look.inspection.read import inspect
 from mo_loop.ops.front import Opaque
 from mo_loop.text import parse, to_text
-from tests.cli.installed import mo_loop
+from tests.cli.commands import mo_loop
 from tests.runtime.ir.support import layer, net, parameter, read, result, written
 
 KINDS = ("cache", "cache_with_initial", "cells", "scalar", "zeros", "lstm", "lstm_from_inputs", "opset3")

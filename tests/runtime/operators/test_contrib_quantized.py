@@ -260,6 +260,10 @@ def test_training_form_of_a_table_of_weights():
 EXPERTS, HIDDEN, INNER = 3, 8, 4
 
 
+def normal(*shape):
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
 def mixture(x, logits, layer, weights, count):
     """The sum over the `count` largest logits; `layer` is the activated result for a token and an expert."""
     total = np.zeros((len(x), HIDDEN))
@@ -278,8 +282,8 @@ def mixture(x, logits, layer, weights, count):
 def test_gates_apart(fusion, attributes):
     """A third layer, or the gate in the first half of the first layer; factors beyond the limit on both sides."""
     limit, is_after = attributes.get("swiglu_limit", np.inf), "swiglu_limit_after_activation" in attributes
-    x, logits, second = numbers(5, HIDDEN), numbers(5, EXPERTS), numbers(EXPERTS, HIDDEN, INNER)
-    gate, up = numbers(EXPERTS, INNER, HIDDEN), numbers(EXPERTS, INNER, HIDDEN)
+    x, logits, second = normal(5, HIDDEN), normal(5, EXPERTS), normal(EXPERTS, HIDDEN, INNER)
+    gate, up = normal(EXPERTS, INNER, HIDDEN), normal(EXPERTS, INNER, HIDDEN)
 
     def layer(token, expert):
         g, u = gate[expert] @ token, np.clip(up[expert] @ token, -limit, limit)
@@ -306,7 +310,7 @@ def quantised(bits, *shape):
 
 def test_layers_of_different_widths():
     """The kernel does not have them."""
-    x, logits = numbers(5, HIDDEN), numbers(5, EXPERTS)
+    x, logits = normal(5, HIDDEN), normal(5, EXPERTS)
     fc1, s1, first = quantised(8, EXPERTS, INNER, HIDDEN)
     fc2, s2, second = quantised(4, EXPERTS, HIDDEN, INNER)
     given = {"x": x, "logits": logits, "fc1": fc1, "s1": s1, "b1": None, "fc2": fc2, "s2": s2}
@@ -327,8 +331,8 @@ LOGITS = np.array([[1, 1, 0], [2, 2, 2], [0, 3, 3], [3, 0, 3], [-np.inf, 0, 0]],
 
 @pytest.mark.parametrize("normalised", [0, 1])
 def test_the_last_of_equal_logits_is_chosen(normalised):
-    given = {"x": numbers(5, HIDDEN), "logits": LOGITS, "fc1": numbers(EXPERTS, INNER, HIDDEN), "b1": None}
-    given |= {"fc2": numbers(EXPERTS, HIDDEN, INNER), "b2": numbers(EXPERTS, HIDDEN)}
+    given = {"x": normal(5, HIDDEN), "logits": LOGITS, "fc1": normal(EXPERTS, INNER, HIDDEN), "b1": None}
+    given |= {"fc2": normal(EXPERTS, HIDDEN, INNER), "b2": normal(EXPERTS, HIDDEN)}
     check_node("com.microsoft::MoE", given, {"k": 1, "normalize_routing_weights": normalised}, opset=1,
                constants=["fc1", "fc2", "b2"], dynamic=["x", "logits"])
 
@@ -337,8 +341,8 @@ def q_moe(**changed):
     """Inputs of QMoE, in the order of the schema."""
     fc1, s1, _ = quantised(4, EXPERTS, INNER, HIDDEN)
     fc2, s2, _ = quantised(4, EXPERTS, HIDDEN, INNER)
-    given = {"x": numbers(5, HIDDEN), "logits": numbers(5, EXPERTS), "fc1": fc1, "s1": s1, "b1": numbers(3, INNER)}
-    given |= {"fc2": fc2, "s2": s2, "b2": numbers(3, HIDDEN)}
+    given = {"x": normal(5, HIDDEN), "logits": normal(5, EXPERTS), "fc1": fc1, "s1": s1, "b1": normal(3, INNER)}
+    given |= {"fc2": fc2, "s2": s2, "b2": normal(3, HIDDEN)}
     return given | dict.fromkeys(("fc3", "s3", "b3", "z1", "z2", "z3", "weights")) | changed
 
 
@@ -352,7 +356,7 @@ def test_weights_whose_sum_is_zero_are_not_normalised():
 @pytest.mark.parametrize("constant", ["x", "logits", "weights"])
 def test_one_input_is_constant(constant):
     """The runtime computes what depends on constants alone once, and would overwrite it."""
-    given = q_moe(weights=np.abs(numbers(5, EXPERTS)))
+    given = q_moe(weights=np.abs(normal(5, EXPERTS)))
     check_node("com.microsoft::QMoE", given, {"k": 2, "activation_type": "silu"}, opset=1,
                constants=["fc1", "s1", "b1", "fc2", "s2", "b2", constant], atol=0.02)
 
@@ -373,7 +377,7 @@ def test_refused(attributes, message):
 def test_weights_of_experts_stay_four_bits_in_the_file(tmp_path: Path):
     packed = [RANDOM.integers(0, 256, (4, 64, 32)).astype(np.uint8) for _ in range(2)]
     scales = [RANDOM.uniform(0.1, 0.2, (4, 64, 2)).astype(np.float32) for _ in range(2)]
-    given = {"x": numbers(5, 64), "logits": numbers(5, 4), "fc1": packed[0], "s1": scales[0], "b1": None}
+    given = {"x": normal(5, 64), "logits": normal(5, 4), "fc1": packed[0], "s1": scales[0], "b1": None}
     given |= {"fc2": packed[1], "s2": scales[1]}
     model = node_model("com.microsoft::QMoE", given, {"k": 2, "block_size": 32}, opset=1,
                        constants=["fc1", "s1", "fc2", "s2"])

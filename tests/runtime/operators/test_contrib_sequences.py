@@ -18,8 +18,8 @@ COUNTS = {"num_heads": HEADS, "kv_num_heads": KV_HEADS}
 dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
-def floats(*shape):
-    return RNG.standard_normal(shape).astype(np.float32)
+def floats(*shape, dtype=np.float32):
+    return RNG.standard_normal(shape).astype(dtype)
 
 
 def step(batch, rows, total, held=0, ends=None):

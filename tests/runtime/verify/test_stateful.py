@@ -17,8 +17,7 @@ from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_tex
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, UsageError
 from mo_loop.text import parse
-from tests.cli.commands import saved
-from tests.cli.installed import mo_loop
+from tests.cli.commands import mo_loop, saved
 from tests.harness import parsed
 from tests.running.processor import fail_or_skip
 from tests.runtime.verify.stateful_models import (
