@@ -30,9 +30,8 @@ from mo_loop.support.workers import Pool
 from mo_loop.target import NEWEST, shown
 from tests.conformance import expectations
 from tests.conformance.cases import KINDS, Entry, collect
-from tests.fuzz.control_flow.options import add_common, add_quantization, parse
-from tests.fuzz.control_flow.report import groups
 from tests.running.samples import CLASSES, CONVERTERS, FILLED, PASSED, Verdict, settle
+from tools.fuzzing import add_common, add_quantization, groups, parse
 
 MEMORY = 12 << 30
 

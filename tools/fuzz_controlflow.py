@@ -33,10 +33,9 @@ from mo_loop.support.workers import Pool, TaskOutcome
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import LOOPS
 from tests.fuzz.control_flow.features import rare
-from tests.fuzz.control_flow.options import add_common, add_numbers, add_runs, configure, numbers_of, parse
 from tests.fuzz.control_flow.page import page
-from tests.fuzz.control_flow.report import counted, groups, keep, pattern, rates, tally
 from tests.running.samples import CONVERTERS, EXCUSED, FILLED, Sample, Verdict, settle
+from tools.fuzzing import add_runs, configure, counted, fuzzer, groups, keep, numbers_of, parse, pattern, rates, tally
 
 MEMORY = 6 << 30
 MOST_EXCUSED = 0.01
@@ -171,8 +170,7 @@ def _write(
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_numbers(parser, "model", 200)
+    parser = fuzzer(__doc__, "model", 200)
     parser.add_argument("--lists", action="store_true", help="models that consist mostly of lists of tensors")
     text = "models with states that their first type does not hold: other ranks, too few rows"
     parser.add_argument("--widens", action="store_true", help=text)
@@ -188,7 +186,6 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", help="write all results")
     parser.add_argument("--docs", metavar="FILE", help="write the page on control flow with the results of this run")
     parser.add_argument("--features", action="store_true", help="count the models that have each feature")
-    add_common(parser, "model")
     add_runs(parser)
     return parse(parser, arguments, "against", CONVERTERS, "converter")
 

@@ -27,12 +27,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool, TaskOutcome
 from tests.fuzz import SKIPPED
-from tests.fuzz.control_flow.options import add_common, add_device, parse
-from tests.fuzz.control_flow.report import groups
 from tests.fuzz.fusions.drawing import F16, F32, INT8, Cell
 from tests.fuzz.fusions.followers import cells
 from tests.fuzz.fusions.trial import UNSETTLED, Row, Task
 from tests.running.samples import FILLED, PASSED, Verdict, verdict_of
+from tools.fuzzing import add_common, add_device, groups, parse
 
 TOGETHER = 24
 ISAS = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_VNNI")

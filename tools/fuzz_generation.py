@@ -7,7 +7,6 @@
 Every model runs several input sets in changing order on one compiled model. 1 is returned if one differs.
 """
 
-import argparse
 import sys
 from collections import Counter
 from pathlib import Path
@@ -15,9 +14,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
 from tests.fuzz.generation.configurations import DESCRIPTIONS
 from tests.running.samples import FILLED, Sample, Verdict, settle
+from tools.fuzzing import fuzzer, numbers_of, parse
 from tools.runtimes import chosen_interpreter
 
 Task = tuple[int, int, str]
@@ -25,7 +24,9 @@ Task = tuple[int, int, str]
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the fuzzer; 1 if a model is not converted or computes something else."""
-    options = _options(arguments)
+    parser = fuzzer(__doc__, "configuration")
+    parser.add_argument("--operator", default="", help="operators, separated by commas; all by default")
+    options = parse(parser, arguments)
     python, numbers = options.python or chosen_interpreter(), numbers_of(options)
     failed = 0
     for operator in options.operator.split(",") if options.operator else DESCRIPTIONS:
@@ -56,14 +57,6 @@ def run(tasks: list[Task], jobs: int, python: str | None) -> tuple[list[tuple[Sa
             sample.python = python
             verdicts.append((sample, settle(judge.call(("mo_loop", sample)), judge.call)))
     return verdicts, skipped
-
-
-def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--operator", default="", help="operators, separated by commas; all by default")
-    add_numbers(parser, "configuration")
-    add_common(parser, "configuration")
-    return parse(parser, arguments)
 
 
 if __name__ == "__main__":

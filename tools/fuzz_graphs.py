@@ -21,12 +21,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
 from tests.fuzz import SKIPPED
-from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse, require_known
-from tests.fuzz.control_flow.report import counted, groups, keep, pattern
 from tests.fuzz.graphs import draw
 from tests.fuzz.graphs.patterns import PATTERNS
 from tests.fuzz.graphs.trial import Task, sample_of
 from tests.running.samples import CONVERTERS, FILLED, OURS, PASSED, Sample, Verdict, settle
+from tools.fuzzing import counted, fuzzer, groups, keep, numbers_of, parse, pattern, require_known
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -67,14 +66,12 @@ def run(options: argparse.Namespace) -> Iterator[tuple[Task, Verdict]]:
 
 def parsed(arguments: list[str] | None) -> argparse.Namespace:
     """The options of a run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_numbers(parser, "graph", 500)
+    parser = fuzzer(__doc__, "graph", 500)
     parser.add_argument("--without", default="", metavar="PASSES", help="passes that do not run, separated by commas")
     text = "graphs of these patterns, separated by commas: " + ", ".join(PATTERNS)
     parser.add_argument("--pattern", default="", metavar="NAMES", help=text)
     parser.add_argument("--against", choices=sorted(CONVERTERS), default=OURS, help="the converter")
     parser.add_argument("--keep", metavar="DIR", help="save failing models with their inputs")
-    add_common(parser, "graph")
     options = parse(parser, arguments, "against", CONVERTERS, "converter")
     require_known(parser, options.pattern, ("", *PATTERNS), "pattern")
     return options

@@ -28,8 +28,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_quantization, add_runs, configure, parse, require_known
-from tests.fuzz.control_flow.report import counted, groups, keep, pattern
 from tests.fuzz.operators.known import KNOWN, known
 from tests.fuzz.operators.table import FAMILIES, operators_of
 from tests.fuzz.operators.trial import Trial
@@ -46,6 +44,18 @@ from tests.running.samples import (
     WRONG,
     Verdict,
     settle,
+)
+from tools.fuzzing import (
+    add_common,
+    add_quantization,
+    add_runs,
+    configure,
+    counted,
+    groups,
+    keep,
+    parse,
+    pattern,
+    require_known,
 )
 
 MEMORY = 6 << 30

@@ -8,7 +8,6 @@ It counts the pairs that are right, wrong, refused with a code, and converted al
 nothing reports it (tests/fuzz/options). 1 is returned if one is wrong or silent.
 """
 
-import argparse
 import sys
 from collections import Counter
 from pathlib import Path
@@ -16,8 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
 from tests.fuzz.options.comparing import REFUSED, RIGHT, SILENT, WRONG, Answer
+from tools.fuzzing import fuzzer, numbers_of, parse
 from tools.runtimes import chosen_interpreter
 
 LIMIT = 120.0
@@ -28,7 +27,7 @@ Task = tuple[int, int, str | None]
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the fuzzer; 1 if a pair is wrong, or an option without effect has no message."""
-    options = _options(arguments)
+    options = parse(fuzzer(__doc__, "pair"), arguments)
     python, numbers = options.python or chosen_interpreter(), numbers_of(options)
     answers = run([(options.seed, number, python) for number in numbers], options.jobs)
     counts = Counter(each.status for each in answers)
@@ -49,13 +48,6 @@ def run(tasks: list[Task], jobs: int) -> list[Answer]:
             each.value if each.ok else Answer(WRONG, str(task[1]), f"{each.status}: {each.message}")
             for task, each in pairs
         ]
-
-
-def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_numbers(parser, "pair")
-    add_common(parser, "pair")
-    return parse(parser, arguments)
 
 
 if __name__ == "__main__":

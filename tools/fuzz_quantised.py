@@ -25,11 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_device, add_quantization, parse
 from tests.fuzz.quantised import draw
 from tests.fuzz.quantised.measuring import Found, Task, verdict_of
 from tests.fuzz.quantised.styles import STYLES
 from tests.running.samples import CONVERTERS, OURS
+from tools.fuzzing import add_device, add_quantization, fuzzer, numbers_of, parse
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,13 +37,12 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     print(f"seed {options.seed}", flush=True)
     styles = options.style.split(",")
-    indices = range(options.count) if options.only is None else [options.only]
     tasks = [
         Task(
             options.seed, each, styles[each % len(styles)], options.against, options.quantization, options.python,
             options.device,
         )
-        for each in indices
+        for each in numbers_of(options)
     ]
     rows: dict[str, list[tuple[str, Found | None]]] = defaultdict(list)
     with Pool("tests.fuzz.quantised.measuring:measure", jobs=options.jobs, limit=120) as pool:
@@ -75,13 +74,9 @@ def _line(name: str, rows: Sequence[tuple[str, Found | None]]) -> tuple[str, ...
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, metavar="INDEX", help="one network only")
+    parser = fuzzer(__doc__, "network", 200)
     parser.add_argument("--style", default=",".join(STYLES), help="styles, separated by commas; default: all in turn")
     parser.add_argument("--against", choices=sorted(CONVERTERS), default=OURS, help="the converter")
-    add_common(parser, "network")
     add_device(parser)
     add_quantization(parser)
     return parse(parser, arguments, "style", STYLES, "style")

@@ -26,9 +26,9 @@ import numpy as np
 import onnx
 
 from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse, require_known
 from tests.fuzz.reshaping import ERROR, LEFT_OUT, RIGHT, SIGNAL, WRONG, Found, Task, judge, of_known_sizes
 from tests.running.samples import FILLED, Sample
+from tools.fuzzing import fuzzer, numbers_of, parse, require_known
 
 __all__ = ["judge"]
 
@@ -145,15 +145,13 @@ SOURCES = {"models": _models, "suite": _suite, "operators": _operators, "control
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = fuzzer(__doc__, "model")
     sources = ", ".join(SOURCES)
     parser.add_argument("--of", default="models", help=f"sources, separated by commas: {sources}, folders (models)")
     parser.add_argument("--filter", default="", metavar="REGEX", help="names of models or cases")
     parser.add_argument("--most", type=int, default=8, help="the most changes of one model (8)")
     parser.add_argument("--json", metavar="FILE", help="write all changes to this file")
     parser.set_defaults(argument={})
-    add_numbers(parser, "model")
-    add_common(parser, "change")
     options = parse(parser, arguments)
     for name in options.of.split(","):
         if not Path(name).is_dir():

@@ -8,14 +8,13 @@ N steps with states, and N again after a reset, must give the numbers of one run
 returned if one model does not.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_device, add_numbers, numbers_of, parse
+from tools.fuzzing import add_device, fuzzer, numbers_of, parse
 from tools.runtimes import chosen_interpreter
 
 LIMIT = 120.0
@@ -26,7 +25,9 @@ Task = tuple[int, int, str | None]
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the fuzzer; 1 if a model is not converted or computes something else."""
-    options = _options(arguments)
+    parser = fuzzer(__doc__, "model")
+    add_device(parser)
+    options = parse(parser, arguments)
     python, numbers = options.python or chosen_interpreter(), numbers_of(options)
     wrong = run([(options.seed, number, python, options.device) for number in numbers], options.jobs)
     print(f"seed {options.seed}: {len(numbers) - len(wrong)} of {len(numbers)} right")
@@ -41,14 +42,6 @@ def run(tasks: list[Task], jobs: int) -> list[str]:
         pairs = zip(tasks, pool.map(iter(tasks)), strict=True)
         found = [each.value if each.ok else f"{task[1]}: {each.status}: {each.message}" for task, each in pairs]
     return [each for each in found if each]
-
-
-def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_numbers(parser, "model")
-    add_common(parser, "model")
-    add_device(parser)
-    return parse(parser, arguments)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What verify compares: pieces of the IR, recorded options, iterations of a loop."""
+"""The parts of a model that verify compares: pieces of the IR, recorded options, iterations of a loop."""
 
 from pathlib import Path
 from typing import Any
