@@ -82,6 +82,18 @@ def assert_clear(stderr: str) -> None:
     assert "bug of mo-loop" not in stderr
 
 
+def assert_fails(
+    done: subprocess.CompletedProcess[Any], *words: str, code: int = 2, kept: Path | None = None
+) -> None:
+    """The command ends with this code and a clear message that has the words; the pair `kept` is the old one."""
+    assert done.returncode == code, done.stderr
+    assert_clear(done.stderr)
+    for word in words:
+        assert word in done.stderr
+    if kept is not None:
+        assert_untouched(kept)
+
+
 def body(text: str) -> str:
     """The loop above with these statements at the end of its body."""
     return LOOP.replace("BODY", text)
@@ -90,9 +102,7 @@ def body(text: str) -> str:
 def assert_refused(words: Sequence[str], model: Path, target: Path, *flags: str) -> None:
     """Converting a model with these flags fails with a clear message that has the words, and writes nothing."""
     done = convert(model, "-o", target, *flags)
-    assert done.returncode == 2, done.stderr
-    assert_clear(done.stderr)
-    assert all(word in done.stderr for word in words), done.stderr
+    assert_fails(done, *words)
     assert not target.exists()
 
 
@@ -104,9 +114,6 @@ def weighty(folder: Path, size: int) -> Path:
 
 
 # -- Runs `mo-loop` with any arguments, in this process or as the installed command
-
-
-COMMAND = Path(sys.executable).with_name("mo-loop")
 
 
 def mo_loop(
@@ -133,7 +140,7 @@ def installed(
 ) -> subprocess.CompletedProcess[str]:
     """Run the installed command in a process of its own; `environment` is added to that of the tests."""
     done: Any = subprocess.run(
-        [str(COMMAND), *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, timeout=120,
+        [str(PROGRAM), *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, timeout=120,
         env={**os.environ, **environment},
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from .batches import batch, files_in, good, read, refused, statuses, trouble
-from .commands import assert_clear, run
+from .commands import assert_fails, run
 
 PAIR = ("xml", "bin")
 
@@ -135,9 +135,8 @@ def test_bad_usage(given: list[str], said: str, tree: Path) -> None:
     good(tree / "clash" / "a.onnx")
     good(tree / "clash" / "a.xml" / "b.onnx")
     done = batch(*given, "-o", "out", cwd=tree)
-    assert done.returncode == 2, done.stderr
-    assert_clear(done.stderr)
-    assert said in done.stderr and not (tree / "out").exists()
+    assert_fails(done, said)
+    assert not (tree / "out").exists()
 
 
 def test_what_is_no_file_fails_and_the_others_are_converted(tree: Path) -> None:
@@ -160,8 +159,7 @@ def test_standard_output_is_not_a_folder(tree: Path) -> None:
 def test_an_output_folder_that_is_a_file(tree: Path) -> None:
     (tree / "out").write_text("kept")
     done = batch("models", "-o", "out", cwd=tree)
-    assert done.returncode == 2
-    assert_clear(done.stderr)
+    assert_fails(done)
     assert batch("models", "-o", "out/below", cwd=tree).returncode == 2 and (tree / "out").read_text() == "kept"
 
 
@@ -305,9 +303,8 @@ def test_sizes_for_the_memory_limit(tmp_path: Path) -> None:
 def test_memory_too_small_for_a_worker(tmp_path: Path) -> None:
     good(tmp_path / "m.onnx")
     done = batch("m.onnx", "-o", "out", "--memory", "1M", cwd=tmp_path)
-    assert done.returncode == 2
-    assert_clear(done.stderr)
-    assert "a larger --memory" in done.stderr and files_in(tmp_path / "out") == []
+    assert_fails(done, "a larger --memory")
+    assert files_in(tmp_path / "out") == []
 
 
 def test_an_extension_that_exits_fails_the_model(tmp_path: Path) -> None:

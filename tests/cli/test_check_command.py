@@ -20,7 +20,7 @@ from mo_loop.cli import main
 from mo_loop.look.diagnostics.codes import CODES
 from tests.harness import parsed
 
-from .commands import COMMAND, PLAIN, body, installed, mo_loop, saved
+from .commands import PLAIN, PROGRAM, body, installed, mo_loop, saved
 from .sarif_core import LOG
 
 BROKEN = """
@@ -446,7 +446,7 @@ def on_a_terminal(*arguments: object, **environment: str) -> str:
     pty = pytest.importorskip("pty")
     outer, inner = pty.openpty()
     env = {**{key: value for key, value in os.environ.items() if key != "NO_COLOR"}, "TERM": "xterm", **environment}
-    process = subprocess.Popen([str(COMMAND), *map(str, arguments)], stdout=inner, stderr=inner, env=env)
+    process = subprocess.Popen([str(PROGRAM), *map(str, arguments)], stdout=inner, stderr=inner, env=env)
     os.close(inner)
     found = b""
     try:
@@ -462,7 +462,7 @@ def on_a_terminal(*arguments: object, **environment: str) -> str:
 def test_stdout_closed_by_its_reader(broken: Path) -> None:
     """As in `| head`: no traceback, and the exit code of the findings."""
     process = subprocess.Popen(
-        [str(COMMAND), "check", str(broken), "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [str(PROGRAM), "check", str(broken), "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()

@@ -12,7 +12,7 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.cli import main
 from tests.harness import parsed
 
-from .commands import COMMAND, PYTORCH, mo_loop, saved
+from .commands import PROGRAM, PYTORCH, mo_loop, saved
 from .test_check_command import on_a_terminal
 
 NESTED = """
@@ -219,7 +219,7 @@ def test_colours_on_a_terminal_only(nested: Path) -> None:
 
 def test_stdout_closed_by_its_reader(nested: Path) -> None:
     """As in `| head`: no traceback."""
-    process = subprocess.Popen([str(COMMAND), "inspect", str(nested)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen([str(PROGRAM), "inspect", str(nested)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
     said = process.stderr.read()

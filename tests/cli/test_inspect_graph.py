@@ -15,7 +15,7 @@ from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import opened
 from tests.harness import parsed
 
-from .commands import COMMAND, PYTORCH, mo_loop, saved
+from .commands import PROGRAM, PYTORCH, mo_loop, saved
 from .test_check_command import on_a_terminal
 from .test_inspect_command import NESTED
 
@@ -95,7 +95,7 @@ def test_table(nested: Path) -> None:
 
 def test_tree_in_ascii(nested: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    command = [str(COMMAND), "inspect", nested.name, "--graph"]
+    command = [str(PROGRAM), "inspect", nested.name, "--graph"]
     shown = subprocess.run(command, cwd=nested.parent, env=environment, capture_output=True, check=True, text=True)
     marks = {"├─": "|-", "└─": "`-", "│": "|"}
     expected = TREE
@@ -246,7 +246,7 @@ def test_reader_that_ends_early(tmp_path: Path) -> None:
     nodes = "\n".join(f"t{place + 1} = Relu (t{place})" for place in range(5000))
     path = saved(parsed(f"main (float[3] t0) => (float[3] t5000) {{ {nodes} }}"), tmp_path)
     process = subprocess.Popen(
-        [str(COMMAND), "inspect", str(path), "--nodes"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [str(PROGRAM), "inspect", str(path), "--nodes"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stdout is not None and process.stderr is not None
     assert process.stdout.readline().startswith(b"scope")
@@ -288,5 +288,5 @@ def test_a_dump_without_an_option(nested: Path, tmp_path: Path) -> None:
 
 
 def test_standard_input(nested: Path) -> None:
-    done = subprocess.run([str(COMMAND), "inspect", "-", "--graph"], input=nested.read_bytes(), capture_output=True)
+    done = subprocess.run([str(PROGRAM), "inspect", "-", "--graph"], input=nested.read_bytes(), capture_output=True)
     assert done.returncode == 0 and done.stdout.decode().splitlines()[0] == "-: ONNX, 6 nodes in 4 scopes"

@@ -14,7 +14,7 @@ import pytest
 from tests.harness import parsed
 
 from . import commands
-from .commands import assert_clear, assert_untouched, run, saved
+from .commands import assert_clear, assert_fails, assert_untouched, run, saved
 
 if sys.platform == "win32":
     pytest.skip("signals and limits are those of POSIX", allow_module_level=True)
@@ -97,10 +97,7 @@ def small_files() -> None:
 
 def test_a_full_disk(weighty: Path, old_pair: Path) -> None:
     done = run(weighty, "-o", old_pair, preexec_fn=small_files)
-    assert done.returncode == 2
-    assert_clear(done.stderr)
-    assert "ML218" in done.stderr and "cannot be written" in done.stderr
-    assert_untouched(old_pair)
+    assert_fails(done, "ML218", "cannot be written", kept=old_pair)
 
 
 ON_A_SMALL_DISK = """
@@ -146,10 +143,7 @@ def test_a_full_file_system(weighty: Path, tmp_path: Path) -> None:
 def test_a_full_disk_for_standard_input(weighty: Path, old_pair: Path) -> None:
     with open(weighty, "rb") as model:
         done = run("-", "-o", old_pair, stdin=model, preexec_fn=small_files)
-    assert done.returncode == 2
-    assert_clear(done.stderr)
-    assert "standard input cannot be copied to a file" in done.stderr and "TMPDIR" in done.stderr
-    assert_untouched(old_pair)
+    assert_fails(done, "standard input cannot be copied to a file", "TMPDIR", kept=old_pair)
 
 
 class TestStandardInput:

@@ -29,7 +29,7 @@ from mo_loop.transforms.predicates import consumers_count
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
 from tests.harness import parsed
 
-from .commands import assert_clear, body, convert, run, saved
+from .commands import assert_fails, body, convert, run, saved
 
 SCAN = """
 main (float[3] s, float[N, 3] x) => (float[3] t, float[N, 3] y) {
@@ -118,8 +118,7 @@ def set_passes(monkeypatch: pytest.MonkeyPatch, *passes: type[FunctionPass]) -> 
 
 def refused(done: Any, *words: str) -> None:
     """The command fails with a coded usage error that contains `words` and writes nothing."""
-    assert done.returncode == 2, done.stderr
-    assert_clear(done.stderr)
+    assert_fails(done)
     assert done.stderr.startswith("error: ML201")
     for word in words:
         assert word in done.stderr

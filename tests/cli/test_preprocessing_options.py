@@ -12,7 +12,7 @@ from mo_loop.graph import Graph
 from mo_loop.preprocessing import layout_of
 from tests.harness import parsed
 
-from .commands import assert_clear, convert, saved
+from .commands import assert_fails, convert, saved
 
 PICTURE = "main (float[1,3,4,6] x) => (float[1,3,4,6] y) { y = Relu (x) }"
 
@@ -27,8 +27,7 @@ def converted(tmp_path: Path, *flags: str) -> Graph:
 
 def refused(tmp_path: Path, *flags: str) -> str:
     result = convert(saved(parsed(PICTURE), tmp_path), "-o", tmp_path / "out.xml", *flags)
-    assert result.returncode == 2
-    assert_clear(result.stderr)
+    assert_fails(result)
     assert not (tmp_path / "out.xml").exists()
     return str(result.stderr)
 

@@ -12,7 +12,7 @@ import pytest
 from tests.harness import parsed
 from tests.runtime.verify.test_reduce import NESTED, WRONG
 
-from .commands import COMMAND, installed, mo_loop, saved
+from .commands import PROGRAM, installed, mo_loop, saved
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_signal_keeps_the_smallest_model_so_far(folder: Path, number: int, how
     check = folder / "check.sh"
     check.write_text("touch began; sleep 0.3; grep -q Tanh $1\n" if is_written else "touch began; sleep 60\n")
     process = subprocess.Popen(
-        [str(COMMAND), "reduce", "model.onnx", "-o", "small.onnx", "--if", "sh check.sh {}", "-j", "1"],
+        [str(PROGRAM), "reduce", "model.onnx", "-o", "small.onnx", "--if", "sh check.sh {}", "-j", "1"],
         cwd=folder, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )

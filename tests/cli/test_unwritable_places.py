@@ -17,7 +17,7 @@ from mo_loop.ir import xml as writer
 from tests import ROOT
 from tests.harness import parsed
 
-from .commands import PLAIN, assert_clear, assert_untouched, convert, run
+from .commands import PLAIN, assert_clear, assert_fails, assert_untouched, convert, run
 
 
 @pytest.mark.parametrize("name", ["model.bin", "model.onnx", "model.XML"])
@@ -25,17 +25,13 @@ def test_output_that_is_no_xml(name: str, plain: Path, tmp_path: Path) -> None:
     before = sorted(tmp_path.iterdir())
     content = plain.read_bytes()
     done = convert(plain, "-o", tmp_path / name)
-    assert done.returncode == 2
-    assert_clear(done.stderr)
+    assert_fails(done)
     assert sorted(tmp_path.iterdir()) == before and plain.read_bytes() == content
 
 
 def test_folder_that_is_a_file(plain: Path, old_pair: Path) -> None:
     done = run(plain, "-o", old_pair / "model.xml")
-    assert done.returncode == 2
-    assert_clear(done.stderr)
-    assert "ML218" in done.stderr
-    assert_untouched(old_pair)
+    assert_fails(done, "ML218", kept=old_pair)
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nothing is unwritable for this user")
@@ -43,9 +39,7 @@ def test_unwritable_folder(plain: Path, old_pair: Path) -> None:
     old_pair.parent.chmod(0o500)
     try:
         done = run(plain, "-o", old_pair)
-        assert done.returncode == 2
-        assert_clear(done.stderr)
-        assert_untouched(old_pair)
+        assert_fails(done, kept=old_pair)
     finally:
         old_pair.parent.chmod(0o700)
 
@@ -58,10 +52,7 @@ def test_file_that_cannot_be_made(plain: Path, old_pair: Path, monkeypatch: pyte
 
     monkeypatch.setattr(Path, "mkdir", refuse)
     done = convert(plain, "-o", old_pair)
-    assert done.returncode == 2
-    assert_clear(done.stderr)
-    assert "Permission denied" in done.stderr
-    assert_untouched(old_pair)
+    assert_fails(done, "Permission denied", kept=old_pair)
 
 
 @pytest.mark.parametrize("taken", ["model.xml", "model.bin"])
@@ -73,8 +64,7 @@ def test_folder_in_the_place_of_a_file(taken: str, plain: Path, tmp_path: Path) 
     other = folder / ("model.bin" if taken == "model.xml" else "model.xml")
     other.write_bytes(b"old")
     done = convert(plain, "-o", folder / "model.xml")
-    assert done.returncode == 2
-    assert_clear(done.stderr)
+    assert_fails(done)
     assert other.read_bytes() == b"old" and (folder / taken / "inside").read_text() == "kept"
     assert len(list(folder.iterdir())) == 2
 
@@ -127,8 +117,7 @@ def test_weights_of_the_model_are_not_overwritten(tmp_path: Path) -> None:
     save_apart(tmp_path, "m.bin")
     data = (tmp_path / "m.bin").read_bytes()
     done = convert(tmp_path / "m.onnx", "-o", tmp_path / "m.xml")
-    assert done.returncode == 2
-    assert_clear(done.stderr)
+    assert_fails(done)
     assert (tmp_path / "m.bin").read_bytes() == data and not (tmp_path / "m.xml").exists()
 
 

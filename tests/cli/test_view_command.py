@@ -9,7 +9,7 @@ import pytest
 
 from tests.pages import after, assert_whole, document
 
-from .commands import PROGRAM, assert_clear, installed, mo_loop
+from .commands import PROGRAM, assert_clear, assert_fails, installed, mo_loop
 
 
 def test_the_page_of_a_model_is_in_the_current_folder(folder: Path) -> None:
@@ -149,6 +149,5 @@ def test_refused(folder: Path, arguments: list[str], text: str) -> None:
 def test_an_ir_without_its_weights_is_refused(folder: Path) -> None:
     (folder / "old.bin").write_bytes(b"")
     done = mo_loop("view", "old.xml", cwd=folder)
-    assert done.returncode == 2
-    assert_clear(done.stderr)
+    assert_fails(done)
     assert not (folder / "old.html").exists()
