@@ -33,7 +33,9 @@ LARGEST, LARGEST_OF_RARE = 2_000, 150_000
 MOST_OF_ONE = 3
 """Models of one operator and opset."""
 
-TESTED = ("tests/runtime/operators", "tests/runtime/frontend", "tests/unit/frontend", "tests/unit/test_conversion.py")
+TESTED = (
+    "tests/runtime/operators", "tests/runtime/frontend", "tests/unit/frontend", "tests/unit/api/test_conversion.py",
+)
 
 Models = dict[bytes, onnx.ModelProto]
 

@@ -195,6 +195,6 @@ def test_the_tests_run_in_an_unpacked_sdist(sdist: Path) -> None:
     """An archive of sources has no links: the folder transforms/ is found next to mo_loop."""
     assert (sdist / "transforms" / "config.py").is_file() and not (sdist / "mo_loop" / "transforms").exists()
     environment = {**os.environ, "PYTHONPATH": os.fspath(sdist)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/test_public_names.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/api/test_public_names.py"]
     done = subprocess.run(command, cwd=sdist, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout

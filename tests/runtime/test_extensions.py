@@ -18,7 +18,7 @@ from mo_loop.graph import Node
 from mo_loop.ops.convolution import Convolution
 from tests.fuzz.default_precision import KINDS, draw
 from tests.harness import check, floats
-from tests.unit.test_extensions import EXAMPLE, NESTED, kinds, scale
+from tests.unit.api.test_extensions import EXAMPLE, NESTED, kinds, scale
 from tools.default_precision import DEFAULT, default_precision, result
 
 # -- NNCF quantises and compresses converted models, in memory and as IR, with a loop in them

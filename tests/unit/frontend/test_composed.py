@@ -14,7 +14,7 @@ from mo_loop.frontend.ops.movement import flatten
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType, f32
 from tests.harness import folded, parsed
-from tests.unit.graphs import parameter
+from tests.unit.graph.graphs import parameter
 
 # -- Which operations single operators become, where the numbers that the runtime computes do not show it
 

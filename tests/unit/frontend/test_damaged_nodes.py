@@ -26,7 +26,7 @@ from mo_loop.graph.types import UNKNOWN, u4
 from mo_loop.ops.quantization import spread
 from mo_loop.ops.ranges import AtLeast3, Form, Matrix, Needed, One, Vector, form_of
 from tests.harness import f32, parsed
-from tests.unit.graphs import parameter
+from tests.unit.graph.graphs import parameter
 
 NODES: dict[str, tuple[str, str]] = {
     "more members of n-grams, with gaps, than parts": (

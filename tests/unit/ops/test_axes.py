@@ -14,7 +14,7 @@ from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.text import parse
-from tests.unit.graphs import parameter
+from tests.unit.graph.graphs import parameter
 from tests.unit.ops.examples import EXAMPLES, Example, operations
 
 # -- `axis_map` and `along` of operations, and the facts that their bases state

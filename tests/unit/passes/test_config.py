@@ -22,7 +22,7 @@ from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
 from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
 from tests import ROOT
 from tests.golden.test_golden import read
-from tests.unit.graphs import LOOP, chain, parameter
+from tests.unit.graph.graphs import LOOP, chain, parameter
 from tests.unit.passes.small_passes import AbsToReLU, NegativeToAbs, Notes, ReLUToTanh
 
 # -- Which passes run, which nodes they must not change, and their explanations, for one pipeline only

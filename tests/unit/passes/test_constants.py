@@ -25,7 +25,7 @@ from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.runtime import initial_values
 from mo_loop.transforms.runtime.initial_values import ShareInitialValues
 from tests import MODELS
-from tests.unit.graphs import parameter
+from tests.unit.graph.graphs import parameter
 
 # -- Which constants are merged: small ones by bytes, large ones by their place in the file
 

@@ -22,7 +22,7 @@ from mo_loop.transforms.front.lower_sequences import (
     is_read_at_known_positions,
 )
 from tests.interpreter import Invalid, interpret
-from tests.unit.graphs import parameter
+from tests.unit.graph.graphs import parameter
 
 # -- Random operations on lists, in every representation: the passes keep the numbers
 

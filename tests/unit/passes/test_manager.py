@@ -16,7 +16,7 @@ from mo_loop.transforms.manager import Manager, Step, Stop, Validate, check_inva
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.predicates import Predicate
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
-from tests.unit.graphs import LOOP, chain, parameter
+from tests.unit.graph.graphs import LOOP, chain, parameter
 
 from .small_passes import AbsToReLU, NegativeToAbs, Notes
 

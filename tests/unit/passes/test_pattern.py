@@ -19,7 +19,7 @@ from mo_loop.transforms.pattern import (
     wrap_type,
 )
 from mo_loop.transforms.predicates import consumers_count, rank_equals, value_equals
-from tests.unit.graphs import chain, parameter
+from tests.unit.graph.graphs import chain, parameter
 
 
 @pytest.fixture

@@ -36,8 +36,8 @@ from mo_loop.transforms.predicates import (
 )
 from mo_loop.transforms.replace import insert_before
 from mo_loop.transforms.visualize import VisualizeTree
-from tests.unit.graphs import parameter
-from tests.unit.graphviz import use_as_graphviz
+from tests.unit.graph.graphs import parameter
+from tests.unit.look.graphviz import use_as_graphviz
 
 # -- The predicates of patterns: their results, and the explanations if they are false
 

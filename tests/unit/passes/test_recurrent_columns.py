@@ -21,7 +21,7 @@ from mo_loop.transforms.front.recurrence.columns import (
     as_sum,
     scaled,
 )
-from tests.unit.graphs import parameter
+from tests.unit.graph.graphs import parameter
 
 NONE = np.zeros(3, np.float32)
 

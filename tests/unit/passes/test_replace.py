@@ -28,7 +28,7 @@ from mo_loop.transforms.replace import (
     replace_output,
     replace_output_update_name,
 )
-from tests.unit.graphs import LOOP, parameter
+from tests.unit.graph.graphs import LOOP, parameter
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from mo_loop.transforms.pattern import (
 from mo_loop.transforms.predicates import consumers_count, rank_equals
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.rewrite import BackwardGraphRewrite, Dispatch, GraphRewrite, MatcherPass
-from tests.unit.graphs import LOOP, chain, parameter
+from tests.unit.graph.graphs import LOOP, chain, parameter
 
 
 class Finds(MatcherPass):

@@ -29,7 +29,7 @@ from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.manager import Manager
 from tests.harness import parsed
 from tests.pages import after, assert_whole, document
-from tests.unit.graphviz import use_as_graphviz
+from tests.unit.look.graphviz import use_as_graphviz
 
 TEXT = """
 graph main {

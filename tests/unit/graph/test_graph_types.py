@@ -9,7 +9,7 @@ from mo_loop.graph import Graph, Node
 from mo_loop.graph.types import TensorType, f32
 from mo_loop.graph.verifier import invariants
 from mo_loop.text import parse, to_text
-from tests.unit.graphs import LOOP, chain, parameter
+from tests.unit.graph.graphs import LOOP, chain, parameter
 
 INNER_LOOP = LOOP.replace("Parameter : i64[]", "Parameter").replace("Parameter : f32[2]", "Parameter")
 

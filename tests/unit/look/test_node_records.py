@@ -9,7 +9,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.text import parse
 from mo_loop.transforms.front.loop_to_ti import LoopToTI
 from mo_loop.transforms.low_precision.compress_weights import CompressFloatConstants
-from tests.unit.test_dump import TEXT
+from tests.unit.look.test_dump import TEXT
 
 LOOP = """
 %x = Parameter : f32[5,2] %h = Parameter : f32[2]

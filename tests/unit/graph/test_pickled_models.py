@@ -24,7 +24,7 @@ from mo_loop.ir.xml import in_memory
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.text import parse, to_text
 from tests import MODELS
-from tests.unit.graphs import LOOP, chain
+from tests.unit.graph.graphs import LOOP, chain
 
 FILES = sorted(path.relative_to(MODELS).as_posix() for path in MODELS.rglob("*.onnx"))
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)

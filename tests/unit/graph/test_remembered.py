@@ -13,7 +13,7 @@ from mo_loop.graph.dimension import fresh
 from mo_loop.graph.inference_cache import inferred_once, unique
 from mo_loop.graph.types import TensorType, f32, i64
 from tests.harness import parsed
-from tests.unit.graphs import parameter
+from tests.unit.graph.graphs import parameter
 
 
 @pytest.fixture(autouse=True)

@@ -20,11 +20,10 @@ from mo_loop.look.page import page as page_of
 from mo_loop.look.records.node_link import node_link
 from mo_loop.look.records.opening import opened
 from mo_loop.text import parse, to_text
+from tests import MODELS
 from tests.harness import folded, parsed
 from tests.pages import after, document
-from tests.unit.test_dump import TEXT
-
-MODELS = Path(__file__).parents[1] / "models"
+from tests.unit.look.test_dump import TEXT
 
 SOME = (
     "pytorch/for_break", "pytorch/loop_if_loop", "pytorch/beam_search", "pytorch/scan_dynamo",

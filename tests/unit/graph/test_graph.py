@@ -17,7 +17,7 @@ from mo_loop.graph.types import TensorType, f32, i64
 from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Parameter
 from mo_loop.text import parse
-from tests.unit.graphs import LOOP, chain, parameter
+from tests.unit.graph.graphs import LOOP, chain, parameter
 
 # -- The graph: edges, uses, removal, order, construction
 

@@ -1,0 +1,1 @@
+"""Conversions from Python: arguments, extensions, limits, errors, results."""

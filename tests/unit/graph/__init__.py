@@ -1,0 +1,1 @@
+"""The kernel: graphs, types, text, files of IR, workers."""

@@ -1,0 +1,1 @@
+"""Findings, differences, dumps and pages of models."""

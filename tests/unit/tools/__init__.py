@@ -1,0 +1,1 @@
+"""The programs of tools/ that measure, compare and plant faults."""

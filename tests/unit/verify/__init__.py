@@ -1,0 +1,1 @@
+"""Comparisons: arrays, rows, inputs that are made, messages of the runtimes."""
