@@ -7,8 +7,6 @@ them otherwise. Operations that no conversion here gives come from the examples 
 weights of every element type. The files are written to tests/fuzz/ir_damage/pairs.tar.xz.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import sys

@@ -12,8 +12,6 @@ write in one inference, the operations of a body in one iteration. A dimension t
 as 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """Runs `mo-loop batch` in this process and as the installed command; makes models for it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`mo-loop batch` a second time: what has changed, known failures, and a plan by the report of an earlier batch."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`mo-loop batch --verify` and `--config`."""
 
-from __future__ import annotations
-
 import json
 import re
 import xml.etree.ElementTree as ET

@@ -1,7 +1,5 @@
 """`mo-loop batch` with models that hang, crash or take all memory: the others convert; no process or file is left."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

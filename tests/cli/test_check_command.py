@@ -1,7 +1,5 @@
 """`mo-loop check` as a user runs it: its findings, its formats, and its exit codes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

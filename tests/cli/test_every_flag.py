@@ -1,7 +1,5 @@
 """Every flag of `mo-loop convert` once, with its effect."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`mo-loop convert` ended by Ctrl-C, SIGTERM or a full disk: no partial files, and the old pair is unchanged."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal as signals

@@ -1,7 +1,5 @@
 """mo-loop ops: the operators of extensions and installed packages among those of ONNX."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The output of `mo-loop convert`: the summary, tables, warnings, errors and progress."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -3,8 +3,6 @@
 Only cases of one node count: their graph is the translation of that one operator.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The table of `mo-loop ops` lists the operations that translators make of the cases of the ONNX backend test suite."""
 
-from __future__ import annotations
-
 import onnx
 
 from mo_loop.frontend.model import load

@@ -10,8 +10,6 @@ An example is an indented part of the docstring, or those lines of it that are P
   makes it, or from the annotation of the function that returns it
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import contextlib

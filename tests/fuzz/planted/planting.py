@@ -11,8 +11,6 @@ A fault leaves the graph valid: types are inferred again, and element types and 
 where it usually changes the results; whether it does for certain inputs, only running shows.
 """
 
-from __future__ import annotations
-
 import random
 import warnings
 from collections import Counter

@@ -3,8 +3,6 @@
 Their times are rows of `tools/bench_operators.py --quick`, a part of `make bench`.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.api import convert_model

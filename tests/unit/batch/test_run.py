@@ -1,7 +1,5 @@
 """A batch from Python: failures of the batch itself, and workers that are killed while they move files."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Operators without translator, and refusals of nodes: lists that cannot run, ranges, sizes."""
 
-from __future__ import annotations
-
 from types import NoneType
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Versions of an operator that share a function: each decorator describes its own schema."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import onnx

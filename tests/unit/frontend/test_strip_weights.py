@@ -1,7 +1,5 @@
 """Large weights stay in their file, wherever they are in the model."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Small graphs that the tests of the graph use."""
 
-from __future__ import annotations
-
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import f32

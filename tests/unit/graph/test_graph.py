@@ -1,7 +1,5 @@
 """The graph: edges, uses, removal, order, construction, and invariants."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Graph text written by hand: parts that may be omitted, and errors with their line."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop import ops

@@ -1,7 +1,5 @@
 """Names of layers in the .xml are unique, and as close as possible to the names of the nodes."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.graph.types import f32

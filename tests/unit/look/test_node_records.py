@@ -1,7 +1,5 @@
 """Records of the page: ids stay while passes change the graph, and only changed nodes get new records."""
 
-from __future__ import annotations
-
 from mo_loop.graph import Graph
 from mo_loop.look.page import delta
 from mo_loop.look.records.node_records import Describer, GraphState

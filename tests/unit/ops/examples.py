@@ -6,8 +6,6 @@ An input is a type as the text of graphs writes it, or values of i64 (a list or 
 an absent one. Operations with bodies are whole graphs in `BODIES`, whose Parameters are the inputs.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

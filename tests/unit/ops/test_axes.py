@@ -1,7 +1,5 @@
 """Facts of operations: axes, signs, attributes, versions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

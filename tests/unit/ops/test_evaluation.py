@@ -1,7 +1,5 @@
 """Operations in numpy, for different arguments of the same meaning."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`evaluate` of every operation that has it, compared with a formula or numbers written by hand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

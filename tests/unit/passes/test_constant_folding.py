@@ -1,8 +1,6 @@
 """ConstantFolding: nodes that it does not fold and reports, nodes that it defers; deferred weights are the same bytes.
 """
 
-from __future__ import annotations
-
 import io
 import logging
 import tracemalloc

@@ -1,7 +1,5 @@
 """Constants: which are merged, shared, compressed and transposed, and where conversions go."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Lists of tensors: random operations in every representation, and which are replaced by their elements."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 
