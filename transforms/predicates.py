@@ -92,6 +92,11 @@ def consumed_only_by(*kinds: type[Node]) -> Predicate:
     return Predicate(wanted, lambda v: all(isinstance(use.node, kinds) for use in v.uses), _nodes)
 
 
+def in_graph_with(*kinds: type[Node]) -> Predicate:
+    """The graph of the value has a node of one of `kinds`: a condition that costs next to nothing."""
+    return Predicate(f"a graph with {_named(kinds)}", lambda v: v.graph.has(*kinds), lambda v: "none")
+
+
 def rank_equals(*ranks: int) -> Predicate:
     """The rank is known and one of `ranks`."""
     return Predicate(f"rank {_either(ranks)}", lambda v: _rank_of(v) in ranks, _rank)

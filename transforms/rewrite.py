@@ -23,8 +23,9 @@ later; those given to `register_new_node` by all matchers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, ClassVar
 
 from mo_loop.conversion_limits import Budget, budget
@@ -32,7 +33,7 @@ from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Assumption
 from mo_loop.ops.base import Result
-from mo_loop.origin import all_of, made_for
+from mo_loop.origin import all_of, current
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.function_pass import FunctionPass, blamed
 from mo_loop.transforms.matcher import Match, Matcher, Pattern, Trace
@@ -87,8 +88,7 @@ class MatcherPass(FunctionPass):
     def run_on_node(self, node: Node) -> bool:
         """Match `node`, and call back unless a veto protects it; True if the callback replaced it."""
         self._at = node
-        matcher = self.matcher
-        config = self.config
+        matcher, config = self.matcher, self.config
         explained = config.explains(self)
         trace = Trace() if explained or (config.listener is not None and config.listener.wants(self)) else None
         match = matcher.match(node, trace)
@@ -100,9 +100,12 @@ class MatcherPass(FunctionPass):
         if self.is_vetoed(node):
             return False
         decisions = self.decisions
-        origins = node.origins if matcher.is_single else all_of(each.origins for each in match.nodes)
-        with made_for(origins):
+        # Without `made_for`, which takes longer: most rules refuse most of their candidates.
+        outer = current.set(node.origins if matcher.is_single else all_of(each.origins for each in match.nodes))
+        try:
             done = self._callback(match)
+        finally:
+            current.reset(outer)
         if done:
             self.accept(node)
         elif trace is not None and self.decisions == decisions:  # the callback may have given a better reason
@@ -220,22 +223,26 @@ class Traversal:
         """Visit the nodes; True if anything changed."""
         changed = False
         within = budget()
-        may_match = self.dispatch.may_match
+        beginning = self.dispatch.beginning
         with self.graph.recorded() as changes:
             for at, node in enumerate(self.nodes):
-                if may_match(node):
+                passes = beginning(node)
+                first = next(passes, None)  # most nodes have none
+                if first is not None:
                     self._at = at
-                    changed = self._visit(node, changes, within) or changed
+                    changed = self._visit(node, chain((first,), passes), changes, within) or changed
         return changed
 
-    def _visit(self, node: Node, changes: dict[Node, None], within: Budget) -> bool:
+    def _visit(
+        self, node: Node, passes: Iterator[MatcherPass], changes: dict[Node, None], within: Budget
+    ) -> bool:
         """One node, and then those that its rewriting made or changed."""
         changed = False
-        pending: list[tuple[Node, MatcherPass | None]] = [(node, None)]
+        pending: list[tuple[Node, Iterator[MatcherPass]]] = [(node, passes)]
         while pending:
-            node, before = pending.pop()
+            node, passes = pending.pop()
             within.check_time()
-            for each in self.dispatch.of(node) if before is None else self.dispatch.source_of(before, node):
+            for each in passes:
                 if node not in self.graph:  # an earlier rewriting dropped it
                     break
                 changes.clear()
@@ -248,7 +255,8 @@ class Traversal:
                 if done or each.has_new_nodes:
                     # The traversal comes to the others later.
                     found = {new: each for new in changes if done and self._places.get(new, -1) <= self._at}
-                    pending.extend(reversed((found | dict.fromkeys(each.take_new_nodes())).items()))
+                    later = (found | dict.fromkeys(each.take_new_nodes())).items()
+                    pending.extend((new, self.dispatch.beginning(new, before)) for new, before in reversed(later))
                 if done:
                     changed = True
                     break
@@ -267,16 +275,16 @@ class Dispatch:
         self._by_producer: dict[tuple[Any, Any], Passes] = {}
         self._by_producers: dict[tuple[Any, Any, Any], Passes] = {}
 
-    def may_match(self, node: Node) -> bool:
-        """Whether a pass of `of(node)` accepts the node as its root, or has to give the reason why it does not."""
-        passes = self.of(node)
-        if not passes or self.explain:
-            return bool(passes)
-        for value in node.outputs:
-            for each in passes:
-                if each.matcher.begins(value):
-                    return True
-        return False
+    def beginning(self, node: Node, before: MatcherPass | None = None) -> Iterator[MatcherPass]:
+        """The passes of `of(node)`, after `before`, that accept the node as their root when they are asked for, or that
+        have to give the reason why they do not."""
+        outputs = node.outputs
+        for each in self.of(node) if before is None else self.source_of(before, node):
+            begins = each.matcher.begins
+            for value in outputs:
+                if self.explain or begins(value):
+                    yield each
+                    break
 
     def of_class(self, cls: type[Node]) -> Passes:
         """The passes whose root can have this class."""
