@@ -24,7 +24,7 @@ later; those given to `register_new_node` by all matchers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -51,12 +51,17 @@ class MatcherPass(FunctionPass):
 
     pattern: ClassVar[Pattern | None] = None
 
+    _matcher: Matcher | None = None
+    _callback: Callback | None = None
+    _new: Sequence[Node] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "pattern" in cls.__dict__:  # once: a conversion makes two hundred of these passes
+            cls._matcher = None if cls.pattern is None else _matcher_of(cls.__name__, cls.pattern)
+
     def __init__(self) -> None:
-        self._matcher: Matcher | None = None
-        self._callback: Callback | None = None
-        self._new: list[Node] = []
-        if self.pattern is not None:
-            self.register_matcher(self.pattern, self.matched)
+        """For subclasses to call: those that state no `pattern` register a matcher then."""
 
     def matched(self, match: Match) -> bool:
         """Rewrite a match; True if the root was replaced."""
@@ -70,9 +75,7 @@ class MatcherPass(FunctionPass):
         """
         if self._matcher is not None:
             raise InternalError(f"{self.name} registers a second matcher; a MatcherPass has one")
-        if any(issubclass(cls, Result) for cls in pattern.root_types() or ()):
-            raise InternalError(f"{self.name}: a pattern matches a value, and a Result has no output")
-        self._matcher = Matcher(pattern, contained=contained)
+        self._matcher = _matcher_of(self.name, pattern, contained=contained)
         self._callback = callback
 
     @cached_property
@@ -96,14 +99,13 @@ class MatcherPass(FunctionPass):
             if trace is not None and (explained or trace.depth):
                 self.refuse(node, trace.reason, trace.depth)
             return False
-        assert self._callback is not None
         if self.is_vetoed(node):
             return False
         decisions = self.decisions
         # Without `made_for`, which takes longer: most rules refuse most of their candidates.
         outer = current.set(node.origins if matcher.is_single else all_of(each.origins for each in match.nodes))
         try:
-            done = self._callback(match)
+            done = (self._callback or self.matched)(match)
         finally:
             current.reset(outer)
         if done:
@@ -122,16 +124,16 @@ class MatcherPass(FunctionPass):
 
         Several nodes are given in topological order.
         """
-        self._new.append(node)
+        self._new = (*self._new, node)
         return node
 
     @property
     def has_new_nodes(self) -> bool:
         return bool(self._new)
 
-    def take_new_nodes(self) -> list[Node]:
+    def take_new_nodes(self) -> Sequence[Node]:
         """The nodes that callbacks registered since the last call."""
-        new, self._new = self._new, []
+        new, self._new = self._new, ()
         return new
 
     def replace(self, match: Match, replacement: Any, *, also: Sequence[Node] = ()) -> bool:
@@ -145,6 +147,12 @@ class MatcherPass(FunctionPass):
         copy_runtime_info(matched, fresh)
         replace_node(match.root, replacement)
         return True
+
+
+def _matcher_of(name: str, pattern: Pattern, *, contained: bool = False) -> Matcher:
+    if any(issubclass(cls, Result) for cls in pattern.root_types() or ()):
+        raise InternalError(f"{name}: a pattern matches a value, and a Result has no output")
+    return Matcher(pattern, contained=contained)
 
 
 class GraphRewrite(FunctionPass):
@@ -271,6 +279,7 @@ class Dispatch:
         self.passes = list(passes)
         self._places = {each: place for place, each in enumerate(self.passes)}
         self.explain = explain
+        self._roots = _roots_of(tuple([each.matcher for each in self.passes]))
         self._by_root: dict[type[Node], Passes] = {}
         self._by_producer: dict[tuple[Any, Any], Passes] = {}
         self._by_producers: dict[tuple[Any, Any, Any], Passes] = {}
@@ -290,7 +299,11 @@ class Dispatch:
         """The passes whose root can have this class."""
         candidates = self._by_root.get(cls)
         if candidates is None:
-            candidates = self._by_root[cls] = tuple(each for each in self.passes if _has_root(each, cls))
+            places = self._roots.get(cls)
+            if places is None:
+                found = (place for place, each in enumerate(self.passes) if _has_root(each, cls))
+                places = self._roots[cls] = tuple(found)
+            candidates = self._by_root[cls] = tuple([self.passes[place] for place in places])
         return candidates
 
     def of(self, node: Node) -> Passes:
@@ -319,6 +332,13 @@ class Dispatch:
         """The passes of `of(node)` that are registered after a pass."""
         place = self._places[before]
         return [each for each in self.of(node) if self._places[each] > place]
+
+
+@lru_cache(64)
+def _roots_of(matchers: tuple[Matcher, ...]) -> dict[type[Node], tuple[int, ...]]:
+    """Class of a node -> the places of the matchers whose roots can have it, as far as they are found: the passes of
+    one conversion are made of the same classes as those of the next."""
+    return {}
 
 
 def _producer(value: Value | None) -> type[Node] | None:

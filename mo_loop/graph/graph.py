@@ -164,8 +164,13 @@ class Graph:
 
     def nodes_with_bodies(self) -> list[Node]:
         """All nodes with bodies, oldest first."""
-        found = [node for cls, nodes in self._classes.items() if cls.bodies != () for node in nodes]
-        return sorted(found, key=lambda node: node.id)
+        families = self._families.get("bodies")
+        if families is None:
+            families = [nodes for cls, nodes in self._classes.items() if cls.bodies != ()]
+            self._families["bodies"] = families
+        if not any(families):  # most graphs, and every pass asks
+            return []
+        return sorted((node for nodes in families for node in nodes), key=lambda node: node.id)
 
     def ordered(self) -> tuple[Node, ...] | list[Node]:
         """All nodes, producers before consumers; of several possible ones the oldest first. Do not modify the list."""
