@@ -150,11 +150,13 @@ def value_equals(wanted: Any, limit: int = 1 << 16) -> Predicate:
     Operations on small constants are evaluated, as `Value.constant` does.
     """
 
+    is_array = bool(np.ndim(wanted))
+
     def check(value: Value) -> bool:
         array = _small(value, limit)
-        if array is None or array.dtype == object:
+        if array is None or array.dtype.kind == "O":
             return False
-        if np.ndim(wanted):
+        if is_array:
             return bool(array.shape == np.shape(wanted) and (array == wanted).all())
         # The first element decides nearly always, in a tenth of the time.
         return bool(array.size and array.item(0) == wanted and (array == wanted).all())
@@ -163,8 +165,8 @@ def value_equals(wanted: Any, limit: int = 1 << 16) -> Predicate:
 
 
 def _small(value: Value, limit: int) -> Any:
-    if isinstance(value.node, Constant) and value.node.tensor.nbytes > limit:
-        return None
+    if isinstance(value.node, Constant):
+        return None if value.node.tensor.nbytes > limit else value.node.tensor.array()
     return value.constant
 
 

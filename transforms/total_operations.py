@@ -160,6 +160,9 @@ _WRONG_OF_CONSTANTS = (ops.Binary, ops.Select, ops.PReLU, ops.Tile, ops.CumSum, 
                        ops.BatchNormInference, ops.GroupNormalization)
 
 
+_MAKING_CONSTANTS = (ops.Concat, ops.ShapeOf)
+
+
 def needed(graph: Graph) -> set[Symbol | Value]:
     """The sizes that may not become 0: declared sizes of inputs, those of slices, and those of whole Concats."""
     kept = (ops.Gather, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin)
@@ -216,6 +219,8 @@ def _folded_wrongly(scope: Graph) -> Iterator[Symbol | Value]:
             continue
         operands = node.operands
         values = [each for each in operands if not isinstance(each.node, Constant)]
+        if values and not isinstance(node, _MAKING_CONSTANTS) and constant.keys().isdisjoint(values):
+            continue
         found = [constant.get(each, none) for each in values]
         if isinstance(node, _WRONG_OF_CONSTANTS):
             for value, each in zip(values, found, strict=True):

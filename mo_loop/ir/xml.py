@@ -99,6 +99,7 @@ class XmlWriter:
         self._parts: list[str] = []  # the text that is not yet in the file
         # The ids of the types of a node's ports -> their text: a model repeats its layers. The graph keeps the types.
         self._ports: dict[tuple[Any, ...], list[str]] = {}
+        self._constants: dict[tuple[ElementType, tuple[int, ...]], str] = {}  # the text of their attributes
 
     def write(self, graph: Graph) -> None:
         """Write the whole document."""
@@ -143,14 +144,13 @@ class XmlWriter:
         elif isinstance(node, Result) and node.output_names:
             kind += f' output_names="{_joined_names(node.output_names)}"'
         parts.append(f'{pad}<layer id="{number}" name="{escape(name)}" {kind}>\n')
-        attributes = node.xml_attributes()
         tensor = node.tensor if isinstance(node, Constant) else getattr(node, "blob", None)
+        data = self._data_of_constant(node) if type(node) is Constant else _data(node)
         if tensor is not None:
             offset, size = self._weights.add(tensor)
-            attributes |= {"offset": offset, "size": size}
-        data = [f' {key}="{spelled(value)}"' for key, value in attributes.items() if value is not None]
+            data += f' offset="{offset}" size="{size}"'
         if data:
-            parts.append(f"{pad}\t<data{''.join(data)} />\n")
+            parts.append(f"{pad}\t<data{data} />\n")
         info = getattr(node, "_rt_info", None)
         if info:
             parts.append(_attribute_info(info, pad + "\t"))
@@ -160,6 +160,12 @@ class XmlWriter:
         if isinstance(node, Control):
             self._bodies(node, pad + "\t")
         parts.append(f"{pad}</layer>\n")
+
+    def _data_of_constant(self, node: Constant) -> str:
+        key = (node.tensor.dtype, node.tensor.shape)
+        if key not in self._constants:
+            self._constants[key] = _data(node)
+        return self._constants[key]
 
     def _bodies(self, node: Control, pad: str) -> None:
         tags = ("then_body", "else_body") if isinstance(node, If) else ("body",)
@@ -244,6 +250,12 @@ def _attribute_info(info: Mapping[str, Any], pad: str) -> str:
         fields = "".join(f' {k}="{spelled(v)}"' for k, v in pairs.items())
         lines.append(f'{pad}\t<attribute name="{escape(key)}"{fields} />\n')
     return "".join((*lines, f"{pad}</rt_info>\n"))
+
+
+def _data(node: Any) -> str:
+    """The text of the attributes."""
+    attributes = node.xml_attributes()
+    return "".join([f' {key}="{spelled(value)}"' for key, value in attributes.items() if value is not None])
 
 
 def _port_texts(node: Any, pad: str) -> list[str]:
