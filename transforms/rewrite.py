@@ -78,7 +78,7 @@ class MatcherPass(FunctionPass):
         self._matcher = _matcher_of(self.name, pattern, contained=contained)
         self._callback = callback
 
-    @cached_property
+    @property
     def matcher(self) -> Matcher:
         if self._matcher is None:
             raise InternalError(f"{self.name} registered no matcher: call register_matcher in __init__")
