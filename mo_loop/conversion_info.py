@@ -39,7 +39,7 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
             parameters |= {"extensions": ",".join(names)} if names else {}
         elif option.name == "transform":
             parameters |= {"transform": ",".join(map(str, value))} if value else {}
-        elif not option.metadata.get("recorded", True):
+        elif value is option.default or not option.metadata.get("recorded", True):
             continue  # save_model records the compression, the target is next to the version, others change nothing
         elif _text(value) not in (_text(option.default), "", "[]"):
             parameters[option.name] = _text(value)

@@ -27,6 +27,7 @@ The results of the functions of the library are records with a short repr, a tex
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -37,8 +38,6 @@ T = TypeVar("T")
 _COMMANDS = re.compile(r"^(?P<start>[^\S\n]*):(?=:)|##(?=\w*\[)", re.MULTILINE)
 """The commands that CI systems execute in a log: `::name` at the start of a line, after blanks too, and `##[name`,
 `##vso[name` or `##teamcity[name` anywhere."""
-
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 LETTERS = 300
 """The most letters of a cell of Markdown."""
@@ -139,9 +138,15 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", cutoff: f
     return f"did you mean {close[0]!r}?" if close else otherwise
 
 
+@functools.cache
+def _not_xml() -> re.Pattern[str]:
+    """The characters that XML does not have. Compiling this takes as long as importing ten modules."""
+    return re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
 def xml_text(text: str) -> str:
     """Without characters that XML forbids: control characters, lone surrogates of names that are not UTF-8."""
-    return _NOT_XML.sub("\ufffd", text)
+    return _not_xml().sub("\ufffd", text)
 
 
 def cell(text: str) -> str:

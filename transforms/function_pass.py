@@ -120,6 +120,8 @@ class FunctionPass:
 
     def run(self, graph: Graph) -> bool:
         """Rewrite the graph and its bodies; True if anything changed."""
+        if self._is_idle(graph):
+            return False
         changed = False
         with made_for(()):
             if self.bodies == "first":
@@ -128,6 +130,11 @@ class FunctionPass:
             if self.bodies == "last":
                 changed = self._run_on_bodies(graph) or changed
         return changed
+
+    def _is_idle(self, graph: Graph) -> bool:
+        """Whether no node of a graph without bodies is one that the pass rewrites."""
+        is_usual = type(self).run_on_graph is FunctionPass.run_on_graph and not self.origin
+        return is_usual and bool(self.kinds) and not graph.has(*self.kinds) and not graph.nodes_with_bodies()
 
     def _run_on_bodies(self, graph: Graph) -> bool:
         changed = False

@@ -98,7 +98,7 @@ def _is_origin(node: Node) -> bool:
 def _unknown_ranks(graph: Graph) -> Iterator[MoLoopError]:
     """The errors of all ports of unknown rank, if no node is found at which the rank becomes unknown."""
     for scope in graph.scopes():
-        for node in scope.ordered():
+        for node in () if all(each.shape is not None for each in _types(scope)) else scope.ordered():
             if any(isinstance(output.type, TensorType) and output.rank is None for output in node.outputs):
                 yield UnsupportedError("a tensor of unknown rank", where=node.origin, code="ML323")
 

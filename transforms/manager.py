@@ -134,17 +134,30 @@ class Manager(FunctionPass):
                 changed = each._run(graph, [*observers, *each.observers]) or changed
                 continue
             within.check_time()
-            step = _run_one(each, graph, bool(observers))
+            if not observers:
+                changed = _run_one(each, graph) or changed
+                continue
+            step = _step(each, graph)
             changed = changed or step.changed
             for observer in observers:
                 observer(step)
         return changed
 
 
-def _run_one(each: FunctionPass, graph: Graph, observed: bool) -> Step:
-    before = _count(graph) if observed else 0
-    counted = _matches(each) if observed else {}
+def _step(each: FunctionPass, graph: Graph) -> Step:
+    """Run a pass, and return its effect."""
+    before, counted = _count(graph), _matches(each)
     start = time.perf_counter()
+    changed = _run_one(each, graph)
+    seconds = time.perf_counter() - start
+    matches = {name: count - counted[name] for name, count in _matches(each).items()}
+    own = matches.pop("", 0)
+    after = _count(graph) if changed else before
+    return Step(each, graph, changed, seconds, own + sum(matches.values()), tuple(matches.items()), before, after)
+
+
+def _run_one(each: FunctionPass, graph: Graph) -> bool:
+    """Run a pass, and infer the types of what it changed; True if it changed anything."""
     each.at = None
     try:
         changed = each.run(graph)
@@ -159,11 +172,7 @@ def _run_one(each: FunctionPass, graph: Graph, observed: bool) -> Step:
         raise
     except Exception as error:
         raise blamed(error, each)  # noqa: B904  # an error of another kind becomes its cause
-    seconds = time.perf_counter() - start
-    matches = {name: count - counted[name] for name, count in _matches(each).items()} if observed else {}
-    own = matches.pop("", 0)
-    after = _count(graph) if observed and changed else before
-    return Step(each, graph, changed, seconds, own + sum(matches.values()), tuple(matches.items()), before, after)
+    return changed
 
 
 def _matches(each: FunctionPass) -> dict[str, int]:

@@ -50,6 +50,10 @@ class Pattern:
         """False only if `value` cannot match, by itself or by the inputs of its node: a quick answer for most nodes."""
         return self.fits(value) is None
 
+    def quick_check(self) -> Check:
+        """`begins` for values of nodes of `root_types`."""
+        return self.begins
+
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
         """The ways in which a pattern that `chooses` can match, best first."""
         raise NotImplementedError
@@ -189,8 +193,8 @@ class Matcher:
         self.pattern = pattern
         self.fits = pattern.fits
         """The reason why a value cannot be the root, without its inputs; None if it can."""
-        self.begins = pattern.begins
-        """Whether a value may be the root, by the classes of its node and the direct inputs."""
+        self.begins = pattern.quick_check()
+        """Whether a value of a node of the classes of the root may be the root, by its node and the direct inputs."""
         self.contained = contained
         self.is_single = pattern.is_single_node()
         """Whether the pattern is one node, whatever its inputs."""
@@ -201,7 +205,8 @@ class Matcher:
         for value in node.outputs:
             if trace is None and fits(value) is not None:  # most nodes fail here, before anything is made
                 continue
-            bound = solve([(self.pattern, value)], {}, trace)
+            is_bound = trace is None and self.is_single
+            bound = {self.pattern: value} if is_bound else solve([(self.pattern, value)], {}, trace)
             if bound is None:
                 continue
             match = Match(node, self.pattern, bound)

@@ -70,11 +70,13 @@ class _WrapType(Pattern):
         node = value.node
         if not isinstance(node, self.classes):
             return f"is a {type(node).__name__}"
-        for key, wanted in self.attributes.items():
-            found = getattr(node, key, None)
-            if not (wanted(found) if callable(wanted) else found == wanted):
-                return f"has {key}={found!r}"
-        return self.when if self.when is not None and not self.when.check(value) else None
+        if self.attributes:
+            for key, wanted in self.attributes.items():
+                found = getattr(node, key, None)
+                if not (wanted(found) if callable(wanted) else found == wanted):
+                    return f"has {key}={found!r}"
+        when = self.when
+        return None if when is None or when.check(value) else when
 
     def begins(self, value: Value) -> bool:
         if self.fits(value) is not None:
@@ -83,6 +85,11 @@ class _WrapType(Pattern):
         if not self.plain or len(values) != len(self.inputs) or None in values:
             return True
         return self._fit(values, self.inputs)
+
+    def quick_check(self) -> Check:
+        if self.inputs or self.attributes or self.when is None:
+            return self.begins
+        return self.when.check  # a rule of one node: a condition for each of many nodes
 
     def _fit(self, values: Iterable[Any], patterns: Iterable[Any]) -> bool:
         for pattern, value in zip(patterns, values, strict=True):  # noqa: SIM110  # `all` takes twice as long
@@ -140,12 +147,21 @@ class _WrapType(Pattern):
 class _AnyOrder(_WrapType):
     """A node with inputs in any order."""
 
-    __slots__ = ()
+    __slots__ = ("orders",)
 
     chooses = True
 
+    def __init__(
+        self, kinds: Kinds, inputs: Sequence[Any], attributes: Mapping[str, Any], when: Check | None, name: str
+    ) -> None:
+        super().__init__(kinds, inputs, attributes, when, name)
+        self.orders = tuple(permutations(self.inputs))
+
     def _fit(self, values: Iterable[Any], patterns: Iterable[Any]) -> bool:
-        return any(super(_AnyOrder, self)._fit(values, order) for order in permutations(patterns))
+        for order in self.orders:  # noqa: SIM110  # `any` takes twice as long
+            if super()._fit(values, order):
+                return True
+        return False
 
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
         refusal = self.fits(value)
@@ -153,7 +169,7 @@ class _AnyOrder(_WrapType):
             if trace is not None:
                 trace.refused(len(bound), self, value, refusal)
             return
-        for order in permutations(self.inputs):
+        for order in self.orders:
             agenda: Agenda = []
             refusal = self.pair(value.node.inputs, order, agenda)
             if refusal is None:
@@ -163,7 +179,7 @@ class _AnyOrder(_WrapType):
 
     def may_match(self, cls: type[Node], producers: Sequence[type[Node] | None]) -> bool:
         return issubclass(cls, self.classes) and any(
-            self._may_pair(order, producers) for order in permutations(self.inputs)
+            self._may_pair(order, producers) for order in self.orders
         )
 
 

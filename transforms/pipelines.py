@@ -1,6 +1,7 @@
 """The passes of a conversion in the order in which they run."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from mo_loop.errors import InternalError
 from mo_loop.target import Gap, Target
@@ -325,9 +326,19 @@ def default_pipeline(
 def _made(cls: type[FunctionPass], target: Target) -> FunctionPass:
     """A new instance of a pass; the rules that no release of `target` needs are disabled by default."""
     made = cls()
+    needed = _needed(target)
     for each in made.walk() if cls in RULES else ():
-        each.enabled_by_default = is_needed(type(each), target)
+        rule = type(each)
+        if rule not in needed:
+            needed[rule] = is_needed(rule, target)
+        each.enabled_by_default = needed[rule]
     return made
+
+
+@cache
+def _needed(target: Target) -> dict[type[FunctionPass], bool]:
+    """Rule -> whether it is needed, as far as that is found: the same for all conversions for a target."""
+    return {}
 
 
 def is_needed(rule: type[FunctionPass], target: Target) -> bool:

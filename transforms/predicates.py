@@ -92,6 +92,11 @@ def consumed_only_by(*kinds: type[Node]) -> Predicate:
     return Predicate(wanted, lambda v: all(isinstance(use.node, kinds) for use in v.uses), _nodes)
 
 
+def in_graph_with(*kinds: type[Node]) -> Predicate:
+    """The graph of the value has a node of one of `kinds`: a condition that costs next to nothing."""
+    return Predicate(f"a graph with {_named(kinds)}", lambda v: v.graph.has(*kinds), lambda v: "none")
+
+
 def rank_equals(*ranks: int) -> Predicate:
     """The rank is known and one of `ranks`."""
     return Predicate(f"rank {_either(ranks)}", lambda v: _rank_of(v) in ranks, _rank)
@@ -145,11 +150,13 @@ def value_equals(wanted: Any, limit: int = 1 << 16) -> Predicate:
     Operations on small constants are evaluated, as `Value.constant` does.
     """
 
+    is_array = bool(np.ndim(wanted))
+
     def check(value: Value) -> bool:
         array = _small(value, limit)
-        if array is None or array.dtype == object:
+        if array is None or array.dtype.kind == "O":
             return False
-        if np.ndim(wanted):
+        if is_array:
             return bool(array.shape == np.shape(wanted) and (array == wanted).all())
         # The first element decides nearly always, in a tenth of the time.
         return bool(array.size and array.item(0) == wanted and (array == wanted).all())
@@ -158,8 +165,8 @@ def value_equals(wanted: Any, limit: int = 1 << 16) -> Predicate:
 
 
 def _small(value: Value, limit: int) -> Any:
-    if isinstance(value.node, Constant) and value.node.tensor.nbytes > limit:
-        return None
+    if isinstance(value.node, Constant):
+        return None if value.node.tensor.nbytes > limit else value.node.tensor.array()
     return value.constant
 
 

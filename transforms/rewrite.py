@@ -23,8 +23,9 @@ later; those given to `register_new_node` by all matchers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Any, ClassVar
 
 from mo_loop.conversion_limits import Budget, budget
@@ -32,7 +33,7 @@ from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Assumption
 from mo_loop.ops.base import Result
-from mo_loop.origin import all_of, made_for
+from mo_loop.origin import all_of, current
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.function_pass import FunctionPass, blamed
 from mo_loop.transforms.matcher import Match, Matcher, Pattern, Trace
@@ -50,12 +51,17 @@ class MatcherPass(FunctionPass):
 
     pattern: ClassVar[Pattern | None] = None
 
+    _matcher: Matcher | None = None
+    _callback: Callback | None = None
+    _new: Sequence[Node] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "pattern" in cls.__dict__:  # once: a conversion makes two hundred of these passes
+            cls._matcher = None if cls.pattern is None else _matcher_of(cls.__name__, cls.pattern)
+
     def __init__(self) -> None:
-        self._matcher: Matcher | None = None
-        self._callback: Callback | None = None
-        self._new: list[Node] = []
-        if self.pattern is not None:
-            self.register_matcher(self.pattern, self.matched)
+        """For subclasses to call: those that state no `pattern` register a matcher then."""
 
     def matched(self, match: Match) -> bool:
         """Rewrite a match; True if the root was replaced."""
@@ -69,12 +75,10 @@ class MatcherPass(FunctionPass):
         """
         if self._matcher is not None:
             raise InternalError(f"{self.name} registers a second matcher; a MatcherPass has one")
-        if any(issubclass(cls, Result) for cls in pattern.root_types() or ()):
-            raise InternalError(f"{self.name}: a pattern matches a value, and a Result has no output")
-        self._matcher = Matcher(pattern, contained=contained)
+        self._matcher = _matcher_of(self.name, pattern, contained=contained)
         self._callback = callback
 
-    @cached_property
+    @property
     def matcher(self) -> Matcher:
         if self._matcher is None:
             raise InternalError(f"{self.name} registered no matcher: call register_matcher in __init__")
@@ -87,8 +91,7 @@ class MatcherPass(FunctionPass):
     def run_on_node(self, node: Node) -> bool:
         """Match `node`, and call back unless a veto protects it; True if the callback replaced it."""
         self._at = node
-        matcher = self.matcher
-        config = self.config
+        matcher, config = self.matcher, self.config
         explained = config.explains(self)
         trace = Trace() if explained or (config.listener is not None and config.listener.wants(self)) else None
         match = matcher.match(node, trace)
@@ -96,13 +99,15 @@ class MatcherPass(FunctionPass):
             if trace is not None and (explained or trace.depth):
                 self.refuse(node, trace.reason, trace.depth)
             return False
-        assert self._callback is not None
         if self.is_vetoed(node):
             return False
         decisions = self.decisions
-        origins = node.origins if matcher.is_single else all_of(each.origins for each in match.nodes)
-        with made_for(origins):
-            done = self._callback(match)
+        # Without `made_for`, which takes longer: most rules refuse most of their candidates.
+        outer = current.set(node.origins if matcher.is_single else all_of(each.origins for each in match.nodes))
+        try:
+            done = (self._callback or self.matched)(match)
+        finally:
+            current.reset(outer)
         if done:
             self.accept(node)
         elif trace is not None and self.decisions == decisions:  # the callback may have given a better reason
@@ -119,16 +124,16 @@ class MatcherPass(FunctionPass):
 
         Several nodes are given in topological order.
         """
-        self._new.append(node)
+        self._new = (*self._new, node)
         return node
 
     @property
     def has_new_nodes(self) -> bool:
         return bool(self._new)
 
-    def take_new_nodes(self) -> list[Node]:
+    def take_new_nodes(self) -> Sequence[Node]:
         """The nodes that callbacks registered since the last call."""
-        new, self._new = self._new, []
+        new, self._new = self._new, ()
         return new
 
     def replace(self, match: Match, replacement: Any, *, also: Sequence[Node] = ()) -> bool:
@@ -142,6 +147,12 @@ class MatcherPass(FunctionPass):
         copy_runtime_info(matched, fresh)
         replace_node(match.root, replacement)
         return True
+
+
+def _matcher_of(name: str, pattern: Pattern, *, contained: bool = False) -> Matcher:
+    if any(issubclass(cls, Result) for cls in pattern.root_types() or ()):
+        raise InternalError(f"{name}: a pattern matches a value, and a Result has no output")
+    return Matcher(pattern, contained=contained)
 
 
 class GraphRewrite(FunctionPass):
@@ -220,22 +231,26 @@ class Traversal:
         """Visit the nodes; True if anything changed."""
         changed = False
         within = budget()
-        may_match = self.dispatch.may_match
+        beginning = self.dispatch.beginning
         with self.graph.recorded() as changes:
             for at, node in enumerate(self.nodes):
-                if may_match(node):
+                passes = beginning(node)
+                first = next(passes, None)  # most nodes have none
+                if first is not None:
                     self._at = at
-                    changed = self._visit(node, changes, within) or changed
+                    changed = self._visit(node, chain((first,), passes), changes, within) or changed
         return changed
 
-    def _visit(self, node: Node, changes: dict[Node, None], within: Budget) -> bool:
+    def _visit(
+        self, node: Node, passes: Iterator[MatcherPass], changes: dict[Node, None], within: Budget
+    ) -> bool:
         """One node, and then those that its rewriting made or changed."""
         changed = False
-        pending: list[tuple[Node, MatcherPass | None]] = [(node, None)]
+        pending: list[tuple[Node, Iterator[MatcherPass]]] = [(node, passes)]
         while pending:
-            node, before = pending.pop()
+            node, passes = pending.pop()
             within.check_time()
-            for each in self.dispatch.of(node) if before is None else self.dispatch.source_of(before, node):
+            for each in passes:
                 if node not in self.graph:  # an earlier rewriting dropped it
                     break
                 changes.clear()
@@ -248,7 +263,8 @@ class Traversal:
                 if done or each.has_new_nodes:
                     # The traversal comes to the others later.
                     found = {new: each for new in changes if done and self._places.get(new, -1) <= self._at}
-                    pending.extend(reversed((found | dict.fromkeys(each.take_new_nodes())).items()))
+                    later = (found | dict.fromkeys(each.take_new_nodes())).items()
+                    pending.extend((new, self.dispatch.beginning(new, before)) for new, before in reversed(later))
                 if done:
                     changed = True
                     break
@@ -263,26 +279,31 @@ class Dispatch:
         self.passes = list(passes)
         self._places = {each: place for place, each in enumerate(self.passes)}
         self.explain = explain
+        self._roots = _roots_of(tuple([each.matcher for each in self.passes]))
         self._by_root: dict[type[Node], Passes] = {}
         self._by_producer: dict[tuple[Any, Any], Passes] = {}
         self._by_producers: dict[tuple[Any, Any, Any], Passes] = {}
 
-    def may_match(self, node: Node) -> bool:
-        """Whether a pass of `of(node)` accepts the node as its root, or has to give the reason why it does not."""
-        passes = self.of(node)
-        if not passes or self.explain:
-            return bool(passes)
-        for value in node.outputs:
-            for each in passes:
-                if each.matcher.begins(value):
-                    return True
-        return False
+    def beginning(self, node: Node, before: MatcherPass | None = None) -> Iterator[MatcherPass]:
+        """The passes of `of(node)`, after `before`, that accept the node as their root when they are asked for, or that
+        have to give the reason why they do not."""
+        outputs = node.outputs
+        for each in self.of(node) if before is None else self.source_of(before, node):
+            begins = each.matcher.begins
+            for value in outputs:
+                if self.explain or begins(value):
+                    yield each
+                    break
 
     def of_class(self, cls: type[Node]) -> Passes:
         """The passes whose root can have this class."""
         candidates = self._by_root.get(cls)
         if candidates is None:
-            candidates = self._by_root[cls] = tuple(each for each in self.passes if _has_root(each, cls))
+            places = self._roots.get(cls)
+            if places is None:
+                found = (place for place, each in enumerate(self.passes) if _has_root(each, cls))
+                places = self._roots[cls] = tuple(found)
+            candidates = self._by_root[cls] = tuple([self.passes[place] for place in places])
         return candidates
 
     def of(self, node: Node) -> Passes:
@@ -311,6 +332,13 @@ class Dispatch:
         """The passes of `of(node)` that are registered after a pass."""
         place = self._places[before]
         return [each for each in self.of(node) if self._places[each] > place]
+
+
+@lru_cache(64)
+def _roots_of(matchers: tuple[Matcher, ...]) -> dict[type[Node], tuple[int, ...]]:
+    """Class of a node -> the places of the matchers whose roots can have it, as far as they are found: the passes of
+    one conversion are made of the same classes as those of the next."""
+    return {}
 
 
 def _producer(value: Value | None) -> type[Node] | None:

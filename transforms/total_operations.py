@@ -160,11 +160,15 @@ _WRONG_OF_CONSTANTS = (ops.Binary, ops.Select, ops.PReLU, ops.Tile, ops.CumSum, 
                        ops.BatchNormInference, ops.GroupNormalization)
 
 
+_MAKING_CONSTANTS = (ops.Concat, ops.ShapeOf)
+
+
 def needed(graph: Graph) -> set[Symbol | Value]:
     """The sizes that may not become 0: declared sizes of inputs, those of slices, and those of whole Concats."""
     kept = (ops.Gather, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin)
     found = {
-        symbol for scope in graph.scopes() for node in scope for symbol in _emptying(_dims(node))
+        symbol for scope in graph.scopes() for cls in scope.classes if _may_be_wrong(cls)
+        for node in scope.of(cls) for symbol in _emptying(_dims(node))
         if not symbol.is_fresh or isinstance(node, kept)
     }
     return found.union(*(_folded_wrongly(scope) for scope in graph.scopes()))
@@ -207,20 +211,30 @@ def _fresh(dim: Dimension) -> set[Symbol]:
 def _folded_wrongly(scope: Graph) -> Iterator[Symbol | Value]:
     """The runtime makes a constant of a Concat of tensors without elements, and of what follows from constants. It
     computes some operations of constants without elements wrongly, and ends the process."""
-    constant: dict[Value, set[Symbol | Value] | None] = {}  # the sizes that make it one; None if it always is
+    none = frozenset[Symbol | Value]()
+    # The sizes that make a value a constant; None if it always is. Those of most values are none, and not kept.
+    constant: dict[Value, frozenset[Symbol | Value] | None] = {}
     for node in scope:
-        found = [constant.get(each, set()) for each in node.operands]
+        if isinstance(node, Constant):
+            continue
+        operands = node.operands
+        values = [each for each in operands if not isinstance(each.node, Constant)]
+        if values and not isinstance(node, _MAKING_CONSTANTS) and constant.keys().isdisjoint(values):
+            continue
+        found = [constant.get(each, none) for each in values]
         if isinstance(node, _WRONG_OF_CONSTANTS):
-            for value, each in zip(node.operands, found, strict=True):
+            for value, each in zip(values, found, strict=True):
                 yield from _emptying(_shape(value.type)) if each is None else each
         some = [each for each in found if each is not None]
-        sizes = None if not some else set.intersection(*some)
+        sizes = some[0].intersection(*some[1:]) if some else None
         if isinstance(node, ops.Concat) and sizes is not None:
             sizes |= _emptied(node)
-        elif isinstance(node, ops.Filtered) or not (node.operands or isinstance(node, Constant)) or node.bodies:
-            sizes = set()
-        for output in node.outputs:
-            constant[output] = None if isinstance(node, ops.ShapeOf) else sizes
+        elif isinstance(node, ops.Filtered) or not operands or node.bodies:
+            sizes = none
+        if isinstance(node, ops.ShapeOf):
+            sizes = None
+        if sizes is None or sizes:
+            constant.update(dict.fromkeys(node.outputs, sizes))
 
 
 def _emptied(node: ops.Concat) -> set[Symbol | Value]:
@@ -243,6 +257,18 @@ def is_right_without_elements(node: Node) -> bool:
         x, sizes = _shape(node.operands[0].type), _shape(node.output.type)
         return all(isinstance(dim, int) or dim in x for dim in sizes)
     return isinstance(node, ops.Movement | ops.Broadcast) and all(dim != 0 for dim in _dims(node))
+
+
+_WRONG = (
+    ops.Reshape, ops.Transpose, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin, ops.Convolution, ops.Broadcast,
+    ops.NonZero, ops.Gather,
+)
+"""The operations with a case of their own in `_dims`."""
+
+
+def _may_be_wrong(cls: type[Node]) -> bool:
+    """Whether `_dims` of a node of this class may have a size: of most nodes it has none."""
+    return issubclass(cls, _WRONG) or cls.__name__ not in RIGHT
 
 
 def _dims(node: Node) -> Iterator[Dimension]:

@@ -16,7 +16,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.front import Failed
-from mo_loop.origin import Origin, made_for
+from mo_loop.origin import Origin, made_for, new_origin
 
 
 class Translation(ABC):
@@ -65,7 +65,7 @@ class Context:
         if moved:
             self.origin = moved[0].of_node()
         elif self.name and not self.domain:  # most nodes
-            self.origin = Origin(scope.path, self.name, self.op_type)
+            self.origin = new_origin(scope.path, self.name, self.op_type)
         else:
             self.origin = Origin(scope.path, label(proto), operator_of(proto))
 
@@ -94,7 +94,7 @@ class Context:
     def tensor(self, name: str) -> Origin:
         """The origin of the output `name`."""
         scope, node, operator, _ = self.origin  # _replace takes three times as long, and this runs once for each tensor
-        return self.scope.moved.get(name) or Origin(scope, node, operator, name)
+        return self.scope.moved.get(name) or new_origin(scope, node, operator, name)
 
     def wants(self, index: int) -> bool:
         """Whether the node's output number `index` has a name, so that something may read it."""

@@ -251,6 +251,8 @@ def _values(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.ndarra
         data = proto.raw_data
         if len(data) != dtype.size_of(count):
             raise _misfit(proto, f"{len(data)} bytes", dtype, shape)
+        if dtype.bits >= 8:
+            return np.frombuffer(data, dtype.numpy, count).reshape(shape)
         flat = unpack(data, count, dtype.bits, dtype.numpy)
     else:
         flat = _typed_field(proto, dtype, shape)

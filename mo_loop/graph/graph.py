@@ -69,6 +69,7 @@ class Graph:
         self._order: list[Node] | None = []
         self._by_age = True  # while every edge goes from an older to a newer node, creation order is topological
         self._classes: dict[type[Node], dict[Node, None]] = {}
+        self._families: dict[Any, list[dict[Node, None]]] = {}  # classes -> the values of `_classes` of subclasses
         # The candidates of `sweep`: nodes that lost the last reader of an output since then, and those with this or a
         # higher id.
         self._unread: dict[Node, None] = {}
@@ -141,14 +142,20 @@ class Graph:
     def of(self, kind: type[N]) -> list[N]:
         """All nodes of a class or its subclasses, oldest first within each class."""
         found: list[Any] = []
-        for cls, nodes in self._classes.items():
-            if issubclass(cls, kind):
-                found.extend(nodes)
+        for nodes in self._family(kind):
+            found.extend(nodes)
         return found
 
     def has(self, *kinds: type[Node]) -> bool:
         """Whether a node of one of these classes or their subclasses is in the graph."""
-        return any(nodes and issubclass(cls, kinds) for cls, nodes in self._classes.items())
+        return any(self._family(kinds))
+
+    def _family(self, kinds: type[Node] | tuple[type[Node], ...]) -> list[dict[Node, None]]:
+        """The nodes of each class that is one of `kinds` or a subclass."""
+        found = self._families.get(kinds)
+        if found is None:
+            found = self._families[kinds] = [nodes for cls, nodes in self._classes.items() if issubclass(cls, kinds)]
+        return found
 
     @property
     def classes(self) -> list[type[Node]]:
@@ -157,8 +164,13 @@ class Graph:
 
     def nodes_with_bodies(self) -> list[Node]:
         """All nodes with bodies, oldest first."""
-        found = [node for cls, nodes in self._classes.items() if cls.bodies != () for node in nodes]
-        return sorted(found, key=lambda node: node.id)
+        families = self._families.get("bodies")
+        if families is None:
+            families = [nodes for cls, nodes in self._classes.items() if cls.bodies != ()]
+            self._families["bodies"] = families
+        if not any(families):  # most graphs, and every pass asks
+            return []
+        return sorted((node for nodes in families for node in nodes), key=lambda node: node.id)
 
     def ordered(self) -> tuple[Node, ...] | list[Node]:
         """All nodes, producers before consumers; of several possible ones the oldest first. Do not modify the list."""
@@ -251,6 +263,7 @@ class Graph:
         cls = type(node)
         if cls not in self._classes:
             self._classes[cls] = {}
+            self._families.clear()
         self._classes[cls][node] = None
         if self._order is not None:  # the newest node, without consumers: last in any order
             self._order.append(node)

@@ -9,6 +9,7 @@ Values and nodes are changed by the methods of their Graph alone, apart from nam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -36,11 +37,17 @@ def use_of(node: Node, port: int) -> Use:
 _Operator = Callable[..., "Value"]
 
 
+@cache
+def _function(name: str) -> _Operator:
+    from mo_loop.ops import functional  # a family of operations is loaded when one of them is used
+
+    function: _Operator = getattr(functional, name)
+    return function
+
+
 def _operator(name: str) -> _Operator:
     def applied(*operands: Any) -> Value:
-        from mo_loop.ops import functional  # a family of operations is loaded when one of them is used
-
-        return getattr(functional, name)(*operands)
+        return _function(name)(*operands)
 
     return applied
 

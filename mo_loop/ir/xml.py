@@ -19,7 +19,6 @@ from typing import Any, TextIO
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim
-from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import ElementType
 from mo_loop.ir.bin import Weights
 from mo_loop.ops.base import Constant, Parameter, Result
@@ -77,12 +76,14 @@ def _range(dim: Dim) -> str:
     return f"{lo or ''}..{'' if hi is None else hi}"
 
 
+_ONLY_INT = {int}
+
 _SPELLINGS: dict[type, Callable[[Any], str]] = {
     bool: lambda value: "true" if value else "false",
     str: escape,
     int: str,
     float: _decimal,
-    tuple: lambda value: ",".join([spelled(each) for each in value]),
+    tuple: lambda value: ",".join(map(str if set(map(type, value)) == _ONLY_INT else spelled, value)),
     Dim: _range,
     ElementType: lambda value: escape(value.name),  # that of a type unknown here is text of a file
 }
@@ -96,7 +97,9 @@ class XmlWriter:
         self._file = file
         self._weights = weights
         self._parts: list[str] = []  # the text that is not yet in the file
-        self._ports: dict[tuple[int, str, Any, Shape], tuple[str, str]] = {}  # most ports have the type of another one
+        # The ids of the types of a node's ports -> their text: a model repeats its layers. The graph keeps the types.
+        self._ports: dict[tuple[Any, ...], list[str]] = {}
+        self._constants: dict[tuple[ElementType, tuple[int, ...]], str] = {}  # the text of their attributes
 
     def write(self, graph: Graph) -> None:
         """Write the whole document."""
@@ -141,14 +144,13 @@ class XmlWriter:
         elif isinstance(node, Result) and node.output_names:
             kind += f' output_names="{_joined_names(node.output_names)}"'
         parts.append(f'{pad}<layer id="{number}" name="{escape(name)}" {kind}>\n')
-        attributes = node.xml_attributes()
         tensor = node.tensor if isinstance(node, Constant) else getattr(node, "blob", None)
+        data = self._data_of_constant(node) if type(node) is Constant else _data(node)
         if tensor is not None:
             offset, size = self._weights.add(tensor)
-            attributes |= {"offset": offset, "size": size}
-        data = [f' {key}="{spelled(value)}"' for key, value in attributes.items() if value is not None]
+            data += f' offset="{offset}" size="{size}"'
         if data:
-            parts.append(f"{pad}\t<data{''.join(data)} />\n")
+            parts.append(f"{pad}\t<data{data} />\n")
         info = getattr(node, "_rt_info", None)
         if info:
             parts.append(_attribute_info(info, pad + "\t"))
@@ -158,6 +160,12 @@ class XmlWriter:
         if isinstance(node, Control):
             self._bodies(node, pad + "\t")
         parts.append(f"{pad}</layer>\n")
+
+    def _data_of_constant(self, node: Constant) -> str:
+        key = (node.tensor.dtype, node.tensor.shape)
+        if key not in self._constants:
+            self._constants[key] = _data(node)
+        return self._constants[key]
 
     def _bodies(self, node: Control, pad: str) -> None:
         tags = ("then_body", "else_body") if isinstance(node, If) else ("body",)
@@ -169,34 +177,24 @@ class XmlWriter:
             self._parts.append(f"{info}{pad}</{tag}>\n")
 
     def _all_ports(self, node: Any, pad: str) -> None:
-        parts, inputs, infos = self._parts, present(node), node.port_info
-        if inputs:
-            parts.append(f"{pad}\t<input>\n")
-            for number, value in enumerate(inputs):
-                parts += self._port(number, value, pad, infos and infos.get(("input", number)))
-            parts.append(f"{pad}\t</input>\n")
-        if node.outputs:
-            parts.append(f"{pad}\t<output>\n")
-            for number, value in enumerate(node.outputs, len(inputs)):
-                head, tail = self._port(number, value, pad, infos and infos.get(("output", value.index)))
-                parts.append(f'{head} names="{_joined_names(value.names)}"{tail}' if value.names else head + tail)
-            parts.append(f"{pad}\t</output>\n")
-
-    def _port(self, number: int, value: Value, pad: str, info: Mapping[str, Any] | None) -> tuple[str, str]:
-        """The text of a port up to its names, and after them."""
-        if info:
-            return _port(number, value, pad, _attribute_info(info, pad + "\t\t\t"))
-        type_ = value.type
-        key = (number, pad, type_.dtype, type_.shape)
-        found = self._ports.get(key)
-        if found is None:
-            found = self._ports[key] = _port(number, value, pad)
-        return found
+        parts, inputs, outputs = self._parts, present(node), node.outputs
+        key = (pad, len(inputs), *[id(value.type) for value in inputs], *[id(value.type) for value in outputs])
+        texts = None if node.port_info else self._ports.get(key)
+        if texts is None:
+            texts = _port_texts(node, pad)
+            if not node.port_info:
+                self._ports[key] = texts
+        parts.append(texts[0])
+        for number, value in enumerate(outputs, 1):
+            if value.names:
+                parts.append(f' names="{_joined_names(value.names)}"')
+            parts.append(texts[number])
 
 
 def present(node: Node) -> Sequence[Value]:
     """The inputs of a node that are not left out, in the order of their ports in the file."""
-    return [value for value in node.inputs if value is not None]
+    inputs: tuple[Any, ...] = node.inputs
+    return inputs if None not in inputs else [value for value in inputs if value is not None]
 
 
 def layer_order(graph: Graph) -> list[Node]:
@@ -236,7 +234,8 @@ def layer_names(order: list[Node]) -> list[str]:
 
 def output_port(value: Value) -> int:
     """The port id of a value in the file: outputs are numbered after the inputs that are present."""
-    return len(present(value.node)) + value.index
+    inputs = value.node.inputs
+    return len(inputs) - inputs.count(None) + value.index
 
 
 def _joined_names(names: tuple[str, ...]) -> str:
@@ -253,12 +252,34 @@ def _attribute_info(info: Mapping[str, Any], pad: str) -> str:
     return "".join((*lines, f"{pad}</rt_info>\n"))
 
 
-def _port(number: int, value: Value, pad: str, info: str = "") -> tuple[str, str]:
+def _data(node: Any) -> str:
+    """The text of the attributes."""
+    attributes = node.xml_attributes()
+    return "".join([f' {key}="{spelled(value)}"' for key, value in attributes.items() if value is not None])
+
+
+def _port_texts(node: Any, pad: str) -> list[str]:
+    """The text of all ports, divided at the names of each output."""
+    inputs, infos = present(node), node.port_info
+    texts = [f"{pad}\t<input>\n" if inputs else ""]
+    for number, value in enumerate(inputs):
+        texts[-1] += "".join(_port(number, value, pad, infos.get(("input", number))))
+    texts[-1] += (f"{pad}\t</input>\n" if inputs else "") + (f"{pad}\t<output>\n" if node.outputs else "")
+    for number, value in enumerate(node.outputs, len(inputs)):
+        head, tail = _port(number, value, pad, infos.get(("output", value.index)))
+        texts[-1] += head
+        texts.append(tail)
+    texts[-1] += f"{pad}\t</output>\n" if node.outputs else ""
+    return texts
+
+
+def _port(number: int, value: Value, pad: str, info: Mapping[str, Any] | None) -> tuple[str, str]:
+    """The text of a port up to its names, and after them."""
     dtype = value.dtype
     if dtype is None or dtype.precision is None:
         raise InternalError(f"a port of type {dtype} reached the writer", where=value.node.origin)
     dims = [f"{pad}\t\t\t<dim>{dim if isinstance(dim, int) else -1}</dim>\n" for dim in value.shape or ()]
-    inner = "".join((*dims, info))
+    inner = "".join((*dims, _attribute_info(info, pad + "\t\t\t") if info else ""))
     head = f'{pad}\t\t<port id="{number}" precision="{escape(dtype.precision)}"'
     return head, f">\n{inner}{pad}\t\t</port>\n" if inner else " />\n"
 

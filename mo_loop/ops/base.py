@@ -158,7 +158,8 @@ class Op(Node):
 
     def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
         _set(self, "name", name)  # first: the error of an attribute reads it
-        self._set_attributes(attributes)
+        if attributes or self.attributes:
+            self._set_attributes(attributes)
         if graph is None:
             for each in inputs:
                 if isinstance(each, _IN_GRAPHS):
@@ -185,12 +186,17 @@ class Op(Node):
         for key, limits in self._ranges.items():
             limits.require(key, store[key])
 
-    def _values(self, inputs: Sequence[Any]) -> list[Any]:
-        """Values, None, and Constants not yet attached."""
+    def _values(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """Values, None, and Constants not yet attached; a tuple if all are Values."""
         if not self._least <= len(inputs) or (not self._variadic and len(inputs) > len(self._ports)):
             raise TypeError_(f"{self.type} got {len(inputs)} inputs, expects {', '.join(self._ports)}", code="ML234")
         while inputs and inputs[-1] is None and len(inputs) > self._least and not self._variadic:
             inputs = inputs[:-1]
+        for given in inputs:
+            if type(given) is not Value:
+                break
+        else:  # nearly every node
+            return tuple(inputs)
         return [
             given if given is None or isinstance(given, Value)
             else given.output if isinstance(given, Node)
@@ -208,8 +214,9 @@ class Op(Node):
             return Constant._detached(ArrayTensor(np.asarray(given)))
         return Constant._detached(ArrayTensor(np.asarray(given).astype(like.dtype.numpy), like.dtype))
 
-    def _attach(self, graph: Graph, values: list[Any]) -> None:
-        constants = [value for value in values if isinstance(value, Constant)]
+    def _attach(self, graph: Graph, values: Sequence[Any]) -> None:
+        is_plain = type(values) is tuple
+        constants = [] if is_plain else [value for value in values if isinstance(value, Constant)]
         if constants:
             types = [None if v is None else v.type if isinstance(v, Value) else v.outputs[0].type for v in values]
         else:

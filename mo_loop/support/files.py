@@ -291,9 +291,9 @@ def keep_sources(targets: Iterable[object], sources: Iterable[object], hint: str
 
     All are paths, which may be links to the same file, or URLs, as text or as a Location.
     """
-    read = list(sources)
+    read = set(map(_identity, sources))
     for target in targets:
-        if is_among(target, read):
+        if _identity(target) in read:
             raise UsageError(f"{target} holds weights of the model itself", why="they would be lost", hint=hint)
 
 

@@ -13,7 +13,7 @@ ENGINE = (
 """Modules of transforms that every pass uses, which belong to the kernel."""
 
 HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
-    "kernel": (17_020, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
+    "kernel": (17_170, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
                         *(f"transforms/{name}.py" for name in ENGINE))),
     "front end": (20_650, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
     "transforms": (21_920, ("transforms",)),
@@ -28,7 +28,7 @@ may add 1,500 lines for devices to the transforms and 200 to look, and 1,500 for
 end and cli. Of these the ignored codes and the baseline of `check` took 70 in look, the commit, new flags and the help
 of codes 110 in cli, texts of arguments for Python, with their types, and sentences for errors of ONNX Runtime 110 in
 look and verify and 160 in cli, and operations on texts 120 in the kernel, 520 in the front end, 10 in the transforms,
-20 in verify and 80 in cli."""
+20 in verify and 80 in cli. Fewer calls for each node of a large model took 150 in the kernel."""
 
 MODULES = 350
 

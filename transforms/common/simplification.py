@@ -18,7 +18,7 @@ from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.predicates import has_static_rank
 from mo_loop.transforms.replace import absorb, replace_output
 from mo_loop.transforms.rewrite import MatcherPass
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Node, Op, Parameter, Result, Value, ops
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Op, Parameter, Result, Value, ops
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +169,8 @@ class SharedOpOptimization(FunctionPass):
         first: dict[Hashable, Op] = {}
         changed = False
         for node in list(graph.ordered()):
-            if not _is_pure(node):
+            cls: Any = type(node)
+            if not node.inputs or not _is_pure(cls):
                 continue
             assert isinstance(node, Op)
             survivor = first.setdefault(_key(node), node)
@@ -186,8 +187,9 @@ class SharedOpOptimization(FunctionPass):
         return changed
 
 
-def _is_pure(node: Node) -> bool:
-    return isinstance(node, Op) and bool(node.inputs) and not node.random and not isinstance(node, NEVER_MERGED)
+@cache
+def _is_pure(cls: Any) -> bool:
+    return issubclass(cls, Op) and not cls.random and not issubclass(cls, NEVER_MERGED)
 
 
 def _move_outputs(node: Op, survivor: Op, outputs: set[Value]) -> None:
@@ -201,6 +203,8 @@ def _move_outputs(node: Op, survivor: Op, outputs: set[Value]) -> None:
 def _key(node: Op) -> Hashable:
     """Equal for nodes that compute the same value. Values compare by identity."""
     cls: Any = type(node)
+    if not cls.attributes:
+        return cls, len(node.outputs), node.inputs
     values = node.attribute_values().values()
     attributes = tuple(values) if _are_plain(cls) else tuple(map(_frozen, values))
     return cls, len(node.outputs), node.inputs, attributes

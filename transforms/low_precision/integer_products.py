@@ -220,6 +220,8 @@ class KeepIntegersPrecise(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
+        if not graph.has(ops.Convert, ops.Comparison):
+            return False
         levels: dict[Value, int] = {}
         ends: list[Node] = []
         for node in graph.ordered():

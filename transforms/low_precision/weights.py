@@ -268,6 +268,8 @@ def rounding_warning(graph: Graph) -> ConversionWarning | None:
 
 def _is_rounded(product: ops.MatMul) -> bool:
     activations, weights = product.operands
+    if isinstance(weights.node, Constant):
+        return False
     shape = weights.shape
     if activations.dtype.bits != 32 or shape is None or len(shape) < 2 or not all(isinstance(d, int) for d in shape):
         return False

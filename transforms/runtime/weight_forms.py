@@ -233,17 +233,18 @@ def _start(tensor: Tensor) -> bytes:
 def _readers(graph: Graph) -> Iterator[_Readers]:
     """The readers of weights in all scopes, where some read one order and some the other."""
     found: dict[Hashable, _Readers] = defaultdict(_Readers)
-    for scope in graph.scopes():
-        for kind in KINDS:
-            for node in scope.of(kind):
-                value = node.operands[1]
-                sizes = _sizes(node, value)
-                if sizes is None:
-                    continue
-                source = _source(value)
-                type_ = (source.dtype, source.nbytes) if isinstance(source, Tensor) else None
-                readers = found[sizes, type_]
-                (readers.outputs_first if _has_outputs_first(node) else readers.inputs_first).append((node, source))
+    nodes = [node for scope in graph.scopes() for kind in KINDS for node in scope.of(kind)]
+    if len(set(map(_has_outputs_first, nodes))) < 2:
+        return
+    for node in nodes:
+        value = node.operands[1]
+        sizes = _sizes(node, value)
+        if sizes is None:
+            continue
+        source = _source(value)
+        type_ = (source.dtype, source.nbytes) if isinstance(source, Tensor) else None
+        readers = found[sizes, type_]
+        (readers.outputs_first if _has_outputs_first(node) else readers.inputs_first).append((node, source))
     for each in found.values():
         if each.outputs_first and each.inputs_first:
             yield each

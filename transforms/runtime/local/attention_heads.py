@@ -3,7 +3,7 @@ compile.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.ops.recurrent import Recurrent
@@ -18,12 +18,21 @@ BETWEEN = (ops.Elementwise, ops.Reshape)
 """Operations that may be between the products and the softmax."""
 
 
-def has_heads(value: Value) -> bool:
-    """Whether `value` may be more than one matrix."""
-    return value.rank is None or value.rank > 2
+def _is_attention(value: Value) -> bool:
+    """Whether `value` is the product of a softmax that is computed of a product."""
+    if not value.graph.has(ops.Softmax):
+        return False
+    known: dict[Value, bool] = value.graph.note("attention", dict)  # for the next rule
+    if value not in known:
+        softmax = _softmax_before(value.node.operands[0])
+        known[value] = softmax is not None and _product_before(softmax) is not None
+    return known[value]
 
 
-@maximum_rule(wrap_type(ops.MatMul, when=has_heads), "`max(x, x)` at this `Transpose`", Gap(
+ATTENTION = wrap_type(ops.MatMul, when=_is_attention)
+
+
+@maximum_rule(ATTENTION, "`max(x, x)` at this `Transpose`", Gap(
     "attention-with-as-many-queries-as-heads",
     "static attention gives wrong values if there are as many queries as heads, a computed operand is added or "
     "multiplied, and a `Transpose` is directly at only one of Q and the result", on={Processor.SSE41: NEVER},
@@ -49,7 +58,7 @@ def MaximumBetweenHeads(node: ops.MatMul) -> Use | None:
     return uses[0] if is_transposed else Use(product, 0)
 
 
-@maximum_rule(wrap_type(ops.MatMul, when=has_heads), "`max(w, w)` after the `Softmax`", Gap(
+@maximum_rule(ATTENTION, "`max(w, w)` after the `Softmax`", Gap(
     "attention-of-constant-heads", "attention reads the first head of constant keys or values for all heads",
     since="2025.2.0", until="2026.0.0", on={Processor.SSE41: NEVER},
 ))
@@ -59,6 +68,8 @@ def MaximumBehindSoftmax(node: ops.MatMul) -> Use | None:
     The runtime computes attention as one operation, and reads constants of the first head for all of them. The maximum
     separates the second product.
     """
+    if node.output.rank is not None and node.output.rank <= 2:
+        return None
     weights, v = node.operands
     softmax = None if isinstance(weights.node, ops.Maximum) else _softmax_before(weights)
     product = softmax and _product_before(softmax)
@@ -68,7 +79,7 @@ def MaximumBehindSoftmax(node: ops.MatMul) -> Use | None:
 
 
 @maximum_rule(
-    wrap_type(ops.MatMul), "`max(x, x)` of the attention",
+    ATTENTION, "`max(x, x)` of the attention",
     Gap(
         "compared-attention",
         "the process ends when it compiles static attention that is compared with a computed tensor", severity=CRASH,
@@ -85,18 +96,21 @@ def MaximumBehindAttention(node: ops.MatMul) -> Value | None:
     That is a comparison with a computed tensor, and an operand of more dimensions. Elementwise operations may be
     between.
     """
-    if not _is_attention(node):
-        return None
     rank, is_known = node.output.rank, is_static(of_declared_sizes(node.output.shape))
-    for reader in _elementwise_readers(node.output):
+    # Residual connections lead on to the readers of all attention after this one.
+    without: set[Node] = node.graph.note(("no reader that is no part of attention", rank, is_known), set)
+    seen = []
+    for reader in _elementwise_readers(node.output, without):
         has_more = rank is not None and reader.output.rank is not None and reader.output.rank > rank
         is_compared = is_known and isinstance(reader, ops.Comparison) and not _reads_constant(reader)
         if has_more or is_compared:
             return node.output
+        seen.append(reader)
+    without.update(seen)
     return None
 
 
-@maximum_rule(wrap_type(ops.MatMul), MaximumBehindAttention.instead, Gap(
+@maximum_rule(ATTENTION, MaximumBehindAttention.instead, Gap(
     "attention-as-result", "the second inference fails if static attention with one head is a result of the model",
     severity=ERROR, until="2026.1.0", on={Processor.SSE41: NEVER},
 ))
@@ -106,25 +120,20 @@ def MaximumBehindOneHead(node: ops.MatMul) -> Value | None:
     Elementwise operations may be between. The runtime splits the rows for its threads, and with them the result.
     """
     dims = of_declared_sizes(node.output.shape)
-    if not dims or not is_static(dims) or math.prod(dims[:-2]) != 1 or not _is_attention(node):
+    if not dims or not is_static(dims) or math.prod(dims[:-2]) != 1:
         return None
     readers = [node, *_elementwise_readers(node.output)]
     is_result = any(isinstance(use.node, Result) for reader in readers for use in reader.output.uses)
     return node.output if is_result else None
 
 
-def _is_attention(node: ops.MatMul) -> bool:
-    softmax = _softmax_before(node.operands[0])
-    return softmax is not None and _product_before(softmax) is not None
-
-
-def _elementwise_readers(value: Value) -> Iterator[Node]:
-    """The elementwise operations that read `value`, or the result of another one of these."""
+def _elementwise_readers(value: Value, ends: Collection[Node] = ()) -> Iterator[Node]:
+    """The elementwise operations that read `value`, or the result of another one of these that is not one of `ends`."""
 
     def readers(value: Value) -> list[Node]:
         return [use.node for use in value.uses if isinstance(use.node, ops.Elementwise) and not is_doubled(use.node)]
 
-    return reached(readers(value), lambda node: readers(node.output))
+    return reached(readers(value), lambda node: () if node in ends else readers(node.output))
 
 
 def _reads_constant(node: Node) -> bool:

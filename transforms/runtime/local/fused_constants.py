@@ -12,6 +12,7 @@ from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import f16, f64
 from mo_loop.target import NEVER, Processor, without_avx512
 from mo_loop.transforms.pattern import wrap_type
+from mo_loop.transforms.predicates import in_graph_with
 from mo_loop.transforms.runtime.local.rule import (
     OF_WEIGHTS,
     both_orders,
@@ -151,7 +152,10 @@ WHOLE_VECTOR = 16
 """Elements: the kernels of AvgPool for 8 bits, without AVX-512, fuse nothing into fewer."""
 
 
-@maximum_rule(wrap_type((ops.Reduction, ops.MatMul)), "`max(r, r)` after the reduction or `MatMul`", Gap(
+_DIVIDES = in_graph_with(ops.Divide) & (lambda x: x.dtype.is_integer or x.graph.has(ops.Convert))
+
+
+@maximum_rule(wrap_type((ops.Reduction, ops.MatMul), when=_DIVIDES), "`max(r, r)` after the reduction or `MatMul`", Gap(
     "constant-divided-by-sum",
     "a constant of integers that is divided by a reduction or a product of matrices divides it instead",
 ))
@@ -205,8 +209,14 @@ def MaximumBehindReduction(node: ops.Reduction) -> Value | None:
     return None
 
 
+def _may_join_constants(value: Value) -> bool:
+    """Whether the columns are not known, there are four dimensions, or something is quantised."""
+    shape = value.shape or ()
+    return len(shape) > 3 or (len(shape) > 1 and not isinstance(shape[-1], int)) or value.graph.has(ops.FakeQuantize)
+
+
 @maximum_rule(
-    wrap_type(ops.MatMul), "`max(p, p)` after the `MatMul`",
+    wrap_type(ops.MatMul, when=_may_join_constants), "`max(p, p)` after the `MatMul`",
     Gap(
         "factors-of-quantised-product",
         "factors after a `MatMul` of 8 bits are multiplied with other elements if they vary along another axis than "
@@ -275,7 +285,7 @@ def MaximumBehindAverage(node: ops.AvgPool) -> Value | None:
     return None
 
 
-@maximum_rule(wrap_type(ops.MatMul), "`max(q, q)` after the `FakeQuantize`", Gap(
+@maximum_rule(wrap_type(ops.MatMul, when=in_graph_with(ops.FakeQuantize)), "`max(q, q)` after the `FakeQuantize`", Gap(
     "scales-of-many-matrices",
     "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads past the scales",
     since="2026.4.1", on=without_avx512(NEVER),
@@ -361,10 +371,13 @@ def _constants_after(
     """The operations that the runtime may fuse into that of `value`, also after some that move elements, with the
     dimensions along which their constants vary. It fuses into an operation of one reader only, but copies one of 8 bits
     for each of its readers."""
-    for use in value.uses if follows_all or value.only_use else ():
-        node, rank = use.node, use.node.outputs[0].rank if isinstance(use.node, (*FUSED, *moves)) else None
-        others = [each for port, each in enumerate(node.inputs) if port != use.port and each is not None]
-        is_moved = isinstance(node, moves) and use.port == 0
+    uses = value.uses
+    for node, at in uses if follows_all or len(uses) == 1 else ():
+        if not isinstance(node, FUSED) and not isinstance(node, moves):
+            continue
+        rank = node.outputs[0].rank
+        others = [each for port, each in enumerate(node.inputs) if port != at and each is not None]
+        is_moved = at == 0 and isinstance(node, moves)
         if rank is None or not (is_moved or all(isinstance(each.node, Constant) for each in others)):
             continue
         for each in () if is_moved else others:

@@ -87,19 +87,17 @@ def _as_matrix(vector: Value, axis: int) -> Value:
     return F.Constant(array, graph=vector.graph, name=source.name)
 
 
-@rule(wrap_type(ops.MatMul), "three zeros after the inner dimension", Gap(
+@rule(wrap_type(ops.MatMul, when=lambda y: is_tiny_product(y.node)), "three zeros after the inner dimension", Gap(
     "product-of-two-columns",
     "a `MatMul` of at most two rows, an inner dimension of at most two and two columns gives wrong numbers in the "
     "second column, if the columns are not constant or the row is a vector", since="2025.3.0",
     on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
 ))
-def PadTinyProduct(node: ops.MatMul) -> Node | None:
+def PadTinyProduct(node: ops.MatMul) -> Node:
     """MatMul(a : [..., N, K], b : [..., K, 2])  ->  MatMul(Pad(a), Pad(b)), with K + 3 columns and rows
 
     where N and K are, or may be, at most 2, and b is not a constant matrix or a is a vector
     """
-    if not is_tiny_product(node):
-        return None
     a, b = node.operands
     padded = (_padded(a, -2 if node.transpose_a and a.rank > 1 else -1), _padded(b, -1 if node.transpose_b else -2))
     return ops.MatMul(*padded, transpose_a=node.transpose_a, transpose_b=node.transpose_b)

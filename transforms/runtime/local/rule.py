@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mo_loop.graph.dimension import low, now
-from mo_loop.graph.shape import element_count, of_declared_sizes
+from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.graph.types import boolean
 from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.pattern import Match, Pattern
@@ -90,7 +90,7 @@ def both_orders(node: Node) -> tuple[tuple[Value, Value], tuple[Value, Value]]:
 
 
 def is_one_element(value: Value) -> bool:
-    return isinstance(value.node, Constant) and element_count(value.shape) == 1
+    return isinstance(value.node, Constant) and value.node.tensor.size == 1
 
 
 def is_of_rows(node: ops.MatMul) -> bool:
