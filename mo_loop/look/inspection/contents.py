@@ -359,7 +359,7 @@ def controls(found: Skeleton) -> list[ControlFacts]:
 
 def _facts(step: ControlNode, outline: Outline, format_: str) -> ControlFacts:
     found = ControlFacts(step.path, step.operator, outline.path, step.trip_count, step.condition, step.goes_on)
-    inner = {}
+    inner: dict[str, TensorPort] = {}
     for body in step.bodies:
         children = [_facts(each, body, format_) for each in body.controls()]
         found.branches.append(Branch(body.tag, body.path, body.nodes, body.constants, children))
