@@ -2,7 +2,7 @@
 
     files = StepFiles(RunFolder("steps"), ("text", "json"), describer, shapes=True, types=False)
     files.whole("000_loaded", state, graph)
-    files.delta("014_LoopToTI", "LoopToTI", before, after, change)
+    files.delta("014_LoopToTI", "LoopToTI", before, after, graph, change)
 
 A dump can have the neighbourhood of one node alone: the nodes within some edges of it, followed through the passes.
 
