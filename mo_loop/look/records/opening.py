@@ -53,7 +53,7 @@ def opened(
         InputError: the model is damaged.
     """
     path = Path(source) if isinstance(source, str | os.PathLike) else None
-    graph = source if isinstance(source, Graph) else getattr(source, "graph", None)
+    graph: Any = source if isinstance(source, Graph) else getattr(source, "graph", None)
     kind = IR if isinstance(graph, Graph) else ONNX
     if path is not None:
         refuse_device(path)
