@@ -69,7 +69,7 @@ class Statements:
         """The text of the graph that the state describes."""
         if not self._texts:  # later only what changes is read
             self.read(graph, state.nodes)
-        return to_text(graph, label=self.label)
+        return to_text(graph, label=self.label, known=lambda node: self._texts[self._describer.id(node)])
 
     def of_part(self, graph: Graph, state: GraphState) -> str:
         """The statements of those nodes of the graph that the state has."""
