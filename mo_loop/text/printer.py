@@ -151,11 +151,11 @@ class _Printer:
         yield f"{pad}}}"
 
     def _statement(self, node: Any, plan: _Plan, pad: str) -> Iterator[str]:
-        if self.known is not None and not node.bodies and ":" not in plan.results.get(node, ""):
-            # A small constant that several nodes read has a label here, which a statement alone does not give it.
-            if not any(self.is_small(value.node) for value in node.inputs if value in plan.values):
-                yield pad + self.known(node)
-                return
+        # A small constant that several nodes read has a label here, which a statement alone does not give it.
+        is_other = node.bodies or ":" in plan.results.get(node, "")
+        if self.known and not is_other and not any(self.is_small(x.node) for x in node.inputs if x in plan.values):
+            yield pad + self.known(node)
+            return
         bodies = [self.plan(body) for body in node.bodies]
         left, attributes, right = self.parts(node, plan, bodies)
         left = pad + left

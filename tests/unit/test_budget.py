@@ -15,7 +15,7 @@ ENGINE = (
 """Modules of transforms that every pass uses, which belong to the kernel."""
 
 HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
-    "kernel": (17_020, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
+    "kernel": (17_030, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
                         *(f"transforms/{name}.py" for name in ENGINE))),
     "front end": (20_650, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
     "transforms": (21_920, ("transforms",)),
