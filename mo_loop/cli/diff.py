@@ -11,7 +11,7 @@ import click
 
 from mo_loop.cli.conversion_options import allow_external_option, fetched, limit_option, named
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, verbose_option
-from mo_loop.cli.output import TERMINAL, ReportFile, as_json, give, painted, reported
+from mo_loop.cli.output import TERMINAL, ReportFile, as_json, give, reported
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import COMPARISON, REPORTS
@@ -107,10 +107,7 @@ def command(
             found, old=replace(found.old, source=named(old)), new=replace(found.new, source=named(new))
         )
         give(
-            lambda wanted: as_json(found) if wanted == "json" else found.lines(
-                lambda text, colour: painted(text, bold=True) if colour == "bold" else painted(text, fg=colour),
-                complete=complete,
-            ),
+            lambda wanted: as_json(found) if wanted == "json" else found.lines(TERMINAL, complete=complete),
             form, report_file, quiet=quiet,
         )
     sys.exit(0 if found.equal else 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
-from typing import Any, Protocol
+from typing import Any
 
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
@@ -22,7 +22,7 @@ _SKIPPED: dict[type[Op], set[str]] = {Control: {*PORTS, *BODIES}, Failed: {"coun
 
 def to_text(
     graph: Graph, *, names: bool = True, canonical: bool = False, weights_limit: int = 16,
-    known: Known | None = None,
+    label: Callable[[Value], str] | None = None, known: Callable[[Node], str] | None = None,
 ) -> str:
     """`graph` as text that `parse` reads.
 
@@ -31,23 +31,26 @@ def to_text(
         canonical: nodes are not printed in the order of their creation, but Parameters first, then producers before
             consumers in the order in which the Results need them. Equal graphs then have equal texts.
         weights_limit: constants of more elements are printed as one value, or as a seed.
-        known: gives labels and parts of statements, instead of those that the other arguments lead to.
+        label: gives the label of a value, instead of the one that the other arguments lead to; no two values of a graph
+            have the same.
+        known: gives what `statement` gave for a node with this `label`, which takes less time.
     """
-    printer = _Printer(names, canonical or not names, weights_limit, known)
+    printer = _Printer(names, canonical or not names, weights_limit, label, known)
     return "".join(line + "\n" for line in printer.graph("graph", printer.plan(graph), ""))
 
 
-class Known(Protocol):
-    """Parts of statements that are known already."""
-
-    def label(self, value: Value) -> str:
-        """The label of a value; no two values of a graph have the same."""
-
-    def data(self, node: Constant) -> str:
-        """The result of `show_data` for a constant."""
-
-    def end(self, node: Node) -> str:
-        """The text after the inputs of a node without bodies: attributes, types, names and additional info."""
+def statement(node: Any, label: Callable[[Value], str]) -> str:
+    """A node as in the text of its graph, in one line and without its bodies. A small constant without a name is
+    written instead of its label, also where several nodes read it."""
+    printer = _Printer(True, False, 16, label)
+    plan, *bodies = (_Plan(graph, []) for graph in (node.graph, *node.bodies))
+    read = (value for value in node.inputs if value is not None and not printer.is_small(value.node))
+    plan.values = {value: label(value) for value in (*read, *node.outputs)}
+    for body in bodies:
+        body.values = {each.output: label(each.output) for each in body.graph.parameters}
+        body.results = {each: label(each.value) for each in body.graph.results}
+    left, attributes, right = printer.parts(node, plan, bodies)
+    return left + _braced(attributes) + right
 
 
 def needed_order(graph: Graph) -> list[Node]:
@@ -90,11 +93,15 @@ class _Plan:
 
 
 class _Printer:
-    def __init__(self, names: bool, canonical: bool, limit: int, known: Known | None) -> None:
+    def __init__(
+        self, names: bool, canonical: bool, limit: int, label: Callable[[Value], str] | None,
+        known: Callable[[Node], str] | None = None,
+    ) -> None:
         self.names = names
         self.canonical = canonical
+        self.limit = limit
+        self.label = label
         self.known = known
-        self.data = known.data if known is not None else lambda node: show_data(node.tensor, limit)
 
     # -- planning: statements and labels
 
@@ -104,9 +111,8 @@ class _Printer:
         order = [n for n in (*graph.parameters, *middle, *graph.results) if not self._is_inline(n)]
         plan = _Plan(graph, order)
         taken: set[str] = set()
-        if self.known is not None:
-            label_of = self.known.label
-            plan.values = {value: label_of(value) for node in order for value in node.outputs}
+        if self.label is not None:
+            plan.values = {value: self.label(value) for node in order for value in node.outputs}
             order = []
         for node in order:
             for value in node.outputs:
@@ -124,12 +130,14 @@ class _Printer:
 
     def _is_inline(self, node: Node) -> bool:
         """Whether the node is written among the inputs of its consumer."""
+        use = node.output.only_use if isinstance(node, Constant) else None
+        return use is not None and not isinstance(use.node, Result) and self.is_small(node)
+
+    def is_small(self, node: Node) -> bool:
+        """Whether the node can be written among the inputs of others."""
         if not isinstance(node, Constant) or (self.names and (node.name or node.output.names)):
             return False
-        use = node.output.only_use
-        if use is None or isinstance(use.node, Result) or getattr(node, "_rt_info", None):
-            return False
-        return show_inline(node.tensor, lambda _: node.tensor.dtype) is not None
+        return not getattr(node, "_rt_info", None) and show_inline(node.tensor, lambda _: node.tensor.dtype) is not None
 
     # -- printing
 
@@ -143,15 +151,15 @@ class _Printer:
         yield f"{pad}}}"
 
     def _statement(self, node: Any, plan: _Plan, pad: str) -> Iterator[str]:
-        bodies = [self.plan(body) for body in node.bodies]
-        outputs = ", ".join(f"%{plan.values[value]}" for value in node.outputs)
-        left = pad + (f"{outputs} = " if outputs else "") + type(node).__name__ + self._operands(node, plan)
-        if self.known is not None and not bodies and not isinstance(node, Failed):
-            yield left + self.known.end(node)
+        # A small constant that several nodes read has a label here, which a statement alone does not give it.
+        is_other = node.bodies or ":" in plan.results.get(node, "")
+        if self.known and not is_other and not any(self.is_small(x.node) for x in node.inputs if x in plan.values):
+            yield pad + self.known(node)
             return
-        right = self._right(node)
-        attributes = [*_port_map(node, bodies), *_attributes(node)]
-        line = left + (f" {{{', '.join(f'{key}: {shown}' for key, shown in attributes)}}}" if attributes else "")
+        bodies = [self.plan(body) for body in node.bodies]
+        left, attributes, right = self.parts(node, plan, bodies)
+        left = pad + left
+        line = left + _braced(attributes)
         if bodies and len(line + right) > WIDTH:
             yield left + " {"
             for key, shown in attributes:
@@ -162,11 +170,17 @@ class _Printer:
         for tag, body in zip(BODIES[1:] if len(bodies) == 2 else BODIES, bodies, strict=False):
             yield from self.graph(tag, body, pad + "  ")
 
+    def parts(self, node: Any, plan: _Plan, bodies: list[_Plan]) -> tuple[str, list[tuple[str, str]], str]:
+        """The outputs, the operation and its inputs; the attributes; types, names and additional info."""
+        outputs = ", ".join(f"%{plan.values[value]}" for value in node.outputs)
+        left = (f"{outputs} = " if outputs else "") + type(node).__name__ + self._operands(node, plan)
+        return left, [*_port_map(node, bodies), *_attributes(node)], self._right(node)
+
     def _operands(self, node: Any, plan: _Plan) -> str:
         if isinstance(node, Parameter):
             return ""
         if isinstance(node, Constant):
-            return f" {self.data(node)}"
+            return f" {show_data(node.tensor, self.limit)}"
         types = [value.type for value in node.inputs if value in plan.values]
         shown = []
         for port, value in enumerate(node.inputs):
@@ -182,6 +196,10 @@ class _Printer:
             text += (f" {quoted(node.name)}" if node.name else "") + _tensor_names(node)
         info = getattr(node, "_rt_info", None)
         return text + (f" info {show_attribute(info, Any)}" if info else "")
+
+
+def _braced(attributes: list[tuple[str, str]]) -> str:
+    return f" {{{', '.join(f'{key}: {shown}' for key, shown in attributes)}}}" if attributes else ""
 
 
 def _inline(value: Value, cls: type[Op], port: int, types: list[Any]) -> str:

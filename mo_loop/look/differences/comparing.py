@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from mo_loop.look.differences.changes import (
 from mo_loop.look.differences.pairing import Pairs, pair
 from mo_loop.look.records.opening import AnyModel, opened, require_same_kind
 from mo_loop.look.records.structure import Structure
-from mo_loop.printable import PLAIN, ShownResult, Style, did_you_mean, printable
+from mo_loop.printable import PLAIN, ShownResult, Style, did_you_mean, first_few, printable
 from mo_loop.support.process_memory import paused_collector
 
 SCHEMA, VERSION = "mo-loop diff", 1
@@ -40,15 +40,7 @@ SHOWN = 20
 WIDTH = 160
 """The number of characters of a detail that are shown without `complete`."""
 
-Paint = Callable[[str, str], str]
-"""Text and a colour -> the text in that colour."""
-
 _SIGNS = {ADDED: ("+", "green"), REMOVED: ("-", "red"), CHANGED: ("~", "yellow")}
-
-
-def plain(text: str, colour: str) -> str:
-    """A line of printable characters without colour."""
-    return printable(text)
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,13 +81,13 @@ class Difference(ShownResult):
             "changes": [each.as_json() for each in self.changes],
         }
 
-    def lines(self, paint: Paint = plain, *, complete: bool = False) -> Iterator[str]:
-        """The lines of the text: short, or `complete`; `paint` colours them."""
-        return _lines(self, paint, complete)
+    def lines(self, style: Style = PLAIN, *, complete: bool = False) -> Iterator[str]:
+        """The lines of the text: short, or `complete`."""
+        return _lines(self, style, complete)
 
     def text(self, style: Style = PLAIN) -> str:
         """The text that `mo-loop diff` prints."""
-        return "\n".join(self.lines())
+        return "\n".join(self.lines(style))
 
     def _brief(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
@@ -191,37 +183,39 @@ def _counted(changes: Iterable[Change], ignored: set[str]) -> Iterator[Change]:
 # -- text
 
 
-def _lines(difference: Difference, paint: Paint, complete: bool) -> Iterator[str]:
+def _lines(difference: Difference, style: Style, complete: bool) -> Iterator[str]:
     """The lines of the text. Shapes that follow from others, and constants that belong to added and removed nodes, are
     counted only, unless it is to be `complete`."""
     old, new, changes = difference.old, difference.new, difference.changes
     kind = {"ONNX": "ONNX models", "IR": "IR", "dump": "dumps"}[old.kind]
-    yield f"{paint(f'{old.source} -> {new.source}', 'bold')}: {kind} with {_nodes(old.nodes)} and {_nodes(new.nodes)}"
+    title = style.paint(f"{old.source} -> {new.source}", bold=True)
+    yield f"{title}: {kind} with {_nodes(old.nodes)} and {_nodes(new.nodes)}"
     if not changes:
-        yield paint("no difference", "green")
+        yield style.paint("no difference", fg="green")
         return
     scopes = len({change.scope for change in changes})
     yield f"{_counts(changes)} in {scopes} scope{'s' * (scopes != 1)}; {difference.paired:,} nodes correspond"
     for scope, group in groupby(changes, key=lambda change: change.scope):
-        yield paint(scope or "(main)", "bold")
+        yield style.paint(scope or "(main)", bold=True)
         if complete:
             for change in group:
-                yield from _change(change, paint, complete)
+                yield from _change(change, style, complete)
         else:
-            yield from _briefly(list(group), paint)
+            yield from _briefly(list(group), style)
 
 
-def _briefly(changes: Sequence[Change], paint: Paint) -> Iterator[str]:
+def _briefly(changes: Sequence[Change], style: Style) -> Iterator[str]:
     """The changes of a scope without those that follow from others; only the first few renamed nodes."""
     renamed = [change for change in changes if _is_renamed(change)]
     shown = [change for change in changes if not change.follows and not _is_renamed(change)]
     for change in shown[:SHOWN]:
-        yield from _change(change, paint, complete=False)
+        yield from _change(change, style, complete=False)
     if len(shown) > SHOWN:
         yield f"  ... and {_counts(shown[SHOWN:])} more"
     if renamed:
         sign, colour = _SIGNS[CHANGED]
-        yield f"  {paint(f'{sign} {_nodes(len(renamed))} renamed', colour)}{_listed(':', _renamings(renamed), False)}"
+        count = style.paint(f"{sign} {_nodes(len(renamed))} renamed", fg=colour)
+        yield f"  {count}{_listed(':', _renamings(renamed), False)}"
     shapes = sum(change.follows and change.kind == CHANGED for change in changes)
     constants = sum(change.follows and change.kind != CHANGED for change in changes)
     parts = [f"{_nodes(shapes)} with shapes that follow from these"] * bool(shapes)
@@ -254,11 +248,11 @@ def _counts(changes: Sequence[Change]) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in parts if count)
 
 
-def _change(change: Change, paint: Paint, complete: bool) -> Iterator[str]:
+def _change(change: Change, style: Style, complete: bool) -> Iterator[str]:
     sign, colour = _SIGNS[change.kind]
     if not change.node:
         for detail in change.details:
-            yield f"  {paint(sign, colour)} {_cut(str(detail), complete)}"
+            yield f"  {style.paint(sign, fg=colour)} {_cut(str(detail), complete)}"
         return
     name = change.node if change.old_node is None else f"{change.old_node} => {change.node}"
     text = f"{name} ({change.operator})"
@@ -270,9 +264,9 @@ def _change(change: Change, paint: Paint, complete: bool) -> Iterator[str]:
     parts = [each for each in change.details if each.what != "name" or change.old_node is None]
     details = [_cut(str(each), complete) for each in parts]
     if len(details) == 1 and len(details[0]) < 80:
-        yield f"  {paint(f'{sign} {text}', colour)}: {details[0]}"
+        yield f"  {style.paint(f'{sign} {text}', fg=colour)}: {details[0]}"
         return
-    yield f"  {paint(f'{sign} {text}', colour)}"
+    yield f"  {style.paint(f'{sign} {text}', fg=colour)}"
     limit = len(details) if complete else SHOWN
     for line in details[:limit]:
         yield f"      {line}"
@@ -283,9 +277,7 @@ def _change(change: Change, paint: Paint, complete: bool) -> Iterator[str]:
 def _listed(word: str, names: Sequence[str], complete: bool) -> str:
     if not names:
         return ""
-    limit = len(names) if complete else 3
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return f"{word} {', '.join(printable(name) or 'none' for name in names[:limit])}{more}"
+    return f"{word} {first_few([printable(name) or 'none' for name in names], len(names) if complete else 3)}"
 
 
 def _cut(text: str, complete: bool) -> str:

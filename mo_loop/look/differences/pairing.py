@@ -22,8 +22,8 @@ the same tag. Within two scopes, items are paired in this order:
 An item is only paired if there is no other like it in its scope. Of several alike, as many in both scopes, those with
 the same inputs and readers are paired in their order. Structure is compared again while that finds anything.
 
-`Alignment` pairs the items of two scopes that have equal structure. A pair makes the keys of its neighbours more
-certain, so each of its steps is repeated until it finds nothing.
+`Alignment` pairs the items of two scopes. A pair makes the keys of its neighbours more certain, so each step by
+structure is repeated until it finds nothing.
 """
 
 from __future__ import annotations
@@ -134,77 +134,138 @@ class Alignment:
     """Adds pairs of items of two scopes to `pairs`."""
 
     def __init__(self, old: ScopeRecord, new: ScopeRecord, pairs: Pairs) -> None:
-        self.keys = NodeKeys(old, new, pairs.number)
+        self._keys = NodeKeys(old, new, pairs.number)
         self._scopes = (old, new)
         self._pairs = pairs
         self._rounds = 0
 
-    @property
-    def is_done(self) -> bool:
-        """Whether a scope has no item left without a partner, or there was no success for long."""
-        return self.keys.is_spent or any(all(self._pairs.has(item) for item in scope.items) for scope in self._scopes)
+    def run(self) -> None:
+        """Add all pairs."""
+        self._parameters()
+        self._by(lambda item: [(item.operator, id_)] if (id_ := item.attributes.get("variable_id")) is not None else [])
+        self._by(lambda item: [(item.origins, item.operator)] if item.origins else [])
+        self._by(_names(STRONG))
+        self._unique(EXACT, ends=False)
+        self._by(_names(NUMBERED))
+        self._exhaust(EXACT, DATA)
+        self._by(_names(GENERATED))
+        self._all()
+        self._by(lambda item: [(item.operator == "If", len(item.bodies))] if item.bodies else [], self._are_near)
+        self._by(_names(STRONG, operator=False), _are_of_a_kind)
+        self._by(_names(NUMBERED, operator=False), self._are_near)
+        self._by(self._neighbours)
+        self._all()
 
-    def exhaust(self, *levels: int) -> None:
+    @property
+    def _is_done(self) -> bool:
+        """Whether a scope has no item left without a partner, or there was no success for long."""
+        return self._keys.is_spent or any(all(self._pairs.has(item) for item in scope.items) for scope in self._scopes)
+
+    def _free(self, *, parameters: bool = False) -> list[list[Item]]:
+        """For both scopes the items without a partner, or only the parameters among them."""
+        listed = [scope.parameters if parameters else scope.items for scope in self._scopes]
+        return [[item for item in items if not self._pairs.has(item)] for items in listed]
+
+    def _add(self, chosen: Iterable[tuple[Item, Item]]) -> bool:
+        """Pair these items. Returns whether there were any."""
+        pairs = list(chosen)
+        for each in pairs:
+            self._pairs.add(*each)
+        return bool(pairs)
+
+    # -- parameters, names and origins
+
+    def _parameters(self) -> None:
+        keys: list[Callable[[Item], Any]] = [
+            lambda item: item.name,
+            lambda item: None if item.feed is None else (item.feed.kind, self._outer(item.feed.source)),
+        ]
+        for key in keys:
+            self._add(alone(*(grouped((key(item), item) for item in side) for side in self._free(parameters=True))))
+        left, right = self._free(parameters=True)
+        if len(left) == len(right):
+            self._add(zip(left, right, strict=True))
+
+    def _outer(self, ref: Ref | None) -> Any:
+        return None if ref is None else (self._pairs.number(ref.item), ref.output)
+
+    def _by(self, keys: Callable[[Item], list[Any]], fits: Callable[[Item, Item], bool] | None = None) -> None:
+        """Pair items that alone have a key, in both scopes; of the keys of an item the first that fits."""
+        for a, b in alone(*(grouped((key, item) for item in items for key in keys(item)) for items in self._free())):
+            if not self._pairs.has(a) and not self._pairs.has(b) and (fits is None or fits(a, b)):
+                self._pairs.add(a, b)
+
+    def _are_near(self, old: Item, new: Item) -> bool:
+        """Whether they have an input or a reader in common, and both have bodies or neither."""
+        if not _are_of_a_kind(old, new):
+            return False
+        return any(set(near(old)) & set(near(new)) - {None} for near in (self._keys.inputs, self._keys.readers))
+
+    def _neighbours(self, item: Item) -> list[Any]:
+        """Its inputs and readers, if all of them are paired and there are both."""
+        inputs, readers = self._keys.inputs(item), self._keys.readers(item)
+        known = inputs and readers and None not in inputs and None not in readers
+        return [(inputs, readers, len(item.outputs))] if known else []
+
+    # -- equal structure
+
+    def _all(self) -> None:
+        """Pair items of equal structure at all levels, until there are no more."""
+        self._exhaust(EXACT, DATA, OPERATOR)
+        while self._rest():
+            self._exhaust(EXACT, DATA, OPERATOR)
+
+    def _exhaust(self, *levels: int) -> None:
         """Pair items of equal structure at any of these levels, the first level first, until there are no more."""
-        steps = (self.unique, self.near, self.several)
+        steps = (self._unique, self._near, self._several)
         while any(step(level) for step in steps for level in levels):
             pass
 
-    def unique(self, level: int, *, ends: bool = True) -> bool:
+    def _unique(self, level: int, *, ends: bool = True) -> bool:
         """Pair items whose computation or use is unique. Returns whether there were any."""
-        found, again = False, True
-        while again and not self.is_done:
-            again = False
-            for forward in (True, False):
-                # Without small constants forwards: equal data do not show their purpose.
-                groups = (
-                    grouped(
-                        (key, item) for item, key in side.items()
-                        if not (forward and item.data is not None and not item.data.is_large)
-                    )
-                    for side in self._sides(level, forward, ends)
-                )
-                for pair in alone(*groups):
-                    self._pairs.add(*pair)
-                    again = True
-            found = found or again
+        found = False
+        while not self._is_done and any([self._alone(level, forward, ends) for forward in (True, False)]):
+            found = True
         return found
 
-    def near(self, level: int) -> bool:
-        """Pair items that alone have their neighbours, as far as these are paired. Whether there were any."""
-        if self.is_done:
-            return False
-        free = ([item for item in scope.items if not self._pairs.has(item)] for scope in self._scopes)
-        groups = [grouped((self.keys.near(item, level), item) for item in items) for items in free]
-        chosen = list(alone(*groups))
-        for pair in chosen:
-            self._pairs.add(*pair)
-        return bool(chosen)
+    def _alone(self, level: int, forward: bool, ends: bool) -> bool:
+        # Without small constants forwards: equal data do not show their purpose.
+        return self._add(alone(*(
+            grouped(
+                (key, item) for item, key in side.items()
+                if not (forward and item.data is not None and not item.data.is_large)
+            )
+            for side in self._sides(level, forward, ends)
+        )))
 
-    def several(self, level: int) -> bool:
+    def _near(self, level: int) -> bool:
+        """Pair items that alone have their neighbours, as far as these are paired. Whether there were any."""
+        if self._is_done:
+            return False
+        groups = [grouped((self._keys.near(item, level), item) for item in items) for items in self._free()]
+        return self._add(alone(*groups))
+
+    def _several(self, level: int) -> bool:
         """Pair items of which several have the same computation and use, in their order. Those whose neighbours are
         also alike come first."""
-        if self.is_done:
+        if self._is_done:
             return False
-        for sides in reversed(self.keys.refined(level)):
+        for sides in reversed(self._keys.refined(level)):
             left, right = ([each for each in side.items() if not self._pairs.has(each[0])] for side in sides)
             if self._in_order(left, right):
                 return True
         return False
 
-    def rest(self) -> bool:
+    def _rest(self) -> bool:
         """Pair items with the same computation, or the same use, in their order."""
-        if self.is_done:
-            return False
-        for level in (EXACT, DATA, OPERATOR):
-            for forward in (True, False):
-                if self._in_order(*(side.items() for side in self._sides(level, forward, True))):
-                    return True
-        return False
+        return not self._is_done and any(
+            self._in_order(*(side.items() for side in self._sides(level, forward, True)))
+            for level in (EXACT, DATA, OPERATOR) for forward in (True, False)
+        )
 
     def _sides(self, level: int, forward: bool, ends: bool) -> Iterator[dict[Item, int]]:
         """For both scopes the keys of the items without a partner."""
-        for keys in self.keys.of(level, forward, ends):
+        for keys in self._keys.of(level, forward, ends):
             yield {item: key for item, key in keys.items() if not self._pairs.has(item)}
 
     def _in_order(self, left: Any, right: Any) -> bool:
@@ -217,12 +278,8 @@ class Alignment:
         alike = [(items, new[key]) for key, items in old.items() if len(items) == len(new.get(key, ()))]
         self._rounds += bool(alike)
         if self._rounds > ROUNDS:
-            chosen = [pair for items, others in alike for pair in zip(items, others, strict=True)]
-        else:
-            chosen = list(self._independent(alike))
-        for a, b in chosen:
-            self._pairs.add(a, b)
-        return bool(chosen)
+            return self._add(pair for items, others in alike for pair in zip(items, others, strict=True))
+        return self._add(self._independent(alike))
 
     def _independent(self, alike: list[tuple[list[Item], list[Item]]]) -> Iterator[tuple[Item, Item]]:
         """Pairs of items of which no two are connected by items without a partner."""
@@ -243,7 +300,7 @@ class Alignment:
         """For each item without a partner the number of its part: items of a part are connected by such items."""
 
         def connected(item: Item) -> list[Item]:
-            near = (each for each in self.keys.neighbours(item) if each.scope is scope and each not in found)
+            near = (each for each in self._keys.neighbours(item) if each.scope is scope and each not in found)
             return [each for each in near if not self._pairs.has(each)]
 
         found: dict[Item, int] = {}
@@ -261,84 +318,12 @@ def pair(old: Structure, new: Structure) -> Pairs:
     while waiting:
         left, right = waiting.pop(0)
         pairs.scopes.append((left, right))
-        _Scopes(left, right, pairs).pair()
+        Alignment(left, right, pairs).run()
         for item in left.items:
             other = pairs.of(item)
             if item.bodies and other is not None:
                 waiting += bodies_of(item, other)
     return pairs
-
-
-class _Scopes:
-    """Pairs the items of two scopes."""
-
-    def __init__(self, old: ScopeRecord, new: ScopeRecord, pairs: Pairs) -> None:
-        self.old, self.new, self.pairs = old, new, pairs
-        self.alignment = Alignment(old, new, pairs)
-
-    def pair(self) -> None:
-        self._parameters()
-        self._by(lambda item: [(item.operator, id_)] if (id_ := item.attributes.get("variable_id")) is not None else [])
-        self._by(lambda item: [(item.origins, item.operator)] if item.origins else [])
-        self._by(_names(STRONG))
-        self.alignment.unique(EXACT, ends=False)
-        self._by(_names(NUMBERED))
-        self.alignment.exhaust(EXACT, DATA)
-        self._by(_names(GENERATED))
-        self._rest()
-        self._by(lambda item: [(item.operator == "If", len(item.bodies))] if item.bodies else [], self._are_near)
-        self._by(_names(STRONG, operator=False), _are_of_a_kind)
-        self._by(_names(NUMBERED, operator=False), self._are_near)
-        self._by(self._neighbours)
-        self._rest()
-
-    def _rest(self) -> None:
-        self.alignment.exhaust(EXACT, DATA, OPERATOR)
-        while self.alignment.rest():
-            self.alignment.exhaust(EXACT, DATA, OPERATOR)
-
-    # -- parameters
-
-    def _parameters(self) -> None:
-        keys: list[Callable[[Item], Any]] = [
-            lambda item: item.name,
-            lambda item: None if item.feed is None else (item.feed.kind, self._outer(item.feed.source)),
-        ]
-        for key in keys:
-            sides = [[item for item in scope.parameters if not self.pairs.has(item)] for scope in (self.old, self.new)]
-            for pair in alone(*(grouped((key(item), item) for item in side) for side in sides)):
-                self.pairs.add(*pair)
-        left = [item for item in self.old.parameters if not self.pairs.has(item)]
-        right = [item for item in self.new.parameters if not self.pairs.has(item)]
-        if len(left) == len(right):
-            for a, b in zip(left, right, strict=True):
-                self.pairs.add(a, b)
-
-    def _outer(self, ref: Ref | None) -> Any:
-        return None if ref is None else (self.pairs.number(ref.item), ref.output)
-
-    # -- names and origins
-
-    def _by(self, keys: Callable[[Item], list[Any]], fits: Callable[[Item, Item], bool] | None = None) -> None:
-        """Pair items that alone have a key, in both scopes; of the keys of an item the first that fits."""
-        free = ([item for item in scope.items if not self.pairs.has(item)] for scope in (self.old, self.new))
-        sides = [grouped((key, item) for item in items for key in keys(item)) for items in free]
-        for a, b in alone(*sides):
-            if not self.pairs.has(a) and not self.pairs.has(b) and (fits is None or fits(a, b)):
-                self.pairs.add(a, b)
-
-    def _are_near(self, old: Item, new: Item) -> bool:
-        """Whether they have an input or a reader in common, and both have bodies or neither."""
-        if not _are_of_a_kind(old, new):
-            return False
-        keys = self.alignment.keys
-        return any(set(near(old)) & set(near(new)) - {None} for near in (keys.inputs, keys.readers))
-
-    def _neighbours(self, item: Item) -> list[Any]:
-        """Its inputs and readers, if all of them are paired and there are both."""
-        inputs, readers = self.alignment.keys.inputs(item), self.alignment.keys.readers(item)
-        known = inputs and readers and None not in inputs and None not in readers
-        return [(inputs, readers, len(item.outputs))] if known else []
 
 
 def _are_of_a_kind(old: Item, new: Item) -> bool:

@@ -11,24 +11,17 @@ their bodies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Iterator
 
-from mo_loop.look.records.node_records import GraphState, Record
+from mo_loop.graph import Graph, Value
+from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.text.dot import HEAD
 from mo_loop.text.dot import quoted as dot_quoted
+from mo_loop.text.printer import statement, to_text
 from mo_loop.text.spelling import WORD, quoted
 
 LONGEST = 24
 """Characters of a name that is a label."""
-
-INLINE = 40
-"""Characters up to which the value of a constant without a name replaces its label."""
-
-NUMBERS = ("axis", "start", "end", "stride", "part_size", "declared")
-"""The numbers of an entry of a port map besides its nodes; their defaults follow."""
-
-_DEFAULTS = {"start": 0, "end": -1, "stride": 1, "part_size": 1, "declared": []}
 
 COLORS = {"added": "#c8ecc8", "changed": "#f7ebb0", "removed": "#f7c9c4", "context": "#ffffff"}
 
@@ -39,59 +32,100 @@ Nodes = dict[int, tuple[str, Record]]
 """By id: the status of a node and its record."""
 
 
-class Labels:
-    """Labels of values by the ids of their nodes, the same in all files of a run: `add`, or `17` if another node has
-    the label, or the name is not a word. A label is not given to another node when its node is removed."""
+class Statements:
+    """The statements of the nodes of a run by their ids.
 
-    def __init__(self) -> None:
+    Labels are the same in all files of a run: `add`, or `17` if another node has the label, or the name is not a word.
+    A label is not given to another node when its node is removed.
+    """
+
+    def __init__(self, describer: Describer) -> None:
+        self._describer = describer
         self._labels: dict[int, str] = {}
         self._taken: set[str] = set()
+        self._texts: dict[int, str] = {}
 
-    def of(self, number: int, name: str) -> str:
-        """The label of a node, which keeps it when it is renamed."""
+    def label(self, value: Value) -> str:
+        """The label of a value. A node keeps it when it is renamed."""
+        node = value.node
+        return self._label(self._describer.id(node), node.name, value.index, len(node.outputs))
+
+    def _label(self, number: int, name: str, port: int, count: int) -> str:
         found = self._labels.get(number)
         if found is None:
             fits = len(name) <= LONGEST and name not in self._taken and WORD.fullmatch(name)
             found = self._labels[number] = name if fits else str(number)
             self._taken.add(found)
-        return found
+        return found if count == 1 else f"{found}.{port}"
 
+    def read(self, graph: Graph, numbers: Container[int]) -> None:
+        """Make the statements of these nodes of the graph."""
+        for node in (node for scope in graph.scopes() for node in scope.ordered()):
+            number = self._describer.id(node)
+            if number in numbers:
+                self._texts[number] = statement(node, self.label)
 
-def delta_text(
-    before: GraphState, after: GraphState, change: Record, labels: Labels, defaults: Mapping[str, Mapping[str, str]],
-    name: str, previous: str,
-) -> str:
-    """The changes of the pass `name`; `defaults` are the attributes of the operations that are left out."""
-    old, new = _Statements(before, labels, defaults), _Statements(after, labels, defaults)
-    counts = len(change["added"]), len(change["removed"]), len(change["changed"])
-    lines = [f"# what {name} changed: {counts[0]} nodes added, {counts[1]} removed, {counts[2]} changed"]
-    lines += [f"# before: {previous}"] if previous else []
-    added = {record["id"] for record in change["added"]}
-    by_scope: dict[str, list[str]] = {}
-    for number in change["removed"]:
-        by_scope.setdefault(before.nodes[number]["scope"], []).append(f"- {old.of(number)}")
-    for record in (*change["changed"], *change["added"]):
-        number, shown = record["id"], by_scope.setdefault(record["scope"], [])
-        statement = new.of(number)
-        shown.append(f"{'+' if number in added else '~'} {statement}")
-        former = statement if number in added else old.of(number)
-        if former != statement:
-            shown.append(f"  was {former}")
-    for scope in change["scopes"]:
-        by_scope.setdefault(scope["id"], [])[:0] = new.ends(scope["id"], old)
-    for scope in sorted(by_scope, key=lambda scope: (scope.count("/"), scope)):
-        lines += [*_title(scope, before, after), *by_scope[scope]]
-    return "".join(f"{line}\n" for line in lines)
+    def of_graph(self, graph: Graph, state: GraphState) -> str:
+        """The text of the graph that the state describes."""
+        if self._texts:
+            return to_text(graph, label=self.label)
+        self.read(graph, state.nodes)  # later only what changes is read
+        return to_text(graph, label=self.label, known=lambda node: self._texts[self._describer.id(node)])
 
+    def of_part(self, graph: Graph, state: GraphState) -> str:
+        """The statements of those nodes of the graph that the state has."""
+        self.read(graph, state.nodes)
+        lines: list[str] = []
+        for scope in state.scopes:
+            lines += _title(scope, state, state)
+            members = (number for number, each in state.nodes.items() if each["scope"] == scope)
+            lines += [f"  {self._texts[number]}" for number in members]
+        return "".join(f"{line}\n" for line in lines)
 
-def state_text(state: GraphState, labels: Labels, defaults: Mapping[str, Mapping[str, str]]) -> str:
-    """All statements of a part of a graph."""
-    statements = _Statements(state, labels, defaults)
-    lines: list[str] = []
-    for scope in state.scopes:
-        lines += _title(scope, state, state)
-        lines += [f"  {statements.of(number)}" for number, each in state.nodes.items() if each["scope"] == scope]
-    return "".join(f"{line}\n" for line in lines)
+    def of_delta(
+        self, before: GraphState, after: GraphState, graph: Graph, change: Record, name: str, previous: str
+    ) -> str:
+        """The changes of the pass `name`, after which there is this graph."""
+        counts = len(change["added"]), len(change["removed"]), len(change["changed"])
+        lines = [f"# what {name} changed: {counts[0]} nodes added, {counts[1]} removed, {counts[2]} changed"]
+        lines += [f"# before: {previous}"] if previous else []
+        added = {record["id"] for record in change["added"]}
+        by_scope: dict[str, list[str]] = {}
+        for number in change["removed"]:
+            by_scope.setdefault(before.nodes[number]["scope"], []).append(f"- {self._texts.pop(number)}")
+        former = {record["id"]: self._texts[record["id"]] for record in change["changed"]}
+        self.read(graph, added | former.keys())
+        for record in (*change["changed"], *change["added"]):
+            number, shown = record["id"], by_scope.setdefault(record["scope"], [])
+            shown.append(f"{'+' if number in added else '~'} {self._texts[number]}")
+            if number not in added and former[number] != self._texts[number]:
+                shown.append(f"  was {former[number]}")
+        for scope in change["scopes"]:
+            by_scope.setdefault(scope["id"], [])[:0] = self._ends(scope["id"], before, after)
+        for scope in sorted(by_scope, key=lambda scope: (scope.count("/"), scope)):
+            lines += [*_title(scope, before, after), *by_scope[scope]]
+        return "".join(f"{line}\n" for line in lines)
+
+    def _ends(self, scope: str, before: GraphState, after: GraphState) -> Iterator[str]:
+        """The differences of the order of the parameters and results, and of the information about the graph."""
+        for key in ("parameters", "results", "info"):
+            old, new = (self._about(state, scope, key) for state in (before, after))
+            if old is not None and new != old:
+                yield f"~ {key}: {new}"
+                yield f"  was {key}: {old}"
+
+    def _about(self, state: GraphState, scope: str, key: str) -> str | None:
+        found = state.scopes.get(scope)
+        if found is None:
+            return None
+        return str(found.get(key, "")) if key == "info" else ", ".join(self._end(state, each) for each in found[key])
+
+    def _end(self, state: GraphState, number: int) -> str:
+        """A Parameter, or a Result by the label of the value that it reads."""
+        record = state.nodes[number]
+        mark, (number, port) = ("%", (number, 0)) if record["outputs"] else ("@", record["inputs"][0])
+        record = state.nodes[number]
+        return mark + self._label(number, record["name"], port, len(record["outputs"]))
 
 
 def _title(scope: str, before: GraphState, after: GraphState) -> Iterator[str]:
@@ -101,95 +135,6 @@ def _title(scope: str, before: GraphState, after: GraphState) -> Iterator[str]:
     found = state.scopes[scope]
     owner = state.nodes[found["owner"]]
     yield f"{found['tag']} {quoted(found['name'])} of {owner['op']} {quoted(owner['name'])} ({scope})"
-
-
-class _Statements:
-    """The statements of one state."""
-
-    def __init__(self, state: GraphState, labels: Labels, defaults: Mapping[str, Mapping[str, str]]) -> None:
-        self._state = state
-        self._labels = labels
-        self._defaults = defaults
-
-    def of(self, number: int) -> str:
-        record = self._state.nodes[number]
-        outputs = ", ".join(f"%{self._label(number, port)}" for port in range(len(record["outputs"])))
-        left = f"{outputs} = {record['op']}" if outputs else record["op"]
-        if "value" in record:
-            left += f" {record.get('content', record['value'])}"
-        elif record["op"] != "Parameter":
-            left += f"({', '.join(map(self._input, record['inputs']))})"
-        usual = self._defaults.get(record["op"], {})
-        return left + end_of(record, usual, [f"{key}: {shown}" for key, shown in self._port_map(record)])
-
-    def ends(self, scope: str, old: _Statements) -> Iterator[str]:
-        """The differences of the order of the parameters and results, and of the information about the graph, from
-        `old`."""
-        for key in ("parameters", "results", "info"):
-            shown, before = self._about(scope, key), old._about(scope, key)
-            if before is not None and shown != before:
-                yield f"~ {key}: {shown}"
-                yield f"  was {key}: {before}"
-
-    def _about(self, scope: str, key: str) -> str | None:
-        found = self._state.scopes.get(scope)
-        if found is None:
-            return None
-        return str(found.get(key, "")) if key == "info" else ", ".join(map(self._end, found[key]))
-
-    def _label(self, number: int, port: int) -> str:
-        record = self._state.nodes[number]
-        label = self._labels.of(number, record["name"])
-        return label if len(record["outputs"]) == 1 else f"{label}.{port}"
-
-    def _input(self, source: Any) -> str:
-        if source is None:
-            return "_"
-        record = self._state.nodes[source[0]]
-        if "value" in record and not record["name"] and len(record["value"]) <= INLINE:
-            return str(record["value"])
-        return f"%{self._label(*source)}"
-
-    def _port_map(self, record: Record) -> Iterator[tuple[str, str]]:
-        ports = record.get("port_map", {})
-        for key in ("iteration", "condition"):
-            if key in ports:
-                yield key, self._end(ports[key])
-        for key in ("inputs", "outputs"):
-            if ports.get(key):
-                yield f"{key[:-1]}_map", f"[{', '.join(map(self._entry, ports[key]))}]"
-
-    def _entry(self, entry: Record) -> str:
-        parts = [self._end(entry[key]) for key in ("parameter", "result", "then", "else_") if key in entry]
-        parts += [f"{key}: {entry[key]}" for key in NUMBERS if key in entry and entry[key] != _DEFAULTS.get(key)]
-        return f"{entry['role']}({', '.join(parts)})"
-
-    def _end(self, number: int | None) -> str:
-        """A Parameter, or a Result by the label of the value that it reads."""
-        if number is None:
-            return "_"
-        record = self._state.nodes[number]
-        return f"%{self._label(number, 0)}" if record["outputs"] else f"@{self._label(*record['inputs'][0])}"
-
-
-def end_of(record: Record, usual: Mapping[str, str], ports: Sequence[str] = ()) -> str:
-    """Attributes that are not as `usual`, types, names and additional info, as in the texts of whole graphs."""
-    outputs, name = record["outputs"], record["name"]
-    attributes = [*ports]
-    for key, shown in record.get("attributes", {}).items():
-        if usual.get(key) != shown:
-            attributes.append(f"{key}: {shown}")
-    text = f" {{{', '.join(attributes)}}}" if attributes else ""
-    if outputs:
-        text += f" : {', '.join([output['type'] for output in outputs])}"
-    if name:
-        text += f" {quoted(name)}"
-    lists = [record["names"]] if "names" in record else [output["names"] for output in outputs]
-    while lists and not lists[-1]:
-        lists.pop()
-    if lists:
-        text += f" names {', '.join([' '.join(map(quoted, each)) if each else '_' for each in lists])}"
-    return text + (f" info {record['info']}" if "info" in record else "")
 
 
 # -- pictures

@@ -207,7 +207,8 @@ class Dumper:
             run.write_whole(_stem(step))
         elif not self._whole and any(change.values()):
             step["file"] = _stem(step)
-            run.files.delta(_stem(step), step["name"], before, run.state, change)
+            assert run.graph is not None
+            run.files.delta(_stem(step), step["name"], before, run.state, run.graph, change)
         run.document.step(step, run.state, change)
 
 
@@ -271,7 +272,8 @@ class _Run:
 
     def write_whole(self, stem: str, more: dict[int, Record] | None = None, *, beside: bool = False) -> None:
         """Write the present state in full."""
-        self.files.whole(stem, self.state, self.graph if self._around is None else None, more, beside=beside)
+        assert self.graph is not None
+        self.files.whole(stem, self.state, self.graph, more, is_part=self._around is not None, beside=beside)
 
     def reasons(self) -> Record:
         """The decisions of the pass that has run; before the graph after it is described."""

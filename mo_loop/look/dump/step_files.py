@@ -2,7 +2,7 @@
 
     files = StepFiles(RunFolder("steps"), ("text", "json"), describer, shapes=True, types=False)
     files.whole("000_loaded", state, graph)
-    files.delta("014_LoopToTI", "LoopToTI", before, after, change)
+    files.delta("014_LoopToTI", "LoopToTI", before, after, graph, change)
 
 A dump can have the neighbourhood of one node alone: the nodes within some edges of it, followed through the passes.
 
@@ -27,14 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import FileError, UsageError
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.look.dump.delta_text import Labels, delta_dot, delta_text, end_of, state_dot, state_text
+from mo_loop.graph import Graph
+from mo_loop.look.dump.delta_text import Statements, delta_dot, state_dot
 from mo_loop.look.records.node_link import JsonTexts, delta_link, spelled
 from mo_loop.look.records.node_records import ENDS, Describer, GraphState, Record
-from mo_loop.ops.base import Constant
 from mo_loop.printable import did_you_mean
 from mo_loop.support.files import reason_of, write_whole
-from mo_loop.text import to_text
 from mo_loop.text.dot import to_dot
 from mo_loop.transforms.visualize import GraphvizMissing, NotDrawn, draw
 
@@ -60,35 +58,35 @@ class StepFiles:
         self._folder = folder
         self._formats = formats
         self._describer = describer
-        self._labels = Labels()
+        self._statements = Statements(describer)
         self._json = JsonTexts()
-        self._ends: dict[int, tuple[Record, str]] = {}
         self._edges = {"shapes": shapes, "types": types}
 
     def whole(
-        self, stem: str, state: GraphState, graph: Graph | None, more: Mapping[int, Record] | None = None, *,
-        beside: bool = False,
+        self, stem: str, state: GraphState, graph: Graph, more: Mapping[int, Record] | None = None, *,
+        is_part: bool = False, beside: bool = False,
     ) -> None:
-        """A graph in full; without `graph` the state is only a part of it. `more` is added to the nodes of the JSON.
+        """A graph in full, or the part of it that a state shows. `more` is added to the nodes of the JSON.
 
         `beside` means that the changes of the step have files of their own.
         """
-        if graph is None:
-            text = partial(state_text, state, self._labels, self._describer.defaults)
-            picture = partial(state_dot, state, **self._edges)
+        if is_part:
+            text, picture = self._statements.of_part, partial(state_dot, state, **self._edges)
         else:
-            text = partial(to_text, graph, known=_Known(self._describer, self._labels, self._ends, state))
+            text = self._statements.of_graph
             picture = partial(to_dot, graph, **self._edges, number=self._describer.id)
-        self._write(stem, text, partial(self._json.whole, state, more), picture)
+        self._write(stem, partial(text, graph, state), partial(self._json.whole, state, more), picture)
         if not beside:
             self.previous = stem
 
-    def delta(self, stem: str, name: str, before: GraphState, after: GraphState, change: Record) -> None:
-        """Write the changes of the step `name`."""
+    def delta(
+        self, stem: str, name: str, before: GraphState, after: GraphState, graph: Graph, change: Record
+    ) -> None:
+        """Write the changes of the step `name`, after which there is this graph."""
         previous, self.previous = self.previous, stem
         self._write(
             stem,
-            lambda: delta_text(before, after, change, self._labels, self._describer.defaults, name, previous),
+            lambda: self._statements.of_delta(before, after, graph, change, name, previous),
             lambda: spelled(delta_link(before, after, change, previous=previous, **{"pass": name})) + "\n",
             lambda: delta_dot(before, after, change, **self._edges),
         )
@@ -122,37 +120,6 @@ class StepFiles:
         except NotDrawn as error:
             warnings.warn(f"{path / stem}.svg is not drawn, the .dot is written: {error}", stacklevel=2)
         return {"dot": source}
-
-
-class _Known:
-    """The known labels and ends of the statements of a text, from the records of a state."""
-
-    def __init__(
-        self, describer: Describer, labels: Labels, ends: dict[int, tuple[Record, str]], state: GraphState
-    ) -> None:
-        """`ends` keeps the ends of statements between the texts of a run."""
-        self._id = describer.id
-        self._defaults = describer.defaults
-        self._labels = labels
-        self._ends = ends
-        self._nodes = state.nodes
-
-    def label(self, value: Value) -> str:
-        node = value.node
-        label = self._labels.of(self._id(node), node.name)
-        return label if len(node.outputs) == 1 else f"{label}.{value.index}"
-
-    def data(self, node: Constant) -> str:
-        record = self._nodes[self._id(node)]
-        return str(record.get("content", record["value"]))
-
-    def end(self, node: Node) -> str:
-        number = self._id(node)
-        record = self._nodes[number]
-        known = self._ends.get(number)
-        if known is None or known[0] is not record:
-            known = self._ends[number] = record, end_of(record, self._defaults.get(record["op"], {}))
-        return known[1]
 
 
 # -- the folder

@@ -21,7 +21,7 @@ The control flow of a model as a tree (`mo-loop inspect --graph`): plain records
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -29,13 +29,11 @@ from mo_loop.look.inspection.description import Branch, ControlFacts, Operator, 
 from mo_loop.look.records.structure import (
     IR,
     ONNX,
-    Drain,
     Item,
     Ref,
     ScopeRecord,
     Structure,
     TensorPort,
-    port_of,
     result_port,
     tensor_name,
     tensor_port,
@@ -91,55 +89,6 @@ def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref 
     if format_ == IR:
         for result in scope.results:
             yield "Result", [result.ref]
-
-
-# -- control flow
-
-
-def controls(scope: ScopeRecord, format_: str) -> list[ControlFacts]:
-    """The control flow of a scope, with nested control flow inside."""
-    return [_control(item, format_) for item in scope.items if item.bodies]
-
-
-def _control(item: Item, format_: str) -> ControlFacts:
-    found = ControlFacts("/".join((*item.scope.path, item.label)), item.operator, item.scope.text)
-    found.trip_count, found.condition, found.goes_on = trip_count(item), condition(item), goes_on(item)
-    captures = {tensor_name(ref) for ref in item.captures}
-    for tag, body in item.bodies.items():
-        children = controls(body, format_)
-        found.branches.append(Branch(tag, body.text, len(body.nodes), len(body.constants), children))
-        for parameter in body.parameters:
-            feed = parameter.feed
-            if feed is not None and feed.kind == "merged":
-                inner = parameter.port()
-                found.states.append(StateFacts(inner.name, _typed_as(tensor_port(feed.source), inner)))
-            elif feed is not None and feed.kind == "sliced":
-                found.scan_inputs.append(_sliced(tensor_port(feed.source), feed.settings))
-            elif feed is not None and feed.kind == "invariant":
-                captures.add(tensor_name(feed.source))
-    for place, drain in enumerate(item.drains):
-        if drain.kind == "concatenated":
-            value = item.port(place) if format_ == IR else _inner(item, drain)
-            found.scan_outputs.append(_sliced(value, drain.settings))
-    found.captures = sorted(captures)
-    return found
-
-
-def _typed_as(port: TensorPort, other: TensorPort) -> TensorPort:
-    """A value; with the type of another if its own is not known."""
-    return port if port.is_known else TensorPort(port.name, other.type, other.shape)
-
-
-def _inner(item: Item, drain: Drain) -> TensorPort:
-    """The concatenated value, as the body declares it."""
-    ((tag, ref),) = drain.sources.items()
-    declared = (each for each in item.bodies[tag].results if each.ref == ref)
-    return next((_typed_as(tensor_port(ref), port_of("", each.dtype, each.shape)) for each in declared), TensorPort(""))
-
-
-def _sliced(value: TensorPort, settings: Mapping[str, str]) -> SlicedFacts:
-    cut = slicing(settings)
-    return SlicedFacts(value.name, cut["axis"], cut["stride"] < 0, value)
 
 
 # -- nodes
@@ -398,3 +347,45 @@ def _outputs(item: Item) -> Iterator[Entry]:
         value = item.port(place) if place < len(item.outputs) else TensorPort("")
         inner = {tag: tensor_name(ref) for tag, ref in drain.sources.items()}
         yield Entry(drain.kind, value, inner, None, slicing(drain.settings) if drain.kind == "concatenated" else {})
+
+
+# -- the control flow of an inspection
+
+
+def controls(found: Skeleton) -> list[ControlFacts]:
+    """The control flow of a model, with nested control flow inside."""
+    return [_facts(step, start, found.format) for start in (found.graph, *found.functions) for step in start.controls()]
+
+
+def _facts(step: ControlNode, outline: Outline, format_: str) -> ControlFacts:
+    found = ControlFacts(step.path, step.operator, outline.path, step.trip_count, step.condition, step.goes_on)
+    inner: dict[str, TensorPort] = {}
+    for body in step.bodies:
+        children = [_facts(each, body, format_) for each in body.controls()]
+        found.branches.append(Branch(body.tag, body.path, body.nodes, body.constants, children))
+        inner |= {port.name: port for port in (*body.outputs, *body.inputs)}
+    captures = set()
+    for entry in step.inputs:
+        if entry.kind == "merged":
+            (name,) = entry.inner.values()
+            found.states.append(StateFacts(name, _typed_as(entry.value, inner[name])))
+        elif entry.kind == "sliced":
+            found.scan_inputs.append(_sliced(entry.value, entry))
+        elif entry.kind in ("captured", "invariant", "branched"):
+            captures.add(entry.value.name)
+    for entry in step.outputs:
+        if entry.kind == "concatenated":
+            (name,) = entry.inner.values()
+            value = entry.value if format_ == IR.lower() else inner.get(name, TensorPort(""))
+            found.scan_outputs.append(_sliced(value, entry))
+    found.captures = sorted(captures)
+    return found
+
+
+def _typed_as(port: TensorPort, other: TensorPort) -> TensorPort:
+    """A value; with the type of another if its own is not known."""
+    return port if port.is_known else TensorPort(port.name, other.type, other.shape)
+
+
+def _sliced(value: TensorPort, entry: Entry) -> SlicedFacts:
+    return SlicedFacts(value.name, entry.slicing["axis"], entry.slicing["stride"] < 0, value)

@@ -23,7 +23,7 @@ from mo_loop.frontend.external_files import byte_count
 from mo_loop.frontend.model import ModelSource, OnnxModel, check_names_on_error, opened
 from mo_loop.frontend.onnx_graphs import all_graphs, tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.look.inspection.contents import controls, operators, scope_sizes
+from mo_loop.look.inspection.contents import controls, operators, scope_sizes, skeleton
 from mo_loop.look.inspection.description import ExternalFile, Function, Initial, Inspection, VariableFacts
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.of_graph import flat, number, shape_of, structure_of_layers
@@ -99,14 +99,13 @@ def _inspection(model: OnnxModel) -> Inspection:
 
 def _with_contents(structure: Structure, **facts: Any) -> Inspection:
     """An inspection with these facts, and what the structure shows."""
-    starts = (structure.main, *structure.functions.values())
     return Inspection(
         format=structure.kind.lower(),
         inputs=[each.port() for each in structure.main.parameters],
         outputs=list(map(result_port, structure.main.results)),
         operators=operators(structure),
         scopes=scope_sizes(structure),
-        control=[each for start in starts for each in controls(start, structure.kind)],
+        control=controls(skeleton(structure)),
         **facts,
     )
 

@@ -29,7 +29,7 @@ from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import TensorType
 from mo_loop.look.records.data import LIMIT, SHOWN, Contents, described_constant
 from mo_loop.look.records.structure import Drain, Feed, Item, OutputRecord, Ref
-from mo_loop.ops.base import Constant, Op, Result
+from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import Control, If
 from mo_loop.ops.front import Opaque
 from mo_loop.text.attributes import show_attribute
@@ -147,8 +147,6 @@ class Describer:
 
     def __init__(self, contents: Contents | None = None) -> None:
         """`contents` names constants, also those of another graph."""
-        self.defaults: dict[str, dict[str, str]] = {}
-        """The attributes of each described operation with a default, as text."""
         self._ids: dict[Node, int] = {}
         self._next = 0
         self._records: dict[Node, tuple[Fields, Record]] = {}  # what a record was made of, and the record
@@ -254,9 +252,6 @@ class Describer:
             "outputs": [{"type": self._type(value.type), "names": list(value.names)} for value in node.outputs],
         }
         attributes = shown_attributes(node)
-        if op not in self.defaults:
-            known = {key: value for key, value in node.attributes.items() if value is not Op.REQUIRED}
-            self.defaults[op] = {key: show_attribute(value, node._kinds[key]) for key, value in known.items()}
         if isinstance(node, Opaque):  # a layer of an IR that is kept as it is in the file
             opset = _OPSET.fullmatch(node.version)
             found |= {"op": node.kind, "opset": int(opset[1]) if opset else node.version}

@@ -15,9 +15,8 @@ from typing import Any
 from mo_loop.errors import InputError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim
-from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import BY_PRECISION, TensorType
-from mo_loop.ir.reader.layer_records import Layer, LayerPort, Link, Net, PortMap, WeightFile, integer
+from mo_loop.ir.reader.layer_records import Layer, LayerPort, Link, Net, PortMap, WeightFile, integer, parse_shape
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.node_records import (
@@ -279,19 +278,12 @@ def _port_output(port: LayerPort) -> Output:
 
 
 def shape_of(text: str) -> Shape:
-    """A shape as an attribute spells it: `1,?,2..5`, `...` for an unknown rank."""
-    if text.strip() == "...":
-        return None
-    dims = [each.strip() for each in text.strip().strip("[]").split(",") if each.strip()]
-    return [_file_dim(each) for each in dims] if len(dims) <= MOST_DIMENSIONS else None
-
-
-def _file_dim(text: str) -> int | str:
+    """A shape as an attribute spells it: `1,?,2..5`, `...` for an unknown rank. So does a text that is not a shape."""
     try:
-        dim = integer(text, -1)
+        shape = parse_shape(text)
     except ValueError:
-        return text
-    return dim if dim >= 0 else "?"
+        return None
+    return None if shape is None else [dim if isinstance(dim, int) else _dim(dim) for dim in shape]
 
 
 def number(layer: Layer, key: str) -> int:

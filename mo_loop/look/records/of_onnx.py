@@ -106,6 +106,7 @@ class _Reader:
         self._model = model
         self._unread = unread
         self._weights = weights
+        self._undefined: dict[tuple[ScopeRecord, str], Item] = {}
 
     def scope(self, graph: OnnxGraph, scope: ScopeRecord, outer: Names) -> ScopeRecord:
         """Fill `scope` with the items of a graph and of its bodies; `outer` are the values that it can capture."""
@@ -164,7 +165,10 @@ class _Reader:
         """The value of a name; for a name that nothing defines, the name."""
         if not name:
             return None
-        return names.get(name) or Ref(Item("undefined", name, scope, outputs=[Output((name,))]), 0)
+        if name in names:
+            return names[name]
+        made = Item("undefined", name, scope, outputs=[Output((name,))])
+        return Ref(self._undefined.setdefault((scope, name), made), 0)
 
     # -- constants
 

@@ -52,18 +52,35 @@ def opened(
         FileError: the file cannot be read, or is of another kind.
         InputError: the model is damaged.
     """
-    if isinstance(source, str | os.PathLike):
-        return _of_file(Path(source), os.fspath(source), unread, weights, allowed, widened)
-    graph = source if isinstance(source, Graph) else getattr(source, "graph", None)
-    if not isinstance(graph, Graph):
-        return _of_onnx(source, "model", unread, weights, allowed)
-    from mo_loop.look.records.of_graph import structure_of
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    graph: Any = source if isinstance(source, Graph) else getattr(source, "graph", None)
+    kind = IR if isinstance(graph, Graph) else ONNX
+    if path is not None:
+        refuse_device(path)
+        kind = kind_of(path)
+    name = "model" if path is None else os.fspath(source)
+    if kind == ONNX:
+        return _of_onnx(source if path is None else path, name, unread, weights, allowed)
+    from mo_loop.look.records.of_graph import structure_of, structure_of_state
 
-    name = graph.name or ("graph" if graph is source else "model")
-    if widened:  # the caller keeps the graph
-        graph = graph.clone()
+    if path is not None and kind != IR:
+        from mo_loop.look.records.node_link import checked, state_at, state_of_text
+
+        state = state_at(path) if kind == "json" else state_of_text(path, name)
+        return checked(name, lambda: structure_of_state(state, name))
+    layers: dict[Any, str] = {}
+    if path is not None:
+        from mo_loop.ir.reader import read_with_ids
+
+        graph, layers = read_with_ids(path)
+    else:
+        name = graph.name or ("graph" if graph is source else "model")
+        graph = graph.clone() if widened else graph  # the caller keeps the graph
+    if widened:
         _widen(graph)
-    return structure_of(graph, name)
+    structure = structure_of(graph, name)
+    structure.layers = layers
+    return structure
 
 
 def require_same_kind(old: Structure, new: Structure) -> None:
@@ -77,30 +94,6 @@ def require_same_kind(old: Structure, new: Structure) -> None:
     if DUMP in (old.kind, new.kind) and IR in (old.kind, new.kind):
         hint = "a dump has other names for operations and types than an IR: compare two files of --dump, or two .xml"
     raise UsageError(f"{old.source} is {one}, {new.source} is {other}", why="they have different nodes", hint=hint)
-
-
-def _of_file(
-    path: Path, source: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str], widened: bool
-) -> Structure:
-    refuse_device(path)
-    kind = kind_of(path)
-    if kind == IR:
-        from mo_loop.ir.reader import read_with_ids
-        from mo_loop.look.records.of_graph import structure_of
-
-        graph, layers = read_with_ids(path)
-        if widened:
-            _widen(graph)
-        structure = structure_of(graph, source)
-        structure.layers = layers
-        return structure
-    if kind in ("json", "text"):
-        from mo_loop.look.records.node_link import checked, state_at, state_of_text
-        from mo_loop.look.records.of_graph import structure_of_state
-
-        state = state_at(path) if kind == "json" else state_of_text(path, source)
-        return checked(source, lambda: structure_of_state(state, source))
-    return _of_onnx(path, source, unread, weights, allowed)
 
 
 def kind_of(path: Path) -> str:
@@ -228,7 +221,6 @@ class _OnnxRecords:
         self._structure = structure
         self._contents = contents
         self._file = PurePath(structure.source).name
-        self._undefined: dict[tuple[ScopeRecord, str], int] = {}
         self._outputs = inferred_outputs(structure)
         self._count = 0
         for scope in structure.scopes():
@@ -288,18 +280,14 @@ class _OnnxRecords:
     def _ref(self, ref: Ref | None) -> list[int] | None:
         if ref is None:
             return None
-        return [self._add_undefined(ref.item) if ref.item.id < 0 else ref.item.id, ref.output]
-
-    def _add_undefined(self, item: Item) -> int:
-        """The record of a name that nothing defines."""
-        key = item.scope, item.name
-        if key not in self._undefined:
-            number = self._undefined[key] = self._next()
-            self.state.nodes[number] = {
-                "id": number, "scope": item.scope.id, "op": "undefined", "opset": "",
+        item = ref.item
+        if item.id < 0:  # a name that nothing defines
+            item.id = self._next()
+            self.state.nodes[item.id] = {
+                "id": item.id, "scope": item.scope.id, "op": "undefined", "opset": "",
                 "name": item.name, "inputs": [], "outputs": [{"type": "?", "names": [item.name]}],
             }
-        return self._undefined[key]
+        return [item.id, ref.output]
 
 
 def _port_map(ports: Ports) -> Record:

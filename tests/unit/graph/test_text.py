@@ -23,6 +23,7 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 from mo_loop.text import parse, to_text
 from mo_loop.text.literals import SeededTensor
+from mo_loop.text.printer import statement
 from mo_loop.text.spelling import show_dim
 
 # -- graphs that hypothesis draws
@@ -243,6 +244,20 @@ class TestRoundTrip:
         assert (str(first.error), first.count, type(first.error)) == (str(one), 2, UnsupportedError)
         assert str(second.error) == str(many)
         assert [type(each) for each in second.error.errors] == [UnsupportedError, TypeError_]
+
+
+@given(graphs())
+@settings(max_examples=50, deadline=None)
+def test_a_statement_alone_is_that_of_the_whole_text(graph: Graph) -> None:
+    """But for constants that several nodes read, which it writes instead of their labels."""
+    nodes = [node for scope in graph.scopes() for node in scope.ordered()]
+    numbers = {value: str(number) for number, value in enumerate(value for node in nodes for value in node.outputs)}
+    lines = {line.strip() for line in to_text(graph, label=numbers.__getitem__).splitlines()}
+    for node in nodes:
+        inputs = [value for value in node.inputs if value is not None]
+        is_shared = any(isinstance(each.node, Constant) and each.only_use is None for each in inputs)
+        if not node.bodies and not is_shared and not isinstance(node, Constant | Result):
+            assert statement(node, numbers.__getitem__) in lines
 
 
 def test_onnx_is_not_loaded() -> None:
