@@ -33,6 +33,7 @@ from mo_loop.transforms.loops.pieces import (
     part_of,
     put_in_place,
 )
+from mo_loop.transforms.loops.slice_axes import keep_slice_axes
 from mo_loop.transforms.port_maps import add_input, drop_unused_ports
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, is_static, ops
@@ -166,6 +167,7 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
         new.rounds.append(copies.add({**states, **known}))
         states = {entry.parameter: new.rounds[-1][entry.result] for entry in node.back_edges}
     made = new.maps(new.rounds[-1])
+    keep_slice_axes(new.graph, new.graph.ordered())
     begun = [Final(each.result) for each in made["input_map"] if isinstance(each, Merged) and rest]
     made["output_map"] += tuple(each for each in dict.fromkeys(begun) if each not in made["output_map"])
     loop: Iteration
@@ -254,6 +256,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     elif trip is not None:
         count = ((F.Maximum(trip, 1) if runs_once else trip) + (steps - 1)) // steps
     condition = Result(F.Constant(True, graph=new.graph, dtype=boolean) if goes is None else goes)
+    keep_slice_axes(new.graph, new.graph.ordered())
     loop = Loop(
         count, go, *new.inputs, name=node.name, iteration=new.index, condition=condition,
         starts=runs_once or low(node.count) > 0,
