@@ -10,7 +10,7 @@ from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops import repeating
-from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, loops_in, unrolled
+from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, ends_always, loops_in, unrolled
 from mo_loop.transforms.loops.slice_axes import keep_slice_axes
 from mo_loop.transforms.loops.worth import (
     UNTIL_ENDED,
@@ -21,7 +21,6 @@ from mo_loop.transforms.loops.worth import (
     step_nodes,
 )
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
-from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import is_safe
 from mo_loop.transforms.vocabulary import FunctionPass, Graph, Value, is_static, ops
 
@@ -61,15 +60,15 @@ class StepsPerIteration(FunctionPass):
         reason = _obstacle(node) or self._is_large(node, size)
         if reason:
             return self.refuse(node, reason)
-        cost = StepCost.of(node.body, len(repeating.final_results(node)))
-        if _ends_always(node) and isinstance(node.count, int):
-            return self._known_number(node, node.count, min(self.steps, self.nodes // size), cost)
+        finals = len(repeating.final_results(node))
+        if ends_always(node) and isinstance(node.count, int):
+            return self._known_number(node, node.count, min(self.steps, self.nodes // size))
         reason = SIZES if reads_only_sizes(node) else _uncertain(node)
         if reason:
             return self.refuse(node, reason)
-        most = min(self.steps, self.nodes // (size + len(repeating.final_results(node))))
+        most, cost = min(self.steps, self.nodes // (size + finals)), StepCost.of(node.body, finals)
         # The steps after the last one are computed, but not used.
-        ends = not _ends_always(node)
+        ends = not ends_always(node)
         if ends:
             most = min(most, self.steps // 2)
         reads = repeating.reads_of_index(node)
@@ -95,9 +94,10 @@ class StepsPerIteration(FunctionPass):
             f"{cost.text(count, steps)}"
         )
 
-    def _known_number(self, node: Iteration, count: int, most: int, cost: StepCost) -> bool:
+    def _known_number(self, node: Iteration, count: int, most: int) -> bool:
         if count < 1:
             return self.refuse(node, "it does not run")
+        cost = StepCost.of(node.body)
         steps = min(range(1, most + 1), key=lambda each: cost.total(count, each))
         if count < 2 * steps:
             graph, before = node.graph, set(node.graph)
@@ -119,11 +119,6 @@ class StepsPerIteration(FunctionPass):
         if numbers_touched(node.body) > self.numbers:
             return f"a step touches more than {self.numbers} numbers: an iteration costs little compared with it"
         return ""
-
-
-def _ends_always(node: Iteration) -> bool:
-    """Whether only the trip count or the number of slices ends the loop."""
-    return not isinstance(node, Loop) or ends_by_trip_count(node)
 
 
 # -- reasons against it
@@ -180,7 +175,7 @@ def _uncertain(node: Iteration) -> str:
     count = None if known is None else known.reshape(-1)[0]
     if not _are_lengths(node, count):
         return "its trip count is not proven to be the length of its slices"
-    if _ends_always(node):
+    if ends_always(node):
         return ""
     if any(isinstance(entry, Concatenated) and entry.stride < 0 for entry in node.output_map):
         return "its condition may end it, and it has an output in reverse order"

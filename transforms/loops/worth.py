@@ -108,7 +108,7 @@ class StepCost:
     nodes: int
 
     @classmethod
-    def of(cls, body: Graph, selected: int) -> StepCost:
+    def of(cls, body: Graph, selected: int = 0) -> StepCost:
         """That of a body with `selected` states that keep their values after the last step."""
         every = [each for scope in body.scopes() for each in scope]
         work = [each for each in every if not isinstance(each, Constant | Parameter | Result | ops.View)]
