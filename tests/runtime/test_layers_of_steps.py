@@ -84,7 +84,7 @@ def test_steps_that_amplify_rounding_hide_no_other_factor(count: int, wrong: str
 
 def test_a_loop_without_shared_tensors_that_amplifies_rounding_decides_nothing() -> None:
     x = np.random.default_rng(0).random(5).astype(np.float32)
-    text = CHAOS.replace("COUNT", "24")
+    text = CHAOS.replace("COUNT", "20")
     model, _ = converted(text.replace("RATE", "3.99"))
     _, other = converted(text.replace("RATE", "3.98"))
     assert not layers(other, Iteration), "it is written out"

@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.graph.dimension import least
+from mo_loop.graph.dimension import least, low
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
 from mo_loop.ops.control import Control, Iteration, Loop, TensorIterator
 from mo_loop.ops.lengths import Length, joined
 from mo_loop.ops.movement import FAR
-from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.replace import move_readers, replace_output
+from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.vocabulary import F, Graph, Node, Result, Value, is_static, ops
 
 SIZES = "the runtime may find that it does not need an input, and refuses several slices in an iteration then"
@@ -108,6 +109,50 @@ def as_number(number: Value, iteration: Value) -> Value:
     number = number.astype(iteration.dtype)
     dims = list(iteration.type.dims) if is_static(iteration.shape) else []
     return number if list(number.type.dims) == dims else F.Reshape(number, dims)
+
+
+def ends_always(node: Iteration) -> bool:
+    """Whether only the trip count or the number of slices ends the loop."""
+    return not isinstance(node, Loop) or ends_by_trip_count(node)
+
+
+def may_run_once(node: Iteration) -> bool:
+    """Whether the loop may compute an iteration where it has no step, so that the outputs of no steps need no
+    correction."""
+    pieces = [entry.result.value for entry in node.output_map if isinstance(entry, Concatenated)]
+    return ends_always(node) and all(is_static(each.shape) for each in pieces)
+
+
+def last_pieces(node: Iteration) -> dict[int, int]:
+    """Final values that are the last piece of another output: their numbers, and those of the others. Then no step has
+    to keep them. The loop has a piece in any case, and only the number of steps ends it."""
+    if not ends_always(node) or not (low(node.count) > 0 or may_run_once(node)):
+        return {}
+    pieces: dict[Value, int] = {}
+    for place, entry in enumerate(node.output_map):
+        if isinstance(entry, Concatenated) and node.outputs[place].is_used:
+            made = entry.result.value.node
+            pieces[entry.result.value] = place
+            if isinstance(made, ops.Unsqueeze) and made.operands[1].type.integers == (entry.axis,):
+                pieces[made.operands[0]] = place
+    return {
+        place: pieces[entry.result.value] for place, entry in enumerate(node.output_map)
+        if isinstance(entry, Final) and node.outputs[place].is_used and entry.result.value in pieces
+    }
+
+
+def last_piece(
+    node: Iteration, place: int, other: int, whole: Value, count: Value | None, *, may_not_start: bool
+) -> Value:
+    """A final value: the piece of step `count` of an output, or the initial value."""
+    final, entry = node.output_map[place], node.output_map[other]
+    assert isinstance(entry, Concatenated) and count is not None
+    steps = F.Maximum(count, 1)
+    at = steps - 1 if entry.stride > 0 else whole.size(entry.axis) - steps
+    rank = entry.result.value.type.rank
+    value = F.Gather(whole, at if final.result.value.rank < rank else F.Unsqueeze(at, [0]), entry.axis)
+    first = next((first for each, first in node.fed if isinstance(each, Merged) and each.result is final.result), None)
+    return value if first is None or not may_not_start else F.Select(F.Greater(count, 0), value, first)
 
 
 def is_cut_evenly(entry: Sliced, value: Value) -> bool:

@@ -28,14 +28,17 @@ from mo_loop.transforms.loops.pieces import (
     as_steps,
     in_order,
     is_widened,
+    last_piece,
+    last_pieces,
+    may_run_once,
     number_of_steps,
     one_piece,
     part_of,
     put_in_place,
 )
+from mo_loop.transforms.loops.slice_axes import keep_slice_axes
 from mo_loop.transforms.port_maps import add_input, drop_unused_ports
-from mo_loop.transforms.slice_reads import ends_by_trip_count
-from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, ops
 
 Results = dict[Node, Value]
 """The values of the Results of a body, by Result."""
@@ -166,6 +169,7 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
         new.rounds.append(copies.add({**states, **known}))
         states = {entry.parameter: new.rounds[-1][entry.result] for entry in node.back_edges}
     made = new.maps(new.rounds[-1])
+    keep_slice_axes(new.graph, new.graph.ordered())
     begun = [Final(each.result) for each in made["input_map"] if isinstance(each, Merged) and rest]
     made["output_map"] += tuple(each for each in dict.fromkeys(begun) if each not in made["output_map"])
     loop: Iteration
@@ -236,7 +240,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     if trip is not None:
         new.ports.append((Invariant(limit), trip))
     new.give_numbers(at)
-    runs_once = trip is not None and low(node.count) < 1 and _may_run_once(node)
+    runs_once = trip is not None and low(node.count) < 1 and may_run_once(node)
     kept, goes, done = _active_steps(new, active, places, may_not_start=runs_once)
     made = new.maps(kept)
     if done is not None:
@@ -254,6 +258,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     elif trip is not None:
         count = ((F.Maximum(trip, 1) if runs_once else trip) + (steps - 1)) // steps
     condition = Result(F.Constant(True, graph=new.graph, dtype=boolean) if goes is None else goes)
+    keep_slice_axes(new.graph, new.graph.ordered())
     loop = Loop(
         count, go, *new.inputs, name=node.name, iteration=new.index, condition=condition,
         starts=runs_once or low(node.count) > 0,
@@ -261,12 +266,17 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     )
     loop.steps = steps
     values = new.outputs(loop)
+    others = last_pieces(node)
+    for place, other in others.items():
+        values[place] = last_piece(node, place, other, values[other], trip, may_not_start=runs_once)
     end = trip if done is None else values.pop()
     end = None if end is None else F.Unsqueeze(end, [0])
     for place, entry in enumerate(node.output_map):
         if isinstance(entry, Concatenated) and end is not None:
             values[place] = _cut(values[place], entry, end)
     put_in_place(node, loop, values)
+    if others:
+        drop_unused_ports(loop)
 
 
 def reads_of_index(node: Iteration) -> list[ops.Gather]:
@@ -303,13 +313,6 @@ def read_as_slices(node: Iteration, reads: Sequence[ops.Gather]) -> None:
 def _axis(read: ops.Gather) -> int | None:
     known = read.operands[2].type.integers
     return None if known is None else known[0]
-
-
-def _may_run_once(node: Iteration) -> bool:
-    """Whether the loop may compute an iteration where it has no step, so that the outputs of no steps need no
-    correction."""
-    pieces = [entry.result.value for entry in node.output_map if isinstance(entry, Concatenated)]
-    return (not isinstance(node, Loop) or ends_by_trip_count(node)) and all(is_static(each.shape) for each in pieces)
 
 
 def _active_steps(
@@ -355,8 +358,12 @@ def _active_steps(
 
 
 def final_results(node: Iteration) -> dict[Result, None]:
-    """The Results whose values of the last step are read after the loop."""
-    return {each.result: None for each in node.output_map if isinstance(each, Final)}
+    """The Results whose values of the last step are read after the loop, except from another output."""
+    others = last_pieces(node)
+    return {
+        each.result: None for place, each in enumerate(node.output_map)
+        if isinstance(each, Final) and place not in others
+    }
 
 
 def _chosen(mask: Value, new: Value, old: Value) -> Value:

@@ -10,10 +10,17 @@ from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops import repeating
-from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, loops_in, unrolled
-from mo_loop.transforms.loops.worth import has_known_shapes, numbers_touched, step_nodes
+from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, ends_always, loops_in, unrolled
+from mo_loop.transforms.loops.slice_axes import keep_slice_axes
+from mo_loop.transforms.loops.worth import (
+    UNTIL_ENDED,
+    USUAL,
+    StepCost,
+    has_known_shapes,
+    numbers_touched,
+    step_nodes,
+)
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
-from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import is_safe
 from mo_loop.transforms.vocabulary import FunctionPass, Graph, Value, is_static, ops
 
@@ -53,14 +60,16 @@ class StepsPerIteration(FunctionPass):
         reason = _obstacle(node) or self._is_large(node, size)
         if reason:
             return self.refuse(node, reason)
-        if _ends_always(node) and isinstance(node.count, int):
+        finals = len(repeating.final_results(node))
+        if ends_always(node) and isinstance(node.count, int):
             return self._known_number(node, node.count, min(self.steps, self.nodes // size))
         reason = SIZES if reads_only_sizes(node) else _uncertain(node)
         if reason:
             return self.refuse(node, reason)
-        most = min(self.steps, self.nodes // (size + len(repeating.final_results(node))))
+        most, cost = min(self.steps, self.nodes // (size + finals)), StepCost.of(node.body, finals)
         # The steps after the last one are computed, but not used.
-        if not _ends_always(node):
+        ends = not ends_always(node)
+        if ends:
             most = min(most, self.steps // 2)
         reads = repeating.reads_of_index(node)
         # The runtime infers unknown shapes in each step, which costs more than an iteration.
@@ -72,24 +81,37 @@ class StepsPerIteration(FunctionPass):
         most = most if largest is None else min(most, largest)
         if most < 2:
             return self.refuse(node, f"two steps have more than {self.nodes} nodes")
-        steps = 1 << (most.bit_length() - 1)  # the division of a large trip count by a power of two is exact
+        powers = [1 << each for each in range(most.bit_length())]  # the division of a large trip count by one is exact
+        count = min(USUAL, largest or USUAL) if not ends else UNTIL_ENDED
+        steps = min(powers, key=lambda each: cost.total(count, each))
+        if steps == 1:
+            return self.refuse(node, cost.text(count, 2))
         repeating.read_as_slices(node, reads)
         has_limit = isinstance(node, TensorIterator) or not _is_endless(node.operands[0])
         repeating.repeat_while_active(node, steps, has_limit=has_limit)
-        return self.accept(node, f"{steps} steps in each iteration; states keep their values after the last step")
+        return self.accept(
+            node, f"{steps} steps in each iteration; states keep their values after the last step; "
+            f"{cost.text(count, steps)}"
+        )
 
     def _known_number(self, node: Iteration, count: int, most: int) -> bool:
         if count < 1:
             return self.refuse(node, "it does not run")
-        # The last steps need no iteration, but as much of the file as those in the loop.
-        steps = min(range(2, most + 1), key=lambda each: count // each + (each + count % each) / most)
+        cost = StepCost.of(node.body)
+        steps = min(range(1, most + 1), key=lambda each: cost.total(count, each))
         if count < 2 * steps:
+            graph, before = node.graph, set(node.graph)
             unrolled(node, count)
+            keep_slice_axes(graph, [each for each in graph.ordered() if each not in before])
             return self.accept(node, f"{count} steps are one iteration, which needs no loop")
+        if steps == 1:
+            return self.refuse(node, cost.text(count, 2))
         if reads_only_sizes(node):
             return self.refuse(node, SIZES)
         repeating.repeat(node, steps, count)
-        return self.accept(node, f"{steps} steps in each iteration, {count % steps} after the loop")
+        return self.accept(
+            node, f"{steps} steps in each iteration, {count % steps} after the loop; {cost.text(count, steps)}"
+        )
 
     def _is_large(self, node: Iteration, size: int) -> str:
         if 2 * size > self.nodes:
@@ -97,11 +119,6 @@ class StepsPerIteration(FunctionPass):
         if numbers_touched(node.body) > self.numbers:
             return f"a step touches more than {self.numbers} numbers: an iteration costs little compared with it"
         return ""
-
-
-def _ends_always(node: Iteration) -> bool:
-    """Whether only the trip count or the number of slices ends the loop."""
-    return not isinstance(node, Loop) or ends_by_trip_count(node)
 
 
 # -- reasons against it
@@ -158,7 +175,7 @@ def _uncertain(node: Iteration) -> str:
     count = None if known is None else known.reshape(-1)[0]
     if not _are_lengths(node, count):
         return "its trip count is not proven to be the length of its slices"
-    if _ends_always(node):
+    if ends_always(node):
         return ""
     if any(isinstance(entry, Concatenated) and entry.stride < 0 for entry in node.output_map):
         return "its condition may end it, and it has an output in reverse order"

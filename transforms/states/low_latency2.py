@@ -21,7 +21,7 @@ from mo_loop.transforms.loops.pieces import unrolled
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.slice_reads import index_with_zero
 from mo_loop.transforms.states import recurrences
-from mo_loop.transforms.states.step_axes import mixing_of_single
+from mo_loop.transforms.states.step_axes import mixing_along_single
 from mo_loop.transforms.states.variable import GraphVariable, drop_unobserved
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Value, is_static, ops, source_of
 
@@ -44,8 +44,7 @@ class SetSequenceLength(FunctionPass):
     """1, or None for sequences that keep their lengths."""
 
     def run_on_graph(self, graph: Graph) -> bool:
-        steps = recurrences.single_steps(graph)
-        for each in mixing_of_single(steps) if steps else ():
+        for each in mixing_along_single(graph) if recurrences.single_steps(graph) else ():
             text = (
                 f"{each.node.type} {each.node.label} {each.what}: N inferences of one step may give other results than "
                 "one inference of N steps"

@@ -1,13 +1,7 @@
-"""The axes of values that are those of the sequence over which loops step, and the operations that mix the steps along
-them: their result for one step depends on other steps.
+"""The operations that mix the steps of the sequence over which loops step: their result for one step depends on others.
 
-Where the length is a symbol, every dimension with it is such an axis. Where the model has one step already, the axes
-are followed from the sliced inputs of the loops, backwards to the inputs of the model and from there forwards:
-
-    %x = Parameter : f32[1,B,3]                      axis 0, because of %t
-    %t = Transpose(%x, [1, 0, 2])                    axis 1, because of %y
-    %y, %h = GRUSequence(%t, ..)                     steps along axis 1 of %t
-    %m = ReduceMean(%y, [2])                         mixes the steps
+Where the length is a symbol, every dimension with it is an axis of the steps. Where the model has one step already,
+every axis of 1 outside of the loops may be one.
 
 An operation that mixes steps gives other numbers outside a loop when the sequence comes step by step. Only certain
 cases count:
@@ -19,19 +13,16 @@ cases count:
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-from mo_loop.graph.dimension import Dim, Symbol
+from mo_loop.graph.dimension import Dim, Dimension, Symbol
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.movement import FAR
-from mo_loop.ops.port_map import Concatenated, Sliced
+from mo_loop.ops.port_map import Sliced
 from mo_loop.ops.recurrent import Sequence
-from mo_loop.support.traversal import reached
 from mo_loop.transforms.slice_reads import indexed_data
-from mo_loop.transforms.vocabulary import Constant, Graph, Node, Op, Parameter, Result, Value, integers, ops, source_of
-
-Axis: TypeAlias = tuple[Value, int]
+from mo_loop.transforms.vocabulary import Graph, Node, Op, Value, integers, ops, source_of
 
 
 @dataclass(frozen=True)
@@ -42,55 +33,31 @@ class Mixing:
     what: str
 
 
-# -- a length that is a symbol
-
-
 def mixing_along(graph: Graph, symbols: Collection[Symbol]) -> Iterator[Mixing]:
     """The nodes that mix elements along axes whose sizes depend on one of the symbols, in the graph and in all bodies.
     """
+    return _mixing(graph, lambda dim: isinstance(dim, Dim) and not set(symbols).isdisjoint(dim.symbols()), Node)
+
+
+def mixing_along_single(graph: Graph) -> Iterator[Mixing]:
+    """The nodes outside of loops that mix elements along axes of 1, each of which may be that of the steps."""
+    return _mixing(graph, lambda dim: dim == 1, If)
+
+
+def _mixing(graph: Graph, is_step: Callable[[Dimension], bool], within: type[Node]) -> Iterator[Mixing]:
     for node in graph.ordered():
-        what = next((text for text in _ways(node, symbols) if text), "")
+        axes = [
+            (port, axis) for port, value in enumerate(node.inputs) if value is not None
+            for axis, dim in enumerate(value.shape or ()) if is_step(dim)
+        ]
+        what = next((text for place in axes if (text := mixing(node, *place))), "")
         if what and isinstance(node, Op) and not serves_lengths(node):
             yield Mixing(node, what)
-        for body in node.bodies:
-            yield from mixing_along(body, symbols)
+        for body in node.bodies if isinstance(node, within) else ():
+            yield from _mixing(body, is_step, within)
 
 
-def _ways(node: Node, symbols: Collection[Symbol]) -> Iterator[str]:
-    for port, value in enumerate(node.inputs):
-        for axis, dim in enumerate((value.shape or ()) if value is not None else ()):
-            if isinstance(dim, Dim) and any(each in symbols for each in dim.symbols()):
-                yield mixing(node, port, axis)
-
-
-# -- one step
-
-
-def mixing_of_single(nodes: Collection[Node]) -> list[Mixing]:
-    """The nodes that mix the steps of the sequences of some loops and layers of one step."""
-    starts = (each for node in nodes for each in stepped_axes(node))
-    before = list(reached(starts, lambda place: filter(_is_single, _sources(*place))))
-    found: dict[Node, Mixing] = {}
-    pending, seen = before, set(before)
-    while pending:
-        value, axis = pending.pop()
-        for reader, port in value.uses:
-            what = mixing(reader, port, axis)
-            if what and isinstance(reader, Op):
-                found.setdefault(reader, Mixing(reader, what))
-                continue
-            after = [each for each in _results(reader, port, axis) if each not in seen and _is_single(each)]
-            seen.update(after)
-            pending += after
-    return [each for each in found.values() if not serves_lengths(each.node)]
-
-
-def _is_single(place: Axis) -> bool:
-    value, axis = place
-    return value.shape is not None and axis < len(value.shape) and value.shape[axis] == 1
-
-
-def stepped_axes(node: Node) -> Iterator[Axis]:
+def stepped_axes(node: Node) -> Iterator[tuple[Value, int]]:
     """The values through which a loop or layer steps, and their axes."""
     if isinstance(node, Sequence) and node.inputs[0] is not None:
         yield node.inputs[0], 1
@@ -99,60 +66,6 @@ def stepped_axes(node: Node) -> Iterator[Axis]:
             if isinstance(entry, Sliced) and value.shape is not None:
                 yield value, normalise_axis(entry.axis, len(value.shape))
         yield from indexed_data(node)
-
-
-def _sources(value: Value, axis: int) -> Iterator[Axis]:
-    """Axes of the inputs of a node from which an axis of its output is made; for a branch, those of the values at the
-    inputs of the If."""
-    node, owner = value.node, value.graph.owner
-    if isinstance(node, Parameter) and isinstance(owner, If):
-        outer = owner.outer(node)
-        if outer is not None:
-            yield outer, axis
-    for port, source in enumerate(node.inputs):
-        if source is None or isinstance(source.node, Constant):
-            continue
-        for at in range(len(source.shape or ())):
-            if (value, axis) in _results(node, port, at):
-                yield source, at
-
-
-def _results(node: Node, port: int, axis: int) -> list[Axis]:
-    """The axes of the results that an axis of an input becomes; none for operations that are not known here."""
-    value = node.inputs[port]
-    if value is None or value.shape is None:
-        return []
-    if isinstance(node, Result):
-        return _after_branch(node, axis)
-    if isinstance(node, If):
-        parameters = (getattr(each, side) for each in node.input_map[port - 1 : port] for side in ("then", "else_"))
-        return [(each.output, axis) for each in parameters if each is not None and port]
-    if isinstance(node, Sequence):
-        return [(node.outputs[0], 2)] if (port, axis) == (0, 1) else []
-    if isinstance(node, Iteration):
-        return _after_loop(node, value, axis)
-    if not isinstance(node, Op):
-        return []
-    return [(each, at) for each in node.outputs for at, own in enumerate(node.axis_map(port)) if own == axis]
-
-
-def _after_loop(node: Iteration, value: Value, axis: int) -> list[Axis]:
-    """The concatenated outputs of a loop through whose steps the axis goes."""
-    if (value, axis) not in list(stepped_axes(node)):
-        return []
-    return [
-        (output, normalise_axis(entry.axis, len(output.shape)))
-        for entry, output in zip(node.output_map, node.outputs, strict=True)
-        if isinstance(entry, Concatenated) and output.shape is not None
-    ]
-
-
-def _after_branch(node: Result, axis: int) -> list[Axis]:
-    owner = node.graph.owner
-    if not isinstance(owner, If):
-        return []
-    pairs = zip(owner.output_map, owner.outputs, strict=True)
-    return [(output, axis) for entry, output in pairs if node in (entry.then, entry.else_)]
 
 
 # -- how an operation mixes steps
