@@ -4,6 +4,7 @@ import { Canvas } from "./canvas.ts";
 import { ChangesList } from "./changes_list.ts";
 import { Context } from "./context.ts";
 import { copyText, saveFile } from "./copy.ts";
+import { crumbs } from "./crumbs.ts";
 import { Details, selectionText } from "./details.ts";
 import { readDocument, readText } from "./document.ts";
 import { bdi, h, iconButton, shorten } from "./dom.ts";
@@ -116,7 +117,7 @@ function headerParts(context: Context, shell: Shell, search: Search, help: HTMLD
       iconButton("copy", "Copy as text", () => void copyText(selectionText(context), store.get().selection ? "The text of the selection" : "The text of the graph", context.toast)),
       iconButton("save", "Save as SVG", () => saveFile(context.canvas.svg(), `${fileName(context)}.svg`, "image/svg+xml")),
       theme,
-      h("button", { type: "button", class: "icon-button", "aria-label": "Keys and licences (?)", title: "Keys and licences (?)", click: () => help.showModal() }, "?"),
+      h("button", { type: "button", class: "toggle keys", title: "Keys and licences (?)", click: () => help.showModal() }, "Keys ", h("kbd", {}, "?")),
       shell.panelButton("right", "Details (b)")),
   ];
 }
@@ -146,7 +147,7 @@ function barParts(context: Context, legend: Legend): HTMLElement[] {
   draw();
   return [
     ...(data.steps.length ? [h("div", { class: "segments", role: "group", "aria-label": "How a step is shown" }, ...modes)] : []),
-    h("span", { class: "space" }), types, ...(data.heat ? [heat] : []), button,
+    crumbs(context), types, ...(data.heat ? [heat] : []), button,
   ];
 }
 
