@@ -105,9 +105,9 @@ def view(
             document = _of_layers(layer_map_of(onnx, ir, source, allow_external))
         else:
             document = _of_both(compare(*models, ignore=ignore, scope=scope, tolerance=tolerance), scope)
-        for each in models:
-            if each.kind == ONNX:
-                document.name_scopes |= name_scopes_of(each.made_of)
+        for structure in models:
+            if structure.kind == ONNX:
+                document.name_scopes |= name_scopes_of(structure.made_of)
         return Page(page(document.as_json()))
 
 

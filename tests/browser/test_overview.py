@@ -29,7 +29,7 @@ def titles(shown: Shown) -> list[str]:
 
 
 def crumbs(shown: Shown) -> list[str]:
-    """The groups in the bar above the picture."""
+    """The groups in the line in the corner of the picture."""
     shown.idle()
     return [*shown.page.get_by_label("Groups around this place").get_by_role("button").all_text_contents()]
 
@@ -84,7 +84,7 @@ def test_scopes_of_tensorflow_are_groups(show: Callable[..., Shown], pages: Made
     assert crumbs(shown)[:4] == ["Graph", "model", "bidirectional", "forward_lstm"]
 
 
-def test_the_bar_names_the_groups_around_the_selection_and_the_middle(modules: Shown) -> None:
+def test_a_line_names_the_groups_around_the_selection_and_the_middle(modules: Shown) -> None:
     assert crumbs(modules) == ["Graph", "model"]  # around the middle of the picture
     modules.search("op:Softmax")
     path = ["Graph", "model", "layers.0 … layers.23", "layers.0", "self_attn"]

@@ -73,7 +73,7 @@ function connect(context: Context, shell: Shell): void {
   shell.right.append(tabs.element);
   shell.header.append(...headerParts(context, shell, search, help));
   shell.bar.append(...barParts(context, legend));
-  shell.over.append(legend.element, cameraButtons(context));
+  shell.over.append(crumbs(context), legend.element, cameraButtons(context));
   if (stepper) shell.bottom.append(stepper.element);
   showNotes(shell.notes, data.notes ?? []);
 
@@ -147,7 +147,7 @@ function barParts(context: Context, legend: Legend): HTMLElement[] {
   draw();
   return [
     ...(data.steps.length ? [h("div", { class: "segments", role: "group", "aria-label": "How a step is shown" }, ...modes)] : []),
-    crumbs(context), types, ...(data.heat ? [heat] : []), button,
+    h("span", { class: "space" }), types, ...(data.heat ? [heat] : []), button,
   ];
 }
 

@@ -5,6 +5,7 @@ import { bdi, fill, h } from "./dom.ts";
 
 export function crumbs({ canvas, store }: Context): HTMLElement {
   const list = h("ol", {});
+  const element = h("nav", { class: "crumbs", "aria-label": "Groups around this place" }, list);
   let shown = "";
   let planned = false;
   const draw = () => {
@@ -13,8 +14,8 @@ export function crumbs({ canvas, store }: Context): HTMLElement {
     const text = JSON.stringify(groups);
     if (text === shown) return;
     shown = text;
+    element.hidden = groups.length < 2;
     fill(list, ...groups.map(({ id, title }) => h("li", {}, h("button", { type: "button", class: "quiet", "data-crumb": id, click: () => canvas.show(id) }, bdi(title, 28)))));
-    list.scrollLeft = list.scrollWidth;
   };
   const plan = () => {
     if (!planned) requestAnimationFrame(draw);
@@ -23,5 +24,5 @@ export function crumbs({ canvas, store }: Context): HTMLElement {
   canvas.host.addEventListener("moved", plan);
   store.subscribe((now, before) => now.selection !== before.selection && plan());
   draw();
-  return h("nav", { class: "crumbs", "aria-label": "Groups around this place" }, list);
+  return element;
 }

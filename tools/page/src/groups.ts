@@ -12,8 +12,8 @@
 import type { NodeId, NodeRecord, ScopeId } from "./document.ts";
 import type { States } from "./states.ts";
 
-const MANY = 48; // children of a group before they are cut into runs
-const BRANCHES = 12; // of a tree of runs; a group of more has runs of what is alike
+const MANY = 100; // children of a group before they are cut into runs
+const BRANCHES = 12; // of a tree of runs; in a scope of many nodes, groups of more have runs of what is alike
 const ALIKE = 4; // blocks, or nodes between blocks, that make a run
 const PORTS = 8; // inputs or outputs of one kind that make a run
 const FEW_IN_SCOPE = 40; // a scope of fewer operations has no groups by name
@@ -153,7 +153,9 @@ export class Groups {
       ...[...branch.branches.values()].map((each): [number, Item] => [this.firstPlace(each), { branch: each }]),
     ];
     items.sort((a, b) => (a[0] === b[0] ? 0 : a[0] - b[0]));
-    this.split(group, gathered(items.map((item) => item[1])), group.kind === "names" ? group.id : `${group.scope}:`, homes);
+    const sorted = items.map((item) => item[1]);
+    const isLarge = (this.members.get(group.scope)?.length ?? 0) > MANY;
+    this.split(group, isLarge ? gathered(sorted) : sorted, group.kind === "names" ? group.id : `${group.scope}:`, homes);
   }
 
   private split(group: Group, items: Item[], prefix: string, homes: Map<NodeId, Group>): void {
