@@ -81,7 +81,7 @@ export class Groups {
     const byPlace = [...this.states.ever].sort((a, b) => this.states.place(b.id) - this.states.place(a.id) || b.id - a.id);
     for (const node of byPlace) {
       const isPort = placeOfPort(node) !== 0;
-      const own = isPort ? [] : this.pathOf(node);
+      const own = isPort || constants.has(node.id) ? [] : this.pathOf(node);
       const path = own.length || isPort ? own : (wanted.get(node.id) ?? []);
       this.paths.set(node, path);
       for (const value of node.inputs) {
@@ -149,7 +149,7 @@ export class Groups {
 
   private fill(group: Group, branch: Branch, homes: Map<NodeId, Group>): void {
     const items: [number, Item][] = [
-      ...branch.leaves.map((leaf): [number, Item] => [placeOfPort(leaf) || this.states.place(leaf.id), { leaf }]),
+      ...branch.leaves.map((leaf): [number, Item] => [placeOfPort(leaf) || (isConstant(leaf) ? -1 : this.states.place(leaf.id)), { leaf }]),
       ...[...branch.branches.values()].map((each): [number, Item] => [this.firstPlace(each), { branch: each }]),
     ];
     items.sort((a, b) => (a[0] === b[0] ? 0 : a[0] - b[0]));
@@ -227,9 +227,12 @@ function placeOfPort(node: NodeRecord): number {
   return node.op === "Parameter" ? -Infinity : node.op === "Result" ? Infinity : 0;
 }
 
-/** In a group of many: blocks of one kind in a row as one item, also with a node or two between them, and so are nodes between blocks, and ports of one kind. */
+/**
+ * In a large scope: constants that nothing in it reads as one item, and inputs and outputs of one kind. In a group of
+ * many, blocks of one kind in a row, also with a node or two between them, and the nodes between blocks.
+ */
 function gathered(items: Item[]): Item[] {
-  if (items.length <= BRANCHES) return items;
+  const isMany = items.length > BRANCHES;
   const runs: { kind: string; items: Item[] }[] = [];
   for (const item of items) {
     const kind = kindOf(item);
@@ -238,14 +241,15 @@ function gathered(items: Item[]): Item[] {
     else if (before?.kind === kind && last?.kind === LEAF && last.items.length < ALIKE) before.items.push(...runs.pop()!.items, item);
     else runs.push({ kind, items: [item] });
   }
-  const hasBlocks = items.some((item) => "branch" in item);
+  const hasBlocks = items.some((item) => "branch" in item || ("leaf" in item && item.leaf.bodies));
   return runs.flatMap(({ kind, items: alike }) => {
-    const least = kind.startsWith(PORT) ? PORTS : kind !== LEAF || hasBlocks ? ALIKE : Infinity;
+    const isGathered = kind === CONSTANTS || (isMany && (kind !== LEAF || hasBlocks));
+    const least = kind.startsWith(PORT) ? PORTS : isGathered ? ALIKE : Infinity;
     return alike.length >= least && alike.length < items.length ? [{ run: alike }] : alike;
   });
 }
 
-const [LEAF, PORT] = ["", "port "];
+const [LEAF, PORT, CONSTANTS] = ["", "port ", "constants"];
 const [LONGEST, SEEN, EQUAL] = [400, 2000, 0.9]; // of a period: its nodes, the places that are compared, how many of them are equal
 
 /** After how many nodes the same operators come again, 1 if they do not. */
@@ -263,8 +267,11 @@ function periodOf(items: readonly Item[]): number {
 
 function kindOf(item: Item): string {
   if ("branch" in item) return `block ${pattern(item.branch.path.join("/"))}`;
-  if (!("leaf" in item) || !placeOfPort(item.leaf)) return LEAF;
-  return `${PORT}${item.leaf.op} ${pattern(item.leaf.name)}`;
+  if (!("leaf" in item)) return LEAF;
+  const { op, name, bodies } = item.leaf;
+  if (bodies) return `owner ${op} ${pattern(name)}`; // a loop is a box of its own
+  if (isConstant(item.leaf)) return CONSTANTS; // that no node of the scope reads
+  return placeOfPort(item.leaf) ? `${PORT}${op} ${pattern(name)}` : LEAF;
 }
 
 /** Equal for names that differ in numbers. */
@@ -332,7 +339,7 @@ function titleOfRun(items: readonly Item[], number: string): string {
     if (!item) return [];
     if ("run" in item) return [...named(item.run[0]), ...named(item.run.at(-1))];
     if ("branch" in item) return [item.branch.path.slice(/^\d+$/.test(item.branch.path.at(-1)!) ? -2 : -1).join("/")];
-    return placeOfPort(item.leaf) ? [item.leaf.name] : [];
+    return placeOfPort(item.leaf) || item.leaf.bodies ? [item.leaf.name] : [];
   };
   const names = items.flatMap(named);
   if (names.length > 1) return `${names[0]} \u2026 ${names.at(-1)}`;
@@ -341,5 +348,6 @@ function titleOfRun(items: readonly Item[], number: string): string {
     if ("leaf" in item && !isConstant(item.leaf)) counts.set(item.leaf.op, (counts.get(item.leaf.op) ?? 0) + 1);
   }
   const most = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 2).map((each) => each[0]);
+  if (!names.length && !most.length) return `${number}Constants`;
   return number + [...names, ...most].join(", ") + (counts.size > most.length ? ", \u2026" : "");
 }

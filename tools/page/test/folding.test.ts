@@ -111,3 +111,13 @@ test("a chain of unnamed blocks is cut where its operators come again", () => {
   const runs = groups.root.groups.filter((group) => group.kind === "run");
   assert.equal(new Set(runs.slice(0, -1).map((run) => run.title.replace(/^\d+/, ""))).size, 1);
 });
+
+test("a loop between nodes is a box of its own, constants that nothing reads are one", () => {
+  const nodes = chain(300, (id) => (id < 240 ? `/model/op${id}` : `n${id}`)).map((each) => (each.id === 270 ? { ...each, op: "Loop", bodies: ["270/body"] } : each));
+  const constants = [400, 401, 402, 403, 404].map((id) => node(id, [], { op: "Constant", name: `/other/c${id}` }));
+  const { groups, view } = fold(new States({ ...data([...nodes, ...constants], []), scopes: [...data([], []).scopes, { ...body, id: "270/body", owner: 270, parameters: [], results: [] }] }));
+  assert.equal(groups.home(view.node(270)!), groups.root);
+  assert.equal(groups.home(view.node(269)!).kind, "run");
+  assert.equal(groups.home(constants[0]!).title, "Constants");
+  assert.equal(groups.home(constants[0]!), groups.home(constants[4]!));
+});
