@@ -48,6 +48,10 @@ def tile(shown: Shown) -> None:
     shown.search("op:Tile")
 
 
+def overview(shown: Shown) -> None:
+    """The first picture of a large model."""
+
+
 def differences(shown: Shown) -> None:
     """The differences of a loop by iteration."""
     shown.search("op:TensorIterator")
@@ -55,6 +59,7 @@ def differences(shown: Shown) -> None:
 
 PICTURES: dict[str, tuple[str, Callable[[Shown], None]]] = {
     "steps": ("recurrent", steps),
+    "overview": ("modules", overview),
     "side": ("recurrent", side),
     "tile": ("recurrent", tile),
     "differences": ("heated", differences),

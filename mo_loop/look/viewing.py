@@ -23,7 +23,7 @@ from mo_loop.look.differences.changes import ADDED, CHANGED, REMOVED, Aspect, Ch
 from mo_loop.look.differences.comparing import ModelComparison, compare, require_scope
 from mo_loop.look.dump.step_files import PAGE
 from mo_loop.look.layer_map import LayerMap, layer_map_of
-from mo_loop.look.page import Document, is_page, page, step_record
+from mo_loop.look.page import Document, is_page, name_scopes_of, page, step_record
 from mo_loop.look.records.data import Contents
 from mo_loop.look.records.node_link import read_dump
 from mo_loop.look.records.node_records import GraphState, renamed
@@ -105,6 +105,9 @@ def view(
             document = _of_layers(layer_map_of(onnx, ir, source, allow_external))
         else:
             document = _of_both(compare(*models, ignore=ignore, scope=scope, tolerance=tolerance), scope)
+        for structure in models:
+            if structure.kind == ONNX:
+                document.name_scopes |= name_scopes_of(structure.made_of)
         return Page(page(document.as_json()))
 
 

@@ -55,6 +55,28 @@ class MadePages:
         return self.dump(shown_models.layered(self.folder / "large.onnx", layers=1000))
 
     @cached_property
+    def modules(self) -> Path:
+        """A model whose metadata has the modules around each node: 24 equal layers."""
+        return self.view(shown_models.modules(self.folder / "modules.onnx", layers=24))
+
+    @cached_property
+    def converted_modules(self) -> Path:
+        """The dump of such a model: 9 equal layers."""
+        return self.dump(shown_models.modules(self.folder / "converted_modules.onnx", layers=9))
+
+    @cached_property
+    def tensorflow(self) -> Path:
+        """A model of TensorFlow, whose names have scopes."""
+        return self.view(ROOT / "tests" / "models" / "tensorflow" / "lstm_masked.onnx")
+
+    @cached_property
+    def blocks_of_steps(self) -> Path:
+        """Two loops with 16 steps in each iteration, as a conversion writes them."""
+        path = self.folder / "blocks_of_steps.txt"
+        path.write_text(shown_models.BLOCKS_OF_STEPS, "utf-8")
+        return self.view(path)
+
+    @cached_property
     def hostile(self) -> Path:
         """The dump of a model whose names are markup, scripts and more."""
         return self.dump(shown_models.hostile(self.folder / "<img src=x onerror=alert(1)>&amp;.onnx"))

@@ -39,6 +39,30 @@ nested (float[5,3] seq, float[3] start, int64 trips, bool go)
 }"""
 
 
+BLOCKS_OF_STEPS = """
+%n = Parameter : i64[] "n" %x = Parameter : f32[2] "x"
+%m = Maximum(%n, 0) %p = Add(%m, 15) %d = Divide(%p, 16)
+%many = Loop(%d, true, %x) {
+  condition: @go
+  input_map: [Merged(%s, @t)], output_map: [Final(@t)]
+} info {steps_per_iteration: {value: "16"}}
+  body {
+    %s = Parameter
+    %t = Tanh(%s)
+    Result(true) @go Result(%t) @t
+  }
+%ten = Loop(10, true, %many) {
+  condition: @on
+  input_map: [Merged(%a, @b)], output_map: [Final(@b)]
+} info {steps_per_iteration: {value: "16"}}
+  body {
+    %a = Parameter
+    %b = Tanh(%a)
+    Result(true) @on Result(%b) @b
+  }
+Result(%ten)"""
+
+
 def nested(path: Path, replaced: Mapping[str, str] | None = None) -> Path:
     """A Scan, and a Loop that holds an If that holds a Loop; bodies read values of the graphs around them."""
     text = NESTED
@@ -72,6 +96,40 @@ def layered(path: Path, layers: int, seed: int = 0) -> Path:
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
     return path
+
+
+def modules(path: Path, layers: int) -> Path:
+    """A decoder as torch.onnx writes it: names without paths, and metadata with the modules around each node."""
+    weight = numpy_helper.from_array(np.eye(8, dtype=np.float32), "w")
+    nodes, x = [], "x"
+
+    def add(op: str, module: str, *inputs: str) -> str:
+        name = f"node_{op}_{len(nodes)}"
+        node = helper.make_node(op, inputs, [name], name=name)
+        parts = module.split("/")
+        scopes = ["", *(".".join(parts[: depth + 1]) for depth in range(len(parts))), name]
+        node.metadata_props.add(key="pkg.torch.onnx.name_scopes", value=str(scopes))
+        nodes.append(node)
+        return name
+
+    for layer in range(layers):
+        module, start = f"model/layers.{layer}", x
+        for _ in range(3):
+            x = add("Tanh", f"{module}/norm", x)
+        scores = add("Softmax", f"{module}/self_attn", add("MatMul", f"{module}/self_attn", x, "w"))
+        x = add("MatMul", f"{module}/self_attn", scores, "w")
+        for op in ("Sigmoid", "Neg", "Abs"):
+            x = add(op, f"{module}/mlp", x)
+        x = add("Add", module, x, start)
+    for op in ("Tanh", "Neg", "Abs", "Softmax"):
+        x = add(op, "model/norm", x)
+    graph = helper.make_graph(
+        nodes, "modules", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 8])],
+        [helper.make_tensor_value_info(x, TensorProto.FLOAT, ["n", 8])], [weight],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    return path
+
 
 HOSTILE = {
     "markup": "<b onclick=alert(1)>&amp;</b>",

@@ -31,7 +31,7 @@ from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph, Node
 from mo_loop.ir.xml import layer_order
 from mo_loop.look.dump.step_files import DEPTH, FORMATS, PAGE, Around, RunFolder, StepFiles
-from mo_loop.look.page import Document, delta, page, step_record
+from mo_loop.look.page import Document, delta, name_scopes_of, page, step_record
 from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.ops.base import Constant
@@ -103,10 +103,10 @@ class Dumper:
         if run is None or begins == "reading":
             run = self._begin()
         elif begins == "translating" and run.graph is not None:  # another attempt, with more assumptions about sizes
-            title = run.document.title
+            title, name_scopes = run.document.title, run.document.name_scopes
             run.end()
             run = self._begin()
-            run.document.title = title
+            run.document.title, run.document.name_scopes = title, name_scopes
         if isinstance(event, Step):
             self._step(event, run)
         elif event.seconds is not None:
@@ -161,6 +161,7 @@ class Dumper:
         """A part of the conversion has ended."""
         if event.name == "reading":
             run.document.title = Path(getattr(event.subject, "path", None) or "model").name
+            run.document.name_scopes = name_scopes_of(event.subject.proto) if event.subject is not None else {}
         if event.graph is None:
             return
         if event.name == "translating":

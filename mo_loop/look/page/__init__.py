@@ -18,12 +18,14 @@ from __future__ import annotations
 import gzip
 import html
 import json
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,12 @@ from mo_loop.version import __version__
 SCHEMA, VERSION = "mo-loop page", 1
 
 STATIC = files("mo_loop.look.page") / "static"
+
+NAME_SCOPES = "pkg.torch.onnx.name_scopes"
+
+_QUOTED = re.compile("'([^']*)'")
+
+_NO_MODULE = "", "_empty_nn_module_stack_from_metadata_hook"
 
 GENERATOR = '<meta name="generator" content="mo_loop page">'
 """An element near the start of each page, by which `is_page` knows it."""
@@ -58,6 +66,8 @@ class Document:
     pairs: list[tuple[int, list[int]]] | None = None
     """The layers of each node, for an ONNX model and its IR."""
     facts: list[tuple[str, str]] = field(default_factory=list)
+    name_scopes: dict[str, list[str]] = field(default_factory=dict)
+    """The names of the modules around an ONNX node, which group its layers."""
     _first: GraphState = field(default_factory=GraphState)
     _last: GraphState = field(default_factory=GraphState)
     _steps: list[Record] = field(default_factory=list)
@@ -82,8 +92,30 @@ class Document:
             "scopes": list(self._first.scopes.values()), "nodes": list(self._first.nodes.values()),
             "steps": self._steps, "texts": self.texts,
         }
-        more = {"heat": self.heat, "written": self.written, "pairs": self.pairs}
+        more = {
+            "heat": self.heat, "written": self.written, "pairs": self.pairs, "name_scopes": self.name_scopes or None
+        }
         return found | {key: value for key, value in more.items() if value is not None}
+
+
+def name_scopes_of(model: Any) -> dict[str, list[str]]:
+    """The names of the modules around each node of an `onnx.ModelProto` that torch.onnx exported with dynamo.
+
+    The metadata of such a node has the paths of its modules and its own name: ['', 'model', 'model.layers.0', 'add_1']
+    is in the modules model and layers.0.
+    """
+    found: dict[str, list[str]] = {}
+    graphs = [model.graph, *model.functions]
+    while graphs:
+        for node in graphs.pop().node:
+            for each in node.metadata_props:
+                if each.key == NAME_SCOPES:
+                    paths = ["", *(path for path in _QUOTED.findall(each.value)[:-1] if path not in _NO_MODULE)]
+                    inner = [path.removeprefix(f"{outer}.") for outer, path in pairwise(paths)]
+                    found.setdefault(node.name or node.output[0], inner)
+            for attribute in node.attribute:
+                graphs += [*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])]
+    return found
 
 
 def step_record(

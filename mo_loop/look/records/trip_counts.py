@@ -1,13 +1,13 @@
 """The source of the trip count of a loop, as text: "constant 10", "input n", "computed (Less)", "7 (dimension 0 of x)".
 
-A loop whose iterations have several steps shows the number of its steps, "input n steps, 16 in each iteration", or what
-an iteration is: "constant 10, each of 16 steps".
+A loop whose iterations have several steps shows the number of its steps, "input n steps, 16 at a time", or that of its
+iterations, "constant 10 iterations, 16 steps at a time".
 
 The page shows a text in the port map, which also has the conditions:
 
     set_trip_counts(state)
     state.nodes[17]["port_map"]["trip_count"]       # "10", "at most 10, while less is true", "dimension 0 of x: N"
-    # of a loop with several steps in each iteration "10, each of 16 steps", "n (Parameter) steps, 16 in each iteration"
+    # of a loop with several steps in each iteration "n (Parameter) steps, 16 at a time"
 
 A value is followed through operators that do not change it, and out of a body to the outer value of its parameter.
 """
@@ -100,13 +100,13 @@ def _in_steps(
     total = operand(operand(count, "Divide", str(steps)), "Add", str(steps - 1))
     if steps < 2 or total is None:
         return _each_of(source(count), steps)
-    return f"{source(operand(total, 'Maximum', '0') or total)} steps, {steps} in each iteration"
+    return f"{source(operand(total, 'Maximum', '0') or total)} steps, {steps} at a time"
 
 
 def _each_of(text: str, steps: int) -> str:
     """The text of a number of iterations that have several steps. A negative number means no limit."""
     limits = text and not text.removeprefix("constant ").startswith("-")
-    return f"{text}, each of {steps} steps" if steps > 1 and limits else text
+    return f"{text} iterations, {steps} steps at a time" if steps > 1 and limits else text
 
 
 def slicing(settings: Mapping[str, str]) -> dict[str, int]:

@@ -73,12 +73,12 @@ def test_loop(trips: str, start: str, goes_on: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(("trips", "expected"), [
-    ("10", ["10, each of 16 steps", "constant 10, each of 16 steps"]),
-    ("%d", ["n (Parameter) steps, 16 in each iteration", "input n steps, 16 in each iteration"]),
-    ("%e", ["n (Parameter) steps, 16 in each iteration", "input n steps, 16 in each iteration"]),
-    ("%half", ["half (Divide), each of 16 steps", "computed (Divide), each of 16 steps"]),
+    ("10", ["10 iterations, 16 steps at a time", "constant 10 iterations, 16 steps at a time"]),
+    ("%d", ["n (Parameter) steps, 16 at a time", "input n steps, 16 at a time"]),
+    ("%e", ["n (Parameter) steps, 16 at a time", "input n steps, 16 at a time"]),
+    ("%half", ["half (Divide) iterations, 16 steps at a time", "computed (Divide) iterations, 16 steps at a time"]),
     ("-1", ["no limit", "constant -1"]),
-    ("%n", ["n (Parameter), each of 16 steps", "input n, each of 16 steps"]),
+    ("%n", ["n (Parameter) iterations, 16 steps at a time", "input n iterations, 16 steps at a time"]),
 ])
 def test_iterations_of_several_steps(trips: str, expected: list[str]) -> None:
     """The page and an inspection show the steps of the loop as it was, not a division."""

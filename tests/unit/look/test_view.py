@@ -329,6 +329,47 @@ def test_models_of_two_kinds_are_refused(tmp_path: Path) -> None:
         mo_loop.view(model, dumped)
 
 
+# -- the modules around a node
+
+MODULES = """
+main (float[3] x) => (float[3] z) {
+  [node_relu] y = Relu (x)
+  [node_cond] z = If (c) <then_branch = yes () => (float[3] p) { [node_tanh] p = Tanh (y) },
+                          else_branch = no () => (float[3] q) { q = Neg (y) }>
+}"""
+
+
+def with_modules() -> onnx.ModelProto:
+    model = parsed(MODULES.replace("=> (float[3] z) {", "=> (float[3] z) <bool c = {1}> {"))
+    relu, cond = model.graph.node
+    paths = {
+        relu.name: (relu, "['', 'model', 'model.layers.0', 'model.layers.0.act', 'relu']"),
+        "node_tanh": (cond.attribute[0].g.node[0], "['', 'model.head', 'tanh']"),
+        "q": (cond.attribute[1].g.node[0], "['_empty_nn_module_stack_from_metadata_hook', 'neg']"),
+        cond.name: (cond, "no list"),
+    }
+    for node, value in paths.values():
+        node.metadata_props.add(key="pkg.torch.onnx.name_scopes", value=value)
+    return model
+
+
+FOUND = {"node_relu": ["model", "layers.0", "act"], "node_cond": [], "node_tanh": ["model.head"], "q": []}
+
+
+def test_the_modules_of_an_exporter_are_names_of_groups(tmp_path: Path) -> None:
+    """Of the model, of the model with its IR, and of a conversion: also in bodies, and of a node without a name."""
+    model = with_modules()
+    assert shown(model)["name_scopes"] == FOUND
+    onnx.save(model, tmp_path / "m.onnx")
+    save_model(convert_model(tmp_path / "m.onnx", dump=tmp_path / "dump"), tmp_path / "m.xml")
+    assert document((tmp_path / "dump" / "index.html").read_text("utf-8"))["name_scopes"] == FOUND
+    assert shown(tmp_path / "m.onnx", tmp_path / "m.xml")["name_scopes"] == FOUND
+
+
+def test_a_model_without_such_metadata_has_none() -> None:
+    assert "name_scopes" not in shown(parsed(SCAN))
+
+
 # -- notebooks and files
 
 

@@ -4,6 +4,7 @@ import { Canvas } from "./canvas.ts";
 import { ChangesList } from "./changes_list.ts";
 import { Context } from "./context.ts";
 import { copyText, saveFile } from "./copy.ts";
+import { crumbs } from "./crumbs.ts";
 import { Details, selectionText } from "./details.ts";
 import { readDocument, readText } from "./document.ts";
 import { bdi, h, iconButton, shorten } from "./dom.ts";
@@ -72,7 +73,7 @@ function connect(context: Context, shell: Shell): void {
   shell.right.append(tabs.element);
   shell.header.append(...headerParts(context, shell, search, help));
   shell.bar.append(...barParts(context, legend));
-  shell.over.append(legend.element, cameraButtons(context));
+  shell.over.append(crumbs(context), legend.element, cameraButtons(context));
   if (stepper) shell.bottom.append(stepper.element);
   showNotes(shell.notes, data.notes ?? []);
 
@@ -116,7 +117,7 @@ function headerParts(context: Context, shell: Shell, search: Search, help: HTMLD
       iconButton("copy", "Copy as text", () => void copyText(selectionText(context), store.get().selection ? "The text of the selection" : "The text of the graph", context.toast)),
       iconButton("save", "Save as SVG", () => saveFile(context.canvas.svg(), `${fileName(context)}.svg`, "image/svg+xml")),
       theme,
-      h("button", { type: "button", class: "icon-button", "aria-label": "Keys and licences (?)", title: "Keys and licences (?)", click: () => help.showModal() }, "?"),
+      h("button", { type: "button", class: "toggle keys", title: "Keys and licences (?)", click: () => help.showModal() }, "Keys ", h("kbd", {}, "?")),
       shell.panelButton("right", "Details (b)")),
   ];
 }

@@ -5,6 +5,7 @@ import type { NodeId, NodeRecord } from "./document.ts";
 import { familyOf } from "./families.ts";
 import type { Counts } from "./folding.ts";
 import { isConstant, nameIn, type Group } from "./groups.ts";
+import { iterationsOf } from "./labels.ts";
 import { fit, widthOf, type Font } from "./measure.ts";
 import type { Status, View, ViewEdge } from "./view.ts";
 
@@ -93,7 +94,7 @@ export function nodeBox(node: NodeRecord, view: View, cluster: Cluster, edges: r
   if (kind === "constant") lines.push(textLine(typeOf(node), status, "line"));
   else if (node.name && node.name !== title) lines.push({ ...textLine(nameIn(cluster.group, node.name), "same", "text"), full: node.name });
   if (inside) lines.push(textLine(inside, "same", "label"));
-  if (inside && node.port_map?.trip_count) lines.push(textLine(`trip count ${node.port_map.trip_count}`, "same", "label"));
+  if (inside && iterationsOf(node)) lines.push(textLine(iterationsOf(node), "same", "label"));
   if (kind === "parameter") lines.push(textLine(typeOf(node), "same", "line"));
   lines.push(...constantLines(view, edges));
   return withSize({
@@ -103,7 +104,9 @@ export function nodeBox(node: NodeRecord, view: View, cluster: Cluster, edges: r
 }
 
 export function foldBox(group: Group, size: number, counts: Counts, cluster: Cluster, name: string): Box {
-  const lines = [textLine(`${size} ${size === 1 ? "node" : "nodes"}`, "same", "label")];
+  const named = group.kind === "run" ? group.groups.filter((each) => each.kind === "names").length : 0;
+  const blocks = named > 1 ? `${named} blocks, ` : "";
+  const lines = [textLine(`${blocks}${size} ${size === 1 ? "node" : "nodes"}`, "same", "label")];
   const title = fit(name, "title", WIDEST - 2 * PAD - 14);
   const changes = countsText(counts);
   const full = `${name}, folded group of ${size} nodes${changes ? `, changes: ${changes}` : ""}`;
@@ -187,7 +190,7 @@ export function tellTraffic(box: Box, inputs: number, outputs: number): void {
   const traffic = [inputs && `${inputs} in`, outputs && `${outputs} out`].filter(Boolean).join(", ");
   const [first] = box.lines;
   if (!first || !traffic) return;
-  box.lines.push(textLine(traffic, "same", "label"));
+  box.lines[0] = textLine(`${first.text}, ${traffic}`, "same", "label");
   box.full += `, ${traffic}`;
   withSize(box);
 }

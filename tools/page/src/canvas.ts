@@ -27,15 +27,17 @@ export type { Direction } from "./walk.ts";
 
 const EDGE = 28; // pixels that stay free around what is brought into view
 const SMALLEST = 0.6; // scale to which the camera goes back by itself
-const WHOLE = 0.48; // scale at which the whole picture is shown first; where it would be smaller, only its beginning is
+const FIRST = 0.75; // scale of the first picture of what is not shown as a whole
+const WHOLE = 0.5; // scale at which the whole picture is shown first; where it would be smaller, only its beginning is
 const FARTHEST = 0.04; // scale to which the whole picture is fitted
 const READABLE = 0.7;
+const NEAR = 0.9; // scale up to which the camera comes nearer to what is opened
 
 type Target = NodeId | EdgeKey;
 
 /** What the camera does when the picture is drawn. */
 interface Aim {
-  anchor?: { of: (pane: Pane) => Rectangle | null; at: Map<Pane, Point>; shown?: boolean }; // stays where it is on the screen
+  anchor?: { of: (pane: Pane) => Rectangle | null; at: Map<Pane, Point>; shown?: boolean; near?: boolean }; // stays where it is on the screen
   target?: Target; // comes to the middle of the panes that have no anchor
   changes?: boolean; // what the step changed comes into view
   all?: boolean;
@@ -116,17 +118,46 @@ export class Canvas {
     return (inner?.kind === "scope" ? folding.parent(inner)?.id : inner?.id) ?? null;
   }
 
-  /** Fold an open group, open a folded one. */
-  toggle(id: string): void {
+  /** Fold an open group, open a folded one; with `alike` all blocks that are equal to it, too. */
+  toggle(id: string, alike = false): void {
     const group = this.groups.get(id);
     const folding = this.panes.map((pane) => pane.visible?.folding).find((each) => group && each?.size(group));
     if (!group || !folding) return;
     const folds = new Map(this.store.get().folds);
     const open = folding.isOpen(group);
-    folds.set(id, open);
-    if (group.kind === "owner" && !open) for (const scope of folding.children(group)) folds.set(scope.id, false);
-    this.aim = { anchor: { ...this.anchor((pane) => pane.rectangleOfGroup(id)), shown: true } };
+    const key = folding.key(group);
+    for (const each of alike ? [...this.groups.all()].filter((other) => folding.size(other) && folding.key(other) === key) : [group]) {
+      folds.set(each.id, open);
+      if (each.kind === "owner" && !open) for (const scope of folding.children(each)) folds.set(scope.id, false);
+    }
+    this.aim = { anchor: { ...this.anchor((pane) => pane.rectangleOfGroup(id)), shown: true, near: !open && !alike } };
     this.store.set({ folds });
+  }
+
+  /** Bring a group to the middle, as large as it fits; the whole graph for "". */
+  show(id: string): void {
+    for (const pane of this.panes) {
+      const area = id ? pane.rectangleOfGroup(id) : wholeOf(pane);
+      if (!area) continue;
+      pane.camera.scale = clamp(fitting(pane, area), FARTHEST, 1);
+      const room = pane.camera.height - area.height * pane.camera.scale;
+      pane.camera.put(topOf(area), { x: pane.camera.width / 2, y: Math.max(EDGE, room / 2) });
+    }
+    this.place();
+  }
+
+  /** The open groups around the selected node, from the outermost; where none is selected, around the middle of the picture. */
+  where(): { id: string; title: string }[] {
+    const { selection } = this.store.get();
+    const pane = this.panes.at(-1);
+    const folding = pane?.visible?.folding;
+    if (!pane || !folding) return [];
+    const record = selection && "node" in selection ? this.boxed(selection.node) : undefined;
+    const found = record ? folding.around(record) : pane.around();
+    return found.filter((group) => !folding.isTransparent(group)).map((group) => {
+      const head = folding.head(group);
+      return { id: group.id, title: head ? `${head.op} ${head.name}` : group.title };
+    });
   }
 
   /** Fold every group. */
@@ -323,13 +354,14 @@ export class Canvas {
 
   private place(): void {
     for (const pane of this.panes) pane.place();
+    this.host.dispatchEvent(new Event("moved"));
   }
 
   private clicked(pane: Pane, event: MouseEvent): void {
     const element = event.target instanceof Element ? event.target : null;
     const toggle = element?.closest<SVGElement>("[data-toggle]")?.dataset["toggle"];
     if (toggle !== undefined) {
-      this.toggle(toggle);
+      this.toggle(toggle, event.shiftKey);
       return;
     }
     const hit = element?.closest<SVGElement>(".line[data-node], [data-edge], .box, .head");
@@ -345,7 +377,7 @@ export class Canvas {
       this.store.set({ selection: { node: Number(node) } });
       this.showPartner(pane, Number(node));
       if (event.detail === 2 && group !== undefined) this.toggle(group);
-    } else if (group !== undefined) this.toggle(group);
+    } else if (group !== undefined) this.toggle(group, event.shiftKey);
     else if (hit?.classList.contains("ports")) this.selectOwner(pane, hit);
     else this.store.set({ selection: null });
   }
@@ -368,7 +400,7 @@ export class Canvas {
     const { aim } = this;
     this.aim = {};
     if (!this.panes.length) return;
-    if (aim.all || aim.first) this.showAll(aim.first ? SMALLEST : FARTHEST);
+    if (aim.all || aim.first) this.showAll(aim.first ? FIRST : FARTHEST);
     else if (aim.target !== undefined) {
       for (const pane of this.panes) {
         if (aim.anchor?.at.has(pane)) hold(pane, aim.anchor);
@@ -464,6 +496,7 @@ function hold(pane: Pane, anchor: Aim["anchor"]): void {
   const at = anchor?.at.get(pane);
   const now = anchor?.of(pane);
   if (!at || !now) return;
+  if (anchor?.near) pane.camera.scale = clamp(fitting(pane, now), pane.camera.scale, Math.max(pane.camera.scale, NEAR));
   pane.camera.put(topOf(now), at);
   if (anchor?.shown) bringIn(pane, now);
 }

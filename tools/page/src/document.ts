@@ -16,6 +16,7 @@ export interface Document {
   steps: Step[];
   texts?: string[]; // reasons refer to them by index
   heat?: Heat;
+  name_scopes?: Record<string, string[]>; // the names of the modules around an ONNX node, from the outside in
   pairs?: [node: NodeId, layers: NodeId[]][]; // of an ONNX model and its IR
   written?: { layers: Record<NodeId, number>; offsets: Record<NodeId, number> }; // of the last state: layers of the .xml, constants in the .bin
 }

@@ -1,12 +1,14 @@
-// Which groups are open. By default as many as fit a budget of visible boxes: first those with changes, then loops of
-// moderate size, then level by level. What the user folded and opened goes before.
+// Which groups are open. A small graph is open as a whole. Of a large one the first picture is an overview: it opens what
+// a step changed, then level by level the groups that hold groups, as many as fit a budget of boxes. Equal blocks, whose
+// names differ in numbers alone, are all open or all folded. What the user folded and opened goes before.
 
 import type { NodeId, NodeRecord } from "./document.ts";
-import type { Group, Groups } from "./groups.ts";
+import { pattern, type Group, type Groups } from "./groups.ts";
 import type { Status, View } from "./view.ts";
 
-const BUDGET = 150;
-const MODERATE = 90; // boxes in a control-flow operation that opens by itself
+const SMALL = 80; // boxes of a graph that is open as a whole
+const OVERVIEW = 20; // boxes of an overview
+const CHANGED = 150; // boxes up to which the groups that a step changed are open
 
 export type Counts = Partial<Record<Status, number>>;
 
@@ -34,13 +36,11 @@ export class Folding {
   ) {
     this.nest(view);
     this.count(view);
-    this.open(groups.root);
+    this.opened.add(groups.root);
     this.spent = this.boxes(groups.root);
-    for (const group of this.changed(view)) this.openTo(group, BUDGET);
-    for (const owner of [...this.headOf.keys()].sort((a, b) => this.depth(a) - this.depth(b))) {
-      if (this.inside(owner, MODERATE) <= MODERATE) this.openTo(owner, BUDGET);
-    }
-    this.openLevels();
+    if (this.inside(groups.root, SMALL) <= SMALL) for (const group of groups.all()) this.opened.add(group);
+    for (const alike of this.classes(this.changed(view))) this.openAll(alike.flatMap((each) => this.closedTo(each)), CHANGED);
+    this.overview();
     this.obey();
   }
 
@@ -185,20 +185,36 @@ export class Folding {
     return [...found];
   }
 
-  private openTo(group: Group, budget: number): void {
-    const chain: Group[] = [];
-    for (let at: Group | null = group; at && !this.opened.has(at); at = this.parent(at)) chain.unshift(at);
-    for (const each of group.kind === "owner" ? [...chain, ...this.children(group)] : chain) {
-      const cost = this.boxes(each) - 1;
-      if (this.opened.has(each) || !this.size(each)) continue;
-      if (this.spent + cost > budget) return;
-      this.spent += cost;
-      this.open(each);
-    }
+  /** The folded groups around a group, and the group. */
+  private closedTo(group: Group): Group[] {
+    const found: Group[] = [];
+    for (let at: Group | null = group; at && !this.opened.has(at); at = this.parent(at)) found.push(at);
+    return found;
   }
 
-  private open(group: Group): void {
-    this.opened.add(group);
+  /** A group, with the bodies of a control-flow operation: these open together. */
+  private unit(group: Group): readonly Group[] {
+    return group.kind === "owner" ? [group, ...this.children(group)] : [group];
+  }
+
+  /** Groups that are equal blocks, those of the most nodes first. */
+  private classes(groups: readonly Group[]): Group[][] {
+    const found = new Map<string, Group[]>();
+    for (const group of groups) {
+      if (!this.size(group)) continue;
+      const key = this.key(group);
+      const alike = found.get(key);
+      if (alike) alike.push(group);
+      else found.set(key, [group]);
+    }
+    const size = (alike: readonly Group[]) => alike.reduce((sum, each) => sum + this.size(each), 0);
+    return [...found.values()].sort((a, b) => size(b) - size(a));
+  }
+
+  /** Equal for groups that are equal blocks. */
+  key(group: Group): string {
+    const head = this.headOf.get(group);
+    return pattern(head ? `${head.op} ${head.name} ${this.boxes(group)}` : group.id);
   }
 
   /** The boxes that a group shows when everything in it is open; counts no further than the limit. */
@@ -211,32 +227,30 @@ export class Folding {
     return total;
   }
 
-  /** Open what still fits: the groups of one parent all together or none, runs one by one. */
-  private openLevels(): void {
-    let level: Group[] = [...this.opened];
-    while (level.length) {
+  /** Whether a group belongs to an overview when it is open: a loop, or a group of blocks. Nodes, and runs of them, do not. */
+  private holdsBlocks(group: Group): boolean {
+    return group.kind === "owner" || this.children(group).some((each) => this.size(each) && (each.kind !== "run" || group.kind !== "run"));
+  }
+
+  /** Open groups of blocks, level by level. */
+  private overview(): void {
+    for (let level: Group[] = [...this.opened]; level.length; ) {
       const next: Group[] = [];
-      for (const parent of level) {
-        const closed = this.children(parent).filter((group) => !this.opened.has(group) && this.size(group));
-        const runs = closed.filter((group) => group.kind === "run");
-        next.push(...this.openAll(closed.filter((group) => group.kind !== "run")));
-        for (const run of runs) next.push(...this.openAll([run]));
+      for (const alike of this.classes(level.flatMap((group) => this.children(group)))) {
+        if (alike.some((group) => this.holdsBlocks(group)) && this.openAll(alike.flatMap((group) => this.unit(group)), OVERVIEW)) next.push(...alike.flatMap((group) => this.unit(group)));
       }
       level = next;
     }
   }
 
-  private openAll(groups: readonly Group[]): readonly Group[] {
-    const cost = groups.reduce((sum, group) => sum + this.boxes(group) - 1, 0);
-    if (this.spent + cost > BUDGET) return [];
+  /** Open groups if all fit. */
+  private openAll(groups: readonly Group[], budget: number): boolean {
+    const closed = [...new Set(groups)].filter((group) => !this.opened.has(group));
+    const cost = closed.reduce((sum, group) => sum + this.boxes(group) - 1, 0);
+    if (this.spent + cost > budget) return false;
     this.spent += cost;
-    for (const group of groups) this.open(group);
-    return groups;
-  }
-
-  private depth(group: Group): number {
-    const parent = this.parent(group);
-    return parent ? 1 + this.depth(parent) : 0;
+    for (const group of closed) this.opened.add(group);
+    return closed.length > 0;
   }
 
   private obey(): void {

@@ -3,6 +3,7 @@
 //   scope   a body                                         "17/body"
 //   names   nodes whose names share a path                 "17/body:layers/0/attn"
 //   run     consecutive nodes, where there are too many    "17/body:layers/0#3.1"
+//           blocks of one kind, or nodes between blocks    "17/body:layers~2"
 //   owner   a control-flow operation with its bodies       "17", after the first operation that had the body
 //
 // A body can get another owner, and an owner can move into another body: how bodies and owners are nested is a fact of a
@@ -11,8 +12,10 @@
 import type { NodeId, NodeRecord, ScopeId } from "./document.ts";
 import type { States } from "./states.ts";
 
-const MANY = 110; // children of a group before they are cut into runs
-const BRANCHES = 36; // of a tree of runs
+const MANY = 100; // children of a group before they are cut into runs
+const BRANCHES = 12; // of a tree of runs; in a scope of many nodes, groups of more have runs of what is alike
+const ALIKE = 4; // blocks, or nodes between blocks, that make a run
+const PORTS = 8; // inputs or outputs of one kind that make a run
 const FEW_IN_SCOPE = 40; // a scope of fewer operations has no groups by name
 const FEW = 3; // fewer nodes make no group
 const DEPTH = 12; // of a path of names
@@ -35,7 +38,7 @@ interface Branch {
   size: number;
 }
 
-type Item = { leaf: NodeRecord } | { branch: Branch };
+type Item = { leaf: NodeRecord } | { branch: Branch } | { run: Item[] };
 
 export class Groups {
   readonly root: Group = { id: "", kind: "scope", title: "", scope: "", parent: null, groups: [] };
@@ -44,8 +47,10 @@ export class Groups {
   private readonly members = new Map<ScopeId, NodeRecord[]>();
   private readonly companions = new Map<NodeId, NodeId>(); // a constant goes where its first reader is
   private readonly paths = new Map<NodeRecord, readonly string[]>();
+  private readonly names: ReadonlyMap<NodeId, string>; // of nodes that can have partners
 
   constructor(private readonly states: States) {
+    this.names = new Map(states.document.pairs && states.ever.map((node) => [node.id, node.name]));
     const constants = new Set<NodeId>();
     const scopeOf = new Map<NodeId, ScopeId>();
     for (const node of states.ever) {
@@ -75,8 +80,8 @@ export class Groups {
     const wanted = new Map<NodeId, readonly string[]>();
     const byPlace = [...this.states.ever].sort((a, b) => this.states.place(b.id) - this.states.place(a.id) || b.id - a.id);
     for (const node of byPlace) {
-      const isPort = node.op === "Parameter" || node.op === "Result";
-      const own = isPort ? [] : pathOf(node);
+      const isPort = placeOfPort(node) !== 0;
+      const own = isPort || constants.has(node.id) ? [] : this.pathOf(node);
       const path = own.length || isPort ? own : (wanted.get(node.id) ?? []);
       this.paths.set(node, path);
       for (const value of node.inputs) {
@@ -85,6 +90,16 @@ export class Groups {
         wanted.set(value[0], other ? common(other, path) : path);
       }
     }
+  }
+
+  /** The path in a node's name, or in that of its ONNX origin; the exporter may have written it beside the name. */
+  private pathOf(node: NodeRecord): readonly string[] {
+    const partners = this.states.partners(node.id).map((id) => this.names.get(id) ?? "");
+    for (const name of [node.name, ...(node.origins ?? []).map((each) => each[1]), ...partners]) {
+      const path = this.states.scopesOf(name) ?? split(name);
+      if (path.length) return path;
+    }
+    return this.states.scopesOf(node.outputs[0]?.names[0] ?? "") ?? []; // of a node without a name
   }
 
   get(id: string): Group | undefined {
@@ -134,29 +149,46 @@ export class Groups {
 
   private fill(group: Group, branch: Branch, homes: Map<NodeId, Group>): void {
     const items: [number, Item][] = [
-      ...branch.leaves.map((leaf): [number, Item] => [this.states.place(leaf.id), { leaf }]),
+      ...branch.leaves.map((leaf): [number, Item] => [placeOfPort(leaf) || (isConstant(leaf) ? -1 : this.states.place(leaf.id)), { leaf }]),
       ...[...branch.branches.values()].map((each): [number, Item] => [this.firstPlace(each), { branch: each }]),
     ];
-    items.sort((a, b) => a[0] - b[0]);
-    this.split(group, items.map((item) => item[1]), group.kind === "names" ? group.id : `${group.scope}:`, homes);
+    items.sort((a, b) => (a[0] === b[0] ? 0 : a[0] - b[0]));
+    const sorted = items.map((item) => item[1]);
+    const isLarge = (this.members.get(group.scope)?.length ?? 0) > MANY;
+    this.split(group, isLarge ? gathered(sorted) : sorted, group.kind === "names" ? group.id : `${group.scope}:`, homes);
   }
 
   private split(group: Group, items: Item[], prefix: string, homes: Map<NodeId, Group>): void {
-    if (items.length <= MANY) {
-      for (const item of items) this.put(group, item, homes);
+    const isColumn = group.kind !== "run" && items.every((item) => "branch" in item);
+    if (items.length <= (isColumn ? BRANCHES : MANY)) {
+      items.forEach((item, index) => {
+        if ("run" in item) this.run(group, item.run, `${prefix}~${index}`, homes);
+        else this.put(group, item, homes);
+      });
       return;
     }
-    const levels = Math.ceil(Math.log(items.length) / Math.log(BRANCHES));
-    const length = Math.ceil(items.length / Math.ceil(items.length / BRANCHES ** (levels - 1)));
-    for (let at = 0, index = 0; at < items.length; at += length, index++) {
-      const part = items.slice(at, at + length);
-      const id = `${prefix}${prefix.includes("#") ? "." : "#"}${index}`;
-      const run = this.add({ id, kind: "run", title: titleOfRun(part), scope: group.scope, parent: group });
-      this.split(run, part, id, homes);
+    const isPort = (item: Item | undefined) => item !== undefined && "leaf" in item && placeOfPort(item.leaf) !== 0;
+    let [from, to] = [0, items.length];
+    while (isPort(items[from]) && from < PORTS) from++;
+    while (isPort(items[to - 1]) && items.length - to < PORTS) to--;
+    for (const item of [...items.slice(0, from), ...items.slice(to)]) if ("leaf" in item) this.put(group, item, homes);
+    const inner = items.slice(from, to);
+    const period = periodOf(inner);
+    const least = inner.length / Math.min(BRANCHES, Math.ceil(inner.length / BRANCHES));
+    const length = Math.ceil(least / period) * period;
+    const count = Math.ceil(inner.length / length);
+    for (let index = 0; index < count; index++) {
+      const part = inner.slice(index * length, (index + 1) * length);
+      this.run(group, part, `${prefix}${prefix.includes("#") ? "." : "#"}${index}`, homes, `${index + 1}/${count} `);
     }
   }
 
-  private put(group: Group, item: Item, homes: Map<NodeId, Group>): void {
+  private run(group: Group, items: Item[], id: string, homes: Map<NodeId, Group>, number = ""): void {
+    while (this.byId.has(id)) id += "'"; // names hold any characters
+    this.split(this.add({ id, kind: "run", title: titleOfRun(items, number), scope: group.scope, parent: group }), items, id, homes);
+  }
+
+  private put(group: Group, item: Exclude<Item, { run: Item[] }>, homes: Map<NodeId, Group>): void {
     if ("branch" in item) {
       const path = item.branch.path.join("/");
       const outer = this.outerNames(group);
@@ -190,16 +222,61 @@ export function isConstant(node: NodeRecord): boolean {
   return node.op === "Constant" || node.op === "Const" || node.op === "Initializer";
 }
 
-/** The path in a node's name, or in that of its ONNX origin: "/layers/0/attn/MatMul" is in layers, 0, attn. */
-export function pathOf(node: NodeRecord): string[] {
-  if (node.op === "Parameter" || node.op === "Result") return [];
-  const own = split(node.name);
-  if (own.length) return own;
-  for (const origin of node.origins ?? []) {
-    const path = split(origin[1]);
-    if (path.length) return path;
+/** Inputs come before everything, outputs after it. */
+function placeOfPort(node: NodeRecord): number {
+  return node.op === "Parameter" ? -Infinity : node.op === "Result" ? Infinity : 0;
+}
+
+/**
+ * In a large scope: constants that nothing in it reads as one item, and inputs and outputs of one kind. In a group of
+ * many, blocks of one kind in a row, also with a node or two between them, and the nodes between blocks.
+ */
+function gathered(items: Item[]): Item[] {
+  const isMany = items.length > BRANCHES;
+  const runs: { kind: string; items: Item[] }[] = [];
+  for (const item of items) {
+    const kind = kindOf(item);
+    const [before, last] = [runs.at(-2), runs.at(-1)];
+    if (last?.kind === kind) last.items.push(item);
+    else if (before?.kind === kind && last?.kind === LEAF && last.items.length < ALIKE) before.items.push(...runs.pop()!.items, item);
+    else runs.push({ kind, items: [item] });
   }
-  return [];
+  const hasBlocks = items.some((item) => "branch" in item || ("leaf" in item && item.leaf.bodies));
+  return runs.flatMap(({ kind, items: alike }) => {
+    const isGathered = kind === CONSTANTS || (isMany && (kind !== LEAF || hasBlocks));
+    const least = kind.startsWith(PORT) ? PORTS : isGathered ? ALIKE : Infinity;
+    return alike.length >= least && alike.length < items.length ? [{ run: alike }] : alike;
+  });
+}
+
+const [LEAF, PORT, CONSTANTS] = ["", "port ", "constants"];
+const [LONGEST, SEEN, EQUAL] = [400, 2000, 0.9]; // of a period: its nodes, the places that are compared, how many of them are equal
+
+/** After how many nodes the same operators come again, 1 if they do not. */
+function periodOf(items: readonly Item[]): number {
+  if (items.some((item) => "branch" in item)) return 1;
+  const kinds = items.map((item) => ("leaf" in item ? item.leaf.op : kindOf(item)));
+  for (let period = ALIKE; period <= Math.min(LONGEST, kinds.length / ALIKE); period++) {
+    const count = Math.min(SEEN, kinds.length - period);
+    let equal = 0;
+    for (let at = 0; at < count; at++) if (kinds[at] === kinds[at + period]) equal++;
+    if (equal >= EQUAL * count) return period;
+  }
+  return 1;
+}
+
+function kindOf(item: Item): string {
+  if ("branch" in item) return `block ${pattern(item.branch.path.join("/"))}`;
+  if (!("leaf" in item)) return LEAF;
+  const { op, name, bodies } = item.leaf;
+  if (bodies) return `owner ${op} ${pattern(name)}`; // a loop is a box of its own
+  if (isConstant(item.leaf)) return CONSTANTS; // that no node of the scope reads
+  return placeOfPort(item.leaf) ? `${PORT}${op} ${pattern(name)}` : LEAF;
+}
+
+/** Equal for names that differ in numbers. */
+export function pattern(name: string): string {
+  return name.replace(/\d+/g, "0");
 }
 
 function common(one: readonly string[], other: readonly string[]): readonly string[] {
@@ -256,13 +333,21 @@ function leavesOf(branch: Branch): NodeRecord[] {
   return [...branch.leaves, ...[...branch.branches.values()].flatMap(leavesOf)];
 }
 
-function titleOfRun(items: readonly Item[]): string {
-  const paths = items.flatMap((item) => ("branch" in item ? [item.branch.path.slice(-2).join("/")] : []));
-  if (paths.length > 1) return `${paths[0]} \u2026 ${paths.at(-1)}`;
+/** What a run holds: the first and the last block, or its operators, where many runs have the same ones with its number. */
+function titleOfRun(items: readonly Item[], number: string): string {
+  const named = (item: Item | undefined): string[] => {
+    if (!item) return [];
+    if ("run" in item) return [...named(item.run[0]), ...named(item.run.at(-1))];
+    if ("branch" in item) return [item.branch.path.slice(/^\d+$/.test(item.branch.path.at(-1)!) ? -2 : -1).join("/")];
+    return placeOfPort(item.leaf) || item.leaf.bodies ? [item.leaf.name] : [];
+  };
+  const names = items.flatMap(named);
+  if (names.length > 1) return `${names[0]} \u2026 ${names.at(-1)}`;
   const counts = new Map<string, number>();
   for (const item of items) {
     if ("leaf" in item && !isConstant(item.leaf)) counts.set(item.leaf.op, (counts.get(item.leaf.op) ?? 0) + 1);
   }
   const most = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 2).map((each) => each[0]);
-  return [...paths, ...most].join(", ") + (counts.size > most.length ? ", \u2026" : "");
+  if (!names.length && !most.length) return `${number}Constants`;
+  return number + [...names, ...most].join(", ") + (counts.size > most.length ? ", \u2026" : "");
 }

@@ -30,7 +30,7 @@ const KEYS: [title: string, keys: [key: string, meaning: string][]][] = [
   ]],
   ["Graph", [
     ["g", "move the focus to the graph"], ["← → ↑ ↓", "with a selected node in the focused graph: go to the node there"],
-    ["i o", "go into the body, out to its owner"], ["Enter", "open or fold"], ["+ − 0", "zoom in, out, fit"], ["Shift ↑ ↓", "move the picture"], ["F U", "fold all, open all"],
+    ["i o", "go into the body, out to its owner"], ["Enter", "open or fold"], ["Shift Enter", "open or fold all equal blocks"], ["+ − 0", "zoom in, out, fit"], ["Shift ↑ ↓", "move the picture"], ["F U", "fold all, open all"],
     ["t", "types on the edges"], ["l", "legend"], ["h", "differences as colours"],
   ]],
   ["Page", [["p", "show or hide the left panel"], ["b", "show or hide the right panel"], ["?", "this list"]]],
@@ -64,7 +64,7 @@ function graphKey(context: Context, event: KeyboardEvent): boolean {
   if (!focused || !selection || !("node" in selection)) return false;
   if (event.key === "Enter") {
     const group = canvas.groupOf(selection.node);
-    if (group !== null) canvas.toggle(group);
+    if (group !== null) canvas.toggle(group, event.shiftKey);
     return true;
   }
   const direction = event.shiftKey ? undefined : ARROWS[event.key];

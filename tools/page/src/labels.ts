@@ -91,6 +91,12 @@ export function scopePath(state: State, scope: ScopeId): { owner: NodeId; tag: s
   return path;
 }
 
+/** How often a loop runs, "" where nothing tells it. */
+export function iterationsOf(record: NodeRecord | undefined): string {
+  const told = record?.port_map?.trip_count ?? "";
+  return told && !/ steps(,| at) /.test(told) ? `trip count ${told}` : told;
+}
+
 export const ROLES: Record<PortEntry["role"], string> = {
   Invariant: "invariant",
   Merged: "merged",

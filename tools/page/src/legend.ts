@@ -9,6 +9,7 @@ import type { Store } from "./store.ts";
 
 const EDGES: [classes: string, meaning: string][] = [
   ["data", "a tensor, from its producer to a reader"],
+  ["data several", "edges of a folded group, with their number"],
   ["port", "an edge of a port map, into a body or out of it"],
   ["back", "a back edge: the value for the next iteration"],
   ["port role-execution-condition", "whether another iteration runs"],

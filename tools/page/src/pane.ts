@@ -5,6 +5,7 @@ import { Camera, type Point } from "./camera.ts";
 import { pathOf, type Curve } from "./curves.ts";
 import type { NodeId } from "./document.ts";
 import { boxAt, clusterAt, curveOf, drawBox, drawCluster, drawEdge, drawRuns, drawType, meets, type Rectangle } from "./draw.ts";
+import type { Group } from "./groups.ts";
 import { heatClass } from "./heat_scale.ts";
 import type { Layout } from "./layout.ts";
 import type { Shown } from "./store.ts";
@@ -114,6 +115,14 @@ export class Pane {
     const first = [...this.visible.runs].find(([, runs]) => runs.some((run) => run.id === id))?.[0];
     const box = first ?? this.visible.boxes.find((each) => each.group?.id === id);
     return box ? this.rectangleOfBox(box) : null;
+  }
+
+  /** The open groups that hold the middle of the screen, from the outermost. */
+  around(): Group[] {
+    const middle = { ...this.camera.toDrawing(this.camera.middle), width: 0, height: 0 };
+    const { layout } = this;
+    if (!layout) return [];
+    return (this.visible?.clusters ?? []).filter((each, index) => each.parent && contains(clusterAt(layout, index), middle)).map((each) => each.group);
   }
 
   /** Where the graph begins: its Parameters, or what hides them. */

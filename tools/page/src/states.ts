@@ -45,18 +45,25 @@ export class States {
   private readonly changeCache = new Map<number, Changes>();
   private timeline: Timeline | undefined;
   private readonly pairs = new Map<NodeId, NodeId[]>();
+  private readonly scopes: ReadonlyMap<string, readonly string[]>;
 
   constructor(readonly document: Document) {
     for (const [node, layers] of document.pairs ?? []) {
       this.pairs.set(node, layers);
       for (const layer of layers) this.pairs.set(layer, [...(this.pairs.get(layer) ?? []), node]);
     }
+    this.scopes = new Map(Object.entries(document.name_scopes ?? {}));
     this.count = 1 + document.steps.filter((step) => step.delta).length;
   }
 
   /** Of an ONNX model and its IR: the layers of a node, the nodes of a layer. */
   partners(node: NodeId): readonly NodeId[] {
     return this.pairs.get(node) ?? [];
+  }
+
+  /** The names of the modules around an ONNX node, where the exporter wrote them. */
+  scopesOf(name: string): readonly string[] | undefined {
+    return this.scopes.get(name);
   }
 
   /** The graph after a step, -1 as loaded. A step without a delta has the state of the one before. */

@@ -5,6 +5,7 @@ import type { NodeId, NodeRecord } from "./document.ts";
 import { familyOf } from "./families.ts";
 import type { Folding } from "./folding.ts";
 import type { Group, Groups } from "./groups.ts";
+import { iterationsOf } from "./labels.ts";
 import { fit, widthOf } from "./measure.ts";
 import { EXTRA, inputName, outputName } from "./roles.ts";
 import type { States } from "./states.ts";
@@ -92,7 +93,7 @@ export class Visible {
     const owner = this.folding.head(group);
     const full = owner ? `${owner.op} ${owner.name}` : group.title;
     const title = fit(full, "title", 320);
-    const note = owner?.port_map?.trip_count ? fit(`trip count ${owner.port_map.trip_count}`, "label", 220) : "";
+    const note = fit(iterationsOf(owner), "label", 220);
     const made: Cluster = {
       key: `c${this.clusters.length}`, group, title, full, titleWidth: widthOf(title, "title"), note, noteWidth: note ? widthOf(note, "label") + 10 : 0,
       status: owner ? this.view.status(owner.id) : "same", node: owner?.id ?? null, family: owner ? familyOf(owner.op) : group.kind,
