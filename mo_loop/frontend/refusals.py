@@ -45,10 +45,6 @@ from mo_loop.ops.front import Failed
 from mo_loop.ops.unknown_rank import advice
 from mo_loop.preprocessing import split
 
-_EXPRESSIONS = (
-    "its expressions are those of RE2; those of PCRE2, which openvino_tokenizers has, differ in \\w, \\d, \\b and $, "
-    "and some match no long text"
-)
 _MAPS = "the IR has only tensors, and no maps from keys to values"
 _ENGINE = "the file contains a program for another device: convert the model from which it was made"
 _TENSORRT = "it is a plugin of TensorRT: export the model without the plugins of TensorRT"
@@ -76,7 +72,6 @@ _HASHES = (
 REASONS: dict[str, str] = {
     "GRUUnit": "its documentation does not define its result: export the model with GRU",
     "ImageDecoder": "the IR has no operation that decodes images: pass pixels to the model",
-    "RegexFullMatch": _EXPRESSIONS,
     "ai.onnx.ml::CastMap": _MAPS,
     "ai.onnx.ml::DictVectorizer": _MAPS,
     "ai.onnx.preview.training::Gradient": "the IR has no differentiation: export the gradient as a graph",

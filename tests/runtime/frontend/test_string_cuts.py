@@ -73,7 +73,7 @@ CASES: dict[str, tuple[Any, str, dict[str, Any], Any]] = {
     ),
     "a match of strings": (
         model(
-            [helper.make_node("RegexFullMatch", ["w"], ["same"], pattern="a+"),
+            [helper.make_node("RegexFullMatch", ["w"], ["same"], pattern="(a+)+"),
              helper.make_node("Cast", ["same"], ["numbers"], to=INT),
              helper.make_node("ReduceSum", ["numbers"], ["y"], keepdims=0)],
             {"w": (STRING, ["N"])}, {"y": (INT, [])}, {},
