@@ -1,6 +1,6 @@
 """Regular expressions of RE2 for PCRE2, which openvino_tokenizers has.
 
-    as_pcre(r"\\w+@(a|b)\\.com")       # Translated(text=..., matches_empty=False), for a match of a whole text
+    as_pcre(r"\\w+@(a|b)\\.com")       # an expression for whole texts, and whether it matches the empty text
 
 A set of characters is written with its numbers, and each assertion with sets, so that they mean the same. What remains
 is the search: RE2 follows all ways through an expression at once, and PCRE2 one after another. It gives up, and reports
@@ -27,18 +27,8 @@ Ranges = tuple[tuple[int, int], ...]
 _MOST_WAYS = 100
 """The ways for each character: 10 million steps for 100,000 characters."""
 
-_MOST_REPEATED = 1000
-"""The largest number of RE2."""
-
 _LONGEST = 8_000
 """The library allows 4,000 open groups: each takes several characters."""
-
-
-class Translated(NamedTuple):
-    """An expression of PCRE2; whether it matches the empty text."""
-
-    text: str
-    matches_empty: bool
 
 
 class _Written(NamedTuple):
@@ -52,14 +42,14 @@ class _Written(NamedTuple):
     long: bool = False
 
 
-def as_pcre(pattern: str) -> Translated:
-    """The expression of PCRE2 that matches a text if the one of RE2 matches the whole text."""
+def as_pcre(pattern: str) -> tuple[str, bool]:
+    """The expression of PCRE2 that matches a text if the one of RE2 matches all of it; whether it matches "" too."""
     whole = _parsed(pattern)
     made = whole.written(())
     steps = made.ways * (len(pattern) if made.long or made.long_choices else 1)
     if made.long_choices > 1 or steps > _MOST_WAYS or made.size > _LONGEST:
         raise _refused(pattern, "PCRE2 may need more steps or memory than it allows")
-    return Translated(rf"\A(?:{made.text})\z", whole.at_empty)
+    return rf"\A(?:{made.text})\z", whole.at_empty
 
 
 def one_set(pattern: str) -> tuple[str, bool] | None:
@@ -212,23 +202,20 @@ def _parsed(pattern: str) -> _Part:
         elif kind == "or":
             groups[-1].append([])
         else:
-            part = _grouped(groups.pop()) if kind == "close" else _POINTS.get(found[0]) or _chars(_set(found, pattern))
+            whole = _either([*map(_chain, groups.pop())]) if kind == "close" else None
+            part = whole or _POINTS.get(found[0]) or _chars(_set(found, pattern))
             repeat = _REPEAT.match(pattern, place)
             place = repeat.end() if repeat else place
             groups[-1][-1].append(_repetition(part, repeat, pattern) if repeat else part)
     if len(groups) > 1:
         raise _refused(pattern, "a group has no end")
-    return _grouped(groups[0])
-
-
-def _grouped(ways: Sequence[Sequence[_Part]]) -> _Part:
-    return _either([_chain(each) for each in ways])
+    return _either([*map(_chain, groups[0])])
 
 
 def _repetition(part: _Part, found: re.Match[str], pattern: str) -> _Part:
     sign, low, comma, high = found.groups()
     least, most = _COUNTS[sign] if sign else (int(low), (int(high) if high else None) if comma else int(low))
-    if max(least, most or 0) > _MOST_REPEATED or (most is not None and most < least):
+    if max(least, most or 0) > 1000 or (most is not None and most < least):
         raise _refused(pattern, f"RE2 does not have the number of repetitions {found[0]}")
     if part.may_be_empty and most != 1:
         raise _refused(pattern, f"{found[0]} repeats what may be empty")

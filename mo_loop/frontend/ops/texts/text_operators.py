@@ -184,11 +184,11 @@ def regex_full_match(x, *, pattern: str | None = None):
     """Whether the expression matches the whole text: a match becomes the empty text."""
     if pattern is None:
         raise ModelError("RegexFullMatch without the attribute pattern", code="ML227")
-    given, texts = expressions.as_pcre(pattern), taken(x)
-    expression = np.frombuffer(given.text.encode(), np.uint8)
+    (text, matches_empty), texts = expressions.as_pcre(pattern), taken(x)
+    expression = np.frombuffer(text.encode(), np.uint8)
     rest = StringPlaces(*ops.RegexNormalization(*texts.with_bytes(), expression, np.zeros(0, np.uint8)))
     was_empty, is_empty = (ops.Equal(each.begins, each.ends) for each in (texts, rest))
-    found = is_empty if given.matches_empty else ops.LogicalAnd(is_empty, ops.LogicalNot(was_empty))
+    found = is_empty if matches_empty else ops.LogicalAnd(is_empty, ops.LogicalNot(was_empty))
     return ops.Reshape(found, x.sizes)
 
 
