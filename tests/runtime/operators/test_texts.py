@@ -202,6 +202,23 @@ def test_expressions_that_are_refused(pattern: str, text: str) -> None:
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize("sizes", [["N"], [2], []], ids=str)
+@pytest.mark.parametrize("outputs", [["y"], ["label", "y"], ["y", "z"]], ids=" ".join)
+def test_a_label_that_has_the_name_of_an_output(sizes: list[Any], outputs: list[str]) -> None:
+    """As in a classifier of skl2onnx: an Identity gives the label the name of the output."""
+    nodes = [
+        helper.make_node("LabelEncoder", ["x"], ["label"], domain=ML, keys_int64s=[0, 1], values_strings=["ä", ""]),
+        *(helper.make_node("Identity", ["label"], [name]) for name in outputs if name != "label"),
+    ]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", INT, sizes)],
+        [helper.make_tensor_value_info(name, STRING, sizes) for name in outputs],
+    )
+    versions = [helper.make_opsetid(*each) for each in (("", 20), (ML, 4))]
+    numbers = np.array([1, 0]) if sizes else np.array(1)
+    check(helper.make_model(graph, opset_imports=versions, ir_version=9), {"x": numbers})
+
+
 # -- letters
 
 LETTERS = [chr(code) for code in range(1, 0x1F000) if not 0xD800 <= code < 0xE000]
@@ -398,7 +415,7 @@ def test_the_library_is_noted() -> None:
 def test_the_summary_tells_how_to_load_the_library(tmp_path: Path) -> None:
     onnx.save(node_model("Equal", [LINES, LINES], [BOOL]), tmp_path / "model.onnx")
     done = CliRunner().invoke(command, [str(tmp_path / "model.onnx"), "-o", str(tmp_path / "model.xml")])
-    assert "needs         the library of openvino_tokenizers, of the release of OpenVINO" in done.output
+    assert "needs         the library of openvino_tokenizers, of the same release as OpenVINO" in done.output
     assert "import openvino_tokenizers; in C++: core.add_extension(" in done.output
 
 
