@@ -304,7 +304,7 @@ class Conversion:
                 )
                 for each in newer
             )
-        for each in newer:
+        for each in sorted(newer, key=lambda each: each.release, reverse=True):  # the first is the new target
             text = f"{each.text}: only OpenVINO {shown(each.release)} and later releases run the model"
             warnings.warn(ConversionWarning(text, where=each.origin, code="ML515"), stacklevel=2)
         if newer:

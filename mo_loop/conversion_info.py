@@ -2,7 +2,7 @@
 
     graph.rt_info.update(conversion_info(ConvertOptions(input="x[1,3]", strict=True)))
 
-    <converter><name value="mo_loop" /><version value="0.1.0" /><target value="2024.6-2026.4" /></converter>
+    <converter><name value="mo_loop" /><version value="0.2.0" /><target value="2024.6-2026.4" /></converter>
     <conversion_parameters><input value="x[1,3]" /><strict value="True" /></conversion_parameters>
 
 ovc writes `conversion_parameters` in the same place. Only options that differ from their default are recorded. Folders

@@ -80,8 +80,8 @@ class ConvertOptions:
         "determine the number cannot change later.",
     )
     static: bool = flag(
-        False, "Convert for the declared sizes of inputs alone. What follows from these sizes is computed now, and the "
-        "IR refuses other sizes. By default sizes may change later.", CONVERSION,
+        False, "Convert only for the sizes that the inputs declare. What follows from these sizes is computed now, and "
+        "the IR refuses other sizes. By default sizes may change later.", CONVERSION,
     )
     strict: bool = flag(
         False, "Treat warnings about assumptions of the conversion as errors.", CONVERSION, place=2,

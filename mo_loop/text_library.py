@@ -30,7 +30,7 @@ def note(graph: Graph) -> None:
     if found:
         graph.rt_info["converter"]["library"] = PACKAGE
         kinds = ", ".join(sorted({node.type for node in found}))
-        text = f"{kinds}: operations of {PACKAGE}; load its library, of the release of OpenVINO, before you read the IR"
+        text = f"{kinds} are operations of {PACKAGE}: load its library, of the same release as OpenVINO, with the IR"
         warnings.warn(ConversionWarning(text, where=found[0].origin, code="ML561"), stacklevel=2)
 
 

@@ -1,6 +1,6 @@
 """The version of mo_loop. Modules that `import mo_loop` loads take it from here.
 
-    __version__              "0.1.0", which an IR records: it is the same for all commits between two releases
+    __version__              "0.2.0.dev0", which an IR records: it is the same for all commits before 0.2.0
     commit()                 the commit of the checkout, or of the repository from which pip installed; "unknown"
     package_digest()         a hash of the code, which also changes where a checkout has changes that no commit has
 
@@ -15,7 +15,7 @@ from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 FOLDER = Path(__file__).resolve().parent
 

@@ -313,19 +313,24 @@ def _found(text: str) -> tuple[str, Iterable[str]]:
     if "\0" in text:
         raise UsageError(f"{text!r} is not a path")
     path = os.path.abspath(text)
-    if os.path.isdir(path):
-        return path, models_below(path)
-    if os.path.isfile(path):
-        return os.path.dirname(path), [path]
-    if os.path.lexists(path):
+    root = path if os.path.isdir(path) else os.path.dirname(path) if os.path.isfile(path) else ""
+    if not root and os.path.lexists(path):
         raise UsageError(f"{text} is neither a file nor a folder")
-    if not glob.has_magic(text):
+    if not root and not glob.has_magic(text):
         raise FileError(f"{text} does not exist", hint="check the path", code="ML210")
-    matched = (os.path.abspath(match) for match in glob.iglob(text, recursive=True))
-    return _fixed_part(text), (match for match in matched if _is_model(match) and os.path.isfile(match))
+    return root or _fixed_part(text), map(os.path.abspath, local_models(text))
 
 
-def models_below(folder: str) -> Iterator[str]:
+def local_models(text: str) -> Iterator[str]:
+    """The models of a folder or a glob, in any order, or one file, which need not exist; relative if the text is."""
+    if os.path.isdir(text):
+        return _models_below(text)
+    if os.path.lexists(text) or not glob.has_magic(text):
+        return iter((text,))
+    return (match for match in glob.iglob(text, recursive=True) if _is_model(match) and os.path.isfile(match))
+
+
+def _models_below(folder: str) -> Iterator[str]:
     """All .onnx files in a folder and its subfolders, without hidden ones, in any order. Links to folders are not
     entered, and folders that cannot be read are left out."""
     folders = [folder]

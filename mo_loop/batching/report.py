@@ -3,7 +3,7 @@
 The report as JSON:
 
     {"schema": "mo-loop batch report", "version": 1,
-     "mo_loop": "0.1.0", "started": "2026-01-31T12:00:00Z", "seconds": 12.5, "exit_code": 1, "signal": null,
+     "mo_loop": "0.2.0", "started": "2026-01-31T12:00:00Z", "seconds": 12.5, "exit_code": 1, "signal": null,
      "root": "models", "output": "out", "jobs": 2, "timeout": 600.0, "memory": null, "options": {...},
      "totals": {"models": 3, "converted": 1, "skipped": 1, "failed": 1, "differs": 0, "crash": 0, "timeout": 0,
                 "memory": 0, "cancelled": 0, "warnings": 0},

@@ -132,7 +132,7 @@ def _prepared(context: click.Context, asked: BatchFlags, work: WorkByModel) -> P
         asked = replace(asked, memory=None)
     _check(context, options_of(context))
     if asked.plan and asked.form != "text":
-        raise UsageError("--plan prints text", hint=f"leave out --format {asked.form}")
+        raise UsageError(f"--plan has no format {asked.form}", hint="leave out --format: the plan is text")
     places = Places.of(**{each.name: getattr(asked, each.name) for each in fields(Places)})
     facts = {**plain_options(context), **comparing_values(context)}
     ready = PreparedBatch.of(asked.paths, places, asked, work, facts, Comparing() if facts["verify"] else None)
@@ -344,7 +344,7 @@ def engine_of(
         from mo_loop.batching.cluster.dask_engine import DaskEngine
 
         if jobs is not None and scheduler != LOCAL and not is_quiet:
-            message("warning", "-j has no effect: the workers of the cluster have their own number of threads")
+            message("warning", "-j has no effect: the cluster decides how many models are converted at once")
         engine = DaskEngine(client, options, sent)
         if not is_quiet and (link := engine.dashboard):
             message("note", f"dashboard: {link}")

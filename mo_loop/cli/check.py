@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import glob
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -138,13 +136,10 @@ def _known_findings(baseline: str | None) -> set[Any]:
 
 def _files(models: tuple[str, ...]) -> Iterator[str]:
     """The models; those of a folder and of a glob are sorted by name."""
-    from mo_loop.batching.plan import models_below, unlisted
+    from mo_loop.batching.plan import local_models, unlisted
 
     for model in unlisted(models):
-        if os.path.isdir(model):
-            found = models_below(model)
-        else:
-            found = iter(()) if os.path.lexists(model) or is_url(model) else glob.iglob(model, recursive=True)
+        found = () if is_url(model) else local_models(model)
         yield from sorted(found) or [model]  # without a match it is reported as a file that is not a model
 
 

@@ -176,7 +176,7 @@ def _library_rows(package: str) -> list[str]:
     if not package:
         return []
     return [
-        f"the library of {package}, of the release of OpenVINO",
+        f"the library of {package}, of the same release as OpenVINO",
         f'in Python: import {package}; in C++: core.add_extension("lib{package}.so")',
     ]
 

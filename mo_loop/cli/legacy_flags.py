@@ -140,7 +140,7 @@ class _Rewriting:
         for entry in split(self.value(written, value)):
             name, arrow, frozen = entry.partition("->")
             if not arrow:
-                raise UsageError(f"{entry!r} names no value", hint=f"write {written} 'name->value'")
+                raise UsageError(f"{entry!r} has no value", hint=f"write {written} 'name->value'")
             self._made += ["--freeze", f"{name.strip()}={frozen.strip()}"]
 
     def compress(self, written: str, value: str | None) -> None:
@@ -296,7 +296,7 @@ def target_of(source: str, given: str | None, legacy: LegacyFlags) -> str:
             raise UsageError(f"-o {given} and {other} contradict each other", why=why, hint="give one of them")
     stem = legacy.model_name or os.path.splitext(os.path.basename(source))[0]
     if source == "-" and legacy.model_name is None and (given is None or not given.endswith(".xml")):
-        raise UsageError("nothing names the output", why="standard input has no name", hint="give -o name.xml")
+        raise UsageError("the output has no name", why="standard input has no name", hint="give -o name.xml")
     if given is None:
         return os.path.join(legacy.output_dir or "", f"{stem}.xml")
     is_folder = given.endswith(("/", os.sep)) or os.path.isdir(given)

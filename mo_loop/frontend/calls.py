@@ -146,7 +146,7 @@ class AttributeReader:
             return Body(context.translation, proto.g, context.scope, origin, ranks=ranks)
         if kind == _TYPE_PROTO:
             return type_from(proto.tp, symbolic=False)
-        raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no operator here uses", code="ML313")
+        raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no supported operator has", code="ML313")
 
 
 def _size(proto: Any, kind: int) -> int:

@@ -194,7 +194,7 @@ def _joined(entry: InputEntry, frozen: InputEntry) -> InputEntry:
     for one, other, what in ((entry.shape, frozen.shape, "shapes"), (entry.dtype, frozen.dtype, "element types")):
         if one not in (KEEP, None) and other not in (KEEP, None):
             why = "--input and --freeze both give one"
-            raise UsageError(f"{entry.name!r} is given two {what}", why=why, hint="say it once", code="ML202")
+            raise UsageError(f"{entry.name!r} is given two {what}", why=why, hint="give one of them", code="ML202")
     shape = entry.shape if frozen.shape is KEEP else frozen.shape
     return InputEntry(entry.name, shape, frozen.dtype or entry.dtype, frozen.value)
 

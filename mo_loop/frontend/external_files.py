@@ -290,7 +290,7 @@ def _typed_field(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.n
 
 
 def _misfit(proto: Any, got: str, dtype: ElementType, shape: tuple[int, ...]) -> ModelError:
-    return ModelError(f"tensor {proto.name!r} holds {got}, not what {dtype}{list(shape)} needs", code="ML225")
+    return ModelError(f"tensor {proto.name!r} has {got} in place of the data of {dtype}{list(shape)}", code="ML225")
 
 
 def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], files: ExternalFiles) -> Tensor:

@@ -280,7 +280,7 @@ def with_data(model: OnnxModel) -> Any:
     data = _data_of(tensors, model)
     if copy.ByteSize() + sum(each.nbytes for each in data) > LARGEST:
         raise InputError(
-            "the model has more than 2 GB", why="all of it has to be in one message", code="ML204",
+            "the model has more than 2 GB", why="the format of ONNX files allows 2 GB in one message", code="ML204",
             hint="cut it first: mo-loop convert --input, --output show where",
         )
     for (_, proto), tensor in zip(tensors, data, strict=True):

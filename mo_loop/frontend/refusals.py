@@ -45,10 +45,6 @@ from mo_loop.ops.front import Failed
 from mo_loop.ops.unknown_rank import advice
 from mo_loop.preprocessing import split
 
-_EXPRESSIONS = (
-    "its expressions are those of RE2; those of PCRE2, which openvino_tokenizers has, differ in \\w, \\d, \\b and $, "
-    "and some match no long text"
-)
 _MAPS = "the IR has only tensors, and no maps from keys to values"
 _ENGINE = "the file contains a program for another device: convert the model from which it was made"
 _TENSORRT = "it is a plugin of TensorRT: export the model without the plugins of TensorRT"
@@ -76,7 +72,6 @@ _HASHES = (
 REASONS: dict[str, str] = {
     "GRUUnit": "its documentation does not define its result: export the model with GRU",
     "ImageDecoder": "the IR has no operation that decodes images: pass pixels to the model",
-    "RegexFullMatch": _EXPRESSIONS,
     "ai.onnx.ml::CastMap": _MAPS,
     "ai.onnx.ml::DictVectorizer": _MAPS,
     "ai.onnx.preview.training::Gradient": "the IR has no differentiation: export the gradient as a graph",
@@ -128,8 +123,23 @@ DOMAINS: dict[str, str] = {"com.microsoft.nchwc": _OPTIMISED, "com.ms.internal.n
 """Domain -> why none of its operators is translated."""
 
 
+_ROWS = "[?,?] [?,?] [?,?,2]"
+_TOKENS = {
+    "BertTokenizer": "[?] [?] [?] [?,2]", "CLIPTokenizer": _ROWS, "GPT2Tokenizer": _ROWS,
+    "HfBertTokenizer": "[1,?] [1,?] [1,?]", "RobertaTokenizer": _ROWS, "SpmTokenizer": _ROWS,
+    "SentencepieceTokenizer": "[?]{i32} [?] [?]{i32}",
+}
+"""Tokenizers of onnxruntime-extensions -> the sizes of their outputs, which are i64 if they have no other type."""
+
+
+def _tokens(domain: str, op: str) -> str:
+    return _TOKENS.get(op, "") if domain in ("ai.onnx.contrib", "com.microsoft.extensions") else ""
+
+
 def reason(domain: str, op: str) -> str:
     """Why the operator is not translated; empty for an unknown operator."""
+    if _tokens(domain, op):
+        return "it is a tokenizer of onnxruntime-extensions: make the tokens in the application"
     return REASONS.get(qualified(domain, op), DOMAINS.get(domain, "").format(op=op, domain=domain))
 
 
@@ -257,6 +267,7 @@ def _is_translated(domain: str, op: str, opset: int) -> bool:
 
 
 _STRING = 8  # TensorProto.STRING
+_NUMBER = 7  # TensorProto.INT64
 
 
 def with_cut(errors: Sequence[MoLoopError], model: OnnxModel, cut: Cut) -> list[MoLoopError]:
@@ -295,6 +306,12 @@ class _Strings:
         typed = with_inferred_types(self._model).proto.graph
         self._kinds = {each.name: _kind(each.type) for each in (*typed.input, *typed.value_info, *typed.output)}
         self._kinds |= {each.name: each.data_type for each in graph.initializer}
+        tokens = {
+            name: f"{_quoted(name)}{sizes if '{' in sizes else sizes + '{i64}'}" for node in graph.node
+            for name, sizes in zip(node.output, _tokens(domain_of(node), node.op_type).split(), strict=False)
+            if name not in self._kinds
+        }
+        self._kinds |= dict.fromkeys(tokens, _NUMBER)
         reads = [names.of_node(node) for node in graph.node]
         start = [
             place for place, node in enumerate(graph.node)
@@ -304,7 +321,7 @@ class _Strings:
         used = self._needed(cuts, without, graph.node, reads)
         shapes = {each.name: each.type.tensor_type for each in (*typed.value_info, *typed.output)}
         new = [name for node in graph.node for name in node.output if name in used and name not in self._inputs]
-        entries = [_entry(name, shapes[name]) for name in new]
+        entries = [tokens.get(name) or _entry(name, shapes[name]) for name in new]
         kept = [
             f"{_quoted(name)}{text}" if text.startswith(("[", "(")) else text
             for text, name in zip(self._given, self._inputs, strict=False) if not self._is_string(name)

@@ -73,7 +73,7 @@ FAMILIES: dict[str, str] = {
     "classical.predictors": "ai.onnx.ml::LinearRegressor ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMRegressor "
     "ai.onnx.ml::SVMClassifier",
     "classical.trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor ai.onnx.ml::TreeEnsembleClassifier",
-    "texts.text_operators": "StringConcat StringNormalizer StringSplit",
+    "texts.text_operators": "RegexFullMatch StringConcat StringNormalizer StringSplit",
     "classical.labels": "ai.onnx.ml::LabelEncoder ai.onnx.ml::CategoryMapper",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength "
     "SplitToSequence ConcatFromSequence Optional OptionalHasElement OptionalGetElement",

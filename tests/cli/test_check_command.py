@@ -141,6 +141,8 @@ def test_globs_and_lists(broken: Path, fine: Path, tmp_path: Path) -> None:
     assert [each["file"] for each in report["models"]] == sorted(map(str, tmp_path.glob("*.onnx")))
     report = json.loads(mo_loop("check", "@list.txt", "--format", "json", cwd=tmp_path).stdout)
     assert [each["file"] for each in report["models"]] == [str(broken), "[x].onnx"]
+    report = json.loads(mo_loop("check", "*", "--format", "json", cwd=tmp_path).stdout)
+    assert [each["file"] for each in report["models"]] == ["[x].onnx", "broken.onnx", "fine.onnx"]
     assert [each["file"] for each in as_json(tmp_path / "[x].onnx")["models"]] == [str(tmp_path / "[x].onnx")]
     done = mo_loop("check", str(tmp_path / "no*.onnx"))
     assert done.returncode == 2 and done.stderr.startswith("error: ML210")

@@ -77,7 +77,8 @@ def test_the_steps_of_the_action_run(models: Path) -> None:
         found = {key: given[value[3:-3].strip().removeprefix("inputs.")] for key, value in steps[name]["env"].items()}
         return shell(steps[name]["run"], models, **found, **outside)
 
-    assert '"$GITHUB_ACTION_PATH/../../..[verify]"' in steps["Install mo_loop"]["run"] and ACTION.parents[3] == ROOT
+    assert '"$GITHUB_ACTION_PATH/../../..[verify,text]"' in steps["Install mo_loop"]["run"]
+    assert ACTION.parents[3] == ROOT
     assert step("Key of the cache").returncode == 0
     assert re.fullmatch(r"digest=[0-9a-f]{20}\n", Path(outside["GITHUB_OUTPUT"]).read_text())
     assert step("Findings").returncode == 0, "a model that cannot be read does not end the job"

@@ -134,7 +134,7 @@ class TestMessages:
         (["--input", "x,k", "--input_shape", "[2,3]"], ["names in --input (2)", "in --input_shape (1)"]),
         (["--input", "x[1,3]", "--input_shape", "[2,3]"], ["and so does"]),
         (["--input_shape", "2,3"], ["not a list of shapes"]), (["--input_shape"], ["has no value"]),
-        (["--freeze_placeholder_with_value", "flag"], ["names no value"]),
+        (["--freeze_placeholder_with_value", "flag"], ["has no value"]),
         (["--data_type", "INT8"], ["INT8 is not possible", "help:"]),
         (["--data_type=FP16", "--compress_to_fp16=False"], ["contradict"]),
         (["--data_type=FP32", "--compress_to_fp16"], ["contradict"]),

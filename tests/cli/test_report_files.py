@@ -139,7 +139,7 @@ def test_the_report_of_a_batch_on_stdout(tmp_path: Path) -> None:
     done = mo_loop(*REPORTING["batch"], "--format", "json", cwd=tmp_path)
     assert valid(json.loads(done.stdout)) == "mo-loop batch report" and done.returncode == 1
     done = mo_loop(*REPORTING["batch"], "--format", "json", "--plan", cwd=tmp_path)
-    assert done.returncode == 2 and "--plan prints text" in done.stderr
+    assert done.returncode == 2 and "--plan has no format" in done.stderr
 
 
 # -- Every JSON document that a command writes is one of docs/schemas/mo-loop.json

@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from mo_loop import __version__
 from tests.cli.batches import batch, good
 from tests.cluster.dask_cluster import cluster, wait_until
 
@@ -91,7 +92,7 @@ def test_a_worker_with_other_versions(folder: Path) -> None:
         wait_until(lambda: sum("Registered to" in log.read_text() for log in running.folder.glob("log*.txt")) == 3)
         done = batch("in", "-o", "out", "--scheduler", running.address, cwd=folder)
     said = assert_refused(done, "ML293", folder)
-    assert f"here: mo_loop 0.1.0, onnx {onnx.__version__}, " in said
+    assert f"here: mo_loop {__version__}, onnx {onnx.__version__}, " in said
     assert said.count("onnx 1.0.0") == 1 and "and 1 more: " in said
 
 

@@ -342,7 +342,7 @@ class ReshapeReturnedInputs(FunctionPass):
     """x -> Identity -> output  ->  x -> Reshape to its own shape -> output
 
     An Identity is written as a Convert to the same type, which the runtime removes. It does not remove a Reshape in
-    these places, and the Reshape copies nothing.
+    these places, and the Reshape copies nothing. Strings, which have no Convert, are reshaped wherever they are from.
     """
 
     instead = "`Reshape` that copies every dimension"
@@ -376,9 +376,11 @@ class ReshapeReturnedInputs(FunctionPass):
 
     def _replace(self, result: ops.Result) -> bool:
         old, source = result.value, source_of(result.value, ops.Identity)
-        if source is old or not (isinstance(source.node, ops.Parameter | Control) or _is_reshaped_input(source.node)):
+        is_text = source.dtype is string
+        is_end = is_text or isinstance(source.node, ops.Parameter | Control) or _is_reshaped_input(source.node)
+        if source is old or not is_end:
             return self.refuse(result, "it does not return an input or an output of control flow through an Identity")
-        if source.rank is None or is_static(source.shape):
+        if source.rank is None or (is_static(source.shape) and not is_text):
             return self.refuse(result, "the shape is static, or its rank is unknown")
         new = F.Reshape(source, [0] * source.type.rank, special_zero=True)
         move_readers(old, new, [(result, 0)])

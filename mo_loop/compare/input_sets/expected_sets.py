@@ -204,6 +204,8 @@ def oracle_of(source: Path, settings: VerifyOptions, notes: list[str], hint: str
         oracle = Hosted(Oracle, str(source), libraries, limit=settings.limit)
     except IsolatedError as error:
         text = f"ONNX Runtime does not run {named or source}"
+        if "construct locale" in str(error):
+            hint = "install this locale on the system: ONNX Runtime needs it, the IR does not; or export with C.UTF-8"
         raise NotComparableError(text, why=brief(error), hint=hint) from None
     name, reason = oracle.facts
     if reason:

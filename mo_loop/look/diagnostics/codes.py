@@ -486,8 +486,8 @@ CODES: dict[str, Code] = {
         'read the labels of its columns as JSON: model.get_rt_info(["class_labels", output])', "warning"),
     "ML561": Code("operations that only a library of openvino_tokenizers has",
         "OpenVINO itself has no operations on texts: the runtime reads the IR after it has loaded the library",
-        "install the package, of the release of OpenVINO, and import it before openvino.Core(), or cut the model after "
-        "its text processing (--input)", "warning"),
+        "install the package, of the same release as OpenVINO, and import it before openvino.Core(), or cut the model "
+        "after its text processing (--input)", "warning"),
     # -- other devices
     "ML570": Code("wrong numbers on another device",
         "the runtime computes this operation wrongly there, and no form that costs other devices nothing is right",

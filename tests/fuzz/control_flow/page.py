@@ -34,10 +34,12 @@ input sets in changing order on one compiled model (CPU device), and compares wi
 - A name in a body means the innermost value of that name. A name that hides an outer value is a warning, with
   `--strict` an error. Nodes can be listed in any order. Body inputs are bound by position.
 - Branches of an If can differ in shape. If they differ in rank, the nodes that read the value move into the branches.
-- The rank of a state, or of an output of If, can differ by leading axes of size 1, such as `[]` and `[1]`. The widest
-  rank is carried; operators that broadcast, reshape or reduce the value read it. A model output of this kind has the
-  declared rank, or else the widest one, in every run; ONNX Runtime gives the rank of the last value, and a
-  warning reports it.
+- The rank of a state can differ between iterations, by at most 4 axes, such as `[3]` and `[2,3]`. The rank of an output
+  of If can differ by leading axes of size 1, such as `[]` and `[1]`. The IR gives such a value its widest rank, with
+  leading axes of size 1. An operator can read it if it broadcasts, reshapes or reduces the value, if its axes count
+  from the end, or if ONNX has it for the widest rank alone, such as `Transpose`. A model output of this kind has the
+  declared rank, or else the widest one, in every run; ONNX Runtime gives the rank of the last value, and a warning
+  reports it.
 - The initial value of a state may be too small for a branch that runs only later. The branch is checked with the later
   sizes of the state.
 

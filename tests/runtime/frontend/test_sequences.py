@@ -342,9 +342,9 @@ def test_a_refused_map_is_reported_with_its_path() -> None:
         error = refusal(parsed(f"""main (string[N,3] w, float[N,3] x, int64 p) => (float[?,3] y) {{
               s = {made}
               t = SequenceMap (s) <body = each (float[?,?] e) => (float[?,?] r) {{
-                h = RegexFullMatch <pattern="a"> (w) n = Shape (h) r = Expand (e, n) }}>
+                h = RegexFullMatch <pattern="(a*)*"> (w) n = Shape (h) r = Expand (e, n) }}>
               y = SequenceAt (t, p) }}"""))
-        assert (error.code, error.exit_code) == ("ML302", 3)
+        assert (error.code, error.exit_code) == ("ML303", 3)
         assert "/each/" in error.where
 
 

@@ -14,6 +14,8 @@ from mo_loop.errors import MoLoopError
 from tests.harness import check
 
 ML, STRING, FLOAT, INT = "ai.onnx.ml", TensorProto.STRING, TensorProto.FLOAT, TensorProto.INT64
+EXTENSIONS = "ai.onnx.contrib"
+VERSIONS = (("", 20), (ML, 2), ("com.microsoft", 1), (EXTENSIONS, 1))
 WORDS = ["a", "b", "c"]
 
 
@@ -34,7 +36,7 @@ def model(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any], con
     results = [helper.make_tensor_value_info(name, *each) for name, each in outputs.items()]
     tensors = [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
     graph = helper.make_graph(nodes, "g", entries, results, tensors)
-    imports = [helper.make_opsetid(domain, version) for domain, version in (("", 20), (ML, 2), ("com.microsoft", 1))]
+    imports = [helper.make_opsetid(domain, version) for domain, version in VERSIONS]
     return helper.make_model(graph, opset_imports=imports, ir_version=9)
 
 
@@ -69,9 +71,17 @@ CASES: dict[str, tuple[Any, str, dict[str, Any], Any]] = {
         {"one": np.float32([[0, 1, 0]]), "two": np.int64([[7]]), "x": np.float32([[5, 6]])},
         -np.float32([[0, 1, 0, 7, 5, 6]]),
     ),
+    "a tokenizer, whose outputs have types that the model does not declare": (
+        model(
+            [helper.make_node("BertTokenizer", ["w"], ["ids", "kinds"], domain=EXTENSIONS, vocab_file="a\nb"),
+             helper.make_node("Gather", ["table", "ids"], ["rows"]),
+             helper.make_node("ReduceSum", ["rows"], ["y"], keepdims=0)],
+            {"w": (STRING, [1])}, {"y": (FLOAT, [])}, {"table": TABLE},
+        ), "ids[?]{i64}", {"ids": np.int64([2, 0, 0])}, TABLE[[2, 0, 0]].sum(),
+    ),
     "a match of strings": (
         model(
-            [helper.make_node("RegexFullMatch", ["w"], ["same"], pattern="a+"),
+            [helper.make_node("RegexFullMatch", ["w"], ["same"], pattern="(a+)+"),
              helper.make_node("Cast", ["same"], ["numbers"], to=INT),
              helper.make_node("ReduceSum", ["numbers"], ["y"], keepdims=0)],
             {"w": (STRING, ["N"])}, {"y": (INT, [])}, {},

@@ -39,7 +39,7 @@ def test_every_schema_that_is_not_deprecated_has_a_row() -> None:
     ("Greater", 13, COMPOSED, ("Greater-1", "Less-1")), ("Loop", 11, LOWERED, ("Loop-5", "TensorIterator-1")),
     ("SequenceAt", 11, LOWERED, ()),
     ("SequenceMap", 17, LOWERED, ("Loop-5", "TensorIterator-1")),
-    ("RotaryEmbedding", 23, FUNCTION, ()), ("RegexFullMatch", 20, REFUSED, ()),
+    ("RotaryEmbedding", 23, FUNCTION, ()), ("ImageDecoder", 20, REFUSED, ()),
 ])
 def test_rows(operator: str, version: int, how: str, becomes: tuple[str, ...]) -> None:
     row = ROWS[operator, version]

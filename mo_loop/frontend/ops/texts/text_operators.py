@@ -7,14 +7,13 @@ they do not express is an UnsupportedError.
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import counted
-from mo_loop.frontend.ops.texts import letter_case
+from mo_loop.frontend.ops.texts import expressions, letter_case
 from mo_loop.frontend.ops.texts.strings import (
     StringPlaces,
     constant_texts,
@@ -180,11 +179,17 @@ def _at_spaces(texts: StringPlaces, found: _Matches, most: int | None) -> tuple[
     return grid.texts(begins, ends, end, end, texts.chars), counts, grid.width
 
 
-_CLASS = re.compile(r"(\.|\\[wds]|\w|\[\^?(?:\\[\Wwdsntr]|[^\\\[\]])+\])(\+?)", re.DOTALL)
-"""One character of a set, or as many as there are."""
-
-_SETS = {r"\w": "0-9A-Za-z_", r"\d": "0-9", r"\s": r"\t\n\f\r "}
-"""The sets of RE2, which have characters of ASCII alone; those of PCRE2 have others, too."""
+@translates("RegexFullMatch", since=20)
+def regex_full_match(x, *, pattern: str | None = None):
+    """Whether the expression matches the whole text: a match becomes the empty text."""
+    if pattern is None:
+        raise ModelError("RegexFullMatch without the attribute pattern", code="ML227")
+    (text, matches_empty), texts = expressions.as_pcre(pattern), taken(x)
+    expression = np.frombuffer(text.encode(), np.uint8)
+    rest = StringPlaces(*ops.RegexNormalization(*texts.with_bytes(), expression, np.zeros(0, np.uint8)))
+    was_empty, is_empty = (ops.Equal(each.begins, each.ends) for each in (texts, rest))
+    found = is_empty if matches_empty else ops.LogicalAnd(is_empty, ops.LogicalNot(was_empty))
+    return ops.Reshape(found, x.sizes)
 
 
 @translates("Tokenizer", since=1, domain=MICROSOFT)
@@ -199,11 +204,14 @@ def tokenizer(
         raise unsupported("Tokenizer with separators, which are several regular expressions")
     if mark:
         raise unsupported("Tokenizer with marks at both ends of a text")
-    given = _CLASS.fullmatch(tokenexp)
-    if given is None or not _is_set(given[1]) or (given[1] == "." and (given[2] or mincharnum > 1)):
+    given, is_repeated = expressions.one_set(tokenexp) or ("", False)
+    least = max(mincharnum, 1)
+    if not given or tokenexp == ".+" or (tokenexp == "." and least > 1):
         raise unsupported(f"Tokenizer of the regular expression {tokenexp!r}, which is not one set of characters,")
+    # Shorter matches are not tokens, and longer ones are whole. ONNX Runtime takes every character for the dot alone.
+    one = "(?s:.)" if tokenexp == "." else given if least == 1 else "(?!)"
     texts = taken(x)
-    found = _matches(texts, _as_pcre(given[1], given[2], max(mincharnum, 1)))
+    found = _matches(texts, f"{given}{{{least},}}" if is_repeated else one)
     counts = found.last - found.first
     grid, pad = _Grid(found, counts), pad_value.encode()
     begin = ops.ShapeOf(texts.chars, output_type=i32)
@@ -211,22 +219,3 @@ def tokenizer(
     pieces = (grid.of_match(found.texts.begins), grid.of_match(found.texts.ends))
     tokens = grid.texts(*pieces, begin, begin + np.int32(len(pad)), chars)
     return packed(tokens, ops.Concat(x.sizes, grid.width, axis=0), ordered=False)
-
-
-def _is_set(characters: str) -> bool:
-    """Whether its ranges ascend, and none is from or to a set."""
-    with suppress(re.error):
-        re.compile(characters)
-        return re.search(r"-\\[wds]|\\[wds]-[^\]]", characters) is None
-    return False
-
-
-def _as_pcre(characters: str, more: str, least: int) -> str:
-    """The set with the characters that RE2 gives it. Shorter matches are not tokens, and longer ones are whole."""
-    if characters == ".":  # ONNX Runtime has a function for it, which takes every character
-        return "(?s:.)"
-    inner = characters.removeprefix("[").removesuffix("]")
-    inner = re.sub(r"\\[wds]", lambda found: _SETS[found[0]], inner)
-    if not more:
-        return f"[{inner}]" if least == 1 else "(?!)"
-    return f"[{inner}]{{{least},}}"
