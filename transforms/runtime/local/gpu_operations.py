@@ -13,7 +13,7 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
-from mo_loop.transforms.runtime.local.rule import is_declared, rule
+from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, ops
 
 
@@ -95,6 +95,36 @@ def VectorsToColumns(node: Op) -> Node | None:
         attributes["axis"] = 0
     axis = [] if isinstance(node, ops.GatherElements | ops.ScatterNDUpdate) else [np.array(0)]
     return ops.Squeeze(type(node)(*columns, *axis, **attributes), [1])
+
+
+@rule(wrap_type(ops.Multiply), "`Unsqueeze` of the factor", Gap(
+    "factor-of-root-mean-square",
+    "a division by the root of a mean of squares, times a vector that is not constant, multiplies each element by the "
+    "first of the vector, if shapes are unknown", device=GPU,
+))
+def RaiseRankOfFactor(node: ops.Multiply) -> Node | None:
+    """(x : [?,?,?] / Sqrt(ReduceMean(x * x, -1) + e)) * y : [N]  ->  (x / ...) * Unsqueeze(y, [0, 1])
+
+    The device makes this an RMS, whose kernel takes the vector for one along the first dimension.
+    """
+    for port, (y, x) in enumerate(both_orders(node)):
+        if y.rank and x.rank is not None and y.rank < x.rank and not isinstance(y.node, Constant) and _is_rms(x):
+            node.graph.set_input(node, port, F.Unsqueeze(y, list(range(x.rank - y.rank))))
+            return node
+    return None
+
+
+def _is_rms(x: Value) -> bool:
+    """Whether it is a product or quotient with the root of a mean."""
+    if not isinstance(x.node, ops.Multiply | ops.Divide) or is_declared(x):
+        return False
+    for root in x.node.operands:
+        for _ in range(4):
+            if isinstance(root.node, ops.Divide | ops.Power | ops.Sqrt | ops.Add):
+                root = next((each for each in root.node.operands if not isinstance(each.node, Constant)), root)
+        if isinstance(root.node, ops.ReduceMean):
+            return True
+    return False
 
 
 _NEUTRAL = {ops.ReduceProd: 1, ops.ReduceLogicalAnd: True}
