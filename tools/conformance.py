@@ -27,10 +27,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.options import QUANTIZATION
 from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool
-from mo_loop.target import ANY, NEWEST, shown
+from mo_loop.target import NEWEST, shown
 from tests.conformance import expectations
 from tests.conformance.cases import KINDS, Entry, collect
 from tests.fuzz.control_flow.options import add_common, add_device, add_quantization, parse
@@ -49,7 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
     verdicts: dict[str, Verdict] = {}
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with Pool("tests.samples:judge", env=FILLED, **limits) as pool:
-        found = judged(pool, entries, options.converter, options.python, options.runtime, options.quantization, options.device)
+        given = {"quantization": options.quantization, "device": options.device}
+        found = judged(pool, entries, options.converter, options.python, options.runtime, given)
         for done, (name, verdict) in enumerate(found, 1):
             verdicts[name] = verdict
             if options.verbose:
@@ -71,15 +71,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 def judged(
     pool: Pool, entries: Iterable[Entry], converter: str = "mo_loop", python: str | None = None,
-    runtime: str | None = None, quantization: str = QUANTIZATION[0], device: str = ANY,
+    runtime: str | None = None, arguments: Mapping[str, Any] | None = None,
 ) -> Iterator[tuple[str, Verdict]]:
     """Name and verdict of each case, in the order in which they end.
 
     `python` is the interpreter that runs the IR, which is made for the release `runtime` and all later ones.
-    `quantization` and `device` are options of mo_loop.
+    `arguments` are those of convert_model.
     """
     target = {"target": f"{release_of(runtime)}-{shown(NEWEST)}"} if runtime and converter == "mo_loop" else {}
-    given = {"quantization": quantization, "device": device, **target}
+    given = {**(arguments or {}), **target}
     samples = (each.sample for each in entries)
     tasks = (replace(each, python=python, arguments={**each.arguments, **given}) for each in samples)
     for outcome in pool.map((converter, task) for task in tasks):

@@ -13,7 +13,7 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
-from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, rule
+from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_weights, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, ops
 
 
@@ -97,6 +97,20 @@ def VectorsToColumns(node: Op) -> Node | None:
     return ops.Squeeze(type(node)(*columns, *axis, **attributes), [1])
 
 
+@rule(wrap_type(ops.ScatterNDUpdate), "`i + size` where `i < 0`", Gap(
+    "negative-places", "`ScatterNDUpdate` takes indices below 0 for others", device=GPU, alone=True,
+))
+def CountPlacesFromFront(node: ops.ScatterNDUpdate) -> Node | None:
+    """ScatterNDUpdate(x, i, u)  ->  ScatterNDUpdate(x, Select(i < 0, i + sizes of x, i), u)"""
+    x, places, _ = node.operands
+    count = places.type.dims[-1] if places.rank else None
+    if not isinstance(count, int) or isinstance(places.node, ops.Select) or is_not_negative(places):
+        return None
+    sizes = F.Slice(x.sizes, [0], [count], [1], [0]).astype(places.dtype)
+    node.graph.set_input(node, 1, F.Select(places < 0, places + sizes, places))
+    return node
+
+
 @rule(wrap_type(ops.Multiply), "`Unsqueeze` of the factor", Gap(
     "factor-of-root-mean-square",
     "a division by the root of a mean of squares, times a vector that is not constant, multiplies each element by the "
@@ -125,6 +139,22 @@ def _is_rms(x: Value) -> bool:
         if isinstance(root.node, ops.ReduceMean):
             return True
     return False
+
+
+@rule(wrap_type(ops.GRUSequence), "recurrent weights of unknown size", Gap(
+    "gpu-recurrent-weights", "a `GRUSequence` whose recurrent weights are not constant does not compile",
+    severity=ERROR, device=GPU, alone=True,
+))
+def HideSizeOfRecurrentWeights(node: ops.GRUSequence) -> Node | None:
+    """GRUSequence(x, h, n, w, r, b)  ->  GRUSequence(x, h, n, w, Barrier(r, bounds of axis 0), b)
+
+    The plugin takes the weights apart, as in CopyPiecesOfWeights; it does not rearrange those of unknown size.
+    """
+    weights = node.operands[4]
+    if node.linear_before_reset or isinstance(weights.node, ops.Barrier) or is_weights(weights):
+        return None
+    node.graph.set_input(node, 4, F.Barrier(weights, hides="bounds", axes=(0,)))
+    return node
 
 
 _NEUTRAL = {ops.ReduceProd: 1, ops.ReduceLogicalAnd: True}
