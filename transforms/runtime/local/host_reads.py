@@ -51,7 +51,7 @@ def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
     return node
 
 
-@maximum_rule(wrap_type(ops.MatMul, when=lambda y: y.node.transpose_b), "`max(p, p)`", Gap(
+@maximum_rule(wrap_type(ops.MatMul), "`max(p, p)`", Gap(
     "gpu-weights-from-piece",
     "a product with a transposed matrix that is not constant, and a piece of a `Split`, does not compile",
     severity=ERROR, device=GPU, alone=True,
@@ -61,9 +61,9 @@ def CopyPiecesOfWeights(node: ops.MatMul) -> Use | None:
 
     The plugin rearranges the memory of a matrix of weights, which for a piece has other bytes around it.
     """
-    weights = source_of(node.operands[1], VIEWS)
-    is_piece = isinstance(weights.node, ops.Split | ops.VariadicSplit)
-    return Use(node, 1) if is_piece and node.operands[1].rank == 2 else None
+    matrix = node.operands[1]
+    is_piece = isinstance(source_of(matrix, VIEWS).node, ops.Split | ops.VariadicSplit)
+    return Use(node, 1) if is_piece and node.transpose_b and matrix.rank == 2 else None
 
 
 SIZES: dict[type[Node], tuple[int, ...]] = {
