@@ -3,6 +3,7 @@
     python tools/conformance.py --converter mo_loop -j 2
     python tools/conformance.py --filter '^test_(loop|scan|if)' --kinds node --json report.json
     python tools/conformance.py --runtime 2024.6.0 --json report.json
+    python tools/conformance.py --runtime gpu --device GPU --filter '^test_(loop|scan|if)'
     python tools/conformance.py --filter 'quantize|qlinear|integer' --quantization exact
     python tools/conformance.py --write
 
@@ -24,14 +25,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.options import QUANTIZATION
 from mo_loop.printable import aligned
 from mo_loop.support.workers import Pool
 from mo_loop.target import NEWEST, shown
 from tests.conformance import expectations
 from tests.conformance.cases import KINDS, Entry, collect
 from tests.running.samples import CLASSES, CONVERTERS, FILLED, PASSED, Verdict, settle
-from tools.fuzzing import add_common, add_quantization, groups, parse
+from tools.fuzzing import add_common, add_device, add_quantization, groups, parse
+from tools.runtimes import release_of
 
 MEMORY = 12 << 30
 
@@ -44,7 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     verdicts: dict[str, Verdict] = {}
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with Pool("tests.running.samples:judge", env=FILLED, **limits) as pool:
-        found = judged(pool, entries, options.converter, options.python, options.runtime, options.quantization)
+        given = {"quantization": options.quantization, "device": options.device}
+        found = judged(pool, entries, options.converter, options.python, options.runtime, given)
         for done, (name, verdict) in enumerate(found, 1):
             verdicts[name] = verdict
             if options.verbose:
@@ -66,15 +68,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 def judged(
     pool: Pool, entries: Iterable[Entry], converter: str = "mo_loop", python: str | None = None,
-    runtime: str | None = None, quantization: str = QUANTIZATION[0],
+    runtime: str | None = None, arguments: Mapping[str, Any] | None = None,
 ) -> Iterator[tuple[str, Verdict]]:
     """Name and verdict of each case, in the order in which they end.
 
     `python` is the interpreter that runs the IR, which is made for the release `runtime` and all later ones.
-    `quantization` is an option of mo_loop.
+    `arguments` are those of convert_model.
     """
-    target = {"target": f"{runtime}-{shown(NEWEST)}"} if runtime and converter == "mo_loop" else {}
-    given = {"quantization": quantization, **target}
+    target = {"target": f"{release_of(runtime)}-{shown(NEWEST)}"} if runtime and converter == "mo_loop" else {}
+    given = {**(arguments or {}), **target}
     samples = (each.sample for each in entries)
     tasks = (replace(each, python=python, arguments={**each.arguments, **given}) for each in samples)
     for outcome in pool.map((converter, task) for task in tasks):
@@ -131,6 +133,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--expectations", type=Path, metavar="FILE", default=expectations.FILE, help="another file")
     parser.add_argument("--write", action="store_true", help="update the file of expected results")
     add_common(parser, "case")
+    add_device(parser)
     add_quantization(parser)
     return parse(parser, arguments, "kinds", KINDS, "kind")
 

@@ -51,6 +51,7 @@ from mo_loop.transforms.low_precision.lower_quantization import (
 )
 from mo_loop.transforms.manager import Step, StepObserver
 from mo_loop.transforms.runtime.branches import CopySlicedBranches, NameBranchResults, WidenBranchInputs
+from mo_loop.transforms.runtime.computed_constants import CopyComputedConstants
 from mo_loop.transforms.runtime.device_loops import (
     FollowIterations,
     MakeLoopsDynamic,
@@ -91,7 +92,6 @@ from mo_loop.transforms.runtime.loop_inputs import (
 from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
 from mo_loop.transforms.runtime.memory_copies import (
     CopyAssignedInputs,
-    CopyComputedConstants,
     CopyControlOutputs,
     CopyReturnedOutputs,
     IsolateParameters,

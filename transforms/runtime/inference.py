@@ -235,7 +235,9 @@ def computed_from_constants(graph: Graph) -> dict[Node, None]:
 
 
 def _is_constant(node: Node) -> bool:
-    if not isinstance(node, Op) or isinstance(node, Parameter | ops.Barrier | ops.ReadValue):
+    if not isinstance(node, Op) or isinstance(node, Parameter | ops.ReadValue):
+        return False
+    if isinstance(node, ops.Barrier) and (node.hides != "bounds" or node.axes):  # that of bounds becomes a ReduceSum
         return False
     return bool(node.outputs) and not node.random
 

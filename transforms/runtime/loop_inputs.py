@@ -12,7 +12,7 @@ from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations, zero_from_outside
 from mo_loop.transforms.runtime.inference import is_computable
-from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Op, Parameter, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Op, Parameter, Value, is_static
 
 
 @node_pass(
@@ -110,11 +110,6 @@ class PreventLoopFolding(FunctionPass):
             "a zero that cannot be folded in the body",
         ),
         Gap(
-            "constant-loop-running-sum",
-            "a `CumSum` of the output of a loop of constants is not folded, and a `Slice` by it does not compile",
-            "a zero that cannot be folded in the body", ERROR,
-        ),
-        Gap(
             "constant-loop-random", "a loop of constants with random numbers draws them once for all inferences",
             "a zero that cannot be folded in the body",
         ),
@@ -153,9 +148,9 @@ class PreventLoopFolding(FunctionPass):
         return self.accept(node)
 
     def _feed_zero(self, node: Loop) -> bool:
-        """Add the 0 to a reverse-concatenated Result, or to the first one if random numbers or running sums matter."""
+        """Add the 0 to a reverse-concatenated Result, or to the first one if random numbers matter."""
         result = next((each.result for each in node.output_map if _is_backward(each)), None)
-        if result is None and (_draws(node) or _is_summed(node)):
+        if result is None and _draws(node):
             result = node.output_map[0].result
         if result is None:
             return self.refuse(node, "the runtime evaluates it correctly")
@@ -171,15 +166,6 @@ class PreventLoopFolding(FunctionPass):
 
 def _is_backward(entry: object) -> bool:
     return isinstance(entry, Concatenated) and entry.stride < 0
-
-
-def _is_summed(node: Loop) -> bool:
-    """Whether a CumSum reads the result, directly or not, or a Barrier that becomes one: the runtime does not fold it,
-    and Slices by it fail."""
-    return any(
-        isinstance(each, ops.CumSum) or (isinstance(each, ops.Barrier) and each.hides == "bounds" and not each.axes)
-        for each in node.graph.descendants([node])
-    )
 
 
 def _draws(node: Loop) -> bool:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from mo_loop.graph.shape import element_count, is_static, of_declared_sizes
 from mo_loop.graph.types import f32, string
 from mo_loop.ops.control import Control, If, Iteration, Loop
-from mo_loop.target import ARM, CRASH, ERROR, NEVER, Processor
+from mo_loop.target import ARM, CRASH, ERROR
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime import inference
 from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
@@ -81,111 +81,6 @@ def _may_have_as_many(value: Value, source: Value | None) -> bool:
     if source is None or not is_static(value.shape) or not is_static(source.shape):
         return True
     return element_count(value.shape) == element_count(source.shape)
-
-
-ELEMENTWISE = (ops.Binary, ops.Select, ops.PReLU)
-"""Operations that write into the memory of their first input. A chain of them is one operation of the runtime, so the
-first input of the chain may be any input of its nodes."""
-
-
-class CopyComputedConstants(FunctionPass):
-    """Maximum(v, x)  ->  Maximum(Barrier(v, memory), x), where v depends on constants alone and x does not
-       MatMul(c, w)  ->  MatMul(Barrier(c, memory), w), where c is constant and w compressed
-
-    The runtime computes v once, when it compiles the model. Constants that it folds are safe, because it never writes
-    into them: those operations have a numpy form here too. It folds no Gather and no MatMul of compressed weights:
-    constants that are left in one are too large to be folded here, and compressed to f16 later.
-    """
-
-    instead = "`Tile` by a number known only at run time"
-    avoids = (
-        Gap(
-            "constant-iterator-in-place",
-            "a TensorIterator of constants is computed once, and an elementwise operation after it overwrites its "
-            "result",
-        ),
-        Gap(
-            "constant-operation-in-place",
-            "other operations of constants that the runtime does not fold, such as ReverseSequence, Convolution and "
-            "LSTMSequence, are computed once, and an elementwise operation after them overwrites the result",
-        ),
-        Gap(
-            "computed-constant-overwritten",
-            "a result of constants alone that is not folded, such as that of a TensorIterator, is computed once; an "
-            "elementwise operation overwrites it, and later inferences read the new values",
-        ),
-        Gap(
-            "compressed-constant-in-place",
-            "a `MatMul` or `Gather` of constants is computed once, and an elementwise operation after it overwrites "
-            "the result, if a constant is compressed: to 8 bits or less, or to f16 in a `MatMul`",
-        ),
-        Gap(
-            "constant-times-compressed", "`MatMul` of a constant and weights of at most 8 bits does not compile",
-            "`Tile` of the constant by a number known only at run time", ERROR, since="2025.0.0",
-            on={Processor.SSE41: NEVER},
-        ),
-    )
-
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        computed = inference.computed_from_constants(graph)
-        for product in self.candidates(graph, ops.MatMul) if computed else ():
-            if product in computed and self._compute_at_run_time(product):
-                changed, computed = True, inference.computed_from_constants(graph)
-        once = _computed_once(computed)
-        for kind in ELEMENTWISE if once else ():
-            for node in self.candidates(graph, kind):
-                changed = self._isolate(node, once) or changed
-        return changed
-
-    def _compute_at_run_time(self, product: ops.Op) -> bool:
-        """2024.6 packs a second factor that is hidden before it is computed: always hide the first."""
-        first = product.operands[0]
-        if not any(map(_is_compressed, product.inputs)):
-            return self.refuse(product, "no factor is compressed")
-        product.graph.set_input(product, 0, F.Barrier(first, hides="memory"))
-        return self.accept(product)
-
-    def _isolate(self, node: ops.Op, once: set[Node]) -> bool:
-        values = [] if node in once else [each for each in node.inputs if each and each.node in once]
-        exposed = [each for each in values if _fits(each, node.output)]
-        if not exposed:
-            return self.refuse(node, "no input is computed once and overwritten")
-        for value in dict.fromkeys(exposed):
-            readers = [use for use in value.uses if use.node not in once]
-            move_readers(value, F.Barrier(value, hides="memory"), readers)
-        return self.accept(node)
-
-
-def _computed_once(computed: Iterable[Node]) -> set[Node]:
-    """The nodes of `computed` that the runtime does not fold, and all that depend on them."""
-    found: set[Node] = set()
-    for node in computed:
-        if not _is_folded(node) or any(each is not None and each.node in found for each in node.inputs):
-            found.add(node)
-    return found
-
-
-def _is_folded(node: Node) -> bool:
-    if isinstance(node, ops.Dequantize):  # its simple operations are
-        return True
-    if isinstance(node, ops.MatMul) or (isinstance(node, ops.Gather) and _is_compressed(node.inputs[0])):
-        return False
-    return isinstance(node, ops.Op) and not isinstance(node, Control) and type(node).evaluate is not ops.Op.evaluate
-
-
-def _is_compressed(value: Value | None) -> bool:
-    """Whether a value has at most 8 bits, with scales, in the file."""
-    while value is not None and isinstance(value.node, ops.View | ops.Transpose):
-        value = value.node.inputs[0]
-    return value is not None and isinstance(value.node, ops.Dequantize)
-
-
-def _fits(value: Value, result: Value) -> bool:
-    """Whether the runtime may write `result` into the memory of `value`."""
-    if not is_static(value.shape) or value.dtype is string:
-        return False
-    return not is_static(result.shape) or element_count(value.shape) == element_count(result.shape)
 
 
 KINDS: tuple[type[Control], ...] = (If, Loop)

@@ -127,6 +127,10 @@ def _ends_at_run_time(node: ops.Slice) -> bool:
     return len(known) > 1 and not is_static(dims[max(known):])
 
 
+def _has_no_elements(node: ops.Parameter) -> bool:
+    return node.graph.owner is None and 0 in (of_declared_sizes(node.output.shape) or ())
+
+
 def _always(_: Any) -> bool:
     return True
 
@@ -186,6 +190,10 @@ _ON_GPU = (
     DeviceFault(
         "ML571", (ops.BitwiseNot,), _always, "BitwiseNot of unsigned numbers does not compile",
         "cast the numbers to a signed type before",
+    ),
+    DeviceFault(
+        "ML571", (ops.Parameter,), _has_no_elements, "an input that is declared with a size of 0 may not run",
+        "declare this size as unknown (--input)",
     ),
 )
 

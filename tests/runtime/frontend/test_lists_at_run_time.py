@@ -37,6 +37,16 @@ MODELS: dict[str, tuple[str, Sequence[Any]]] = {
               c2 = SequenceInsert (a2, e2) }> }>
           y = ConcatFromSequence <axis=-1> (z) }""",
         [{"x": floats(6, 6), "w": floats(5, 4), **ints(k=k)} for k in (3, 0, 2)]),
+    # The sizes of the elements are constants of a branch, and their sums are not folded there.
+    "a list of constants without its last element in a branch": (
+        """main (bool c, int64 k) => (float[?,1] y) {
+          v = Constant <value = float[3,1] {1,2,3}> ()  w = Constant <value = float[1,1] {4}> ()
+          s = SequenceConstruct (v, w)
+          t = If (c) <then_branch = yes () => (seq(float[?,1]) p) { p = SequenceErase (s) },
+                      else_branch = no () => (seq(float[?,1]) q) {
+                        q = SequenceMap (s) <body = tanh (float[?,1] e) => (float[?,1] f) { f = Tanh (e) }> }>
+          length = SequenceLength (t)  place = Mod (k, length)  y = SequenceAt (t, place) }""",
+        [{"c": np.bool_(c), **ints(k=k)} for c in (True, False, True) for k in (0, 1)]),
     # The length is known here, but not to the runtime.
     "an inner loop that takes out as many as it puts in": ("""main (int64 k) => (float[?] y, int64 l) {
           one = Constant <value_float=1.0> ()  s = SequenceConstruct (one)  none = SequenceEmpty ()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.harness import check_node, every
+from tests.harness import check, check_node, every, parsed
 
 BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [1, 0.9, 0, -0.1], [0, 10, 1, 11], [0, 100, 1, 101]]], np.float32)
 REGIONS = np.array([[0, 0, 9, 9], [0, 5, 4, 9], [1.2, 2.3, 1.4, 2.4], [-1, -1, 13, 11], [3.3, 2.2, 8.8, 7.7]],
@@ -31,6 +31,14 @@ def test_an_overlap_as_large_as_the_threshold_is_none(constants):
               "scores": np.array([[[0.9, 0.8]]], np.float32), "limit": np.array([5]),
               "iou": np.array([0.5], np.float32)}
     check_node("NonMaxSuppression", inputs, opset=11, constants=constants)
+
+
+def test_boxes_of_constants():
+    """A result of unknown size that is computed from constants alone did not compile."""
+    check(parsed("""main (float[1] x) => (float[?,3] y) <
+          float[1,2,4] boxes = {0,0,1,1,0,10,1,11}, float[1,1,2] scores = {0.9,0.8}, int64 limit = {2}> {
+          i = NonMaxSuppression (boxes, scores, limit)  numbers = Cast <to = 1> (i)  y = Add (numbers, x) }"""),
+          {"x": normal(1)}, {"x": 2 * normal(1)})
 
 
 @pytest.mark.parametrize("dynamic", (False, True))

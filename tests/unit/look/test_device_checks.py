@@ -62,6 +62,7 @@ def test_other_models_have_none(text: str) -> None:
         "main (float[2,N] x, int64[K] axes) => (float[A,B] y) { y = ReduceSum (x, axes) }", "ReduceSum", "ML571",
         "computed",
     ),
+    ("main (float[0,2] x) => (float[0,2] y) { y = Neg (x) }", "", "ML571", "a size of 0"),
     ("main (uint32[N] x) => (uint32[N] y) { y = BitwiseNot (x) }", "BitwiseNot", "ML571", "unsigned"),
     (
         """main (float[1,2,H,W] x, float[1,8,A,B] offset) => (float[1,1,A,B] y) <

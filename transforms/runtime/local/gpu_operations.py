@@ -5,7 +5,8 @@ from functools import reduce
 
 import numpy as np
 
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.dimension import now
+from mo_loop.graph.shape import assume_fixed, normalise_axis
 from mo_loop.graph.types import ElementType, i64
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.reduction import Reduction
@@ -13,7 +14,8 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
-from mo_loop.transforms.runtime.local.rule import is_declared, rule
+from mo_loop.transforms.runtime.local.movement_of_data import is_static_there
+from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_weights, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, ops
 
 
@@ -95,6 +97,81 @@ def VectorsToColumns(node: Op) -> Node | None:
         attributes["axis"] = 0
     axis = [] if isinstance(node, ops.GatherElements | ops.ScatterNDUpdate) else [np.array(0)]
     return ops.Squeeze(type(node)(*columns, *axis, **attributes), [1])
+
+
+@rule(wrap_type(ops.ScatterNDUpdate), "`i + size` where `i < 0`", Gap(
+    "negative-places", "`ScatterNDUpdate` takes indices below 0 for others", device=GPU, alone=True,
+))
+def CountPlacesFromFront(node: ops.ScatterNDUpdate) -> Node | None:
+    """ScatterNDUpdate(x, i, u)  ->  ScatterNDUpdate(x, Select(i < 0, i + sizes of x, i), u)"""
+    x, places, _ = node.operands
+    count = now(places.type.dims[-1]) if places.rank else None
+    if count is None or isinstance(places.node, ops.Select) or is_not_negative(places):
+        return None
+    assume_fixed(places.type.dims[-1:])
+    sizes = F.Slice(x.sizes, [0], [count], [1], [0]).astype(places.dtype)
+    node.graph.set_input(node, 1, F.Select(places < 0, places + sizes, places))
+    return node
+
+
+@rule(wrap_type(ops.Multiply), "`Unsqueeze` of the factor", Gap(
+    "factor-of-root-mean-square",
+    "a division by the root of a mean of squares, times a vector that is not constant, multiplies each element by the "
+    "first of the vector, if shapes are unknown", device=GPU,
+))
+def RaiseRankOfFactor(node: ops.Multiply) -> Node | None:
+    """(x : [?,?,?] / Sqrt(ReduceMean(x * x, -1) + e)) * y : [N]  ->  (x / ...) * Unsqueeze(y, [0, 1])
+
+    The device makes this an RMS, whose kernel takes the vector for one along the first dimension.
+    """
+    for port, (y, x) in enumerate(both_orders(node)):
+        if y.rank and x.rank is not None and y.rank < x.rank and not isinstance(y.node, Constant) and _is_rms(x):
+            node.graph.set_input(node, port, F.Unsqueeze(y, list(range(x.rank - y.rank))))
+            return node
+    return None
+
+
+def _is_rms(x: Value) -> bool:
+    """Whether it is a product or quotient with the root of a mean."""
+    if not isinstance(x.node, ops.Multiply | ops.Divide) or is_declared(x):
+        return False
+    for root in x.node.operands:
+        for _ in range(4):
+            if isinstance(root.node, ops.Divide | ops.Power | ops.Sqrt | ops.Add):
+                root = next((each for each in root.node.operands if not isinstance(each.node, Constant)), root)
+        if isinstance(root.node, ops.ReduceMean):
+            return True
+    return False
+
+
+@rule(wrap_type(ops.GRUSequence), "recurrent weights of unknown size", Gap(
+    "gpu-recurrent-weights", "a `GRUSequence` whose recurrent weights are not constant does not compile",
+    severity=ERROR, device=GPU, alone=True,
+))
+def HideSizeOfRecurrentWeights(node: ops.GRUSequence) -> Node | None:
+    """GRUSequence(x, h, n, w, r, b)  ->  GRUSequence(x, h, n, w, Barrier(r, bounds of axis 2), b)
+
+    The plugin takes the weights apart, as in CopyPiecesOfWeights; it does not rearrange those of unknown size.
+    """
+    weights = node.operands[4]
+    if node.linear_before_reset or isinstance(weights.node, ops.Barrier) or is_weights(weights):
+        return None
+    node.graph.set_input(node, 4, F.Barrier(weights, hides="bounds", axes=(2,)))
+    return node
+
+
+@rule(wrap_type((ops.Add, ops.Subtract)), "the constant plus a zero that cannot be folded", Gap(
+    "gpu-constant-of-known-size",
+    "a sum or difference of a tensor of unknown size and a constant that determines all sizes of the result does not "
+    "compile (\"Count is called for dynamic shape\")", severity=ERROR, device=GPU, alone=True,
+))
+def HideAddedConstant(node: ops.Add | ops.Subtract) -> Node | None:
+    """x : [1,?] + c : [2]  ->  x + Barrier(c, value)"""
+    for port, (c, x) in enumerate(both_orders(node)):
+        if isinstance(c.node, Constant) and not is_declared(x) and is_static_there(node):
+            node.graph.set_input(node, port, F.Barrier(c, hides="value"))
+            return node
+    return None
 
 
 _NEUTRAL = {ops.ReduceProd: 1, ops.ReduceLogicalAnd: True}

@@ -6,7 +6,7 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
 from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
-from mo_loop.transforms.vocabulary import Constant, Gap, Node, Parameter, Use, Value, integers, ops, source_of
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Parameter, Use, Value, integers, ops, source_of
 
 
 def _reads_iteration(value: Value) -> bool:
@@ -27,6 +27,43 @@ def AddIterationToOne(node: ops.Add | ops.Subtract) -> Node | None:
     if integers(node, 1) != (step,):
         return None
     return ops.Add(Constant(abs(node.operands[1].node.array), graph=node.graph), node.operands[0])
+
+
+@rule(
+    wrap_type((ops.BitwiseAnd, ops.BitwiseOr, ops.BitwiseXor, ops.SquaredDifference)),
+    "a number plus a zero that cannot be folded",
+    Gap(
+        "gpu-bits-of-sizes",
+        "`BitwiseAnd`, `BitwiseOr`, `BitwiseXor` and `SquaredDifference` of numbers that are computed from sizes, such "
+        "as a `Range`, do not run: the host code has no such operation",
+        severity=ERROR, device=GPU, alone=True,
+    ),
+)
+def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
+    """BitwiseAnd(Range(0, n), c)  ->  BitwiseAnd(Range(0, Barrier(n, value)), c), where n is computed from sizes"""
+    port = next((port for port, each in enumerate(node.operands) if not isinstance(each.node, Constant)), None)
+    if port is None or not all(map(is_inferred, node.operands)):
+        return None
+    reader: Node = node
+    if isinstance(node.operands[port].node, ops.Range):
+        reader, port = node.operands[port].node, 1
+    reader.graph.set_input(reader, port, F.Barrier(reader.operands[port], hides="value"))
+    return node
+
+
+@maximum_rule(wrap_type(ops.MatMul), "`max(p, p)`", Gap(
+    "gpu-weights-from-piece",
+    "a product with a transposed matrix that is not constant, and a piece of a `Split`, does not compile",
+    severity=ERROR, device=GPU, alone=True,
+))
+def CopyPiecesOfWeights(node: ops.MatMul) -> Use | None:
+    """MatMul(x, Split(w, 0)[1], transpose_b)  ->  MatMul(x, max(p, p), transpose_b) with p = Split(w, 0)[1]
+
+    The plugin rearranges the memory of a matrix of weights, which for a piece has other bytes around it.
+    """
+    matrix = node.operands[1]
+    is_piece = isinstance(source_of(matrix, VIEWS).node, ops.Split | ops.VariadicSplit)
+    return Use(node, 1) if is_piece and node.transpose_b and matrix.rank == 2 else None
 
 
 SIZES: dict[type[Node], tuple[int, ...]] = {

@@ -357,13 +357,13 @@ def OrBehindBoolean(node: Node) -> Value | None:
     The plugin returns booleans as u8, and gives the memory of such a node to the output without a conversion.
     """
     y = node.output
-    if not _is_static_there(node) or all(is_declared(each) for each in node.operands):
+    if not is_static_there(node) or all(is_declared(each) for each in node.operands):
         return None
     is_returned = any(isinstance(use.node, Result) for each in (y, *views_of(y)) for use in each.uses)
     return y if is_returned and node.graph.owner is None else None
 
 
-def _is_static_there(node: Node) -> bool:
+def is_static_there(node: Node) -> bool:
     """Whether the runtime knows the shape of the output: it takes 2 and a size that is not known for 2."""
     sizes = [of_declared_sizes(each.shape) or () for each in node.operands] if isinstance(node, ops.Elementwise) else []
     dims = of_declared_sizes(node.output.shape)
