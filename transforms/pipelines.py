@@ -52,12 +52,14 @@ from mo_loop.transforms.manager import Step, StepObserver
 from mo_loop.transforms.runtime.branches import CopySlicedBranches, NameBranchResults, WidenBranchInputs
 from mo_loop.transforms.runtime.device_loops import (
     ComputeConstantStates,
+    CutFinalValues,
     FollowIterations,
     ReadStatesTwice,
     RunCostlyOnce,
     RunOnce,
     SeparateFinalValues,
     WidenEmptyStates,
+    WidenGrowingStates,
 )
 from mo_loop.transforms.runtime.empty_dimensions import (
     AddLeadingDimension,
@@ -83,7 +85,7 @@ from mo_loop.transforms.runtime.known_shapes import (
     InsertStaticShapes,
 )
 from mo_loop.transforms.runtime.local import LocalRules
-from mo_loop.transforms.runtime.local.gpu_operations import SelectReductionInLoop, SelectReductionOfNothing
+from mo_loop.transforms.runtime.local.gpu_operations import SelectReductionOfNothing
 from mo_loop.transforms.runtime.loop_inputs import (
     EliminateUnreadSlices,
     PreventLoopFolding,
@@ -192,7 +194,9 @@ FRONT: tuple[type[FunctionPass], ...] = (
     RunOnce,  # after the passes that correct outputs for no iterations
     RunCostlyOnce,
     FollowIterations,  # more iterations than before would write beyond the memory
-    WidenEmptyStates,  # also those that the pass before makes
+    WidenGrowingStates,  # also those that the pass before makes
+    WidenEmptyStates,
+    CutFinalValues,
     RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
     MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop while a state grows
     EliminateUnusedPorts,  # guards and lowering leave unread ports
@@ -258,9 +262,9 @@ RELIED_ON = (PushConstantToSubgraph,)
 """Rules whose form other rules rely on: they read axes and sizes where the constants are."""
 
 BY_SIZES = (
-    BreakStateSymbols, ConcatenateAlongFirstAxis, FollowIterations, GuardZeroTrips, InsertKnownSizes,
-    InsertStaticShapes, RemoveResultBounds, SelectFinalValues, SelectReductionInLoop, SelectReductionOfNothing,
-    WidenEmptyStates,
+    BreakStateSymbols, ConcatenateAlongFirstAxis, CutFinalValues, FollowIterations, GuardZeroTrips,
+    InsertKnownSizes, InsertStaticShapes, RemoveResultBounds, SelectFinalValues, SelectReductionOfNothing,
+    WidenEmptyStates, WidenGrowingStates,
 )
 """Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of
 loops that surely run, and more are known where equal nodes have been merged."""

@@ -5,6 +5,7 @@ Only the copy is right in every case. It is chosen where a type of an input or a
 body has two readers of the state.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,8 @@ from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations, size_of
-from mo_loop.transforms.runtime.zero_trips import RunGuard, is_selection, run_once
+from mo_loop.transforms.runtime.inference import may_be_empty
+from mo_loop.transforms.runtime.zero_trips import RunGuard, is_cut, is_selection, run_once
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import ELEMENTWISE, is_safe
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Parameter, Result, Value, is_static, ops, source_of
@@ -193,26 +195,49 @@ def FollowIterations(node: Loop) -> str:
     return "" if changed else "the sizes of its pieces are unknown"
 
 
-@node_pass((Iteration,), "a state with one more slice in front, which is cut off in the body and after the loop", Gap(
+WIDER = "a state with one more slice in front, which is cut off in the body and after the loop"
+
+
+@node_pass((Iteration,), WIDER, Gap(
     "gpu-empty-state",
-    "a state that starts without elements has no memory, and one that loses its last element keeps its memory: the "
-    "process ends, or the inference fails",
+    "a state that starts without elements and grows has no memory: the process ends, or the inference fails",
     severity=CRASH, device=GPU,
 ))
-def WidenEmptyStates(node: Iteration) -> str:
-    """state [0..] that grows or shrinks  ->  state [1..] = Concat(0, state); the body reads state[1:]
+def WidenGrowingStates(node: Iteration) -> str:
+    """state [0..] = Concat(state, x)  ->  state [1..] = Concat(0, state) before the loop, and the body as it is"""
+    return _widen(node, _only_grows)
 
-    What appends to the state appends to the wider one.
-    """
+
+@node_pass((Iteration,), WIDER, Gap(
+    "gpu-emptied-state",
+    "so does a state that the body reads in another way, and one that loses its last element keeps its memory",
+    severity=CRASH, device=GPU, alone=True,
+))
+def WidenEmptyStates(node: Iteration) -> str:
+    """state [0..] that grows or shrinks  ->  state [1..] = Concat(0, state); the body reads state[1:]"""
+    return _widen(node, lambda entry, axis: not _only_grows(entry, axis))
+
+
+def _only_grows(entry: Merged, axis: int) -> bool:
+    is_read_once = all(each.only_use is not None for each in (entry.parameter.output, entry.result.value))
+    return is_read_once and _is_longer(entry, axis)
+
+
+def _is_longer(entry: Merged, axis: int) -> bool:
+    """Whether a state becomes a longer one."""
+    made = entry.result.value.node
+    return isinstance(made, ops.Concat) and made.axis == axis and made.operands[0] is entry.parameter.output
+
+
+def _widen(node: Iteration, when: Callable[[Merged, int], bool]) -> str:
     changed = False
     for port, (entry, value) in enumerate(node.fed, node.first_data_port):
         axis = _empty_axis(entry, value) if isinstance(entry, Merged) else None
-        if axis is None:
+        if axis is None or not when(entry, axis):
             continue
         state, new = entry.parameter.output, entry.result.value
         readers = state.uses
-        is_longer = isinstance(new.node, ops.Concat) and new.node.axis == axis and new.node.operands[0] is state
-        wide = F.Concat(state, *new.node.operands[1:], axis=axis) if is_longer else None
+        wide = F.Concat(state, *new.node.operands[1:], axis=axis) if _is_longer(entry, axis) else None
         move_readers(state, _cut(state, axis), readers)
         result = Result(_widened(new, axis) if wide is None else wide)
         node.input_map = tuple(
@@ -230,6 +255,35 @@ def WidenEmptyStates(node: Iteration) -> str:
         node.body.sweep()
         changed = True
     return "" if changed else "no state that grows or shrinks may have no elements"
+
+
+@node_pass((Iteration,), "`Slice` to the size of the first value", Gap(
+    "gpu-final-of-nothing",
+    "a final value without elements has the shape and the numbers of an earlier inference, because no kernel runs",
+    device=GPU, alone=True,
+))
+def CutFinalValues(node: Iteration) -> str:
+    """last = Loop(x : [?,2]) of the same shape  ->  Slice(last, 0, size of x)"""
+    first = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
+    changed = False
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        value = first.get(entry.result) if isinstance(entry, Final) else None
+        if value is None or value.shape != output.shape or value.dtype is string or _is_cut_all(output):
+            continue
+        axes = [axis for axis, dim in enumerate(value.shape or ()) if may_be_empty(dim)]
+        if axes:
+            readers, count = output.uses, len(axes)
+            end = F.Concat(*(size_of(value, axis) for axis in axes), axis=0)
+            move_readers(output, F.Slice(output, [0] * count, end, [1] * count, axes), readers)
+            changed = True
+    return "" if changed else "no state that keeps its shape may have no elements"
+
+
+def _is_cut_all(value: Value) -> bool:
+    """Whether only Slices with computed ends, other than those of a RunGuard, read `value`."""
+    readers = [use.node for use in value.uses]
+    slices = [each for each in readers if isinstance(each, ops.Slice) and not is_cut(each)]
+    return len(slices) == len(readers) and not any(isinstance(each.operands[2].node, Constant) for each in slices)
 
 
 def _empty_axis(entry: Merged, value: Value) -> int | None:

@@ -7,7 +7,6 @@ import numpy as np
 
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import ElementType, i64
-from mo_loop.ops.control import Iteration
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
@@ -15,7 +14,7 @@ from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
 from mo_loop.transforms.runtime.local.rule import is_declared, rule
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Node, Op, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, ops
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -98,11 +97,6 @@ def VectorsToColumns(node: Op) -> Node | None:
     return ops.Squeeze(type(node)(*columns, *axis, **attributes), [1])
 
 
-def is_in_loop(graph: Graph) -> bool:
-    owner = graph.owner
-    return owner is not None and (isinstance(owner, Iteration) or is_in_loop(owner.graph))
-
-
 _NEUTRAL = {ops.ReduceProd: 1, ops.ReduceLogicalAnd: True}
 
 
@@ -117,30 +111,15 @@ def _neutral(node: Reduction) -> Value:
     return F.Constant(np.array(number), graph=node.graph, dtype=x.dtype)
 
 
-SELECTED = "`Select` by the number of elements"
-
-
-@rule(wrap_type(Reduction, when=lambda r: not is_in_loop(r.graph)), SELECTED, Gap(
+@rule(wrap_type(Reduction), "`Select` by the number of elements", Gap(
     "reduction-of-nothing", "a reduction of no elements returns the memory of an earlier inference", device=GPU,
+    alone=True,
 ))
 def SelectReductionOfNothing(node: Reduction) -> Node | None:
     """ReduceSum(x : [?,?], 0)  ->  Select(size of x along 0 == 0, 0, ReduceSum(x, 0)), and other reductions
 
     A kernel of which an input has no elements is not run.
     """
-    return _selected(node)
-
-
-@rule(wrap_type(Reduction, when=lambda r: is_in_loop(r.graph)), SELECTED, Gap(
-    "reduction-of-nothing-in-loop", "a reduction of no elements in a loop has the result of an earlier iteration",
-    device=GPU, alone=True,
-))
-def SelectReductionInLoop(node: Reduction) -> Node | None:
-    """As SelectReductionOfNothing, where each iteration pays for it."""
-    return _selected(node)
-
-
-def _selected(node: Reduction) -> Node | None:
     x, axes = node.operands[0], node.along
     open_axes = [axis for axis in axes or () if may_be_empty(x.type.dims[axis])]
     if not open_axes or _is_selected(node):
