@@ -7,7 +7,7 @@ import numpy as np
 from mo_loop.graph.dimension import high
 from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import boolean, i64, string, u2, u4
+from mo_loop.graph.types import boolean, string, u2, u4
 from mo_loop.ops.movement import END, FAR
 from mo_loop.target import ERROR, GPU, NEVER, Gap, Processor
 from mo_loop.transforms.pattern import any_input, wrap_type
@@ -28,9 +28,6 @@ from mo_loop.transforms.vocabulary import (
     ops,
     order_of,
 )
-
-LOWEST = -(2**63)
-"""An end before all elements, for which the runtime infers no bound."""
 
 
 @rule(
@@ -213,27 +210,6 @@ def EndSliceBehindBounds(node: ops.Slice) -> Node | None:
         return None
     new = [(END if stop > 0 else -END) if is_far else stop for stop, is_far in zip(ends, far, strict=True)]
     node.graph.set_input(node, 2, F.Constant(np.array(new), graph=node.graph, dtype=end.dtype))
-    return node
-
-
-@rule(wrap_type(ops.Slice))
-def EndBeforeAllBounds(node: ops.Slice) -> Node | None:
-    """x[-1 : -2^30 : -1]  ->  x[-1 : -2^63 : -1], from which the runtime infers no bound
-
-    The GPU device has no memory for 2^30 elements, which it may allocate for the state of a loop.
-    """
-    x, _, end, *_ = node.operands
-    ends, steps, axes = (integers(node, port) for port in (2, 3, 4))
-    if not ends or not steps or not axes or x.rank is None or end.dtype is not i64 or min(ends) > -FAR:
-        return None
-    dims = [x.type.dims[normalise_axis(axis, x.rank)] for axis in axes]
-    new = [
-        LOWEST if stop <= -FAR and by < 0 and not isinstance(dim, int) else stop
-        for stop, by, dim in zip(ends, steps, dims, strict=True)
-    ]
-    if new == list(ends):
-        return None
-    node.graph.set_input(node, 2, F.Constant(np.array(new), graph=node.graph, dtype=i64))
     return node
 
 
