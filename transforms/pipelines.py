@@ -53,11 +53,15 @@ from mo_loop.transforms.manager import Step, StepObserver
 from mo_loop.transforms.runtime.branches import CopySlicedBranches, NameBranchResults, WidenBranchInputs
 from mo_loop.transforms.runtime.computed_constants import CopyComputedConstants
 from mo_loop.transforms.runtime.device_loops import (
+    ComputeConstantStates,
+    CutFinalValues,
     FollowIterations,
-    MakeLoopsDynamic,
     ReadStatesTwice,
+    RunCostlyOnce,
     RunOnce,
+    SeparateFinalValues,
     WidenEmptyStates,
+    WidenGrowingStates,
 )
 from mo_loop.transforms.runtime.empty_dimensions import (
     AddLeadingDimension,
@@ -77,6 +81,7 @@ from mo_loop.transforms.runtime.hidden_sizes import (
 from mo_loop.transforms.runtime.initial_values import CopyInitialConstants, SeparateReadValues, ShareInitialValues
 from mo_loop.transforms.runtime.known_shapes import (
     DistinguishBranchShapes,
+    DistinguishElements,
     DistinguishStaticShapes,
     InsertKnownSizes,
     InsertStaticShapes,
@@ -188,8 +193,11 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ConcatenateAlongFirstAxis,  # the runtime divides by a dimension of 0 before the axis
     GuardZeroTrips,  # other outputs of a loop that did not run would be old contents
     RunOnce,  # after the passes that correct outputs for no iterations
+    RunCostlyOnce,
     FollowIterations,  # more iterations than before would write beyond the memory
-    WidenEmptyStates,  # also those that the pass before makes
+    WidenGrowingStates,  # also those that the pass before makes
+    WidenEmptyStates,
+    CutFinalValues,
     RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
     MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop while a state grows
     EliminateUnusedPorts,  # guards and lowering leave unread ports
@@ -198,11 +206,11 @@ FRONT: tuple[type[FunctionPass], ...] = (
     BreakStateSymbols,  # the runtime would take the size of a state that grows for that of other tensors
     DistinguishBranchShapes,  # an output of If may be that of an earlier inference
     DistinguishStaticShapes,  # the outputs that the pass before leaves, of the same If
+    DistinguishElements,
     RemoveSliceBounds,  # and the size of a slice for that of the whole, also of those that the pass before makes
     RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
     MakeFinalShapesDynamic,  # so would others
-    MakeLoopsDynamic,  # the final value of a static loop may be one iteration old
     ShareInitialValues,  # before the next pass, which then has less to do
     SeparateReadValues,  # the runtime compiles no concatenation with a variable whose initial value is computed
     MakeAssignedShapesDynamic,  # the runtime copies no static tensor into a variable of dynamic shape
@@ -212,6 +220,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     AddLeadingDimension,  # the runtime would divide by a first dimension of 0
     DistinguishBranchShapes,  # once more, with the next passes: what hides sizes makes outputs of branches dynamic
     DistinguishStaticShapes,
+    DistinguishElements,
     RemoveSliceBounds,
     ShareTransposedConstants,  # after the passes that fold and merge constants
     TransposeWeights,  # those that no constant holds in this form already
@@ -231,6 +240,8 @@ FRONT: tuple[type[FunctionPass], ...] = (
     CopyControlOutputs,  # their memory may go to a later node too early
     NameBranchResults,  # the names of layers depend on those of others only where these are equal
     CopySlicedBranches,
+    ComputeConstantStates,  # no later pass moves constants into bodies
+    SeparateFinalValues,  # after the passes that read final values
     CopyInitialConstants,  # no later pass merges constants
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     ReadStatesTwice,  # no later pass but the next makes or removes readers of states
@@ -252,8 +263,9 @@ RELIED_ON = (PushConstantToSubgraph,)
 """Rules whose form other rules rely on: they read axes and sizes where the constants are."""
 
 BY_SIZES = (
-    BreakStateSymbols, ConcatenateAlongFirstAxis, FollowIterations, GuardZeroTrips, InsertKnownSizes,
-    InsertStaticShapes, RemoveResultBounds, SelectFinalValues, SelectReductionOfNothing, WidenEmptyStates,
+    BreakStateSymbols, ConcatenateAlongFirstAxis, CutFinalValues, FollowIterations, GuardZeroTrips,
+    InsertKnownSizes, InsertStaticShapes, RemoveResultBounds, SelectFinalValues, SelectReductionOfNothing,
+    WidenEmptyStates, WidenGrowingStates,
 )
 """Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of
 loops that surely run, and more are known where equal nodes have been merged."""

@@ -5,99 +5,94 @@ Only the copy is right in every case. It is chosen where a type of an input or a
 body has two readers of the state.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.graph.types import i64, string
-from mo_loop.ops.control import Iteration, Loop, TensorIterator
+from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.movement import END
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
+from mo_loop.ops.recurrent import Recurrent
 from mo_loop.target import CRASH, ERROR, GPU
 from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations, size_of
-from mo_loop.transforms.runtime.zero_trips import RunGuard, is_selection, run_once
+from mo_loop.transforms.runtime.inference import may_be_empty
+from mo_loop.transforms.runtime.zero_trips import RunGuard, is_cut, is_selection, run_once
 from mo_loop.transforms.slice_reads import ends_by_trip_count
-from mo_loop.transforms.total_operations import is_safe
-from mo_loop.transforms.vocabulary import F, Gap, Parameter, Result, Value, is_static, ops, source_of
-
-UNROLLED = 16
-"""The device unrolls loops with a known number of iterations below this."""
-
-
-@node_pass((Iteration,), "a trip count of unknown dimension", Gap(
-    "gpu-static-loop",
-    "a loop of static shapes swaps the buffers of a state with two readers: after an even number of iterations the "
-    "final value is that of the iteration before",
-    device=GPU, alone=True,
-))
-def MakeLoopsDynamic(node: Iteration) -> str:
-    """Loop(n) of static shapes with a state  ->  Loop(Barrier([n], bounds)), the sizes of concatenated outputs restored
-
-    The body keeps its static shapes. A loop without states computes each iteration from its inputs.
-    """
-    values = [value for _, value in node.fed]
-    if not node.back_edges:
-        return "it has no state"
-    joins = any(isinstance(entry, Concatenated) for entry in node.output_map)
-    shapes = (each.shape for each in (*values, *node.outputs))
-    if not all(is_static(shape if joins else of_declared_sizes(shape)) for shape in shapes):
-        return "an input or an output is dynamic already"
-    count = node.count
-    ends = not isinstance(node, Loop) or node.continues_always
-    if ends and isinstance(count, int) and count < UNROLLED:
-        return "the device unrolls it"
-    if isinstance(node, Loop) and node.operands[0].rank is not None and not is_static(node.operands[0].shape):
-        return "its trip count is dynamic already"
-    loop = port_maps.replace_by_loop(node) if isinstance(node, TensorIterator) else node
-    assert isinstance(loop, Loop)
-    trip = loop.operands[0]
-    loop.graph.set_input(loop, 0, F.Barrier(trip.reshape([1]), hides="bounds", axes=(0,)))
-    for entry, output in zip(loop.output_map, loop.outputs, strict=True):
-        if isinstance(entry, Concatenated) and output.is_used:
-            readers = output.uses
-            move_readers(output, F.Reshape(output, list(output.type.dims)), readers)
-    return ""
+from mo_loop.transforms.total_operations import ELEMENTWISE, is_safe
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Parameter, Result, Value, is_static, ops, source_of
 
 
 @barrier_rule((Iteration,), "memory", "`max(s, s)` in the body", Gap(
     "gpu-state-of-one-reader",
-    "a state of dynamic shape that one operation of the body reads keeps the memory and the shape that it has in the "
-    "second iteration",
-    device=GPU, alone=True,
+    "a state whose size changes, and that one operation of the body reads, keeps the memory and the shape that it has "
+    "in the second iteration; one that a single operation computes from itself is read and written in one place",
+    device=GPU,
 ))
 def ReadStatesTwice(node: Iteration) -> list[HiddenPort] | str:
     """state of dynamic shape with one reader  ->  reader of Barrier(state, memory), which reads it twice"""
-    states = [entry.parameter.output for entry in node.back_edges]
+    states = [each.parameter.output for each in node.back_edges if _may_be_lost(each)]
     found: list[HiddenPort] = [
         (each.uses[0], ()) for each in states
-        if len(each.uses) == 1 and not is_static(each.shape) and each.dtype is not string
+        if len(each.uses) == 1 and each.dtype is not string
         and not isinstance(each.uses[0].node, ops.Barrier | ops.Result)
     ]
-    return found or "no state of dynamic shape has one reader"
+    return found or "no state with one reader changes its size, or is computed from itself in one place"
 
 
-@node_pass((Loop,), "at least one iteration; the outputs are cut after it", Gap(
+def _may_be_lost(entry: Merged) -> bool:
+    """Whether a state of dynamic shape may get another one, or one operation other than elementwise computes it."""
+    state, new = entry.parameter.output, entry.result.value
+    if is_static(state.shape):
+        return False
+    made = source_of(new, ops.View).node
+    reads = any(source_of(each, ops.View) is state for each in made.operands)
+    return state.shape != new.shape or (reads and not isinstance(made, ELEMENTWISE))
+
+
+COSTLY = (Iteration, Recurrent, ops.MatMul, ops.Convolution, ops.GroupConvolution)
+"""Operations that make an iteration more expensive than what it saves."""
+
+ONCE = "at least one iteration; the outputs are cut after it"
+
+
+@node_pass((Loop,), ONCE, Gap(
     "gpu-no-iteration",
-    "a loop without an iteration leaves unknown sizes of its concatenated outputs unknown, and a reader fails; so does "
-    "a state that had another size before",
-    severity=ERROR, device=GPU, alone=True,
+    "a loop without an iteration leaves unknown sizes of its concatenated outputs unknown, and a reader fails",
+    severity=ERROR, device=GPU,
 ))
 def RunOnce(node: Loop) -> str:
-    """Loop(M, C) that may run zero times  ->  Loop(ran ? M : 1, true), if the body can do no harm
+    """Loop(M, C) that may run zero times  ->  Loop(ran ? M : 1, true), if the body can do no harm and costs little
 
     SelectFinalValues and GuardZeroTrips have corrected its outputs.
     """
+    return "an iteration is expensive" if _is_costly(node) else _run_once(node)
+
+
+@node_pass((Loop,), ONCE, Gap(
+    "gpu-no-expensive-iteration", "so does a loop of which an iteration is expensive",
+    severity=ERROR, device=GPU, alone=True,
+))
+def RunCostlyOnce(node: Loop) -> str:
+    """As RunOnce, for bodies with products, convolutions and loops."""
+    return _run_once(node) if _is_costly(node) else "an iteration is cheap"
+
+
+def _is_costly(node: Loop) -> bool:
+    return any(scope.of(kind) for scope in node.body.scopes() for kind in COSTLY)
+
+
+def _run_once(node: Loop) -> str:
     if low(iterations(node)) > 0:
         return "it runs at least once"
     pieces = [entry.result.value for entry in node.output_map if isinstance(entry, Concatenated)]
-    becomes_states = pieces and not (ends_by_trip_count(node) and all(is_static(each.shape) for each in pieces))
-    if not becomes_states and all(each.parameter.output.shape == each.result.value.shape for each in node.back_edges):
-        return "its pieces have known sizes, and its states keep theirs"
+    if not pieces or (ends_by_trip_count(node) and all(is_static(each.shape) for each in pieces)):
+        return "the sizes of its pieces are known"
     if any(isinstance(entry, Sliced) for entry in node.input_map):
         return "there may be no slice to read"
     finals = [output for entry, output in zip(node.output_map, node.outputs, strict=True) if isinstance(entry, Final)]
@@ -106,6 +101,54 @@ def RunOnce(node: Loop) -> str:
     if not all(map(is_safe, node.body.ordered())):
         return "an iteration may fail"
     run_once(node, RunGuard(node).condition)
+    return ""
+
+
+@node_pass((Iteration,), "another Result of the value", Gap(
+    "gpu-static-loop",
+    "a loop of static shapes swaps the buffers of a state with two readers: after an even number of iterations the "
+    "final value is that of the iteration before",
+    device=GPU,
+), Gap(
+    "gpu-final-of-no-iteration",
+    "a final value of dynamic shape has the memory of the initial value after no iteration; the next inference fails "
+    "if the last iteration had another shape",
+    severity=ERROR, device=GPU,
+))
+def SeparateFinalValues(node: Iteration) -> str:
+    """Loop with one Result for a state and its final value  ->  two Results of the same value
+
+    The final value then keeps the memory and the shape of the last iteration.
+    """
+    states = {each.result for each in node.back_edges}
+    entries = list(node.output_map)
+    for place, entry in enumerate(entries):
+        if isinstance(entry, Final) and entry.result in states:
+            entries[place] = replace(entry, result=Result(entry.result.value))
+    if entries == list(node.output_map):
+        return "it has no final value of a state"
+    node.output_map = tuple(entries)
+    return ""
+
+
+@node_pass((Loop,), "a `Select` by the iteration number", Gap(
+    "gpu-state-of-constant",
+    "a state that becomes a constant has the memory of the constant, into which the first value is written: the "
+    "process ends",
+    severity=CRASH, device=GPU,
+))
+def ComputeConstantStates(node: Loop) -> str:
+    """state = c in each iteration  ->  state = Select(i >= 0, c, 0), where i is the number of the iteration"""
+    results = [each.result for each in node.back_edges if isinstance(each.result.value.node, Constant)]
+    if not results:
+        return "no state becomes a constant"
+    if node.iteration is None:
+        node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
+    is_run = F.GreaterEqual(node.iteration, 0)
+    for result in results:
+        value = result.value
+        zero = F.Constant(np.zeros((), value.dtype.numpy), graph=node.body, dtype=value.dtype)
+        node.body.set_input(result, 0, F.Select(is_run, value, zero))
     return ""
 
 
@@ -152,23 +195,51 @@ def FollowIterations(node: Loop) -> str:
     return "" if changed else "the sizes of its pieces are unknown"
 
 
-@node_pass((Iteration,), "a state with one more slice in front, which is cut off in the body and after the loop", Gap(
+WIDER = "a state with one more slice in front, which is cut off in the body and after the loop"
+
+
+@node_pass((Iteration,), WIDER, Gap(
     "gpu-empty-state",
-    "a state that starts without elements has no memory, and one that loses its last element keeps its memory: the "
-    "process ends, or the inference fails",
+    "a state that starts without elements and grows has no memory: the process ends, or the inference fails",
+    severity=CRASH, device=GPU,
+))
+def WidenGrowingStates(node: Iteration) -> str:
+    """state [0..] = Concat(state, x)  ->  state [1..] = Concat(0, state) before the loop, and the body as it is"""
+    return _widen(node, _only_grows)
+
+
+@node_pass((Iteration,), WIDER, Gap(
+    "gpu-emptied-state",
+    "so does a state that the body reads in another way, and one that loses its last element keeps its memory",
     severity=CRASH, device=GPU, alone=True,
 ))
 def WidenEmptyStates(node: Iteration) -> str:
     """state [0..] that grows or shrinks  ->  state [1..] = Concat(0, state); the body reads state[1:]"""
+    return _widen(node, lambda entry, axis: not _only_grows(entry, axis))
+
+
+def _only_grows(entry: Merged, axis: int) -> bool:
+    is_read_once = all(each.only_use is not None for each in (entry.parameter.output, entry.result.value))
+    return is_read_once and _is_longer(entry, axis)
+
+
+def _is_longer(entry: Merged, axis: int) -> bool:
+    """Whether a state becomes a longer one."""
+    made = entry.result.value.node
+    return isinstance(made, ops.Concat) and made.axis == axis and made.operands[0] is entry.parameter.output
+
+
+def _widen(node: Iteration, when: Callable[[Merged, int], bool]) -> str:
     changed = False
     for port, (entry, value) in enumerate(node.fed, node.first_data_port):
         axis = _empty_axis(entry, value) if isinstance(entry, Merged) else None
-        if axis is None:
+        if axis is None or not when(entry, axis):
             continue
-        state = entry.parameter.output
+        state, new = entry.parameter.output, entry.result.value
         readers = state.uses
+        wide = F.Concat(state, *new.node.operands[1:], axis=axis) if _is_longer(entry, axis) else None
         move_readers(state, _cut(state, axis), readers)
-        result = Result(_widened(entry.result.value, axis))
+        result = Result(_widened(new, axis) if wide is None else wide)
         node.input_map = tuple(
             replace(each, result=result) if each is entry else each for each in node.input_map
         )
@@ -180,8 +251,39 @@ def WidenEmptyStates(node: Iteration) -> str:
                 readers = node.outputs[place].uses
                 move_readers(node.outputs[place], _cut(node.outputs[place], axis), readers)
         node.output_map = tuple(outputs)
+        node.body.remove(entry.result)
+        node.body.sweep()
         changed = True
     return "" if changed else "no state that grows or shrinks may have no elements"
+
+
+@node_pass((Iteration,), "`Slice` to the size of the first value", Gap(
+    "gpu-final-of-nothing",
+    "a final value without elements has the shape and the numbers of an earlier inference, because no kernel runs",
+    device=GPU, alone=True,
+))
+def CutFinalValues(node: Iteration) -> str:
+    """last = Loop(x : [?,2]) of the same shape  ->  Slice(last, 0, size of x)"""
+    first = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
+    changed = False
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        value = first.get(entry.result) if isinstance(entry, Final) else None
+        if value is None or value.shape != output.shape or value.dtype is string or _is_cut_all(output):
+            continue
+        axes = [axis for axis, dim in enumerate(value.shape or ()) if may_be_empty(dim)]
+        if axes:
+            readers, count = output.uses, len(axes)
+            end = F.Concat(*(size_of(value, axis) for axis in axes), axis=0)
+            move_readers(output, F.Slice(output, [0] * count, end, [1] * count, axes), readers)
+            changed = True
+    return "" if changed else "no state that keeps its shape may have no elements"
+
+
+def _is_cut_all(value: Value) -> bool:
+    """Whether only Slices with computed ends, other than those of a RunGuard, read `value`."""
+    readers = [use.node for use in value.uses]
+    slices = [each for each in readers if isinstance(each, ops.Slice) and not is_cut(each)]
+    return len(slices) == len(readers) and not any(isinstance(each.operands[2].node, Constant) for each in slices)
 
 
 def _empty_axis(entry: Merged, value: Value) -> int | None:

@@ -144,17 +144,29 @@ def DistinguishBranchShapes(node: If) -> str:
 
 
 @node_pass((If,), DISTINGUISHED, Gap(
-    "static-if-readers", "a reader of an output of static shape reads the result of the other branch",
-    device=GPU, alone=True,
+    "static-if-readers", "a reader of an output of static shape reads the result of the other branch", device=GPU,
 ))
 def DistinguishStaticShapes(node: If) -> str:
     """y = If(c, then: a : [2,3], else: b : [2,3])  ->  Reshape(If(c, then: a as [6,1], else: b), [2,3])
 
-    As DistinguishBranchShapes, where a kernel reads y.
+    As DistinguishBranchShapes, where a kernel reads y. Reshapes cost nothing.
     """
+    return _distinguish(node, [entry for entry in _kept(node) if not _is_padded(entry)])
+
+
+@node_pass((If,), DISTINGUISHED, Gap(
+    "if-readers-of-element", "a reader of an output of one element reads the result of the other branch",
+    device=GPU, alone=True,
+))
+def DistinguishElements(node: If) -> str:
+    """As DistinguishStaticShapes, for outputs of one element, which need more elements."""
+    return _distinguish(node, [entry for entry in _kept(node) if _is_padded(entry)])
+
+
+def _kept(node: If) -> list[Selected]:
+    """The outputs of static shape whose memory a kernel keeps."""
     kept = [output for output in node.outputs if is_static(output.shape) and any(map(_keeps_memory, output.uses))]
-    entries = [node.output_map[output.index] for output in kept]
-    return _distinguish(node, [entry for entry in entries if _may_share(entry)])
+    return [entry for entry in (node.output_map[output.index] for output in kept) if _may_share(entry)]
 
 
 def _keeps_memory(use: Use) -> bool:
@@ -184,7 +196,7 @@ def _distinguish(node: If, lossy: list[Selected]) -> str:
     for entry, old in zip(node.output_map, node.outputs, strict=True):
         value = next(outputs)
         if entry in lossy:
-            if _longer_axis(entry) is None:
+            if _is_padded(entry):
                 value = value.reshape([-1])[:-PADDING]
             if is_static(old.shape):
                 value = F.Reshape(value, np.array(old.type.dims, np.int64))
@@ -246,7 +258,8 @@ def _distinguished(entry: Selected, output: Value) -> list[Selected]:
     """The values of both branches in shapes that differ, and the shape if it does not follow from the size."""
     found = _longer_axis(entry)
     if found is None:
-        changed = [_padded(entry.then.value, 1), _padded(entry.else_.value, 0)]
+        more = PADDING if _is_padded(entry) else 0
+        changed = [_in_line(entry.then.value, 1, more), _in_line(entry.else_.value, 0, more)]
     else:
         longer, axis = found
         changed = [each.value if each is longer else _with_one(each.value, axis) for each in (entry.then, entry.else_)]
@@ -263,11 +276,19 @@ def _with_one(value: Value, axis: int) -> Value:
     return F.Reshape(value, sizes, special_zero=False)
 
 
-def _padded(value: Value, axis: int) -> Value:
-    """All elements along one of two axes, and PADDING more."""
+def _is_padded(entry: Selected) -> bool:
+    """Whether only additional elements make the shapes of both branches differ."""
+    dims = entry.then.value.type.dims
+    return _longer_axis(entry) is None and not (is_static(entry.then.value.shape) and np.prod(dims) > 1)
+
+
+def _in_line(value: Value, axis: int, number: int) -> Value:
+    """All elements along one of two axes, and so many more."""
     sizes, more = [1, 1], [1, 1]
-    sizes[axis], more[axis] = -1, PADDING
+    sizes[axis], more[axis] = -1, number
     elements = F.Reshape(value, sizes, special_zero=False)
+    if not number:
+        return elements
     padding = F.Constant(np.zeros(more, value.dtype.numpy), graph=value.graph, dtype=value.dtype)
     return F.Concat(elements, padding, axis=axis)
 

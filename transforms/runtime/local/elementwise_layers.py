@@ -17,7 +17,7 @@ from mo_loop.transforms.runtime.local.rule import (
     maximum_rule,
     rule,
 )
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Identity, Node, Use, Value, ops, source_of
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Identity, Node, Parameter, Use, Value, ops, source_of
 
 
 @rule(wrap_type(Identity, any_input(type_matches(boolean))), "`LogicalOr(x, x)`", Gap(
@@ -249,6 +249,35 @@ def _is_widened(value: Value) -> bool:
         return False
     source, to = node.operands[0].dtype, node.destination_type
     return not source.is_float and (to.is_float or source.bits < min(to.bits, 32))
+
+
+def _is_view_of_input(value: Value) -> bool:
+    source = source_of(value, ops.View)
+    return source is not value and isinstance(source.node, Parameter) and source.dtype is i64
+
+
+@rule(
+    wrap_type(
+        (ops.Less, ops.LessEqual, ops.Greater, ops.GreaterEqual, ops.Divide),
+        any_input(is_one_element), any_input(_is_view_of_input),
+    ),
+    "the inputs in the other order, or `max(x, x)`",
+    Gap(
+        "constant-before-view-of-input",
+        "a comparison or quotient of a constant of one element and a view of an input of i64 has its inputs exchanged",
+        device=GPU,
+    ),
+)
+def ConstantBehindView(node: ops.Binary) -> Node:
+    """c < Reshape(x)  ->  Reshape(x) > c    c / Reshape(x)  ->  c / max(Reshape(x), Reshape(x))
+
+    The device converts x to i32, and makes the operation a part of this conversion.
+    """
+    constant, view = node.operands
+    if type(node) in _EXCHANGED:
+        return _EXCHANGED[type(node)](view, constant, auto_broadcast=node.auto_broadcast)
+    node.graph.set_input(node, 1, F.Maximum(view, view))
+    return node
 
 
 @maximum_rule(wrap_type(ops.Convert, any_input(lambda x: x.dtype.is_float)), "`max(x, x)` of the integers")

@@ -363,6 +363,16 @@ def OrBehindBoolean(node: Node) -> Value | None:
     return y if is_returned and node.graph.owner is None else None
 
 
+@maximum_rule(wrap_type(ops.If), "`x or x`", Gap(
+    "returned-boolean-of-if", "a boolean output of `If` of known shape that a model of unknown shapes returns has "
+    "another type than the plugin expects", severity=ERROR, device=GPU,
+))
+def OrBehindIf(node: ops.If) -> Value | None:
+    """y = If(c) of booleans, of known shape  ->  y or y, if y is returned. See OrBehindBoolean."""
+    found = [y for y in node.outputs if y.dtype is boolean and is_declared(y) and node.graph.owner is None]
+    return next((y for y in found if any(isinstance(use.node, Result) for use in y.uses)), None)
+
+
 def is_static_there(node: Node) -> bool:
     """Whether the runtime knows the shape of the output: it takes 2 and a size that is not known for 2."""
     sizes = [of_declared_sizes(each.shape) or () for each in node.operands] if isinstance(node, ops.Elementwise) else []
