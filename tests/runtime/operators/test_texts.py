@@ -17,7 +17,7 @@ from mo_loop import text_library
 from mo_loop.cli.convert import command
 from mo_loop.compare.input_sets.roles import roles
 from mo_loop.compare.verifying import verify
-from mo_loop.errors import ConversionWarning, InputError, MoLoopError
+from mo_loop.errors import ConversionWarning, InputError, MoLoopError, NotComparableError
 from mo_loop.frontend.model import load
 from mo_loop.frontend.ops.texts import letter_case
 from mo_loop.ops import StringTensorUnpack
@@ -152,51 +152,6 @@ def test_tokenizer(attributes: dict[str, Any]) -> None:
     given = {"mark": 0, "mincharnum": 1, "pad_value": "#", **attributes}
     sets = [(LINES,), (texts("", ""),), (texts("a\nb", "ä"),), (LINES[:12].reshape(3, 4),)]
     check_all("Tokenizer", sets, [STRING], domain=MICROSOFT, **given)
-
-
-MATCHED = [
-    ("[a-z]+(\\.[a-z]+)*@[a-z]+", "a.b@c", "a@", "a..b@c"), (r"\d{2,3}(-\d\d?)?", "12", "123-4", "1234", "١٢"),
-    (r"(\W|^)[\w.\-]{0,25}@(yahoo|gmail)\.com(\W|$)", "a.b@gmail.com", "@yahoo.com ", "ä@yahoo.com!", "@yahoo_com"),
-    (r"www\.[\w.-]+\.\bcom\b", "www.a.com", "www..com", "www.a.b.com", "www.com"),
-    ("(b|ab){0,3}(x|)", "", "abb", "aab", "abx"), ("(?P<k>x(?:|,))*", "x,xx,", ",", "x,,"),
-    (".*", "a b", "", "a\nb", "日本"),
-    (r"[^\W_]+|\B\x{e4}?", "ä", "", "a_", "Ab9"), (r"[]a-]{2}\s\S", "]- ä", "aa\n\u00a0", "aa\u00a0a"),
-    (r"$^|\A\x41\z", "", "A", "\n"), ("(yes|no|y|n)?", "yes", "y", "", "ye"), ("a{,2}", "a{,2}", "aa"),
-]
-
-
-@needs_library
-@pytest.mark.parametrize(("pattern", "given"), [(pattern, given) for pattern, *given in MATCHED])
-def test_matches_of_whole_texts(pattern: str, given: list[str]) -> None:
-    row = texts(*given, "", "a", "ab", "\n")
-    model = node_model("RegexFullMatch", [row], [BOOL], pattern=pattern)
-    check(model, {"x0": row}, {"x0": texts()}, {"x0": row[:1]})
-    check(node_model("RegexFullMatch", [(STRING, (2, 2))], [BOOL], pattern=pattern), {"x0": row[-4:].reshape(2, 2)})
-
-
-LONG = 100_000
-
-
-@needs_library
-@pytest.mark.parametrize(("pattern", "given"), [
-    (r"[\w.-]+\.com", ["." * LONG, "a." * (LONG // 2) + "com", ".com" + "a" * LONG]),
-    ("(ab)*", ["ab" * (LONG // 2), "ab" * (LONG // 2) + "a"]), ("(a|b)*", ["ab" * (LONG // 2), "a" * LONG + "c"]),
-    (r"[a-z]+(\.[a-z]+)*@[a-z]+(\.[a-z]+)*", ["a." * (LONG // 2) + "a@b", "a." * (LONG // 2)]),
-])
-def test_matches_of_long_texts(pattern: str, given: list[str]) -> None:
-    check(node_model("RegexFullMatch", [texts("")], [BOOL], pattern=pattern), {"x0": texts(*given)})
-
-
-@pytest.mark.parametrize(("pattern", "text"), [
-    ("(a+)+b", "more steps or memory"), ("[a-z]*[a-z0-9]*x", "more steps or memory"), ("(a|ab)*c", "more steps"),
-    ("(ab?){1000}", "more steps or memory"), ("(a?){2}", "{2} repeats what may be empty"), ("(?i)a", "'(?i)'"),
-    (r"\p{Greek}", r"\\p{G"), (r"[\w-.]", "-.' in a set"), ("[[:alpha:]]", "'[[:a'"), ("(a", "no end"),
-    ("a**", "'*'"), ("a)", "')'"), ("a{1001}", "not have the number of repetitions"), ("[b-a]", "'b-a' in a set"),
-])
-def test_expressions_that_are_refused(pattern: str, text: str) -> None:
-    with pytest.raises(MoLoopError, match="ML303") as caught:
-        mo_loop.convert_model(node_model("RegexFullMatch", [LINES], [BOOL], pattern=pattern))
-    assert text in str(caught.value)
 
 
 @pytest.mark.parametrize("sizes", [["N"], [2], []], ids=str)
@@ -355,6 +310,16 @@ def test_an_ir_that_is_read_again_and_a_model_in_memory() -> None:
     compiled = openvino.Core().compile_model(converted.to_openvino(), "CPU")
     found = compiled({0: np.array(["a,b", "", "c"])})
     assert found[0].tolist() == [["a", "b"], ["", ""], ["c", ""]] and found[1].tolist() == [2, 0, 1]
+
+
+@needs_library
+def test_a_locale_that_the_system_lacks(tmp_path: Path) -> None:
+    model = node_model("StringNormalizer", [texts("")], [STRING], case_change_action="LOWER", locale="en_ZZ.UTF-8")
+    onnx.save(model, tmp_path / "model.onnx")
+    with pytest.raises(NotComparableError) as caught:
+        verify(tmp_path / "model.onnx")
+    assert "Failed to construct locale with name:en_ZZ.UTF-8" in str(caught.value)
+    assert "help:  install this locale on the system: ONNX Runtime needs it, the IR does not" in str(caught.value)
 
 
 # -- what is refused, and what is noted
