@@ -15,8 +15,7 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
-from mo_loop.transforms.runtime.local.movement_of_data import is_static_there
-from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_weights, rule
+from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_static_there, is_weights, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, integers, ops
 
 
@@ -134,7 +133,7 @@ def RaiseRankOfFactor(node: ops.Multiply) -> Node | None:
 
 def _is_rms(x: Value) -> bool:
     """Whether it is a product or quotient with the root of a mean."""
-    if not isinstance(x.node, ops.Multiply | ops.Divide) or is_declared(x):
+    if not isinstance(x.node, ops.Multiply | ops.Divide):
         return False
     for root in x.node.operands:
         for _ in range(4):
@@ -158,6 +157,23 @@ def HideSizeOfRecurrentWeights(node: ops.GRUSequence) -> Node | None:
     if node.linear_before_reset or isinstance(weights.node, ops.Barrier) or is_weights(weights):
         return None
     node.graph.set_input(node, 4, F.Barrier(weights, hides="bounds", axes=(2,)))
+    return node
+
+
+@rule(wrap_type(ops.PReLU), "slopes of the rank of the tensor", Gap(
+    "gpu-slopes-of-channels",
+    "`PReLU` of a tensor of unknown sizes multiplies all channels by the first of a vector of slopes", device=GPU,
+    alone=True,
+))
+def RaiseRankOfSlopes(node: ops.PReLU) -> Node | None:
+    """PReLU(x : [?,3,?,?], s : [3])  ->  PReLU(x, Unsqueeze(s, [0, 2, 3]))
+
+    The kernel takes the vector for one along the first dimension.
+    """
+    x, slopes = node.operands
+    if (x.rank or 0) < 2 or slopes.rank != 1 or slopes.shape == (1,):
+        return None
+    node.graph.set_input(node, 1, F.Unsqueeze(slopes, [0, *range(2, x.type.rank)]))
     return node
 
 
