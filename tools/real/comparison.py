@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.batching.plan import models_below
+from mo_loop.batching.plan import local_models
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME, OnnxRuntime
 from mo_loop.support.workers import report_stage
 from tests.models.sources.exporting.inputs import read_cases
@@ -87,7 +87,7 @@ class Row:
 
 def models(paths: list[Path], wanted: list[str]) -> list[Path]:
     """The model files in folders whose paths contain one of `wanted`, by name."""
-    found = [each for path in paths for each in (models_below(str(path)) if path.is_dir() else [str(path)])]
+    found = [each for path in paths for each in local_models(str(path))]
     return sorted(Path(each) for each in set(found) if not wanted or any(part in each for part in wanted))
 
 

@@ -49,7 +49,10 @@ class BarrierPass(FunctionPass):
         if isinstance(places, str):
             return self.refuse(node, places)
         for (reader, port), axes in places:
-            reader.graph.set_input(reader, port, F.Barrier(reader.inputs[port], hides=self.hides, axes=axes))
+            value = reader.inputs[port]
+            if value is None or value.dtype is None:
+                return self.refuse(node, "a list, of an operator that could not be converted, is no tensor")
+            reader.graph.set_input(reader, port, F.Barrier(value, hides=self.hides, axes=axes))
         return self.accept(node)
 
 

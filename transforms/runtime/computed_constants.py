@@ -79,7 +79,10 @@ class CopyComputedConstants(FunctionPass):
             if any(each.node in hidden for each in node.operands):
                 hidden.add(node)
             elif not isinstance(node, Loop) and not all(is_static(each.shape) for each in node.outputs):
-                port, value = min(enumerate(node.operands), key=lambda each: _cost(each[1]))
+                numbers = [(port, each) for port, each in enumerate(node.inputs) if each is not None and each.dtype]
+                if not numbers:  # an operator that could not be converted
+                    continue
+                port, value = min(numbers, key=lambda each: _cost(each[1]))
                 node.graph.set_input(node, port, F.Barrier(value, hides="value"))
                 hidden.add(node)
                 self.accept(node)

@@ -77,7 +77,7 @@ def test_both_ways_say_the_same(tmp_path: Path) -> None:
 
 def test_the_steps_of_one_iteration_are_layers_of_one_node(tmp_path: Path) -> None:
     grown = layers(mapped(tmp_path, NESTED))["loop/step/grow"]
-    assert len(grown) == 16 and grown[:2] == ["y/body/grow", "y/body/grow_1"]
+    assert len(grown) == 8 and grown[:2] == ["y/body/grow", "y/body/grow_1"]
 
 
 def test_the_nodes_of_a_function_have_the_layers_of_all_its_calls(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_page_has_both_with_pairs(tmp_path: Path) -> None:
         assert_whole(nodes, scopes)
         names_of = {each["id"]: each["name"] for each in data["nodes"]}
         by_name = {names_of[node]: [nodes[each]["op"] for each in made] for node, made in data["pairs"]}
-        assert by_name["soft"] == ["Softmax"] * 16 and by_name["first"] == ["Add"]
+        assert by_name["soft"] == ["Softmax"] * 8 and by_name["first"] == ["Add"]
         assert by_name["x"] == ["Parameter"] and by_name["y"] == ["Result"]
         assert {str(each) for each in nodes} == set(data["written"]["layers"])
     assert len(found.layers) < len(data["pairs"])

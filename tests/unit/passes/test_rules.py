@@ -23,7 +23,10 @@ class Restless(FunctionPass):
         return True
 
 
-TWICE = {"DistinguishBranchShapes", "DistinguishStaticShapes", "PreserveEmptyBroadcasts", "RemoveSliceBounds"}
+TWICE = {
+    "DistinguishBranchShapes", "DistinguishElements", "DistinguishStaticShapes", "PreserveEmptyBroadcasts",
+    "RemoveSliceBounds",
+}
 """Rules that hide sizes are after those that read them; rules that make products of elements are after those for
 them."""
 
