@@ -14,8 +14,7 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
-from mo_loop.transforms.runtime.local.movement_of_data import is_static_there
-from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_weights, rule
+from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_static_there, is_weights, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, ops
 
 

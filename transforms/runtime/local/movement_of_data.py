@@ -14,7 +14,7 @@ from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
 from mo_loop.transforms.runtime.inference import may_be_empty, views_of
-from mo_loop.transforms.runtime.local.rule import LocalRule, is_declared, maximum_rule, rule
+from mo_loop.transforms.runtime.local.rule import LocalRule, is_declared, is_static_there, maximum_rule, rule
 from mo_loop.transforms.vocabulary import (
     Constant,
     F,
@@ -361,13 +361,3 @@ def OrBehindBoolean(node: Node) -> Value | None:
         return None
     is_returned = any(isinstance(use.node, Result) for each in (y, *views_of(y)) for use in each.uses)
     return y if is_returned and node.graph.owner is None else None
-
-
-def is_static_there(node: Node) -> bool:
-    """Whether the runtime knows the shape of the output: it takes 2 and a size that is not known for 2."""
-    sizes = [of_declared_sizes(each.shape) or () for each in node.operands] if isinstance(node, ops.Elementwise) else []
-    dims = of_declared_sizes(node.output.shape)
-    return dims is not None and all(
-        isinstance(dim, int) or any(isinstance(each[-at], int) and each[-at] != 1 for each in sizes if len(each) >= at)
-        for at, dim in enumerate(reversed(dims), 1)
-    )

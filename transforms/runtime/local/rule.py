@@ -122,6 +122,16 @@ def is_declared(value: Value) -> bool:
     return is_static(of_declared_sizes(value.shape))
 
 
+def is_static_there(node: Node) -> bool:
+    """Whether the runtime knows the shape of the output: it takes 2 and a size that is not known for 2."""
+    sizes = [of_declared_sizes(each.shape) or () for each in node.operands] if isinstance(node, ops.Elementwise) else []
+    dims = of_declared_sizes(node.output.shape)
+    return dims is not None and all(
+        isinstance(dim, int) or any(isinstance(each[-at], int) and each[-at] != 1 for each in sizes if len(each) >= at)
+        for at, dim in enumerate(reversed(dims), 1)
+    )
+
+
 def is_doubled(node: Node) -> bool:
     """Whether `node` is the maximum of a value and itself, as a MaximumRule places it."""
     return isinstance(node, ops.Maximum) and node.inputs[0] is node.inputs[1]
