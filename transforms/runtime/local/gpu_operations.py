@@ -7,7 +7,7 @@ import numpy as np
 
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed, normalise_axis
-from mo_loop.graph.types import ElementType, i64
+from mo_loop.graph.types import ElementType, i32, i64
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
@@ -211,7 +211,8 @@ def _neutral(node: Reduction) -> Value:
 def SelectReductionOfNothing(node: Reduction) -> Node | None:
     """ReduceSum(x : [?,?], 0)  ->  Select(size of x along 0 == 0, 0, ReduceSum(x, 0)), and other reductions
 
-    A kernel of which an input has no elements is not run.
+    A kernel of which an input has no elements is not run. Integers of 8 bits are selected as i32: the plugin gives them
+    to the Select in f32, and has no kernel for both types.
     """
     x, axes = node.operands[0], node.along
     open_axes = [axis for axis in axes or () if may_be_empty(x.type.dims[axis])]
@@ -222,6 +223,9 @@ def SelectReductionOfNothing(node: Reduction) -> Node | None:
         insert_after(node.output, lambda r: F.LogicalOr(is_empty, r))
     elif isinstance(node, ops.ReduceLogicalOr):
         insert_after(node.output, lambda r: F.LogicalAnd(F.LogicalNot(is_empty), r))
+    elif x.dtype.is_integer and x.dtype.bits < 32:
+        nothing = _neutral(node).astype(i32)
+        insert_after(node.output, lambda r: F.Select(is_empty, nothing, r.astype(i32)).astype(r.dtype))
     else:
         insert_after(node.output, lambda r: F.Select(is_empty, _neutral(node), r))
     return node
@@ -230,6 +234,8 @@ def SelectReductionOfNothing(node: Reduction) -> Node | None:
 def _is_selected(node: Reduction) -> bool:
     """Whether the result is already read only where there are elements."""
     use = node.output.only_use
+    if use is not None and isinstance(use.node, ops.Convert):
+        use = use.node.output.only_use
     if use is None:
         return False
     condition = use.node.operands[0].node
