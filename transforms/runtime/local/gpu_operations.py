@@ -14,7 +14,7 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
-from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_static_there, is_weights, rule
+from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_static_there, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, ops
 
 
@@ -141,22 +141,6 @@ def _is_rms(x: Value) -> bool:
         if isinstance(root.node, ops.ReduceMean):
             return True
     return False
-
-
-@rule(wrap_type(ops.GRUSequence), "recurrent weights of unknown size", Gap(
-    "gpu-recurrent-weights", "a `GRUSequence` whose recurrent weights are not constant does not compile",
-    severity=ERROR, device=GPU, alone=True,
-))
-def HideSizeOfRecurrentWeights(node: ops.GRUSequence) -> Node | None:
-    """GRUSequence(x, h, n, w, r, b)  ->  GRUSequence(x, h, n, w, Barrier(r, bounds of axis 2), b)
-
-    The plugin takes the weights apart, as in CopyPiecesOfWeights; it does not rearrange those of unknown size.
-    """
-    weights = node.operands[4]
-    if node.linear_before_reset or isinstance(weights.node, ops.Barrier) or is_weights(weights):
-        return None
-    node.graph.set_input(node, 4, F.Barrier(weights, hides="bounds", axes=(2,)))
-    return node
 
 
 @rule(wrap_type(ops.PReLU), "slopes of the rank of the tensor", Gap(
