@@ -7,7 +7,7 @@ import numpy as np
 
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed, normalise_axis
-from mo_loop.graph.types import ElementType, i64
+from mo_loop.graph.types import ElementType, i32, i64
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.reduction import Reduction
@@ -15,7 +15,7 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
-from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_static_there, is_weights, rule
+from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_static_there, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, integers, ops
 
 
@@ -144,22 +144,6 @@ def _is_rms(x: Value) -> bool:
     return False
 
 
-@rule(wrap_type(ops.GRUSequence), "recurrent weights of unknown size", Gap(
-    "gpu-recurrent-weights", "a `GRUSequence` whose recurrent weights are not constant does not compile",
-    severity=ERROR, device=GPU, alone=True,
-))
-def HideSizeOfRecurrentWeights(node: ops.GRUSequence) -> Node | None:
-    """GRUSequence(x, h, n, w, r, b)  ->  GRUSequence(x, h, n, w, Barrier(r, bounds of axis 2), b)
-
-    The plugin takes the weights apart, as in CopyPiecesOfWeights; it does not rearrange those of unknown size.
-    """
-    weights = node.operands[4]
-    if node.linear_before_reset or isinstance(weights.node, ops.Barrier) or is_weights(weights):
-        return None
-    node.graph.set_input(node, 4, F.Barrier(weights, hides="bounds", axes=(2,)))
-    return node
-
-
 @rule(wrap_type(ops.PReLU), "slopes of the rank of the tensor", Gap(
     "gpu-slopes-of-channels",
     "`PReLU` of a tensor of unknown sizes multiplies all channels by the first of a vector of slopes", device=GPU,
@@ -212,7 +196,8 @@ def _neutral(node: Reduction) -> Value:
 def SelectReductionOfNothing(node: Reduction) -> Node | None:
     """ReduceSum(x : [?,?], 0)  ->  Select(size of x along 0 == 0, 0, ReduceSum(x, 0)), and other reductions
 
-    A kernel of which an input has no elements is not run.
+    A kernel of which an input has no elements is not run. Integers of 8 bits are selected as i32: the plugin gives them
+    to the Select in f32, and has no kernel for both types.
     """
     x, axes = node.operands[0], node.along
     open_axes = [axis for axis in axes or () if may_be_empty(x.type.dims[axis])]
@@ -223,6 +208,9 @@ def SelectReductionOfNothing(node: Reduction) -> Node | None:
         insert_after(node.output, lambda r: F.LogicalOr(is_empty, r))
     elif isinstance(node, ops.ReduceLogicalOr):
         insert_after(node.output, lambda r: F.LogicalAnd(F.LogicalNot(is_empty), r))
+    elif x.dtype.is_integer and x.dtype.bits < 32:
+        nothing = _neutral(node).astype(i32)
+        insert_after(node.output, lambda r: F.Select(is_empty, nothing, r.astype(i32)).astype(r.dtype))
     else:
         insert_after(node.output, lambda r: F.Select(is_empty, _neutral(node), r))
     return node
@@ -231,6 +219,8 @@ def SelectReductionOfNothing(node: Reduction) -> Node | None:
 def _is_selected(node: Reduction) -> bool:
     """Whether the result is already read only where there are elements."""
     use = node.output.only_use
+    if use is not None and isinstance(use.node, ops.Convert):
+        use = use.node.output.only_use
     if use is None:
         return False
     condition = use.node.operands[0].node
