@@ -63,7 +63,7 @@ ONCE = "at least one iteration; the outputs are cut after it"
 
 @node_pass((Loop,), ONCE, Gap(
     "gpu-no-iteration",
-    "a loop without an iteration leaves unknown sizes of its concatenated outputs unknown, and a reader fails",
+    "a loop without an iteration leaves unknown sizes of its outputs unknown, and a reader fails",
     severity=ERROR, device=GPU,
 ))
 def RunOnce(node: Loop) -> str:
@@ -91,8 +91,9 @@ def _run_once(node: Loop) -> str:
     if low(iterations(node)) > 0:
         return "it runs at least once"
     pieces = [entry.result.value for entry in node.output_map if isinstance(entry, Concatenated)]
-    if not pieces or (ends_by_trip_count(node) and all(is_static(each.shape) for each in pieces)):
-        return "the sizes of its pieces are known"
+    are_known = ends_by_trip_count(node) and all(is_static(each.shape) for each in pieces)
+    if (not pieces or are_known) and all(is_static(each.result.value.shape) for each in node.back_edges):
+        return "the sizes of its pieces and states are known"
     if any(isinstance(entry, Sliced) for entry in node.input_map):
         return "there may be no slice to read"
     finals = [output for entry, output in zip(node.output_map, node.outputs, strict=True) if isinstance(entry, Final)]

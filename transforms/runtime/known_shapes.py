@@ -172,11 +172,14 @@ def _kept(node: If) -> list[Selected]:
 def _keeps_memory(use: Use) -> bool:
     """Whether a node is a kernel that reads a tensor; the numbers of a pattern are read where shapes are inferred.
 
-    An If reads its inputs anew, also through the view that WidenBranchInputs makes.
+    An If reads its inputs anew, also through the view that WidenBranchInputs makes; so does what OrBehindIf returns.
     """
     is_pattern = use.port == 1 and isinstance(use.node, ops.Reshape)
     is_widened = isinstance(use.node, ops.Unsqueeze) and all(isinstance(each.node, If) for each in use.node.output.uses)
-    return not is_pattern and not is_widened and not isinstance(use.node, Result | If | ops.ShapeOf)
+    is_returned = isinstance(use.node, ops.LogicalOr) and len({*use.node.inputs}) == 1 and all(
+        isinstance(each.node, Result) for each in use.node.output.uses
+    )
+    return not (is_pattern or is_widened or is_returned or isinstance(use.node, Result | If | ops.ShapeOf))
 
 
 def _distinguish(node: If, lossy: list[Selected]) -> str:
