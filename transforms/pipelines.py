@@ -59,6 +59,7 @@ from mo_loop.transforms.runtime.device_loops import (
     ReadStatesTwice,
     RunCostlyOnce,
     RunOnce,
+    SeparateDynamicValues,
     SeparateFinalValues,
     WidenEmptyStates,
     WidenGrowingStates,
@@ -236,15 +237,16 @@ FRONT: tuple[type[FunctionPass], ...] = (
     DivideStackedWeights,
     SpreadScales,  # the weights are where CompressWeights finds them
     SeparateWeightOrders,  # after the passes that fold, merge and transpose constants
+    ReadStatesTwice,  # before the passes that copy what a later node may overwrite: its maximum takes memory
+    SeparateFinalValues,  # after the passes that read final values, before those that copy what several Results read
+    SeparateDynamicValues,
     CopyReturnedOutputs,  # before the next pass: these copies take memory
     CopyControlOutputs,  # their memory may go to a later node too early
     NameBranchResults,  # the names of layers depend on those of others only where these are equal
     CopySlicedBranches,
     ComputeConstantStates,  # no later pass moves constants into bodies
-    SeparateFinalValues,  # after the passes that read final values
     CopyInitialConstants,  # no later pass merges constants
     CopyComputedConstants,  # the runtime would overwrite what it computes once
-    ReadStatesTwice,  # no later pass but the next makes or removes readers of states
     IsolateParameters,  # after the passes that make or remove readers of Parameters
     CompressWeights,  # no pass folds, moves or merges them
     LowerBarriers,  # no pass can see through or remove a Barrier
@@ -264,8 +266,8 @@ RELIED_ON = (PushConstantToSubgraph,)
 
 BY_SIZES = (
     BreakStateSymbols, ConcatenateAlongFirstAxis, CutFinalValues, FollowIterations, GuardZeroTrips,
-    InsertKnownSizes, InsertStaticShapes, RemoveResultBounds, SelectFinalValues, SelectReductionOfNothing,
-    WidenEmptyStates, WidenGrowingStates,
+    InsertKnownSizes, InsertStaticShapes, ReadStatesTwice, RemoveResultBounds, SelectFinalValues,
+    SelectReductionOfNothing, WidenEmptyStates, WidenGrowingStates,
 )
 """Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of
 loops that surely run, and more are known where equal nodes have been merged."""

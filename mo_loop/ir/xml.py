@@ -145,10 +145,11 @@ class XmlWriter:
             kind += f' output_names="{_joined_names(node.output_names)}"'
         parts.append(f'{pad}<layer id="{number}" name="{escape(name)}" {kind}>\n')
         tensor = node.tensor if isinstance(node, Constant) else getattr(node, "blob", None)
-        data = self._data_of_constant(node) if type(node) is Constant else _data(node)
-        if tensor is not None:
-            offset, size = self._weights.add(tensor)
-            data += f' offset="{offset}" size="{size}"'
+        place = {} if tensor is None else dict(zip(("offset", "size"), self._weights.add(tensor), strict=True))
+        if type(node) is Constant:
+            data = self._data_of_constant(node) + _attributes(place)
+        else:
+            data = _attributes(node.xml_attributes() | place)
         if data:
             parts.append(f"{pad}\t<data{data} />\n")
         info = getattr(node, "_rt_info", None)
@@ -164,7 +165,7 @@ class XmlWriter:
     def _data_of_constant(self, node: Constant) -> str:
         key = (node.tensor.dtype, node.tensor.shape)
         if key not in self._constants:
-            self._constants[key] = _data(node)
+            self._constants[key] = _attributes(node.xml_attributes())
         return self._constants[key]
 
     def _bodies(self, node: Control, pad: str) -> None:
@@ -252,9 +253,8 @@ def _attribute_info(info: Mapping[str, Any], pad: str) -> str:
     return "".join((*lines, f"{pad}</rt_info>\n"))
 
 
-def _data(node: Any) -> str:
-    """The text of the attributes."""
-    attributes = node.xml_attributes()
+def _attributes(attributes: Mapping[str, Any]) -> str:
+    """The text of attributes."""
     return "".join([f' {key}="{spelled(value)}"' for key, value in attributes.items() if value is not None])
 
 

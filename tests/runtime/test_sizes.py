@@ -277,7 +277,7 @@ def test_as_many_heads_of_queries_as_of_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("condition", "steps", "forms"), [
     ("m = ReduceMax <keepdims = 0> (next)  d = Less (m, limit)", 5, []),  # a loop for the declared sizes too
     ("d = Identity (c)", 5, [[]]),
-    ("d = Identity (c)", 40, [[16]]),
+    ("d = Identity (c)", 40, [[10]]),
 ])
 def test_forms_for_the_declared_sizes(condition: str, steps: int, forms: list[list[int]], tmp_path: Path) -> None:
     """There is one where it has no loop, or several steps in an iteration."""

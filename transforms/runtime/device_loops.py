@@ -7,6 +7,7 @@ body has two readers of the state.
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,8 @@ def _may_be_lost(entry: Merged) -> bool:
     return state.shape != new.shape or (reads and not isinstance(made, ELEMENTWISE))
 
 
+OWN_RESULT = "another Result of the value"
+
 COSTLY = (Iteration, Recurrent, ops.MatMul, ops.Convolution, ops.GroupConvolution)
 """Operations that make an iteration more expensive than what it saves."""
 
@@ -97,7 +100,7 @@ def _run_once(node: Loop) -> str:
     if any(isinstance(entry, Sliced) for entry in node.input_map):
         return "there may be no slice to read"
     finals = [output for entry, output in zip(node.output_map, node.outputs, strict=True) if isinstance(entry, Final)]
-    if not all(is_selection(use.node, node) for output in finals for use in output.uses):
+    if not all(map(_is_selected, finals)):
         return "a final value is read without a selection, as for releases that need none"
     if not all(map(is_safe, node.body.ordered())):
         return "an iteration may fail"
@@ -105,29 +108,47 @@ def _run_once(node: Loop) -> str:
     return ""
 
 
-@node_pass((Iteration,), "another Result of the value", Gap(
+def _is_selected(output: Value) -> bool:
+    """Whether each reader of a final value selects the initial value after no iteration."""
+    return isinstance(output.node, Loop) and all(is_selection(use.node, output.node) for use in output.uses)
+
+
+@node_pass((Iteration,), OWN_RESULT, Gap(
     "gpu-static-loop",
     "a loop of static shapes swaps the buffers of a state with two readers: after an even number of iterations the "
     "final value is that of the iteration before",
     device=GPU,
-), Gap(
+))
+def SeparateFinalValues(node: Iteration) -> str:
+    """Loop with one Result for a state of static shape and its final value  ->  two Results of the same value
+
+    The final value then keeps the memory of the last iteration.
+    """
+    return _separate(node, is_static)
+
+
+@node_pass((Iteration,), OWN_RESULT, Gap(
     "gpu-final-of-no-iteration",
     "a final value of dynamic shape has the memory of the initial value after no iteration; the next inference fails "
     "if the last iteration had another shape",
-    severity=ERROR, device=GPU,
+    severity=ERROR, device=GPU, alone=True,
 ))
-def SeparateFinalValues(node: Iteration) -> str:
-    """Loop with one Result for a state and its final value  ->  two Results of the same value
+def SeparateDynamicValues(node: Iteration) -> str:
+    """As SeparateFinalValues, for states of dynamic shape: the CPU gives such a final value an old shape."""
+    return _separate(node, lambda shape: not is_static(shape))
 
-    The final value then keeps the memory and the shape of the last iteration.
-    """
+
+def _separate(node: Iteration, when: Callable[[Any], bool]) -> str:
     states = {each.result for each in node.back_edges}
-    entries = list(node.output_map)
-    for place, entry in enumerate(entries):
-        if isinstance(entry, Final) and entry.result in states:
+    entries, runs = list(node.output_map), isinstance(node, Loop) and low(iterations(node)) > 0
+    for place, (entry, output) in enumerate(zip(node.output_map, node.outputs, strict=True)):
+        if not isinstance(entry, Final) or entry.result not in states or not when(entry.result.value.shape):
+            continue
+        # A result of its own has no initial value.
+        if runs or isinstance(node.count, int) or _is_selected(output):
             entries[place] = replace(entry, result=Result(entry.result.value))
     if entries == list(node.output_map):
-        return "it has no final value of a state"
+        return "it has no such final value of a state"
     node.output_map = tuple(entries)
     return ""
 
