@@ -33,7 +33,7 @@ from mo_loop.transforms.vocabulary import Constant, F, Gap, Parameter, Result, V
     "gpu-state-of-one-reader",
     "a state whose size changes, and that one operation of the body reads, keeps the memory and the shape that it has "
     "in the second iteration; one that a single operation computes from itself is read and written in one place",
-    device=GPU,
+    device=GPU, alone=True,
 ))
 def ReadStatesTwice(node: Iteration) -> list[HiddenPort] | str:
     """state of dynamic shape with one reader  ->  reader of Barrier(state, memory), which reads it twice"""
@@ -223,7 +223,7 @@ WIDER = "a state with one more slice in front, which is cut off in the body and 
 @node_pass((Iteration,), WIDER, Gap(
     "gpu-empty-state",
     "a state that starts without elements and grows has no memory: the process ends, or the inference fails",
-    severity=CRASH, device=GPU,
+    severity=CRASH, device=GPU, alone=True,
 ))
 def WidenGrowingStates(node: Iteration) -> str:
     """state [0..] = Concat(state, x)  ->  state [1..] = Concat(0, state) before the loop, and the body as it is"""
