@@ -100,7 +100,7 @@ def _run_once(node: Loop) -> str:
     if any(isinstance(entry, Sliced) for entry in node.input_map):
         return "there may be no slice to read"
     finals = [output for entry, output in zip(node.output_map, node.outputs, strict=True) if isinstance(entry, Final)]
-    if not all(map(_is_selected, finals)):
+    if not all(_is_selected(each, node) for each in finals):
         return "a final value is read without a selection, as for releases that need none"
     if not all(map(is_safe, node.body.ordered())):
         return "an iteration may fail"
@@ -108,9 +108,12 @@ def _run_once(node: Loop) -> str:
     return ""
 
 
-def _is_selected(output: Value) -> bool:
-    """Whether each reader of a final value selects the initial value after no iteration."""
-    return isinstance(output.node, Loop) and all(is_selection(use.node, output.node) for use in output.uses)
+def _is_selected(output: Value, node: Iteration) -> bool:
+    """Whether each reader of a final value, or of what is cut off it, selects the initial value after no iteration."""
+    return isinstance(node, Loop) and all(
+        is_selection(use.node, node) or (isinstance(use.node, ops.Slice) and _is_selected(use.node.output, node))
+        for use in output.uses
+    )
 
 
 @node_pass((Iteration,), OWN_RESULT, Gap(
@@ -145,7 +148,7 @@ def _separate(node: Iteration, when: Callable[[Any], bool]) -> str:
         if not isinstance(entry, Final) or entry.result not in states or not when(entry.result.value.shape):
             continue
         # A result of its own has no initial value.
-        if runs or isinstance(node.count, int) or _is_selected(output):
+        if runs or isinstance(node.count, int) or _is_selected(output, node):
             entries[place] = replace(entry, result=Result(entry.result.value))
     if entries == list(node.output_map):
         return "it has no such final value of a state"
