@@ -265,8 +265,8 @@ RELIED_ON = (PushConstantToSubgraph,)
 """Rules whose form other rules rely on: they read axes and sizes where the constants are."""
 
 BY_SIZES = (
-    BreakStateSymbols, ConcatenateAlongFirstAxis, CutFinalValues, FollowIterations, GuardZeroTrips,
-    InsertKnownSizes, InsertStaticShapes, ReadStatesTwice, RemoveResultBounds, SelectFinalValues,
+    AddLeadingDimension, BreakStateSymbols, ConcatenateAlongFirstAxis, CutFinalValues, FollowIterations,
+    GuardZeroTrips, InsertKnownSizes, InsertStaticShapes, ReadStatesTwice, RemoveResultBounds, SelectFinalValues,
     SelectReductionOfNothing, WidenEmptyStates, WidenGrowingStates,
 )
 """Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of

@@ -9,14 +9,13 @@ from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed, normalise_axis
 from mo_loop.graph.types import ElementType, i32, i64
 from mo_loop.ops.exact import is_not_negative
-from mo_loop.ops.movement import FAR
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
 from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_static_there, rule
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, integers, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, ops
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -279,28 +278,3 @@ def CumSumOfEachAxis(node: ops.CumSum) -> Node | None:
     at = F.Select(axis < 0, axis + x.rank, axis)
     along = [F.CumSum(x, np.array(each), **node.attribute_values()) for each in range(x.rank)]
     return reduce(lambda total, each: F.Select(F.Equal(at, each), along[each], total), range(1, x.rank), along[0]).node
-
-
-LOWEST = -(2**63)
-"""An end before all elements, for which the runtime infers no bound."""
-
-
-@rule(wrap_type(ops.Slice))
-def EndBeforeAllBounds(node: ops.Slice) -> Node | None:
-    """x[-1 : -2^30 : -1]  ->  x[-1 : -2^63 : -1], from which the runtime infers no bound
-
-    The GPU device has no memory for 2^30 elements, which it may allocate for the state of a loop.
-    """
-    x, _, end, *_ = node.operands
-    ends, steps, axes = (integers(node, port) for port in (2, 3, 4))
-    if not ends or not steps or not axes or x.rank is None or end.dtype is not i64 or min(ends) > -FAR:
-        return None
-    dims = [x.type.dims[normalise_axis(axis, x.rank)] for axis in axes]
-    new = [
-        LOWEST if stop <= -FAR and by < 0 and not isinstance(dim, int) else stop
-        for stop, by, dim in zip(ends, steps, dims, strict=True)
-    ]
-    if new == list(ends):
-        return None
-    node.graph.set_input(node, 2, F.Constant(np.array(new), graph=node.graph, dtype=i64))
-    return node
