@@ -96,7 +96,8 @@ class CopyControlOutputs(FunctionPass):
     ends a section, and its output is kept.
 
     A model output has memory of its own, unless its type is converted at the output. If all nodes of dynamic shape that
-    y does not depend on are such outputs or read y themselves, nothing can take its memory.
+    y does not depend on are such outputs or read y themselves, nothing can take its memory. The memory of a returned
+    output is another one in each request, which another Loop does not notice.
     """
 
     instead = "`Slice` to its own length"
@@ -108,6 +109,11 @@ class CopyControlOutputs(FunctionPass):
         Gap(
             "if-output-memory", "an output of If of dynamic shape is overwritten by a later node before it is read",
             "`Slice` with an end that depends on the condition", since="2025.1.0",
+        ),
+        Gap(
+            "returned-output-of-another-request",
+            "a Loop that reads an output of dynamic shape of another Loop reads that of another inference request, if "
+            "the model returns it too",
         ),
     )
 
@@ -134,8 +140,12 @@ class CopyControlOutputs(FunctionPass):
         return self.accept(node)
 
     def _is_exposed(self, output: Value, resized: inference.Resized) -> bool:
+        if not _is_read_late(output):
+            return False
+        if isinstance(output.node, Iteration) and _is_of_request(output):
+            return True
         # Without a later node a conversion of the type at an output takes memory; then so does the copy of that output.
-        if not _is_read_late(output) or not (_may_be_converted(output) or resized.may_overwrite(output)):
+        if not (_may_be_converted(output) or resized.may_overwrite(output)):
             return False
         return not _is_returned(output) or (isinstance(output.node, If) and _may_be_converted(output))
 
@@ -166,6 +176,20 @@ def _is_read_late(output: Value) -> bool:
     *_, last = (output, *inference.views_of(output))
     readers = [use.node for use in last.uses if not isinstance(use.node, ops.ShapeOf)]  # it reads no contents
     return not all(inference.has_run_time_ends(reader) for reader in readers)
+
+
+def _is_of_request(output: Value) -> bool:
+    """Whether the model returns `output`, so that each request has other memory for it, and a loop reads it."""
+    kinds = [kind for each in _readers(output) for kind in (ops.Result, Iteration) if isinstance(each, kind)]
+    return output.graph.owner is None and len(set(kinds)) == 2
+
+
+def _readers(value: Value) -> Iterator[Node]:
+    """The readers of `value` and of its views."""
+    for use in value.uses:
+        yield use.node
+        if isinstance(use.node, ops.View):
+            yield from _readers(use.node.output)
 
 
 def _may_be_converted(output: Value) -> bool:
