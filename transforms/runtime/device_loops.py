@@ -109,9 +109,10 @@ def _run_once(node: Loop) -> str:
 
 
 def _is_selected(output: Value, node: Iteration) -> bool:
-    """Whether each reader of a final value, or of what is cut off it, selects the initial value after no iteration."""
+    """Whether each reader of a final value, of a view or a piece of it selects the initial value after no iteration."""
     return isinstance(node, Loop) and all(
-        is_selection(use.node, node) or (isinstance(use.node, ops.Slice) and _is_selected(use.node.output, node))
+        is_selection(use.node, node)
+        or (isinstance(use.node, ops.Slice | ops.View) and _is_selected(use.node.output, node))
         for use in output.uses
     )
 
