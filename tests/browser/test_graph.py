@@ -93,6 +93,7 @@ def test_back_edges_and_captures_have_lines_of_their_own(show: Callable[..., Sho
 def test_ids_of_the_file_stand_at_the_ports_once_it_is_written(loaded: Shown) -> None:
     assert loaded.page.locator("text.layer").count() == 0
     loaded.go("As written")
+    loaded.press("U")  # the written graph is large enough for an overview
     layers = loaded.page.locator("text.layer").all_text_contents()
     assert len(layers) > 10 and all(re.fullmatch(r"internal_layer_id \d+", each) for each in layers)
 

@@ -21,6 +21,7 @@ def shown(show: Callable[..., Shown], pages: MadePages) -> Shown:
 def test_tensors_have_the_colour_of_their_difference(shown: Shown) -> None:
     if shown.page.locator("[data-heat]").count() == 0:
         shown.press("h")
+    shown.press("U")  # the graph is large enough for an overview
     heated = shown.page.locator("g.edge[data-heat]")
     values = heated.evaluate_all(
         """(all) => all.map((each) =>
