@@ -62,7 +62,6 @@ from mo_loop.transforms.runtime.device_loops import (
     SeparateDynamicValues,
     SeparateFinalValues,
     WidenEmptyStates,
-    WidenGrowingStates,
 )
 from mo_loop.transforms.runtime.empty_dimensions import (
     AddLeadingDimension,
@@ -196,8 +195,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     RunOnce,  # after the passes that correct outputs for no iterations
     RunCostlyOnce,
     FollowIterations,  # more iterations than before would write beyond the memory
-    WidenGrowingStates,  # also those that the pass before makes
-    WidenEmptyStates,
+    WidenEmptyStates,  # also those that the pass before makes
     CutFinalValues,
     RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
     MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop while a state grows
@@ -267,7 +265,7 @@ RELIED_ON = (PushConstantToSubgraph,)
 BY_SIZES = (
     AddLeadingDimension, BreakStateSymbols, ConcatenateAlongFirstAxis, CutFinalValues, FollowIterations,
     GuardZeroTrips, InsertKnownSizes, InsertStaticShapes, ReadStatesTwice, RemoveResultBounds, SelectFinalValues,
-    SelectReductionOfNothing, WidenEmptyStates, WidenGrowingStates,
+    SelectReductionOfNothing, WidenEmptyStates,
 )
 """Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of
 loops that surely run, and more are known where equal nodes have been merged."""

@@ -48,11 +48,11 @@ class BarrierPass(FunctionPass):
         places = self.places(node)
         if isinstance(places, str):
             return self.refuse(node, places)
+        values = [reader.inputs[port] for (reader, port), _ in places]
+        if not all(value is not None and value.dtype for value in values):
+            return self.refuse(node, "a list, of an operator that could not be converted, is no tensor")
         for (reader, port), axes in places:
-            value = reader.inputs[port]
-            if value is None or value.dtype is None:
-                return self.refuse(node, "a list, of an operator that could not be converted, is no tensor")
-            reader.graph.set_input(reader, port, F.Barrier(value, hides=self.hides, axes=axes))
+            reader.graph.set_input(reader, port, F.Barrier(reader.inputs[port], hides=self.hides, axes=axes))
         return self.accept(node)
 
 

@@ -221,45 +221,34 @@ def FollowIterations(node: Loop) -> str:
     return "" if changed else "the sizes of its pieces are unknown"
 
 
-WIDER = "a state with one more slice in front, which is cut off in the body and after the loop"
-
-
-@node_pass((Iteration,), WIDER, Gap(
-    "gpu-empty-state",
-    "a state that starts without elements and grows has no memory: the process ends, or the inference fails",
-    severity=CRASH, device=GPU, alone=True,
-))
-def WidenGrowingStates(node: Iteration) -> str:
-    """state [0..] = Concat(state, x)  ->  state [1..] = Concat(0, state) before the loop, and the body as it is"""
-    return _widen(node, _only_grows)
-
-
-@node_pass((Iteration,), WIDER, Gap(
-    "gpu-emptied-state",
-    "so does a state that the body reads in another way, and one that loses its last element keeps its memory",
-    severity=CRASH, device=GPU, alone=True,
-))
-def WidenEmptyStates(node: Iteration) -> str:
-    """state [0..] that grows or shrinks  ->  state [1..] = Concat(0, state); the body reads state[1:]"""
-    return _widen(node, lambda entry, axis: not _only_grows(entry, axis))
-
-
-def _only_grows(entry: Merged, axis: int) -> bool:
-    is_read_once = all(each.only_use is not None for each in (entry.parameter.output, entry.result.value))
-    return is_read_once and _is_longer(entry, axis)
-
-
 def _is_longer(entry: Merged, axis: int) -> bool:
     """Whether a state becomes a longer one."""
     made = entry.result.value.node
     return isinstance(made, ops.Concat) and made.axis == axis and made.operands[0] is entry.parameter.output
 
 
-def _widen(node: Iteration, when: Callable[[Merged, int], bool]) -> str:
+@node_pass(
+    (Iteration,), "a state with one more slice in front, which is cut off in the body and after the loop",
+    Gap(
+        "gpu-empty-state",
+        "a state that starts without elements and grows has no memory: the process ends, or the inference fails",
+        severity=CRASH, device=GPU, alone=True,
+    ),
+    Gap(
+        "gpu-emptied-state",
+        "so does a state that the body reads in another way, and one that loses its last element keeps its memory",
+        severity=CRASH, device=GPU, alone=True,
+    ),
+)
+def WidenEmptyStates(node: Iteration) -> str:
+    """state [0..] that grows or shrinks  ->  state [1..] = Concat(0, state) before the loop; the body reads state[1:]
+
+    A body that only appends to the state stays as it is.
+    """
     changed = False
     for port, (entry, value) in enumerate(node.fed, node.first_data_port):
         axis = _empty_axis(entry, value) if isinstance(entry, Merged) else None
-        if axis is None or not when(entry, axis):
+        if axis is None:
             continue
         state, new = entry.parameter.output, entry.result.value
         readers = state.uses
