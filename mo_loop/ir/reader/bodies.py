@@ -81,8 +81,18 @@ class BodyReader:
             return self._made(TensorIterator, *values, body=inner.graph, input_map=entries, output_map=outputs)
         return self._made(
             Loop, *self._inputs[:first], *values, body=inner.graph, input_map=entries, output_map=outputs,
-            iteration=iteration, condition=self._condition(port_map, inner),
+            iteration=iteration, condition=self._condition(port_map, inner), starts=self._starts(outputs),
         )
+
+    def _starts(self, outputs: list[Any]) -> bool:
+        """Whether only the sizes of the file tell that the loop runs: its trip count is unknown.
+
+        RunOnce lets a loop that would not run do so once. If no iteration can follow, each output of all
+        iterations has one.
+        """
+        joined = [(port.dims, each.axis) for port, each in zip(self._layer.outputs, outputs, strict=False)
+                  if isinstance(each, Concatenated)]
+        return self._inputs[0].type.integers is None and any(dims and dims[axis] > 0 for dims, axis in joined)
 
     def _states(self) -> dict[str, str]:
         """Id of a Parameter -> id of the Result that is its next value."""

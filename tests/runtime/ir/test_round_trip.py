@@ -238,6 +238,15 @@ def test_the_numbers_stay(tmp_path: Path) -> None:
     assert_identical(convert_model(model), tmp_path)
 
 
+def test_a_loop_that_ends_after_its_first_iteration_has_one_in_the_file_that_was_read(tmp_path: Path) -> None:
+    """Where it would not run it runs once, which only the sizes of the file tell."""
+    model = parsed("""main (float[N] x, int64 n, bool go) => (float[K, N] all) <bool no = {0}> {
+          all = Loop (n, go) <body = step (int64 i, bool c) => (bool d, float[N] t) {
+            d = Identity (no)  t = Sin (x) }> }""")
+    found = assert_identical(convert_model(model), tmp_path)
+    assert [loop.count for loop in found.of(Loop)] == [1]
+
+
 def test_a_variable_keeps_its_value(tmp_path: Path) -> None:
     """A variable keeps its value between inferences: the sum of all inputs so far."""
     graph = parse("""
