@@ -27,8 +27,8 @@ from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import StateEntry
 from mo_loop.batching.storage.locations import Info, PathOrUrl, Stamp
 from mo_loop.errors import ExtensionError, UsageError
+from mo_loop.revision import package_digest
 from mo_loop.support.files import reason_of
-from mo_loop.version import package_digest
 
 if TYPE_CHECKING:
     from mo_loop.graph.tensor import DataFile

@@ -52,7 +52,8 @@ from mo_loop.batching.result import BAD, CANCELLED, DIFFERS, FAILED, GOOD, STATU
 from mo_loop.batching.storage.locations import PathOrUrl
 from mo_loop.errors import FileError
 from mo_loop.printable import PLAIN, ShownResult, Style, cell, printable, xml_text
-from mo_loop.version import __version__, commit
+from mo_loop.revision import commit
+from mo_loop.version import __version__
 
 SCHEMA, VERSION = "mo-loop batch report", 1
 LINE = "\n"

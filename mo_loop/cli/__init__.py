@@ -103,7 +103,8 @@ def _end(ctx: click.Context, error: click.UsageError) -> NoReturn:
 def show_version(context: click.Context, _: click.Parameter, is_given: bool) -> None:
     """Print the version, with the commit, and end."""
     if is_given and not context.resilient_parsing:
-        from mo_loop.version import __version__, commit
+        from mo_loop.revision import commit
+        from mo_loop.version import __version__
 
         click.echo(f"mo-loop, version {__version__} (commit {commit()})")
         context.exit()

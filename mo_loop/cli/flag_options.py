@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
 import click
@@ -69,6 +68,8 @@ def option(*names: str, group: str, **settings: Any) -> Callable[[F], F]:
 def _timed(context: click.Context, _: click.Parameter, is_given: bool) -> None:
     """At the end of the command, print its time, and the versions that a report of an error needs."""
     if is_given:
+        from importlib.metadata import PackageNotFoundError, version
+
         start = time.monotonic()
 
         def end() -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 from mo_loop.errors import FileError, ModelError, MoLoopError, UnsupportedError, UsageError
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missing_bytes
+from mo_loop.frontend.onnx_messages import messages, newest_opset
 from mo_loop.frontend.strip_weights import strip_weights
 from mo_loop.graph import Graph
 from mo_loop.graph.tensor import DataFile, FileIdentity
@@ -68,8 +69,6 @@ def load(
 
 def require_opset(model: OnnxModel) -> None:
     """Raise ModelError unless the model imports a known opset."""
-    import onnx
-
     proto = model.proto
     # Of the default domain, versions below 1 have an error of their own.
     odd = [domain for domain, version in model.opsets.items() if version >= 2**31 or (domain and version < 0)]
@@ -83,7 +82,8 @@ def require_opset(model: OnnxModel) -> None:
                 "the model imports no operator set of ONNX", code="ML221",
                 why="operators mean different things in different sets", hint=_IMPORT,
             )
-    opset, newest = model.opsets[""], onnx.defs.onnx_opset_version()
+    opset = model.opsets[""]
+    newest = newest_opset(opset)
     if opset < 1:
         raise ModelError(
             f"the model imports opset {opset}, which does not exist", why="the first one is 1", code="ML221",
@@ -103,11 +103,9 @@ def opened(
     source: Any, allowed: Sequence[str] = (), data_folder: Folder = None, *, lists_in_file: bool = False
 ) -> OnnxModel:
     """`source` without a check of its opset. FileError and UsageError as for `load`."""
-    import onnx
-
     own: DataFile | None = None
     file = folder = None
-    if isinstance(source, onnx.ModelProto):
+    if isinstance(source, messages().ModelProto):
         proto, name = source, source.graph.name or "model"
     elif isinstance(source, bytes | bytearray | memoryview):
         proto, name = _parse(bytes(source), "the given bytes"), "model"
@@ -220,10 +218,9 @@ _EXPORTED = "give an .onnx file, as torch.onnx.export, tf2onnx and others write 
 
 
 def _parse(data: bytes, what: str, path: Path | None = None) -> Any:
-    import onnx
     from google.protobuf.message import DecodeError
 
-    proto = onnx.ModelProto()
+    proto = messages().ModelProto()
     if not data:
         raise FileError(f"{what} is empty", why="it has no bytes", hint="download or copy it again", code="ML214")
     try:

@@ -9,7 +9,7 @@ import pytest
 from lxml import etree
 
 from mo_loop import __version__
-from mo_loop.version import commit
+from mo_loop.revision import commit
 from tests.harness import parsed
 
 from .batches import GOOD, batch, files_in, good, read, refused, saved, trouble

@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 from mo_loop import __version__
 from mo_loop.cli import COMMANDS, SHELLS, main
 from mo_loop.cli.flag_options import WHOLE, FlagOption, GroupedCommand, flags, made
+from mo_loop.revision import commit
 from mo_loop.support.flags import CONVERSION, GROUPS, RUN, flag
-from mo_loop.version import commit
 from tests.cli.commands import PLAIN, saved
 from tests.harness import parsed
 

@@ -28,7 +28,8 @@ from mo_loop.errors import ConversionWarning, MoLoopError, UsageError
 from mo_loop.look.diagnostics.codes import CODES
 from mo_loop.origin import Origin
 from mo_loop.printable import PLAIN, ShownResult, Style, first_few, printable
-from mo_loop.version import __version__, commit
+from mo_loop.revision import commit
+from mo_loop.version import __version__
 
 Level = Literal["error", "warning", "note"]
 
