@@ -126,7 +126,7 @@ def opened(
     if data_folder is not None:
         if folder is not None:
             raise UsageError(
-                "external_data_dir is given for a model in a file", why="its data lie in the folder of the file",
+                "external_data_dir is given for a model in a file", why="its data are in the folder of the file",
                 hint="omit it, or trust another folder: allow_external",
             )
         folder = os.fspath(data_folder)
@@ -199,7 +199,7 @@ def _folder(path: Path) -> FileError:
 
 
 def _other_kind(what: str, path: Path | None, data: bytes = b"") -> FileError | None:
-    """The error for a file, or bytes, that is cut short or has another format; None if neither is certain."""
+    """The error for a file, or bytes, that is truncated or has another format; None if neither is certain."""
     head, size = data[:HEAD], len(data)
     if path is not None:
         with open(path, "rb") as file:
@@ -207,7 +207,7 @@ def _other_kind(what: str, path: Path | None, data: bytes = b"") -> FileError | 
     missing = missing_bytes(head, size)
     if missing:
         return FileError(
-            f"{what} was cut short", why=f"it has {size} bytes and lacks at least {missing} more",
+            f"{what} is truncated", why=f"it has {size} bytes and lacks at least {missing} more",
             hint="download or copy it again", code="ML214",
         )
     kind = kind_of(head, path)

@@ -145,7 +145,7 @@ def test_truncated_files(make: Callable[[], bytes], share: float, tmp_path: Path
     source = tmp_path / "m.onnx"
     source.write_bytes(data[: int(share * len(data))])
     done = convert(source, "-o", old_pair)
-    assert_fails(done, "m.onnx was cut short", f"it has {int(share * len(data))} bytes")
+    assert_fails(done, "m.onnx is truncated", f"it has {int(share * len(data))} bytes")
     assert "download or copy it again" in done.stderr
     assert_untouched(old_pair)
 

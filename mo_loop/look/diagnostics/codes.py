@@ -73,7 +73,7 @@ CODES: dict[str, Code] = {
         "check the permissions of the file and the disk"),
     "ML213": Code("a data file that is too short", "some weights would be incomplete", _COPY),
     "ML214": Code("a file of another format, or a truncated file",
-        "the first bytes of the file decide its format, and its end is missing or belongs to another format",
+        "the first bytes of the file are those of another format, or its end is missing",
         "export or copy the model again"),
     "ML215": Code("external data of a model in memory",
         "without a file there is no folder to find the data in",

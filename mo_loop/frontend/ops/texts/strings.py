@@ -165,4 +165,4 @@ def require_strings(*values: Value) -> None:
     """UnsupportedError for a tensor of numbers where ONNX defines strings."""
     for value in values:
         if value.dtype is not string:
-            raise UnsupportedError(f"an input of {value.dtype} in place of strings", code="ML303")
+            raise UnsupportedError(f"an input is {value.dtype}, and must be strings", code="ML303")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.ops.shared import counted, require_choice
 from mo_loop.frontend.ops.texts import expressions, letter_case
 from mo_loop.frontend.ops.texts.strings import (
     StringPlaces,
@@ -54,10 +54,9 @@ def string_normalizer(
 ):
     """[C] or [1, C] without the stop words, then in upper or lower case. If no string is left, one empty string."""
     rank = ranked(x, "StringNormalizer")
-    if case_change_action not in ("NONE", "LOWER", "UPPER"):
-        raise ModelError(f"case_change_action {case_change_action!r}: ONNX defines NONE, LOWER and UPPER", code="ML227")
+    require_choice("case_change_action", case_change_action, ("NONE", "LOWER", "UPPER"))
     if rank not in (1, 2):
-        raise ModelError(f"StringNormalizer of a tensor of rank {rank}, not [C] or [1, C]", code="ML227")
+        raise ModelError(f"the input has rank {rank}, and must be [C] or [1, C]", code="ML227")
     texts = taken(x)
     reads_case = bool(stopwords) and not is_case_sensitive
     if reads_case or case_change_action != "NONE":
@@ -183,7 +182,7 @@ def _at_spaces(texts: StringPlaces, found: _Matches, most: int | None) -> tuple[
 def regex_full_match(x, *, pattern: str | None = None):
     """Whether the expression matches the whole text: a match becomes the empty text."""
     if pattern is None:
-        raise ModelError("RegexFullMatch without the attribute pattern", code="ML227")
+        raise ModelError("the node needs the attribute pattern", code="ML227")
     (text, matches_empty), texts = expressions.as_pcre(pattern), taken(x)
     expression = np.frombuffer(text.encode(), np.uint8)
     rest = StringPlaces(*ops.RegexNormalization(*texts.with_bytes(), expression, np.zeros(0, np.uint8)))
@@ -199,7 +198,7 @@ def tokenizer(
     """[C, D] or [N, C, D]: the matches of a regular expression, and `pad_value` where a string has fewer."""
     rank = ranked(x, "Tokenizer")
     if rank not in (1, 2):
-        raise ModelError(f"Tokenizer of a tensor of rank {rank}, not [C] or [N, C]", code="ML227")
+        raise ModelError(f"the input has rank {rank}, and must be [C] or [N, C]", code="ML227")
     if separators or not tokenexp:
         raise unsupported("Tokenizer with separators, which are several regular expressions")
     if mark:
