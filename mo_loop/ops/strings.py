@@ -117,3 +117,21 @@ class VocabEncoder(
     def infer(self, begins, ends, chars, key_begins, key_ends, key_chars, values, default):
         self.require(values.dtype is default.dtype, f"values of {values.dtype} with a default of {default.dtype}")
         return TensorType(values.dtype, begins.shape)
+
+
+class WordpieceTokenizer(
+    OfTokenizers, opset=1,
+    types={
+        "first": _PLACES, "last": _PLACES, **_TEXT, "key_begins": _PLACES, "key_ends": _PLACES, "key_chars": _BYTES,
+        "unknown": _PLACES,
+    },
+):
+    """The pieces of words, of which row k has those from first[k] to last[k], as ragged rows of i32: the longest key
+    that a word begins with, then the longest with the indicator before it, and so on. A word is `unknown` alone if one
+    of its pieces is not a key, or if it is too long."""
+
+    suffix_indicator: str = "##"
+    max_bytes_per_word: int = 100
+
+    def infer(self, first, last, begins, ends, chars, key_begins, key_ends, key_chars, unknown):
+        return TensorType(i32, first.shape), TensorType(i32, first.shape), TensorType(i32, (fresh(),))

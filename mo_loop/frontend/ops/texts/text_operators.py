@@ -103,7 +103,8 @@ class _Matches(NamedTuple):
     texts: StringPlaces
 
 
-def _matches(texts: StringPlaces, pattern: str) -> _Matches:
+def matches(texts: StringPlaces, pattern: str) -> _Matches:
+    """The matches of an expression of PCRE2 in each string."""
     rows = counted(texts.begins.size(0), texts.begins).astype(i32)
     given = np.frombuffer(pattern.encode(), np.uint8)
     found = ops.RegexSplit(rows, rows + np.int32(1), *texts.with_bytes(), given, behaviour="remove", invert=True)
@@ -147,7 +148,7 @@ def string_split(x, *, delimiter: str | None = None, maxsplit: int | None = None
     Runtime, an empty string has no pieces, and without a delimiter a text is split at spaces, not at other white space.
     """
     texts, most = taken(x), None if maxsplit is None or maxsplit < 0 else maxsplit
-    found = _matches(texts, _PUNCTUATION.sub(r"\\\g<0>", delimiter or "") or "[^ ]+")
+    found = matches(texts, _PUNCTUATION.sub(r"\\\g<0>", delimiter or "") or "[^ ]+")
     split = _at_delimiters if delimiter else _at_spaces
     pieces, counts, width = split(texts, found, most)
     return packed(pieces, ops.Concat(x.sizes, width, axis=0)), ops.Reshape(counts.astype(i64), x.sizes)
@@ -184,8 +185,7 @@ def regex_full_match(x, *, pattern: str | None = None):
     if pattern is None:
         raise ModelError("the node needs the attribute pattern", code="ML227")
     (text, matches_empty), texts = expressions.as_pcre(pattern), taken(x)
-    expression = np.frombuffer(text.encode(), np.uint8)
-    rest = StringPlaces(*ops.RegexNormalization(*texts.with_bytes(), expression, np.zeros(0, np.uint8)))
+    rest = texts.replaced(text)
     was_empty, is_empty = (ops.Equal(each.begins, each.ends) for each in (texts, rest))
     found = is_empty if matches_empty else ops.LogicalAnd(is_empty, ops.LogicalNot(was_empty))
     return ops.Reshape(found, x.sizes)
@@ -210,7 +210,7 @@ def tokenizer(
     # Shorter matches are not tokens, and longer ones are whole. ONNX Runtime takes every character for the dot alone.
     one = "(?s:.)" if tokenexp == "." else given if least == 1 else "(?!)"
     texts = taken(x)
-    found = _matches(texts, f"{given}{{{least},}}" if is_repeated else one)
+    found = matches(texts, f"{given}{{{least},}}" if is_repeated else one)
     counts = found.last - found.first
     grid, pad = _Grid(found, counts), pad_value.encode()
     begin = ops.ShapeOf(texts.chars, output_type=i32)
