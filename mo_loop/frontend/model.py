@@ -21,6 +21,7 @@ from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missin
 from mo_loop.frontend.strip_weights import strip_weights
 from mo_loop.graph import Graph
 from mo_loop.graph.tensor import DataFile, FileIdentity
+from mo_loop.printable import did_you_mean
 from mo_loop.support.files import refuse_device
 
 if TYPE_CHECKING:
@@ -177,7 +178,9 @@ def _read(path: Path, lists_in_file: bool) -> tuple[bytes, DataFile | None]:
                 os.path.realpath(path), found, path.name
             )
     except FileNotFoundError:
-        raise FileError(f"the file {path} does not exist", code="ML210", hint="check the path") from None
+        names = sorted(each.name for each in path.parent.glob("*.onnx"))[:1000]
+        hint = did_you_mean(path.name, names, "check the path", 0.8)
+        raise FileError(f"the file {path} does not exist", code="ML210", hint=hint) from None
     except FileError as error:
         if error.code == "ML214":
             raise _other_kind(path.name, path) or error from None

@@ -166,7 +166,7 @@ def test_missing_data_file(tmp_path: Path, old_pair: Path) -> None:
     assert done.returncode == 2 and "'w.data' ends before" in done.stderr and "help:" in done.stderr
     (tmp_path / "w.data").unlink()
     done = convert(tmp_path / "m.onnx", "-o", old_pair)
-    assert done.returncode == 2 and "'w.data' is missing" in done.stderr and "beside the" in done.stderr
+    assert done.returncode == 2 and "'w.data' is missing" in done.stderr and "next to the" in done.stderr
     assert_clear(done.stderr)
     assert_untouched(old_pair)
 

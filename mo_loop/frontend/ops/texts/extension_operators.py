@@ -79,7 +79,7 @@ def string_concat_of_extensions(x, y):
 
 @translates("StringEqual", since=1, domain=DOMAIN)
 def string_equal(x, y):
-    """As Equal of ONNX for strings; numbers are compared too."""
+    """As Equal of ONNX for strings. The package compares numbers, too, which are refused here."""
     require_strings(x, y)
     return equal_strings(x, y)
 
