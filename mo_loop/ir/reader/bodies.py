@@ -85,7 +85,7 @@ class BodyReader:
         )
 
     def _starts(self, outputs: list[Any]) -> bool:
-        """Whether the sizes in the file alone show that the loop runs: its trip count is unknown.
+        """Whether only the sizes of the file show that the loop runs: its trip count is unknown.
 
         RunOnce lets a loop that would not run do so once. If no iteration can follow, each output of all
         iterations has one.
