@@ -260,9 +260,9 @@ def _needs(node: Node) -> Iterator[tuple[str, Release]]:
     elif isinstance(node, ops.Convert):
         yield from _listed("a conversion to", node, CONVERSIONS)
     elif isinstance(node, ops.Pad):
-        yield from _listed("a Pad of", node, PADS)
+        yield from _listed("a Pad of type", node, PADS)
     elif isinstance(node, ops.CharsMapNormalization):
-        yield "letters in upper or lower case", _MAPPED
+        yield "the operation CharsMapNormalization", _MAPPED
 
 
 def _listed(text: str, node: Node, releases: dict[ElementType, Release]) -> Iterator[tuple[str, Release]]:

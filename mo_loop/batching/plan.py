@@ -199,7 +199,7 @@ def _oddity(model: Planned) -> str:
     if not isinstance(model.target, Path):
         return ""
     if sys.platform == "win32" and any(sign in model.name for sign in _NOT_ON_WINDOWS):
-        return f"Windows has no file {model.name!r}"
+        return f"Windows does not allow the name {model.name!r}"
     is_long = any(len(os.fsencode(part)) > _LONGEST for part in parts)
     return f"a name of a local file has at most {_LONGEST} bytes" if is_long else ""
 

@@ -237,7 +237,7 @@ def _stamp(content: Mapping[str, Any]) -> Stamp:
 def _whole(number: Any) -> int:
     """A count or a size. ValueError for anything else: JSON also has 1e999, true and "3"."""
     if type(number) is not int or number < 0:
-        raise ValueError(f"{number!r} is no count")
+        raise ValueError(f"{number!r} is not a count")
     return number
 
 

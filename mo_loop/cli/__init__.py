@@ -83,11 +83,14 @@ def _is_option_of_convert(argument: str) -> bool:
 
 
 def _not_a_command(name: str, reason: str, ctx: click.Context) -> click.UsageError:
-    """An error with the most similar command."""
+    """An error with the most similar command, or with the option of convert that has the name."""
     from difflib import get_close_matches
 
     error = click.UsageError(f"{name!r} is {reason}", ctx)
-    error.possibilities = get_close_matches(name, COMMANDS, 1, 0.5)  # type: ignore[attr-defined]
+    convert = main.get_command(ctx, "convert")
+    options = [] if convert is None else [each for option in convert.params for each in option.opts]
+    with_option = [f"mo-loop convert MODEL --{name}"] if f"--{name}" in options else []
+    error.possibilities = get_close_matches(name, COMMANDS, 1, 0.5) or with_option  # type: ignore[attr-defined]
     return error
 
 

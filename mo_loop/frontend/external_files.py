@@ -123,7 +123,7 @@ def _checked(base: str, path: str, location: str, tensor: str, is_allowed: bool)
     except (FileNotFoundError, NotADirectoryError):
         raise FileError(
             f"the external data {location!r} is missing", code="ML217",
-            why="the file does not exist", hint="keep the data files beside the .onnx file",
+            why="the file does not exist", hint="keep the data files next to the .onnx file",
         ) from None
     except _OtherKindError as error:
         raise _other_kind(location, str(error)) from None

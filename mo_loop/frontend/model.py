@@ -22,6 +22,7 @@ from mo_loop.frontend.onnx_messages import messages, newest_opset
 from mo_loop.frontend.strip_weights import strip_weights
 from mo_loop.graph import Graph
 from mo_loop.graph.tensor import DataFile, FileIdentity
+from mo_loop.printable import did_you_mean
 from mo_loop.support.files import refuse_device
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def opened(
     if data_folder is not None:
         if folder is not None:
             raise UsageError(
-                "external_data_dir is given for a model in a file", why="its data lie in the folder of the file",
+                "external_data_dir is given for a model in a file", why="its data are in the folder of the file",
                 hint="omit it, or trust another folder: allow_external",
             )
         folder = os.fspath(data_folder)
@@ -175,7 +176,9 @@ def _read(path: Path, lists_in_file: bool) -> tuple[bytes, DataFile | None]:
                 os.path.realpath(path), found, path.name
             )
     except FileNotFoundError:
-        raise FileError(f"the file {path} does not exist", code="ML210", hint="check the path") from None
+        names = sorted(each.name for each in path.parent.glob("*.onnx"))[:1000]
+        hint = did_you_mean(path.name, names, "check the path", 0.8)
+        raise FileError(f"the file {path} does not exist", code="ML210", hint=hint) from None
     except FileError as error:
         if error.code == "ML214":
             raise _other_kind(path.name, path) or error from None
@@ -197,7 +200,7 @@ def _folder(path: Path) -> FileError:
 
 
 def _other_kind(what: str, path: Path | None, data: bytes = b"") -> FileError | None:
-    """The error for a file, or bytes, that is cut short or has another format; None if neither is certain."""
+    """The error for a file, or bytes, that is truncated or has another format; None if neither is certain."""
     head, size = data[:HEAD], len(data)
     if path is not None:
         with open(path, "rb") as file:
@@ -205,7 +208,7 @@ def _other_kind(what: str, path: Path | None, data: bytes = b"") -> FileError | 
     missing = missing_bytes(head, size)
     if missing:
         return FileError(
-            f"{what} was cut short", why=f"it has {size} bytes and lacks at least {missing} more",
+            f"{what} is truncated", why=f"it has {size} bytes and lacks at least {missing} more",
             hint="download or copy it again", code="ML214",
         )
     kind = kind_of(head, path)

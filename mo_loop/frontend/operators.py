@@ -47,7 +47,7 @@ class Limit:
 
 _RANK = "the rank of the result depends on it, and the runtime compiles only known ranks"
 _NO_TYPE = "refused; the IR does not have them"
-_STRINGS = "refused; the IR has string tensors, but no operation on them"
+_LIBRARY = "the runtime needs the library of openvino_tokenizers (docs/text.md)"
 
 LIMITS: dict[str, Limit] = {
     # -- all operators
@@ -155,7 +155,22 @@ LIMITS: dict[str, Limit] = {
     ),
     "strings of words": Limit(
         "Equal TfIdfVectorizer ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::LabelEncoder ai.onnx.ml::OneHotEncoder",
-        "strings", _STRINGS,
+        "strings", _LIBRARY,
+    ),
+    "words of spaces": Limit(
+        "ai.onnx.contrib::BertTokenizer ai.onnx.contrib::HfBertTokenizer",
+        "do_basic_tokenize 0; max_length for an unknown number of texts; offset_mapping for more than one, or cut",
+        "refused; declare the number (--input), or make the tokens in the application",
+    ),
+    "patterns of sets": Limit(
+        "ai.onnx.contrib::StringRegexReplace",
+        "patterns other than one set of characters, groups or more than 4 bytes in the new text",
+        "refused; RE2 and the runtime may search differently",
+    ),
+    "computed axes": Limit(
+        "ai.onnx.contrib::StringJoin",
+        "a computed axis or separator, and several axes where one may have no elements",
+        "refused; declare the sizes (--input)",
     ),
     "wide keys": Limit(
         "ai.onnx.ml::LabelEncoder ai.onnx.ml::OneHotEncoder", "keys above 32 bits",
@@ -178,7 +193,7 @@ LIMITS: dict[str, Limit] = {
     "maps": Limit("ai.onnx.ml::ZipMap", "maps that the model reads", "refused; the IR has no maps from keys to values"),
     "labels": Limit(
         "ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMClassifier ai.onnx.ml::TreeEnsembleClassifier",
-        "labels of strings at an output", "refused; the scores alone are converted (--output)",
+        "one label of strings for two classes", "refused; the scores alone are converted (--output)",
     ),
     "support vectors": Limit(
         "ai.onnx.ml::SVMClassifier", "no support vectors", "refused; runtimes contradict the specification",

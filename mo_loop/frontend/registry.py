@@ -74,6 +74,11 @@ FAMILIES: dict[str, str] = {
     "ai.onnx.ml::SVMClassifier",
     "classical.trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor ai.onnx.ml::TreeEnsembleClassifier",
     "texts.text_operators": "RegexFullMatch StringConcat StringNormalizer StringSplit",
+    "texts.extension_operators": "ai.onnx.contrib::StringConcat ai.onnx.contrib::StringEqual "
+    "ai.onnx.contrib::StringJoin ai.onnx.contrib::StringLength ai.onnx.contrib::StringLower "
+    "ai.onnx.contrib::StringMapping ai.onnx.contrib::StringRegexReplace ai.onnx.contrib::StringStrip "
+    "ai.onnx.contrib::StringToVector ai.onnx.contrib::StringUpper",
+    "texts.wordpiece": "ai.onnx.contrib::BertTokenizer ai.onnx.contrib::HfBertTokenizer",
     "classical.labels": "ai.onnx.ml::LabelEncoder ai.onnx.ml::CategoryMapper",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength "
     "SplitToSequence ConcatFromSequence Optional OptionalHasElement OptionalGetElement",

@@ -82,7 +82,7 @@ class _Walk:
         return data
 
     def _broken(self) -> FileError:
-        return FileError(f"{self._name} is not an ONNX model, or was cut short", code="ML214")
+        return FileError(f"{self._name} is not an ONNX model, or is truncated", code="ML214")
 
     def _varint(self, position: int) -> tuple[int, int]:
         """The varint at `position`, and the position after it."""

@@ -128,7 +128,7 @@ def _of_folder(folder: Path, other: Any, scope: str | None) -> Page:
         return Page((folder / PAGE).read_text("utf-8"))
     dump = read_dump(folder)
     document = Document(folder.resolve().name)
-    document.notes.append("This page is made of the files of the dump: they do not tell times, reasons and matches.")
+    document.notes.append("This page is made of the files of a dump, which do not have times, reasons and matches.")
     before = dump.state(0)
     document.begin(before)
     for index, each in enumerate(dump.steps[1:], 1):

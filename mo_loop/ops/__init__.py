@@ -40,7 +40,7 @@ FAMILIES: dict[str, str] = {
     "ExperimentalDetectronGenerateProposalsSingleImage ExperimentalDetectronPriorGridGenerator "
     "ExperimentalDetectronROIFeatureExtractor ExperimentalDetectronTopKROIs",
     "strings": "StringTensorUnpack StringTensorPack OfTokenizers CharsMapNormalization CombineSegments EqualStr "
-    "RegexNormalization RegexSplit VocabEncoder",
+    "RegexNormalization RegexSplit VocabEncoder WordpieceTokenizer",
     "recurrent": "LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence ReadValue Assign",
 }
 """Family (module) -> the classes it defines."""

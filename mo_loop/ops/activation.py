@@ -23,7 +23,7 @@ class PReLU(Elementwise, opset=1):
     runtime repeats x along an unknown dimension that is 1. Spec: PReLU-1."""
 
     def infer(self, x, slope):
-        self.require(x.dtype is slope.dtype, f"the slope is {slope.dtype}")
+        self.require(x.dtype is slope.dtype, f"the slope is {slope.dtype}, and the input {x.dtype}")
         rank = len(x.shape or ())
         if not slope.shape or not 1 < len(slope.shape) <= rank:
             return x
@@ -155,7 +155,7 @@ class AlongAxis(Op, abstract=True, along="axis", keeps_axes=True):
     axis: int
 
     def infer(self, x):
-        self.require(x.rank is None or -x.rank <= self.axis < x.rank, f"axis {self.axis} for rank {x.rank}")
+        self.require(x.rank is None or -x.rank <= self.axis < x.rank, f"axis {self.axis} is outside rank {x.rank}")
         return TensorType(x.dtype, x.shape)
 
     def _shifted(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

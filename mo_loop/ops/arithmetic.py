@@ -217,7 +217,7 @@ class CumSum(Op, opset=3, index=("axis",), along="axis", keeps_axes=True):
     reverse: bool = False
 
     def infer(self, x, axis):
-        self.require(axis.shape is None or len(axis.shape) == 0, f"axis of shape {axis.shape}, not a scalar")
+        self.require(axis.shape is None or len(axis.shape) == 0, f"the axis is {axis}, not a scalar")
         if axis.integers is not None and x.shape is not None:
             normalise_axis(axis.integers[0], len(x.shape))
         return x
@@ -285,7 +285,7 @@ class LogicalBinary(Binary, abstract=True):
     """Two tensors of booleans."""
 
     def infer(self, a, b):
-        self.require(a.dtype is boolean and b.dtype is boolean, "inputs are not boolean")
+        self.require(a.dtype is boolean and b.dtype is boolean, "the inputs are not boolean")
         return super().infer(a, b)
 
 
@@ -305,7 +305,7 @@ class LogicalNot(Unary, opset=1, rule=values.invert, numpy=np.logical_not):
     """Spec: LogicalNot-1."""
 
     def infer(self, x):
-        self.require(x.dtype is boolean, f"{x.dtype} is not boolean")
+        self.require(x.dtype is boolean, f"the input is {x.dtype}, not boolean")
         return super().infer(x)
 
 
@@ -313,7 +313,7 @@ class Bitwise(Binary, abstract=True):
     """Two tensors of integers or booleans."""
 
     def infer(self, a, b):
-        self.require(a.dtype.is_integer or a.dtype is boolean, f"{a.dtype} is not of integers")
+        self.require(a.dtype.is_integer or a.dtype is boolean, f"the input is {a.dtype}, not integers")
         return super().infer(a, b)
 
 
@@ -347,7 +347,7 @@ class Select(Elementwise, opset=1):
     auto_broadcast: str = "numpy"
 
     def infer(self, condition, then, otherwise):
-        self.require(condition.dtype is boolean, f"condition of type {condition.dtype}")
+        self.require(condition.dtype is boolean, f"the condition is {condition.dtype}, not boolean")
         return elementwise((condition, then, otherwise), same_dtype(then, otherwise), values.choose)
 
     def evaluate(self, *inputs):

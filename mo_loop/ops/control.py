@@ -264,11 +264,11 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
     first_data_port = 2
 
     def infer(self, trip_count, execution_condition, *types):
-        self.require(trip_count.dtype in (i32, i64), f"trip count of type {trip_count.dtype}")
-        self.require(execution_condition.dtype is boolean, f"condition of type {execution_condition.dtype}")
+        self.require(trip_count.dtype in (i32, i64), f"the trip count is {trip_count.dtype}, not i32 or i64")
+        self.require(execution_condition.dtype is boolean, f"the condition is {execution_condition.dtype}, not boolean")
         for each, what in ((trip_count, "trip count"), (execution_condition, "condition")):
             count = element_count(each.shape)
-            self.require(not isinstance(count, int) or count == 1, f"{what} has {count} elements, not one")
+            self.require(not isinstance(count, int) or count == 1, f"the {what} has {count} elements, not one")
         self._infer_body(types)
         return self._output_types(types, self.count_for(trip_count, execution_condition))
 
@@ -327,7 +327,7 @@ class If(Control, opset=8):
 
     def infer(self, condition, *types):
         count = element_count(condition.shape)
-        self.require(not isinstance(count, int) or count == 1, f"condition has {count} elements, not one")
+        self.require(not isinstance(count, int) or count == 1, f"the condition has {count} elements, not one")
         never = {(0,): self.then_body, (1,): self.else_body}.get(condition.integers)  # its inputs keep their types
         for entry, type_ in zip(self.input_map, types, strict=True):
             for parameter in (entry.then, entry.else_):

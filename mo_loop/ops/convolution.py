@@ -55,9 +55,9 @@ class Windowed(Op, abstract=True):
         """The spatial dimensions of the result."""
         count = len(kernel)
         lists = (self.strides, self.pads_begin, self.pads_end, dilations)
-        self.require(len(sizes) == count, f"{len(sizes)} spatial dimensions, but a window of {count}")
-        self.require(all(len(each) == count for each in lists), f"not one stride, pad and dilation for each of {count}")
-        self.require(min((*self.strides, *dilations), default=1) > 0, "strides and dilations are positive")
+        self.require(len(sizes) == count, f"the input has {len(sizes)} spatial dimensions, the window {count}")
+        self.require(all(len(each) == count for each in lists), f"a list of the window is not of {count} dimensions")
+        self.require(min((*self.strides, *dilations), default=1) > 0, "a stride or dilation is below 1")
         result = []
         for size, length, stride, begin, end, dilation in zip(
             sizes, kernel, self.strides, self.pads_begin, self.pads_end, dilations, strict=True
@@ -76,7 +76,7 @@ class Windowed(Op, abstract=True):
         """The dimensions of x that the window slides over; unknown ones for an unknown rank."""
         if x.shape is None:
             return tuple(fresh() for _ in range(count))
-        self.require(len(x.shape) == count + 2, f"a tensor of rank {len(x.shape)} for a window of {count} dimensions")
+        self.require(len(x.shape) == count + 2, f"the input has rank {len(x.shape)}, not {count + 2}")
         return x.shape[2:]
 
 
@@ -96,13 +96,13 @@ class Filtered(Windowed, abstract=True, keeps_axes=True):
         dtype = same_dtype(x, filters)
         if filters.shape is None:
             return TensorType(dtype, None if x.shape is None else (x.shape[0], *(fresh() for _ in x.shape[1:])))
-        self.require(len(filters.shape) >= 2 + self._in_groups, f"filters {filters}")
+        self.require(len(filters.shape) >= 2 + self._in_groups, f"the filters are {filters}, whose rank is too small")
         *groups, first, second = filters.shape[: 2 + self._in_groups]
         outputs, channels = (first, second) if self._outputs_first else (second, first)
         if groups:
             outputs, channels = groups[0] * outputs, groups[0] * channels
         kernel = list(filters.shape[2 + self._in_groups :])
-        self.require(0 not in kernel, f"an empty filter, of size {kernel}")
+        self.require(0 not in kernel, f"a filter of size {kernel} is empty")
         sizes = self.spatial(x, len(kernel))
         batch = fresh() if x.shape is None else x.shape[0]
         if x.shape is not None:
@@ -148,13 +148,13 @@ class ConvolutionBackpropData(Filtered, opset=1, index=("output_shape",), types=
             return self._grown(sizes, kernel)
         if asked.known is None:
             return tuple(fresh() for _ in kernel)
-        self.require(asked.known.shape == (len(kernel),), f"output_shape {asked} for {len(kernel)} dimensions")
+        self.require(asked.known.shape == (len(kernel),), f"output_shape is {asked}, not {len(kernel)} sizes")
         return tuple(asked.known.reshape(-1))
 
     def _grown(self, sizes: tuple[Dimension, ...], kernel: list[Dimension]) -> tuple[Dimension, ...]:
         lists = (self.strides, self.dilations, self.pads_begin, self.pads_end, self.output_padding)
         fits = all(len(each) == len(kernel) for each in lists)
-        self.require(fits, f"not one stride, pad and dilation for each of {len(kernel)}")
+        self.require(fits, f"strides, pads and dilations need numbers for {len(kernel)} dimensions")
         pads = zip(self.pads_begin, self.pads_end, self.output_padding, strict=True)
         explicit = self.auto_pad == "explicit"
         return tuple(

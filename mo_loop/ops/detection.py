@@ -161,9 +161,9 @@ class Col2Im(
             return TensorType(x.dtype, (fresh(), fresh(), *size))
         channels: Dimension = fresh()
         if kernel_size.integers is not None:
-            self.require(len(kernel_size.integers) == 2 and 0 not in kernel_size.integers, "a kernel of 2 sizes")
+            self.require(0 not in kernel_size.integers, f"kernel_size {list(kernel_size.integers)} has a 0")
             area, depth = kernel_size.integers[0] * kernel_size.integers[1], x.shape[-2]
-            self.require(not isinstance(depth, int) or depth % area == 0, f"{depth} channels of windows of {area}")
+            self.require(not isinstance(depth, int) or depth % area == 0, f"{depth} channels do not divide by {area}")
             channels = depth // area
             self._require_places(x, size, kernel_size.integers)
         return TensorType(x.dtype, (*([x.shape[0]] if len(x.shape) == 3 else []), channels, *size))
@@ -203,9 +203,9 @@ class Resizing(Op, abstract=True, along="axes", keeps_axes=True):
         if places is None:
             return TensorType(x.dtype, tuple(fresh() for _ in shape))
         new = [fresh() for _ in places] if sizes is None or sizes.known is None else dims_of(sizes.known)
-        self.require(len(new) == len(places), f"{len(new)} sizes for {len(places)} axes")
+        self.require(len(new) == len(places), f"there are {len(new)} sizes for {len(places)} axes")
         for axis, dim in zip(places, new, strict=True):
-            self.require(0 <= axis < len(shape), f"axis {axis} of rank {len(shape)}")
+            self.require(0 <= axis < len(shape), f"axis {axis} is outside a tensor of rank {len(shape)}")
             shape[axis] = dim
         return TensorType(x.dtype, tuple(shape))
 

@@ -24,7 +24,7 @@ class Broadcast(
         if target_shape.known is not None:
             target: Any = dims_of(target_shape.known)
             for dim in target:
-                self.require(not isinstance(dim, int) or dim >= 0, f"{dim} is not a dimension")
+                self.require(not isinstance(dim, int) or dim >= 0, f"a dimension is {dim}")
         else:
             length = vector_length(target_shape)
             target = None if length is None else tuple(fresh() for _ in range(length))
@@ -33,7 +33,7 @@ class Broadcast(
         elif target is not None and data.shape is not None and self.mode == "numpy":
             broadcast(data.shape, target)  # raises if the shapes do not fit
             gap = len(target) - len(data.shape)
-            self.require(gap >= 0, f"rank {len(data.shape)} into rank {len(target)}")
+            self.require(gap >= 0, f"a tensor of rank {len(data.shape)} cannot be broadcast to rank {len(target)}")
             target = (*target[:gap], *map(_grown, data.shape, target[gap:]))
         elif target is not None and self.mode == "explicit" and axes_mapping is not None:
             self._require_mapping(data, target, axes_mapping)
@@ -48,9 +48,9 @@ class Broadcast(
         axes = axes_mapping.integers
         if data.shape is None or axes is None:
             return
-        self.require(len(axes) == len(data.shape), f"{len(axes)} axes for rank {len(data.shape)}")
+        self.require(len(axes) == len(data.shape), f"there are {len(axes)} axes for a tensor of rank {len(data.shape)}")
         for dim, axis in zip(data.shape, axes, strict=True):
-            self.require(0 <= axis < len(target), f"axis {axis} for rank {len(target)}")
+            self.require(0 <= axis < len(target), f"axis {axis} is outside a tensor of rank {len(target)}")
             _grown(dim, target[axis])  # raises if the sizes do not fit
 
     def evaluate(self, *inputs):
@@ -75,7 +75,7 @@ class Tile(Movement, opset=1, index=("repeats",), keeps_axes=True):
             return TensorType(x.dtype, tuple(fresh() for _ in range(rank)))
         times = (1,) * (rank - count) + dims_of(repeats.known)
         for time in times:
-            self.require(not isinstance(time, int) or time >= 0, f"a tensor repeated {time} times")
+            self.require(not isinstance(time, int) or time >= 0, f"a tensor cannot be repeated {time} times")
         dims = (1,) * (rank - len(x.shape)) + x.shape
         shape = tuple(dim * time for dim, time in zip(dims, times, strict=True))
         known = None
@@ -99,7 +99,7 @@ class Pad(Op, opset=1, index=("begin", "end"), ranks={"begin": 1, "end": 1, "val
             return TensorType(x.dtype, None)
         for each in (begin, end):
             length = vector_length(each)
-            self.require(length in (None, len(x.shape)), f"pads for {length} of {len(x.shape)} dimensions")
+            self.require(length in (None, len(x.shape)), f"there are pads for {length} of {len(x.shape)} dimensions")
         if begin.known is None or end.known is None:
             return TensorType(x.dtype, tuple(fresh() for _ in x.shape))
         before, after = dims_of(begin.known), dims_of(end.known)
@@ -153,10 +153,10 @@ class Range(Op, opset=4, types={"start": NUMBERS, "stop": NUMBERS, "step": NUMBE
 
     def infer(self, start, stop, step):
         for each in (start, stop, step):
-            self.require(each.shape is None or len(each.shape) == 0, f"a bound of shape {each.shape}, not a scalar")
+            self.require(each.shape is None or len(each.shape) == 0, f"a bound or step is {each}, not a scalar")
         self.require(step.integers != (0,), "the step is 0")
         if self.output_type.is_integer and all(each.integers is not None for each in (start, stop, step)):
-            self.require(step.integers[0] != 0, "a step of 0")
+            self.require(step.integers[0] != 0, "the step is 0")
             numbers = range(start.integers[0], stop.integers[0], step.integers[0])
             if len(numbers) <= KNOWN_LIMIT:
                 return tensor_of_known(self.output_type, list(numbers))
@@ -202,7 +202,7 @@ class RandomUniform(Op, opset=8, index=("shape",), ranks={"shape": 1}, single=("
     op_seed: int = 0
 
     def infer(self, shape, low, high):
-        self.require(same_dtype(low, high) is self.output_type, f"bounds of {low.dtype} for {self.output_type}")
+        self.require(same_dtype(low, high) is self.output_type, f"the bounds are {low.dtype}, not {self.output_type}")
         if shape.known is not None:
             return TensorType(self.output_type, dims_of(shape.known))
         length = vector_length(shape)

@@ -72,7 +72,7 @@ class AtLeast(SameElements, keeps_axes=True):
     def infer(self, x):
         if x.shape is None:
             return x
-        self.require(len(x.shape) == len(self.sizes), f"{len(self.sizes)} sizes for {len(x.shape)} dimensions")
+        self.require(len(x.shape) == len(self.sizes), f"{len(self.sizes)} sizes are given for rank {len(x.shape)}")
         pairs = zip(x.shape, self.sizes, strict=True)
         return x.with_shape(tuple(fresh(size, high(dim)) if low(dim) < size else dim for dim, size in pairs))
 

@@ -24,12 +24,12 @@ class Gather(Movement, opset=8, index=("indices", "axis"), single=("axis",), alo
         if data.shape is None or indices.shape is None:
             return TensorType(data.dtype, None)
         batch = self.batches(len(indices.shape))
-        self.require(0 <= batch <= len(indices.shape), f"{self.batch_dims} batch dimensions in {indices}")
+        self.require(0 <= batch <= len(indices.shape), f"batch_dims {self.batch_dims} does not fit {indices}")
         if axis.integers is None:
             rank = len(data.shape) + len(indices.shape) - 1 - batch
             return TensorType(data.dtype, tuple(fresh() for _ in range(rank)))
         at = normalise_axis(axis.integers[0], len(data.shape))
-        self.require(batch <= at, f"{batch} batch dimensions before axis {at}")
+        self.require(batch <= at, f"there are {batch} batch dimensions, and axis {at} is one of them")
         same = [merge_dim(a, b) for a, b in zip(data.shape[:batch], indices.shape[:batch], strict=True)]
         shape = (*same, *data.shape[batch:at], *indices.shape[batch:], *data.shape[at + 1 :])
         known = None
@@ -80,7 +80,7 @@ class GatherElements(
     def infer(self, data, indices):
         if data.shape is None or indices.shape is None:
             return TensorType(data.dtype, indices.shape)
-        self.require(len(data.shape) == len(indices.shape), f"ranks {len(data.shape)} and {len(indices.shape)} differ")
+        self.require(len(data.shape) == len(indices.shape), f"the ranks of {data} and {indices} differ")
         at = normalise_axis(self.axis, len(data.shape))
         for place, (size, number) in enumerate(zip(data.shape, indices.shape, strict=True)):
             if place != at:
@@ -105,12 +105,12 @@ class GatherND(Movement, opset=8, index=("indices",)):
     def infer(self, data, indices):
         if data.shape is None or indices.shape is None:
             return TensorType(data.dtype, None)
-        self.require(0 <= self.batch_dims < len(indices.shape), f"{self.batch_dims} batch dimensions in {indices}")
+        self.require(0 <= self.batch_dims < len(indices.shape), f"batch_dims {self.batch_dims} does not fit {indices}")
         depth = indices.shape[-1]
         if not isinstance(depth, int):
             return TensorType(data.dtype, None)
         gone = self.batch_dims + depth
-        self.require(gone <= len(data.shape), f"{gone} indices into rank {len(data.shape)}")
+        self.require(gone <= len(data.shape), f"{gone} indices do not fit rank {len(data.shape)}")
         batch = [merge_dim(a, b) for a, b in zip(data.shape, indices.shape[: self.batch_dims], strict=False)]
         return TensorType(data.dtype, (*batch, *indices.shape[self.batch_dims : -1], *data.shape[gone:]))
 
@@ -132,7 +132,7 @@ class ScatterUpdate(Op, opset=3, index=("indices", "axis"), single=("axis",), al
         at = _axis_of(data, axis)
         if None not in (data.shape, indices.shape, updates.shape):
             rank = len(data.shape) + len(indices.shape) - 1
-            self.require(len(updates.shape) == rank, f"updates of rank {len(updates.shape)}, not {rank}")
+            self.require(len(updates.shape) == rank, f"the updates have rank {len(updates.shape)}, and need {rank}")
             if at is not None:
                 merge((*data.shape[:at], *indices.shape, *data.shape[at + 1 :]), updates.shape)
         return TensorType(data.dtype, data.shape, _put(data, indices, updates))
@@ -156,7 +156,7 @@ class ScatterElementsUpdate(
         _axis_of(data, axis)
         merge(indices.shape, updates.shape)
         if data.shape is not None and indices.shape is not None:
-            self.require(len(data.shape) == len(indices.shape), f"indices {indices} of rank {len(data.shape)}")
+            self.require(len(data.shape) == len(indices.shape), f"the ranks of {data} and {indices} differ")
         return TensorType(data.dtype, data.shape, _put(data, indices, updates))
 
     def evaluate(self, *inputs):
@@ -191,13 +191,13 @@ class ScatterNDUpdate(Op, opset=4, index=("indices",), keeps_axes=True):
 
     def infer(self, data, indices, updates):
         same_dtype(data, updates)
-        self.require(indices.shape != (), "indices that are one number")
+        self.require(indices.shape != (), "the indices are a scalar")
         if indices.shape is not None and data.shape is not None and isinstance(indices.shape[-1], int):
             depth = indices.shape[-1]
-            self.require(depth <= len(data.shape), f"{depth} indices into rank {len(data.shape)}")
+            self.require(depth <= len(data.shape), f"{depth} indices do not fit rank {len(data.shape)}")
             if updates.shape is not None:
                 rank = len(indices.shape) - 1 + len(data.shape) - depth
-                self.require(len(updates.shape) == rank, f"updates of rank {len(updates.shape)}, not {rank}")
+                self.require(len(updates.shape) == rank, f"the updates have rank {len(updates.shape)}, and need {rank}")
                 merge((*indices.shape[:-1], *data.shape[depth:]), updates.shape)
         return TensorType(data.dtype, data.shape, _put(data, indices, updates))
 
@@ -300,7 +300,7 @@ class TopK(Op, opset=3, index=("k",), ranks={"k": 0}, along="axis", keeps_axes=T
         size = capped(fresh() if k.known is None else dims_of(k.known)[0], x.shape[at])
         self.require(
             not isinstance(size, int) or not isinstance(x.shape[at], int) or size <= x.shape[at],
-            f"the {size} largest of {x.shape[at]}",
+            f"k is {size}, and the axis has {x.shape[at]} elements",
         )
         shape = (*x.shape[:at], size, *x.shape[at + 1 :])
         return TensorType(x.dtype, shape), TensorType(self.index_element_type, shape)

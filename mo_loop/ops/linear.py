@@ -72,7 +72,7 @@ class Inverse(Op, opset=14, types={"x": FLOATS}):
     def infer(self, x):
         if x.shape is None:
             return x
-        self.require(len(x.shape) >= 2, f"a tensor of rank {len(x.shape)} holds no matrices")
+        self.require(len(x.shape) >= 2, f"the input has rank {len(x.shape)}, and must have 2 or more")
         side = merge_dim(x.shape[-2], x.shape[-1])
         return TensorType(x.dtype, (*x.shape[:-2], side, side))
 
@@ -97,9 +97,9 @@ class Einsum(Op, opset=7):
 
     def infer(self, *xs):
         dtype = same_dtype(*xs)
-        self.require(dtype in NUMBERS.types, f"{dtype} is not of numbers")
+        self.require(dtype in NUMBERS.types, f"the inputs are {dtype}, and must be numbers")
         terms, result = subscripts(self.equation)
-        self.require(len(terms) == len(xs), f"{len(xs)} inputs for {len(terms)} terms")
+        self.require(len(terms) == len(xs), f"the equation has {len(terms)} terms for {len(xs)} inputs")
         dims: dict[str, Dimension] = {}
         dots: Shape = ()
         for term, x in zip(terms, xs, strict=True):
@@ -107,7 +107,7 @@ class Einsum(Op, opset=7):
                 return TensorType(dtype, None)
             letters = len(term.replace("...", ""))
             middle = len(x.shape) - letters
-            self.require(middle == 0 or (middle > 0 and "..." in term), f"{term} for rank {len(x.shape)}")
+            self.require(middle == 0 or (middle > 0 and "..." in term), f"{term!r} does not fit rank {len(x.shape)}")
             before = term.index("...") if "..." in term else letters
             dots = broadcast(dots, x.shape[before : before + middle])
             named = (*x.shape[:before], *x.shape[before + middle :])
@@ -115,7 +115,7 @@ class Einsum(Op, opset=7):
                 dims[letter] = broadcast_dim(dims[letter], dim) if letter in dims else dim
         assert dots is not None
         missing = set(result.replace("...", "")) - dims.keys()
-        self.require(not missing, f"{sorted(missing)} of the result are in no input")
+        self.require(not missing, f"the subscripts {sorted(missing)} of the result are in no input")
         before = result.index("...") if "..." in result else len(result)
         tail = result[before + 3 :]
         return TensorType(dtype, (*(dims[x] for x in result[:before]), *(dots if before < len(result) else ()),
@@ -155,7 +155,7 @@ class ScaledDotProductAttention(Op, opset=13, single=("scale",), types={"query":
         if query.shape is None or key.shape is None or value.shape is None:
             return TensorType(dtype, None)
         for each, what in ((query, "queries"), (key, "keys"), (value, "values")):
-            self.require(len(each.shape) >= 3, f"{what} of rank {len(each.shape)}")
+            self.require(len(each.shape) >= 3, f"the {what} have rank {len(each.shape)}, and need 3 or more")
         merge_dim(query.shape[-1], key.shape[-1])
         keys = merge_dim(key.shape[-2], value.shape[-2])
         batch = broadcast(query.shape[:-2], key.shape[:-2], value.shape[:-2])
@@ -197,9 +197,9 @@ class Fourier(Op, abstract=True, along="axes"):
             return TensorType(x.dtype, None)
         dims = x.shape
         if self.reads_complex:
-            self.require(len(dims) >= 2, f"rank {len(dims)}, not 2 or more")
+            self.require(len(dims) >= 2, f"the input has rank {len(dims)}, and must have 2 or more")
             *dims, last = dims
-            self.require(not isinstance(last, int) or last == 2, f"a last dimension of {last}, not of 2")
+            self.require(not isinstance(last, int) or last == 2, f"the last dimension is {last}, and must be 2")
         places = self._places(axes, len(dims), signal_size)
         return TensorType(x.dtype, self._result(x.shape, places, self._resized(dims, places, signal_size), signal_size))
 
@@ -213,11 +213,11 @@ class Fourier(Op, abstract=True, along="axes"):
         """The axes of a tensor of that rank without the complex dimension; None if they are not known."""
         given = [each.shape[0] for each in (axes, signal_size) if each is not None and each.shape is not None]
         count = functools.reduce(merge_dim, given) if given else fresh()
-        self.require(low(count) <= rank, f"{count} axes of rank {rank}")
+        self.require(low(count) <= rank, f"there are {count} axes, and the rank is {rank}")
         if axes.integers is None:
             return None
         places = [normalise_axis(axis, rank) for axis in axes.integers]
-        self.require(len(set(places)) == len(places), f"axes {axes.integers} repeat")
+        self.require(len(set(places)) == len(places), f"the axes {axes.integers} have one of them twice")
         return places
 
     def _resized(self, dims: Sequence[Dimension], places: Sequence[int] | None, signal_size) -> list[Dimension]:
@@ -228,7 +228,7 @@ class Fourier(Op, abstract=True, along="axes"):
         if signal_size is None:
             return result
         sizes = [fresh() for _ in places] if signal_size.known is None else list(signal_size.known.reshape(-1))
-        self.require(len(sizes) == len(places), f"{len(sizes)} signal sizes for {len(places)} axes")
+        self.require(len(sizes) == len(places), f"there are {len(sizes)} signal sizes for {len(places)} axes")
         for place, size in zip(places, sizes, strict=True):
             if not isinstance(size, int) or size != -1:
                 result[place] = size

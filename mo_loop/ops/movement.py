@@ -100,10 +100,10 @@ class Transpose(Movement, opset=1, index=("order",), ranks={"order": 1}):
             return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if length else None)
         if order.integers is None:
             length = vector_length(order)
-            self.require(length in (None, 0, len(x.shape)), f"an order of {length} axes for rank {len(x.shape)}")
+            self.require(length in (None, 0, len(x.shape)), f"the order has {length} axes, not {len(x.shape)}")
             return TensorType(x.dtype, tuple(fresh() for _ in x.shape))
         axes = order.integers or tuple(reversed(range(len(x.shape))))
-        self.require(sorted(axes) == list(range(len(x.shape))), f"order {list(axes)} for rank {len(x.shape)}")
+        self.require(sorted(axes) == list(range(len(x.shape))), f"order {list(axes)} does not fit rank {len(x.shape)}")
         known = None if x.known is None else x.known.transpose(axes)
         return TensorType(x.dtype, tuple(x.shape[axis] for axis in axes), known)
 
@@ -126,7 +126,7 @@ class Concat(Op, opset=1, along="axis"):
         if not ranked:
             return TensorType(dtype, None)
         rank = len(ranked[0].shape)
-        self.require(all(len(x.shape) == rank for x in ranked), "the ranks differ")
+        self.require(all(len(x.shape) == rank for x in ranked), "the inputs have different ranks")
         axis = normalise_axis(self.axis, rank)
         shape: list[Dimension] = list(ranked[0].shape)
         for x in ranked[1:]:
@@ -161,7 +161,7 @@ class Slice(
         length = functools.reduce(merge_dim, lengths) if lengths else fresh()
         if x.shape is None:
             return TensorType(x.dtype, None)
-        self.require(low(length) <= len(x.shape), f"{length} axes of rank {len(x.shape)}")
+        self.require(low(length) <= len(x.shape), f"there are {length} axes, and the rank is {len(x.shape)}")
         shape: list[Dimension] = list(x.shape)
         if axes is not None and axes.integers is None:
             return TensorType(x.dtype, tuple(fresh(0, high(dim)) for dim in shape))
@@ -173,8 +173,8 @@ class Slice(
         seen: set[int] = set()
         for position, axis in enumerate(places):
             i = normalise_axis(axis, len(shape))
-            self.require(i not in seen, f"axis {axis} twice")
-            self.require(bounds[2][position] != 0, "a step of 0")
+            self.require(i not in seen, f"axis {axis} is given twice")
+            self.require(bounds[2][position] != 0, "a step is 0")
             seen.add(i)
             shape[i] = sliced_dim(shape[i], *(items[position] for items in bounds))
         known = None
@@ -189,7 +189,7 @@ class Slice(
         if type_.known is None:
             return [None] * count
         items = list(type_.known.reshape(-1))
-        self.require(len(items) == count, f"{len(items)} bounds for {count} axes")
+        self.require(len(items) == count, f"there are {len(items)} bounds or steps for {count} axes")
         return items
 
     def evaluate(self, *inputs):
@@ -216,9 +216,9 @@ class Split(Movement, opset=1, index=("axis",), ranks={"axis": 0}, along="axis",
             shape = None if x.shape is None else tuple(fresh(0, high(dim)) for dim in x.shape)
             return tuple(TensorType(x.dtype, shape) for _ in range(self.num_splits))
         at = normalise_axis(axis.integers[0], len(x.shape))
-        dim = x.shape[at]
-        self.require(not isinstance(dim, int) or dim % self.num_splits == 0, f"{dim} into {self.num_splits} pieces")
-        return _pieces(x, at, [dim // self.num_splits] * self.num_splits)
+        dim, count = x.shape[at], self.num_splits
+        self.require(not isinstance(dim, int) or dim % count == 0, f"{dim} elements do not divide into {count} pieces")
+        return _pieces(x, at, [dim // count] * count)
 
     def evaluate(self, *inputs):
         return tuple(np.split(inputs[0], self.num_splits, axis=int(inputs[1])))
@@ -233,7 +233,7 @@ class VariadicSplit(
         count = vector_length(lengths, MOST_OUTPUTS)
         if count is None:
             raise TypeError_("the number of pieces is not known", code="ML235")
-        self.require(count > 0, "no pieces")
+        self.require(count > 0, "there are no pieces")
         if x.shape is None or axis.integers is None:
             shape = None if x.shape is None else tuple(fresh(0, high(dim)) for dim in x.shape)
             return tuple(TensorType(x.dtype, shape) for _ in range(count))
@@ -250,7 +250,7 @@ class VariadicSplit(
             sizes[vague[0]] = -1  # the other sizes determine it
         sizes = [size if size == -1 else capped(size, x.shape[at]) for size in sizes]
         holes = [i for i, size in enumerate(sizes) if size == -1]
-        self.require(len(holes) <= 1, "more than one -1")
+        self.require(len(holes) <= 1, "more than one size is -1")
         total: Any = sum((size for size in sizes if size != -1), start=0)
         if holes:
             rest = x.shape[at] - total
@@ -258,7 +258,7 @@ class VariadicSplit(
             total = total + rest
         self.require(
             not isinstance(total, int) or not isinstance(x.shape[at], int) or total == x.shape[at],
-            f"pieces of {list(sizes)} out of {x.shape[at]}",
+            f"pieces of {list(sizes)} are not the {x.shape[at]} elements of the axis",
         )
         return _pieces(x, at, sizes)
 
@@ -305,10 +305,10 @@ class DepthToSpace(Movement, opset=1):
         if x.shape is None:
             return TensorType(x.dtype, None)
         block, spatial = self.block_size, len(x.shape) - 2
-        self.require(spatial > 0, f"rank {len(x.shape)}: there is no spatial dimension")
-        depth = x.shape[1]
-        self.require(not isinstance(depth, int) or depth % block**spatial == 0, f"{depth} channels, block {block}")
-        return TensorType(x.dtype, (x.shape[0], depth // block**spatial, *(dim * block for dim in x.shape[2:])))
+        self.require(spatial > 0, f"the input has rank {len(x.shape)}, and no spatial dimension")
+        depth, places = x.shape[1], block**spatial
+        self.require(not isinstance(depth, int) or depth % places == 0, f"{depth} channels do not divide by {places}")
+        return TensorType(x.dtype, (x.shape[0], depth // places, *(dim * block for dim in x.shape[2:])))
 
 
 class SpaceToDepth(Movement, opset=1):
@@ -321,7 +321,7 @@ class SpaceToDepth(Movement, opset=1):
         if x.shape is None:
             return TensorType(x.dtype, None)
         block, spatial = self.block_size, len(x.shape) - 2
-        self.require(spatial > 0, f"rank {len(x.shape)}: there is no spatial dimension")
+        self.require(spatial > 0, f"the input has rank {len(x.shape)}, and no spatial dimension")
         for dim in x.shape[2:]:
-            self.require(not isinstance(dim, int) or dim % block == 0, f"dimension {dim}, block {block}")
+            self.require(not isinstance(dim, int) or dim % block == 0, f"{dim} does not divide into blocks of {block}")
         return TensorType(x.dtype, (x.shape[0], x.shape[1] * block**spatial, *(dim // block for dim in x.shape[2:])))

@@ -37,8 +37,8 @@ class PriorBox(Op, opset=8, index=("output_size", "image_size"), ranks=_SIZES):
 
     def _number(self) -> int:
         """The number of boxes around one cell."""
-        self.require(0 not in self.aspect_ratio, "an aspect ratio of 0")
-        self.require(all(map(math.isfinite, self.density)), f"densities {self.density}")
+        self.require(0 not in self.aspect_ratio, "an aspect ratio is 0")
+        self.require(all(map(math.isfinite, self.density)), f"the densities {self.density} are not finite")
         ratios = [1.0]
         for ratio in self.aspect_ratio:
             for each in (ratio, 1 / ratio) if self.flip else (ratio,):
@@ -67,7 +67,7 @@ class PriorBoxClustered(Op, opset=1, index=("output_size", "image_size"), ranks=
     variance: tuple[float, ...] = ()
 
     def infer(self, output_size, image_size):
-        self.require(len(self.width) == len(self.height), f"{len(self.width)} widths, {len(self.height)} heights")
+        self.require(len(self.width) == len(self.height), f"{len(self.width)} widths and {len(self.height)} heights")
         return _grid(output_size, image_size, len(self.width))
 
 
@@ -124,9 +124,9 @@ class DetectionOutput(
         if not isinstance(parts, int):
             return
         count = parts // size
-        self.require(parts % size == 0 and count > 0, f"{parts} numbers of boxes of {size}")
+        self.require(parts % size == 0 and count > 0, f"{parts} numbers are not whole boxes of {size}")
         if isinstance(chances, int):
-            self.require(chances % count == 0, f"{chances} scores of {count} boxes")
+            self.require(chances % count == 0, f"{chances} scores are not the same number for each of {count} boxes")
             merge_dim(coordinates, 4 * (count if self.share_location else chances))
 
 
@@ -232,7 +232,7 @@ class ExperimentalDetectronROIFeatureExtractor(Op, opset=6, ranks={"regions": 2}
     def infer(self, regions, *features):
         same_dtype(regions, *features)
         count = (merge((fresh(), 4), regions.shape) or (fresh(),))[0]
-        self.require(all(each.rank in (None, 4) for each in features), "features of a rank other than 4")
+        self.require(all(each.rank in (None, 4) for each in features), "features have another rank than 4")
         for each in features:
             if each.shape is not None:
                 merge_dim(each.shape[0], 1)

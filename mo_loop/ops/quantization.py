@@ -40,10 +40,10 @@ def require_parameters(x: TensorType, parameters: Sequence[TensorType | None], a
         if each is None or each.shape is None or x.shape is None or len(each.shape) in (0, len(x.shape)):
             continue
         if block_size or len(each.shape) != 1:
-            raise TypeError_(f"the scale or zero point {each} of {x}", code="ML235")
+            raise TypeError_(f"the scale or zero point {each} does not fit {x}", code="ML235")
         size, own = x.shape[normalise_axis(axis, len(x.shape))], each.shape[0]
         if isinstance(size, int) and isinstance(own, int) and own not in (1, size):
-            raise TypeError_(f"the scale or zero point {each} of {x} along axis {axis}", code="ML235")
+            raise TypeError_(f"the scale or zero point {each} does not fit {x} along axis {axis}", code="ML235")
 
 
 class Quantize(Op, keeps_axes=True):
@@ -171,7 +171,7 @@ def spread(parameter: Array, axis: int, shape: Sequence[int], block_size: int = 
         at = normalise_axis(axis, len(shape))
         require_computable(shape[at])
         if parameter.ndim <= at or parameter.shape[at] * block_size < shape[at]:
-            raise TypeError_(f"{parameter.shape} parameters of blocks of {block_size} in {shape}", code="ML235")
+            raise TypeError_(f"parameters {parameter.shape} do not fit blocks of {block_size} in {shape}", code="ML235")
         return np.take(parameter, np.arange(shape[at]) // block_size, at)
     if parameter.ndim == len(shape):
         return parameter

@@ -44,7 +44,7 @@ class Cell(Recurrent, abstract=True):
         """The type of a next state."""
         batch: Dimension = fresh()
         if x.shape is not None:
-            self.require(len(x.shape) == 2, f"an input of rank {len(x.shape)}, not 2")
+            self.require(len(x.shape) == 2, f"the input has rank {len(x.shape)}, and must have 2")
             batch = x.shape[0]
         for each in states:
             batch = (merge((batch, self.hidden_size), each.shape) or (batch,))[0]
@@ -99,7 +99,7 @@ class Sequence(Recurrent, abstract=True):
         time: Dimension = fresh()
         directions = 2 if self.direction == "bidirectional" else 1
         if x.shape is not None:
-            self.require(len(x.shape) == 3, f"an input of rank {len(x.shape)}, not 3")
+            self.require(len(x.shape) == 3, f"the input has rank {len(x.shape)}, and must have 3")
             batch, time = x.shape[:2]
         for each in states:
             batch = (merge((batch, directions, self.hidden_size), each.shape) or (batch,))[0]

@@ -120,7 +120,7 @@ class Logical(Reduction, abstract=True):
     """Reductions of booleans."""
 
     def infer(self, x, axes):
-        self.require(x.dtype is boolean, f"{x.dtype} is not boolean")
+        self.require(x.dtype is boolean, f"the input is {x.dtype}, not boolean")
         return super().infer(x, axes)
 
 
@@ -171,10 +171,10 @@ class BatchNormInference(Op, opset=5, types={"x": FLOATS}, keeps_axes=True):
 
     def infer(self, x, gamma, beta, mean, variance):
         same_dtype(x, gamma, beta, mean, variance)
-        self.require(x.shape is None or len(x.shape) >= 2, "no dimension of channels")
+        self.require(x.shape is None or len(x.shape) >= 2, "the input has no dimension of channels")
         channels = x.shape[1] if x.shape is not None else fresh()
         for each in (gamma, beta, mean, variance):
-            self.require(each.shape is None or len(each.shape) == 1, f"statistics of shape {each.shape}")
+            self.require(each.shape is None or len(each.shape) == 1, f"a statistic is {each}, not a vector")
             channels = channels if each.shape is None else merge_dim(channels, each.shape[0])
         return TensorType(x.dtype, None if x.shape is None else (x.shape[0], channels, *x.shape[2:]))
 
@@ -225,9 +225,9 @@ class GroupNormalization(Op, opset=12, ranks={"scale": 1, "bias": 1}, keeps_axes
 
     def infer(self, x, scale, bias):
         same_dtype(x, scale, bias)
-        self.require(x.shape is None or len(x.shape) >= 2, "no dimension of channels")
+        self.require(x.shape is None or len(x.shape) >= 2, "the input has no dimension of channels")
         if x.shape is not None and isinstance(x.shape[1], int):
-            self.require(x.shape[1] % self.num_groups == 0, f"{x.shape[1]} channels in {self.num_groups} groups")
+            self.require(x.shape[1] % self.num_groups == 0, f"{x.shape[1]} channels are not {self.num_groups} groups")
         channels = [each.shape[0] for each in (scale, bias) if each.shape is not None]
         functools.reduce(merge_dim, channels, fresh() if x.shape is None else x.shape[1])
         return TensorType(x.dtype, x.shape)

@@ -32,9 +32,9 @@ class OnSequences(Op, abstract=True):
 
     def require_position(self, type_) -> int | None:
         """The position, None if it is not known."""
-        self.require(type_.dtype in (i32, i64), f"a position of type {type_.dtype or type_}")
+        self.require(type_.dtype in (i32, i64), f"the position is {type_.dtype or type_}, not i32 or i64")
         count = element_count(type_.shape)
-        self.require(not isinstance(count, int) or count == 1, f"a position of {count} elements")
+        self.require(not isinstance(count, int) or count == 1, f"the position has {count} elements, not one")
         values = type_.integers
         return None if values is None else values[0]
 
@@ -52,10 +52,10 @@ class OnSequences(Op, abstract=True):
 def joined_elements(op: OnSequences, first: SequenceType, second: SequenceType) -> TensorType:
     """The element type of a sequence with the elements of two others; TypeError_ if they do not fit together."""
     a, b = first.element, second.element
-    op.require(a.dtype is b.dtype, f"elements of type {a.dtype} and {b.dtype} in one sequence")
+    op.require(a.dtype is b.dtype, f"one sequence has elements of type {a.dtype} and {b.dtype}")
     if not first.is_empty and not second.is_empty:
         ranks = (a.rank, b.rank)
-        op.require(None in ranks or ranks[0] == ranks[1], f"elements of rank {a.rank} and {b.rank} in one sequence")
+        op.require(None in ranks or ranks[0] == ranks[1], f"one sequence has elements of rank {a.rank} and {b.rank}")
     return join_elements(first, second)
 
 
@@ -156,8 +156,8 @@ class SplitToSequence(OnSequences):
         if split is None:
             middle: tuple[Dimension, ...] = (1,) if self.keepdims else ()
             return SequenceType(TensorType(tensor.dtype, (*before, *middle, *after)), dim)
-        self.require(split.dtype in (i32, i64), f"a split of type {split.dtype or split}")
-        self.require(split.rank in (0, 1), f"a split of shape {split.shape}")
+        self.require(split.dtype in (i32, i64), f"the split is {split.dtype or split}, not i32 or i64")
+        self.require(split.rank in (0, 1), f"the split has the shape {split.shape}, and must be a scalar or a vector")
         size, count = self._chunks(dim, split) if split.rank == 0 else self._listed(dim, split)
         return SequenceType(TensorType(tensor.dtype, (*before, size, *after)), count)
 
@@ -165,7 +165,7 @@ class SplitToSequence(OnSequences):
         if split.integers is None:
             return fresh(), None
         size = split.integers[0]
-        self.require(size > 0, f"pieces of size {size}")
+        self.require(size > 0, f"the size of a piece is {size}")
         count = (dim + (size - 1)) // size
         return (size if isinstance(dim, int) and dim % size == 0 else fresh(0, size)), count
 
@@ -174,8 +174,8 @@ class SplitToSequence(OnSequences):
         if sizes is None:
             return fresh(), split.shape[0]
         total = sum(sizes)
-        self.require(all(each >= 0 for each in sizes), f"pieces of sizes {list(sizes)}")
-        self.require(not isinstance(dim, int) or dim == total, f"{dim} into pieces of {total} together")
+        self.require(all(each >= 0 for each in sizes), f"the sizes of the pieces are {list(sizes)}")
+        self.require(not isinstance(dim, int) or dim == total, f"pieces of {total} elements do not fit {dim}")
         joined: Dimension = sizes[0] if sizes else 0
         for each in sizes[1:]:
             joined = join(joined, each)
@@ -233,7 +233,7 @@ class JoinedSequence(OnSequences):
 
     def infer(self, joined, sizes):
         self.require_tensor(joined)
-        self.require(sizes.rank == 1, f"sizes of shape {sizes.shape}")
+        self.require(sizes.rank == 1, f"the sizes have the shape {sizes.shape}, and must be a vector")
         shape: Shape = joined.shape
         if shape is not None:
             shape = (*shape[: self.axis], fresh(), *shape[self.axis + 1 :])
@@ -248,7 +248,7 @@ class PackedSequence(OnSequences):
 
     def infer(self, data, table):
         self.require_tensor(data)
-        self.require(table.rank == 2, f"a table of shape {table.shape}")
+        self.require(table.rank == 2, f"the table has the shape {table.shape}, and must be a matrix")
         shape = tuple(fresh() if dim < 0 else dim for dim in self.dims)
         return SequenceType(TensorType(data.dtype, shape), table.shape[0])
 
@@ -272,7 +272,7 @@ class Optional(OnSequences):
     def infer(self, element=None):
         if element is None:
             return OptionalType(TensorType(self.dtype, None), False)
-        self.require(not isinstance(element, OptionalType), "an optional in an optional")
+        self.require(not isinstance(element, OptionalType), "an optional cannot be in an optional")
         return OptionalType(element.without_known(), True)
 
 

@@ -64,8 +64,8 @@ class CombineSegments(OfTokenizers, opset=1):
     as begins, ends and elements, and the number of the part to which each element belongs in the same form."""
 
     def infer(self, *parts):
-        self.require(len(parts) % 3 == 1 and len(parts) > 3, f"{len(parts)} inputs, not three for each part and one")
-        self.require(all(each.dtype is i32 for each in parts), "an input that is not i32")
+        self.require(len(parts) % 3 == 1 and len(parts) > 3, f"{len(parts)} inputs are not three for each part and one")
+        self.require(all(each.dtype is i32 for each in parts), "an input is not i32")
         places, elements = TensorType(i32, parts[0].shape), TensorType(i32, (fresh(),))
         return places, places, elements, places, places, elements
 
@@ -77,7 +77,7 @@ class EqualStr(
 
     def infer(self, begins, ends, chars, other_begins, other_ends, other_chars):
         is_row = all(each.rank in (None, 1) for each in (begins, other_begins))
-        self.require(is_row, f"places {begins} and {other_begins}, not vectors")
+        self.require(is_row, f"the places {begins} and {other_begins} are not vectors")
         return TensorType(i32, (fresh(),))
 
 
@@ -115,5 +115,23 @@ class VocabEncoder(
     """The value of the key that each string of a vector is, or the default; the first of equal keys counts."""
 
     def infer(self, begins, ends, chars, key_begins, key_ends, key_chars, values, default):
-        self.require(values.dtype is default.dtype, f"values of {values.dtype} and a default of {default.dtype}")
+        self.require(values.dtype is default.dtype, f"values of {values.dtype} with a default of {default.dtype}")
         return TensorType(values.dtype, begins.shape)
+
+
+class WordpieceTokenizer(
+    OfTokenizers, opset=1,
+    types={
+        "first": _PLACES, "last": _PLACES, **_TEXT, "key_begins": _PLACES, "key_ends": _PLACES, "key_chars": _BYTES,
+        "unknown": _PLACES,
+    },
+):
+    """The pieces of words, of which row k has those from first[k] to last[k], as ragged rows of i32: the longest key
+    that a word begins with, then the longest with the indicator before it, and so on. A word is `unknown` alone if one
+    of its pieces is not a key, or if it is too long."""
+
+    suffix_indicator: str = "##"
+    max_bytes_per_word: int = 100
+
+    def infer(self, first, last, begins, ends, chars, key_begins, key_ends, key_chars, unknown):
+        return TensorType(i32, first.shape), TensorType(i32, first.shape), TensorType(i32, (fresh(),))

@@ -44,10 +44,10 @@ class Reshape(View, opset=1, index=("pattern",), ranks={"pattern": (0, 1)}):
         shape: list[Dimension] = []
         for i, item in enumerate(pattern):
             if self.special_zero and item == 0:
-                self.require(x.shape is None or i < len(x.shape), f"0 at {i} copies no dimension of rank {x.rank}")
+                self.require(x.shape is None or i < len(x.shape), f"the 0 at {i} copies no dimension of rank {x.rank}")
                 shape.append(fresh() if x.shape is None else x.shape[i])
             elif isinstance(item, int) and item < -1:
-                self.require(False, f"{item} is not a dimension")
+                self.require(False, f"the pattern has {item}, and a size is -1, 0 or more")
             else:
                 shape.append(item)
         # A symbol is a size, so it is assumed not to be the special value -1 or 0. An unknown value can be either; if
@@ -60,14 +60,14 @@ class Reshape(View, opset=1, index=("pattern",), ranks={"pattern": (0, 1)}):
         if isinstance(total, int) and len(vague) == 1 and not {-1, 0} & set(shape):
             shape[vague[0][0]] = -1  # the other sizes determine it
         holes = [i for i, dim in enumerate(shape) if dim == -1]
-        self.require(len(holes) <= 1, "more than one -1")
+        self.require(len(holes) <= 1, "the pattern has more than one -1")
         if holes:
             rest = element_count(tuple(dim for dim in shape if dim != -1))
             assert rest is not None
             shape[holes[0]] = self._quotient(x, total, rest, tuple(dim for dim in shape if dim != -1))
         elif isinstance(total, int):
             made = element_count(tuple(shape))
-            self.require(not isinstance(made, int) or made == total, f"{total} elements into {list(shape)}")
+            self.require(not isinstance(made, int) or made == total, f"{total} elements do not fit into {list(shape)}")
         return tuple(shape)
 
     def _quotient(self, x, total, rest: Dimension, others: tuple[Dimension, ...]) -> Dimension:
@@ -75,7 +75,7 @@ class Reshape(View, opset=1, index=("pattern",), ranks={"pattern": (0, 1)}):
             return fresh()
         if isinstance(total, int) and isinstance(rest, int):
             if rest == 0:
-                self.require(total == 0, f"{total} elements into a shape with a size of 0")
+                self.require(total == 0, f"{total} elements do not fit into a shape with a size of 0")
                 return 0
             self.require(total % rest == 0, f"{total} elements do not divide by {rest}")
             return total // rest
@@ -150,18 +150,18 @@ class Unsqueeze(View, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     """Inserts dimensions of 1 at `axes` of the result. Spec: Unsqueeze-1."""
 
     def infer(self, x, axes):
-        self.require(axes.shape != (0,), "no axes")
+        self.require(axes.shape != (0,), "there are no axes")
         if x.shape is None:
             return TensorType(x.dtype, None)
         if axes.integers is None:
             count = element_count(axes.shape)
             if not isinstance(count, int):
                 return TensorType(x.dtype, None)
-            self.require(count <= MOST_DIMENSIONS, f"{count} dimensions are inserted")
+            self.require(count <= MOST_DIMENSIONS, f"{count} new dimensions are above {MOST_DIMENSIONS}")
             return TensorType(x.dtype, tuple(fresh() for _ in range(len(x.shape) + count)))
         rank = len(x.shape) + len(axes.integers)
         places = {normalise_axis(axis, rank) for axis in axes.integers}
-        self.require(len(places) == len(axes.integers), f"axes {axes.integers} repeat")
+        self.require(len(places) == len(axes.integers), f"the axes {axes.integers} have one of them twice")
         rest = iter(x.shape)
         shape = tuple(1 if i in places else next(rest) for i in range(rank))
         return TensorType(x.dtype, shape, None if x.known is None else x.known.reshape(shape))

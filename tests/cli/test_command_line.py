@@ -57,13 +57,20 @@ class TestShortcut:
         monkeypatch.chdir(tmp_path)
         assert "Relu" in mo_loop("ops", "Relu").stdout
 
-    @pytest.mark.parametrize(("word", "command"), [("chek", "check"), ("convrt", "convert"), ("Batch", "batch")])
+    @pytest.mark.parametrize(("word", "command"), [
+        ("chek", "check"), ("convrt", "convert"), ("Batch", "batch"), ("dump", "mo-loop convert MODEL --dump"),
+    ])
     def test_a_misspelt_command(self, word: str, command: str) -> None:
         done = mo_loop(word, "x")
         assert done.exit_code == 2
         said = f"error: ML201: '{word}' is neither a command nor a file\n  help:  did you mean {command}?\n"
         assert done.stderr == said
         assert mo_loop("help", word).stderr == said.replace("neither a command nor a file", "not a command")
+
+    def test_a_misspelt_model(self, tmp_path: Path) -> None:
+        (tmp_path / "classifier.onnx").touch()
+        done = mo_loop("convert", str(tmp_path / "clasifier.onnx"))
+        assert done.exit_code == 2 and "  help:  did you mean 'classifier.onnx'?" in done.stderr
 
     def test_an_unknown_word(self) -> None:
         done = mo_loop("zzz")

@@ -145,7 +145,7 @@ def test_truncated_files(make: Callable[[], bytes], share: float, tmp_path: Path
     source = tmp_path / "m.onnx"
     source.write_bytes(data[: int(share * len(data))])
     done = convert(source, "-o", old_pair)
-    assert_fails(done, "m.onnx was cut short", f"it has {int(share * len(data))} bytes")
+    assert_fails(done, "m.onnx is truncated", f"it has {int(share * len(data))} bytes")
     assert "download or copy it again" in done.stderr
     assert_untouched(old_pair)
 
@@ -166,7 +166,7 @@ def test_missing_data_file(tmp_path: Path, old_pair: Path) -> None:
     assert done.returncode == 2 and "'w.data' ends before" in done.stderr and "help:" in done.stderr
     (tmp_path / "w.data").unlink()
     done = convert(tmp_path / "m.onnx", "-o", old_pair)
-    assert done.returncode == 2 and "'w.data' is missing" in done.stderr and "beside the" in done.stderr
+    assert done.returncode == 2 and "'w.data' is missing" in done.stderr and "next to the" in done.stderr
     assert_clear(done.stderr)
     assert_untouched(old_pair)
 

@@ -98,7 +98,7 @@ def test_a_page_that_is_missing_is_made_of_the_files(folder: Path) -> None:
     changing = [each for each in original["steps"] if "delta" in each]
     names = [each["name"] for each in data["steps"] if any(each["delta"].values())]
     assert names == [each["name"] for each in changing] and len(names) > 2 and after(data) == after(original)
-    assert "do not tell times" in data["notes"][0]
+    assert "do not have times" in data["notes"][0]
 
 
 def test_standard_input(folder: Path) -> None:

@@ -411,7 +411,7 @@ class TestBatch:
     def test_a_reshape_that_holds_the_old_batch(self) -> None:
         error = refusal(parsed("""main (float[1,3,4] x) => (float[1,12] y) {
           s = Constant <value = int64[2] {1, 12}> ()  r = Reshape (x, s)  y = Relu (r) }"""), batch=4)
-        assert "Reshape(f32[4,3,4], i64[2]): 48 elements into [1, 12]" in str(error)
+        assert "Reshape(f32[4,3,4], i64[2]): 48 elements do not fit into [1, 12]" in str(error)
         assert "where: r" in str(error)
 
     def test_a_reshape_that_joins_the_samples(self) -> None:
@@ -500,7 +500,7 @@ class TestRefused:
         (TWO, {"output": "h", "mean_values": "z[1]"}, "--mean-values changes nothing", "no output depends on z"),
         (GRAY, {"mean_values": "[1,2,3]"}, "no dimension of that size", "one for all of them"),
         (GRAY, {"mean_values": "[1,2,3]", "layout": "nchw"}, "has 1", "one for all of them"),
-        (JOINED, {"batch": 2}, "8 elements into [4]", "--batch gives inputs another size"),
+        (JOINED, {"batch": 2}, "8 elements do not fit into [4]", "--batch gives inputs another size"),
         (JOINED, {"batch": 2}, "where: y", "the model declares x as f32[1,4]"),
     ])
     def test_the_message_helps(self, text: str, asked: dict[str, Any], message: str, help_: str) -> None:

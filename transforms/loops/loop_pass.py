@@ -35,7 +35,7 @@ def has_no_blocks(node: Iteration) -> str:
     states = {entry.result for entry in node.back_edges}
     for entry in node.output_map:
         if isinstance(entry, Final) and entry.result not in states and not isinstance(node.count, int):
-            return "it has a value of the last step that is no state"
+            return "it returns a value of the last step that is not a state"
         if isinstance(entry, Concatenated):
             dims = entry.result.value.shape
             if dims is None or dims[entry.axis] != 1 or not is_one_after_another(entry):

@@ -88,7 +88,7 @@ class VectorizeLoops(AllStepsPass):
             return split
         if draft.has_chunks and not isinstance(node.count, int):
             keep_for_few_steps(draft, outputs)
-            return self.accept(node, "but for few steps")
+            return self.accept(node, "except for few steps")
         replace_outputs(node, range(len(outputs)), draft.place(outputs))
         node.graph.remove(node)
         return self.accept(node)
@@ -223,7 +223,7 @@ class ComputeBeforeLoops(AllStepsPass):
         read = (Invariant, Merged) if ends else (Sliced, Merged)
         ports = sum(isinstance(each, read) and each.parameter in gone for each in node.input_map)
         if not chosen or not is_worth(gone, ports, len(chosen)):
-            return self.refuse(node, "what does not depend on its states is not worth an input")
+            return self.refuse(node, "its work that does not depend on its states costs less than an input")
         values = [draft.steps.each(lifted) for each in chosen if (lifted := draft.lifting[each]) is not None]
         if ends and is_too_much(draft.graph.ancestors(each.node for each in values), node.operands, self.memory):
             return self.refuse(node, "a step may end it, and computing all steps before it takes too long")
@@ -285,7 +285,7 @@ def _no_limit(node: Iteration) -> str:
     limit = None if known is None else known.reshape(-1)[0]
     dims = {dim for value in node.operands for dim in value.shape or ()}
     if limit is None or (limit not in dims and not isinstance(limit, int)):
-        return "its condition may end it, and its trip count is no size of an input"
+        return "its condition may end it, and its trip count is not a size of an input"
     if isinstance(limit, int) and not 0 <= limit < ENDLESS:
         return "only its condition ends it"
     return ""

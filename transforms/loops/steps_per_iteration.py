@@ -138,7 +138,7 @@ def _obstacle(node: Iteration) -> str:
     if body.acts or any(isinstance(each, stay) or getattr(each, "random", False) for each in every):
         return "its body draws random numbers, assigns variables, or has recurrent cells"
     if any(isinstance(each, ops.Round | ops.FakeQuantize) for each in every):
-        return "a step rounds: in other company the runtime computes other last bits, which rounding enlarges"
+        return "a step rounds, which enlarges the last bits: with other operations near it the runtime computes others"
     if any(not is_one_after_another(each) for each in (*node.input_map, *node.output_map) if _is_in_pieces(each)):
         return "its slices are not one after another"
     if any(each.parameter.output.dtype is string for each in node.back_edges):
@@ -181,7 +181,7 @@ def _uncertain(node: Iteration) -> str:
         return "its condition may end it, and it has an output in reverse order"
     has_meaning = isinstance(node, Loop) and node.none_below_zero  # of ONNX
     if not (has_meaning or _is_endless(node.operands[0]) or (count is not None and least(count) >= 0)):
-        return "its trip count may be below 0, which is no limit"
+        return "its trip count may be below 0, which means no limit"
     return ""
 
 

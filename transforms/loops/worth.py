@@ -125,7 +125,7 @@ class StepCost:
         """The time that several steps save and cost, relative to one."""
         saved = ITERATION * (count - count // steps)
         taken = COMPILED * self.nodes * (steps + count % steps - 1) // 1000
-        return f"of {count} steps this saves {saved} microseconds an inference, for {taken} ms of compilation"
+        return f"with {count} steps it saves {saved} microseconds in each inference and costs {taken} ms of compilation"
 
 
 LANES = 8

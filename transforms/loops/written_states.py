@@ -147,7 +147,7 @@ class WriteBehindLoops(LoopPass):
         found = [each for entry in node.back_edges if (each := _buffer(node, entry)) is not None]
         if not found:
             reason = "it has no state that its steps write at different places, and do not read"
-            return self.accept(node, f"{read} reads of what is written") if read else self.refuse(node, reason)
+            return self.accept(node, f"reads of written elements: {read}") if read else self.refuse(node, reason)
         for buffer in found:
             if buffer.previous:
                 _read_previous(node, buffer)

@@ -50,7 +50,7 @@ class BarrierPass(FunctionPass):
             return self.refuse(node, places)
         values = [reader.inputs[port] for (reader, port), _ in places]
         if not all(value is not None and value.dtype for value in values):
-            return self.refuse(node, "a list, of an operator that could not be converted, is no tensor")
+            return self.refuse(node, "a list of an operator that could not be converted is not a tensor")
         for (reader, port), axes in places:
             reader.graph.set_input(reader, port, F.Barrier(reader.inputs[port], hides=self.hides, axes=axes))
         return self.accept(node)

@@ -47,7 +47,7 @@ class CopyAssignedInputs(BarrierPass):
         return super().run_on_graph(graph)
 
     def places(self, node: ops.Assign) -> list[HiddenPort] | str:
-        return [(use, ()) for use in _shared(node, self.constant)] or "its value is no view of an input or a constant"
+        return [(use, ()) for use in _shared(node, self.constant)] or "it is not a view of an input or a constant"
 
 
 def _shared(assign: ops.Assign, constant: set[Node]) -> Iterator[Use]:

@@ -86,7 +86,7 @@ class AttentionSearch:
             return "its softmax is not along the keys"
         scores = self._scores(_input(softmax), _DEEPEST)
         if scores is None:
-            return "its scores are no product of queries and the keys of a cache, with masks"
+            return "its scores are not a product of queries and the keys of a cache, with masks"
         rows = any(isinstance(node, ops.Reshape) for node in nodes)
         if rows != scores.rows:
             return "the heads of a group are rows of one of its products alone"

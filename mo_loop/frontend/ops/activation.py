@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.ops.ranking import first, first_of_any_length, is_row_of_any_length
-from mo_loop.frontend.ops.shared import number
+from mo_loop.frontend.ops.shared import number, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, one_to_one, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_equal, assume_fixed, element_count, normalise_axis
@@ -97,8 +97,7 @@ def hard_sigmoid(x, *, alpha: float = 0.2, beta: float = 0.5):
 @translates("Gelu", since=20, elementwise=True)
 def gelu(x, *, approximate: str = "none"):
     """Exact, or by tanh."""
-    if approximate not in ("none", "tanh"):
-        raise ModelError(f"Gelu with approximate={approximate!r}", code="ML227")
+    require_choice("approximate", approximate, ("none", "tanh"))
     return ops.Gelu(x, approximation_mode="ERF" if approximate == "none" else "TANH")
 
 
@@ -168,7 +167,7 @@ def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]):
         if axis == x.rank - 1 or (all(dim == 1 for dim in x.type.dims[axis + 1 :]) and axis < x.rank):
             return make(x, axis)
     if axis < 0:
-        raise ModelError(f"axis {axis} of a tensor of unknown rank", code="ML227")
+        raise ModelError(f"the axis is {axis}, and the rank of the tensor is unknown", code="ML227")
     return ops.Reshape(make(ops.Reshape(x, [0] * axis + [-1], special_zero=True), axis), x.sizes)
 
 
@@ -229,9 +228,7 @@ class Activation:
             return x
         if self.name in _PLAIN:
             return _PLAIN[self.name](x)
-        if self.name not in DEFAULTS:
-            known = ", ".join(sorted(DEFAULTS))
-            raise ModelError(f"the activation {self.name!r} is not one of {known}", code="ML227")
+        require_choice("activation", self.name, sorted(DEFAULTS))
         make, defaults = _WITH[self.name]
         given = {name: getattr(self, name) for name in defaults}
         return make(x, **{name: defaults[name] if value is None else value for name, value in given.items()})

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.shared import number, one_integer
+from mo_loop.frontend.ops.shared import number, one_integer, require_choice
 from mo_loop.frontend.ops.texts.strings import equal_strings
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, one_to_one, ops, translates
 from mo_loop.graph import Graph
@@ -323,8 +323,7 @@ def is_inf(x, *, detect_negative: int = 1, detect_positive: int = 1):
 @translates("BitShift", since=11, elementwise=True)
 def bit_shift(x, y, *, direction: str):
     """Shifts by more bits than the type has give 0, or -1 for a negative number shifted right."""
-    if direction not in ("LEFT", "RIGHT"):
-        raise ModelError(f"BitShift in direction {direction!r}", code="ML227")
+    require_choice("direction", direction, ("LEFT", "RIGHT"))
     shift = ops.BitwiseLeftShift if direction == "LEFT" else ops.BitwiseRightShift
     bits, distance = x.dtype.bits, y.constant
     if distance is not None and np.all((distance >= 0) & (distance < bits)):

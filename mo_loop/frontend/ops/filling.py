@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.shared import counted_up, integers, near, number, one_integer
+from mo_loop.frontend.ops.shared import counted_up, integers, near, number, one_integer, require_choice
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, from_onnx, i64
@@ -114,14 +114,14 @@ def pad_18(data, pads, constant_value=None, axes=None, *, mode: str = "constant"
 
 def _halves(pads: Sequence[int]) -> tuple[list[int], list[int]]:
     if len(pads) % 2:
-        raise ModelError(f"Pad has {len(pads)} pads, an odd number", code="ML227")
+        raise ModelError(f"there are {len(pads)} pads, an odd number: each axis has two", code="ML227")
     count = len(pads) // 2
     return near(pads[:count]), near(pads[count:])
 
 
 def _spread(widths: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
     if len(axes) != len(widths):
-        raise ModelError(f"Pad has {2 * len(widths)} pads for {len(axes)} axes", code="ML227")
+        raise ModelError(f"there are {2 * len(widths)} pads for {len(axes)} axes", code="ML227")
     whole = [0] * rank
     for axis, width in zip(axes, widths, strict=True):
         whole[normalise_axis(axis, rank)] = width
@@ -131,11 +131,10 @@ def _spread(widths: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
 def _pad(x: Value, begin, end, mode: str, value):
     for each in (begin, end):
         if isinstance(each, list) and x.rank is not None and len(each) != x.rank:
-            raise ModelError(f"Pad has {2 * len(each)} pads for {x.type}", code="ML227")
+            raise ModelError(f"there are {2 * len(each)} pads for {x.type}", code="ML227")
     if mode == "wrap":
         return _wrapped(x, begin, end)
-    if mode not in ("constant", "edge", "reflect"):
-        raise ModelError(f"mode {mode!r} is not one of constant, edge, reflect, wrap", code="ML227")
+    require_choice("mode", mode, ("constant", "edge", "reflect", "wrap"))
     plain = isinstance(begin, list) and isinstance(end, list) and min([*begin, *end], default=0) >= 0
     cls = ops.Pad if plain else ops.Pad12
     if mode != "constant":
@@ -177,7 +176,7 @@ def center_crop_pad(input_data, shape: Vector | Integers, *, axes: tuple[int, ..
     places = [normalise_axis(axis, input_data.rank) for axis in (range(input_data.rank) if axes is None else axes)]
     known = integers(shape)
     if known is not None and len(known) != len(places):
-        raise ModelError(f"CenterCropPad has {len(known)} lengths for {len(places)} axes", code="ML227")
+        raise ModelError(f"the input 'shape' has {len(known)} lengths for {len(places)} axes", code="ML227")
     lengths = [input_data.size(axis) for axis in places]
     if known is not None and all(isinstance(length, int) for length in lengths):
         return _cropped_and_padded(input_data, places, lengths, known)
@@ -240,7 +239,7 @@ def _range(start: Value, limit: Value, delta: Value):
 def eye_like(input, *, dtype: int | None = None, k: int = 0):
     """A matrix of the input's shape with 1 on the k-th diagonal."""
     if input.rank is not None and input.rank != 2:
-        raise ModelError(f"EyeLike of a tensor of rank {input.rank}", code="ML227")
+        raise ModelError(f"the input has rank {input.rank}, and must be a matrix", code="ML227")
     wanted = input.dtype if dtype is None else from_onnx(dtype)
     rows, columns = (ops.Gather(input.sizes, axis, 0) for axis in (0, 1))
     return ops.Eye(rows, columns, *near([k]), output_type=wanted)

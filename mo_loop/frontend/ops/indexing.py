@@ -20,7 +20,7 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.ranking import Mode, same, top
-from mo_loop.frontend.ops.shared import counted, number
+from mo_loop.frontend.ops.shared import counted, number, require_choice
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import assume_least, element_count, normalise_axis
@@ -178,13 +178,12 @@ def tensor_scatter(
     past_cache: AtLeast1, update: AtLeast1, write_indices: Vector = None, *, axis: int = -2, mode: str = "linear",
 ):
     """For each batch entry the update is written along the axis from its index on; `circular` wraps around."""
-    if mode not in ("linear", "circular"):
-        raise ModelError(f"mode {mode!r} is neither linear nor circular", code="ML227")
+    require_choice("mode", mode, ("linear", "circular"))
     if past_cache.rank is None or update.rank != past_cache.rank:
         raise UnsupportedError("TensorScatter into a tensor of unknown rank", code="ML314")
     at = normalise_axis(axis, past_cache.rank)
     if at == 0:
-        raise ModelError("the axis is that of the batch", code="ML227")
+        raise ModelError("the axis is 0, which is that of the batch", code="ML227")
     length = update.size(at)
     if write_indices is None:
         rest = past_cache.cut(at, length)
@@ -211,8 +210,7 @@ def _coordinates(x: Value, places: Value, axis: int) -> Value:
 
 def _reduction(name: str) -> str:
     names = {"add": "sum", "mul": "prod", "min": "min", "max": "max"}
-    if name not in names:
-        raise ModelError(f"reduction {name!r} is not one of none, add, mul, min, max", code="ML227")
+    require_choice("reduction", name, ("none", *names))
     return names[name]
 
 

@@ -163,11 +163,11 @@ def det(x):
     """The determinants of the last two dimensions."""
     rank = ranked(x, "Det")
     if rank < 2:
-        raise ModelError(f"the determinant of a tensor of rank {rank}", code="ML227")
+        raise ModelError(f"the input has rank {rank}, and must have 2 or more", code="ML227")
     assume_fixed(x.type.dims[-2:])
     rows, columns = x.type.dims[-2:]
     if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
-        raise ModelError(f"the determinant of a matrix of {rows} rows and {columns} columns", code="ML227")
+        raise ModelError(f"matrices of {rows} rows and {columns} columns have no determinant", code="ML227")
     size = rows if isinstance(rows, int) else columns
     wide = x.astype(f32) if x.dtype.bits < 32 else x
     if size == 0:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import constant_like, integers, near, ones, zeros
+from mo_loop.frontend.ops.shared import constant_like, integers, near, ones, require_choice, zeros
 from mo_loop.frontend.rank_variants import SQUEEZED, decided
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import may_be_one
@@ -193,7 +193,7 @@ def _split(x: Value, sizes, axis: int, node: Context):
             return ops.VariadicSplit(x, axis, sizes.reshape([count]))
         sizes = known
     if len(sizes) != count:
-        raise ModelError(f"{len(sizes)} sizes for {count} outputs", code="ML227")
+        raise ModelError(f"split has {len(sizes)} sizes for {count} outputs", code="ML227")
     return ops.VariadicSplit(x, axis, list(sizes))
 
 
@@ -244,8 +244,7 @@ def space_to_depth(input, *, blocksize: Positive, mode: str = "DCR"):
 
 
 def _block_mode(mode: str) -> str:
-    if mode not in ("DCR", "CRD"):
-        raise ModelError(f"mode {mode!r} is neither DCR nor CRD", code="ML227")
+    require_choice("mode", mode, ("DCR", "CRD"))
     return "blocks_first" if mode == "DCR" else "depth_first"
 
 

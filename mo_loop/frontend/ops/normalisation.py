@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import number
+from mo_loop.frontend.ops.shared import number, require_choice
 from mo_loop.frontend.ops.tensors import dropped
-from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.vocabulary import Context, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import bf16, boolean, f32
 from mo_loop.ops.ranges import AtLeast2, Few, Positive, Vector
@@ -196,8 +196,7 @@ def rms_normal(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Va
 @translates("LpNormalization", since=1, one_rank="x")
 def lp_normalization(x, *, axis: int = -1, p: int = 2):
     """x / norm along one axis; where the norm is 0, so is the result."""
-    if p not in (1, 2):
-        raise ModelError(f"LpNormalization with p={p}: ONNX defines 1 and 2", code="ML227")
+    require_choice("p", p, (1, 2))
     norm = (ops.ReduceL1 if p == 1 else ops.ReduceL2)(x, axis, keep_dims=True)
     return x / ops.Select(ops.Equal(norm, 0), number(x, 1), norm)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from mo_loop.frontend.ops.images.convolution import WindowAttributes
 from mo_loop.frontend.ops.normalisation import group_normalization_21, ranked
-from mo_loop.frontend.ops.shared import constant_like, integers
+from mo_loop.frontend.ops.shared import constant_like, integers, require_choice
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType
 from mo_loop.ops.lengths import joined, scalar
@@ -238,8 +238,7 @@ def adam(
 @translates("Momentum", since=1, domain=DOMAIN)
 def momentum(r, t, *inputs, alpha: float, beta: float, mode: str, norm_coefficient: float):
     """The first update does not scale the gradient by beta."""
-    if mode not in ("standard", "nesterov"):
-        raise ModelError(f"mode {mode!r} is neither standard nor nesterov", code="ML227")
+    require_choice("mode", mode, ("standard", "nesterov"))
     made: list[list[Any]] = []
     for x, g, v in _tuples("Momentum", inputs, 3):
         rate, count = _scalars(x.dtype, r, t)

@@ -16,8 +16,8 @@ import numpy as np
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.ops.recurrent_steps import GATES, Recurrence, activations_of, scanned
-from mo_loop.frontend.ops.shared import constant_like, full, zeros
-from mo_loop.frontend.vocabulary import Attributes, Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.ops.shared import constant_like, full, require_choice, zeros
+from mo_loop.frontend.vocabulary import Attributes, Context, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32
 from mo_loop.ops.ranges import Floats, Integers, Matrix, Positive, Rank3, Strings, Vector
 from mo_loop.target import Gap
@@ -232,13 +232,12 @@ def recurrent_outputs(
 ) -> list[Value | None]:
     """The outputs Y, Y_h and, of an LSTM, Y_c."""
     direction, hidden_size = given.direction, given.hidden_size
-    if direction not in ("forward", "reverse", "bidirectional"):
-        raise ModelError(f"direction {direction!r}: ONNX defines forward, reverse and bidirectional", code="ML227")
+    require_choice("direction", direction, ("forward", "reverse", "bidirectional"))
     directions = 2 if direction == "bidirectional" else 1
     hidden = r.shape[-1] if r.shape else hidden_size
     hidden = hidden if isinstance(hidden, int) else hidden_size
     if not isinstance(hidden, int):
-        raise UnsupportedError(f"{kind} of unknown hidden size", code="ML314", hint="give the attribute hidden_size")
+        raise UnsupportedError("the hidden size is unknown", code="ML314", hint="give the attribute hidden_size")
     rows = GATES[kind] * hidden
     sizes: dict[str, tuple[int | None, ...]] = {
         "w": (directions, rows, None), "r": (directions, rows, hidden), "b": (directions, 2 * rows),

@@ -11,19 +11,27 @@ give such a number to numpy itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from mo_loop.conversion_limits import budget
-from mo_loop.errors import TypeError_
+from mo_loop.errors import ModelError, TypeError_
 from mo_loop.frontend.vocabulary import Value, ops
 from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import i64
 from mo_loop.ops.lengths import FAR, Length, as_value, joined
 
 Array = np.ndarray[Any, Any]
+
+
+def require_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
+    """ModelError unless the value of an attribute is one of those that its operator defines."""
+    known = list(choices)
+    if value not in known:
+        text = f"the attribute {name!r} is {value!r}, and must be one of {', '.join(map(str, known))}"
+        raise ModelError(text, code="ML227")
 
 
 def require_room(sizes: Sequence[int], kind: Any = np.int64) -> None:

@@ -164,13 +164,13 @@ def stft(
     """[batch, frames, bins, 2]: the transforms of the frames, multiplied by the window."""
     rank = ranked(signal, "STFT")
     if rank not in (2, 3):
-        raise ModelError(f"a signal of rank {rank}, not [batch, length, 1 or 2]", code="ML227")
+        raise ModelError(f"the signal has rank {rank}, and must be [batch, length, 1 or 2]", code="ML227")
     if rank == 2:
         signal = ops.Unsqueeze(signal, 2)
     assume_fixed(signal.type.dims[-1:])
     total, step = signal.size(1), _length(frame_step)
     if isinstance(step, int) and step < 1:
-        raise ModelError(f"frames begin {step} elements apart", code="ML235")
+        raise ModelError(f"frame_step is {step}, and must be 1 or more", code="ML235")
     if frame_length is not None:
         length = _length(frame_length)
     else:

@@ -9,7 +9,7 @@ import numpy as np
 from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, ranked, rms_normal
 from mo_loop.frontend.ops.quantization.quantization import real
 from mo_loop.frontend.ops.quantization.quantized_operators import one
-from mo_loop.frontend.ops.shared import divided
+from mo_loop.frontend.ops.shared import divided, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.lengths import quotient
@@ -136,8 +136,7 @@ def skip_group_norm(
 def _group_norm(
     x: Value, gamma: Value, beta: Value, activation: int, channels_last: int, epsilon: float, groups: int
 ) -> Value:
-    if activation not in (0, 1):
-        raise ModelError(f"activation {activation}: the operator supports 0 (none) and 1 (SiLU)", code="ML227")
+    require_choice("activation", activation, (0, 1))  # none, SiLU
     rank = ranked(x, "GroupNorm")
     front = ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)]) if channels_last else x
     normal = ops.Reshape(grouped(front, groups, epsilon), front.sizes)
@@ -168,8 +167,7 @@ def branchwise_rms_norm(x, scale=None, *, epsilon: float = 1e-5, num_branches: N
 @translates("GatedRMSNorm", since=1, domain=MICROSOFT)
 def gated_rms_norm(x, scale, gate, *, activation: str = "silu", epsilon: float = 1e-5):
     """Rows of the length of the scale are normalised in f32, and multiplied by an activation of the gate."""
-    if activation not in ("silu", "swish", "sigmoid"):
-        raise ModelError(f"activation {activation!r}: the operator supports silu, swish and sigmoid", code="ML227")
+    require_choice("activation", activation, ("silu", "swish", "sigmoid"))
     ranked(x, "GatedRMSNorm")
     size = scale.size(0)
     y, _ = rms_normal(divided(x, quotient(x.size(-1), size), size).astype(f32), [-1], epsilon)

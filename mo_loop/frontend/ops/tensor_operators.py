@@ -81,8 +81,8 @@ def unfold_tensor(x: AtLeast1, *, dim: int = -1, size: Positive, step: Positive 
     rank = ranked(x, "UnfoldTensor")
     at = normalise_axis(dim, rank)
     length = x.size(at)
-    if size < 1 or step < 1 or (isinstance(length, int) and size > length):
-        raise ModelError(f"windows of {size} elements and steps of {step} along {length} elements", code="ML227")
+    if isinstance(length, int) and size > length:
+        raise ModelError(f"a window of {size} elements does not fit into {length} elements", code="ML227")
     starts = (
         counted_up(0, length - size + 1, step)
         if isinstance(length, int)
@@ -126,8 +126,6 @@ def sample_op(x, *, node: Context):
 @translates("NGramRepeatBlock", since=1, domain=MICROSOFT)
 def ngram_repeat_block(input_ids: Matrix | Integers, scores: Matrix, *, ngram_size: Few):
     """A token is banned if it follows the last `ngram_size` - 1 tokens anywhere in its row of `input_ids`."""
-    if ngram_size < 1:
-        raise ModelError(f"NGramRepeatBlock has the ngram_size {ngram_size}", code="ML227")
     before = ngram_size - 1
     tokens = input_ids[:, before:FAR]
     if tokens.type.dims[1] == 0:
@@ -160,8 +158,8 @@ def cdist(a: Matrix, b: Matrix, *, metric: str = "sqeuclidean"):
     """|a|^2 - 2 a b + |b|^2 for each row of a and of b, or its root."""
     if metric not in ("sqeuclidean", "euclidean"):
         raise UnsupportedError(
-            f"CDist with the metric {metric!r}", code="ML316",
-            hint="ONNX Runtime has sqeuclidean and euclidean; compute another one from elementwise operators",
+            f"the metric is {metric!r}", code="ML316",
+            hint="use sqeuclidean or euclidean, or compute the distance from elementwise operators",
         )
     left = ops.Unsqueeze(ops.ReduceSum(a * a, [1]), 1)
     right = ops.Unsqueeze(ops.ReduceSum(b * b, [1]), 0)

@@ -257,7 +257,7 @@ def multinomial(input, *, dtype: int = 6, sample_size: Positive = 1, seed: float
 
     The operation Multinomial is not used: it overflows for large logarithms, and repeats its samples."""
     if input.rank is not None and input.rank != 2:
-        raise ModelError(f"probabilities of rank {input.rank}, not [batch, classes]", code="ML227")
+        raise ModelError(f"the probabilities have rank {input.rank}, and must be [batch, classes]", code="ML227")
     sums = ops.CumSum(ops.Softmax(input.astype(f32), axis=1), 1)
     last = ops.Gather(sums, [-1], 1)
     shape = ops.Concat(ops.Gather(input.sizes, [0], 0), np.array([sample_size], np.int64), axis=0)

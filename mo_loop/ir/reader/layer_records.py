@@ -301,7 +301,7 @@ class WeightFile:
         if self._size < 0:
             raise FileError(
                 f"the weights {self._path} are missing", code="ML217", where=shortened(layer.where),
-                hint="put the .bin beside the .xml under the same name, or pass its path",
+                hint="put the .bin next to the .xml, under the same name, or pass its path",
             )
         if offset + size > self._size:
             raise FileError(

@@ -117,7 +117,7 @@ def _root(path: Path) -> Any:
 def _version(root: Any, path: Path) -> int:
     if root.tag != "net" or root.find("layers") is None:
         raise FileError(f"{path.name} is XML, but not IR: it has no net with layers", code="ML214",
-                        hint="give the .xml that was saved beside a .bin")
+                        hint="give the .xml that was saved with a .bin")
     text = root.get("version", "")
     if text not in map(str, VERSIONS):
         raise UnsupportedError(

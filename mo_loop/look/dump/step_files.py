@@ -189,7 +189,7 @@ class RunFolder:
             return {str(name): str(digest) for name, digest in found["files"].items()}
         except (ValueError, KeyError, TypeError, AttributeError):
             raise FileError(
-                f"{index} is not the index of a dump", why="only an index says which files an earlier dump wrote",
+                f"{index} is not the index of a dump", why="only an index lists the files that an earlier dump wrote",
                 hint="move it away, or give another folder", code="ML219",
             ) from None
 

@@ -73,7 +73,9 @@ CASES: dict[str, tuple[Any, str, dict[str, Any], Any]] = {
     ),
     "a tokenizer, whose outputs have types that the model does not declare": (
         model(
-            [helper.make_node("BertTokenizer", ["w"], ["ids", "kinds"], domain=EXTENSIONS, vocab_file="a\nb"),
+            [helper.make_node(
+                "BertTokenizer", ["w"], ["ids", "kinds"], domain=EXTENSIONS, vocab_file="a\nb", do_basic_tokenize=0,
+             ),
              helper.make_node("Gather", ["table", "ids"], ["rows"]),
              helper.make_node("ReduceSum", ["rows"], ["y"], keepdims=0)],
             {"w": (STRING, [1])}, {"y": (FLOAT, [])}, {"table": TABLE},

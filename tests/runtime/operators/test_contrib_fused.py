@@ -146,7 +146,7 @@ def test_gate_with_a_projection() -> None:
 def test_unknown_activation() -> None:
     inputs = {"a": floats(2, 3), "b": floats(3, 4)}
     model = node_model("com.microsoft::FusedGemm", inputs, {"activation": "Swish9"}, opset=1)
-    assert "the activation 'Swish9' is not one of Affine, Celu" in str(refusal(model))
+    assert "the attribute 'activation' is 'Swish9', and must be one of Affine, Celu" in str(refusal(model))
 
 
 # -- Operators of com.microsoft that fuse normalisations. Those without a kernel for CPUs are compared with numpy

@@ -102,7 +102,7 @@ def test_similar_names_of_unknown_operators(op: str, hint: str) -> None:
 
 STRINGS = {
     "LabelEncoder": ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "ML227", "keys of strings for f32"),
-    "OneHotEncoder": ("OneHotEncoder", {"cats_strings": ["a"]}, "ML303", "no operation that compares or makes strings"),
+    "OneHotEncoder": ("OneHotEncoder", {"cats_strings": ["a"]}, "ML303", "no operation that computes this with"),
 }
 
 
@@ -160,9 +160,9 @@ OUTSIDE = "is outside a sequence of 2 elements"
     # positions known at conversion
     ("ML235", "SequenceAt", "y/step/q", f"position 2 {OUTSIDE}", looped("q = SequenceAt (s, far)")),
     ("ML235", "SequenceErase", "t", f"position 2 {OUTSIDE}", f"t = SequenceErase (s, far) {FIRST}"),
-    ("ML235", "SequenceAt", "y", "a position of type f32",
+    ("ML235", "SequenceAt", "y", "the position is f32, not i32 or i64",
      "h = Constant <value_float=1.0> () y = SequenceAt (s, h)"),
-    ("ML235", "SequenceAt", "y", "a position of 2 elements",
+    ("ML235", "SequenceAt", "y", "the position has 2 elements, not one",
      "h = Constant <value_ints=[0,1]> () y = SequenceAt (s, h)"),
     # elements of another type or rank
     ("ML235", "SequenceInsert", "t/step/q", "type f32 and i64",
@@ -182,8 +182,8 @@ OUTSIDE = "is outside a sequence of 2 elements"
     # axes and pieces
     ("ML231", "ConcatFromSequence", "y", "axis 1 is outside", "y = ConcatFromSequence <axis=1> (s)"),
     ("ML231", "SplitToSequence", "t", "axis 1 is outside", f"t = SplitToSequence <axis=1> (x) {FIRST}"),
-    ("ML235", "SplitToSequence", "t", "pieces of size 0", f"t = SplitToSequence (x, z) {FIRST}"),
-    ("ML235", "SplitToSequence", "t", "3 into pieces of 2",
+    ("ML235", "SplitToSequence", "t", "the size of a piece is 0", f"t = SplitToSequence (x, z) {FIRST}"),
+    ("ML235", "SplitToSequence", "t", "pieces of 2 elements do not fit 3",
      "k = Constant <value_ints=[1,1]> () t = SplitToSequence <axis=1> (m, k) y = SequenceAt (t, z)"),
 ])
 def test_bad_lists(code: str, operator: str, place: str, reason: str, text: str) -> None:

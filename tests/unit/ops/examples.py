@@ -173,6 +173,7 @@ EXAMPLES = [
     Example("RegexNormalization", {}, *_TEXT, "u8[4]", "u8[0]"),
     Example("RegexSplit", {"invert": True}, "i32[4]", "i32[4]", *_TEXT, "u8[3]"),
     Example("VocabEncoder", {}, *_TEXT, "i32[2]", "i32[2]", "u8[5]", "i64[2]", "i64[1]"),
+    Example("WordpieceTokenizer", {}, "i32[4]", "i32[4]", *_TEXT, "i32[2]", "i32[2]", "u8[5]", "i32[]"),
     Example("SpaceToDepth", {"mode": "blocks_first", "block_size": 2}, "f32[2,3,4,6]"),
     Example("DepthToSpace", {"mode": "depth_first", "block_size": 2}, "f32[2,8,3,5]"),
     Example("Broadcast", {}, "f32[3,1]", [2, 3, 4]),

@@ -15,7 +15,7 @@ import numpy as np
 from mo_loop.frontend.ops.images.convolution import WindowAttributes, biased, grouped
 from mo_loop.frontend.ops.linear import reshaped
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, first_numbers, number
+from mo_loop.frontend.ops.shared import counted, first_numbers, number, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.lengths import Length, as_i64, joined
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, Positive, Rank3, Vector
@@ -93,8 +93,7 @@ def _last(long: Value, x: Value, axis: int) -> Value:
 
 def _convolved(x: Value, long: Value, weight: Value, bias: Value | None, dilation: int, activation: str) -> Value:
     """The positions of `long` [batch, channels, S] that have all taps in front of them: as many as `x` has."""
-    if activation not in ("none", "silu", "swish"):
-        raise ModelError(f"a causal convolution has the activation {activation!r}", code="ML227")
+    require_choice("activation", activation, ("none", "silu", "swish"))
     if x.type.dims[2] == 0:
         return x
     at = WindowAttributes(dilations=(dilation,)).over(1)
@@ -204,8 +203,7 @@ def _captured(x: Value, packing: _Packing, count: Value | None, capacity: int) -
 @translates("CausalConvWithState", since=27)
 def causal_conv_with_state(input, weight, bias=None, past_state=None, *, activation: str = "none"):
     """A causal convolution of each channel of [N, C, L] with its kernel [C, 1, K]; the state has K - 1 elements."""
-    if activation not in ("none", "silu", "swish"):
-        raise ModelError(f"activation {activation!r}: ONNX defines none, silu and swish", code="ML227")
+    require_choice("activation", activation, ("none", "silu", "swish"))
     reach = weight.size(2) - 1
     if past_state is None:
         before = joined([0, 0, reach], input)

@@ -177,7 +177,7 @@ def decoder_masked_attention(
 ):
     """The query is [beams, 1, heads * size]; keys without a past are those of an encoder, which include their bias."""
     if (key is None) != (value is None):
-        raise ModelError("keys without values, or values without keys", code="ML227")
+        raise ModelError("the node has only one of the key and the value", code="ML227")
     is_cross = key is not None and (key.rank == 4 or past_key is None)
     if key is None:
         query, key, value = ops.Split(query, 2, num_splits=3)

@@ -12,7 +12,7 @@ import numpy as np
 from mo_loop.frontend.ops.attention.heads import real, scaled
 from mo_loop.frontend.ops.attention.linear_attention import divided, read_by, recurrence, shared
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, first_numbers
+from mo_loop.frontend.ops.shared import counted, first_numbers, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32
 from mo_loop.ops.lengths import as_i64, joined
@@ -37,7 +37,8 @@ def gated_delta_net(
     if key is None or value is None:
         query, key, value = _unpacked(query, initial_state)
     elif query.rank == 2 or query.rank != key.rank or key.rank != value.rank:
-        raise ModelError(f"the query is {query.type}, the keys {key.type}, the values {value.type}", code="ML235")
+        text = f"the query, {query.type}, the keys, {key.type}, and the values, {value.type}, do not fit together"
+        raise ModelError(text, code="ML235")
     order = _order(query, cu_seqlens, initial_state)
     q, k, v = (order.apart(each.astype(f32)) for each in (query, key, value))
     if qk_l2_norm:
@@ -47,8 +48,7 @@ def gated_delta_net(
     if decay is not None:
         decay = order.zeroed(_decay(order, decay, query, (gate_activation, a_log, dt_bias, gate_lower_bound)))
     if beta is not None:
-        if beta_activation not in ("none", "sigmoid"):
-            raise ModelError(f"GatedDeltaNet has the beta_activation {beta_activation!r}", code="ML227")
+        require_choice("beta_activation", beta_activation, ("none", "sigmoid"))
         rate = beta.astype(f32)
         beta = ops.Unsqueeze(order.apart(rate if beta_activation == "none" else ops.Sigmoid(rate)), [3])
     states = _state(initial_state, order, q, v)
@@ -98,8 +98,7 @@ def _decay(order: "_Order", decay: Value, query: Value, gate: tuple[str, Value |
     kind, a_log, dt_bias, bound = gate
     if kind == "none":
         return raw
-    if kind not in ("softplus", "qwen", "sigmoid", "kda"):
-        raise ModelError(f"GatedDeltaNet has the gate_activation {kind!r}", code="ML227")
+    require_choice("gate_activation", kind, ("none", "softplus", "qwen", "sigmoid", "kda"))
     if a_log is None or dt_bias is None:
         raise ModelError(f"GatedDeltaNet with gate_activation {kind} has no a_log or dt_bias", code="ML227")
     rate = ops.Exp(a_log[:, None])

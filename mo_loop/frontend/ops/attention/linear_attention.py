@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.ops.attention.heads import scaled
-from mo_loop.frontend.ops.shared import counted, first_numbers, number
+from mo_loop.frontend.ops.shared import counted, first_numbers, number, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import TensorType, f32
 from mo_loop.ops.base import Parameter, Result
@@ -316,8 +316,7 @@ def linear_attention(
 
 def read_by(rule: str, decay: Value | None, beta: Value | None, op: str) -> list[Value | None]:
     """The decay and the update rate that the rule reads."""
-    if rule not in RULES:
-        raise ModelError(f"{op} has the update_rule {rule!r}, not one of {', '.join(RULES)}", code="ML227")
+    require_choice("update_rule", rule, RULES)
     kept = []
     for name, each in (("decay", decay), ("beta", beta)):
         if name in RULES[rule] and each is None:

@@ -84,13 +84,13 @@ def _layouts(rows: Value, columns: Value) -> Value:
     if starts is None or numbers is None:
         return _computed_layouts(rows, columns)
     if len(starts) != len(numbers) or not starts.shape[1]:
-        raise ModelError(f"rows are {rows.type} and columns {columns.type} of layouts", code="ML235")
+        raise ModelError(f"the rows {rows.type} and the columns {columns.type} of layouts do not fit", code="ML235")
     blocks = starts.shape[1] - 1
     kept = zeros((len(starts), blocks, blocks), np.bool_)
     for layout, row in np.ndindex(len(starts), blocks):
         read = numbers[layout, starts[layout, row] : starts[layout, row + 1]]
         if np.any((read < 0) | (read >= blocks)):
-            raise ModelError(f"the column of a block is not one of {blocks}", code="ML235")
+            raise ModelError(f"a layout has a block in a column outside 0 to {blocks - 1}", code="ML235")
         kept[layout, row, read] = True
     return ops.Constant(kept, graph=rows.graph)
 

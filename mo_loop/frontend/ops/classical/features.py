@@ -15,7 +15,7 @@ import numpy as np
 
 from mo_loop.errors import ConversionWarning
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import number, ones, zeros
+from mo_loop.frontend.ops.shared import number, ones, require_choice, zeros
 from mo_loop.frontend.ops.texts.strings import as_bytes, constant_strings, encoded, labelled_by
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64, string
@@ -28,7 +28,7 @@ DOMAIN = "ai.onnx.ml"
 def no_strings(what: str) -> UnsupportedError:
     """The error for a form of an operator that reads or makes strings."""
     return UnsupportedError(
-        f"{what}: the IR has no operation that compares or makes strings", code="ML303",
+        f"{what}: the IR has no operation that computes this with strings", code="ML303",
         hint="give the model numbers in place of the strings, and translate them outside",
     )
 
@@ -46,7 +46,7 @@ def array_feature_extractor(x, y):
         _require_numbers(x)
     rank = ranked(x, "ArrayFeatureExtractor")
     if not rank:
-        raise ModelError("ArrayFeatureExtractor of a scalar", code="ML227")
+        raise ModelError("the input is a scalar, and has no features", code="ML227")
     if labels is not None and rank == 1 and labels:
         return ops.Unsqueeze(labelled_by(vector(y), labels), 0)
     if labels is not None:
@@ -87,10 +87,9 @@ def normalizer(x, *, norm: str = "MAX"):
         "L1": lambda y: ops.ReduceL1(y, [-1], keep_dims=True),
         "L2": lambda y: ops.ReduceL2(y, [-1], keep_dims=True),
     }
-    if norm not in rows:
-        raise ModelError(f"norm {norm!r}: ONNX defines MAX, L1 and L2", code="ML227")
+    require_choice("norm", norm, rows)
     if ranked(x, "Normalizer") not in (1, 2):
-        raise ModelError(f"Normalizer of a tensor of rank {x.rank}, not [N, C] or [C]", code="ML227")
+        raise ModelError(f"the input has rank {x.rank}, and must be [N, C] or [C]", code="ML227")
     y = x.astype(f32)
     size = rows[norm](y)
     return y / ops.Select(ops.Equal(size, 0), number(y, 1), size)
@@ -101,7 +100,7 @@ def feature_vectorizer(*x, inputdimensions: Ints | None = None):
     """The inputs concatenated along the rows, each sliced or padded with zeros to its number of features."""
     widths: Sequence[int | None] = inputdimensions or [None] * len(x)
     if len(widths) != len(x):
-        raise ModelError(f"{len(widths)} inputdimensions for {len(x)} inputs", code="ML227")
+        raise ModelError(f"inputdimensions has {len(widths)} numbers for {len(x)} inputs", code="ML227")
     parts = [_features(each, width) for each, width in zip(x, widths, strict=True)]
     return parts[0] if len(parts) == 1 else ops.Concat(*parts, axis=1)
 
@@ -109,7 +108,7 @@ def feature_vectorizer(*x, inputdimensions: Ints | None = None):
 def _features(x: Value, width: int | None) -> Value:
     rank = ranked(x, "FeatureVectorizer")
     if rank not in (1, 2):
-        raise ModelError(f"an input of rank {rank}, not [N, C] or [C]", code="ML227")
+        raise ModelError(f"an input has rank {rank}, and must be [N, C] or [C]", code="ML227")
     row = x.astype(f32) if rank == 2 else ops.Unsqueeze(x.astype(f32), 0)
     have = row.size(1)
     if width is None or have == width:
@@ -153,7 +152,7 @@ def one_hot_encoder(x, *, cats_int64s: Ints | None = None, cats_strings: Strings
         x, cats_int64s = encoded(x, as_bytes(cats_strings), -1), tuple(range(len(cats_strings)))
     _require_numbers(x)
     if not cats_int64s:
-        raise no_strings("categories of strings") if cats_strings else ModelError("no categories", code="ML227")
+        raise no_strings("categories of strings") if cats_strings else ModelError("it has no categories", code="ML227")
     places = ops.Unsqueeze(x.astype(i64), -1)
     require_narrow(np.array(cats_int64s))
     return is_integer(places, cats_int64s).astype(f32)
@@ -177,7 +176,7 @@ def zip_map(x, *, classlabels_int64s: Ints | None = None, classlabels_strings: S
     rank = ranked(x, "ZipMap")
     width = x.type.dims[-1] if rank else 0
     if rank not in (1, 2) or (isinstance(width, int) and width != len(labels)):
-        raise ModelError(f"ZipMap of {x.type} for {len(labels)} labels", code="ML227")
+        raise ModelError(f"the input is {x.type}, and there are {len(labels)} labels", code="ML227")
     name = node.outputs[0]
     node.graph.rt_info.setdefault("class_labels", {})[name] = json.dumps(list(labels))
     shown = ", ".join(map(str, labels[:3])) + (", ..." if len(labels) > 3 else "")
@@ -198,15 +197,14 @@ def tf_idf_vectorizer(
         numbers = {word: number for number, word in enumerate(words)}
         x, pool_int64s = encoded(x, words, -1), tuple(numbers[each] for each in as_bytes(pool_strings))
     elif x.dtype is string or pool_strings:
-        raise ModelError(f"n-grams of {'strings' if pool_strings else 'integers'} in a tensor {x.type}", code="ML227")
-    if mode not in ("TF", "IDF", "TFIDF"):
-        raise ModelError(f"mode {mode!r}: ONNX defines TF, IDF and TFIDF", code="ML227")
+        raise ModelError(f"n-grams of {'strings' if pool_strings else 'integers'} for an input {x.type}", code="ML227")
+    require_choice("mode", mode, ("TF", "IDF", "TFIDF"))
     rank = ranked(x, "TfIdfVectorizer")
     if rank not in (1, 2):
-        raise ModelError(f"TfIdfVectorizer of a tensor of rank {rank}, not [C] or [N, C]", code="ML227")
+        raise ModelError(f"the input has rank {rank}, and must be [C] or [N, C]", code="ML227")
     pools = _pools(pool_int64s or (), ngram_counts)
     if sum(len(each) for each in pools) != len(ngram_indexes):
-        raise ModelError(f"{len(ngram_indexes)} ngram_indexes for another number of n-grams", code="ML227")
+        raise ModelError(f"there are {len(ngram_indexes)} ngram_indexes, and another number of n-grams", code="ML227")
     counted = {
         length: range(1, 2 if length == 1 else max_skip_count + 2)
         for length, pool in enumerate(pools, 1)
@@ -227,7 +225,7 @@ def tf_idf_vectorizer(
 def _pools(pool: Ints, starts: Ints) -> list[Any]:
     """The n-grams [count, n] for n = 1, 2, ..."""
     if not starts:
-        raise ModelError("TfIdfVectorizer has no ngram_counts", code="ML227")
+        raise ModelError("the node has no ngram_counts", code="ML227")
     ends = [*starts[1:], len(pool)]
     pieces = [pool[start:end] for start, end in zip(starts, ends, strict=True)]
     if any(len(piece) % n for n, piece in enumerate(pieces, 1)):

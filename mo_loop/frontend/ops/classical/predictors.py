@@ -28,7 +28,7 @@ from mo_loop.frontend.ops.classical.labels import with_labels
 from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import number, repeated_numbers, require_room, unit_matrix, zeros
+from mo_loop.frontend.ops.shared import number, repeated_numbers, require_choice, require_room, unit_matrix, zeros
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
@@ -86,8 +86,7 @@ TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 def transformed(scores: Value, name: str) -> Value:
     """Applies the `post_transform` of that name. ModelError if ONNX does not define it."""
-    if name not in TRANSFORMS:
-        raise ModelError(f"post_transform {name!r}: ONNX defines {', '.join(TRANSFORMS)}", code="ML227")
+    require_choice("post_transform", name, TRANSFORMS)
     if name == "NONE":
         return scores
     if name == "SOFTMAX":
@@ -138,7 +137,7 @@ def rows_of(x: Value, what: str) -> Value:
     """[N, F] in f32; a vector is one row."""
     rank = ranked(x, what)
     if rank not in (1, 2):
-        raise ModelError(f"{what} of a tensor of rank {rank}, not [N, F]", code="ML227")
+        raise ModelError(f"the input has rank {rank}, and {what} needs [N, F]", code="ML227")
     y = x.astype(f32)
     return y if rank == 2 else ops.Unsqueeze(y, 0)
 
@@ -245,9 +244,8 @@ def _kernel(x: Value, vectors, kind: str, parameters: Floats | None) -> Value:
     scaled = ops.MatMul(x, vectors, transpose_b=True) * gamma + offset
     if kind == "POLY":
         return ops.Power(scaled, number(scaled, degree))
-    if kind == "SIGMOID":
-        return ops.Tanh(scaled)
-    raise ModelError(f"kernel_type {kind!r}: ONNX defines LINEAR, POLY, RBF and SIGMOID", code="ML227")
+    require_choice("kernel_type", kind, ("LINEAR", "POLY", "RBF", "SIGMOID"))
+    return ops.Tanh(scaled)
 
 
 @translates("SVMClassifier", since=1, domain=DOMAIN)

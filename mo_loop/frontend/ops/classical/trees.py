@@ -18,7 +18,7 @@ from mo_loop.frontend.ops.classical.predictors import (
     transformed_alone,
 )
 from mo_loop.frontend.ops.classical.tree_forms import MODES, Leaves
-from mo_loop.frontend.ops.shared import first_numbers, number, zeros
+from mo_loop.frontend.ops.shared import first_numbers, number, require_choice, zeros
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType, f64
 from mo_loop.ops.ranges import FloatArray, Floats, IntArray, Ints, Strings
@@ -98,11 +98,8 @@ def tree_ensemble(
     nodes_splits: Any, nodes_trueleafs: Ints, nodes_truenodeids: Ints, post_transform: int = 0, tree_roots: Ints,
 ):
     """Inner nodes and leaves are separate lists; a node may test for membership in a set."""
-    if not 0 <= aggregate_function < len(AGGREGATES) or not 0 <= post_transform < len(TRANSFORMS):
-        raise ModelError(
-            f"aggregate_function {aggregate_function} or post_transform {post_transform}, which ONNX does not define",
-            code="ML227",
-        )
+    require_choice("aggregate_function", aggregate_function, range(len(AGGREGATES)))
+    require_choice("post_transform", post_transform, range(len(TRANSFORMS)))
     ends = (nodes_trueleafs, nodes_truenodeids, nodes_falseleafs, nodes_falsenodeids)
     if any(len(each) != len(nodes_featureids) for each in ends):
         raise ModelError("the lists of nodes are of different length", code="ML227")
@@ -143,7 +140,7 @@ def _spell_out_members(table: list[list[Any]], members) -> None:
     features, limits, modes, yes, no, missing = table
     asking = [place for place, mode in enumerate(modes) if mode == _MEMBER]
     if len(groups) < len(asking):
-        raise ModelError(f"{len(asking)} nodes test for membership, for {len(groups)} sets", code="ML227")
+        raise ModelError(f"{len(asking)} nodes test for membership, in {len(groups)} sets", code="ML227")
     for place, group in zip(asking, groups, strict=False):
         modes[place] = MODES.index("BRANCH_EQ")
         otherwise, limits[place] = no[place], group[0] if group else np.nan
@@ -159,7 +156,7 @@ def _spell_out_members(table: list[list[Any]], members) -> None:
 def _forest(table: Sequence[Any], is_leaf, roots) -> Forest:
     features, limits, modes, yes, no, missing = (np.asarray(each) for each in table)
     if np.any(modes >= len(MODES)):
-        raise ModelError(f"a node of mode {modes.max()}, which ONNX does not define", code="ML227")
+        raise ModelError(f"a node has the mode {modes.max()}, which ONNX does not define", code="ML227")
     return Forest(
         features, limits.astype(np.float64, copy=False), modes.astype(np.int8), yes.astype(np.int32),
         no.astype(np.int32), missing.astype(bool), np.array(roots, np.int64), is_leaf,
@@ -211,7 +208,7 @@ def _by_ids(
     places = _Places(trees, nodes)
     unknown = set(kinds) - {LEAF, *MODES}
     if unknown:
-        raise ModelError(f"a node of mode {unknown.pop()!r}, which ONNX does not define", code="ML227")
+        raise ModelError(f"a node has the mode {unknown.pop()!r}, which ONNX does not define", code="ML227")
     numbers = {LEAF: -1, **{mode: number for number, mode in enumerate(MODES)}}
     mode = np.fromiter(map(numbers.__getitem__, kinds), np.int8, count)
     is_leaf, own = mode < 0, first_numbers(count, np.int32)
@@ -228,7 +225,7 @@ def _votes(places: _Places, count: int, treeids: Any, nodeids: Any, ids: Any, we
     voting = min(len(trees), len(nodes))
     found = places.of(trees[:voting], nodes[:voting])
     if np.any(found < 0):
-        raise ModelError("a vote of a node that does not exist", code="ML227")
+        raise ModelError("a leaf that the trees do not have votes", code="ML227")
     if count == 1 and len(found) == len(ids) == len(weights):
         # sklearn-onnx writes the number of a leaf once for each class, and relies on ONNX Runtime, which reads the
         # first vote of a leaf if there is one output.
@@ -247,8 +244,7 @@ def _either(floats: Any, tensor) -> Any:
 
 
 def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_transform: str) -> Value:
-    if how not in AGGREGATES:
-        raise ModelError(f"aggregate_function {how!r}: ONNX defines {', '.join(AGGREGATES)}", code="ML227")
+    require_choice("aggregate_function", how, AGGREGATES)
     leaves = forest.leaves(rows_of(x, "an ensemble of trees"), numbers_of(x))
     made = votes.extreme(leaves, how == "MAX") if how in ("MIN", "MAX") else votes.total(leaves)
     if how == "AVERAGE":

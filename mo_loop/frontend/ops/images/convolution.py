@@ -9,7 +9,7 @@ from typing import Any
 
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.linear import reshaped
-from mo_loop.frontend.ops.shared import number
+from mo_loop.frontend.ops.shared import number, require_choice
 from mo_loop.frontend.vocabulary import Attributes, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.lengths import joined
@@ -80,11 +80,9 @@ class WindowAttributes(Attributes):
 
     def over(self, count: int) -> Window:
         """The window over `count` dimensions; ModelError if a list has another length."""
-        if self.auto_pad not in _AUTO_PADS:
-            known = ", ".join(filter(None, _AUTO_PADS))
-            raise ModelError(f"auto_pad {self.auto_pad!r}: ONNX defines {known}", code="ML227")
+        require_choice("auto_pad", self.auto_pad or "NOTSET", filter(None, _AUTO_PADS))
         if count < 1:
-            raise ModelError("a window over no dimensions", code="ML227")
+            raise ModelError("the window has no dimensions: the input has no spatial ones", code="ML227")
         both = _listed(self.pads if self.auto_pad in ("NOTSET", "") else None, 2 * count, 0, "pads")
         steps, gaps = _listed(self.strides, count, 1, "strides"), _listed(self.dilations, count, 1, "dilations")
         return Window(steps, both[:count], both[count:], gaps, _AUTO_PADS[self.auto_pad])

@@ -23,7 +23,7 @@ from mo_loop.frontend.ops.images.convolution import (
 )
 from mo_loop.frontend.ops.images.sampling import affine, sampled_at
 from mo_loop.frontend.ops.linear import array_of
-from mo_loop.frontend.ops.shared import counted, first_numbers, number, unit_matrix
+from mo_loop.frontend.ops.shared import counted, first_numbers, number, require_choice, unit_matrix
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.exact import quotient
@@ -183,8 +183,7 @@ def _roi_align(
                 hint="give sampling_ratio a value above 0",
             )
         return largest_corners(x, rois, images, cells, samples, scale, shifted)
-    if mode != "avg":
-        raise ModelError(f"RoiAlign has the mode {mode!r}", code="ML227")
+    require_choice("mode", mode, ("avg", "max"))
     attributes: dict[str, Any] = {
         "pooled_h": cells[0], "pooled_w": cells[1], "sampling_ratio": samples, "spatial_scale": scale, "mode": mode,
     }
@@ -224,8 +223,7 @@ def grid_sample_20(
 ):
     """Opset 20 renames the modes and adds dimensions."""
     modes = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
-    if mode not in modes:
-        raise ModelError(f"GridSample has the mode {mode!r}", code="ML227")
+    require_choice("mode", mode, modes)
     return _grid_sample(x, grid, align_corners, modes[mode], padding_mode)
 
 

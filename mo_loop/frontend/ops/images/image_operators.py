@@ -27,7 +27,7 @@ from mo_loop.frontend.ops.images.convolution import (
 from mo_loop.frontend.ops.images.pooling import max_pool
 from mo_loop.frontend.ops.linear import general_product, matmul, scaled
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, number
+from mo_loop.frontend.ops.shared import counted, number, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import f32, i64
@@ -55,8 +55,7 @@ def crop_and_resize(
 ):
     """Each region [y1, x1, y2, x2], where 1 is the last row or column, read at evenly spaced positions from one corner
     to the other; a single position lies in the middle. Positions outside of the image have `extrapolation_value`."""
-    if mode not in ("bilinear", "nearest"):
-        raise ModelError(f"mode {mode!r}: the operator supports bilinear and nearest", code="ML227")
+    require_choice("mode", mode, ("bilinear", "nearest"))
     height, width = (as_value(x.size(axis), x.graph) for axis in (2, 3))
     rows = _positions(rois, 0, height, ops.Gather(crop_size, 0, 0))
     columns = _positions(rois, 1, width, ops.Gather(crop_size, 1, 0))
@@ -175,7 +174,7 @@ def nhwc_fused_conv(
 def _activation(name: str | None, parameters: Sequence[float] | None) -> Activation:
     given = [*(parameters or ()), None, None]
     if len(given) > 4:
-        raise ModelError(f"{len(given) - 2} activation_params: an activation has at most two", code="ML227")
+        raise ModelError(f"{len(given) - 2} activation_params are given, and two are the most", code="ML227")
     return Activation(name, given[0], given[1])
 
 
@@ -241,7 +240,7 @@ def _first_moved(x: Value) -> Value:
     """Dimension 0 moved before the last one."""
     rank = ranked(x, "transBatchA or transBatchB")
     if rank < 3:
-        raise ModelError(f"transBatchA or transBatchB of a tensor of rank {rank}: it needs at least 3", code="ML227")
+        raise ModelError(f"transBatchA and transBatchB need a tensor of rank 3 or more, not {rank}", code="ML227")
     return ops.Transpose(x, [*range(1, rank - 1), 0, rank - 1])
 
 
@@ -264,7 +263,7 @@ def max_pool_with_mask(
         raise ModelError("MaxpoolWithMask needs the attribute kernel_shape", code="ML227")
     rank = ranked(x, "MaxpoolWithMask")
     if len(kernel_shape) != rank - 2 or 0 in kernel_shape:
-        raise ModelError(f"a kernel {list(kernel_shape)} for a tensor of rank {rank}", code="ML227")
+        raise ModelError(f"the kernel {list(kernel_shape)} does not fit a tensor of rank {rank}", code="ML227")
     at = given.over(len(kernel_shape))
     kept = ops.NotEqual(_of_channels(mask, x), 0)
     if rank > 3:  # the kernel of ONNX Runtime ignores the mask of the first element

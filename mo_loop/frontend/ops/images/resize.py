@@ -8,6 +8,7 @@ import numpy as np
 
 from mo_loop.frontend.ops.images.sampling import Axis, Sampling, float_of, sampled
 from mo_loop.frontend.ops.linear import array_of
+from mo_loop.frontend.ops.shared import require_choice
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
@@ -19,11 +20,11 @@ from mo_loop.ops.ranges import Vector
 _OLD = Sampling("nearest", "asymmetric", "simple", -0.75, False, False, 0.0)
 """Before opset 11."""
 
-_COORDINATES = frozenset((
+_COORDINATES = (
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners", "tf_crop_and_resize",
     "tf_half_pixel_for_nn",
-))
-_ROUNDINGS = frozenset(("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"))
+)
+_ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
 @translates("Upsample", since=1)
@@ -60,11 +61,8 @@ def resize(
     keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest", nearest_mode: str = "round_prefer_floor",
 ):
     """One of `scales` and `sizes` is absent or empty."""
-    if coordinate_transformation_mode not in _COORDINATES:
-        message = f"Resize has the coordinate_transformation_mode {coordinate_transformation_mode!r}"
-        raise ModelError(message, code="ML227")
-    if nearest_mode not in _ROUNDINGS:
-        raise ModelError(f"Resize has the nearest_mode {nearest_mode!r}", code="ML227")
+    require_choice("coordinate_transformation_mode", coordinate_transformation_mode, _COORDINATES)
+    require_choice("nearest_mode", nearest_mode, _ROUNDINGS)
     how = Sampling(
         mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), bool(antialias),
         extrapolation_value,
@@ -75,8 +73,7 @@ def resize(
 def _resized(
     x: Value, roi: Value | None, scales, sizes: Value | None, axes: Sequence[int] | None, policy: str, how: Sampling,
 ) -> Value:
-    if how.mode not in ("nearest", "linear", "cubic"):
-        raise ModelError(f"Resize has the mode {how.mode!r}", code="ML227")
+    require_choice("mode", how.mode, ("nearest", "linear", "cubic"))
     if x.rank is None:
         raise UnsupportedError("Resize of a tensor of unknown rank", code="ML314", hint="declare the input's rank")
     numbers = [normalise_axis(axis, x.rank) for axis in axes] if axes is not None else list(range(x.rank))
@@ -104,7 +101,7 @@ def _by_factors(x: Value, scales, numbers: Sequence[int]) -> list[Axis]:
     if constant is not None and len(constant) != len(numbers):
         raise ModelError(f"Resize has {len(constant)} scales for {len(numbers)} dimensions", code="ML227")
     if constant is not None and not np.isfinite(constant).all():
-        raise ModelError(f"Resize has the scales {[float(each) for each in constant]}", code="ML235")
+        raise ModelError(f"the scales are {[float(each) for each in constant]}, and must be finite", code="ML235")
     made = []
     for i, number in enumerate(numbers):
         scale = np.float32(constant[i]) if constant is not None else ops.Gather(vector(scales), i, 0)
@@ -146,8 +143,7 @@ def _by_sizes(x: Value, sizes: Value, numbers: Sequence[int], policy: str) -> li
 
 
 def _one_ratio(x: Value, axes: Sequence[Axis], policy: str) -> list[Axis]:
-    if policy not in ("not_larger", "not_smaller"):
-        raise ModelError(f"Resize has the policy {policy!r}", code="ML227")
+    require_choice("keep_aspect_ratio_policy", policy, ("stretch", "not_larger", "not_smaller"))
     if not any(isinstance(each.scale, Value) for each in axes):
         scale = (min if policy == "not_larger" else max)(each.scale for each in axes)
         rounded = [int(np.floor(np.float32(each.size) * scale + np.float32(0.5))) for each in axes]
@@ -166,7 +162,7 @@ def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
     """`roi` holds all starts, then all ends."""
     constant = array_of(roi)
     if constant is not None and constant.size < 2 * count:
-        raise ModelError(f"the region of {count} axes is {roi.type}", code="ML235")
+        raise ModelError(f"the input 'roi' is {roi.type}, and needs {2 * count} numbers for {count} axes", code="ML235")
     if constant is not None:
         return replace(axis, start=float(constant[i]), end=float(constant[count + i]))
     roi = roi.astype(f32)

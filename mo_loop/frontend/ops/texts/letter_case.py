@@ -1,6 +1,7 @@
-"""Upper and lower case as a table for CharsMapNormalization.
+"""Upper and lower case, and other changes of single characters, as a table for CharsMapNormalization.
 
     table("LOWER")                   # the bytes of the table
+    table_of({"Ä": "A"})             # that of any changes
     changed("LOWER", "Ärger")        # "ärger"
 
 ONNX leaves the letters to the locale. ONNX Runtime uses the functions of the C library for single characters, which are
@@ -18,6 +19,7 @@ The children of the node at a place are at `place ^ offset ^ byte`, and its valu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from itertools import count
 
@@ -57,12 +59,16 @@ def _one(action: str, letter: str) -> str:
 @cache
 def table(action: str) -> bytes:
     """The precompiled map of all letters that the action, LOWER or UPPER, changes."""
-    letters = (chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000)
-    pairs = [(each.encode(), _one(action, each).encode()) for each in letters if _one(action, each) != each]
+    return table_of({each: _one(action, each) for each in map(chr, range(0x20000)) if not "\ud800" <= each < "\ue000"})
+
+
+def table_of(new: Mapping[str, str]) -> bytes:
+    """The precompiled map of characters to others; those that stay are left out."""
     values, text = {}, bytearray()
-    for key, new in pairs:
-        values[key] = len(text)
-        text += new + b"\0"
+    for old, letter in new.items():
+        if letter != old:
+            values[old.encode()] = len(text)
+            text += letter.encode() + b"\0"
     units = np.array(_double_array(values), "<u4").tobytes()
     return len(units).to_bytes(4, "little") + units + bytes(text)
 

@@ -31,9 +31,6 @@ _NO_BYTE = np.zeros(1, np.uint8)
 
 _EMPTY = np.array([b""], object)
 
-_NEVER = np.frombuffer(b"(?!)", np.uint8)
-"""A regular expression without matches."""
-
 
 class StringPlaces(NamedTuple):
     """N strings: the places of their first bytes and of the bytes after them, i32[N], and the bytes, u8[M]."""
@@ -55,6 +52,11 @@ class StringPlaces(NamedTuple):
         """The same strings with bytes after them, so that there is one: operations of the library require that."""
         return self._replace(chars=ops.Concat(self.chars, data, axis=0))
 
+    def replaced(self, pattern: str, new: str = "", every: bool = True) -> StringPlaces:
+        """The strings, one after another, with the matches of an expression of PCRE2 replaced; none shares a byte."""
+        given = (np.frombuffer(each.encode(), np.uint8) for each in (pattern, new))
+        return StringPlaces(*ops.RegexNormalization(*self.with_bytes(), *given, global_replace=every))
+
     def broadcast(self, before: Value, sizes: Value) -> StringPlaces:
         """Strings of the sizes `before` broadcast to others; they share their bytes."""
         begins, ends = (vector(ops.Broadcast(ops.Reshape(each, before), sizes)) for each in (self.begins, self.ends))
@@ -75,9 +77,8 @@ def taken(x: Value) -> StringPlaces:
 
 
 def in_order(texts: StringPlaces) -> StringPlaces:
-    """The same strings, one after another, where none shares a byte with another one."""
-    whole = texts.with_bytes()
-    return StringPlaces(*ops.RegexNormalization(*whole, _NEVER, np.zeros(0, np.uint8)))
+    """The same strings, one after another, where none shares a byte with another one: nothing matches."""
+    return texts.replaced("(?!)")
 
 
 def packed(texts: StringPlaces, sizes: Any, ordered: bool = True) -> Value:
@@ -165,4 +166,4 @@ def require_strings(*values: Value) -> None:
     """UnsupportedError for a tensor of numbers where ONNX defines strings."""
     for value in values:
         if value.dtype is not string:
-            raise UnsupportedError(f"an input of {value.dtype} in place of strings", code="ML303")
+            raise UnsupportedError(f"an input is {value.dtype}, and must be strings", code="ML303")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.ops.shared import counted, require_choice
 from mo_loop.frontend.ops.texts import expressions, letter_case
 from mo_loop.frontend.ops.texts.strings import (
     StringPlaces,
@@ -54,10 +54,9 @@ def string_normalizer(
 ):
     """[C] or [1, C] without the stop words, then in upper or lower case. If no string is left, one empty string."""
     rank = ranked(x, "StringNormalizer")
-    if case_change_action not in ("NONE", "LOWER", "UPPER"):
-        raise ModelError(f"case_change_action {case_change_action!r}: ONNX defines NONE, LOWER and UPPER", code="ML227")
+    require_choice("case_change_action", case_change_action, ("NONE", "LOWER", "UPPER"))
     if rank not in (1, 2):
-        raise ModelError(f"StringNormalizer of a tensor of rank {rank}, not [C] or [1, C]", code="ML227")
+        raise ModelError(f"the input has rank {rank}, and must be [C] or [1, C]", code="ML227")
     texts = taken(x)
     reads_case = bool(stopwords) and not is_case_sensitive
     if reads_case or case_change_action != "NONE":
@@ -104,7 +103,8 @@ class _Matches(NamedTuple):
     texts: StringPlaces
 
 
-def _matches(texts: StringPlaces, pattern: str) -> _Matches:
+def matches(texts: StringPlaces, pattern: str) -> _Matches:
+    """The matches of an expression of PCRE2 in each string."""
     rows = counted(texts.begins.size(0), texts.begins).astype(i32)
     given = np.frombuffer(pattern.encode(), np.uint8)
     found = ops.RegexSplit(rows, rows + np.int32(1), *texts.with_bytes(), given, behaviour="remove", invert=True)
@@ -148,7 +148,7 @@ def string_split(x, *, delimiter: str | None = None, maxsplit: int | None = None
     Runtime, an empty string has no pieces, and without a delimiter a text is split at spaces, not at other white space.
     """
     texts, most = taken(x), None if maxsplit is None or maxsplit < 0 else maxsplit
-    found = _matches(texts, _PUNCTUATION.sub(r"\\\g<0>", delimiter or "") or "[^ ]+")
+    found = matches(texts, _PUNCTUATION.sub(r"\\\g<0>", delimiter or "") or "[^ ]+")
     split = _at_delimiters if delimiter else _at_spaces
     pieces, counts, width = split(texts, found, most)
     return packed(pieces, ops.Concat(x.sizes, width, axis=0)), ops.Reshape(counts.astype(i64), x.sizes)
@@ -183,10 +183,9 @@ def _at_spaces(texts: StringPlaces, found: _Matches, most: int | None) -> tuple[
 def regex_full_match(x, *, pattern: str | None = None):
     """Whether the expression matches the whole text: a match becomes the empty text."""
     if pattern is None:
-        raise ModelError("RegexFullMatch without the attribute pattern", code="ML227")
+        raise ModelError("the node needs the attribute pattern", code="ML227")
     (text, matches_empty), texts = expressions.as_pcre(pattern), taken(x)
-    expression = np.frombuffer(text.encode(), np.uint8)
-    rest = StringPlaces(*ops.RegexNormalization(*texts.with_bytes(), expression, np.zeros(0, np.uint8)))
+    rest = texts.replaced(text)
     was_empty, is_empty = (ops.Equal(each.begins, each.ends) for each in (texts, rest))
     found = is_empty if matches_empty else ops.LogicalAnd(is_empty, ops.LogicalNot(was_empty))
     return ops.Reshape(found, x.sizes)
@@ -199,7 +198,7 @@ def tokenizer(
     """[C, D] or [N, C, D]: the matches of a regular expression, and `pad_value` where a string has fewer."""
     rank = ranked(x, "Tokenizer")
     if rank not in (1, 2):
-        raise ModelError(f"Tokenizer of a tensor of rank {rank}, not [C] or [N, C]", code="ML227")
+        raise ModelError(f"the input has rank {rank}, and must be [C] or [N, C]", code="ML227")
     if separators or not tokenexp:
         raise unsupported("Tokenizer with separators, which are several regular expressions")
     if mark:
@@ -211,7 +210,7 @@ def tokenizer(
     # Shorter matches are not tokens, and longer ones are whole. ONNX Runtime takes every character for the dot alone.
     one = "(?s:.)" if tokenexp == "." else given if least == 1 else "(?!)"
     texts = taken(x)
-    found = _matches(texts, f"{given}{{{least},}}" if is_repeated else one)
+    found = matches(texts, f"{given}{{{least},}}" if is_repeated else one)
     counts = found.last - found.first
     grid, pad = _Grid(found, counts), pad_value.encode()
     begin = ops.ShapeOf(texts.chars, output_type=i32)
