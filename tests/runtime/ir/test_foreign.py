@@ -76,7 +76,7 @@ def _same(wanted: Any, found: Any) -> bool:
                for (name, a), (other, b) in zip(left, right, strict=True))
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("compress_to_fp16", [False, True], ids=["f32", "f16"])
 @pytest.mark.parametrize(("folder", "name"), [(folder, name) for folder, names in MODELS for name in names])
 def test_exported_models(folder: str, name: str, compress_to_fp16: bool) -> None:
