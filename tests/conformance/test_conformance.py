@@ -48,6 +48,7 @@ def chosen() -> Iterator[Entry]:
 
 
 @as_listed
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_results_are_the_expected_ones(batch: int) -> None:
     verdicts = dict(judged(pool(), list(chosen())[batch::BATCHES]))

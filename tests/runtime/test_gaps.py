@@ -93,6 +93,7 @@ def each_limit(gaps: Iterable[Gap], *, only_shown: bool = False) -> pytest.MarkD
     return pytest.mark.parametrize(("gap", "limit"), parameters)
 
 
+@pytest.mark.sweep(2)
 @each_limit(SHOWN)
 def test_the_probe_shows_what_the_table_says(gap: Gap, limit: str) -> None:
     """On the installed release, or that of MO_LOOP_RUNTIME, and on this processor."""
