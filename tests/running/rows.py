@@ -5,8 +5,8 @@ and which pytest handles once: what it does for a test, and sends between proces
 conftest.py of a folder of such tests imports the hook. Every row runs even when others fail, and each error names its
 row. `pytest --each-row` makes each row a test of its own.
 
-`make test` runs one part of the rows of a long sweep, chosen by the commit, and `make test-all` runs all parts. So it
-does with the rows of a function that run models: of 20 rows one of four parts, at most `MOST` rows.
+`make test` runs one part of the rows of a long sweep, chosen by the commit, and `make test-all` runs all parts. It does
+the same with the rows of each function in tests/runtime: of 20 rows one of four parts, 5 rows.
 
     @pytest.mark.sweep(3)                                   # one third of the rows, another third at another commit
     @pytest.mark.parametrize("index", range(300))
@@ -124,8 +124,9 @@ def run(rows: dict[str, Callable[[], None]]) -> None:
 T = TypeVar("T")
 
 VARIABLE = "MO_LOOP_TEST_PART"
-MOST = 6
 MODELS_RUN = ROOT / "tests" / "runtime"
+MOST = 5
+"""So many rows of a function in MODELS_RUN run at most, if its rows are one test."""
 CHECKED = 4
 
 
