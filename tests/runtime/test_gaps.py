@@ -113,6 +113,7 @@ def test_the_rule_avoids_it(gap: Gap, limit: str) -> None:
 
 
 @pytest.mark.skipif(MEASURED[-1] != RELEASE, reason="tools/probe_runtime.py --every wants one release where it is so")
+@pytest.mark.sweep(2)
 @each_limit(BY_PASSES, only_shown=True)
 def test_the_other_rules_do_not_avoid_it(gap: Gap, limit: str) -> None:
     """So the rule is not there for nothing."""
