@@ -62,12 +62,14 @@ def rows(lengths: Sequence[int]) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         for update, dtype in product(UPDATES, ("float", "float16")):
             forms = [_converted(update, dtype, Path(folder), whole) for whole in (False, True)]
-            for length, factor in product(lengths, FACTORS):
-                feeds = _feeds(dtype, length, factor)
-                exact = _exact(update, feeds)
-                found = [dict(run_ir(path, [feeds])[0])["ys"].astype(np.float64) for path in forms]
-                errors = [float(np.abs(each - exact).max() / np.abs(exact).max()) for each in found]
-                yield Row(update, dtype, length, factor, *errors)
+            for length in lengths:
+                sets = [_feeds(dtype, length, factor) for factor in FACTORS]
+                computed = [run_ir(path, sets) for path in forms]
+                for factor, feeds, *results in zip(FACTORS, sets, *computed, strict=True):
+                    exact = _exact(update, feeds)
+                    found = [dict(each)["ys"].astype(np.float64) for each in results]
+                    errors = [float(np.abs(each - exact).max() / np.abs(exact).max()) for each in found]
+                    yield Row(update, dtype, length, factor, *errors)
 
 
 def _converted(update: str, dtype: str, folder: Path, in_chunks: bool) -> Path:

@@ -43,10 +43,9 @@ def main(arguments: list[str] | None = None) -> int:
 def run(tasks: list[Task], jobs: int) -> list[Answer]:
     """The result for each pair."""
     with Pool("tests.fuzz.options.comparing:compare", jobs=jobs, limit=LIMIT) as pool:
-        pairs = zip(tasks, pool.map(iter(tasks)), strict=True)
         return [
-            each.value if each.ok else Answer(WRONG, str(task[1]), f"{each.status}: {each.message}")
-            for task, each in pairs
+            each.value if each.ok else Answer(WRONG, str(each.task[1]), f"{each.status}: {each.message}")
+            for each in pool.map(tasks)
         ]
 
 

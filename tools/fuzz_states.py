@@ -39,8 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
 def run(tasks: list[Task], jobs: int) -> list[str]:
     """The faults, a text for each model."""
     with Pool("tests.fuzz.states.comparing:compare", jobs=jobs, limit=LIMIT) as pool:
-        pairs = zip(tasks, pool.map(iter(tasks)), strict=True)
-        found = [each.value if each.ok else f"{task[1]}: {each.status}: {each.message}" for task, each in pairs]
+        ends = pool.map(tasks)
+        found = [each.value if each.ok else f"{each.task[1]}: {each.status}: {each.message}" for each in ends]
     return [each for each in found if each]
 
 

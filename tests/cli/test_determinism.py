@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 
 from mo_loop.api import convert_model, save_model
+from tests.running.rows import turn
 from tools.determinism import CIRCUMSTANCES, Circumstance, batches, differing
 from tools.ir_samples import Sample
 
-MODELS = sorted((Path(__file__).parents[1] / "models").rglob("*.onnx"))[::4]
+MODELS = sorted((Path(__file__).parents[1] / "models").rglob("*.onnx"))
 
 
 def test_in_other_circumstances(tmp_path: Path) -> None:
-    samples = [Sample(path.stem, str(path), {}) for path in MODELS]
+    samples = [Sample(path.stem, str(path), {}) for path in turn(MODELS, 8)]
     assert len(samples) >= 5
     everything = Circumstance(
         "everything", {key: value for each in CIRCUMSTANCES for key, value in each.environment.items()}, folder="/"
@@ -38,7 +39,7 @@ def test_a_difference_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_again_in_one_process_and_in_batches(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    for path in MODELS[:4]:
+    for path in MODELS[:16:4]:
         (tmp_path / "in" / path.name).write_bytes(path.read_bytes())
     for name in ("a", "b"):
         save_model(convert_model(MODELS[0]), tmp_path / f"{name}.xml")

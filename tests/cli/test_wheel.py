@@ -136,7 +136,7 @@ class Environment:
         Path(paths["purelib"], "libraries.pth").write_text("\n".join(libraries), "utf-8")  # their .pth are not read
 
     def install(self, *what: str) -> None:
-        pip("--python", os.fspath(self.python), "install", *what, cwd=self.python.parent)
+        pip("--python", os.fspath(self.python), "install", "--no-compile", *what, cwd=self.python.parent)
 
     def run(self, *arguments: str, cwd: Path) -> str:
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}

@@ -14,22 +14,22 @@ from tests.fuzz.damage.running import run
 from tests.fuzz.damage.sources import models
 from tests.harness import parsed
 
-SEED, COUNT = 2026, 1000
+SEED, COUNT = 2026, 500
 
 
-@pytest.mark.sweep(2)
-@pytest.mark.parametrize("half", range(2))
-def test_executions(half: int) -> None:
-    found = run("onnx", SEED, half * COUNT, COUNT, jobs=1)
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize("quarter", range(4))
+def test_executions(quarter: int) -> None:
+    found = run("onnx", SEED, quarter * COUNT, COUNT, jobs=1)
     assert not found.failures, [f"{each.place}: {each.text}, seed {SEED}, {each.number}" for each in found.failures]
     assert found.accepted + sum(found.refused.values()) == COUNT
     assert found.accepted > COUNT / 5 and len(found.refused) > 15
 
 
 def test_check_and_inspect() -> None:
-    found = run("check", SEED, 0, COUNT // 5, jobs=1)
+    found = run("check", SEED, 0, 200, jobs=1)
     assert not found.failures, [f"{each.place}: {each.text}, seed {SEED}, {each.number}" for each in found.failures]
-    assert found.accepted > COUNT / 10
+    assert found.accepted > 100
 
 
 def test_a_scan_of_more_inputs_than_it_has_is_inspected() -> None:

@@ -9,7 +9,7 @@ from tools.fuzz_generation import run
 SEED, COUNT = 2026, 6
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("operator", DESCRIPTIONS)
 @pytest.mark.parametrize("half", range(2))
 def test_configurations(half: int, operator: str) -> None:

@@ -20,7 +20,7 @@ def pool() -> Iterator[Pool]:
         yield pool
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("quantization", QUANTIZATION)
 @pytest.mark.parametrize("style", STYLES)
 def test_right(pool: Pool, style: str, quantization: str) -> None:

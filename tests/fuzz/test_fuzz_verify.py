@@ -11,14 +11,14 @@ from tests.fuzz.faults.trial import FOUND, UNSEEN, FaultTask, fault_trial
 SEED = 53
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("number", range(2 * len(KINDS)))
 def test_planted_faults_differ_with_their_piece(number: int) -> None:
     found = isolated(fault_trial, FaultTask(SEED, number), limit=300)
     assert found.result in (FOUND, UNSEEN), found
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("source", [each for each in SOURCES if each not in ("models", "suite")])
 @pytest.mark.parametrize("number", range(4))
 def test_right_models_agree_in_all_pieces(source: str, number: int) -> None:

@@ -39,6 +39,7 @@ def converted(request: pytest.FixtureRequest) -> Iterator[Converted]:
         yield Converted(request.param, convert_model(request.param))
 
 
+@pytest.mark.sweep(2)
 def test_no_diagnostic_is_an_error(converted: Converted) -> None:
     assert not [each for each in examine(converted.path, ConvertOptions()).diagnostics if each.level == "error"]
 
@@ -73,7 +74,7 @@ def test_inspections(converted: Converted, tmp_path: Path) -> None:
         assert branches == {each.path: each.nodes for each in found.scopes if each.kind not in ("model", "function")}
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("compress_to_fp16", [False, True], ids=["f32", "f16"])
 def test_files_are_read_and_written_again(converted: Converted, compress_to_fp16: bool, tmp_path: Path) -> None:
     found = assert_identical(converted.model, tmp_path, compress_to_fp16=compress_to_fp16)

@@ -201,7 +201,7 @@ def pool() -> Iterator[Pool]:
     made.close()
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_four_times_the_parts_take_four_times_the_lines(name: str, pool: Pool, tmp_path: Path) -> None:
     outcome = pool.call((name, tmp_path))

@@ -5,7 +5,8 @@ and which pytest handles once: what it does for a test, and sends between proces
 conftest.py of a folder of such tests imports the hook. Every row runs even when others fail, and each error names its
 row. `pytest --each-row` makes each row a test of its own.
 
-`make test` runs one part of the rows of a long sweep, chosen by the commit, and `make test-all` runs all parts.
+`make test` runs one part of the rows of a long sweep, chosen by the commit, and `make test-all` runs all parts. It does
+the same with the rows of each function in tests/runtime: of 20 rows one of four parts, 5 rows.
 
     @pytest.mark.sweep(3)                                   # one third of the rows, another third at another commit
     @pytest.mark.parametrize("index", range(300))
@@ -58,7 +59,8 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str
     alike = [item for item in items if not item.callspec.marks]
     if len(alike) < 2:
         return items
-    made = pytest.Function.from_parent(collector, name=name, callobj=joined(alike))
+    parts = -(-len(alike) // MOST) if collector.path.is_relative_to(MODELS_RUN) else 1
+    made = pytest.Function.from_parent(collector, name=name, callobj=joined(alike, parts))
     marks = (mark for mark in getattr(items[0].obj, "pytestmark", ()) if mark.name != "parametrize")
     made.own_markers.extend(marks)
     made.keywords.update((mark.name, mark) for mark in made.own_markers)
@@ -71,10 +73,13 @@ def parameters(item: pytest.Function) -> set[str]:
     return {name.strip() for each in names for name in (each.split(",") if isinstance(each, str) else each)}
 
 
-def joined(items: Sequence[pytest.Function]) -> Callable[[], None]:
-    """A function that runs each row."""
+def joined(items: Sequence[pytest.Function], parts: int = 1) -> Callable[[], None]:
+    """A function that runs each row, or one of `parts` parts. Rows that follow each other often differ in a parameter
+    that repeats, so the rows of a part are those that follow each other in the order of a hash."""
     test = items[0].obj
     rows = {item.callspec.id: item.callspec.params for item in items}
+    if parts > 1:
+        rows = {row: rows[row] for row in turn(sorted(rows, key=lambda row: zlib.crc32(row.encode())), parts)}
     return lambda: run({row: lambda values=values: test(**values) for row, values in rows.items()})
 
 
@@ -119,6 +124,9 @@ def run(rows: dict[str, Callable[[], None]]) -> None:
 T = TypeVar("T")
 
 VARIABLE = "MO_LOOP_TEST_PART"
+MODELS_RUN = ROOT / "tests" / "runtime"
+MOST = 5
+"""So many rows of a function in MODELS_RUN run at most, if its rows are one test."""
 CHECKED = 4
 
 

@@ -1,8 +1,8 @@
 """Worker processes that a comparison or a batch leaves are kept for the next one of the same test process.
 
 A new process imports OpenVINO and ONNX Runtime, which takes longer than most models of the tests. Only an idle worker
-is kept: one that crashed, hung or is killed while it works ends as usual. Workers of another interpreter, environment
-or memory limit are others. Those of a batch go to its folder with each model.
+is kept: one that crashed, hung or is killed while it works ends as usual. One process runs the functions of all pools,
+in the folder of each; workers of another interpreter, environment or memory limit, and those of a batch, are others.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from mo_loop.support.worker_process import Worker
 from mo_loop.support.workers import TaskOutcome
 from tests.running.processor import is_limited
 
-FUNCTIONS = ("mo_loop.compare.", "tests.fuzz.", "tools.")
+FUNCTIONS = ("mo_loop.compare.", "tests.fuzz.", "tests.running.", "tools.")
 """Modules with the functions of kept workers; those of the tests of workers are none of them."""
 
-IN_FOLDER = "tests.running.workers:convert_in"
+ANY, ANY_JOB = "tests.running.kept_worker:run", "tests.running.kept_job:run"
 
 LIMITED = "tests.running.limited_worker:serve"
 """The function of workers under a limit of the instructions."""
@@ -40,20 +40,14 @@ _idle: list[WarmWorker] = []
 """The longest idle one first."""
 
 
-def convert_in(task: tuple[str, Any]) -> Any:
-    """In the worker: convert a model of a batch that runs in this folder."""
-    from mo_loop.batching.job import convert
-
-    os.chdir(task[0])
-    return convert(task[1])
-
-
 class WarmWorker(Worker):
-    """A worker that `close` keeps while it is idle."""
+    """A worker that `close` keeps while it is idle. If it runs any function, `place` is the folder and the function of
+    its tasks."""
 
     def __init__(self, key: Any, function: str, **settings: Any) -> None:
         super().__init__(function, **settings)
         self.key = key
+        self.place: tuple[str, str] | None = None
         self._is_ready = self._is_busy = self._is_ending = False
 
     def start(self) -> None:
@@ -64,9 +58,9 @@ class WarmWorker(Worker):
     def run(self, task: Any, limit: float) -> TaskOutcome:
         self._is_busy = True
         try:
-            if self._setup["function"] != IN_FOLDER:
+            if self.place is None:
                 return super().run(task, limit)
-            return replace(super().run((os.getcwd(), task), limit), task=task)
+            return replace(super().run((*self.place, task), limit), task=task)
         finally:
             self._is_busy = False
 
@@ -100,21 +94,24 @@ def use() -> None:
     folder = tempfile.mkdtemp(prefix="mo_loop-warm-")  # temporary files outlive the pool
 
     def taken(function: str, *, memory: int | None, env: Mapping[str, str], scratch: str, python: str | None) -> Worker:
-        if function == JOB:
-            function = IN_FOLDER
-        elif not function.startswith(FUNCTIONS):
+        if not function.startswith((JOB, *FUNCTIONS)):
             return Worker(function, memory=memory, env=env, scratch=scratch, python=python)
-        elif is_limited() and python is None:  # others have no pytest
-            env, function = {**env, FUNCTION: function}, LIMITED
         here = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+        place = None if python else (os.getcwd(), function)
         # Another folder may have the path of one that was removed, but not its number while a worker is there.
-        folders = (*sys.path,) if function == IN_FOLDER else (os.getcwd(), os.stat(os.curdir).st_ino, *sys.path)
-        key = (function, memory, frozenset((here | dict(env)).items()), python, folders)
-        for worker in reversed(_idle):
-            if worker.key == key and worker.alive:
-                _idle.remove(worker)
-                return worker
-        return WarmWorker(key, function, memory=memory, env=env, scratch=folder, python=python)
+        used = (function, os.getcwd(), os.stat(os.curdir).st_ino) if place is None else (function == JOB,)
+        key = (*used, memory, frozenset((here | dict(env)).items()), python, *sys.path)
+        worker = next((each for each in reversed(_idle) if each.key == key and each.alive), None)
+        if worker is not None:
+            _idle.remove(worker)
+        else:
+            if place is not None:
+                function = ANY_JOB if function == JOB else ANY
+                if is_limited():  # in other interpreters, there is no pytest
+                    env, function = {**env, FUNCTION: function}, LIMITED
+            worker = WarmWorker(key, function, memory=memory, env=env, scratch=folder, python=python)
+        worker.place = place
+        return worker
 
     def end() -> None:
         while _idle:

@@ -93,6 +93,7 @@ def each_limit(gaps: Iterable[Gap], *, only_shown: bool = False) -> pytest.MarkD
     return pytest.mark.parametrize(("gap", "limit"), parameters)
 
 
+@pytest.mark.sweep(2)
 @each_limit(SHOWN)
 def test_the_probe_shows_what_the_table_says(gap: Gap, limit: str) -> None:
     """On the installed release, or that of MO_LOOP_RUNTIME, and on this processor."""
@@ -112,6 +113,7 @@ def test_the_rule_avoids_it(gap: Gap, limit: str) -> None:
 
 
 @pytest.mark.skipif(MEASURED[-1] != RELEASE, reason="tools/probe_runtime.py --every wants one release where it is so")
+@pytest.mark.sweep(2)
 @each_limit(BY_PASSES, only_shown=True)
 def test_the_other_rules_do_not_avoid_it(gap: Gap, limit: str) -> None:
     """So the rule is not there for nothing."""

@@ -43,6 +43,26 @@ def test_the_rows_are_one_test(request: pytest.FixtureRequest, monkeypatch: pyte
     assert collected(request, made) == made
 
 
+def test_many_rows_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts are disjoint and cover all rows; both values of a parameter that changes first are in each."""
+    seen: list[list[tuple[int, int]]] = []
+
+    def test(a: int, b: int) -> None:
+        seen[-1].append((a, b))
+
+    made = items(test, *({"a": number % 2, "b": number // 2} for number in range(20)))
+    for part in range(3):
+        monkeypatch.setenv(rows.VARIABLE, str(part))
+        seen.append([])
+        rows.joined(made, parts=3)()
+    assert sorted(map(len, seen)) == [6, 7, 7] and len({*seen[0], *seen[1], *seen[2]}) == 20
+    assert all({a for a, _ in part} == {0, 1} for part in seen)
+    monkeypatch.setenv(rows.VARIABLE, "")
+    seen.append([])
+    rows.joined(made, parts=3)()
+    assert len(seen[-1]) == 20
+
+
 def test_rows_with_fixtures_stay_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     def test(a: int, monkeypatch: pytest.MonkeyPatch) -> None: ...
 

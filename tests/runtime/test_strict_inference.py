@@ -35,14 +35,14 @@ WRITTEN = [each for each in OWN if getattr(ops, each.name).opset and each.name n
 def test_what_is_inferred_is_read(number: int) -> None:
     example = WRITTEN[number]
     check_read(example, example.types)
-    for draw in turn(range(DRAWS), 2):
+    for draw in turn(range(DRAWS), 4):
         check_read(example, other_types(example, Random(f"{example.name} {number} {draw}")))
 
 
 @pytest.mark.parametrize("number", range(len(WRITTEN)))
 def test_what_is_inferred_of_other_element_types_is_read(number: int) -> None:
     example = WRITTEN[number]
-    for draw in turn(range(DRAWS), 2):
+    for draw in turn(range(DRAWS), 4):
         check_read(example, other_elements(example, Random(f"{example.name} {number} {draw}")))
 
 

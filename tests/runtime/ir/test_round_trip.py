@@ -59,7 +59,7 @@ def test_most_golden_cases_are_forms_of_the_ir() -> None:
     assert sum(1 for path in CASES for _ in golden(path)) > len(CASES)
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_golden_cases(path: Path, tmp_path: Path) -> None:
     for part, graph in golden(path):

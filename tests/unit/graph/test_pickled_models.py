@@ -36,7 +36,7 @@ def in_another_process(function: Any, *arguments: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("file", FILES)
 def test_exported_models(file: str) -> None:
     model = mo_loop.convert_model(MODELS / file)

@@ -374,25 +374,16 @@ class TestGiven:
             found(text, given)
         assert raised.value.code == "ML202"
 
-    def test_sizes_that_contradict(self) -> None:
-        text = """
-            %h = Parameter : f32[2,4] "h"
-            %w = Constant seed(w) : f32[4,5] %y = MatMul(%h, %w)
-            Result(%y) names "y"
-        """
+    @pytest.mark.parametrize(("sizes", "made", "why"), [
+        ("2,4", "%w = Constant seed(w) : f32[4,5] %y = MatMul(%h, %w)",
+         "dimension 1 is 4 before and 5 after, and nothing is appended along it"),
+        ("N,M", "%y = Pad(%h, [1, 1], [0, 0], 0.0) {pad_mode: constant}",
+         "more than one dimension changes: N becomes N+1 and M becomes M+1"),
+    ])
+    def test_sizes_that_change(self, sizes: str, made: str, why: str) -> None:
         with pytest.raises(UnsupportedError) as raised:
-            found(text, {"h": "y"})
-        assert raised.value.why == "dimension 1 is 4 before and 5 after, and nothing is appended along it"
-
-    def test_two_dimensions_that_change(self) -> None:
-        text = """
-            %h = Parameter : f32[N,M] "h"
-            %y = Pad(%h, [1, 1], [0, 0], 0.0) {pad_mode: constant}
-            Result(%y) names "y"
-        """
-        with pytest.raises(UnsupportedError) as raised:
-            found(text, {"h": "y"})
-        assert raised.value.why == "more than one dimension changes: N becomes N+1 and M becomes M+1"
+            found(f'%h = Parameter : f32[{sizes}] "h" {made} Result(%y) names "y"', {"h": "y"})
+        assert raised.value.why == why
 
     def test_an_input_that_is_kept(self) -> None:
         text = CACHE + '%all = Concat(%past, %new) {axis: 2} Result(%all) names "y"'
