@@ -29,14 +29,23 @@ def EmptyConcatToBroadcast(node: ops.Concat) -> Node | None:
     return _of_nothing(node, [_size(values if at == axis else values[:1], at) for at in range(output.rank)])
 
 
-@rule(wrap_type((ops.View, ops.Gather)), "`Broadcast` of a zero to the shape", Gap(
-    "unsqueeze-of-nothing",
-    "`Unsqueeze` and `Squeeze` of a tensor with a dimension that is 0 before run time make 0 of the dimensions that "
-    "are not known, and a `Reshape` to computed sizes and 0 fails",
-))
+@rule(
+    wrap_type((ops.View, ops.Gather)), "`Broadcast` of a zero to the shape",
+    Gap(
+        "unsqueeze-of-nothing",
+        "`Unsqueeze` and `Squeeze` of a tensor with a dimension that is 0 before run time make 0 of the dimensions "
+        "that are not known, and a `Reshape` to computed sizes and 0 fails",
+    ),
+    Gap(
+        "one-size-of-nothing",
+        "a `Reshape` of a tensor with a dimension of 0 that changes one size known only at run time does nothing",
+        since="2025.0.0",
+    ),
+)
 def EmptySqueezeToBroadcast(node: ops.View | ops.Gather) -> Node | None:
     """Unsqueeze(x : [0,N], 0)  ->  Broadcast(0, [1, 0, n]), where n is the size of x along its axis 1; so Squeeze
     Reshape(x : [N,M,0], [n, 0])  ->  Broadcast(0, [n, 0])
+    Reshape(x : [N,0], [2 n, 0])  ->  Broadcast(0, [2 n, 0]): the runtime takes the one unknown size for that of x
     Gather(x : [0,N,4], i, 2)  ->  Broadcast(0, [0, n]): the runtime ends the process if n is known
     """
     x, output = node.operands[0], node.output
@@ -44,20 +53,24 @@ def EmptySqueezeToBroadcast(node: ops.View | ops.Gather) -> Node | None:
         return None
     if is_static(output.shape) or output.shape == x.shape:
         return None
-    places: list[int | None] = []
+    pattern = node.operands[1] if isinstance(node, ops.Reshape) else None
+    computed = () if pattern is None or pattern.type.known is None else tuple(pattern.type.known)
+    found: list[tuple[Value | None, int]] = []  # a tensor of sizes, and a place in it; a size
     start = 0
-    for dim in output.type.dims:
+    for place, dim in enumerate(output.type.dims):
         if isinstance(dim, int):
-            places.append(None)
+            found.append((None, dim))
         elif dim in x.shape[start:]:
             at = x.shape.index(dim, start)
-            places.append(at)
+            found.append((x.sizes, at))
             start = at + 1
+        elif pattern is not None and computed[place : place + 1] == (dim,):
+            found.append((pattern, place))
         else:
             return None
     sizes = [
-        F.Constant([dim], graph=node.graph, dtype=i64) if place is None else _size([x], place)
-        for dim, place in zip(output.type.dims, places, strict=True)
+        F.Constant([at], graph=node.graph, dtype=i64) if tensor is None else F.Gather(tensor, [at], np.array(0))
+        for tensor, at in found
     ]
     return _of_nothing(node, sizes)
 
