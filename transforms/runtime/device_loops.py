@@ -78,7 +78,8 @@ def RunOnce(node: Loop) -> str:
 
 
 @node_pass((Loop,), ONCE, Gap(
-    "gpu-no-expensive-iteration", "so does a loop of which an iteration is expensive",
+    "gpu-no-expensive-iteration",
+    "a loop without an iteration, of which an iteration is expensive, leaves unknown sizes of its outputs unknown",
     severity=ERROR, device=GPU, alone=True,
 ))
 def RunCostlyOnce(node: Loop) -> str:
@@ -236,7 +237,8 @@ def _is_longer(entry: Merged, axis: int) -> bool:
     ),
     Gap(
         "gpu-emptied-state",
-        "so does a state that the body reads in another way, and one that loses its last element keeps its memory",
+        "a state without elements that the body does not only append to has no memory, and one that loses its last "
+        "element keeps its memory",
         severity=CRASH, device=GPU, alone=True,
     ),
 )

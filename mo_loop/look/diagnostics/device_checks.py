@@ -78,7 +78,7 @@ def changed_alone(config: PassConfig, device: str, known: Mapping[str, list[Gap]
     for each in config.explanations:
         if each.outcome == "changed" and each.pass_name in known:
             for gap in known[each.pass_name]:
-                text = f"an IR for any device has an error on {device}: {gap.sentence}"
+                text = f"convert with --device {device}, because in an IR for any device {gap.sentence}"
                 yield Diagnostic.of_code("ML572", text, each.origin)
 
 
