@@ -73,10 +73,8 @@ def CopyPieces(node: Node) -> Use | None:
     """
     for port, value in enumerate(node.operands):
         source = source_of(value, VIEWS)
-        if not isinstance(source.node, ops.Split | ops.VariadicSplit):
-            continue
         is_matrix = isinstance(node, ops.MatMul) and port == 1 and node.transpose_b and value.rank == 2
-        if is_matrix or not is_declared(source):
+        if isinstance(source.node, ops.Split | ops.VariadicSplit) and (is_matrix or not is_declared(source)):
             return Use(node, port)
     return None
 
