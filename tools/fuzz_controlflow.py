@@ -7,7 +7,7 @@
     python tools/fuzz_controlflow.py --count 300 --seed 1 --widens --against mo_loop
     python tools/fuzz_controlflow.py --count 300 --seed 1 --recurs --against mo_loop
     python tools/fuzz_controlflow.py --count 400 --seed 1 --against mo_loop --runtime 2024.6.0
-    python tools/fuzz_controlflow.py --count 400 --seed 1 --against mo_loop --runtime gpu --device GPU
+    python tools/fuzz_controlflow.py --count 400 --seed 1 --against mo_loop --runtime gpu --device GPU --warned
     python tools/fuzz_controlflow.py --count 300 --seed 1 --recurs --against mo_loop --without LOOPS
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --docs docs/control-flow.md
 
@@ -29,12 +29,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.api import check
 from mo_loop.support.workers import Pool, TaskOutcome
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import LOOPS
 from tests.fuzz.control_flow.features import rare
 from tests.fuzz.control_flow.page import page
-from tests.running.samples import CONVERTERS, EXCUSED, FILLED, Sample, Verdict, settle
+from tests.running.samples import CONVERTERS, EXCUSED, FILLED, PASSED, WRONG, Sample, Verdict, settle
 from tools.fuzzing import add_runs, configure, counted, fuzzer, groups, keep, numbers_of, parse, pattern, rates, tally
 
 MEMORY = 6 << 30
@@ -50,6 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     having: dict[str, dict[str, int]] = {}
     skipped: Counter[str] = Counter()
     features: Counter[str] = Counter()
+    warned: dict[str, list[str]] = {}
     dropped = 0
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with (
@@ -67,17 +69,40 @@ def main(arguments: list[str] | None = None) -> int:
                 features.update(sample.features.keys())
                 having[sample.name] = sample.features
                 dropped += sample.dropped_sets
+                if options.warned:
+                    warned[sample.name] = _warnings(sample, options)
             if verdict.bad and options.keep:
                 keep(Path(options.keep, sample.name), sample, converter, verdict)
             if options.only is not None or options.verbose:
                 print(f"{sample.name} {converter}: {verdict.result} {verdict.code} {verdict.message}", file=sys.stderr)
     _print(results, skipped, features, dropped, options.features)
+    if options.warned:
+        print(f"\nwith a warning of the device: {_shares(results[converters[0]], warned)}")
     if options.json:
-        _write(Path(options.json), results, skipped, features)
+        _write(Path(options.json), results, skipped, features, warned)
     if options.docs:
         table = {name: tally(verdicts, having) for name, verdicts in results.items()}
         Path(options.docs).write_text(page(table, features, len(having), options.seed), encoding="utf-8")
     return int(_fails([verdict for _, verdict in results[converters[0]]], skipped.total()))
+
+
+def _warnings(sample: Sample, options: argparse.Namespace) -> list[str]:
+    """The messages of `check` for the device of the runtime; of an IR for any device, also those on operations that are
+    right in an IR for this one alone."""
+    device = options.runtime.partition("-")[0].upper()
+    codes = ("ML570", "ML571") if options.device == device else ("ML570", "ML571", "ML572")
+    found = check(sample.model, **{**sample.arguments, "device": device}).diagnostics
+    return [f"{each.code} {each.message}" for each in found if each.code in codes]
+
+
+def _shares(verdicts: list[tuple[str, Verdict]], warned: dict[str, list[str]]) -> str:
+    """How many of the models that are right, wrong, or end with an error have a warning."""
+    kinds = {PASSED: "right", WRONG: "wrong"}
+    found = {kind: [name for name, verdict in verdicts if kinds.get(verdict.result, "error") == kind]
+             for kind in ("right", "wrong", "error")}
+    return ", ".join(
+        f"{sum(bool(warned[name]) for name in names)} of {len(names)} {kind}" for kind, names in found.items()
+    )
 
 
 def _fails(verdicts: list[Verdict], skipped: int) -> bool:
@@ -156,7 +181,11 @@ def _order(name: str) -> tuple[int, ...]:
 
 
 def _write(
-    target: Path, results: dict[str, list[tuple[str, Verdict]]], skipped: Counter[str], features: Counter[str]
+    target: Path,
+    results: dict[str, list[tuple[str, Verdict]]],
+    skipped: Counter[str],
+    features: Counter[str],
+    warned: dict[str, list[str]],
 ) -> None:
     content = {
         "results": {
@@ -165,6 +194,7 @@ def _write(
         },
         "skipped": dict(skipped),
         "features": dict(sorted(features.items())),
+        **({"warnings": warned} if warned else {}),
     }
     target.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
@@ -185,6 +215,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--target", metavar="RELEASE", help="convert for this OpenVINO release, or range of releases")
     parser.add_argument("--json", metavar="FILE", help="write all results")
     parser.add_argument("--docs", metavar="FILE", help="write the page on control flow with the results of this run")
+    text = "count the models of which `check` for the device of --runtime warns"
+    parser.add_argument("--warned", action="store_true", help=text)
     parser.add_argument("--features", action="store_true", help="count the models that have each feature")
     add_runs(parser)
     return parse(parser, arguments, "against", CONVERTERS, "converter")

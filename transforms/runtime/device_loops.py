@@ -78,7 +78,8 @@ def RunOnce(node: Loop) -> str:
 
 
 @node_pass((Loop,), ONCE, Gap(
-    "gpu-no-expensive-iteration", "so does a loop of which an iteration is expensive",
+    "gpu-no-expensive-iteration",
+    "a loop without an iteration, of which an iteration is expensive, leaves unknown sizes of its outputs unknown",
     severity=ERROR, device=GPU, alone=True,
 ))
 def RunCostlyOnce(node: Loop) -> str:
@@ -205,7 +206,7 @@ def FollowIterations(node: Loop) -> str:
         node.body.set_input(entry.result, 0, piece)
         port_maps.add_input(node, Sliced(number, 0), F.Range(0, node.operands[0].reshape([]), 1, output_type=i64))
         return ""
-    entries, changed = list(node.output_map), False
+    entries = list(node.output_map)
     for place, entry in joined:
         piece = entry.result.value
         if not is_static(piece.shape) or piece.dtype is string:
@@ -217,14 +218,7 @@ def FollowIterations(node: Loop) -> str:
         entries[place] = Final(result)
         node.output_map = tuple(entries)
         port_maps.add_input(node, Merged(state, result), start)
-        changed = True
-    return "" if changed else "the sizes of its pieces are unknown"
-
-
-def _is_longer(entry: Merged, axis: int) -> bool:
-    """Whether a state becomes a longer one."""
-    made = entry.result.value.node
-    return isinstance(made, ops.Concat) and made.axis == axis and made.operands[0] is entry.parameter.output
+    return "" if any(entries[place] is not entry for place, entry in joined) else "the sizes of its pieces are unknown"
 
 
 @node_pass(
@@ -236,7 +230,8 @@ def _is_longer(entry: Merged, axis: int) -> bool:
     ),
     Gap(
         "gpu-emptied-state",
-        "so does a state that the body reads in another way, and one that loses its last element keeps its memory",
+        "a state without elements that the body does not only append to has no memory, and one that loses its last "
+        "element keeps its memory",
         severity=CRASH, device=GPU, alone=True,
     ),
 )
@@ -251,13 +246,12 @@ def WidenEmptyStates(node: Iteration) -> str:
         if axis is None:
             continue
         state, new = entry.parameter.output, entry.result.value
-        readers = state.uses
-        wide = F.Concat(state, *new.node.operands[1:], axis=axis) if _is_longer(entry, axis) else None
+        readers, made = state.uses, new.node
+        grows = isinstance(made, ops.Concat) and made.axis == axis and made.operands[0] is state
+        wide = F.Concat(state, *made.operands[1:], axis=axis) if grows else None
         move_readers(state, _cut(state, axis), readers)
         result = Result(_widened(new, axis) if wide is None else wide)
-        node.input_map = tuple(
-            replace(each, result=result) if each is entry else each for each in node.input_map
-        )
+        node.input_map = tuple(replace(each, result=result) if each is entry else each for each in node.input_map)
         outputs = list(node.output_map)
         node.graph.set_input(node, port, _widened(value, axis))
         for place, each in enumerate(outputs):

@@ -51,13 +51,9 @@ def begins_with(value: Value, start: Value, axis: int) -> bool:
         )
     if isinstance(node, Loop):
         entry = node.output_map[value.index]
-        merged = [
-            (each.parameter, source) for each, source in node.fed
-            if isinstance(each, Merged) and each.result is entry.result
-        ]
         return isinstance(entry, Final) and any(
-            begins_with(source, start, axis) and begins_with(entry.result.value, parameter.output, axis)
-            for parameter, source in merged
+            begins_with(source, start, axis) and begins_with(entry.result.value, each.parameter.output, axis)
+            for each, source in node.fed if isinstance(each, Merged) and each.result is entry.result
         )
     return False
 
@@ -181,8 +177,7 @@ def SelectFinalValues(node: Loop) -> str:
 def _found(node: Loop) -> list[FinalValue]:
     # GuardZeroTrips handles the states that the body does not read.
     states = {
-        entry.result: (entry, value)
-        for entry, value in node.fed
+        entry.result: (entry, value) for entry, value in node.fed
         if isinstance(entry, Merged) and entry.parameter.output.is_used
     }
     finals = [
@@ -289,8 +284,7 @@ class GuardZeroTrips(FunctionPass):
             changed = True
         # States that are selected outside need no input, and the runtime fails on unread Parameters.
         keep = [
-            number
-            for number, entry in enumerate(node.input_map)
+            number for number, entry in enumerate(node.input_map)
             if not isinstance(entry, Merged) or entry.parameter.output.is_used
         ]
         if len(keep) < len(node.input_map):

@@ -497,6 +497,6 @@ CODES: dict[str, Code] = {
         "convert for the device alone (--device), or follow the advice of the diagnostic", "warning"),
     "ML572": Code("an operation that is right on a device only with --device",
         "the form that is right there costs other devices time, so an IR for any device does not have it",
-        "convert with --device, as this check was made", "note"),
+        "convert with --device, as this check was made: this IR has the right form", "note"),
 }
 """Code -> its meaning."""

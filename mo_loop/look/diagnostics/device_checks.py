@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node
-from mo_loop.graph.dimension import now
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.dimension import low, now
 from mo_loop.graph.shape import is_static, of_declared_sizes
 from mo_loop.graph.types import f32
 from mo_loop.look.diagnostics.diagnostic import Diagnostic, NodePlace
+from mo_loop.ops.control import Iteration
 from mo_loop.ops.exact import is_not_negative
+from mo_loop.ops.port_map import Concatenated, Merged
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ARM, GPU, Gap
@@ -50,18 +52,13 @@ class DeviceFault:
     message: str
     help: str
 
-    def of(self, graph: Graph, device: str) -> Iterator[Diagnostic]:
-        """The diagnostics of a graph and of all bodies."""
-        for scope in graph.scopes():
-            for node in scope.ordered():
-                if isinstance(node, self.kinds) and self.shows(node):
-                    yield Diagnostic(self.code, f"on {device} {self.message}", _place(node), help=self.help)
-
 
 def device_diagnostics(graph: Graph, device: str) -> Iterator[Diagnostic]:
     """All faults of a device that are left in a finished graph, by kind."""
     for fault in FAULTS.get(device, ()):
-        yield from fault.of(graph, device)
+        for node in (node for scope in graph.scopes() for node in scope.ordered()):
+            if isinstance(node, fault.kinds) and fault.shows(node):
+                yield Diagnostic(fault.code, f"on {device} {fault.message}", _place(node), help=fault.help)
 
 
 def of_this_device_alone(device: str) -> dict[str, list[Gap]]:
@@ -78,7 +75,7 @@ def changed_alone(config: PassConfig, device: str, known: Mapping[str, list[Gap]
     for each in config.explanations:
         if each.outcome == "changed" and each.pass_name in known:
             for gap in known[each.pass_name]:
-                text = f"an IR for any device has an error on {device}: {gap.sentence}"
+                text = f"convert with --device {device}, because in an IR for any device {gap.sentence}"
                 yield Diagnostic.of_code("ML572", text, each.origin)
 
 
@@ -127,8 +124,19 @@ def _ends_at_run_time(node: ops.Slice) -> bool:
     return len(known) > 1 and not is_static(dims[max(known):])
 
 
-def _has_no_elements(node: ops.Parameter) -> bool:
-    return node.graph.owner is None and 0 in (of_declared_sizes(node.output.shape) or ())
+def _empty_axes(*values: Value) -> set[int]:
+    """The axes of unknown size along which one of several values may have no elements."""
+    dims = (pair for each in values for pair in enumerate(each.shape or ()))
+    return {axis for axis, dim in dims if not isinstance(dim, int) and low(dim) == 0}
+
+
+def _has_nothing(node: Iteration) -> bool:
+    """Whether it may concatenate pieces without elements, or a state that changes its size has none along two axes."""
+    joined = (each for each in node.output_map if isinstance(each, Concatenated))
+    states = ((each.parameter.output, each.result.value, value) for each, value in node.fed if isinstance(each, Merged))
+    return any(_empty_axes(each.result.value) - {each.axis} for each in joined) or any(
+        old.shape != new.shape and len(_empty_axes(old, new, value)) > 1 for old, new, value in states
+    )
 
 
 def _always(_: Any) -> bool:
@@ -196,8 +204,17 @@ _ON_GPU = (
         "a GRU whose recurrent weights are not constant does not compile", "make the weights constant (--freeze)",
     ),
     DeviceFault(
-        "ML571", (ops.Parameter,), _has_no_elements, "an input that is declared with a size of 0 may not run",
-        "declare this size as unknown (--input)",
+        "ML571", (ops.Parameter,),
+        lambda node: node.graph.owner is None and 0 in (of_declared_sizes(node.output.shape) or ()),
+        "an input that is declared with a size of 0 may not run", "declare this size as unknown (--input)",
+    ),
+    DeviceFault(
+        "ML570", (Iteration,), _has_nothing, "this loop is wrong, or ends the process, if a state or a piece of an "
+        "output has no elements", "declare the sizes of the inputs (--input)",
+    ),
+    DeviceFault(
+        "ML571", (ops.VariadicSplit,), lambda node: not isinstance(node.operands[2].node, ops.Constant),
+        "a Split into computed lengths may not run", "make the lengths constant (--freeze)",
     ),
 )
 

@@ -73,6 +73,15 @@ def test_other_models_have_none(text: str) -> None:
           float[1,2,2,2] w = {1,2,3,4,5,6,7,8}> { y = DeformConv (x, w, offset) }""", "DeformConv", "ML571",
         "unknown sizes",
     ),
+    (
+        """main (float[N] x, int64 n) => (float[N] y, float[T,N] z) {
+          y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[N] s) => (bool d, t, u) {
+            d = Identity (c)  t = Sin (s)  u = Cos (t) }> }""", "Loop", "ML570", "no elements",
+    ),
+    (
+        "main (float[N] x, int64[2] sizes) => (float[A] y, float[B] z) { y, z = Split <axis = 0> (x, sizes) }", "Split",
+        "ML571", "computed lengths",
+    ),
 ])
 def test_what_is_left_on_the_gpu(text: str, operator: str, code: str, message: str) -> None:
     found = list(device_diagnostics(convert_model(parsed(text), device=GPU).graph, GPU))
@@ -87,6 +96,9 @@ def test_what_is_left_on_the_gpu(text: str, operator: str, code: str, message: s
       y = Slice (x, start, stop) }""",
     "main (float[2,N] x) => (float[2] y) <int64[1] axes = {1}> { y = ReduceSum <keepdims = 0> (x, axes) }",
     "main (int8[N] x) => (int8[N] y) { y = BitwiseNot (x) }",
+    """main (float[N,M] x, int64 n) => (float[N,M] y) {
+      y = Loop (n, "", x) <body = step (int64 i, bool c, float[N,M] s) => (bool d, t) {
+        d = Identity (c)  t = Sin (s) }> }""",
 ])
 def test_other_models_have_none_on_the_gpu(text: str) -> None:
     assert list(device_diagnostics(convert_model(parsed(text), device=GPU).graph, GPU)) == []

@@ -14,7 +14,7 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
-from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_static_there, rule
+from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_one_element, is_static_there, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, ops
 
 
@@ -55,6 +55,37 @@ def _is_compared_with_zero(value: Value) -> bool:
         isinstance(each, ops.Equal | ops.NotEqual) and (0,) in [one.type.integers for one in each.operands]
         for each in readers
     )
+
+
+_MIRRORED: dict[type[Node], type[ops.Binary]] = {
+    ops.Less: ops.Greater, ops.LessEqual: ops.GreaterEqual, ops.Greater: ops.Less, ops.GreaterEqual: ops.LessEqual,
+}
+
+
+@rule(
+    wrap_type((*_MIRRORED, ops.Mod, ops.FloorMod, ops.Divide, ops.Power)),
+    "`y > c` for `c < y`; `max(y, y)` as the second operand of the others",
+    Gap(
+        "gpu-order-of-numbers",
+        "a comparison, `Mod`, `FloorMod`, `Divide` or `Power` of a constant number and a view, a reduction or a "
+        "`Gather` of one element takes the second operand for the first", device=GPU,
+    ),
+)
+def KeepOrderOfNumbers(node: ops.Binary) -> Node | None:
+    """c < Squeeze(x : [1])  ->  Squeeze(x) > c
+    Mod(c, y)  ->  Mod(c, max(y, y)), where y is Squeeze(x : [1]), or Barrier(n : [1], bounds), a reduction later
+
+    The plugin moves the operation before what changes the shape alone.
+    """
+    c, y = node.operands
+    is_moved = isinstance(y.node, Reduction | ops.View | ops.Gather)
+    is_reduced_later = isinstance(y.node, ops.Barrier) and y.node.hides == "bounds"
+    if not is_one_element(c) or not (is_moved or is_reduced_later) or not is_declared(y) or set(y.type.dims) - {1}:
+        return None
+    if type(node) in _MIRRORED:
+        return _MIRRORED[type(node)](y, c)
+    node.graph.set_input(node, 1, F.Maximum(y, y))
+    return node
 
 
 @rule(wrap_type(ops.BitwiseNot, when=lambda x: x.dtype.kind != "uint"), "`BitwiseXor` with -1", Gap(

@@ -5,7 +5,7 @@ from mo_loop.ops.port_map import Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
-from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
+from mo_loop.transforms.runtime.local.rule import is_declared, maximum_rule, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Parameter, Use, Value, integers, ops, source_of
 
 
@@ -51,19 +51,32 @@ def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
     return node
 
 
-@maximum_rule(wrap_type(ops.MatMul), "`max(p, p)`", Gap(
-    "gpu-weights-from-piece",
-    "a product with a transposed matrix that is not constant, and a piece of a `Split`, does not compile",
-    severity=ERROR, device=GPU, alone=True,
-))
-def CopyPiecesOfWeights(node: ops.MatMul) -> Use | None:
+@maximum_rule(
+    wrap_type((ops.MatMul, ops.Select, ops.Broadcast, ops.If)), "`max(p, p)`",
+    Gap(
+        "gpu-weights-from-piece",
+        "a product with a transposed matrix that is not constant, and a piece of a `Split`, does not compile",
+        severity=ERROR, device=GPU,
+    ),
+    Gap(
+        "gpu-elements-of-whole",
+        "a product, `Select`, `Broadcast` or `If` that reads a piece of a `Split` of unknown size, or a view of one, "
+        "reads the elements of the whole, from its first one on", device=GPU,
+    ),
+)
+def CopyPieces(node: Node) -> Use | None:
     """MatMul(x, Split(w, 0)[1], transpose_b)  ->  MatMul(x, max(p, p), transpose_b) with p = Split(w, 0)[1]
+    Select(c, Split(x : [?,4], 1)[0], 0)  ->  Select(c, max(p, p), 0) with p = Split(x, 1)[0]
 
-    The plugin rearranges the memory of a matrix of weights, which for a piece has other bytes around it.
+    A piece has the memory of the whole. The plugin rearranges a matrix of weights, with the bytes around it; kernels
+    for unknown sizes get no strides.
     """
-    matrix = node.operands[1]
-    is_piece = isinstance(source_of(matrix, VIEWS).node, ops.Split | ops.VariadicSplit)
-    return Use(node, 1) if is_piece and node.transpose_b and matrix.rank == 2 else None
+    for port, value in enumerate(node.operands):
+        source = source_of(value, VIEWS)
+        is_matrix = isinstance(node, ops.MatMul) and port == 1 and node.transpose_b and value.rank == 2
+        if isinstance(source.node, ops.Split | ops.VariadicSplit) and (is_matrix or not is_declared(source)):
+            return Use(node, port)
+    return None
 
 
 SIZES: dict[type[Node], tuple[int, ...]] = {
