@@ -31,7 +31,7 @@ from mo_loop.transforms.runtime.local.forms_for_devices import (
     is_quantised_average,
     port_of_bias,
 )
-from mo_loop.transforms.runtime.local.rule import is_declared, is_weights
+from mo_loop.transforms.runtime.local.rule import is_declared
 
 ALONE = "convert for this device alone (--device ARM)"
 IN_F32 = "set the property INFERENCE_PRECISION_HINT to f32 when you compile the model"
@@ -127,10 +127,6 @@ def _ends_at_run_time(node: ops.Slice) -> bool:
     return len(known) > 1 and not is_static(dims[max(known):])
 
 
-def _has_no_elements(node: ops.Parameter) -> bool:
-    return node.graph.owner is None and 0 in (of_declared_sizes(node.output.shape) or ())
-
-
 def _always(_: Any) -> bool:
     return True
 
@@ -190,14 +186,6 @@ _ON_GPU = (
     DeviceFault(
         "ML571", (ops.BitwiseNot,), _always, "BitwiseNot of unsigned numbers does not compile",
         "cast the numbers to a signed type before",
-    ),
-    DeviceFault(
-        "ML571", (ops.GRUSequence,), lambda node: not (node.linear_before_reset or is_weights(node.operands[4])),
-        "a GRU whose recurrent weights are not constant does not compile", "make the weights constant (--freeze)",
-    ),
-    DeviceFault(
-        "ML571", (ops.Parameter,), _has_no_elements, "an input that is declared with a size of 0 may not run",
-        "declare this size as unknown (--input)",
     ),
 )
 

@@ -1,11 +1,17 @@
 """Values that the GPU device reads in its host code, and its own count of iterations."""
 
+import math
+
+import numpy as np
+
+from mo_loop.graph.shape import assume_fixed, is_static, of_declared_sizes
 from mo_loop.ops.control import Loop, TensorIterator
+from mo_loop.ops.convolution import Filtered
 from mo_loop.ops.port_map import Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
-from mo_loop.transforms.runtime.local.rule import maximum_rule, rule
+from mo_loop.transforms.runtime.local.rule import is_declared, is_weights, maximum_rule, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Parameter, Use, Value, integers, ops, source_of
 
 
@@ -64,6 +70,60 @@ def CopyPiecesOfWeights(node: ops.MatMul) -> Use | None:
     matrix = node.operands[1]
     is_piece = isinstance(source_of(matrix, VIEWS).node, ops.Split | ops.VariadicSplit)
     return Use(node, 1) if is_piece and node.transpose_b and matrix.rank == 2 else None
+
+
+@rule(wrap_type(ops.GRUSequence), "recurrent weights of hidden size", Gap(
+    "gpu-recurrent-weights", "a `GRUSequence` whose recurrent weights are not constant does not compile",
+    severity=ERROR, device=GPU, alone=True,
+))
+def HideSizesOfRecurrentWeights(node: ops.GRUSequence) -> Node | None:
+    """GRUSequence(x, h, n, w, r, b)  ->  GRUSequence(x, h, n, w, Barrier(r, bounds of axis 2), b), linear_before_reset
+    not set: the plugin multiplies by pieces of r, whose memory it rearranges if their sizes are known."""
+    weights = node.operands[4]
+    if node.linear_before_reset or is_weights(weights) or isinstance(weights.node, ops.Barrier):
+        return None
+    node.graph.set_input(node, 4, F.Barrier(weights, hides="bounds", axes=(2,)))
+    return node
+
+
+@rule(wrap_type((ops.Convolution, ops.ConvolutionBackpropData)), "a convolution with constant filters, `MatMul`", Gap(
+    "gpu-computed-filters", "a convolution of unknown sizes takes computed filters of the first inference", device=GPU,
+    alone=True,
+))
+def MultiplyByComputedFilters(node: Filtered) -> Node | None:
+    """Convolution(x, w : [O, C, K...])  ->  [O, C * K] x GroupConvolution(x, e)
+    ConvolutionBackpropData(x, w : [C, O, K...])  ->  GroupConvolutionBackpropData([O * K, C] x x, e)
+
+    Each of the K filters of e takes one element of a window, or puts it there. The plugin rearranges filters once, and
+    keeps the result.
+    """
+    x, filters, *others = node.operands
+    dims = of_declared_sizes(filters.shape)
+    if not dims or not is_static(dims) or is_declared(x) or is_weights(filters):
+        return None
+    assume_fixed(filters.type.dims)
+    groups, first, channels, *kernel = dims if len(dims) > x.type.rank else (1, *dims)
+    count, window = groups * channels, math.prod(kernel)
+    ones = np.broadcast_to(np.eye(window), (count, window, window)).reshape(count, window, 1, *kernel)
+    places = F.Constant(ones, graph=node.graph, dtype=x.dtype)
+    matrix = F.Reshape(filters, [1, groups, first, channels * window])
+    if isinstance(node, ops.ConvolutionBackpropData):
+        product = F.MatMul(matrix, _columns(x, groups, first), transpose_a=True)
+        product = _with_channels(product, count * window, x)
+        return ops.GroupConvolutionBackpropData(product, places, *others, **node.attribute_values())
+    pieces = F.GroupConvolution(x, places, **node.attribute_values())
+    return _with_channels(F.MatMul(matrix, _columns(pieces, groups, channels * window)), groups * first, pieces).node
+
+
+def _columns(value: Value, groups: int, rows: int) -> Value:
+    """[N, groups * rows, D...] as [N, groups, rows, product of D]."""
+    return F.Reshape(value, [0, groups, rows, -1], special_zero=True)
+
+
+def _with_channels(value: Value, count: int, like: Value) -> Value:
+    """The elements as [N, count, D...], where `like` is [N, C, D...]."""
+    rest = F.Slice(like.sizes, [2], [like.type.rank], [1], [0])
+    return F.Reshape(value, F.Concat(F.Gather(like.sizes, [0], 0), [count], rest, axis=0))
 
 
 SIZES: dict[type[Node], tuple[int, ...]] = {
