@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from mo_loop.graph.shape import assume_fixed, is_static, of_declared_sizes
+from mo_loop.graph.shape import assume_fixed, of_declared_sizes
 from mo_loop.ops.control import Loop, TensorIterator
 from mo_loop.ops.convolution import Filtered
 from mo_loop.ops.port_map import Sliced
@@ -98,8 +98,8 @@ def MultiplyByComputedFilters(node: Filtered) -> Node | None:
     keeps the result.
     """
     x, filters, *others = node.operands
-    dims = of_declared_sizes(filters.shape)
-    if not dims or not is_static(dims) or is_declared(x) or is_weights(filters):
+    dims = [dim for dim in of_declared_sizes(filters.shape) or () if isinstance(dim, int)]
+    if not dims or len(dims) < filters.type.rank or is_declared(x) or is_weights(filters):
         return None
     assume_fixed(filters.type.dims)
     groups, first, channels, *kernel = dims if len(dims) > x.type.rank else (1, *dims)
