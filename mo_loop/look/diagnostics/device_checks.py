@@ -31,7 +31,7 @@ from mo_loop.transforms.runtime.local.forms_for_devices import (
     is_quantised_average,
     port_of_bias,
 )
-from mo_loop.transforms.runtime.local.rule import is_declared
+from mo_loop.transforms.runtime.local.rule import is_declared, is_weights
 
 ALONE = "convert for this device alone (--device ARM)"
 IN_F32 = "set the property INFERENCE_PRECISION_HINT to f32 when you compile the model"
@@ -186,6 +186,10 @@ _ON_GPU = (
     DeviceFault(
         "ML571", (ops.BitwiseNot,), _always, "BitwiseNot of unsigned numbers does not compile",
         "cast the numbers to a signed type before",
+    ),
+    DeviceFault(
+        "ML571", (ops.GRUSequence,), lambda node: not (node.linear_before_reset or is_weights(node.operands[4])),
+        "a GRU whose recurrent weights are not constant does not compile", "make the weights constant (--freeze)",
     ),
 )
 

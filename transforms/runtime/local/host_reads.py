@@ -72,20 +72,6 @@ def CopyPiecesOfWeights(node: ops.MatMul) -> Use | None:
     return Use(node, 1) if is_piece and node.transpose_b and matrix.rank == 2 else None
 
 
-@rule(wrap_type(ops.GRUSequence), "recurrent weights of hidden size", Gap(
-    "gpu-recurrent-weights", "a `GRUSequence` whose recurrent weights are not constant does not compile",
-    severity=ERROR, device=GPU, alone=True,
-))
-def HideSizesOfRecurrentWeights(node: ops.GRUSequence) -> Node | None:
-    """GRUSequence(x, h, n, w, r, b)  ->  GRUSequence(x, h, n, w, Barrier(r, bounds of axis 2), b), linear_before_reset
-    not set: the plugin multiplies by pieces of r, whose memory it rearranges if their sizes are known."""
-    weights = node.operands[4]
-    if node.linear_before_reset or is_weights(weights) or isinstance(weights.node, ops.Barrier):
-        return None
-    node.graph.set_input(node, 4, F.Barrier(weights, hides="bounds", axes=(2,)))
-    return node
-
-
 @rule(wrap_type((ops.Convolution, ops.ConvolutionBackpropData)), "a convolution with constant filters, `MatMul`", Gap(
     "gpu-computed-filters", "a convolution of unknown sizes takes computed filters of the first inference", device=GPU,
     alone=True,
