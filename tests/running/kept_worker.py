@@ -9,6 +9,6 @@ from typing import Any
 def run(task: tuple[str, str, Any]) -> Any:
     """In the worker: run a function, given as "module:name", with a task, in this folder."""
     folder, function, argument = task
-    with suppress(FileNotFoundError):  # a process that had been started in it would go on
+    with suppress(FileNotFoundError):  # a process that had been started in it would continue
         os.chdir(folder)
     return resolve_name(function)(argument)

@@ -204,11 +204,6 @@ _ON_GPU = (
         "a GRU whose recurrent weights are not constant does not compile", "make the weights constant (--freeze)",
     ),
     DeviceFault(
-        "ML571", (ops.Parameter,),
-        lambda node: node.graph.owner is None and 0 in (of_declared_sizes(node.output.shape) or ()),
-        "an input that is declared with a size of 0 may not run", "declare this size as unknown (--input)",
-    ),
-    DeviceFault(
         "ML570", (Iteration,), _has_nothing, "this loop is wrong, or ends the process, if a state or a piece of an "
         "output has no elements", "declare the sizes of the inputs (--input)",
     ),

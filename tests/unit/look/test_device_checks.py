@@ -66,7 +66,6 @@ def test_other_models_have_none(text: str) -> None:
         """main (float[T,N,2] x, float[1,3,1] r) => (float[T,1,N,1] y) <float[1,3,2] w = {1,2,3,4,5,6}> {
           y, h = GRU <hidden_size = 1> (x, w, r) }""", "GRU", "ML571", "recurrent weights",
     ),
-    ("main (float[0,2] x) => (float[0,2] y) { y = Neg (x) }", "", "ML571", "a size of 0"),
     ("main (uint32[N] x) => (uint32[N] y) { y = BitwiseNot (x) }", "BitwiseNot", "ML571", "unsigned"),
     (
         """main (float[1,2,H,W] x, float[1,8,A,B] offset) => (float[1,1,A,B] y) <
@@ -99,6 +98,7 @@ def test_what_is_left_on_the_gpu(text: str, operator: str, code: str, message: s
     """main (float[N,M] x, int64 n) => (float[N,M] y) {
       y = Loop (n, "", x) <body = step (int64 i, bool c, float[N,M] s) => (bool d, t) {
         d = Identity (c)  t = Sin (s) }> }""",
+    "main (float[0,2] x) => (float[0,2] y) { y = Neg (x) }",
 ])
 def test_other_models_have_none_on_the_gpu(text: str) -> None:
     assert list(device_diagnostics(convert_model(parsed(text), device=GPU).graph, GPU)) == []

@@ -5,9 +5,9 @@ from functools import reduce
 
 import numpy as np
 
-from mo_loop.graph.dimension import now
+from mo_loop.graph.dimension import fresh, now
 from mo_loop.graph.shape import assume_fixed, normalise_axis
-from mo_loop.graph.types import ElementType, i32, i64
+from mo_loop.graph.types import ElementType, boolean, f32, i8, i32, i64, u8
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
@@ -129,6 +129,20 @@ def VectorsToColumns(node: Op) -> Node | None:
     return ops.Squeeze(type(node)(*columns, *axis, **attributes), [1])
 
 
+@rule(wrap_type((ops.GatherND, ops.ScatterElementsUpdate)), "the operation on i32", Gap(
+    "gpu-bytes-by-indices",
+    "`GatherND` and `ScatterElementsUpdate` of booleans or integers of 8 bits do not compile (\"No layout format\")",
+    severity=ERROR, device=GPU,
+))
+def IndexBytesAsIntegers(node: ops.GatherND | ops.ScatterElementsUpdate) -> Node | None:
+    """GatherND(x, i)  ->  Convert(GatherND(Convert(x, i32), i)), and ScatterElementsUpdate likewise"""
+    kind = node.output.dtype
+    if kind not in (boolean, i8, u8):
+        return None
+    wide = [each.astype(i32) if each.dtype is kind else each for each in node.operands]
+    return type(node)(*wide, **node.attribute_values()).output.astype(kind).node
+
+
 @rule(wrap_type(ops.ScatterNDUpdate), "`i + size` where `i < 0`", Gap(
     "negative-places", "`ScatterNDUpdate` takes indices below 0 for others", device=GPU, alone=True,
 ))
@@ -226,8 +240,8 @@ def _neutral(node: Reduction) -> Value:
 def SelectReductionOfNothing(node: Reduction) -> Node | None:
     """ReduceSum(x : [?,?], 0)  ->  Select(size of x along 0 == 0, 0, ReduceSum(x, 0)), and other reductions
 
-    A kernel of which an input has no elements is not run. Integers of 8 bits are selected as i32: the plugin gives them
-    to the Select in f32, and has no kernel for both types.
+    A kernel of which an input has no elements is not run. Integers of 8 bits are selected as f32: the plugin gives them
+    to the Select in this type, and has no kernel for both.
     """
     x, axes = node.operands[0], node.along
     open_axes = [axis for axis in axes or () if may_be_empty(x.type.dims[axis])]
@@ -238,9 +252,9 @@ def SelectReductionOfNothing(node: Reduction) -> Node | None:
         insert_after(node.output, lambda r: F.LogicalOr(is_empty, r))
     elif isinstance(node, ops.ReduceLogicalOr):
         insert_after(node.output, lambda r: F.LogicalAnd(F.LogicalNot(is_empty), r))
-    elif x.dtype.is_integer and x.dtype.bits < 32:
-        nothing = _neutral(node).astype(i32)
-        insert_after(node.output, lambda r: F.Select(is_empty, nothing, r.astype(i32)).astype(r.dtype))
+    elif x.dtype in (i8, u8):
+        nothing = _neutral(node).astype(f32)
+        insert_after(node.output, lambda r: F.Select(is_empty, nothing, r.astype(f32)).astype(r.dtype))
     else:
         insert_after(node.output, lambda r: F.Select(is_empty, _neutral(node), r))
     return node
@@ -309,3 +323,29 @@ def CumSumOfEachAxis(node: ops.CumSum) -> Node | None:
     at = F.Select(axis < 0, axis + x.rank, axis)
     along = [F.CumSum(x, np.array(each), **node.attribute_values()) for each in range(x.rank)]
     return reduce(lambda total, each: F.Select(F.Equal(at, each), along[each], total), range(1, x.rank), along[0]).node
+
+
+@rule(wrap_type(ops.Sign), "`Select` by `x != x`", Gap(
+    "gpu-sign-of-nan", "`Sign` of NaN is -1", device=GPU, alone=True,
+))
+def KeepNaNOfSign(node: ops.Sign) -> Node | None:
+    """Sign(x)  ->  Select(x != x, x, Sign(x))"""
+    (x,) = node.operands
+    use = node.output.only_use
+    if not x.dtype.is_float or (use is not None and isinstance(use.node, ops.Select) and use.node.inputs[1] is x):
+        return None
+    insert_after(node.output, lambda y: F.Select(F.NotEqual(x, x), x, y))
+    return node
+
+
+@rule(wrap_type(ops.Parameter), "a size that is not declared", Gap(
+    "gpu-input-without-elements", "a model with an input that is declared with a size of 0 does not run",
+    severity=ERROR, device=GPU, alone=True,
+))
+def WidenEmptyInput(node: ops.Parameter) -> Node | None:
+    """Parameter : f32[2,0]  ->  Parameter : f32[2,?]"""
+    type_ = node.value_type
+    if node.graph.owner is not None or 0 not in (type_.shape or ()):
+        return None
+    node.retype(type_.with_shape(tuple(fresh() if dim == 0 else dim for dim in type_.shape)))
+    return node

@@ -1,11 +1,17 @@
 """Values that the GPU device reads in its host code, and its own count of iterations."""
 
+import math
+
+import numpy as np
+
+from mo_loop.graph.shape import assume_fixed, of_declared_sizes
 from mo_loop.ops.control import Loop, TensorIterator
+from mo_loop.ops.convolution import Filtered
 from mo_loop.ops.port_map import Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
-from mo_loop.transforms.runtime.local.rule import is_declared, maximum_rule, rule
+from mo_loop.transforms.runtime.local.rule import is_declared, is_weights, maximum_rule, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Parameter, Use, Value, integers, ops, source_of
 
 
@@ -77,6 +83,46 @@ def CopyPieces(node: Node) -> Use | None:
         if isinstance(source.node, ops.Split | ops.VariadicSplit) and (is_matrix or not is_declared(source)):
             return Use(node, port)
     return None
+
+
+@rule(wrap_type((ops.Convolution, ops.ConvolutionBackpropData)), "a convolution with constant filters, `MatMul`", Gap(
+    "gpu-computed-filters", "a convolution of unknown sizes takes computed filters of the first inference", device=GPU,
+    alone=True,
+))
+def MultiplyByComputedFilters(node: Filtered) -> Node | None:
+    """Convolution(x, w : [O, C, K...])  ->  [O, C * K] x GroupConvolution(x, e)
+    ConvolutionBackpropData(x, w : [C, O, K...])  ->  GroupConvolutionBackpropData([O * K, C] x x, e)
+
+    Each of the K filters of e takes one element of a window, or puts it there. The plugin rearranges filters once, and
+    keeps the result.
+    """
+    x, filters, *others = node.operands
+    dims = [dim for dim in of_declared_sizes(filters.shape) or () if isinstance(dim, int)]
+    if not dims or len(dims) < filters.type.rank or is_declared(x) or is_weights(filters):
+        return None
+    assume_fixed(filters.type.dims)
+    groups, first, channels, *kernel = dims if len(dims) > x.type.rank else (1, *dims)
+    count, window = groups * channels, math.prod(kernel)
+    ones = np.broadcast_to(np.eye(window), (count, window, window)).reshape(count, window, 1, *kernel)
+    places = F.Constant(ones, graph=node.graph, dtype=x.dtype)
+    matrix = F.Reshape(filters, [1, groups, first, channels * window])
+    if isinstance(node, ops.ConvolutionBackpropData):
+        product = F.MatMul(matrix, _columns(x, groups, first), transpose_a=True)
+        product = _with_channels(product, count * window, x)
+        return ops.GroupConvolutionBackpropData(product, places, *others, **node.attribute_values())
+    pieces = F.GroupConvolution(x, places, **node.attribute_values())
+    return _with_channels(F.MatMul(matrix, _columns(pieces, groups, channels * window)), groups * first, pieces).node
+
+
+def _columns(value: Value, groups: int, rows: int) -> Value:
+    """[N, groups * rows, D...] as [N, groups, rows, product of D]."""
+    return F.Reshape(value, [0, groups, rows, -1], special_zero=True)
+
+
+def _with_channels(value: Value, count: int, like: Value) -> Value:
+    """The elements as [N, count, D...], where `like` is [N, C, D...]."""
+    rest = F.Slice(like.sizes, [2], [like.type.rank], [1], [0])
+    return F.Reshape(value, F.Concat(F.Gather(like.sizes, [0], 0), [count], rest, axis=0))
 
 
 SIZES: dict[type[Node], tuple[int, ...]] = {
