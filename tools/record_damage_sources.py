@@ -62,8 +62,8 @@ def _record_tests(found: Models) -> None:
     """Run the tests; each model that is opened is added."""
     opened = opening.opened
 
-    def recorded(source: Any) -> Any:
-        model = opened(source)
+    def recorded(source: Any, *folders: Any, **options: Any) -> Any:
+        model = opened(source, *folders, **options)
         if model.path is None or model.proto.ByteSize() < LARGEST_OF_RARE:
             _add(found, model.proto)
         return model

@@ -196,8 +196,8 @@ def test_a_branch_that_needs_more_rows_than_a_state_has_at_first(rows: int, cond
 
 
 @pytest.mark.parametrize(("next_value", "said"), [
-    ("wide = Reshape (s, flat)  t = Slice (wide, zero, four, axis)", "4 elements into"),
-    ("wide = Reshape (s, flat)  t = Add (wide, s)", "4 elements into"),
+    ("wide = Reshape (s, flat)  t = Slice (wide, zero, four, axis)", "4 elements do not fit into"),
+    ("wide = Reshape (s, flat)  t = Add (wide, s)", "4 elements do not fit into"),
     ("t = Add (s, two)", "cannot be broadcast"),
 ])
 def test_a_body_that_always_refuses_the_initial_sizes_is_refused(next_value: str, said: str) -> None:

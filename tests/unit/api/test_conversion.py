@@ -14,7 +14,7 @@ import onnx.parser
 import pytest
 
 import mo_loop
-from mo_loop import version
+from mo_loop import revision
 from mo_loop.conversion import Conversion
 from mo_loop.errors import ConversionErrors, ExtensionError, InternalError, MoLoopError, UnsupportedError, UsageError
 from mo_loop.frontend.model import load
@@ -259,19 +259,19 @@ def checkout(tmp_path: Path) -> Path:
 
 def test_the_commit_of_a_checkout(checkout: Path) -> None:
     wanted = git(checkout, "rev-parse", "HEAD")
-    assert version._of_checkout(checkout / ".git") == wanted
+    assert revision._of_checkout(checkout / ".git") == wanted
     git(checkout, "pack-refs", "--all")
-    assert not (checkout / ".git/refs/heads/main").exists() and version._of_checkout(checkout / ".git") == wanted
+    assert not (checkout / ".git/refs/heads/main").exists() and revision._of_checkout(checkout / ".git") == wanted
     git(checkout, "worktree", "add", "-q", "-b", "other", "beside")
     git(checkout / "beside", "commit", "-q", "--allow-empty", "-m", "second")
     other = git(checkout / "beside", "rev-parse", "HEAD")
-    assert version._of_checkout(checkout / "beside/.git") == other != wanted
+    assert revision._of_checkout(checkout / "beside/.git") == other != wanted
     git(checkout, "checkout", "-q", "--detach", other)
-    assert version._of_checkout(checkout / ".git") == other
+    assert revision._of_checkout(checkout / ".git") == other
 
 
 def test_without_git(tmp_path: Path) -> None:
-    assert version._of_checkout(tmp_path / ".git") == ""
+    assert revision._of_checkout(tmp_path / ".git") == ""
 
 
 @pytest.mark.parametrize(("text", "found"), [
@@ -280,22 +280,22 @@ def test_without_git(tmp_path: Path) -> None:
 ])
 def test_the_commit_of_an_installation(text: str | None, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     installed = SimpleNamespace(read_text=lambda name: text)
-    monkeypatch.setattr(version.metadata, "distribution", lambda name: installed)
-    assert version._of_installation() == found
+    monkeypatch.setattr(revision.metadata, "distribution", lambda name: installed)
+    assert revision._of_installation() == found
 
 
 def test_the_digest_changes_with_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     digests = []
     for content in ("a", "b", "a"):
         (tmp_path / "module.py").write_text(content)
-        monkeypatch.setattr(version, "FOLDER", tmp_path)
-        version.package_digest.cache_clear()
-        digests.append(version.package_digest())
-    version.package_digest.cache_clear()
+        monkeypatch.setattr(revision, "FOLDER", tmp_path)
+        revision.package_digest.cache_clear()
+        digests.append(revision.package_digest())
+    revision.package_digest.cache_clear()
     assert digests[0] == digests[2] != digests[1]
 
 
 def test_this_checkout_has_a_commit() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("not a checkout")
-    assert git(ROOT, "rev-parse", "HEAD").startswith(version.commit())
+    assert git(ROOT, "rev-parse", "HEAD").startswith(revision.commit())
