@@ -53,6 +53,7 @@ from mo_loop.transforms.manager import Step, StepObserver
 from mo_loop.transforms.runtime.branches import CopySlicedBranches, NameBranchResults, WidenBranchInputs
 from mo_loop.transforms.runtime.computed_constants import CopyComputedConstants
 from mo_loop.transforms.runtime.device_loops import (
+    BranchUnlessRun,
     ComputeConstantStates,
     CutFinalValues,
     FollowIterations,
@@ -194,6 +195,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     GuardZeroTrips,  # other outputs of a loop that did not run would be old contents
     RunOnce,  # after the passes that correct outputs for no iterations
     RunCostlyOnce,
+    BranchUnlessRun,  # those that the two passes leave
     FollowIterations,  # more iterations than before would write beyond the memory
     WidenEmptyStates,  # also those that the pass before makes
     CutFinalValues,

@@ -15,18 +15,18 @@ from mo_loop.graph.dimension import low
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.movement import END
-from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
+from mo_loop.ops.port_map import Branched, Concatenated, Final, Merged, Selected, Sliced
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.target import CRASH, ERROR, GPU
 from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
-from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.replace import move_readers, replace_node
 from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations, size_of
 from mo_loop.transforms.runtime.inference import may_be_empty
 from mo_loop.transforms.runtime.zero_trips import RunGuard, is_cut, is_selection, run_once
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import ELEMENTWISE, is_safe
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Parameter, Result, Value, is_static, ops, source_of
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Parameter, Result, Value, is_static, ops, source_of
 
 
 @barrier_rule((Iteration,), "memory", "`max(s, s)` in the body", Gap(
@@ -63,6 +63,9 @@ COSTLY = (Iteration, Recurrent, ops.MatMul, ops.Convolution, ops.GroupConvolutio
 
 ONCE = "at least one iteration; the outputs are cut after it"
 
+RUNS = "runs"
+"""The name of the branch of a loop that runs."""
+
 
 @node_pass((Loop,), ONCE, Gap(
     "gpu-no-iteration",
@@ -91,13 +94,63 @@ def _is_costly(node: Loop) -> bool:
     return any(scope.of(kind) for scope in node.body.scopes() for kind in COSTLY)
 
 
-def _run_once(node: Loop) -> str:
+@node_pass((Loop,), "`If` with the loop", Gap(
+    "gpu-no-iteration-that-may-fail",
+    "a loop without an iteration, of which an iteration may fail, leaves unknown sizes of its outputs unknown",
+    severity=ERROR, device=GPU, alone=True,
+))
+def BranchUnlessRun(node: Loop) -> str:
+    """y = Loop(M, C, s) that may run zero times  ->  If(ran, Loop(M, C, s), s), where its body may do harm
+
+    Its other outputs have sizes of 0 in the second branch.
+    """
+    reason = "its branch has it alone" if node.graph.name == RUNS else _needless(node)
+    if reason:
+        return reason
+    if any(each.shape is None or each.dtype is string for each in node.outputs):
+        return "an output has an unknown rank, or is a string"
+    ran = RunGuard(node).condition
+    outer = [each for each in dict.fromkeys(node.operands) if not isinstance(each.node, Constant)]
+    initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
+    kept = [initial.get(entry.result) if isinstance(entry, Final) else None for entry in node.output_map]
+    runs, other = Graph(RUNS), Graph("does_not_run")
+    there, beside = (
+        {value: Parameter(graph=body, type=value.type.without_known()) for value in outer if value in read}
+        for body, read in ((runs, outer), (other, kept))
+    )
+    inner = {value: each.output for value, each in there.items()}
+    for value in node.operands:
+        if isinstance(value.node, Constant):
+            inner[value] = F.Constant(value.node.tensor, graph=runs, dtype=value.dtype)
+    runs.adopt(node.graph, {node}, inner)
+    results = []
+    for state, output in zip(kept, node.outputs, strict=True):
+        zeros = np.zeros([dim if isinstance(dim, int) else 0 for dim in output.type.dims])
+        instead = beside[state].output if state in beside else F.Constant(zeros, graph=other, dtype=output.dtype)
+        results.append(Selected(Result(inner[output]), Result(instead)))
+    made = ops.If(
+        ran, *outer, graph=node.graph, then_body=runs, else_body=other, name=node.name, output_map=tuple(results),
+        input_map=tuple(Branched(there[each], beside.get(each)) for each in outer),
+    )
+    replace_node(node, made)
+    return ""
+
+
+def _needless(node: Loop) -> str:
+    """Why it needs no iteration for known sizes of its outputs, or empty."""
     if low(iterations(node)) > 0:
         return "it runs at least once"
     pieces = [entry.result.value for entry in node.output_map if isinstance(entry, Concatenated)]
     are_known = ends_by_trip_count(node) and all(is_static(each.shape) for each in pieces)
     if (not pieces or are_known) and all(is_static(each.result.value.shape) for each in node.back_edges):
         return "the sizes of its pieces and states are known"
+    return ""
+
+
+def _run_once(node: Loop) -> str:
+    reason = _needless(node)
+    if reason:
+        return reason
     if any(isinstance(entry, Sliced) for entry in node.input_map):
         return "there may be no slice to read"
     finals = [output for entry, output in zip(node.output_map, node.outputs, strict=True) if isinstance(entry, Final)]
