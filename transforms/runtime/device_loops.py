@@ -23,7 +23,7 @@ from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers, replace_node
 from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations, size_of
 from mo_loop.transforms.runtime.inference import may_be_empty
-from mo_loop.transforms.runtime.zero_trips import RunGuard, is_cut, is_selection, run_once
+from mo_loop.transforms.runtime.zero_trips import RunGuard, in_body, is_cut, is_selection, run_once
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import ELEMENTWISE, is_safe
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Parameter, Result, Value, is_static, ops, source_of
@@ -110,29 +110,27 @@ def BranchUnlessRun(node: Loop) -> str:
     if any(each.shape is None or each.dtype is string for each in node.outputs):
         return "an output has an unknown rank, or is a string"
     ran = RunGuard(node).condition
-    outer = [each for each in dict.fromkeys(node.operands) if not isinstance(each.node, Constant)]
     initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
     kept = [initial.get(entry.result) if isinstance(entry, Final) else None for entry in node.output_map]
     runs, other = Graph(RUNS), Graph("does_not_run")
-    there, beside = (
-        {value: Parameter(graph=body, type=value.type.without_known()) for value in outer if value in read}
-        for body, read in ((runs, outer), (other, kept))
-    )
+    there = {value: in_body(value, runs) for value in dict.fromkeys(node.operands)}
+    beside = {value: in_body(value, other) for value in dict.fromkeys(kept) if value is not None}
     inner = {value: each.output for value, each in there.items()}
-    for value in node.operands:
-        if isinstance(value.node, Constant):
-            inner[value] = F.Constant(value.node.tensor, graph=runs, dtype=value.dtype)
     runs.adopt(node.graph, {node}, inner)
     results = []
     for state, output in zip(kept, node.outputs, strict=True):
         zeros = np.zeros([dim if isinstance(dim, int) else 0 for dim in output.type.dims])
-        instead = beside[state].output if state in beside else F.Constant(zeros, graph=other, dtype=output.dtype)
-        results.append(Selected(Result(inner[output]), Result(instead)))
-    made = ops.If(
-        ran, *outer, graph=node.graph, then_body=runs, else_body=other, name=node.name, output_map=tuple(results),
-        input_map=tuple(Branched(there[each], beside.get(each)) for each in outer),
+        instead = Constant(zeros, graph=other, dtype=output.dtype) if state is None else beside[state]
+        results.append(Selected(Result(inner[output]), Result(instead.output)))
+    fed = {
+        value: Branched(*(each if isinstance(each, Parameter) else None for each in (made, beside.get(value))))
+        for value, made in there.items() if isinstance(made, Parameter)
+    }
+    chosen = ops.If(
+        ran, *fed, graph=node.graph, then_body=runs, else_body=other, name=node.name, input_map=tuple(fed.values()),
+        output_map=tuple(results),
     )
-    replace_node(node, made)
+    replace_node(node, chosen)
     return ""
 
 

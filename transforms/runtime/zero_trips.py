@@ -195,7 +195,7 @@ def _shape_of(value: Value) -> Value:
 
 def _by_branches(last: Value, initial: Value, ran: Value) -> Value:
     bodies = [Graph("ran"), Graph("not_run")]
-    inner = [_in_body(value, body) for value, body in zip((last, initial), bodies, strict=True)]
+    inner = [in_body(value, body) for value, body in zip((last, initial), bodies, strict=True)]
     inputs = [value for value, each in zip((last, initial), inner, strict=True) if isinstance(each, Parameter)]
     then, otherwise = ((each if isinstance(each, Parameter) else None) for each in inner)
     entries = (Branched(then, None), Branched(None, otherwise))
@@ -206,7 +206,7 @@ def _by_branches(last: Value, initial: Value, ran: Value) -> Value:
     ).output
 
 
-def _in_body(value: Value, body: Graph) -> Parameter | Constant:
+def in_body(value: Value, body: Graph) -> Parameter | Constant:
     """A Parameter for an outer value; a constant is copied (see PushConstantToSubgraph)."""
     if isinstance(value.node, Constant):
         return Constant(value.node.tensor, graph=body)
