@@ -120,7 +120,7 @@ class Limits:
                 raise _invalid(each, value)
         for name in ("nesting", "call_depth"):
             if getattr(self, name) > _DEEPEST:
-                raise UsageError(f"the limit {name} is {getattr(self, name)}", hint=f"the largest one is {_DEEPEST}")
+                raise UsageError(f"the limit {name!r} is {getattr(self, name)}", hint=f"the largest one is {_DEEPEST}")
 
     @classmethod
     def of(cls, given: Limits | Mapping[str, Any] | None) -> Limits:
@@ -140,7 +140,7 @@ class Limits:
             if key not in known:
                 raise UsageError(f"there is no limit {name!r}", hint=f"the limits are {', '.join(known)}")
             number = amount(value, known[key].metadata["kind"]) if isinstance(value, str) else value
-            if number is None:
+            if number is None or (not number and isinstance(value, str)):
                 raise _invalid(known[key], value)
             values[key] = number
         return cls(**values)
@@ -171,7 +171,7 @@ def amount(text: str, kind: str) -> int | None:
 
 def _invalid(limit: Field[Any], value: object) -> UsageError:
     form = _FORMS[limit.metadata["kind"]]
-    return UsageError(f"the limit {limit.name} cannot be {value!r}", hint=f"write a number above 0, for example {form}")
+    return UsageError(f"the limit {limit.name!r} cannot be {value!r}", hint=f"write at least 1, for example {form}")
 
 
 def exceeded(limits: Limits, name: str, what: str, where: Origin | None = None, needed: int = 0) -> LimitError:
@@ -181,7 +181,7 @@ def exceeded(limits: Limits, name: str, what: str, where: Origin | None = None, 
     value, kind = getattr(limits, name), limit.metadata["kind"]
     larger = min(2 * value, _DEEPEST) if name in ("nesting", "call_depth") else 2 * max(value, needed)
     return LimitError(
-        f"{what} than the limit {name} of {shown(value, kind)}", where=where, code=limit.metadata["code"],
+        f"{what} than the limit {name!r}, which is {shown(value, kind)}", where=where, code=limit.metadata["code"],
         hint=f"if you trust the model, raise the limit: --limit {name}={larger}",
     )
 

@@ -181,5 +181,5 @@ def help_(context: click.Context, name: str | None) -> None:
         click.echo(text)
         return
     if found is None:
-        raise _not_a_command(name, "not a command", top)
+        raise _not_a_command(name, "neither a command nor a code", top)
     click.echo(found.get_help(click.Context(found, info_name=name, parent=top)))

@@ -305,9 +305,10 @@ class _Names:
             return self._port(name, self._node(node).input, port)
         close = difflib.get_close_matches(name, [*self.tensors, *self._nodes], 1)
         inputs = ", ".join(self.of_inputs()[:6])
+        elsewhere = self._elsewhere(name)
         raise UsageError(
-            f"the model has no tensor {name!r}",
-            why=self._elsewhere(name) or "no tensor and no node of the main graph has this name",
+            f"the {'main graph' if elsewhere else 'model'} has no tensor {name!r}",
+            why=elsewhere or "no tensor and no node of the main graph has this name",
             hint=f"did you mean {close[0]!r}?" if close else f"its inputs are {inputs}" if inputs else "",
             code="ML202",
         )

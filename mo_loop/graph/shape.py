@@ -66,7 +66,7 @@ def require_sizes(shape: Sequence[Dimension]) -> None:
 def normalise_axis(axis: int, rank: int | None, what: str = "axis") -> int:
     """`axis` counted from the front; TypeError_ unless -rank <= axis < rank, UnsupportedError for an unknown rank."""
     if rank is None:
-        raise UnsupportedError("the rank of a tensor is unknown", code="ML314")
+        raise UnsupportedError("an axis is given, and the rank of the tensor is unknown", code="ML314")
     if not -rank <= axis < rank:
         raise TypeError_(f"{what} {axis} is outside a tensor of rank {rank}", code="ML231")
     return axis + rank if axis < 0 else axis

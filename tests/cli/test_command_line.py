@@ -65,7 +65,7 @@ class TestShortcut:
         assert done.exit_code == 2
         said = f"error: ML201: '{word}' is neither a command nor a file\n  help:  did you mean {command}?\n"
         assert done.stderr == said
-        assert mo_loop("help", word).stderr == said.replace("neither a command nor a file", "not a command")
+        assert mo_loop("help", word).stderr == said.replace("nor a file", "nor a code")
 
     def test_a_misspelt_model(self, tmp_path: Path) -> None:
         (tmp_path / "classifier.onnx").touch()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.shared import number, one_integer, require_choice
+from mo_loop.frontend.ops.shared import number, one_integer, ranked, require_choice
 from mo_loop.frontend.ops.texts.strings import equal_strings
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, one_to_one, ops, translates
 from mo_loop.graph import Graph
@@ -236,8 +236,7 @@ def cumsum(x, axis, *, exclusive: int = 0, reverse: int = 0):
 @translates("CumProd", since=26)
 def cumprod(x, axis, *, exclusive: int = 0, reverse: int = 0):
     """Cumulative products; an axis known only at run time is transposed to the front and back."""
-    if x.rank is None:
-        raise UnsupportedError("CumProd of a tensor of unknown rank", code="ML314")
+    ranked(x)
     if element_count(x.shape) == 0:  # Unsqueeze in the runtime loses the actual sizes
         return x
     if x.rank == 1:

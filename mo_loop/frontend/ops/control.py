@@ -34,7 +34,7 @@ from mo_loop.frontend.ops.conditional import (
     settled,
     with_ranks_of,
 )
-from mo_loop.frontend.ops.shared import ones
+from mo_loop.frontend.ops.shared import ones, ranked
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import now
@@ -188,9 +188,7 @@ def _scan(
         require_one_rank("Scan reads a tensor in slices", value, node.scope)
     slices = []
     for value, axis in zip(values[count:], axes, strict=True):
-        if value.rank is None:
-            raise UnsupportedError("Scan over a tensor of unknown rank", code="ML314")
-        position = normalise_axis(axis, value.rank, "scan input axis")
+        position = normalise_axis(axis, ranked(value, "a scan input"), "scan input axis")
         slices.append((position, value.type.dims[position]))
     static = {size for _, length in slices if (size := now(length)) is not None}
     if len(static) > 1:
@@ -215,9 +213,7 @@ def _scan(
     output_map: list[Any] = [Final(result) for result in results[:count]]
     for place, (result, given, backward) in enumerate(zip(outputs, out_axes, out_directions, strict=True), count):
         require_one_rank("a scan output collects a value", result.value, node.scope)
-        rank = result.value.rank
-        if rank is None:
-            raise UnsupportedError("a scan output of unknown rank", code="ML314")
+        rank = ranked(result.value, "a scan output")
         axis = normalise_axis(given, rank + 1, "scan output axis")
         cut = (-1, 0, -1) if backward else (0, -1, 1)
         declared = _declared_output(body, place, result.value, axis)

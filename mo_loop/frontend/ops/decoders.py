@@ -104,7 +104,7 @@ def not_translated(values: Sequence[Value]) -> Value | None:
     """A value of unknown rank, because a node that computes it could not be translated; that node reports why."""
     unknown = next((value for value in values if value.rank is None), None)
     if unknown is not None and not unknown.graph.of(Failed):
-        raise UnsupportedError("a decoder whose logits or caches have unknown rank", code="ML314")
+        raise UnsupportedError("a decoder needs logits and caches of known rank", code="ML314")
     return unknown
 
 

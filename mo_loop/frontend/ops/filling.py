@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.shared import counted_up, integers, near, number, one_integer, require_choice
+from mo_loop.frontend.ops.shared import counted_up, integers, near, number, one_integer, ranked, require_choice
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, from_onnx, i64
@@ -46,8 +46,7 @@ def expand(input, shape):
 @translates("Tile", since=1)
 def tile_1(input, tiles, axis):
     """One axis; its number and the repeats are given in the type of the data."""
-    if input.rank is None:
-        raise UnsupportedError("Tile along one axis of a tensor of unknown rank", code="ML314")
+    ranked(input)
     places = axis.astype(i64).reshape([1])
     times = tiles.astype(i64).reshape([1])
     return ops.Tile(input, ops.ScatterUpdate(np.ones(input.rank, np.int64), places, times, 0))
@@ -64,7 +63,8 @@ def _tiled(x: Value, repeats: Value):
     """For computed repeats the runtime gives wrong values if more than one is not 1: each of them has its own Tile."""
     count = vector_length(repeats.type)
     if count is None:
-        raise UnsupportedError("Tile with repeats of unknown number", code="ML314", hint="make the repeats a constant")
+        message = "the number of repeats is known only at run time"
+        raise UnsupportedError(message, code="ML314", hint="make the repeats a constant")
     times = [None] * count if repeats.known is None else list(repeats.known)
     for axis, time in enumerate(times):
         if time == 1:
@@ -99,8 +99,7 @@ def pad_18(data, pads, constant_value=None, axes=None, *, mode: str = "constant"
     """The pads may be for some of the axes."""
     if axes is None:
         return pad_11(data, pads, constant_value, mode=mode)
-    if data.rank is None:
-        raise UnsupportedError("Pad along given axes of a tensor of unknown rank", code="ML314")
+    ranked(data)
     known, places = integers(pads), integers(axes)
     if known is not None and places is not None:
         begin, end = (_spread(half, places, data.rank) for half in _halves(known))
@@ -153,9 +152,7 @@ def _pad(x: Value, begin, end, mode: str, value):
 
 def _wrapped(x: Value, begin, end):
     """Along each axis out[i] = x[(i - begin) mod length]."""
-    if x.rank is None:
-        raise UnsupportedError("Pad of mode wrap of a tensor of unknown rank", code="ML314")
-    for axis in range(x.rank):
+    for axis in range(ranked(x)):
         before, after = (w[axis] if isinstance(w, list) else ops.Gather(w, axis, 0) for w in (begin, end))
         if isinstance(before, int) and isinstance(after, int) and before == after == 0:
             continue
@@ -171,8 +168,7 @@ def _wrapped(x: Value, begin, end):
 @translates("CenterCropPad", since=18)
 def center_crop_pad(input_data, shape: Vector | Integers, *, axes: tuple[int, ...] | None = None):
     """Each axis is sliced or padded with zeros to a length, evenly on both sides; an odd element is at the end."""
-    if input_data.rank is None:
-        raise UnsupportedError("CenterCropPad of a tensor of unknown rank", code="ML314")
+    ranked(input_data)
     places = [normalise_axis(axis, input_data.rank) for axis in (range(input_data.rank) if axes is None else axes)]
     known = integers(shape)
     if known is not None and len(known) != len(places):
@@ -248,8 +244,7 @@ def eye_like(input, *, dtype: int | None = None, k: int = 0):
 @translates("Trilu", since=14, one_rank="input")
 def trilu(input: AtLeast2, k: One | Integers = None, *, upper: int = 1):
     """The triangle above or below the k-th diagonal; the rest becomes 0."""
-    if input.rank is None:
-        raise UnsupportedError("Trilu of a tensor of unknown rank", code="ML314")
+    ranked(input)
     known = 0 if k is None else one_integer(k)
     rows, columns = (input.size(axis) for axis in (-2, -1))
     diagonal = near([known])[0] if known is not None else scalar(k)

@@ -20,7 +20,7 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.ranking import Mode, same, top
-from mo_loop.frontend.ops.shared import counted, number, require_choice
+from mo_loop.frontend.ops.shared import counted, number, ranked, require_choice
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import assume_least, element_count, normalise_axis
@@ -72,8 +72,7 @@ def _zeros(x: Value) -> Value:
 
 def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
     """Unique slices, the index of the first occurrence of each, the inverse indices, and the counts."""
-    if x.rank is None:
-        raise UnsupportedError("Unique along an axis of a tensor of unknown rank", code="ML314")
+    ranked(x)
     at = normalise_axis(axis, x.rank)
     others = [i for i in range(x.rank or 0) if i != at]
     moved = ops.Transpose(x.astype(i32) if x.dtype is boolean else x, [at, *others])
@@ -180,7 +179,7 @@ def tensor_scatter(
     """For each batch entry the update is written along the axis from its index on; `circular` wraps around."""
     require_choice("mode", mode, ("linear", "circular"))
     if past_cache.rank is None or update.rank != past_cache.rank:
-        raise UnsupportedError("TensorScatter into a tensor of unknown rank", code="ML314")
+        raise UnsupportedError("the cache and the update do not have the same known rank", code="ML314")
     at = normalise_axis(axis, past_cache.rank)
     if at == 0:
         raise ModelError("the axis is 0, which is that of the batch", code="ML227")

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, number
+from mo_loop.frontend.ops.shared import counted, number, ranked
 from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import assume_fixed, element_count, is_static
@@ -161,7 +160,7 @@ def _of_diagonals(x: Value, term: str) -> tuple[Value, str]:
 @translates("Det", since=11)
 def det(x):
     """The determinants of the last two dimensions."""
-    rank = ranked(x, "Det")
+    rank = ranked(x)
     if rank < 2:
         raise ModelError(f"the input has rank {rank}, and must have 2 or more", code="ML227")
     assume_fixed(x.type.dims[-2:])

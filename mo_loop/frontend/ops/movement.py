@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import constant_like, integers, near, ones, require_choice, zeros
+from mo_loop.frontend.ops.shared import constant_like, integers, near, ones, ranked, require_choice, zeros
 from mo_loop.frontend.rank_variants import SQUEEZED, decided
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import may_be_one
@@ -39,15 +39,14 @@ def reshape(data, shape, *, allowzero: int = 0):
 @translates("Flatten", since=1)
 def flatten(x, *, axis: int = 1):
     """A matrix: the dimensions before `axis` are its rows, those from `axis` on its columns."""
-    if x.rank is None:
-        if axis in (0, 1):
-            return ops.Reshape(x, [1, -1] if axis == 0 else [0, -1], special_zero=axis == 1)
-        raise UnsupportedError("Flatten of a tensor of unknown rank", code="ML314")
-    at = axis + x.rank if axis < 0 else axis
-    if not 0 <= at <= x.rank:
-        raise ModelError(f"axis {axis} is outside a tensor of rank {x.rank}", code="ML227")
+    if x.rank is None and axis in (0, 1):
+        return ops.Reshape(x, [1, -1] if axis == 0 else [0, -1], special_zero=axis == 1)
+    rank = ranked(x)
+    at = axis + rank if axis < 0 else axis
+    if not 0 <= at <= rank:
+        raise ModelError(f"axis {axis} is outside a tensor of rank {rank}", code="ML227")
     before, after = x.type.dims[:at], x.type.dims[at:]
-    if at == 1 and x.rank == 2:
+    if at == 1 and rank == 2:
         return x.reshape([None, None])
     rows, columns = element_count(before), element_count(after)
     # -1 has no meaning together with a dimension of 0, so it is used only if no dimension is 0.
@@ -84,7 +83,7 @@ def _squeeze(data: Value, axes: tuple[int, ...] | None, node: Context):
         return ops.Squeeze(data, list(axes))
     if data.shape is None:
         raise UnsupportedError(
-            "Squeeze without axes of a tensor of unknown rank", code="ML314",
+            "it has no axes, and the rank of the input is unknown", code="ML314",
             hint="give the model inputs static shapes, or the operator its axes",
         )
     assume_ones(data.shape)
@@ -125,12 +124,10 @@ def unsqueeze_13(data, axes):
 def _ranks(data: Value, axes: Value) -> tuple[int, int]:
     """The rank of the data and the number of axes that are themselves known only at run time."""
     count = axes.type.dims[0] if axes.rank == 1 else None
-    if data.rank is None or not isinstance(count, int):
-        raise UnsupportedError(
-            "axes that are computed at run time: neither they nor their number is known", code="ML314",
-            hint="make the axes a constant",
-        )
-    return data.rank, count
+    if not isinstance(count, int):
+        message = "the axes and their number are known only at run time"
+        raise UnsupportedError(message, code="ML314", hint="make the axes a constant")
+    return ranked(data), count
 
 
 def _others(axes: Value, rank: int, count: int) -> Value:

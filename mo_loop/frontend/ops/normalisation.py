@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import number, require_choice
+from mo_loop.frontend.ops.shared import number, ranked, require_choice
 from mo_loop.frontend.ops.tensors import dropped
-from mo_loop.frontend.vocabulary import Context, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.vocabulary import Context, Value, ops, translates
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import bf16, boolean, f32
 from mo_loop.ops.ranges import AtLeast2, Few, Positive, Vector
@@ -21,13 +21,6 @@ AVOIDS = (
     Gap("lrn-bias", "`LRN` truncates its bias to an integer", "composed", rule="translator of LRN"),
 )
 """The errors of the runtime that these translators avoid."""
-
-
-def ranked(x: Value, what: str) -> int:
-    """The rank of `x`; UnsupportedError where it is not known."""
-    if x.rank is None:
-        raise UnsupportedError(f"{what} of a tensor of unknown rank", code="ML314")
-    return x.rank
 
 
 def along_channels(values: Value, rank: int) -> Value:
@@ -89,7 +82,7 @@ def _batch_training(
 
     The runtime does not recognise this order of operations, of which it would compute the statistics once more. Places
     of unknown sizes are one dimension: it starts its kernel for each row of the last one."""
-    rank = ranked(x, "BatchNormalization")
+    rank = ranked(x)
     if spatial and rank > 3 and not is_static(x.shape):
         rows = x.reshape([None, None, -1])
         y, *others = _batch_training(rows, scale, bias, mean, variance, epsilon, momentum, spatial)
@@ -112,7 +105,7 @@ def _batch_training(
 @translates("InstanceNormalization", since=1, one_rank="x")
 def instance_normalization(x: AtLeast2, scale: Vector, bias: Vector, *, epsilon: float = 1e-5):
     """Normalises each channel of each sample."""
-    rank = ranked(x, "InstanceNormalization")
+    rank = ranked(x)
     normal = ops.MVN(x, list(range(2, rank)), eps=epsilon, eps_mode="INSIDE_SQRT")
     return normal * along_channels(scale, rank) + along_channels(bias, rank)
 
@@ -124,7 +117,7 @@ def layer_normalization(
     *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, node: Context,
 ):
     """Normalises all dimensions from `axis` on; the statistics have the type `stash_type`."""
-    rank = ranked(x, "LayerNormalization")
+    rank = ranked(x)
     axes = list(range(normalise_axis(axis, rank), rank))
     if not node.wants(1) and not node.wants(2):
         return affine(ops.MVN(x, axes, eps=epsilon, eps_mode="INSIDE_SQRT"), scale, bias)
@@ -157,7 +150,7 @@ def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups:
 @translates("GroupNormalization", since=21, ignored="stash_type", one_rank="x")
 def group_normalization_21(x, scale, bias, *, epsilon: float = 1e-5, num_groups: Positive, stash_type: int = 1):
     """One scale and bias for each channel; `stash_type` is ignored: the runtime computes statistics in f32."""
-    rank = ranked(x, "GroupNormalization")
+    rank = ranked(x)
     normal = ops.Reshape(grouped(x, num_groups, epsilon), x.sizes)
     return affine(normal, along_channels(scale, rank), along_channels(bias, rank))
 
@@ -170,7 +163,7 @@ def grouped(x: Value, num_groups: int, epsilon: float) -> Value:
 @translates("RMSNormalization", since=23, ignored="stash_type")
 def rms_normalization(x, scale, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1):
     """x / sqrt(mean of squares) over all dimensions from `axis` on."""
-    rank = ranked(x, "RMSNormalization")
+    rank = ranked(x)
     y, _ = rms_normal(x, list(range(normalise_axis(axis, rank), rank)), epsilon)
     return y * scale.astype(x.dtype)
 
@@ -180,7 +173,7 @@ def simplified_layer_normalization(
     x, scale, *, axis: int = -1, epsilon: float = float(np.float32(1e-5)), stash_type: int = 1
 ):
     """RMSNormalization, and 1 / deviation. The product with the scale has the type of the scale."""
-    rank = ranked(x, "SimplifiedLayerNormalization")
+    rank = ranked(x)
     y, inverse = rms_normal(x, list(range(normalise_axis(axis, rank), rank)), epsilon)
     return [y.astype(scale.dtype) * scale, inverse.astype(f32)]
 
@@ -209,7 +202,7 @@ def lrn(x: AtLeast2, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1
     channels = None if x.rank is None or x.rank < 2 else x.type.dims[1]
     if size % 2 and float(bias).is_integer() and isinstance(channels, int):
         return ops.LRN(x, [1], alpha=alpha, beta=beta, bias=bias, size=size)
-    rank = ranked(x, "LRN")
+    rank = ranked(x)
     before, after = np.zeros((2, rank), np.int64)
     before[1], after[1] = (size - 1) // 2, size // 2
     padded = ops.Pad(x * x, before, after, number(x, 0))
@@ -226,7 +219,7 @@ def lrn(x: AtLeast2, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1
 @translates("MeanVarianceNormalization", since=1)
 def mean_variance_normalization_1(x, *, across_channels: int = 0, normalize_variance: int = 1):
     """Over the batch and the spatial dimensions, and with `across_channels` over all dimensions."""
-    axes = [axis for axis in range(ranked(x, "MeanVarianceNormalization")) if axis != 1 or across_channels]
+    axes = [axis for axis in range(ranked(x)) if axis != 1 or across_channels]
     if normalize_variance:
         return ops.MVN(x, axes, eps=1e-9, eps_mode="OUTSIDE_SQRT")
     return x - ops.ReduceMean(x, axes, keep_dims=True)

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mo_loop.frontend.ops.images.convolution import WindowAttributes
-from mo_loop.frontend.ops.normalisation import group_normalization_21, ranked
-from mo_loop.frontend.ops.shared import constant_like, integers, require_choice
+from mo_loop.frontend.ops.normalisation import group_normalization_21
+from mo_loop.frontend.ops.shared import constant_like, integers, ranked, require_choice
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType
 from mo_loop.ops.lengths import joined, scalar
@@ -34,7 +34,7 @@ def fake_quantize(x, input_low, input_high, output_low, output_high, *, levels: 
 def normalize(x, weights, *, across_spatial: int = 0, channel_shared: int = 0, eps: float = 0.0):
     """x divided by its norm over the channels, or over all dimensions but the first; times one weight or one for each
     channel."""
-    rank = ranked(x, "Normalize")
+    rank = ranked(x)
     normal = ops.NormalizeL2(x, list(range(1, rank)) if across_spatial else [1], eps=eps)
     shaped = weights if channel_shared else weights.reshape([1, -1, *[1] * (rank - 2)])
     return normal * shaped
@@ -123,7 +123,7 @@ def generate_proposals(
     """The anchors [A, 4] are those of every place of the scores [N, A, H, W]."""
     if anchors.rank not in (None, 2):
         raise ModelError(f"the anchors have rank {anchors.rank}, not 2", code="ML227")
-    ranked(scores, "GenerateProposals")
+    ranked(scores, "the scores")
     sizes = [scores.size(2), scores.size(3), scores.size(1), 4]
     return ops.GenerateProposals(
         image, ops.Broadcast(anchors, joined(sizes, scores)), deltas, scores, min_size=min_size,

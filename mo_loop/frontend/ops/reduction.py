@@ -12,7 +12,7 @@ import numpy as np
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.arithmetic import divided
 from mo_loop.frontend.ops.ranking import Mode, first
-from mo_loop.frontend.ops.shared import number
+from mo_loop.frontend.ops.shared import number, ranked
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import element_count, normalise_axis
@@ -167,9 +167,7 @@ def _log_sum_exp(x: Value, axes: Sequence[int], keep: bool):
 
 
 def _all_axes(x: Value) -> list[int]:
-    if x.rank is None:
-        raise UnsupportedError("a reduction of all dimensions of a tensor of unknown rank", code="ML314")
-    return list(range(x.rank))
+    return list(range(ranked(x)))
 
 
 def _known_axes(axes: Value | None) -> Sequence[int] | None:
@@ -203,7 +201,7 @@ def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: b
     if keep:
         return ops.Reshape(column, kept)
     if not isinstance(count, int):
-        raise UnsupportedError("a reduction that drops an unknown number of dimensions", code="ML314")
+        raise UnsupportedError("the number of axes is known only at run time", code="ML314")
     return ops.Reshape(column, ops.Gather(dims, order[: rank - count], 0))
 
 

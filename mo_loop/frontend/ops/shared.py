@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.conversion_limits import budget
-from mo_loop.errors import ModelError, TypeError_
+from mo_loop.errors import ModelError, TypeError_, UnsupportedError
 from mo_loop.frontend.vocabulary import Value, ops
 from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import i64
@@ -32,6 +32,14 @@ def require_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
     if value not in known:
         text = f"the attribute {name!r} is {value!r}, and must be one of {', '.join(map(str, known))}"
         raise ModelError(text, code="ML227")
+
+
+def ranked(x: Value, what: str = "the input") -> int:
+    """The rank of `x`; UnsupportedError, which names it `what`, if the rank is not known before the model runs."""
+    if x.rank is None:
+        why = "the operations in the IR depend on the number of dimensions"
+        raise UnsupportedError(f"the rank of {what} is unknown", code="ML314", why=why)
+    return x.rank
 
 
 def require_room(sizes: Sequence[int], kind: Any = np.int64) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.ops.linear import array_of
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, first_numbers, number, one_integer
+from mo_loop.frontend.ops.shared import counted, first_numbers, number, one_integer, ranked
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.shape import assume_fixed, assume_least, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
@@ -50,7 +49,7 @@ def dft_20(x: AtLeast2, dft_length: One | Integers = None, axis: One = None, *, 
     known = -2 if axis is None else one_integer(axis)
     if known is not None:
         return _transformed(x, known, dft_length, bool(inverse), bool(onesided))
-    rank = ranked(x, "DFT")
+    rank = ranked(x)
     assume_fixed(x.type.dims[-1:])
     place = (scalar(axis) + rank) % rank
     others = ops.NotEqual(np.arange(rank), place).astype(i32)
@@ -65,7 +64,7 @@ def dft_20(x: AtLeast2, dft_length: One | Integers = None, axis: One = None, *, 
 def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesided: bool):
     if x.dtype is f64:  # the runtime has no transforms in f64, and computes everything else of f64 in f32
         return _transformed(x.astype(f32), axis, length, inverse, onesided).astype(f64)
-    rank = ranked(x, "DFT")
+    rank = ranked(x)
     assume_fixed(x.type.dims[-1:])  # it says whether numbers are complex
     at = normalise_axis(axis, rank)
     if at == rank - 1:
@@ -162,7 +161,7 @@ def stft(
     onesided: int = 1,
 ):
     """[batch, frames, bins, 2]: the transforms of the frames, multiplied by the window."""
-    rank = ranked(signal, "STFT")
+    rank = ranked(signal)
     if rank not in (2, 3):
         raise ModelError(f"the signal has rank {rank}, and must be [batch, length, 1 or 2]", code="ML227")
     if rank == 2:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, ranked, rms_normal
+from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, rms_normal
 from mo_loop.frontend.ops.quantization.quantization import real
 from mo_loop.frontend.ops.quantization.quantized_operators import one
-from mo_loop.frontend.ops.shared import divided, require_choice
+from mo_loop.frontend.ops.shared import divided, ranked, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.lengths import quotient
@@ -124,8 +124,8 @@ def skip_group_norm(
     *, activation: int, channels_last: int = 1, epsilon: float = 1e-5, groups: Positive,
 ):
     """GroupNorm of x + skip + bias, and the sum. A skip of two dimensions has one number for each channel."""
-    rank = ranked(x, "SkipGroupNorm")
-    if ranked(skip, "SkipGroupNorm") == 2:
+    rank = ranked(x)
+    if ranked(skip) == 2:
         skip = ops.Unsqueeze(skip, list(range(1, rank - 1) if channels_last else range(2, rank)))
     if bias is not None and not channels_last:
         bias = along_channels(bias, rank)
@@ -137,7 +137,7 @@ def _group_norm(
     x: Value, gamma: Value, beta: Value, activation: int, channels_last: int, epsilon: float, groups: int
 ) -> Value:
     require_choice("activation", activation, (0, 1))  # none, SiLU
-    rank = ranked(x, "GroupNorm")
+    rank = ranked(x)
     front = ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)]) if channels_last else x
     normal = ops.Reshape(grouped(front, groups, epsilon), front.sizes)
     y = affine(normal, along_channels(gamma, rank), along_channels(beta, rank))
@@ -153,7 +153,7 @@ def branchwise_rms_norm(x, scale=None, *, epsilon: float = 1e-5, num_branches: N
     y, _ = rms_normal(branches.astype(f32), [-1], epsilon)
     if scale is not None:
         scale = scale.astype(f32)
-        if ranked(scale, "BranchwiseRMSNorm") == 1:
+        if ranked(scale) == 1:
             # One number for each element of a branch, or of all branches.
             size = y.size(-1)
             rows = quotient(scale.size(0), size)
@@ -168,7 +168,7 @@ def branchwise_rms_norm(x, scale=None, *, epsilon: float = 1e-5, num_branches: N
 def gated_rms_norm(x, scale, gate, *, activation: str = "silu", epsilon: float = 1e-5):
     """Rows of the length of the scale are normalised in f32, and multiplied by an activation of the gate."""
     require_choice("activation", activation, ("silu", "swish", "sigmoid"))
-    ranked(x, "GatedRMSNorm")
+    ranked(x)
     size = scale.size(0)
     y, _ = rms_normal(divided(x, quotient(x.size(-1), size), size).astype(f32), [-1], epsilon)
     y = ops.Reshape(y * scale.astype(f32), x.sizes)
@@ -224,14 +224,14 @@ def hyper_connection_post_mix(streams, block_output, post_mix, stream_mix=None, 
 def _rows(streams: Value, count: int) -> Value:
     """The rows [..., C, H] in f32."""
     x = streams.astype(f32)
-    ranked(x, "the streams of an operator")
+    ranked(x, "the streams")
     return divided(x, count, quotient(x.size(-1), count)) if count else x
 
 
 def _gates(mix: Value, rows: Value, count: int) -> Value:
     """Gates [..., C], [..., C, 1], [..., C, H] or [..., C * H] in f32 as [..., C, 1] or [..., C, H]."""
     gates = mix.astype(f32)
-    if ranked(gates, "the gates of streams") == rows.rank:
+    if ranked(gates, "the gates") == rows.rank:
         return gates
     return divided(gates, count, quotient(gates.size(-1), count)) if count else ops.Unsqueeze(gates, -1)
 

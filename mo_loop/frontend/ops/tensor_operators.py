@@ -12,8 +12,8 @@ from mo_loop.frontend.ops.activation import clipped, flattened, softmax
 from mo_loop.frontend.ops.filling import pad_11, range_11, trilu
 from mo_loop.frontend.ops.images.detection import grid_sample_16
 from mo_loop.frontend.ops.indexing import gather_nd, unique_elements
-from mo_loop.frontend.ops.normalisation import dropout_12, ranked
-from mo_loop.frontend.ops.shared import counted_up, first_numbers, integers, number
+from mo_loop.frontend.ops.normalisation import dropout_12
+from mo_loop.frontend.ops.shared import counted_up, first_numbers, integers, number, ranked
 from mo_loop.frontend.ops.tensors import identity
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
@@ -68,7 +68,7 @@ def expand_dims(x, axis):
     known = integers(axis)
     if known is not None:
         return ops.Unsqueeze(x, list(known))
-    rank = ranked(x, "ExpandDims")
+    rank = ranked(x)
     place = vector(as_i64(scalar(axis)) % (rank + 1))
     shape = x.sizes
     before, after = shape[:place], shape[place:rank]
@@ -78,7 +78,7 @@ def expand_dims(x, axis):
 @translates("UnfoldTensor", since=1, domain=MICROSOFT)
 def unfold_tensor(x: AtLeast1, *, dim: int = -1, size: Positive, step: Positive = 1):
     """All windows of `size` elements along a dimension, as a new last dimension."""
-    rank = ranked(x, "UnfoldTensor")
+    rank = ranked(x)
     at = normalise_axis(dim, rank)
     length = x.size(at)
     if isinstance(length, int) and size > length:
@@ -191,7 +191,7 @@ def _product(x: Value, y: Value, sign: int):
 def rfft(x: AtLeast1, *, normalized: int = 0, onesided: int = 1, signal_ndim: Positive = 1):
     """The transform of the last `signal_ndim` dimensions of a real signal: its first half, as pairs."""
     _require_plain(normalized, onesided)
-    rank = ranked(x, "Rfft")
+    rank = ranked(x)
     return _at_least_single(x, lambda each: ops.RDFT(each, list(range(rank - signal_ndim, rank))))
 
 
@@ -199,7 +199,7 @@ def rfft(x: AtLeast1, *, normalized: int = 0, onesided: int = 1, signal_ndim: Po
 def irfft(x: AtLeast2, *, normalized: int = 0, onesided: int = 1, signal_ndim: Positive):
     """The inverse of Rfft, for signals of even length."""
     _require_plain(normalized, onesided)
-    last = ranked(x, "Irfft") - 1
+    last = ranked(x) - 1
     return _at_least_single(x, lambda each: ops.IRDFT(each, list(range(last - signal_ndim, last))))
 
 

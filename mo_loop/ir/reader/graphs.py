@@ -44,7 +44,7 @@ class GraphReader:
         deepest = budget().limits.nesting
         if depth > deepest:
             raise LimitError(
-                f"bodies are nested deeper than the limit nesting of {deepest}", code="ML312",
+                f"bodies are nested deeper than the limit 'nesting', which is {deepest}", code="ML312",
                 where=shortened(net.path), hint="if you trust the file, give read_model another limit",
             )
         self.weights = weights

@@ -149,7 +149,7 @@ def test_bodies_32_deep() -> None:
 def test_bodies_33_deep_are_refused() -> None:
     error = refusal(tower(33))
     assert (error.code, error.exit_code) == ("ML312", 3)
-    assert "deeper than the limit nesting of 32" in str(error)
+    assert "deeper than the limit 'nesting', which is 32" in str(error)
 
 
 def test_bodies_too_deep_for_protobuf_are_refused() -> None:

@@ -126,7 +126,7 @@ def written(folder: Path, model: onnx.ModelProto, **options: Any) -> tuple[bytes
 def test_limit(tmp_path: Path, name: str) -> None:
     make, code, too_small, enough, options = CASES[name]
     model = make()
-    with pytest.raises(LimitError, match=f"than the limit {name} of") as caught:
+    with pytest.raises(LimitError, match=f"than the limit '{name}', which is") as caught:
         convert_model(model, limits={name: too_small}, **options)
     error = caught.value
     assert (error.code, error.exit_code) == (code, 3)
@@ -285,7 +285,7 @@ class TestTime:
                 clock.now += 11
 
         model = chain(600)
-        with pytest.raises(LimitError, match="takes longer than the limit time of 10 s") as caught:
+        with pytest.raises(LimitError, match="takes longer than the limit 'time', which is 10 s") as caught:
             convert_model(model, limits={"time": 10}, observers=[slow])
         assert caught.value.code == "ML340"
         following = {"reading": "translating", "translating": "passes", "passes": "ConstantFolding"}
@@ -342,7 +342,7 @@ def test_nodes_that_no_call_reaches_are_counted_without_translating_them() -> No
 def test_the_depths_that_can_be_asked_for_fit_into_the_stack() -> None:
     limits = {"call_depth": 100, "nesting": 100}
     assert convert_model(doubling(100, calls=1), limits=limits).graph.results
-    with pytest.raises(UsageError, match="the limit nesting is 101"):
+    with pytest.raises(UsageError, match="the limit 'nesting' is 101"):
         Limits(nesting=101)
 
 

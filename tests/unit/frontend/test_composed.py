@@ -247,7 +247,7 @@ def test_the_number_of_dimensions_that_a_window_slides_over() -> None:
         spatial_rank(cube, image, (1, 1, 1))
     assert spatial_rank(cube, unknown, (1, 1, 1)) == 3 and spatial_rank(cube, None, (1, 1)) == 2
     assert spatial_rank(cube, None, None) == spatial_rank(cube, unknown, None) == 1
-    with pytest.raises(UnsupportedError, match="unknown rank"):
+    with pytest.raises(UnsupportedError, match="the rank of the input is unknown"):
         spatial_rank(unknown, None, None)
 
 

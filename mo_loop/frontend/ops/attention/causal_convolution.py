@@ -14,8 +14,7 @@ import numpy as np
 
 from mo_loop.frontend.ops.images.convolution import WindowAttributes, biased, grouped
 from mo_loop.frontend.ops.linear import reshaped
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, first_numbers, number, require_choice
+from mo_loop.frontend.ops.shared import counted, first_numbers, number, ranked, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.lengths import Length, as_i64, joined
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, Positive, Rank3, Vector
@@ -45,7 +44,7 @@ def _of_rows(
     x: Value, weight: Value, bias: Value | None, past: Value | None, dilation: int, activation: str
 ) -> list[Any]:
     """The outputs for channels after the positions, in any number of axes."""
-    rank = ranked(x, "the input of CausalConvWithState")
+    rank = ranked(x)
     channels = _channels(weight)
     rows = _rows(x, channels)
     long = _after(_rows(past, channels) if past is not None else None, rows, _width(weight, dilation), 1)
@@ -70,8 +69,7 @@ def _width(weight: Value, dilation: int) -> int:
     taps = weight.type.dims[2]
     if not isinstance(taps, int):
         raise UnsupportedError(
-            "a causal convolution whose kernel size is known only at run time: declare the shape of the weight",
-            code="ML314",
+            "the size of the kernel is known only at run time", code="ML314", hint="declare the shape of the weight",
         )
     return (taps - 1) * dilation
 
@@ -108,8 +106,7 @@ def _channels(weight: Value) -> int:
     channels = weight.type.dims[0]
     if not isinstance(channels, int):
         raise UnsupportedError(
-            "a causal convolution whose number of channels is known only at run time: declare the shape of the weight",
-            code="ML314",
+            "the number of channels is known only at run time", code="ML314", hint="declare the shape of the weight",
         )
     return channels
 

@@ -66,8 +66,8 @@ def _decided(flag: Value, name: str) -> bool:
     known = flag.constant
     if known is None:
         raise UnsupportedError(
-            f"{name} of DecoderAttention is known only at run time: set it with --input, as in 'NAME->true'",
-            code="ML314",
+            f"the input {name!r} is known only at run time", code="ML314",
+            hint="give its tensor a constant value (--input 'NAME->true')",
         )
     return bool(known.reshape(-1)[0])
 

@@ -21,8 +21,7 @@ import numpy as np
 
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.attention import heads as parts
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.ops.shared import counted, ranked
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_equal, assume_fixed
@@ -61,7 +60,7 @@ def attention(
         raise ModelError("Attention has one of past_key and past_value, not both", code="ML227")
     if past_key is not None and nonpad_kv_seqlen is not None:
         raise ModelError("Attention has both a past and nonpad_kv_seqlen: a node may have one of them", code="ML227")
-    rank, precision = ranked(q, "Attention"), q.dtype if softmax_precision is None else from_onnx(softmax_precision)
+    rank, precision = ranked(q, "Q"), q.dtype if softmax_precision is None else from_onnx(softmax_precision)
     if softmax_precision is not None and precision not in (f32, f16, f64, bf16):
         raise TypeError_(f"the softmax_precision is {precision}, which is not a type of floats", code="ML236")
     if qk_matmul_output_mode not in range(4):
@@ -157,7 +156,7 @@ def _padded(mask: Value, k: Value, kind: ElementType, may_pad: bool) -> Value:
     By a Concat: the runtime gives the result of a Pad another layout, which takes as long as the products.
     """
     mask = mask if mask.dtype is boolean else mask.astype(kind)
-    rank, length, total = ranked(mask, "a mask of Attention"), mask.type.dims[-1], k.type.dims[2]
+    rank, length, total = ranked(mask, "the mask"), mask.type.dims[-1], k.type.dims[2]
     is_known = isinstance(length, int) and isinstance(total, int)
     if length == total or not (may_pad or (is_known and length != 1)):
         return mask

@@ -11,8 +11,7 @@ import numpy as np
 
 from mo_loop.frontend.ops.attention.heads import real, scaled
 from mo_loop.frontend.ops.attention.linear_attention import divided, read_by, recurrence, shared
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, first_numbers, require_choice
+from mo_loop.frontend.ops.shared import counted, first_numbers, ranked, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32
 from mo_loop.ops.lengths import as_i64, joined
@@ -70,12 +69,12 @@ def _unpacked(packed: Value, state: Value | None) -> list[Value]:
     known = [*state.type.dims[1:], packed.type.dims[-1]]
     if not all(isinstance(each, int) for each in known):
         raise UnsupportedError(
-            "GatedDeltaNet with packed queries, keys and values whose sizes are known only at run time: declare the "
-            "shapes of the query and of the initial state", code="ML314",
+            "the sizes of the packed queries, keys and values are known only at run time", code="ML314",
+            hint="declare the shapes of the query and of the initial state",
         )
     heads, width, size, total = (int(str(each)) for each in known)
     part = (total - heads * width) // 2
-    axis = ranked(packed, "the query of GatedDeltaNet") - 1
+    axis = ranked(packed, "the query") - 1
     pieces = ops.VariadicSplit(packed, axis, [part, part, heads * width])
     shapes = [[part // size, size], [part // size, size], [heads, width]]
     return [
@@ -92,7 +91,7 @@ def _normalised(x: Value, epsilon: float) -> Value:
 def _decay(order: "_Order", decay: Value, query: Value, gate: tuple[str, Value | None, Value | None, float]) -> Value:
     """The logarithms of the decay, [batch, T, heads, K or 1]."""
     raw = decay.astype(f32)
-    if raw.rank == ranked(query, "the query of GatedDeltaNet") - 1:
+    if raw.rank == ranked(query, "the query") - 1:
         raw = ops.Unsqueeze(raw, -1)
     raw = order.apart(raw)
     kind, a_log, dt_bias, bound = gate
@@ -181,7 +180,7 @@ class _Ragged(_Order):
 def _order(query: Value, cumulative: Value | None, state: Value | None) -> "_Order":
     if cumulative is not None:
         return _Order(1, False) if cumulative.type.dims[0] == 2 else _Ragged(as_i64(cumulative))
-    if ranked(query, "the query of GatedDeltaNet") == 4:
+    if ranked(query, "the query") == 4:
         return _Order(query.size(0), True)
     if state is None:
         raise ModelError("GatedDeltaNet has neither cu_seqlens nor initial_state", code="ML227")

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, number
+from mo_loop.frontend.ops.shared import counted, number, ranked
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f16, f32
 from mo_loop.ops.lengths import as_i64, joined, length_in, scalar
@@ -209,10 +208,10 @@ def rotary_embedding(
     rotary_embedding_dim: NotNegative | None = None, scale: float | None = None,
 ):
     """`scale` and `is_packed_batching` do not change the numbers of ONNX Runtime's CPU kernel."""
-    is_split = ranked(x, "RotaryEmbedding") == 4
+    is_split = ranked(x) == 4
     rows = x.size(2 if is_split else 1)
     places = position_ids
-    if ranked(position_ids, "the position_ids of RotaryEmbedding") < 2:
+    if ranked(position_ids, "position_ids") < 2:
         places = (counted(rows, x) + scalar(position_ids))[None]
     return _embedded(
         x,
@@ -293,7 +292,7 @@ def _rows(x: Value, cos: Value, heads: int | None, size: int | None) -> Value:
         return rows_of_heads(x, heads)
     if not isinstance(columns, int):
         raise UnsupportedError(
-            "the size of a head is not known: declare the shape of cos_cache (--input), or set num_heads", code="ML314"
+            "the size of a head is unknown", code="ML314", hint="declare cos_cache (--input), or set num_heads"
         )
     return x.reshape([None, None, -1, columns * 2])
 

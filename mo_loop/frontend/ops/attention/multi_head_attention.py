@@ -22,9 +22,8 @@ import numpy as np
 
 from mo_loop.frontend.context import as_values
 from mo_loop.frontend.ops.attention import heads as parts
-from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.quantization.quantization import mat_mul_integer
-from mo_loop.frontend.ops.shared import counted, counted_up, number
+from mo_loop.frontend.ops.shared import counted, counted_up, number, ranked
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i64
 from mo_loop.ops.lengths import as_i64, joined, length_in, vector
@@ -60,13 +59,13 @@ def multi_head_attention(
 def projections(query: Value, key: Value | None, value: Value | None, bias: Value | None, heads: int) -> list[Value]:
     """Q, K and V as [batch, heads, S or T, size], with their parts of the bias added."""
     if key is None:
-        packed = parts.split_packed(query, 3) if ranked(query, "MultiHeadAttention") == 5 else None
+        packed = parts.split_packed(query, 3) if ranked(query) == 5 else None
         if packed is None:
             raise UnsupportedError(
                 "a packed query of 3 dimensions: export it with 5 dimensions, [batch, S, heads, 3, size]", code="ML316"
             )
         return parts.all_split(packed, bias, heads)
-    if ranked(key, "MultiHeadAttention") == 5:
+    if ranked(key, "the key") == 5:
         return parts.all_split([query, *parts.split_packed(key, 2)], bias, heads)
     if value is None:
         raise ModelError("MultiHeadAttention has a key without a value", code="ML227")
@@ -147,7 +146,7 @@ def _padding(mask: Value, q: Value, total: Any, *, with_starts: bool) -> Value:
 
     The mask is [batch], [2 * batch], [3 * batch + 2], [batch, T], [batch, S, T] or [batch, 1, M, M].
     """
-    rank = ranked(mask, "an attention mask")
+    rank = ranked(mask, "the mask")
     if rank == 1:
         return _ends_and_starts(mask, q, total, with_starts)
     if rank == 2:
@@ -238,7 +237,7 @@ def packed_multi_head_attention(
     used = token_offsets(token_offset, query)
     if key is not None and value is not None:
         tensors = [restored(each, token_offset, used) for each in (query, key, value)]
-    elif ranked(query, "PackedMultiHeadAttention") == 4:
+    elif ranked(query, "the query") == 4:
         tensors = parts.split_packed(restored(query, token_offset, used), 3)
     else:
         raise ModelError(
@@ -283,7 +282,7 @@ def relative_position_bias(
     buckets, heads = (bias_table.shape or (None, None))[:2]
     if not isinstance(buckets, int) or not isinstance(heads, int):
         raise UnsupportedError(
-            "the shape of bias_table is not known: make it a constant, or declare its shape (--input)", code="ML314"
+            "the shape of bias_table is unknown", code="ML314", hint="make it a constant, or declare it (--input)"
         )
     at = _buckets(buckets, max_distance, bool(is_bidirectional))
     of_distance = ops.Gather(bias_table.reshape([heads, buckets]), at, 1)
@@ -326,7 +325,7 @@ def gated_relative_position_bias(
     query = query_layer
     if token_offset is not None:
         query = restored(query, token_offset, token_offsets(token_offset, query))
-    if ranked(query, "the query_layer of GatedRelativePositionBias") != 3:
+    if ranked(query, "query_layer") != 3:
         raise ModelError("a query_layer of [tokens, hidden] needs the input token_offset", code="ML227")
     projected = parts.split_heads(query + query_bias, num_heads) @ weight + bias
     halves = ops.Split(projected, 3, num_splits=2)

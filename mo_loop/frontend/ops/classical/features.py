@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import ConversionWarning
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import number, ones, require_choice, zeros
+from mo_loop.frontend.ops.shared import number, ones, ranked, require_choice, zeros
 from mo_loop.frontend.ops.texts.strings import as_bytes, constant_strings, encoded, labelled_by
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64, string
@@ -44,7 +43,7 @@ def array_feature_extractor(x, y):
     labels = constant_strings(x)
     if labels is None:
         _require_numbers(x)
-    rank = ranked(x, "ArrayFeatureExtractor")
+    rank = ranked(x)
     if not rank:
         raise ModelError("the input is a scalar, and has no features", code="ML227")
     if labels is not None and rank == 1 and labels:
@@ -88,7 +87,7 @@ def normalizer(x, *, norm: str = "MAX"):
         "L2": lambda y: ops.ReduceL2(y, [-1], keep_dims=True),
     }
     require_choice("norm", norm, rows)
-    if ranked(x, "Normalizer") not in (1, 2):
+    if ranked(x) not in (1, 2):
         raise ModelError(f"the input has rank {x.rank}, and must be [N, C] or [C]", code="ML227")
     y = x.astype(f32)
     size = rows[norm](y)
@@ -106,7 +105,7 @@ def feature_vectorizer(*x, inputdimensions: Ints | None = None):
 
 
 def _features(x: Value, width: int | None) -> Value:
-    rank = ranked(x, "FeatureVectorizer")
+    rank = ranked(x)
     if rank not in (1, 2):
         raise ModelError(f"an input has rank {rank}, and must be [N, C] or [C]", code="ML227")
     row = x.astype(f32) if rank == 2 else ops.Unsqueeze(x.astype(f32), 0)
@@ -173,7 +172,7 @@ def zip_map(x, *, classlabels_int64s: Ints | None = None, classlabels_strings: S
             "ZipMap whose maps are read in the model: the IR has only tensors, and no maps from keys to values",
             code="ML311", hint="cut the model at the input of ZipMap (--output), which has the same numbers",
         )
-    rank = ranked(x, "ZipMap")
+    rank = ranked(x)
     width = x.type.dims[-1] if rank else 0
     if rank not in (1, 2) or (isinstance(width, int) and width != len(labels)):
         raise ModelError(f"the input is {x.type}, and there are {len(labels)} labels", code="ML227")
@@ -199,7 +198,7 @@ def tf_idf_vectorizer(
     elif x.dtype is string or pool_strings:
         raise ModelError(f"n-grams of {'strings' if pool_strings else 'integers'} for an input {x.type}", code="ML227")
     require_choice("mode", mode, ("TF", "IDF", "TFIDF"))
-    rank = ranked(x, "TfIdfVectorizer")
+    rank = ranked(x)
     if rank not in (1, 2):
         raise ModelError(f"the input has rank {rank}, and must be [C] or [N, C]", code="ML227")
     pools = _pools(pool_int64s or (), ngram_counts)

@@ -27,8 +27,15 @@ from mo_loop.frontend.ops.classical.features import DOMAIN
 from mo_loop.frontend.ops.classical.labels import with_labels
 from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import number, repeated_numbers, require_choice, require_room, unit_matrix, zeros
+from mo_loop.frontend.ops.shared import (
+    number,
+    ranked,
+    repeated_numbers,
+    require_choice,
+    require_room,
+    unit_matrix,
+    zeros,
+)
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
@@ -135,7 +142,7 @@ def _probit(x: Value) -> Value:
 
 def rows_of(x: Value, what: str) -> Value:
     """[N, F] in f32; a vector is one row."""
-    rank = ranked(x, what)
+    rank = ranked(x)
     if rank not in (1, 2):
         raise ModelError(f"the input has rank {rank}, and {what} needs [N, F]", code="ML227")
     y = x.astype(f32)

@@ -9,7 +9,7 @@ from typing import Any
 
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.linear import reshaped
-from mo_loop.frontend.ops.shared import number, require_choice
+from mo_loop.frontend.ops.shared import number, ranked, require_choice
 from mo_loop.frontend.vocabulary import Attributes, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.lengths import joined
@@ -19,20 +19,14 @@ from mo_loop.target import NEVER, Gap, without_avx512
 
 def channels_first(x: Value) -> Value:
     """[N, D..., C] as [N, C, D...]."""
-    rank = _rank(x)
+    rank = ranked(x)
     return ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)])
 
 
 def channels_last(x: Value) -> Value:
     """[N, C, D...] as [N, D..., C]."""
-    rank = _rank(x)
+    rank = ranked(x)
     return ops.Transpose(x, [0, *range(2, rank), 1])
-
-
-def _rank(x: Value) -> int:
-    if x.rank is None:
-        raise UnsupportedError("the last axis of a tensor of unknown rank", code="ML314", hint="declare the rank")
-    return x.rank
 
 
 # VALID is explicit padding by 0: with VALID, the runtime rounds down even if ceil_mode is set.
@@ -200,9 +194,7 @@ def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) 
         return w.rank - 2
     if kernel_shape is not None:
         return len(kernel_shape)
-    if x.rank is None:
-        raise UnsupportedError("a window over tensors of unknown rank", code="ML314", hint="declare the input's rank")
-    return x.rank - 2
+    return ranked(x) - 2
 
 
 @translates("ConvTranspose", since=1, one_rank="x w")
@@ -263,7 +255,7 @@ def _cut_out(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...],
 def _kernel(w: Value, kernel_shape: Sequence[int] | None) -> tuple[int, ...]:
     given = w.shape[2:] if w.shape is not None else kernel_shape
     if given is None or not all(isinstance(dim, int) for dim in given):
-        raise UnsupportedError("ConvTranspose with a kernel of unknown shape whose pads depend on it", code="ML314")
+        raise UnsupportedError("the pads need the shape of the kernel, which is known only at run time", code="ML314")
     return tuple(int(str(dim)) for dim in given)
 
 

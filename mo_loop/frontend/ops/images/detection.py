@@ -230,7 +230,7 @@ def grid_sample_20(
 def _grid_sample(x: Value, grid: Value, align_corners: int, mode: str, padding_mode: str):
     rank = x.rank if x.rank is not None else grid.rank
     if rank is None:
-        raise UnsupportedError("GridSample of tensors of unknown rank", code="ML314")
+        raise UnsupportedError("the ranks of the image and of the grid are unknown", code="ML314")
     if rank == 4:
         return ops.GridSample(x, grid, align_corners=bool(align_corners), mode=mode, padding_mode=padding_mode)
     if mode == "bicubic":
@@ -276,7 +276,7 @@ def col_2_im(columns, image_shape: Vector | Integers, block_shape: Vector | Inte
         lengths = (vector_length(each.type) for each in (image_shape, block_shape))
         count = next((length for length in lengths if length is not None), None)
         if count is None:
-            raise UnsupportedError("Col2Im of an unknown number of dimensions", code="ML314")
+            raise UnsupportedError("the number of dimensions of the image is known only at run time", code="ML314")
         at = given.over(count)
         return scattered_images(columns, image_shape, block_shape, at)
     if len(sizes) != len(blocks):

@@ -26,8 +26,7 @@ from mo_loop.frontend.ops.images.convolution import (
 )
 from mo_loop.frontend.ops.images.pooling import max_pool
 from mo_loop.frontend.ops.linear import general_product, matmul, scaled
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, number, require_choice
+from mo_loop.frontend.ops.shared import counted, number, ranked, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import f32, i64
@@ -179,12 +178,12 @@ def _activation(name: str | None, parameters: Sequence[float] | None) -> Activat
 
 
 def _channels_first(x: Value) -> Value:
-    rank = ranked(x, "a convolution with channels last")
+    rank = ranked(x)
     return ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)])
 
 
 def _channels_last(y: Value) -> Value:
-    return ops.Transpose(y, [0, *range(2, ranked(y, "a convolution")), 1])
+    return ops.Transpose(y, [0, *range(2, ranked(y, "the result")), 1])
 
 
 @translates("FusedGemm", since=1, domain=MICROSOFT)
@@ -232,13 +231,13 @@ def _product(a: Value, b: Value, alpha: float, transpose_a: int, transpose_b: in
 
 
 def _transposed(x: Value) -> Value:
-    rank = ranked(x, "transA or transB")
+    rank = ranked(x)
     return ops.Transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
 def _first_moved(x: Value) -> Value:
     """Dimension 0 moved before the last one."""
-    rank = ranked(x, "transBatchA or transBatchB")
+    rank = ranked(x)
     if rank < 3:
         raise ModelError(f"transBatchA and transBatchB need a tensor of rank 3 or more, not {rank}", code="ML227")
     return ops.Transpose(x, [*range(1, rank - 1), 0, rank - 1])
@@ -261,7 +260,7 @@ def max_pool_with_mask(
     """A window without elements gives the lowest number; NaN is never the largest."""
     if kernel_shape is None:
         raise ModelError("MaxpoolWithMask needs the attribute kernel_shape", code="ML227")
-    rank = ranked(x, "MaxpoolWithMask")
+    rank = ranked(x)
     if len(kernel_shape) != rank - 2 or 0 in kernel_shape:
         raise ModelError(f"the kernel {list(kernel_shape)} does not fit a tensor of rank {rank}", code="ML227")
     at = given.over(len(kernel_shape))
@@ -310,7 +309,7 @@ def _pads(x: Value, length: int, at: Window) -> tuple[Any, Any]:
 
 def _largest_of_rows(x: Value, kept: Value, length: int, at: Window) -> Value:
     """The largest element of each window along the last dimension, before its first element that is not kept."""
-    axis, stride = ranked(x, "MaxpoolWithMask") - 1, at.strides[-1]
+    axis, stride = ranked(x) - 1, at.strides[-1]
     begin, end = (joined([*[0] * axis, pad], x) for pad in _pads(x, length, at))
     x = ops.Pad(x, begin, end, _LOWEST)
     kept = ops.Pad(kept.astype(f32), begin, end, np.float32(1))

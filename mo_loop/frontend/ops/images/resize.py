@@ -8,8 +8,8 @@ import numpy as np
 
 from mo_loop.frontend.ops.images.sampling import Axis, Sampling, float_of, sampled
 from mo_loop.frontend.ops.linear import array_of
-from mo_loop.frontend.ops.shared import require_choice
-from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.ops.shared import ranked, require_choice
+from mo_loop.frontend.vocabulary import ModelError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f32, i64
@@ -74,9 +74,8 @@ def _resized(
     x: Value, roi: Value | None, scales, sizes: Value | None, axes: Sequence[int] | None, policy: str, how: Sampling,
 ) -> Value:
     require_choice("mode", how.mode, ("nearest", "linear", "cubic"))
-    if x.rank is None:
-        raise UnsupportedError("Resize of a tensor of unknown rank", code="ML314", hint="declare the input's rank")
-    numbers = [normalise_axis(axis, x.rank) for axis in axes] if axes is not None else list(range(x.rank))
+    rank = ranked(x)
+    numbers = [normalise_axis(axis, rank) for axis in axes] if axes is not None else list(range(rank))
     given = sizes if sizes is not None and sizes.shape != (0,) else None
     if given is None and scales is None:
         raise ModelError("Resize has neither scales nor sizes", code="ML227")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import MOST_COUNTED, constant_like, counted, first_numbers
+from mo_loop.frontend.ops.shared import MOST_COUNTED, constant_like, counted, first_numbers, ranked
 from mo_loop.frontend.vocabulary import Graph, ModelError, UnsupportedError, Value, ops
 from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import f32, i32, i64
@@ -53,8 +53,7 @@ class Axis:
 
 def sampled(x: Value, axes: Sequence[Axis], how: Sampling) -> Value:
     """x resized along `axes`; its rank must be known."""
-    if x.rank is None:
-        raise UnsupportedError("Resize of a tensor of unknown rank", code="ML314")
+    rank = ranked(x)
     outside: Value | None = None
     y = x
     for axis in axes:
@@ -63,7 +62,7 @@ def sampled(x: Value, axes: Sequence[Axis], how: Sampling) -> Value:
         if how.coordinates == "tf_crop_and_resize":
             last = float_of(x.graph, axis.size - 1)
             beyond = (at < 0.0) | (at > last)
-            beyond = _placed(beyond, axis.number, x.rank)
+            beyond = _placed(beyond, axis.number, rank)
             outside = beyond if outside is None else outside | beyond
     if outside is None:
         return y
@@ -286,7 +285,7 @@ def affine(theta: Value, size: Value, align_corners: bool) -> Value:
     if isinstance(count, int) and not 0 < count < MOST_DIMENSIONS - 1:
         raise ModelError(f"AffineGrid of {count} dimensions", code="ML235")
     if not isinstance(count, int):
-        raise UnsupportedError("AffineGrid of an unknown number of dimensions", code="ML314")
+        raise UnsupportedError("the number of dimensions of the image is known only at run time", code="ML314")
     shape = size[2 : 2 + count]
     columns = []
     for axis in range(count):

@@ -180,7 +180,7 @@ def _side_by_side(x: Value) -> Value:
 def _static(weights: Value) -> tuple[int, int, int]:
     shape = [dim for dim in weights.type.dims if isinstance(dim, int)]
     if len(shape) != 3:
-        raise UnsupportedError("experts whose number or size is known only at run time", code="ML314")
+        raise UnsupportedError("the number or the size of the experts is known only at run time", code="ML314")
     return shape[0], shape[1], shape[2]
 
 
@@ -197,7 +197,7 @@ def _tokens(x: Value, size: Any) -> Value:
     if x.rank == 2:
         return x
     if not isinstance(size, int):
-        raise UnsupportedError("experts of a size that is known only at run time", code="ML314")
+        raise UnsupportedError("the size of the experts is known only at run time", code="ML314")
     return x.reshape([-1, size])
 
 
@@ -258,7 +258,7 @@ def _parts(x: Value, fusion: int) -> tuple[Value, Value]:
     axis = x.type.known_rank - 1
     size = x.type.dims[-1]
     if not isinstance(size, int):
-        raise UnsupportedError("experts of a size that is known only at run time", code="ML314")
+        raise UnsupportedError("the size of the experts is known only at run time", code="ML314")
     if fusion == 1:
         return ops.Slice(x, [0], [size], [2], [axis]), ops.Slice(x, [1], [size], [2], [axis])
     half = size // 2

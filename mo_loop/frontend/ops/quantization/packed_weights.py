@@ -10,7 +10,7 @@ import numpy as np
 
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.linear import array_of, reshaped
-from mo_loop.frontend.ops.shared import constant_like, counted_up, first_numbers, number, zeros
+from mo_loop.frontend.ops.shared import constant_like, counted_up, first_numbers, number, ranked, zeros
 from mo_loop.frontend.vocabulary import MICROSOFT, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import viewed
@@ -138,9 +138,7 @@ def _with_zeros(a: Value, count: int) -> Value:
     """Zeros after the last axis: they meet the rest of the last block, which has `count` elements too many."""
     if not count:
         return a
-    if a.rank is None:
-        raise UnsupportedError("a matrix product of a tensor of unknown rank", code="ML314")
-    none = [0] * (a.type.known_rank - 1)
+    none = [0] * (ranked(a, "A") - 1)
     return ops.Pad(a, [*none, 0], [*none, count], 0)
 
 
@@ -217,7 +215,7 @@ def _slices(x: Value, indices: Value, axis: int) -> Value:
 def _static(x: Value) -> tuple[int, ...]:
     dims = tuple(each for each in x.shape or (None,) if isinstance(each, int))
     if x.shape is None or len(dims) < len(x.shape):
-        raise UnsupportedError("packed data of a shape that is known only at run time", code="ML314")
+        raise UnsupportedError("the shape of packed weights is known only at run time", code="ML314")
     return dims
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, Window, convolved
 from mo_loop.frontend.ops.linear import array_of
+from mo_loop.frontend.ops.shared import ranked
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed
@@ -103,8 +104,8 @@ def _require_rank(x: Value, scale: Value, zero_point: Value | None, block_size: 
     vectors = [each.type.dims[0] for each in (scale, zero_point) if each is not None and each.rank == 1]
     assume_fixed(size for size in vectors if now(size) == 1)  # one number is not along the axis
     is_one = scale.rank == 0 or (scale.shape == (1,) and not block_size)
-    if x.rank is None and not is_one:
-        raise UnsupportedError("quantisation along an axis of a tensor of unknown rank", code="ML314")
+    if not is_one:
+        ranked(x)
 
 
 def unless_zero(zero_point: Value | None) -> Value | None:

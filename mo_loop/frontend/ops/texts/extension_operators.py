@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.ops.shared import counted, ranked
 from mo_loop.frontend.ops.texts import expressions, letter_case
 from mo_loop.frontend.ops.texts.strings import (
     StringPlaces,
@@ -106,7 +105,7 @@ def _text(x: Value, name: str) -> str:
 @translates("StringJoin", since=1, domain=DOMAIN)
 def string_join(x, sep, axis):
     """The strings along an axis as one, with a separator between them: each has one after it, and the last is cut."""
-    rank, known, between = ranked(x, "StringJoin"), axis.type.integers, _text(sep, "input_sep")
+    rank, known, between = ranked(x), axis.type.integers, _text(sep, "input_sep")
     if known is None or len(known) != 1 or "\\" in between:
         raise unsupported("StringJoin along a computed axis, or with a backslash between strings")
     at, texts, cut = normalise_axis(known[0], rank or 1), taken(x), np.int32(len(between.encode()))

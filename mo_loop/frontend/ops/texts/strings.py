@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, ones, zeros
+from mo_loop.frontend.ops.shared import counted, ones, ranked, zeros
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops
 from mo_loop.graph.types import i32, string
 from mo_loop.ops.lengths import vector
@@ -147,7 +146,7 @@ def paired(x: Value, y: Value) -> tuple[StringPlaces, StringPlaces, Value]:
     parts, sizes = [taken(each) for each in (x, y)], [ops.ShapeOf(each) for each in (x, y)]
     if x.rank is not None and y.rank is not None and x.type.dims == y.type.dims:
         return parts[0], parts[1], sizes[0]
-    ranks = [ranked(each, "a pair of tensors of strings") for each in (x, y)]
+    ranks = [ranked(each, "an input of strings") for each in (x, y)]
     full = [
         ops.Concat(ones((max(ranks) - rank,), np.int64), each, axis=0) for rank, each in zip(ranks, sizes, strict=True)
     ]

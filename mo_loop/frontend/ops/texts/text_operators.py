@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import counted, require_choice
+from mo_loop.frontend.ops.shared import counted, ranked, require_choice
 from mo_loop.frontend.ops.texts import expressions, letter_case
 from mo_loop.frontend.ops.texts.strings import (
     StringPlaces,
@@ -53,7 +52,7 @@ def string_normalizer(
     stopwords: Strings | None = None,
 ):
     """[C] or [1, C] without the stop words, then in upper or lower case. If no string is left, one empty string."""
-    rank = ranked(x, "StringNormalizer")
+    rank = ranked(x)
     require_choice("case_change_action", case_change_action, ("NONE", "LOWER", "UPPER"))
     if rank not in (1, 2):
         raise ModelError(f"the input has rank {rank}, and must be [C] or [1, C]", code="ML227")
@@ -196,7 +195,7 @@ def tokenizer(
     x, *, mark: int, mincharnum: int, pad_value: str, separators: Strings | None = None, tokenexp: str | None = None,
 ):
     """[C, D] or [N, C, D]: the matches of a regular expression, and `pad_value` where a string has fewer."""
-    rank = ranked(x, "Tokenizer")
+    rank = ranked(x)
     if rank not in (1, 2):
         raise ModelError(f"the input has rank {rank}, and must be [C] or [N, C]", code="ML227")
     if separators or not tokenexp:
