@@ -185,7 +185,9 @@ class Dumper:
         if any(change.values()):
             run.count += 1
             counts = len(before.nodes), len(run.state.nodes)
-            step = step_record(event.name, run.count, counts, event.seconds or 0, doc="")
+            is_info = event.name == "passes" and not any(change[each] for each in ("removed", "changed", "added"))
+            name, seconds = ("rt_info", 0) if is_info else (event.name, event.seconds or 0)
+            step = step_record(name, run.count, counts, seconds, doc="")
             self._changed(step, run, before, change)
 
     def _step(self, step: Step, run: _Run) -> None:

@@ -2,6 +2,7 @@
 
 import { CHANGE_SIGNS } from "./context.ts";
 import type { NodeId, NodeRecord } from "./document.ts";
+import { plural } from "./dom.ts";
 import { familyOf } from "./families.ts";
 import type { Counts } from "./folding.ts";
 import { isConstant, nameIn, type Group } from "./groups.ts";
@@ -103,13 +104,19 @@ export function nodeBox(node: NodeRecord, view: View, cluster: Cluster, edges: r
   });
 }
 
+/** The blocks of a run, also of the runs in it. */
+function blocksOf(group: Group): number {
+  if (group.kind !== "run") return 0;
+  return group.groups.reduce((sum, each) => sum + (each.kind === "names" ? 1 : blocksOf(each)), 0);
+}
+
 export function foldBox(group: Group, size: number, counts: Counts, cluster: Cluster, name: string): Box {
-  const named = group.kind === "run" ? group.groups.filter((each) => each.kind === "names").length : 0;
-  const blocks = named > 1 ? `${named} blocks, ` : "";
-  const lines = [textLine(`${blocks}${size} ${size === 1 ? "node" : "nodes"}`, "same", "label")];
+  const named = blocksOf(group);
+  const blocks = named > 1 ? `${plural(named, "block")}, ` : "";
+  const lines = [textLine(`${blocks}${plural(size, "node")}`, "same", "label")];
   const title = fit(name, "title", WIDEST - 2 * PAD - 14);
   const changes = countsText(counts);
-  const full = `${name}, folded group of ${size} nodes${changes ? `, changes: ${changes}` : ""}`;
+  const full = `${name}, folded group of ${plural(size, "node")}${changes ? `, changes: ${changes}` : ""}`;
   return withSize({
     key: `g${group.id}`, kind: "fold", node: null, group, status: "same", family: group.kind, title, lines, counts, cells: [], full,
     cluster, place: 0, width: 0, height: 0,

@@ -31,6 +31,7 @@ const FIRST = 0.75; // scale of the first picture of what is not shown as a whol
 const WHOLE = 0.5; // scale at which the whole picture is shown first; where it would be smaller, only its beginning is
 const FARTHEST = 0.04; // scale to which the whole picture is fitted
 const READABLE = 0.7;
+const STARTS = 100; // changed boxes from which the area with the most changes is looked for
 const NEAR = 0.9; // scale up to which the camera comes nearer to what is opened
 
 type Target = NodeId | EdgeKey;
@@ -502,22 +503,30 @@ function hold(pane: Pane, anchor: Aim["anchor"]): void {
 }
 
 /**
- * The area of the boxes that a step changed, of groups that hold such boxes where there are no others; of an area that
- * does not fit into the pane, as much as fits from the top.
+ * The area of the boxes that a step changed, and of folded groups that hold such boxes; of an area that does not fit into
+ * the pane, the part with the most changes.
  */
 function changedArea(pane: Pane, smallest: number): Rectangle | null {
-  const found: Rectangle[] = [];
+  const found: { at: Rectangle; changes: number }[] = [];
   for (const box of pane.visible?.boxes ?? []) {
     if (box.kind === "ports" || (box.status === "same" && !Object.keys(box.counts).length)) continue;
     const at = pane.rectangleOfBox(box);
-    if (at) found.push(at);
+    const inside = Object.values(box.counts).reduce((sum, each) => sum + each, 0);
+    if (at) found.push({ at, changes: inside || 1 });
   }
-  let area: Rectangle | null = null;
-  for (const each of found.sort((a, b) => a.y - b.y || a.x - b.x)) {
-    const grown: Rectangle = area ? union(area, each) : each;
-    if (!area || fitting(pane, grown) >= smallest) area = grown;
+  found.sort((a, b) => a.at.y - b.at.y || a.at.x - b.at.x);
+  let best: { area: Rectangle; changes: number } | null = null;
+  const step = Math.ceil(found.length / STARTS);
+  for (let start = 0; start < found.length; start += step) {
+    let [area, changes]: [Rectangle | null, number] = [null, 0];
+    for (const each of found.slice(start)) {
+      const grown: Rectangle = area ? union(area, each.at) : each.at;
+      if (area && fitting(pane, grown) < smallest) continue;
+      [area, changes] = [grown, changes + each.changes];
+    }
+    if (area && changes > (best?.changes ?? 0)) best = { area, changes };
   }
-  return area;
+  return best?.area ?? null;
 }
 
 /** Shift the camera so that an area is on screen; of an area that is too large, its top. */
