@@ -102,7 +102,7 @@ Colours appear only on a terminal, and never if `NO_COLOR` is set.
 
 Documents in JSON have the keys `schema`, which names its kind, and `version`, which increases when a key is
 removed or changes its meaning. [schemas/mo-loop.json](schemas/mo-loop.json) is the JSON schema of all of them. An error
-of a command that was asked for JSON is a document as well (`mo-loop error`), on stdout.
+of a command with `--format json` is a document as well (`mo-loop error`), on stdout.
 
 `--format` is the format of what a command prints, `--report FILE` writes the same to a file as well, in the format of
 its ending: JSON, Markdown (`.md`), JUnit XML (`.xml`) or SARIF (`.sarif`).
@@ -255,12 +255,12 @@ def runtime() -> str:
 
 
 RUNTIME = """\
-# Errors of the CPU device, and the forms that avoid them
+# Errors of the CPU device, and the operations that avoid them
 
 These errors were measured on the CPU device with OpenVINO {first} to {last} ({count} releases), with the f32 precision
 hint, several inferences on one compiled model, and AVX-512; with 2024.6.0, 2025.4.1 and 2026.4.1 also without AVX-512
-(AVX2), and without AVX2 (SSE4.1). An error without releases in brackets is in all of them; one with a kind of
-processor there is on no other kind.
+(AVX2), and without AVX2 (SSE4.1). An error without releases in brackets occurs in all of them. An error with a kind of
+processor in brackets occurs on this kind alone.
 
 Each error names the rule that avoids it (`avoids` of a pass, `AVOIDS` of a family of translators), and in brackets
 its probe: a small graph in `tests/runtime/probes` that shows the error. `tools/probe_runtime.py` runs the probes on a
@@ -380,7 +380,7 @@ def _cost_row(rule: str, cost: dict[str, Any]) -> str:
 def _gap_rows(gaps: Sequence[Any]) -> str:
     if not gaps:
         return "No rule avoids an error of this device alone."
-    return "\n".join(["| error of the runtime | form that is written | by |", "|---|---|---|", *map(_gap_row, gaps)])
+    return "\n".join(["| error of the runtime | written instead | by |", "|---|---|---|", *map(_gap_row, gaps)])
 
 
 def _gap_row(gap: Any) -> str:

@@ -2,8 +2,8 @@
 
     from mo_loop.transforms import Manager, MatcherPass, any_input, wrap_type
 
-Each name loads its module on first use. The passes of a conversion are in `front`, `runtime`, `common` and
-`preprocess`.
+Each name loads its module on first use. The passes of a conversion are in `front`, `loops`, `states`, `low_precision`,
+`preprocess`, `common` and `runtime`.
 """
 
 from typing import TYPE_CHECKING

@@ -48,7 +48,7 @@ class FunctionPass:
     avoids: ClassVar[tuple[Gap, ...]] = ()
     """The errors of the runtime that the pass avoids."""
     instead: ClassVar[str] = ""
-    """The form that the pass writes instead, for gaps that have no `form` of their own."""
+    """The operations that the pass writes instead, for gaps that have no `form` of their own."""
 
     passes: Sequence[FunctionPass] = ()
     """The passes that this one contains."""
@@ -74,7 +74,7 @@ class FunctionPass:
 
     @classmethod
     def gaps(cls) -> tuple[Gap, ...]:
-        """The gaps that the pass avoids, each with its name and the form that it writes instead."""
+        """The gaps that the pass avoids, each with its name and the operations that it writes instead."""
         return tuple(replace(gap, rule=cls.__name__, form=gap.form or cls.instead) for gap in cls.avoids)
 
     @property
@@ -184,7 +184,7 @@ class FunctionPass:
         return False
 
     def accept(self, node: Node, reason: str = "") -> Literal[True]:
-        """Count a candidate as changed; always True. A pass with several forms of result gives the reason."""
+        """Count a candidate as changed; always True. A pass with several kinds of results gives the reason."""
         self.matches += 1
         self._record(node, "changed", reason)
         return True

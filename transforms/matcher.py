@@ -43,7 +43,7 @@ class Pattern:
         return self.when if self.when is not None and not self.when.check(value) else None
 
     def fits(self, value: Value) -> Refusal | None:
-        """The refusal of the value itself, without the inputs of its node; None too where only `ways` can decide."""
+        """The refusal of the value itself, without the inputs of its node; also None if only `ways` can decide."""
         return None
 
     def begins(self, value: Value) -> bool:

@@ -308,8 +308,8 @@ def wrap_type(
 ) -> Pattern:
     """A node of one of `kinds` or a subclass.
 
-    Without `inputs` they may be anything; else each has a pattern, None is an absent one, a last `...` means any more.
-    `attributes` maps names to values or to functions of the value.
+    Without `inputs`, the inputs may be anything. Otherwise each input has a pattern, None for an absent one; a last
+    `...` allows more inputs. `attributes` maps names to values or to functions of the value.
     """
     return _WrapType(kinds, inputs, attributes or {}, when, name)
 
@@ -337,7 +337,7 @@ def repeated(
     step: Callable[[Pattern], Pattern], source: Pattern, *, at_least: int = 1, at_most: int | None = None,
     name: str = "",
 ) -> Pattern:
-    """A chain of `step(previous)` above `source`, the longest that fits.
+    """A chain of `step(previous)` that begins at `source`, the longest that fits.
 
     `repeated(lambda x: wrap_type(ReLU, x), data)` is a chain of ReLUs of any length from 1 on. A pattern that `step`
     makes may match another value in each step; a pattern from outside matches the same value in all of them.

@@ -186,7 +186,7 @@ def reversed_along(value: Value, axis: int) -> Value:
 
 
 def reads_only_sizes(node: Control) -> bool:
-    """Whether a body reads an input on whose numbers its results do not depend."""
+    """Whether a body reads an input, and its results do not depend on the elements of it."""
     parameters = {each for entry in node.input_map for each in _parameters(entry) if _is_read(each)}
     return not parameters <= set().union(*map(_read_by_value, node.bodies))
 

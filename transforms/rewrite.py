@@ -16,9 +16,9 @@
 
 `GraphRewrite` visits each node once, producers first, and tries the matchers whose root can have the class of the node
 and whose inputs can have the classes of its producers. They are cached for each combination of classes, so the cost of
-a node does not grow with the number of matchers. The first callback that returns True ends the visit of a node.
-The nodes that it made or changed are visited next, by the matchers after it, if the traversal does not come to them
-later; those given to `register_new_node` by all matchers.
+a node does not grow with the number of matchers. The first callback that returns True ends the visit of a node. The
+nodes that it made or changed are visited next, by the matchers after it, if the traversal does not come to them later;
+all matchers visit those given to `register_new_node`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class MatcherPass(FunctionPass):
             cls._matcher = None if cls.pattern is None else _matcher_of(cls.__name__, cls.pattern)
 
     def __init__(self) -> None:
-        """For subclasses to call: those that state no `pattern` register a matcher then."""
+        """Subclasses call it; those without a `pattern` register a matcher afterwards."""
 
     def matched(self, match: Match) -> bool:
         """Rewrite a match; True if the root was replaced."""
@@ -285,7 +285,7 @@ class Dispatch:
         self._by_producers: dict[tuple[Any, Any, Any], Passes] = {}
 
     def beginning(self, node: Node, before: MatcherPass | None = None) -> Iterator[MatcherPass]:
-        """The passes of `of(node)`, after `before`, that accept the node as their root when they are asked for, or that
+        """The passes of `of(node)`, after `before`, that accept the node as their root when they are requested, or that
         have to give the reason why they do not."""
         outputs = node.outputs
         for each in self.of(node) if before is None else self.source_of(before, node):

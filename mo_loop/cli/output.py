@@ -22,7 +22,7 @@ error: ML202: the model has no tensor 'imput'
   why:   no tensor and no node of the main graph has this name
   help:  did you mean 'input'?
 
-A command that was asked for JSON prints the errors on stdout as well, as one object:
+A command whose format is JSON prints the errors on stdout as well, as one object:
 
 {"schema": "mo-loop error", "version": 1, "ok": false, "exit_code": 2, "error": {...},
  "errors": [{"code": "ML230", "message": "...", "where": ["loop/node"], "why": "", "hint": "", "exit_code": 2}]}

@@ -12,9 +12,9 @@ Two symbols are equal if they have the same name and bounds. A fresh symbol has 
 The same class represents values of shape arithmetic that are not fully known (`TensorType.known`). A value may be
 negative, a dimension not: `low` and `high` are the bounds of a dimension, `least` and `most` those of a value.
 
-A size of an input that the model declares is a symbol too, because the IR may be given another size. It has the
-declared size as `now`, and prints as this number: decisions may use it if they raise `Assumption`, or if
-they only choose between forms that are right for every size.
+A size of an input that the model declares is a symbol too, because the IR may be reshaped. It has the declared size as
+`now`, and prints as this number: a decision may use it if it raises `Assumption`, or if each of its outcomes is right
+for every size.
 
 >>> height = opened("x", 2, 224)
 >>> height, (height // 2 + 1).now
@@ -242,7 +242,7 @@ def named(name: str, lo: int = 0, hi: int | None = None) -> Dim:
 
 
 def opened(name: str, axis: int, size: int) -> Dim:
-    """The size of an axis of the input `name` that the model declares and that an IR may be given anew."""
+    """The size of an axis of the input `name` that the model declares, and that may change when the IR is reshaped."""
     return Dim(((Symbol(f"{name}[{axis}]", 0, None, size), 1),))
 
 
@@ -295,7 +295,7 @@ def symbols_of(dims: Iterable[Dimension]) -> set[Symbol]:
 
 
 class Assumption(Exception):
-    """A decision depends on sizes of inputs that the IR may be given anew: the conversion begins again with these
+    """A decision depends on sizes of inputs that may change when the IR is reshaped: the conversion restarts with these
     assumptions, which the IR then checks.
 
     `fixed` keep their size, each of `equal` has the size of the others, `least` are at least this size.
@@ -325,7 +325,7 @@ class Numbering:
 
 
 NUMBERING = Numbering()
-"""That of this process."""
+"""The numbers of this process."""
 
 
 def _numbered_after_those_here(count: int) -> Numbering:

@@ -1,14 +1,14 @@
-"""Types that are inferred again and again: a model repeats its layers, with the same attributes and types.
+"""Types that are inferred once for equal nodes: a model repeats its layers, with the same attributes and types.
 
     inferred_once((Add, "numpy"), types, infer)     # the first time `infer(types)`, later its result
 
 The types in a result without known values are unique: those of the next layer are the same objects, by which a result
 is found. A result with fresh symbols belongs to one node and is not kept.
 
-Whether two inferences of a node gave the same types, apart from the fresh symbols that each of them made.
+`same_type` compares two inferences of a node, apart from the fresh symbols that each of them made.
 
     renaming = Renaming(made_before, made_now)
-    same_type(TensorType(f32, ("~4", 8)), TensorType(f32, ("~9", 8)), renaming)     # True if ~4 and ~9 were made so
+    same_type(TensorType(f32, ("~4", 8)), TensorType(f32, ("~9", 8)), renaming)     # True if they made ~4 and ~9
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def inferred_once(
 
 
 def forget() -> None:
-    """Forget all results and types. A conversion begins so: the symbols of the model before it do not come again."""
+    """Forget all results and types. A conversion begins with it: the symbols of an earlier model are not reused."""
     _results.clear()
     _types.clear()
 

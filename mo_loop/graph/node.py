@@ -70,14 +70,14 @@ def _of_lengths(name: str) -> _Operator:
 class Operand:
     """An operand of Python's operators: a value, or a node of one output. `a * b + 1` makes a Multiply and an Add.
 
-    Any other operand becomes a Constant, as in the constructors of operations. `&`, `|` and `~` are those of truth
-    values; `==` compares identities. `x > y` is `y < x`: the runtime's Greater holds for NaN.
+    Any other operand becomes a Constant, as in the constructors of operations. `&`, `|` and `~` are logical operators;
+    `==` compares identities. `x > y` is `y < x`: the runtime's Greater holds for NaN.
     """
 
     __slots__ = ()
 
     __array_ufunc__ = None
-    """An array on the left leaves the operator to the value."""
+    """numpy leaves operators with an array on the left to the value."""
 
     __add__ = _operator("Add")
     __sub__ = _operator("Subtract")

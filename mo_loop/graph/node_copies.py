@@ -1,8 +1,8 @@
 """Copies of nodes, in the same graph or in another one, and the states of graphs for pickle.
 
-The order of the nodes of a graph when an edge goes from a newer to an older node.
+`topological` orders the nodes of a graph in which an edge goes from a newer to an older node.
 
-A graph as networkx reads it, made from the uses of the values when an algorithm asks for it.
+`networkx_view` is a graph as networkx reads it, made from the uses of the values when an algorithm reads them.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _own_bodies(node: Node) -> None:
 
 
 def state_of(graph: Graph) -> tuple[Any, ...]:
-    """The state of a graph for pickle: lists, so that neither a long chain of nodes nor deep bodies are recursion.
+    """The state of a graph for pickle: lists, so that neither a long chain of nodes nor deep bodies need recursion.
 
     ExtensionError if a node has a class that no other process can import.
     """
@@ -110,7 +110,7 @@ def state_of(graph: Graph) -> tuple[Any, ...]:
 
 
 def restore(graph: Graph, state: tuple[Any, ...]) -> None:
-    """Make an empty graph the one of this state."""
+    """Fill an empty graph from this state."""
     _, of_model, numbering, nodes, marked, parameters, results = state
     graph.name, graph.rt_info, graph.remaining, graph.sources, graph._scope = of_model
     made: list[Any] = []

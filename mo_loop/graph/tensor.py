@@ -6,7 +6,7 @@ All have `dtype`, `shape`, `nbytes`, `array()` (the values, for folding and prin
 DataFile: a file with constant data, opened again each time that some of it is read.
 
     file = DataFile("weights.data", FileIdentity.of(descriptor))
-    with file.open() as data: ...            # FileError if another file has taken its place, or it was written to
+    with file.open() as data: ...            # FileError if the file was replaced, or written to
 
 The identity is taken when the file is checked. Whatever is read later has the same one, so a link or a new file that
 replaces it in between is not read.
@@ -176,7 +176,7 @@ class Tensor:
         return ()
 
     def __reduce__(self) -> Any:
-        """For pickle: the content, since a pickle is read where the files are not, too."""
+        """For pickle: the content, because a process without the files may read the pickle."""
         return _in_memory, (self.dtype, self.shape, b"".join(self.blocks()) if self.dtype.bits else self.array())
 
 

@@ -208,7 +208,7 @@ def layer_order(graph: Graph) -> list[Node]:
 def layer_names(order: list[Node]) -> list[str]:
     """A unique name for each layer: its own name, with a number if another layer has it, else its type and id.
 
-    Of layers with one name, the one that gives the model output of this name keeps it.
+    If several layers have one name, the one that makes the model output of this name keeps it.
     """
     own = {node.name for node in order}
     if len(own) == len(order) and "" not in own:

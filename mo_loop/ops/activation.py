@@ -19,8 +19,8 @@ class ReLU(Unary, opset=1, rule=lambda x: values.maximum(x, 0), numpy=lambda x: 
 
 
 class PReLU(Elementwise, opset=1):
-    """x, or slope * x where x is negative; a vector of slopes has one for each channel, others broadcast to x, and the
-    runtime repeats x along an unknown dimension that is 1. Spec: PReLU-1."""
+    """x, or slope * x where x is negative. A vector of slopes has one slope for each channel; slopes of other ranks
+    broadcast to x. The runtime repeats x along an unknown dimension if its size is 1. Spec: PReLU-1."""
 
     def infer(self, x, slope):
         self.require(x.dtype is slope.dtype, f"the slope is {slope.dtype}, and the input {x.dtype}")
@@ -58,7 +58,7 @@ class Elu(Unary, opset=1):
 
 
 class Scaled(Elementwise, abstract=True):
-    """Functions with two scalars of the type of x as inputs."""
+    """Base of functions with two more inputs, scalars of the type of x."""
 
     def infer(self, x, alpha, beta):
         self.require(x.dtype is alpha.dtype and x.dtype is beta.dtype, "the element types differ")
@@ -74,7 +74,7 @@ class Selu(Scaled, opset=1, types={"x": FLOATS}):
 
 
 class HardSigmoid(Scaled, opset=1, ranks={"alpha": 0, "beta": 0}):
-    """alpha * x + beta between 0 and 1. Spec: HardSigmoid-1."""
+    """min(max(alpha * x + beta, 0), 1). Spec: HardSigmoid-1."""
 
     def evaluate(self, *inputs):
         x, alpha, beta = inputs
@@ -133,7 +133,7 @@ class SoftSign(Unary, opset=9, types={"x": FLOATS}, numpy=lambda x: x / (1 + np.
 
 
 class Gelu(Unary, opset=7, types={"x": FLOATS}):
-    """x times the normal distribution function of x, exact or by tanh. Spec: Gelu-7."""
+    """x * P(X <= x) for a normally distributed X, computed exactly or approximated by tanh. Spec: Gelu-7."""
 
     approximation_mode: Literal["ERF", "TANH"] = "ERF"
 
@@ -150,7 +150,7 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 class AlongAxis(Op, abstract=True, along="axis", keeps_axes=True):
-    """Functions of all elements along one axis."""
+    """Base of functions of all elements along one axis."""
 
     axis: int
 

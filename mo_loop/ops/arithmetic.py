@@ -18,7 +18,7 @@ _NUMBERS = {"a": NUMBERS, "b": NUMBERS}
 
 
 class Binary(Elementwise, abstract=True):
-    """Two tensors of the same element type, broadcast as in numpy."""
+    """Base of functions of two tensors of the same element type, broadcast as in numpy."""
 
     auto_broadcast: Literal["numpy", "none"] = "numpy"
 
@@ -45,7 +45,7 @@ class Multiply(Binary, opset=1, types=_NUMBERS, rule=values.multiply, numpy=np.m
 
 
 class Divide(Binary, opset=1, types=_NUMBERS):
-    """a / b. For integers `m_pythondiv` rounds down, else towards zero. Spec: Divide-1."""
+    """a / b. Quotients of integers are rounded down if `m_pythondiv` is set, else towards zero. Spec: Divide-1."""
 
     m_pythondiv: bool = True
 
@@ -101,7 +101,7 @@ class SquaredDifference(Binary, opset=1, types=_NUMBERS, numpy=lambda a, b: np.s
 
 
 class Unary(Elementwise, abstract=True):
-    """One input; the output has the same type and shape."""
+    """Base of functions of one input; the output has the same type and shape."""
 
     def infer(self, x):
         rule = type(self)._rule
@@ -147,51 +147,51 @@ class Log(Unary, opset=1, types={"x": NUMBERS}, numpy=np.log):
 
 
 class Sin(Unary, opset=1, types={"x": NUMBERS}, numpy=np.sin):
-    """Spec: Sin-1."""
+    """The sine of x, in radians. Spec: Sin-1."""
 
 
 class Cos(Unary, opset=1, types={"x": NUMBERS}, numpy=np.cos):
-    """Spec: Cos-1."""
+    """The cosine of x, in radians. Spec: Cos-1."""
 
 
 class Tan(Unary, opset=1, types={"x": NUMBERS}, numpy=np.tan):
-    """Spec: Tan-1."""
+    """The tangent of x, in radians. Spec: Tan-1."""
 
 
 class Asin(Unary, opset=1, types={"x": NUMBERS}, numpy=np.arcsin):
-    """Spec: Asin-1."""
+    """The arc sine of x, in radians. Spec: Asin-1."""
 
 
 class Acos(Unary, opset=1, types={"x": NUMBERS}, numpy=np.arccos):
-    """Spec: Acos-1."""
+    """The arc cosine of x, in radians. Spec: Acos-1."""
 
 
 class Atan(Unary, opset=1, types={"x": NUMBERS}, numpy=np.arctan):
-    """Spec: Atan-1."""
+    """The arc tangent of x, in radians. Spec: Atan-1."""
 
 
 class Sinh(Unary, opset=1, types={"x": NUMBERS}, numpy=np.sinh):
-    """Spec: Sinh-1."""
+    """The hyperbolic sine of x. Spec: Sinh-1."""
 
 
 class Cosh(Unary, opset=1, types={"x": NUMBERS}, numpy=np.cosh):
-    """Spec: Cosh-1."""
+    """The hyperbolic cosine of x. Spec: Cosh-1."""
 
 
 class Tanh(Unary, opset=1, types={"x": NUMBERS}, numpy=np.tanh):
-    """Spec: Tanh-1."""
+    """The hyperbolic tangent of x. Spec: Tanh-1."""
 
 
 class Asinh(Unary, opset=4, types={"x": NUMBERS}, numpy=np.arcsinh):
-    """Spec: Asinh-4."""
+    """The inverse hyperbolic sine of x. Spec: Asinh-4."""
 
 
 class Acosh(Unary, opset=4, types={"x": NUMBERS}, numpy=np.arccosh):
-    """Spec: Acosh-4."""
+    """The inverse hyperbolic cosine of x. Spec: Acosh-4."""
 
 
 class Atanh(Unary, opset=4, types={"x": NUMBERS}, numpy=np.arctanh):
-    """Spec: Atanh-4."""
+    """The inverse hyperbolic tangent of x. Spec: Atanh-4."""
 
 
 class Erf(Unary, opset=1, types={"x": NUMBERS}, numpy=np.vectorize(math.erf, otypes=[np.float64])):
@@ -199,7 +199,7 @@ class Erf(Unary, opset=1, types={"x": NUMBERS}, numpy=np.vectorize(math.erf, oty
 
 
 class Round(Unary, opset=5):
-    """Rounded to the nearest integer, halves to even or away from zero. Spec: Round-5."""
+    """x rounded to the nearest integer, halves to even or away from zero. Spec: Round-5."""
 
     mode: Literal["half_to_even", "half_away_from_zero"] = "half_to_even"
 
@@ -211,7 +211,7 @@ class Round(Unary, opset=5):
 
 
 class CumSum(Op, opset=3, index=("axis",), along="axis", keeps_axes=True):
-    """Cumulative sums along an axis, a scalar input. Spec: CumSum-3."""
+    """Cumulative sums along an axis, which is a scalar input. Spec: CumSum-3."""
 
     exclusive: bool = False
     reverse: bool = False
@@ -250,7 +250,7 @@ class Convert(Elementwise, opset=1):
 
 
 class Comparison(Binary, abstract=True):
-    """Comparison of two tensors of one type; the result is boolean."""
+    """Base of comparisons of two tensors of one type; the result is boolean."""
 
     def infer(self, a, b):
         same_dtype(a, b)
@@ -258,31 +258,31 @@ class Comparison(Binary, abstract=True):
 
 
 class Equal(Comparison, opset=1, rule=values.equal, numpy=np.equal):
-    """Spec: Equal-1."""
+    """a = b. Spec: Equal-1."""
 
 
 class NotEqual(Comparison, opset=1, rule=values.differ, numpy=np.not_equal):
-    """Spec: NotEqual-1."""
+    """a != b. Spec: NotEqual-1."""
 
 
 class Greater(Comparison, opset=1, rule=values.greater, numpy=np.greater):
-    """Spec: Greater-1."""
+    """a > b. Spec: Greater-1."""
 
 
 class GreaterEqual(Comparison, opset=1, rule=values.greater_equal, numpy=np.greater_equal):
-    """Spec: GreaterEqual-1."""
+    """a >= b. Spec: GreaterEqual-1."""
 
 
 class Less(Comparison, opset=1, rule=values.less, numpy=np.less):
-    """Spec: Less-1."""
+    """a < b. Spec: Less-1."""
 
 
 class LessEqual(Comparison, opset=1, rule=values.less_equal, numpy=np.less_equal):
-    """Spec: LessEqual-1."""
+    """a <= b. Spec: LessEqual-1."""
 
 
 class LogicalBinary(Binary, abstract=True):
-    """Two tensors of booleans."""
+    """Base of functions of two tensors of booleans."""
 
     def infer(self, a, b):
         self.require(a.dtype is boolean and b.dtype is boolean, "the inputs are not boolean")
@@ -290,19 +290,19 @@ class LogicalBinary(Binary, abstract=True):
 
 
 class LogicalAnd(LogicalBinary, opset=1, rule=values.minimum, numpy=np.logical_and):
-    """Spec: LogicalAnd-1."""
+    """Whether a and b are true. Spec: LogicalAnd-1."""
 
 
 class LogicalOr(LogicalBinary, opset=1, rule=values.maximum, numpy=np.logical_or):
-    """Spec: LogicalOr-1."""
+    """Whether a or b is true. Spec: LogicalOr-1."""
 
 
 class LogicalXor(LogicalBinary, opset=1, rule=values.differ, numpy=np.logical_xor):
-    """Spec: LogicalXor-1."""
+    """Whether one of a and b is true, not both. Spec: LogicalXor-1."""
 
 
 class LogicalNot(Unary, opset=1, rule=values.invert, numpy=np.logical_not):
-    """Spec: LogicalNot-1."""
+    """Whether x is false. Spec: LogicalNot-1."""
 
     def infer(self, x):
         self.require(x.dtype is boolean, f"the input is {x.dtype}, not boolean")
@@ -310,7 +310,7 @@ class LogicalNot(Unary, opset=1, rule=values.invert, numpy=np.logical_not):
 
 
 class Bitwise(Binary, abstract=True):
-    """Two tensors of integers or booleans."""
+    """Base of functions of two tensors of integers or booleans."""
 
     def infer(self, a, b):
         self.require(a.dtype.is_integer or a.dtype is boolean, f"the input is {a.dtype}, not integers")
@@ -318,27 +318,27 @@ class Bitwise(Binary, abstract=True):
 
 
 class BitwiseAnd(Bitwise, opset=13, numpy=np.bitwise_and):
-    """Spec: BitwiseAnd-13."""
+    """a & b. Spec: BitwiseAnd-13."""
 
 
 class BitwiseOr(Bitwise, opset=13, numpy=np.bitwise_or):
-    """Spec: BitwiseOr-13."""
+    """a | b. Spec: BitwiseOr-13."""
 
 
 class BitwiseXor(Bitwise, opset=13, numpy=np.bitwise_xor):
-    """Spec: BitwiseXor-13."""
+    """a ^ b. Spec: BitwiseXor-13."""
 
 
 class BitwiseNot(Unary, opset=13, numpy=np.bitwise_not):
-    """Spec: BitwiseNot-13."""
+    """~x. Spec: BitwiseNot-13."""
 
 
 class BitwiseLeftShift(Bitwise, opset=15, types={"a": INTEGERS}, numpy=np.left_shift):
-    """Spec: BitwiseLeftShift-15."""
+    """a << b. Spec: BitwiseLeftShift-15."""
 
 
 class BitwiseRightShift(Bitwise, opset=15, types={"a": INTEGERS}, numpy=np.right_shift):
-    """Spec: BitwiseRightShift-15."""
+    """a >> b. Spec: BitwiseRightShift-15."""
 
 
 class Select(Elementwise, opset=1):
@@ -355,7 +355,7 @@ class Select(Elementwise, opset=1):
 
 
 class Classification(Elementwise, abstract=True):
-    """Tests of each number; the result is boolean."""
+    """Base of tests of each number; the result is boolean."""
 
     def infer(self, x):
         return TensorType(boolean, x.shape)
@@ -365,7 +365,7 @@ class Classification(Elementwise, abstract=True):
 
 
 class IsNaN(Classification, opset=10, types={"x": FLOATS}, numpy=np.isnan):
-    """Spec: IsNaN-10."""
+    """Whether a number is NaN. Spec: IsNaN-10."""
 
 
 class IsInf(Classification, opset=10, types={"x": FLOATS}):
@@ -380,4 +380,4 @@ class IsInf(Classification, opset=10, types={"x": FLOATS}):
 
 
 class IsFinite(Classification, opset=10, types={"x": FLOATS}, numpy=np.isfinite):
-    """Spec: IsFinite-10."""
+    """Whether a number is neither infinite nor NaN. Spec: IsFinite-10."""

@@ -72,8 +72,9 @@ class Op(Node):
     that it takes), `abstract` (a base class of a family), `random` (two equal nodes are not the same value), `kept` (a
     node without readers stays: a sink, which has an effect when it runs), `along` (the input or attribute that has the
     axes of the first input along which it works), `keeps_axes` (the results have the axes of the first input), `rule`
-    (one value of the result from one of each input, for shape arithmetic), `numpy` (the function that folds it).
-    Families read the last two. The bases `Elementwise`, `Movement` and `View` below state facts of several families."""
+    (one value of the result from one of each input, for shape arithmetic), `numpy` (the function that folds it). The
+    base classes of families use the last two. The bases `Elementwise`, `Movement` and `View` below state facts of
+    several families."""
 
     type: ClassVar[str] = ""
     opset: ClassVar[int] = 0
@@ -244,7 +245,7 @@ class Op(Node):
         raise NotImplementedError
 
     def evaluate(self, *inputs: np.ndarray[Any, Any] | None):
-        """The operation in numpy: arrays in, an array or a tuple out; NotImplemented without a numpy form."""
+        """The operation in numpy: arrays in, an array or a tuple out; NotImplemented without an implementation."""
         return NotImplemented
 
     # -- axes
@@ -270,8 +271,9 @@ class Op(Node):
         return None if axes is None or rank is None else tuple({normalise_axis(axis, rank): axis for axis in axes})
 
     def axis_map(self, port: int) -> tuple[int | None, ...]:
-        """For each axis of the results, the axis of an input of whose slices it consists, perhaps of some of them, or
-        in another order; None where there is none, or it is not known. Empty if the rank of the results is unknown."""
+        """For each axis of the results, the axis of the input whose slices it consists of: all or some of them, in any
+        order. None for an axis without such an input, or if it is not known. Empty if the rank of the results is
+        unknown."""
         return self._from_end(port) if self.keeps_axes and port == 0 else self._no_axes
 
     @property
@@ -382,7 +384,7 @@ class Op(Node):
 
     @classmethod
     def from_xml(cls, data: dict[str, str]) -> dict[str, str]:
-        """The text of each attribute by its name here, from <data>: the inverse of the spelling in `xml_attributes`."""
+        """Attribute name -> its text, from <data>: the inverse of the spelling in `xml_attributes`."""
         return data
 
 
@@ -425,8 +427,8 @@ def _checked(op: Op, key: str, value):
 class Parameter(Op, opset=1, kept=True):
     """An input of a graph. `shape` None is an unknown rank. Spec: Parameter-1.
 
-    `sizes` are the symbols of the declared sizes of a model's input, None for a size that is not declared: the type may
-    have another symbol, or a number, where the conversion assumes so. Sizes that are numbers are not checked.
+    `sizes` are the symbols of the declared sizes of a model's input, None for a size that is not declared. The type may
+    have another symbol, or a number, if the conversion assumes one. Sizes that are numbers are not checked.
     """
 
     value_type: ClassVar[Any]
@@ -531,7 +533,7 @@ class Elementwise(Op, abstract=True):
 
 
 class Movement(Op, abstract=True):
-    """The results consist of elements of the first input, each perhaps several times; other inputs say of which."""
+    """The results consist of elements of the first input, some perhaps several times; the other inputs select them."""
 
 
 class SameElements(Movement, abstract=True):

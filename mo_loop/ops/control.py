@@ -84,7 +84,7 @@ class Control(Op, abstract=True):
         return [(entry, value) for entry, value in pairs if value is not None]
 
     def outer(self, parameter: Parameter) -> Value | None:
-        """The outer value that a Parameter of a body starts from; None for one without an input, such as the index."""
+        """The outer value that a Parameter of a body starts from; None for one without an input: the iteration."""
         return next((value for entry, value in self.fed if parameter in vars(entry).values()), None)
 
     @property
@@ -252,8 +252,8 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
     entry for each data input and `output_map` one for each output (mo_loop/ops/port_map.py). `iteration` is the body
     Parameter that receives the iteration number (None: not read), `condition` the body Result that decides whether
     another iteration follows. With `none_below_zero` a negative trip count means no iteration, as in ONNX;
-    GuardTripCounts changes the trip count to the meaning of Loop-5. With `starts` there is at least one iteration, also
-    where inference of the trip count and the condition does not show it.
+    GuardTripCounts changes the trip count to the meaning of Loop-5. With `starts` there is at least one iteration, even
+    if the types of the trip count and the condition do not prove it.
     """
 
     iteration: Any = None

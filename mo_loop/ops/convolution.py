@@ -25,7 +25,7 @@ def span(kernel: Dimension, dilation: int) -> Dimension:
 
 
 def places(size: Dimension, reach: Dimension, stride: int, begin: int, end: int, rounding: str = "floor") -> Dimension:
-    """The number of positions of a window of `reach` elements; `ceil_torch` drops a last one in the padding."""
+    """The number of positions of a window of `reach` elements; `ceil_torch`: not one that starts in the padding."""
     extent = size + (begin + end) - reach
     if rounding == "floor":
         return _at_least(extent // stride + 1, 0)
@@ -81,7 +81,7 @@ class Windowed(Op, abstract=True):
 
 
 class Filtered(Windowed, abstract=True, keeps_axes=True):
-    """A window with filters; those of groups have the number of groups as their first dimension."""
+    """Base of convolutions; filters of groups have the number of groups as their first dimension."""
 
     dilations: tuple[int, ...]
 
@@ -176,7 +176,7 @@ Rounding = Literal["floor", "ceil", "ceil_torch"]
 
 
 class Pooling(Windowed, abstract=True, keeps_axes=True):
-    """A window over each channel of x [N, C, D...]."""
+    """Base of windows over each channel of x [N, C, D...]."""
 
     kernel: tuple[int, ...]
 
@@ -210,11 +210,11 @@ class MaxPool8(Pooling, opset=8, type="MaxPool"):
 
 
 class MaxPool14(MaxPool8, opset=14, type="MaxPool"):
-    """MaxPool with a rounding mode that drops a last window in the padding. Spec: MaxPool-14."""
+    """MaxPool with a rounding mode that drops a last window that starts in the padding. Spec: MaxPool-14."""
 
 
 class AvgPool(Pooling, opset=1):
-    """The mean of each window, with or without its padding. Spec: AvgPool-1."""
+    """The mean of each window, with or without the padding in it. Spec: AvgPool-1."""
 
     exclude_pad: bool
     rounding_type: Rounding = "floor"
@@ -231,4 +231,4 @@ class AvgPool(Pooling, opset=1):
 
 
 class AvgPool14(AvgPool, opset=14, type="AvgPool"):
-    """AvgPool with a rounding mode that drops a last window in the padding. Spec: AvgPool-14."""
+    """AvgPool with a rounding mode that drops a last window that starts in the padding. Spec: AvgPool-14."""

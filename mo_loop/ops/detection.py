@@ -17,8 +17,8 @@ class NonMaxSuppression(
     Op, opset=5, index=("max_boxes",), ranks={"boxes": 3, "scores": 3}, single=("max_boxes", "iou", "least", "sigma"),
     types=dict.fromkeys(("boxes", "scores", "iou", "least", "sigma"), SMALL_FLOATS)
 ):
-    """Selects from boxes [N, B, 4] with scores [N, C, B] those without overlap with a box of a higher score. Outputs:
-    [number, 3] (image, class, box), the scores in the same form, the number of boxes. Spec: NonMaxSuppression-5."""
+    """Selects from boxes [N, B, 4] with scores [N, C, B] those that no box of a higher score overlaps. Outputs:
+    [K, 3] (image, class, box), [K, 3] (image, class, score), the number of boxes. Spec: NonMaxSuppression-5."""
 
     box_encoding: Literal["corner", "center"] = "corner"
     sort_result_descending: bool = True
@@ -145,7 +145,7 @@ class DeformableConvolution(
 class Col2Im(
     Op, opset=15, index=("output_size", "kernel_size"), ranks={"x": (2, 3), "output_size": 1, "kernel_size": 1}
 ):
-    """Columns [N, C * k * l, L] added up to images [N, C, H, W]. Spec: Col2Im-15."""
+    """Images [N, C, H, W] as sums of their columns [N, C * k * l, L]. Spec: Col2Im-15."""
 
     strides: tuple[int, ...]
     dilations: tuple[int, ...]

@@ -88,7 +88,7 @@ class Tile(Movement, opset=1, index=("repeats",), keeps_axes=True):
 
 
 class Pad(Op, opset=1, index=("begin", "end"), ranks={"begin": 1, "end": 1, "value": 0}, keeps_axes=True):
-    """Elements added before and after. Spec: Pad-1."""
+    """Elements added before and after each dimension. Spec: Pad-1."""
 
     pad_mode: Literal["constant", "edge", "reflect", "symmetric"] = "constant"
 

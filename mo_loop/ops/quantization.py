@@ -86,8 +86,8 @@ class Quantize(Op, keeps_axes=True):
 class Dequantize(Op, keeps_axes=True):
     """y = (x - zero point) * scale in the type `to`. As DequantizeLinear-23 of ONNX; attributes as in Quantize.
 
-    An `expanded` constant is for the runtime a constant of the type `to`: if it recognises weights of 8 bits, it
-    may round their other factor. A `divided` stack of matrices [B, K, N] is written as [B, 1, K, N], and reshaped.
+    The runtime sees an `expanded` constant as one of the type `to`: if it recognises weights of 8 bits, it may round
+    the other factor of the product. A `divided` stack of matrices [B, K, N] is written as [B, 1, K, N], and reshaped.
     """
 
     to: ElementType = f32
@@ -119,9 +119,9 @@ class IntegerMatMul(Op):
 
 
 class RoundedOrExact(Op, keeps_axes=True):
-    """One value in two forms: `rounded`, which is faster, and `exact`. The mode of quantisation decides between them.
+    """One value computed in two ways: `rounded`, which is faster, and `exact`. The mode of quantisation selects one.
 
-    They may differ by a rounding error. If the result is an integer that other nodes than Convert read, it is `exact`.
+    They may differ by a rounding error. An integer that nodes other than Convert read is `exact`.
     """
 
     def infer(self, rounded, exact):
@@ -152,7 +152,7 @@ def quantised_constant(value: Value) -> Constant | None:
 def pairs_exceed(columns: Array) -> bool:
     """Whether two weights of one sign in one of `columns` [N, K] sum to more than MOST_OF_PAIR in size.
 
-    Processors without VNNI add two products of u8 and s8 in 16 bits, which saturate then.
+    Processors without VNNI add two products of u8 and s8 in 16 bits: such a sum saturates.
     """
     step = max(1, PAIRS_AT_ONCE // max(1, columns.shape[1]))  # most weights that exceed do so in the first columns
     pieces = (columns[start : start + step].astype(np.int16) for start in range(0, len(columns), step))

@@ -1,13 +1,13 @@
-"""The ranges of attributes that are numbers and the forms of inputs, as annotations, and the element types of inputs
-(the class keyword `types` of operations):
+"""The ranges of attributes that are numbers and the forms of inputs (their ranks and kinds), as annotations, and the
+element types of inputs (the class keyword `types` of operations):
 
     class Split(Op, opset=1): num_splits: Outputs
     def conv(x: AtLeast3, w, b=None, *, group: Positive = 1, kernel_shape: Positives | None = None): ...
     def sparse_attention(query: Rank3, key=None, ..., total_sequence_length: Needed | One = None): ...
 
-An operation refuses an attribute outside its range. Of a translator the front end refuses the node, before the function
-runs; the translators of extensions declare the same. The largest integer is 2^31 - 1: the runtime computes sizes and
-indices in 32 bits. Floats are finite. An input of unknown rank has every rank; code that needs the rank refuses it.
+An operation refuses an attribute outside its range. For a translator, also of an extension, the front end refuses the
+node before the function runs. The largest integer is 2^31 - 1: the runtime computes sizes and indices in 32 bits.
+Floats are finite. An input of unknown rank passes; code that needs the rank refuses it.
 """
 
 from collections.abc import Iterable
@@ -69,7 +69,7 @@ def require_parts(count: int, what: str) -> None:
 
 @dataclass(frozen=True)
 class Form:
-    """The form that an input must have. `ranks` is empty if every rank from `least` on is right."""
+    """The form that an input must have. `ranks` is empty if every rank from `least` on is allowed."""
 
     ranks: tuple[int, ...] = ()
     least: int = 0

@@ -21,7 +21,7 @@ _AXES = {"axes": (0, 1)}
 
 
 class Reduction(Op, abstract=True, along="axes"):
-    """Input `axes` is a scalar or vector of axes; an empty one reduces nothing."""
+    """The input `axes` is a scalar or a vector of axes; an empty vector reduces nothing."""
 
     keep_dims: bool = False
 
@@ -63,20 +63,20 @@ class Folding(Reduction, abstract=True):
 
 
 class ReduceSum(Folding, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=operator.add, numpy=np.sum):
-    """Sums. Spec: ReduceSum-1."""
+    """The sums over the axes. Spec: ReduceSum-1."""
 
     _empty = 0
 
 
 class ReduceMean(Reduction, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, numpy=np.mean):
-    """Means; those of integers are truncated. Spec: ReduceMean-1."""
+    """The means over the axes; those of integers are truncated. Spec: ReduceMean-1."""
 
     def evaluate(self, *inputs):
         return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)
 
 
 class Extreme(Folding, abstract=True):
-    """The extremes of no values are not folded: they are those of the runtime."""
+    """Extremes of no values are not folded: the runtime defines them."""
 
     def evaluate(self, *inputs):
         return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)
@@ -85,19 +85,19 @@ class Extreme(Folding, abstract=True):
 class ReduceMax(
     Extreme, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=values.maximum, numpy=np.max
 ):
-    """The largest values. Spec: ReduceMax-1."""
+    """The largest elements over the axes. Spec: ReduceMax-1."""
 
 
 class ReduceMin(
     Extreme, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=values.minimum, numpy=np.min
 ):
-    """The smallest values. Spec: ReduceMin-1."""
+    """The smallest elements over the axes. Spec: ReduceMin-1."""
 
 
 class ReduceProd(
     Folding, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=values.multiply, numpy=np.prod
 ):
-    """Products. Spec: ReduceProd-1."""
+    """The products over the axes. Spec: ReduceProd-1."""
 
     _empty = 1
 
@@ -106,18 +106,18 @@ class ReduceL1(
     Reduction, opset=4, index=("axes",), ranks=_AXES, types={"x": NUMBERS},
     numpy=lambda x, axis, keepdims: np.sum(np.abs(x), axis=axis, keepdims=keepdims),
 ):
-    """Sums of absolute values. Spec: ReduceL1-4."""
+    """The sums of absolute values over the axes. Spec: ReduceL1-4."""
 
 
 class ReduceL2(
     Reduction, opset=4, index=("axes",), ranks=_AXES, types={"x": NUMBERS},
     numpy=lambda x, axis, keepdims: np.sqrt(np.sum(np.square(x), axis=axis, keepdims=keepdims)),
 ):
-    """Roots of sums of squares. Spec: ReduceL2-4."""
+    """The square roots of the sums of squares over the axes. Spec: ReduceL2-4."""
 
 
 class Logical(Reduction, abstract=True):
-    """Reductions of booleans."""
+    """Base of reductions of booleans."""
 
     def infer(self, x, axes):
         self.require(x.dtype is boolean, f"the input is {x.dtype}, not boolean")
@@ -125,11 +125,11 @@ class Logical(Reduction, abstract=True):
 
 
 class ReduceLogicalAnd(Logical, opset=1, index=("axes",), ranks=_AXES, numpy=np.all):
-    """Whether all are true. Spec: ReduceLogicalAnd-1."""
+    """Whether all elements over the axes are true. Spec: ReduceLogicalAnd-1."""
 
 
 class ReduceLogicalOr(Logical, opset=1, index=("axes",), ranks=_AXES, numpy=np.any):
-    """Whether any is true. Spec: ReduceLogicalOr-1."""
+    """Whether any element over the axes is true. Spec: ReduceLogicalOr-1."""
 
 
 def _require_axes(x, axes) -> None:
@@ -142,7 +142,7 @@ def _require_axes(x, axes) -> None:
 
 
 class MVN(Op, opset=6, index=("axes",), ranks={"axes": 1}, along="axes", keeps_axes=True):
-    """(x - mean) / deviation over some axes. Spec: MVN-6."""
+    """(x - mean) / standard deviation, both over the axes of an input. Spec: MVN-6."""
 
     normalize_variance: bool = True
     eps: float = 1e-9

@@ -215,7 +215,7 @@ class SequenceExtend(OnSequences):
 
 
 class StackedSequence(OnSequences):
-    """S[N, ...]: element i is S[i]. `dtype` is that of the elements, kept for a loop that collects none."""
+    """S[N, ...]: element i is S[i]. `dtype` is that of the elements, kept for a loop that collects no element."""
 
     dtype: Any = None
 

@@ -1,11 +1,11 @@
-"""Operations on texts. A tensor of strings is taken apart into numbers, and put together again:
+"""Operations on texts. A tensor of strings is unpacked into numbers, and packed from them:
 
     begins, ends, chars = StringTensorUnpack(x)      # i32 and i32 of the shape of x, u8[bytes]
     StringTensorPack(begins, ends, chars)            # the string k is chars[begins[k]:ends[k]], in UTF-8
 
 OpenVINO has both. The operations between them are those of the package openvino_tokenizers: the IR lists them in the
-operation set `extension`, and a runtime reads them after it has loaded the library of the package. Their documentation
-is the source of each; the runtime computes them on vectors of strings.
+operation set `extension`, and a runtime reads them after it has loaded the library of the package. Their specification
+is the source code of the package; the runtime computes them on vectors of strings.
 """
 
 from typing import Any, Literal
@@ -26,14 +26,14 @@ def _text(like: TensorType) -> tuple[TensorType, ...]:
 
 
 class StringTensorUnpack(Op, opset=15, types={"x": Kind("strings", frozenset((string,)))}):
-    """The places of all strings, one after another, and their bytes. Spec: StringTensorUnpack-15."""
+    """The begin and the end of each string, and the bytes of all strings. Spec: StringTensorUnpack-15."""
 
     def infer(self, x):
         return _text(x)
 
 
 class StringTensorPack(Op, opset=15, types=_TEXT, ranks={"chars": 1}):
-    """Strings from their places and bytes; neither begins nor ends may descend. Spec: StringTensorPack-15."""
+    """Strings from their begins, ends and bytes; neither begins nor ends may descend. Spec: StringTensorPack-15."""
 
     def infer(self, begins, ends, chars):
         return TensorType(string, merge(begins.shape, ends.shape))
@@ -112,7 +112,7 @@ class VocabEncoder(
         "default": WIDE_INTEGERS,
     },
 ):
-    """The value of the key that each string of a vector is, or the default; the first of equal keys counts."""
+    """The value of the key that equals each string of a vector, or the default; the first of equal keys counts."""
 
     def infer(self, begins, ends, chars, key_begins, key_ends, key_chars, values, default):
         self.require(values.dtype is default.dtype, f"values of {values.dtype} with a default of {default.dtype}")
@@ -126,9 +126,9 @@ class WordpieceTokenizer(
         "unknown": _PLACES,
     },
 ):
-    """The pieces of words, of which row k has those from first[k] to last[k], as ragged rows of i32: the longest key
-    that a word begins with, then the longest with the indicator before it, and so on. A word is `unknown` alone if one
-    of its pieces is not a key, or if it is too long."""
+    """The pieces of words as ragged rows of i32; row k has the words from first[k] to last[k]. The pieces of a word are
+    the longest key that it begins with, then the longest key that begins with the indicator, and so on. A word is one
+    piece, `unknown`, if a piece of it is not a key, or if it is too long."""
 
     suffix_indicator: str = "##"
     max_bytes_per_word: int = 100

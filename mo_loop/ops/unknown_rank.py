@@ -33,7 +33,7 @@ def advice(value: Value, captured: Mapping[Node, Value] = _NOTHING) -> str:
 
 
 def decision(condition: Value, captured: Mapping[Node, Value] = _NOTHING) -> str:
-    """The inputs of the model that decide a condition: frozen, or with a known shape, they make it constant."""
+    """The inputs of the model that decide a condition: if they are frozen, or have a known shape, it is constant."""
     found = list(dict.fromkeys(_deciding(condition, captured)))
     return f"give the condition a constant value ({', '.join(found)}), or {SAME_RANK}" if found else SAME_RANK
 

@@ -24,7 +24,7 @@ class ShapeOf(Op, opset=3):
 
 
 class Reshape(View, opset=1, index=("pattern",), ranks={"pattern": (0, 1)}):
-    """The same elements in another shape; -1 is the rest, with `special_zero` 0 copies a dimension. Spec: Reshape-1."""
+    """The same elements in another shape; -1 is the rest, and with `special_zero` 0 copies a size. Spec: Reshape-1."""
 
     special_zero: bool = False
 
@@ -115,7 +115,7 @@ def _equal_axes(node: Op) -> tuple[int | None, ...]:
 
 
 class Squeeze(View, opset=1, index=("axes",), ranks={"axes": (0, 1)}, along="axes"):
-    """Removes dimensions of 1, those at `axes`, or all if there are none. Spec: Squeeze-1."""
+    """Removes the dimensions of size 1 at `axes`, or all of them without axes. Spec: Squeeze-1."""
 
     def infer(self, x, axes=None):
         if x.shape is None:
@@ -147,7 +147,7 @@ class Squeeze(View, opset=1, index=("axes",), ranks={"axes": (0, 1)}, along="axe
 
 
 class Unsqueeze(View, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
-    """Inserts dimensions of 1 at `axes` of the result. Spec: Unsqueeze-1."""
+    """Inserts dimensions of size 1 at the positions `axes` of the result. Spec: Unsqueeze-1."""
 
     def infer(self, x, axes):
         self.require(axes.shape != (0,), "there are no axes")

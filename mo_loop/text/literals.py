@@ -28,7 +28,7 @@ _DEFAULT = {"int": i64, "float": f32, "bool": boolean, "string": string, "comple
 
 
 class SeededTensor(ArrayTensor):
-    """Values made from a seed; the tensor keeps the seed and prints as it."""
+    """Values made from a seed; the tensor keeps the seed, and is printed as the seed."""
 
     __slots__ = ("seed",)
 

@@ -31,9 +31,8 @@ def to_text(
         canonical: nodes are not printed in the order of their creation, but Parameters first, then producers before
             consumers in the order in which the Results need them. Equal graphs then have equal texts.
         weights_limit: constants of more elements are printed as one value, or as a seed.
-        label: gives the label of a value, instead of the one that the other arguments lead to; no two values of a graph
-            have the same.
-        known: gives what `statement` gave for a node with this `label`, which takes less time.
+        label: gives the label of a value, instead of the default one; each value of a graph has a label of its own.
+        known: gives an earlier result of `statement` for a node with this `label`, to save time.
     """
     printer = _Printer(names, canonical or not names, weights_limit, label, known)
     return "".join(line + "\n" for line in printer.graph("graph", printer.plan(graph), ""))

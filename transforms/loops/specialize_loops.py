@@ -1,4 +1,4 @@
-"""Loops for the declared sizes of the inputs, beside those for any sizes."""
+"""Loops for the declared sizes of the inputs, in addition to those for any sizes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -54,8 +54,8 @@ class CopyComputedConstants(FunctionPass):
         ),
         Gap(
             "constant-of-unknown-size",
-            "an operation of constants that the runtime does not fold, and whose result has an unknown size, does not "
-            "compile", "a number plus a zero that cannot be folded", ERROR,
+            "an operation of constants does not compile if the runtime does not fold it and its result has an "
+            "unknown size", "a number plus a zero that cannot be folded", ERROR,
         ),
     )
 

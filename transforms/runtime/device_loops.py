@@ -82,7 +82,7 @@ def RunOnce(node: Loop) -> str:
 
 @node_pass((Loop,), ONCE, Gap(
     "gpu-no-expensive-iteration",
-    "a loop without an iteration, of which an iteration is expensive, leaves unknown sizes of its outputs unknown",
+    "a loop without an iteration, whose iterations would be expensive, leaves unknown sizes of its outputs unknown",
     severity=ERROR, device=GPU, alone=True,
 ))
 def RunCostlyOnce(node: Loop) -> str:
@@ -96,7 +96,7 @@ def _is_costly(node: Loop) -> bool:
 
 @node_pass((Loop,), "`If` with the loop", Gap(
     "gpu-no-iteration-that-may-fail",
-    "a loop without an iteration, of which an iteration may fail, leaves unknown sizes of its outputs unknown",
+    "a loop without an iteration, whose iterations may fail, leaves unknown sizes of its outputs unknown",
     severity=ERROR, device=GPU, alone=True,
 ))
 def BranchUnlessRun(node: Loop) -> str:

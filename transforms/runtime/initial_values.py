@@ -47,8 +47,8 @@ class ShareInitialValues(FunctionPass):
         ),
         Gap(
             "initial-rows-of-one-variable",
-            "a variable that grows and alone reads its computed initial value, which has elements, has another shape "
-            "than this value after a reset, or the inference fails", since="2025.0.0",
+            "if a variable that grows alone reads its computed initial value, which has elements, the variable has "
+            "another shape after a reset, or the inference fails", since="2025.0.0",
         ),
         Gap(
             "initial-value-read-late",

@@ -44,8 +44,8 @@ class InsertKnownSizes(FunctionPass):
     instead = "`Reshape` to the size"
     avoids = (Gap(
         "vector-of-unknown-number",
-        "if one number of a vector of sizes is known only at run time, none is inferred: forms for static shapes do "
-        "not help then",
+        "if one number of a vector of sizes is known only at run time, none is inferred, and rules for static shapes "
+        "do not help",
         until="2026.1.0",
     ),)
 
@@ -84,7 +84,7 @@ def _has_hidden_size(node: Node) -> bool:
 
 @node_pass((ops.Concat, ops.Slice), "`Reshape` to the size", Gap(
     "differences-of-symbols",
-    "a size that follows from differences of symbols is not inferred: forms for static shapes do not help then",
+    "a size that follows from differences of symbols is not inferred, and rules for static shapes do not help",
 ))
 def InsertStaticShapes(node: Node) -> str:
     """Concat(x[:p], x[p + 1:]) of x : [3]  ->  Reshape(Concat(...), [2])

@@ -101,8 +101,8 @@ class PreventLoopFolding(FunctionPass):
         ),
         Gap(
             "constant-loop-counter",
-            "a loop of constants is evaluated while the model is read, which fails if its body decides by an iteration "
-            "number of one dimension whether it continues", severity=ERROR,
+            "a loop of constants is evaluated while the model is read, which fails if an iteration number of one "
+            "dimension decides in the body whether the loop continues", severity=ERROR,
         ),
         Gap(
             "constant-loop-reversed",

@@ -28,8 +28,8 @@ class CopyAssignedInputs(BarrierPass):
     avoids = (
         Gap(
             "assigned-input",
-            "a variable that becomes an input, or a view of one (Squeeze, Reshape, Concat of known sizes), has what "
-            "the caller writes into that memory later",
+            "a variable that becomes an input, or a view of one (Squeeze, Reshape, Concat of known sizes), holds the "
+            "numbers that the caller writes into that memory later",
         ),
         Gap(
             "assigned-constant",
@@ -206,7 +206,7 @@ def _is_returned(output: Value) -> bool:
     (Iteration,), "`max(p, p)` after the body Parameter, `p or p` for booleans",
     Gap(
         "swapped-states",
-        "back edges are copied one after another: a state that becomes another state has its new value by then",
+        "back edges are copied one after another: a state that becomes another state already has its new value",
     ),
     Gap(
         "view-of-state",

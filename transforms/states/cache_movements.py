@@ -161,7 +161,7 @@ def scalar(value: Value) -> float | None:
 
 
 def is_repeated(chain: Chain, target: Value, times: int, transposed: bool) -> bool:
-    """Whether the chain repeats each head (axis 1) of a cache [B,H,T,S], and then transposes T and S if asked."""
+    """Whether the chain repeats each head (axis 1) of a cache [B,H,T,S], and then transposes T and S if requested."""
     return all(_holds(chain, target, times, transposed, _Sizes(sizes)) for sizes in _SIZES)
 
 

@@ -5,7 +5,7 @@
     frame.values[value]
 
 A segment is a graph of its own: Parameters for values that exist already, copies of the nodes between, Results for the
-values asked for and for those that later nodes read. OpenVINO compiles it from memory. A node with bodies is part of a
+requested values and for those that later nodes read. OpenVINO compiles it from memory. A node with bodies is part of a
 segment like any other, unless it was driven: then its outputs are values already.
 """
 

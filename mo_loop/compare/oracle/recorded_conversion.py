@@ -3,7 +3,7 @@
     options = recorded(graph, ConvertOptions())                 # cuts, constants and names as the IR records them
     proto = as_converted(model, graph, options, kept, any_sizes=False)
 
-Each input of the model keeps its name and gets the form that it has in the IR; the nodes behind it give the model what
+Each input of the model keeps its name and gets the form that it has in the IR; the nodes after it give the model what
 it had before. UsageError names a parameter that cannot be applied.
 """
 

@@ -4,7 +4,7 @@ Reads constants as spans of the .bin: their size is checked, their data are not 
 
 Numbers in an IR file: decimal digits of 64 bits, and shapes of at most 64 dimensions.
 
-Every number that the reader uses is parsed here. Python's `int` reads more: digits of other scripts, underscores, and
+Every number that the reader uses is parsed here. Python's `int` accepts more: digits of other scripts, underscores, and
 numbers of any length.
 """
 

@@ -50,8 +50,8 @@ _NAME = re.compile(r"(?:[^\\,]|\\.?)+", re.DOTALL)
 def read(path: Path, weights: Path | None = None, limits: Limits | None = None) -> Graph:
     """The graph in an .xml file. `weights` is the .bin; by default the one of the same name in the same folder.
 
-    Of `limits` those of the .xml, of layers, names, nesting and time are meant; without them those of a `limited` block
-    around the call, or the defaults.
+    `limits` are those of the .xml, layers, names, nesting and time; by default those of a `limited` block around the
+    call, or else the default limits.
 
     Raises:
         FileError: a file is missing or cannot be read, is not IR, or is shorter than the model declares.

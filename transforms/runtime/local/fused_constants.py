@@ -172,8 +172,8 @@ def MaximumOfDivisor(node: Node) -> Value | None:
     wrap_type(ops.Reduction), "`max(r, r)` after the reduction",
     Gap(
         "channel-constant-of-reduction",
-        "a reduction of three dimensions along the last or the first reads a constant for each channel that follows at "
-        "the place of the batch, also past its end",
+        "after a reduction of three dimensions along the last or the first, a constant for each channel is read at "
+        "the index of the batch, also past its end",
     ),
     Gap(
         "channel-range-of-reduction",
@@ -182,8 +182,8 @@ def MaximumOfDivisor(node: Node) -> Value | None:
     ),
     Gap(
         "number-after-reduction",
-        "a reduction of three dimensions that keeps the first, with more than one element, reads one number that "
-        "follows in arithmetic of integers, or in a division of f64, past its end",
+        "after a reduction of three dimensions that keeps the first, with more than one element, arithmetic of "
+        "integers and a division of f64 read a constant of one number past its end",
     ),
 )
 def MaximumBehindReduction(node: ops.Reduction) -> Value | None:

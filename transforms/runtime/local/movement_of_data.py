@@ -168,8 +168,8 @@ VIEWS = (*MOVES, Parameter)  # WriteSizes places a Reshape after a Parameter
     "the `Squeeze` before the element-wise operation",
     Gap(
         "squeezed-binary",
-        "a `Squeeze` after an element-wise operation with an `Unsqueeze`, a `Reshape` or what becomes one removes a "
-        "dimension of its other input too, if that is another one with fewer dimensions",
+        "a `Squeeze` after an element-wise operation with an `Unsqueeze`, a `Reshape` or an operation that becomes "
+        "one removes a dimension of the other input too, if this input is another tensor with fewer dimensions",
     ),
 )
 def MoveSqueezeBeforeBinary(node: ops.Squeeze) -> Node | None:
@@ -215,7 +215,7 @@ def EndSliceBehindBounds(node: ops.Slice) -> Node | None:
 
 @rule(wrap_type(ops.Slice, wrap_type(ops.Slice, ...), ...), "axes that are counted from the front", Gap(
     "slices-of-one-axis",
-    "two `Slice` of one axis, which one of them counts from the end, become one of an axis that is there twice",
+    "two `Slice` along one axis, which one of them counts from the end, become one `Slice` that names the axis twice",
     severity=ERROR, until="2025.2.0",
 ))
 def CountAxesFromFront(node: ops.Slice) -> Node | None:
@@ -232,8 +232,8 @@ def CountAxesFromFront(node: ops.Slice) -> Node | None:
 
 @rule(wrap_type(ops.Transpose), "a `Transpose` of six dimensions", Gap(
     "dynamic-groups",
-    "a `Reshape` or `Unsqueeze` of four dimensions, of which only the first is dynamic, to four or five whose second "
-    "is dynamic, then a `Transpose` and a `Reshape`, `Squeeze` or `Unsqueeze`, is taken for a shuffle of channels, and "
+    "a `Reshape` or `Unsqueeze` from four dimensions with only the first dynamic to four or five with the second "
+    "dynamic, then a `Transpose` and a `Reshape`, `Squeeze` or `Unsqueeze`, is taken for a shuffle of channels, and "
     "the model does not compile", severity=ERROR,
 ))
 def MoveWithSixDimensions(node: ops.Transpose) -> Node | None:

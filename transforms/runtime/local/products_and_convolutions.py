@@ -185,8 +185,8 @@ def MaximumBeforeConvolution(node: ops.Convolution) -> Use | None:
     ),
     Gap(
         "known-size-added-to-convolution",
-        "a tensor that is added to a `Convolution` is refused if one of them is broadcast along a dimension of which "
-        "the size of one alone is known before run time", severity=ERROR,
+        "a tensor that is added to a `Convolution` is refused if one of the two is broadcast along a dimension whose "
+        "size is known before run time for only one of them", severity=ERROR,
     ),
 )
 def MaximumBeforeSum(node: ops.Convolution) -> Use | None:
