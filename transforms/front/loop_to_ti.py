@@ -109,8 +109,8 @@ class ScanLowering(FunctionPass):
 
     The runtime fails on a TensorIterator of length 0 and on one directly inside another, and runs a single iteration if
     the body reads no slice. An element of a Scan has no scan axis, a slice has it with size 1: a Squeeze or Unsqueeze
-    in the body converts between them. Outer Scans come first, because the result decides the possible forms of the
-    inner ones.
+    in the body converts between them. Outer Scans come first, because the result decides what the inner ones can
+    become.
     """
 
     instead = "`Loop` with a trip count from the shape"

@@ -26,11 +26,11 @@ DECLARED_SIZES = "declared_sizes"
 class SpecializeLoops(FunctionPass):
     """Loop(n, x) of open sizes  ->  If(sizes of x and n are the declared ones, Loop(6, x : [6,2,3]), Loop(n, x))
 
-    The forms for a known number of steps and known sizes are faster, and wrong for others. With static shapes the
-    runtime knows the condition, infers one branch and compiles it alone: the other one costs only its text in the file.
-    It would compile both if an input has a size that the model does not declare: then the sizes of loops are fixed.
-    Others are not 0 if the loop has slices: the runtime ends the process when it evaluates a loop of tensors without
-    elements, or puts such tensors into bodies as constants.
+    Loops for a known number of steps and known sizes are faster, and wrong for others. With static shapes the runtime
+    knows the condition, infers one branch and compiles it alone: the other one costs only its text in the file. It
+    would compile both if an input has a size that the model does not declare: then the sizes of loops are fixed. All
+    other sizes are assumed to be above 0 if the loop has slices: the runtime ends the process when it evaluates a loop
+    of tensors without elements, or puts such tensors into bodies as constants.
     """
 
     bodies = "never"

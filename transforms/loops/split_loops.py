@@ -59,9 +59,9 @@ def keep_for_few_steps(draft: Draft, outputs: Sequence[Value]) -> None:
 class VectorizeLoops(AllStepsPass):
     """for i in range(T): Y[i] = f(X[i], v)  ->  Y = f(X, v)
 
-    A loop over slices, or over its iteration number, becomes its body applied once to the whole tensors,
-    which have the steps as one more dimension. Inner loops come first. transforms/loops/step_rules.py has the form of
-    each operation; a loop with an operation that has none stays.
+    A loop over slices, or over its iteration number, becomes its body applied once to the whole tensors, which have the
+    steps as one more dimension. Inner loops come first. transforms/loops/step_rules.py has the rule of each operation;
+    a loop with an operation without a rule stays.
 
     A loop that may run zero times stays if its body has an operation that could fail: it would fail on values that the
     model does not compute.
@@ -100,7 +100,7 @@ class ComputeBehindLoops(AllStepsPass):
 
     Operations on which no state depends are computed after the loop, from the values of all steps that the loop gives
     instead. They move only where the body loses more operations and outputs than it gets outputs, or a product of
-    matrices. Operations without a form for all steps (transforms/loops/step_rules.py) stay, with their inputs. A step
+    matrices. Operations without a rule for all steps (transforms/loops/step_rules.py) stay, with their inputs. A step
     may end the loop: all steps are those that it has executed.
     """
 

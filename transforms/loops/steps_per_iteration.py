@@ -29,11 +29,11 @@ from mo_loop.transforms.vocabulary import FunctionPass, Graph, Value, is_static,
 class StepsPerIteration(FunctionPass):
     """for i in range(n): s = f(s, X[i])  ->  for i in range(n / k): s = f(f(s, X[k i]), X[k i + 1])
 
-    The runtime needs as long for an iteration as for some ten small operations, and more where a port of the loop has a
-    dynamic shape, whatever is in the body. With a number of steps that is known, k divides it, or the last steps follow
-    the loop. Otherwise steps beyond the last one are computed from the last slice, and states whose final values are
-    read keep their values there: state' = Select(step < n, f(state), state). So a step must not fail for any numbers.
-    A while loop has its condition in place of step < n.
+    The runtime needs as long for an iteration as for about ten small operations, and more where a port of the loop has
+    a dynamic shape, whatever is in the body. With a number of steps that is known, k divides it, or the last steps
+    follow the loop. Otherwise steps beyond the last one are computed from the last slice, and states whose final values
+    are read keep their values there: state' = Select(step < n, f(state), state). So a step must not fail for any
+    numbers. A while loop has its condition in place of step < n.
 
     Args:
         nodes: the most nodes of an iteration.

@@ -62,10 +62,10 @@ class CompressWeights(FunctionPass):
     The runtime reads such weights in matrix products and Gather without expanding them. It assumes that the scales and
     the zero points vary along the axis that is not summed, or with the blocks along the axis that is. Where they vary
     otherwise, it computes wrong numbers or crashes, so the numbers and the scales are negated there: the result is the
-    same, and the runtime does not recognise the form. Filters that a Reshape divides into groups have this shape
-    from the beginning: the runtime computes a convolution with integers only if no Reshape is between.
-    Weights that are `expanded` have the negated form everywhere.
-    It limits filters of ConvolutionBackpropData to i8 after it subtracts their zero points, so these are negated, too.
+    same, and the runtime does not recognise the form. Filters that a Reshape divides into groups have this shape from
+    the beginning: the runtime computes a convolution with integers only if no Reshape is between. Weights that are
+    `expanded` have the negated form everywhere. The runtime limits filters of ConvolutionBackpropData to i8 after it
+    subtracts their zero points: these are negated, too.
 
     With `portable`, weights of products that saturate on some processors (weights.py) are negated as well, and the
     runtime computes the products in f32. Of two quantised activations the second becomes Barrier(x, memory).

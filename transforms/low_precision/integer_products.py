@@ -159,7 +159,7 @@ class IntegerProductToFloat(FunctionPass):
     RoundedOrExact(rounded, exact)  ->  rounded
     DynamicQuantize(x)  ->  the integers in f32, if nothing reads them as integers
 
-    A sum of more than 24 bits is rounded, once. Such a product is right on every CPU, and weights are in f32 only when
+    A sum of more than 24 bits is rounded, once. Such a product is right on every CPU, and weights are in f32 only after
     the runtime has compiled the model. Without the Convert to i32 the runtime would multiply the weights by a scale
     after the product, and round them where it computes in bf16.
     """

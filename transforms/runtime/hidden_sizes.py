@@ -144,8 +144,8 @@ KINDS = (ops.FloorMod, *WRONG_BELOW_0)
 class RemoveArithmeticBounds(FunctionPass):
     """FloorMod(n, 4), where n is a dimension of 4..8  ->  FloorMod(Barrier(n, bounds), 4)
 
-    The runtime infers bounds of values that are computed from dimensions. So with Mod, Abs, Power and ReduceProd if
-    something may be negative.
+    The runtime infers bounds of values that are computed from dimensions: wrong ones for FloorMod, and for Mod, Abs,
+    Power and ReduceProd if an operand may be negative.
     """
 
     instead = "`ReduceSum` before it, where the inference of bounds stops"
@@ -190,7 +190,7 @@ class RemoveSliceBounds(FunctionPass):
     """x : [0..9], x[:k]  ->  Barrier(x, bounds of its sizes)[:k]
 
     The runtime infers the bounds 0 and M for a Slice of a dimension of at most M if the end is known only at run time,
-    and takes sizes of the same bounds for one.
+    and takes two sizes with the same bounds for one size.
     """
 
     instead = "`Tile` by a number known only at run time before it"

@@ -32,8 +32,8 @@ class ShareInitialValues(FunctionPass):
     """ReadValue(0[N,0]) -> Concat(past, new) -> Assign  becomes  Concat(past, new, 0[N,0]) -> Assign
        ReadValue(first) -> Concat(past, new) -> Assign  becomes  Concat(past, new, first[:, :0]) -> Assign
 
-    The runtime makes the nodes that compute an initial value a part of its ReadValue if nothing else reads it. The
-    Concat that makes the next value reads the initial value, too, or nothing of it, where it may have elements. Two
+    The runtime makes the nodes that compute an initial value a part of its ReadValue if nothing else reads it. So the
+    Concat that makes the next value reads the initial value, too, or an empty slice of it if it may have elements. Two
     variables with one initial value need nothing, and neither do attention operations that hold their caches.
     """
 
@@ -217,7 +217,8 @@ class CopyInitialConstants(FunctionPass):
     """ReadValue(f(x, c)), ReadValue(g(x, c)), h(c)  ->  ReadValue(f(x, copy of c)), ReadValue(g(x, copy of c)), h(c)
 
     The runtime computes an initial value inside its ReadValue if nothing else reads it. A constant that other nodes
-    read too is then an input of the ReadValue: of unknown size, or not to be described again.
+    read too is then an input of the ReadValue: its size is unknown there, or the runtime fails when it describes the
+    memory a second time.
     """
 
     instead = "each initial value reads a constant of its own"

@@ -37,8 +37,8 @@ VECTORS = {
 class InsertKnownSizes(FunctionPass):
     """Pad(x, end: Concat(k, [0])) of x : [N,3]  ->  Reshape(Pad(...), [0,3]), where 0 keeps a size
 
-    Of a vector the runtime infers all numbers or none. The passes that search dynamic shapes would not recognise shapes
-    that are dynamic to the runtime.
+    The runtime infers either all numbers of a vector or none. The passes that search dynamic shapes would not recognise
+    shapes that only the runtime does not know.
     """
 
     instead = "`Reshape` to the size"

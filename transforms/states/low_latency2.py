@@ -31,8 +31,8 @@ class SetSequenceLength(FunctionPass):
     """x[N, ...], over which a loop or a recurrent layer runs  ->  x[1, ...]
 
     LowLatency2 with a sequence_length does the same. In a pipeline this pass comes first, so that all others see the
-    known length. Without a `sequence_length` it changes nothing. Operations that mix several steps are then found as
-    well: they are refused where this pass sets the length, and a warning where the model has one step already.
+    known length. Without a `sequence_length` it changes nothing. Operations that mix several steps are found in both
+    cases: they are refused if this pass sets the length, and cause a warning if the model has one step already.
 
     Raises:
         UnsupportedError: an operation needs several steps of a sequence; several of them are one ConversionErrors.
@@ -64,8 +64,8 @@ class LowLatency2(FunctionPass):
 
     Each Loop, TensorIterator, LSTM, GRU and RNN sequence of one step is replaced by its body, and each of its states
     becomes a variable, with the names that OpenVINO's pass of this name gives them. N inferences then give the outputs
-    of the model for a sequence of length N. A loop in the body of such a loop begins anew in each of its steps, and so
-    it does in each inference: it has no variables. An If stays; the states in its branches are variables as well.
+    of the model for a sequence of length N. A loop in the body of such a loop starts from its initial values in each
+    step, and so in each inference: it has no variables. An If stays; the states in its branches are variables as well.
 
     A body that reads its iteration number gets a variable that counts the inferences. An index into an axis of one
     element is 0 if it is the number of the step, because that element is the one of the step. A loop that runs a fixed

@@ -22,7 +22,7 @@ class MakeStateful(FunctionPass):
     """y, h' = f(x, h), where the caller passes h' as the next h  ->  h = ReadValue(0); y, h' = f(x, h); Assign(h')
 
     The pairs are those of `param_res_names` (name of an input -> name of the output that is its next value; an empty
-    name: the input is not a state), and with `find` those that transforms/states/pairing.py finds besides. The initial
+    name: the input is not a state), and with `find` also those that transforms/states/pairing.py finds. The initial
     value is zeros, of length 0 along the axis that grows. The id of the variable is the names of the input and the
     output, joined. `pairs` are those of the last graph that was changed.
 
@@ -78,11 +78,11 @@ class MakeStateful(FunctionPass):
 class FuseStatefulAttention(FunctionPass):
     """softmax(scale Q K^T + mask) V, K and V caches  ->  ScaledDotProductAttention(Q, K, V, mask, scale)
 
-    A cache is Concat(ReadValue, new) that is assigned to its variable again. The CPU plugin keeps it inside the
-    operation, and then appends in place instead of copying the past in every inference. It does so if the past is read
-    through a Gather of whole sequences; caches without one get the Gather that changes nothing, by Range(0, batch).
-    Repetitions of heads take the form that the plugin looks for: Unsqueeze, a bidirectional Broadcast, Reshape.
-    openvino_genai does not make paged attention of a Multiply by ones in its place.
+    A cache is a Concat(ReadValue, new) that is assigned to its variable. The CPU plugin keeps it inside the operation,
+    and then appends in place instead of copying the past in every inference. It does so if the past is read through a
+    Gather of whole sequences; caches without one get the Gather that changes nothing, by Range(0, batch). Repetitions
+    of heads take the form that the plugin looks for: Unsqueeze, a bidirectional Broadcast, Reshape. openvino_genai does
+    not make paged attention of a Multiply by ones in its place.
 
     The plugin would store such caches in 8 bits, whatever the precision of the computation is. The model has the option
     that keeps them in f32; a program that compiles it can choose another one.

@@ -133,7 +133,7 @@ def scan_8(
     for value in values:
         require_one_rank("Scan reads an input", value, node.scope)
         if not value.rank:
-            raise UnsupportedError("Scan over a batch of tensors of unknown rank", code="ML314")
+            raise UnsupportedError("an input of a batch has no known rank, or has rank 0", code="ML314")
     if sequence_lens is not None:
         values = [*values, sequence_lens]
     batch = Graph("batch")

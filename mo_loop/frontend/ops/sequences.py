@@ -59,7 +59,7 @@ def split_to_sequence(input, split=None, *, keepdims: int = 1, axis: int = 0, no
     """
     _require_numbers(input.dtype)
     if input.rank is None:
-        raise UnsupportedError("a tensor of unknown rank is split", code="ML314")
+        raise UnsupportedError("the tensor that is split has an unknown rank", code="ML314")
     if split is not None and not keepdims and split.rank != 1:
         split = None if _size_of_pieces(split, node.scope) == 1 else split
     elif split is not None and _has_open_length(split) and _only_number(split, node.scope) == 1:

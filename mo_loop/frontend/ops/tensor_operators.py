@@ -158,7 +158,7 @@ def cdist(a: Matrix, b: Matrix, *, metric: str = "sqeuclidean"):
     """|a|^2 - 2 a b + |b|^2 for each row of a and of b, or its root."""
     if metric not in ("sqeuclidean", "euclidean"):
         raise UnsupportedError(
-            f"the metric is {metric!r}", code="ML316",
+            f"the metric is {metric!r}, which is not translated", code="ML316",
             hint="use sqeuclidean or euclidean, or compute the distance from elementwise operators",
         )
     left = ops.Unsqueeze(ops.ReduceSum(a * a, [1]), 1)

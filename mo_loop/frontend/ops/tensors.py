@@ -81,7 +81,7 @@ def _from_scalars(*candidates: tuple[Any, ElementType]) -> Tensor:
     for given, dtype in candidates:
         if given is not None:
             return ArrayTensor(np.array(given, dtype.numpy), dtype)
-    raise ModelError("Constant has no value", code="ML227")
+    raise ModelError("it has no value", code="ML227")
 
 
 @translates("ConstantOfShape", since=9)
@@ -127,7 +127,7 @@ def _named_type(name: str) -> ElementType:
     try:
         return from_onnx(onnx.TensorProto.DataType.Value(name.upper()))
     except ValueError:
-        raise ModelError(f"Cast to {name!r}, which is not an element type", code="ML227") from None
+        raise ModelError(f"the attribute 'to' is {name!r}, which is not an element type", code="ML227") from None
 
 
 _LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}

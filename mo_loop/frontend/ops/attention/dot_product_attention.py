@@ -57,9 +57,9 @@ def attention(
 ):
     """Q, K and V are [batch, heads, S, size], or [batch, S, heads * size] with the numbers of heads as attributes."""
     if (past_key is None) != (past_value is None):
-        raise ModelError("Attention has one of past_key and past_value, not both", code="ML227")
+        raise ModelError("it has one of past_key and past_value: give both, or none", code="ML227")
     if past_key is not None and nonpad_kv_seqlen is not None:
-        raise ModelError("Attention has both a past and nonpad_kv_seqlen: a node may have one of them", code="ML227")
+        raise ModelError("it has both a past and nonpad_kv_seqlen: a node may have one of them", code="ML227")
     rank, precision = ranked(q, "Q"), q.dtype if softmax_precision is None else from_onnx(softmax_precision)
     if softmax_precision is not None and precision not in (f32, f16, f64, bf16):
         raise TypeError_(f"the softmax_precision is {precision}, which is not a type of floats", code="ML236")
@@ -67,7 +67,7 @@ def attention(
         raise TypeError_(f"qk_matmul_output_mode is {qk_matmul_output_mode}, and its range is 0 to 3", code="ML236")
     if rank == 3:
         if q_num_heads is None or kv_num_heads is None:
-            raise ModelError("Attention of 3 dimensions lacks q_num_heads or kv_num_heads", code="ML227")
+            raise ModelError("inputs of 3 dimensions need the attributes q_num_heads and kv_num_heads", code="ML227")
         q, k, v = separate(q, k, v, q_num_heads, kv_num_heads)
     is_square = q.type.dims[2] == k.type.dims[2]
     present_k, present_v = k, v = parts.appended(past_key, k), parts.appended(past_value, v)

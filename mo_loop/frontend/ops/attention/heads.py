@@ -78,7 +78,7 @@ def thirds(product: Value, sizes: tuple[int, ...] | None) -> list[Value]:
     if sizes is None:
         return list(ops.Split(product, 2, num_splits=3))
     if len(sizes) != 3:
-        raise ModelError(f"Attention has {len(sizes)} qkv_hidden_sizes, not 3", code="ML227")
+        raise ModelError(f"qkv_hidden_sizes has {len(sizes)} numbers, not 3", code="ML227")
     return pieces(product, 2, list(sizes))
 
 

@@ -204,7 +204,7 @@ def _columns(rois: Value, count: int) -> Value:
 def max_roi_pool(x: Rank4, rois: Matrix, *, pooled_shape: Positives, spatial_scale: float = 1.0):
     """The largest element in each cell of a region."""
     if len(pooled_shape) != 2:
-        raise ModelError(f"MaxRoiPool has {len(pooled_shape)} numbers in pooled_shape, not 2", code="ML227")
+        raise ModelError(f"pooled_shape has {len(pooled_shape)} numbers, not 2", code="ML227")
     height, width = pooled_shape
     return ops.ROIPooling(x, _columns(rois, 5), pooled_h=height, pooled_w=width, spatial_scale=spatial_scale)
 
@@ -234,7 +234,7 @@ def _grid_sample(x: Value, grid: Value, align_corners: int, mode: str, padding_m
     if rank == 4:
         return ops.GridSample(x, grid, align_corners=bool(align_corners), mode=mode, padding_mode=padding_mode)
     if mode == "bicubic":
-        raise UnsupportedError("cubic GridSample of other tensors than images", code="ML316")
+        raise UnsupportedError("the mode cubic is translated for images alone, [N, C, H, W]", code="ML316")
     return sampled_at(x, grid, bool(align_corners), mode == "nearest", padding_mode)
 
 
@@ -251,7 +251,7 @@ def deform_conv(
 ):
     """Samples near the border are interpolated with the zeros outside."""
     if spatial_rank(x, w, given.kernel_shape) != 2:
-        raise UnsupportedError("DeformConv of other tensors than images", code="ML316")
+        raise UnsupportedError("it is translated for images alone, [N, C, H, W]", code="ML316")
     at = given.over(2)
     y = ops.DeformableConvolution(
         x, offset, w, mask, dilations=at.dilations, group=given.group, deformable_group=offset_group,

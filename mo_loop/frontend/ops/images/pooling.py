@@ -219,7 +219,7 @@ def _window_sum(x: Value, kernel: Ints, at: Window) -> Value:
 def lp_pool_1(x: AtLeast3, *, kernel_shape: Positives | None = None, p: AboveZero = 2.0, given: WindowAttributes):
     """The p-norm of each window."""
     if kernel_shape is None:
-        raise ModelError("LpPool needs the attribute kernel_shape", code="ML227")
+        raise ModelError("it needs the attribute kernel_shape", code="ML227")
     return _lp_pool(x, kernel_shape, given.over(len(kernel_shape)), p, 0)
 
 

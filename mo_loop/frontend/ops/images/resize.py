@@ -78,7 +78,7 @@ def _resized(
     numbers = [normalise_axis(axis, rank) for axis in axes] if axes is not None else list(range(rank))
     given = sizes if sizes is not None and sizes.shape != (0,) else None
     if given is None and scales is None:
-        raise ModelError("Resize has neither scales nor sizes", code="ML227")
+        raise ModelError("it has neither scales nor sizes", code="ML227")
     plan = _by_sizes(x, given, numbers, policy) if given is not None else _by_factors(x, scales, numbers)
     if how.coordinates == "tf_crop_and_resize" and roi is not None:
         plan = [_with_region(x, each, roi, i, len(plan)) for i, each in enumerate(plan)]
@@ -98,7 +98,7 @@ def _by_factors(x: Value, scales, numbers: Sequence[int]) -> list[Axis]:
     """new = floor(size * scale)"""
     constant = scales if isinstance(scales, np.ndarray) else array_of(scales)
     if constant is not None and len(constant) != len(numbers):
-        raise ModelError(f"Resize has {len(constant)} scales for {len(numbers)} dimensions", code="ML227")
+        raise ModelError(f"there are {len(constant)} scales for {len(numbers)} dimensions", code="ML227")
     if constant is not None and not np.isfinite(constant).all():
         raise ModelError(f"the scales are {[float(each) for each in constant]}, and must be finite", code="ML235")
     made = []
@@ -126,7 +126,7 @@ def _by_sizes(x: Value, sizes: Value, numbers: Sequence[int], policy: str) -> li
     """scale = new / size; the same on all axes, and sizes rounded, where the aspect ratio is kept."""
     known = sizes.known.reshape(-1) if sizes.known is not None else [None] * len(numbers)
     if len(known) != len(numbers):
-        raise ModelError(f"Resize has {len(known)} sizes for {len(numbers)} dimensions", code="ML227")
+        raise ModelError(f"there are {len(known)} sizes for {len(numbers)} dimensions", code="ML227")
     made = []
     for i, (number, item) in enumerate(zip(numbers, known, strict=True)):
         size = x.size(number)

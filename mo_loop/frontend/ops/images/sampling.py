@@ -283,7 +283,7 @@ def affine(theta: Value, size: Value, align_corners: bool) -> Value:
     if not isinstance(count, int) and size.rank == 1 and isinstance(size.type.dims[0], int):
         count = size.type.dims[0] - 2
     if isinstance(count, int) and not 0 < count < MOST_DIMENSIONS - 1:
-        raise ModelError(f"AffineGrid of {count} dimensions", code="ML235")
+        raise ModelError(f"the image has {count} spatial dimensions", code="ML235")
     if not isinstance(count, int):
         raise UnsupportedError("the number of dimensions of the image is known only at run time", code="ML314")
     shape = size[2 : 2 + count]

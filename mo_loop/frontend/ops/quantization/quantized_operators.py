@@ -131,7 +131,7 @@ def qlinear_where(
 def qlinear_concat(y_scale: One, y_zero_point: One, *inputs, axis: int):
     """`inputs` are a tensor, its scale and its zero point, for each part."""
     if not inputs or len(inputs) % 3:
-        raise ModelError(f"QLinearConcat has {len(inputs)} inputs for its parts, not three for each", code="ML227")
+        raise ModelError(f"there are {len(inputs)} inputs for its parts, not three for each", code="ML227")
     parts = [_numbers(*inputs[first : first + 3]) for first in range(0, len(inputs), 3)]
     return _quantized(ops.Concat(*parts, axis=axis), y_scale, y_zero_point, y_zero_point.dtype)
 
