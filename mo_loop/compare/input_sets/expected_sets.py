@@ -206,7 +206,7 @@ def oracle_of(source: Path, settings: VerifyOptions, notes: list[str], hint: str
         text = f"ONNX Runtime does not run {named or source}"
         if "construct locale" in str(error):
             hint = "install this locale on the system: ONNX Runtime needs it, the IR does not; or export with C.UTF-8"
-        raise NotComparableError(text, why=brief(error), hint=hint) from None
+        raise NotComparableError(text, why=brief(error).removeprefix("ML206: "), hint=hint) from None
     name, reason = oracle.facts
     if reason:
         notes.append(f"the expected values are those of {name}: {reason}")
