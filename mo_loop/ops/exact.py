@@ -25,7 +25,7 @@ from mo_loop.ops.ranges import WIDE_INTEGERS
 
 
 def quotient(a, b, limit: float | None = None) -> Value:
-    """a / b in f32, corrected by the remainder that the product with b leaves; without a limit it must be finite."""
+    """a / b in f32, corrected by the remainder; it must be finite, or is limited to -limit .. limit."""
     first = a / b
     if _is_folded(a, b):
         return first
@@ -36,7 +36,7 @@ def quotient(a, b, limit: float | None = None) -> Value:
 
 
 def quotient_of_integer(a: Value, b: Value) -> Value:
-    """a / b in f32, correctly rounded, for whole numbers b below 2^12: their products with parts of it are exact."""
+    """a / b in f32, correctly rounded, for whole b below 2^12, whose products with parts of the quotient are exact."""
     first = a / b
     high, low = _parts(first, 2, 12)
     missing = a - high * b - low * b
@@ -112,9 +112,9 @@ def _of_common_size(a: Value, b: Value) -> tuple[Any, Any]:
 
 
 def shortened(x: Value, precision: ElementType) -> Value:
-    """A quotient of two numbers of a shorter type, rounded to the bits of this type; it is never in the middle of two.
+    """A quotient of two numbers of a shorter type, rounded to the bits of this type; it is never halfway between two.
 
-    Beyond 2^17 it is 2^17. The runtime may drop a Convert to the type and back.
+    Beyond 2^17 it is 2^17. A Convert to the type and back would do the same, but the runtime may drop it.
     """
     x = ops.Clamp(x, min=-float(1 << 17), max=float(1 << 17))
     far = x * SHORTENING[precision]
@@ -186,10 +186,10 @@ def rounded_to(
 
 
 def beside_halves(x: Value) -> Value:
-    """x with 8 digits, moved by 1/1024 to the side on which it lies.
+    """x rounded to 8 binary digits, and moved by 1/1024 of its size towards the exact x.
 
-    The runtime rounds to f16 before it rounds to 8 bits. A number close to the middle of two numbers of 4 or 3 digits
-    would become the middle.
+    The runtime rounds to f16 before it rounds to 8 bits. A number that is nearly halfway between two numbers of 4 or 3
+    digits would become the number halfway.
     """
     far = x * (2.0**16 + 1)
     near = far - (far - x)

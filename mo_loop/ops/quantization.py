@@ -52,9 +52,9 @@ class Quantize(Op, keeps_axes=True):
     With `rounds_sum` y = clamp(round(x / scale + zero point)), as some kernels of ONNX Runtime compute it: halves
     differ by one step if the zero point is odd.
 
-    The scale and the zero point are one number, one for each slice along `axis`, with a `block_size` one for each block
-    of so many elements along it, or tensors of the rank of x. `exact` is x / scale computed from integers, where ONNX
-    demands it (QLinearConv, QLinearMatMul): it replaces the quotient if the node is lowered to simple operations.
+    The scale and the zero point are one number, one number for each slice along `axis` (with a `block_size`, for each
+    block of so many elements along it), or tensors of the rank of x. `exact` is x / scale computed from integers, where
+    ONNX demands it (QLinearConv, QLinearMatMul): it replaces the quotient if the node is lowered to simple operations.
     `precision` is the type to which the quotient is rounded before it is rounded to an integer.
     """
 

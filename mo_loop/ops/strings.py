@@ -91,9 +91,9 @@ class RegexNormalization(OfTokenizers, opset=1, types={**_TEXT, "pattern": _BYTE
 
 
 class RegexSplit(OfTokenizers, opset=1, types={"first": _PLACES, "last": _PLACES, **_TEXT, "pattern": _BYTES}):
-    """The matches of a regular expression of PCRE2, or what is between them (`invert` false), of rows of strings. Row k
-    has the strings from first[k] to last[k]; so has the result. The runtime needs a byte, and space only for strings
-    that share none."""
+    """The matches of a regular expression of PCRE2, or without `invert` the parts between them, of rows of strings. Row
+    k has the strings from first[k] to last[k], also in the result. There must be a byte, and no two strings may share
+    one: the runtime has no space for them."""
 
     behaviour: Literal["remove", "isolate", "contiguous", "mergedwithprevious", "mergedwithnext"] = "remove"
     invert: bool = False

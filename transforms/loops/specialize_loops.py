@@ -82,9 +82,9 @@ class PreferAnySizes(LoopPass):
     """If(sizes are the declared ones, a loop, another loop)  ->  the other loop
 
     The form for any sizes takes as long at the declared sizes, because the runtime knows them, and without the If the
-    model compiles sooner. Both branches stay where the form for the declared sizes alone has no loop, or several of a
-    known number of steps in an iteration, where a loop may not run, whose results then have the sizes in the file, and
-    where a loop has a loop in an If: results whose sizes are not in the file are copied there.
+    model compiles sooner. Both branches stay where the one for the declared sizes has no loop, or several of a known
+    number of steps in an iteration. They also stay where a loop may not run, whose results then have the sizes in the
+    file, and where a loop has a loop in an If: results whose sizes are not in the file are copied there.
     """
 
     bodies = "never"

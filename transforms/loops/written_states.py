@@ -135,8 +135,8 @@ class WriteBehindLoops(LoopPass):
     places and the elements of all steps as outputs, for whole slices ScatterUpdate, and if the steps write all slices
     in order, the output is the buffer. In each step the runtime would copy it.
 
-    The body may read its shape, which never changes, the slice that the step before has written, which becomes a state
-    of its own, and the slice that it writes, which has its initial elements; nothing else of the buffer.
+    Of the buffer, the body may read the shape, which never changes; the slice that the step before has written, which
+    becomes a state of its own; and the slice that it writes, which has its initial elements.
 
     All steps must write different places: a column of the indices is factor * t + offset, the same for all places of a
     step, and never below 0, where it would count from the end.

@@ -244,8 +244,8 @@ class CompressFloatConstants(FunctionPass):
     The runtime keeps a marked constant in f16. As in OpenVINO, finite values outside the range of f16 become the
     largest value of f16. A constant keeps its type if three quarters of its values are outside the range (too large, or
     so small that they become 0), or if a value inside the range moves by more than 1. Unlike in OpenVINO, infinities
-    and NaN, which f16 can hold, stay as they are, and so do constants of one element, where nothing is saved,
-    constants that decide shapes or control flow, and the scales and ranges of quantised numbers.
+    and NaN, which f16 can hold, stay as they are. So do constants of one element, where nothing is saved, constants
+    that decide shapes or control flow, and the scales and ranges of quantised numbers.
 
     `counts` holds the numbers of changes. The values are read and converted in blocks while the file is written.
     """
