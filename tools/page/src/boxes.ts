@@ -2,7 +2,7 @@
 
 import { CHANGE_SIGNS } from "./context.ts";
 import type { NodeId, NodeRecord } from "./document.ts";
-import { plural } from "./dom.ts";
+import { count, plural } from "./dom.ts";
 import { familyOf } from "./families.ts";
 import type { Counts } from "./folding.ts";
 import { isConstant, nameIn, type Group } from "./groups.ts";
@@ -83,7 +83,7 @@ const SAID: Record<Status, string> = { same: "", added: ", added", removed: ", r
 export function countsText(counts: Counts): string {
   return (["added", "removed", "rewired", "changed"] as const)
     .filter((status) => counts[status])
-    .map((status) => `${SIGNS[status]}${counts[status]}`)
+    .map((status) => `${SIGNS[status]}${count(counts[status] ?? 0)}`)
     .join(" ");
 }
 
