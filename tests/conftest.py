@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the parts of sweeps, keep workers; measure, if asked."""
-    config.addinivalue_line("markers", "sweep(parts): rows of which one part runs, chosen by the commit")
+    config.addinivalue_line("markers", "sweep(parts): rows of which `make test` runs one part")
     choose(config)
     workers.use()
     if config.getoption("times"):
