@@ -12,7 +12,8 @@ parameters do so in some minutes because of three things:
 3. Results of earlier runs. An IR that passed with the same inputs, libraries and processor is not compiled again. Only
    what passed is kept, in build/test-results; MO_LOOP_TEST_RESULTS= with no value runs everything. (together.py)
 
-So a red test is red for this part, and never because of an earlier result. Its report has three things to read:
+So a red test is red for this part, and never because of an earlier result or test: each test and row draws the same
+random numbers as alone (draws.py). Its report has three things to read:
 
 - the message: the line of the test that made the model, the row in brackets, and the tensor that differs;
 - `in the row [...]`, if the row failed before its model ran;

@@ -29,6 +29,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +37,7 @@ import pytest
 
 from mo_loop.compare.execution.runtime import ISA_LIMIT as LIMIT
 from tests import ROOT
-from tests.running import together
+from tests.running import draws, together
 from tests.running.processor import fail_or_skip, is_of_the_processor
 from tools.runtimes import VARIABLE as RUNTIME
 
@@ -80,7 +81,12 @@ def joined(items: Sequence[pytest.Function], parts: int = 1) -> Callable[[], Non
     rows = {item.callspec.id: item.callspec.params for item in items}
     if parts > 1:
         rows = {row: rows[row] for row in turn(sorted(rows, key=lambda row: zlib.crc32(row.encode())), parts)}
-    return lambda: run({row: lambda values=values: test(**values) for row, values in rows.items()})
+
+    def call(values: dict[str, Any]) -> None:
+        draws.restart(test.__module__)
+        test(**values)
+
+    return lambda: run({row: partial(call, values) for row, values in rows.items()})
 
 
 def run(rows: dict[str, Callable[[], None]]) -> None:
