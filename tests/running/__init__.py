@@ -4,7 +4,7 @@ A test converts a model, runs the IR with OpenVINO in a worker process, and comp
 parameters do so in some minutes because of three things:
 
 1. A part of the rows. `make test` runs one part of the rows of a sweep (`@pytest.mark.sweep`) and of the functions of
-   tests/runtime with more than 5 rows, and checks the graph after each pass in one of four tests. It is part 0;
+   tests/runtime with more than 4 rows, and checks the graph after each pass in one of four tests. It is part 0;
    MO_LOOP_TEST_PART=N chooses another one, `--all` runs everything. (rows.py)
 2. Models compiled together. In folders whose conftest.py imports the hook of rows.py, the rows of a function are one
    test; `--each-row` makes each row a test. The IR files of a test are compiled as one model at its end. If that does

@@ -6,7 +6,7 @@ conftest.py of a folder of such tests imports the hook. Every row runs even when
 row. `pytest --each-row` makes each row a test of its own.
 
 `make test` runs one part of the rows of a long sweep, and `make test-all` runs all parts. It does the same with the
-rows of each function in tests/runtime: of 20 rows one of four parts, 5 rows.
+rows of each function in tests/runtime: of 20 rows one of five parts, 4 rows.
 
     @pytest.mark.sweep(3)                                   # one third of the rows
     @pytest.mark.parametrize("index", range(300))
@@ -131,7 +131,7 @@ T = TypeVar("T")
 
 VARIABLE = "MO_LOOP_TEST_PART"
 MODELS_RUN = ROOT / "tests" / "runtime"
-MOST = 5
+MOST = 4
 """So many rows of a function in MODELS_RUN run at most, if its rows are one test."""
 CHECKED = 4
 
