@@ -38,7 +38,7 @@ test-fast: $(VENV)/.installed-dev ## run the unit and golden tests alone
 test: $(VENV)/.installed-dev ## run the tests on WORKERS processes
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-test-all: $(VENV)/.installed-dev ## run the tests with all rows of the sweeps, of which `test` runs a part by the commit
+test-all: $(VENV)/.installed-dev ## run the tests with all rows of the sweeps, of which `test` runs a part
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal --all $(ARGS)
 
 test-times: $(VENV)/.installed-dev ## run the tests and print where the time goes, by file and by kind of work

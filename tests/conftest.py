@@ -25,7 +25,7 @@ from hypothesis import settings
 
 from mo_loop import conversion
 from mo_loop.compare.execution.isolated import IsolatedError
-from tests.running import workers
+from tests.running import draws, workers
 from tests.running.processor import fail_or_skip, is_of_the_processor
 from tests.running.rows import checks_passes, choose, command, header, of_these_files, without_other_parts
 
@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the parts of sweeps, keep workers; measure, if asked."""
-    config.addinivalue_line("markers", "sweep(parts): rows of which one part runs, chosen by the commit")
+    config.addinivalue_line("markers", "sweep(parts): rows of which `make test` runs one part")
     choose(config)
     workers.use()
     if config.getoption("times"):
@@ -88,7 +88,8 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the other parts of the files and of sweeps."""
+    """Leave out the other parts of the files and of sweeps; record what the modules draw from."""
+    draws.record({item.module for item in items if isinstance(item, pytest.Function)})
     chosen, other_files = of_these_files(items, config.getoption("files_of"))
     items[:], other_rows = without_other_parts(chosen)
     config.hook.pytest_deselected(items=other_files + other_rows)
@@ -96,8 +97,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Conversions of the tests that tests/running/rows.py chooses check the graph after each pass."""
+    """Conversions of the tests that tests/running/rows.py chooses check the graph after each pass. Each test draws the
+    same random numbers as alone."""
     conversion.CHECK_PASSES = checks_passes(item.nodeid)
+    if isinstance(item, pytest.Function):
+        draws.restart(item.module.__name__)
 
 
 @pytest.hookimpl(wrapper=True)

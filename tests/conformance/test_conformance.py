@@ -21,7 +21,7 @@ from tests.conformance.test_backend_control_flow import has_control_flow
 from tests.running.samples import CRASH, PASSED, REFUSED, WRONG, Verdict
 from tools.conformance import judged, main
 
-BATCHES, SHARE = 2, 10
+BATCHES, SHARE = 3, 10
 """Few batches: a process needs 5 seconds to import all cases."""
 
 EVERYWHERE = read()

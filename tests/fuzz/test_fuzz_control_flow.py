@@ -44,7 +44,7 @@ def pool(target: str) -> Pool:
     return made
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize("index", range(COUNT))
 def test_model(index: int) -> None:
     sample = pool("tests.fuzz.control_flow.oracle:oracle").call((SEED, index)).value

@@ -13,7 +13,7 @@ from tests.fuzz.operators.trial import Missing, drawn, nodes_of
 from tests.running.processor import fail_or_skip
 from tools.fuzz_ops import MOST_SKIPPED, main, run, tasks_of, unexplained
 
-SEED, COUNT, BATCH = 2026, 320, 40
+SEED, COUNT, BATCH = 2026, 320, 20
 
 
 @functools.cache
@@ -22,7 +22,7 @@ def every() -> list[str]:
     return [op for family in FAMILIES for op in operators_of(family)]
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
 def test_configurations(first: int) -> None:
     check(tasks_of(every(), SEED, COUNT)[first : first + BATCH])
@@ -57,10 +57,10 @@ def covering() -> list[tuple[int, int, str, None]]:
     return tasks
 
 
-@pytest.mark.sweep(16)
-@pytest.mark.parametrize("part", range(16))
+@pytest.mark.sweep(32)
+@pytest.mark.parametrize("part", range(32))
 def test_inputs_and_attributes_that_are_given_and_left_out(part: int) -> None:
-    check(covering()[part::16])
+    check(covering()[part::32])
 
 
 @pytest.mark.sweep(3)

@@ -36,6 +36,7 @@ def tree(folder: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("each", CASES, ids=lambda each: f"{each.kind}-{each.name}".replace(" ", "_"))
 def test_it_is_refused_and_touches_nothing(each: Case, pool: Pool, tmp_path: Path) -> None:
     folder, out = tmp_path / "in" / "models", tmp_path / "out"

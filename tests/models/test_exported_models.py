@@ -16,7 +16,7 @@ def test_every_model_has_cases(folder: str) -> None:
 MODELS = [(folder, name) for folder, each in FOLDERS.items() for name in each.names]
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(("folder", "name"), MODELS)
 def test_model(folder: str, name: str) -> None:
     """Every case in order and then in reverse order gives the numbers of ONNX Runtime."""

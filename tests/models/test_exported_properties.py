@@ -1,6 +1,6 @@
 """Properties of every exported model: its diagnostics, origins, inspections, and its files read and written again.
 
-Each is converted once for all tests.
+Each is converted once for all tests, a third of them in `make test`.
 """
 
 import warnings
@@ -19,6 +19,7 @@ from mo_loop.look.inspection.description import below
 from mo_loop.look.inspection.read import inspect
 from mo_loop.options import ConvertOptions
 from tests import MODELS
+from tests.running.rows import turn
 from tests.runtime.ir.support import assert_identical, opaque
 
 LOST_SYMBOLS = {"t5_encoder_dynamo", "t5_step_dynamo", "whisper_decoder_dynamo", "whisper_step_dynamo"}
@@ -32,14 +33,13 @@ class Converted(NamedTuple):
     model: Model
 
 
-@pytest.fixture(scope="module", params=sorted(MODELS.glob("*/*.onnx")), ids=lambda path: path.stem)
+@pytest.fixture(scope="module", params=turn(sorted(MODELS.glob("*/*.onnx")), 3), ids=lambda path: path.stem)
 def converted(request: pytest.FixtureRequest) -> Iterator[Converted]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConversionWarning)
         yield Converted(request.param, convert_model(request.param))
 
 
-@pytest.mark.sweep(2)
 def test_no_diagnostic_is_an_error(converted: Converted) -> None:
     assert not [each for each in examine(converted.path, ConvertOptions()).diagnostics if each.level == "error"]
 
@@ -74,7 +74,7 @@ def test_inspections(converted: Converted, tmp_path: Path) -> None:
         assert branches == {each.path: each.nodes for each in found.scopes if each.kind not in ("model", "function")}
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("compress_to_fp16", [False, True], ids=["f32", "f16"])
 def test_files_are_read_and_written_again(converted: Converted, compress_to_fp16: bool, tmp_path: Path) -> None:
     found = assert_identical(converted.model, tmp_path, compress_to_fp16=compress_to_fp16)

@@ -18,7 +18,7 @@ CASES = (("transformers", "bert", "extended"), ("transformers", "bert_dynamo", "
          ("pytorch", "cnn", "s8_by_channel"), ("tensorflow", "attention", "u8"), ("fused", "llama", "qdq extended"))
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(("folder", "name", "variant"), CASES, ids=["-".join(each) for each in CASES])
 def test_file(folder: str, name: str, variant: str) -> None:
     row = checked(("mo_loop", folder if folder == BUILT else str(MODELS / folder), name, variant))

@@ -5,30 +5,31 @@ and which pytest handles once: what it does for a test, and sends between proces
 conftest.py of a folder of such tests imports the hook. Every row runs even when others fail, and each error names its
 row. `pytest --each-row` makes each row a test of its own.
 
-`make test` runs one part of the rows of a long sweep, chosen by the commit, and `make test-all` runs all parts. It does
-the same with the rows of each function in tests/runtime: of 20 rows one of four parts, 5 rows.
+`make test` runs one part of the rows of a long sweep, and `make test-all` runs all parts. It does the same with the
+rows of each function in tests/runtime: of 20 rows one of five parts, 4 rows.
 
-    @pytest.mark.sweep(3)                                   # one third of the rows, another third at another commit
+    @pytest.mark.sweep(3)                                   # one third of the rows
     @pytest.mark.parametrize("index", range(300))
     def test_model(index): ...
 
     for seed in turn(range(60), 3): ...                     # the same within a test
 
-`--files-of 6` runs one sixth of the test files, another sixth at another commit, for runs in other environments.
+`--files-of 6` runs one sixth of the test files, for runs in other environments.
 
-Runs of one commit choose the same parts, so a failure can be repeated. MO_LOOP_TEST_PART=N chooses part N instead. The
-same choice decides which tests check the invariants of the graph after each pass: one of `CHECKED` in `make test`.
+Every run chooses part 0, so what passed for one change fails for the next one only by that change. MO_LOOP_TEST_PART=N
+chooses part N instead. The same choice decides which tests check the invariants of the graph after each pass: one of
+`CHECKED` in `make test`.
 """
 
 import inspect
 import os
 import re
 import shlex
-import subprocess
 import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +37,7 @@ import pytest
 
 from mo_loop.compare.execution.runtime import ISA_LIMIT as LIMIT
 from tests import ROOT
-from tests.running import together
+from tests.running import draws, together
 from tests.running.processor import fail_or_skip, is_of_the_processor
 from tools.runtimes import VARIABLE as RUNTIME
 
@@ -80,7 +81,12 @@ def joined(items: Sequence[pytest.Function], parts: int = 1) -> Callable[[], Non
     rows = {item.callspec.id: item.callspec.params for item in items}
     if parts > 1:
         rows = {row: rows[row] for row in turn(sorted(rows, key=lambda row: zlib.crc32(row.encode())), parts)}
-    return lambda: run({row: lambda values=values: test(**values) for row, values in rows.items()})
+
+    def call(values: dict[str, Any]) -> None:
+        draws.restart(test.__module__)
+        test(**values)
+
+    return lambda: run({row: partial(call, values) for row, values in rows.items()})
 
 
 def run(rows: dict[str, Callable[[], None]]) -> None:
@@ -125,7 +131,7 @@ T = TypeVar("T")
 
 VARIABLE = "MO_LOOP_TEST_PART"
 MODELS_RUN = ROOT / "tests" / "runtime"
-MOST = 5
+MOST = 4
 """So many rows of a function in MODELS_RUN run at most, if its rows are one test."""
 CHECKED = 4
 
@@ -134,13 +140,7 @@ def choose(config: pytest.Config) -> None:
     """Set the part of this run for all processes of xdist; nothing if all parts run."""
     if config.getoption("all"):
         os.environ[VARIABLE] = ""
-    elif VARIABLE not in os.environ:
-        command = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
-        try:
-            commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-        except FileNotFoundError:  # an unpacked sdist on a machine without git
-            commit = ""
-        os.environ[VARIABLE] = str(int(commit[:7], 16) if commit else 0)
+    os.environ.setdefault(VARIABLE, "0")
 
 
 def part() -> int | None:
@@ -171,7 +171,7 @@ def of_these_files(items: list[pytest.Item], parts: int) -> tuple[list[pytest.It
 
 
 def without_other_parts(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """The tests that run, and those of sweeps that run at other commits. A row that is asked for alone runs."""
+    """The tests that run, and those of the other parts of sweeps. A row that is asked for alone runs."""
     chosen = part()
     if chosen is None:
         return items, []

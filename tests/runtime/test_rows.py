@@ -4,10 +4,13 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.harness import check_node, f32
 from tests.running import rows
+
+RNG = np.random.default_rng(5)
 
 
 def items(test: Callable[..., None], *params: dict[str, Any], marks: list[Any] | None = None) -> list[Any]:
@@ -61,6 +64,17 @@ def test_many_rows_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     seen.append([])
     rows.joined(made, parts=3)()
     assert len(seen[-1]) == 20
+
+
+def test_each_row_draws_the_same_numbers() -> None:
+    """A test that fails in a whole run fails alone too."""
+    seen = [RNG.integers(1 << 30)]
+
+    def test(a: int) -> None:
+        seen.append(RNG.integers(1 << 30))
+
+    rows.joined(items(test, {"a": 1}, {"a": 2}))()
+    assert seen == [np.random.default_rng(5).integers(1 << 30)] * 3
 
 
 def test_rows_with_fixtures_stay_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
