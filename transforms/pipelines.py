@@ -58,7 +58,6 @@ from mo_loop.transforms.runtime.device_loops import (
     CutFinalValues,
     FollowIterations,
     ReadStatesTwice,
-    RunCostlyOnce,
     RunOnce,
     SeparateDynamicValues,
     SeparateFinalValues,
@@ -194,8 +193,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ConcatenateAlongFirstAxis,  # the runtime divides by a dimension of 0 before the axis
     GuardZeroTrips,  # other outputs of a loop that did not run would be old contents
     RunOnce,  # after the passes that correct outputs for no iterations
-    RunCostlyOnce,
-    BranchUnlessRun,  # those that the two passes leave
+    BranchUnlessRun,  # those that the pass before leaves
     FollowIterations,  # more iterations than before would write beyond the memory
     WidenEmptyStates,  # also those that the pass before makes
     CutFinalValues,

@@ -42,7 +42,6 @@ UNCHECKED = {
     "steps_per_iteration/axes_of_slices": NO_STEPS,
     "steps_per_iteration/unknown_number": NO_STEPS,
     "steps_per_iteration/unread_final_value": NO_STEPS,
-    "run_costly_once/product": "as run_once/harmless",
     "run_once/harmless": "the passes before it correct the outputs for no iterations; probe gpu-no-iteration",
     "maximum_before_average/zero_points": "OpenVINO computes the graph before the pass, which it computes wrongly",
     "maximum_of_divisor/integers": "OpenVINO computes the graph before the pass, which it computes wrongly",

@@ -61,13 +61,11 @@ OWN_RESULT = "another Result of the value"
 COSTLY = (Iteration, Recurrent, ops.MatMul, ops.Convolution, ops.GroupConvolution)
 """Operations that make an iteration more expensive than what it saves."""
 
-ONCE = "at least one iteration; the outputs are cut after it"
-
 RUNS = "runs"
 """The name of the branch of a loop that runs."""
 
 
-@node_pass((Loop,), ONCE, Gap(
+@node_pass((Loop,), "at least one iteration; the outputs are cut after it", Gap(
     "gpu-no-iteration",
     "a loop without an iteration leaves unknown sizes of its outputs unknown, and a reader fails",
     severity=ERROR, device=GPU,
@@ -77,30 +75,39 @@ def RunOnce(node: Loop) -> str:
 
     SelectFinalValues and GuardZeroTrips have corrected its outputs.
     """
-    return "an iteration is expensive" if _is_costly(node) else _run_once(node)
-
-
-@node_pass((Loop,), ONCE, Gap(
-    "gpu-no-expensive-iteration",
-    "a loop without an iteration, whose iterations would be expensive, leaves unknown sizes of its outputs unknown",
-    severity=ERROR, device=GPU, alone=True,
-))
-def RunCostlyOnce(node: Loop) -> str:
-    """As RunOnce, for bodies with products, convolutions and loops."""
-    return _run_once(node) if _is_costly(node) else "an iteration is cheap"
+    reason = "an iteration is expensive" if _is_costly(node) else _needless(node)
+    if reason:
+        return reason
+    if any(isinstance(entry, Sliced) for entry in node.input_map):
+        return "there may be no slice to read"
+    finals = [output for entry, output in zip(node.output_map, node.outputs, strict=True) if isinstance(entry, Final)]
+    if not all(_is_selected(each, node) for each in finals):
+        return "a final value is read without a selection, as for releases that need none"
+    if not all(map(is_safe, node.body.ordered())):
+        return "an iteration may fail"
+    run_once(node, RunGuard(node).condition)
+    return ""
 
 
 def _is_costly(node: Loop) -> bool:
     return any(scope.of(kind) for scope in node.body.scopes() for kind in COSTLY)
 
 
-@node_pass((Loop,), "`If` with the loop", Gap(
-    "gpu-no-iteration-that-may-fail",
-    "a loop without an iteration, whose iterations may fail, leaves unknown sizes of its outputs unknown",
-    severity=ERROR, device=GPU, alone=True,
-))
+@node_pass(
+    (Loop,), "`If` with the loop",
+    Gap(
+        "gpu-no-expensive-iteration",
+        "a loop without an iteration, whose iterations would be expensive, leaves unknown sizes of its outputs unknown",
+        severity=ERROR, device=GPU, alone=True,
+    ),
+    Gap(
+        "gpu-no-iteration-that-may-fail",
+        "a loop without an iteration, whose iterations may fail, leaves unknown sizes of its outputs unknown",
+        severity=ERROR, device=GPU, alone=True,
+    ),
+)
 def BranchUnlessRun(node: Loop) -> str:
-    """y = Loop(M, C, s) that may run zero times  ->  If(ran, Loop(M, C, s), s), where its body may do harm
+    """y = Loop(M, C, s) that may run zero times  ->  If(ran, Loop(M, C, s), s), where RunOnce has left it
 
     Its other outputs have sizes of 0 in the second branch.
     """
@@ -142,21 +149,6 @@ def _needless(node: Loop) -> str:
     are_known = ends_by_trip_count(node) and all(is_static(each.shape) for each in pieces)
     if (not pieces or are_known) and all(is_static(each.result.value.shape) for each in node.back_edges):
         return "the sizes of its pieces and states are known"
-    return ""
-
-
-def _run_once(node: Loop) -> str:
-    reason = _needless(node)
-    if reason:
-        return reason
-    if any(isinstance(entry, Sliced) for entry in node.input_map):
-        return "there may be no slice to read"
-    finals = [output for entry, output in zip(node.output_map, node.outputs, strict=True) if isinstance(entry, Final)]
-    if not all(_is_selected(each, node) for each in finals):
-        return "a final value is read without a selection, as for releases that need none"
-    if not all(map(is_safe, node.body.ordered())):
-        return "an iteration may fail"
-    run_once(node, RunGuard(node).condition)
     return ""
 
 

@@ -131,12 +131,15 @@ def _empty_axes(*values: Value) -> set[int]:
 
 
 def _has_nothing(node: Iteration) -> bool:
-    """Whether it may concatenate pieces without elements, or a state that changes its size has none along two axes."""
+    """Whether it may concatenate pieces without elements and a state that keeps its size may have none, or a state that
+    changes its size has none along two axes."""
     joined = (each for each in node.output_map if isinstance(each, Concatenated))
-    states = ((each.parameter.output, each.result.value, value) for each, value in node.fed if isinstance(each, Merged))
-    return any(_empty_axes(each.result.value) - {each.axis} for each in joined) or any(
-        old.shape != new.shape and len(_empty_axes(old, new, value)) > 1 for old, new, value in states
-    )
+    merged = ((each.parameter.output, each.result.value, value) for each, value in node.fed if isinstance(each, Merged))
+    states = [(old.shape == new.shape, _empty_axes(old, new, value)) for old, new, value in merged]
+    if any(not keeps and len(axes) > 1 for keeps, axes in states):
+        return True
+    may_be_empty = any(keeps and axes for keeps, axes in states)
+    return may_be_empty and any(_empty_axes(each.result.value) - {each.axis} for each in joined)
 
 
 def _always(_: Any) -> bool:

@@ -191,7 +191,6 @@ def _is_rms(x: Value) -> bool:
 @rule(wrap_type(ops.PReLU), "slopes of the rank of the tensor", Gap(
     "gpu-slopes-of-channels",
     "`PReLU` of a tensor of unknown sizes multiplies all channels by the first of a vector of slopes", device=GPU,
-    alone=True,
 ))
 def RaiseRankOfSlopes(node: ops.PReLU) -> Node | None:
     """PReLU(x : [?,3,?,?], s : [3])  ->  PReLU(x, Unsqueeze(s, [0, 2, 3]))

@@ -12,7 +12,19 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
 from mo_loop.transforms.runtime.local.rule import is_declared, is_weights, maximum_rule, rule
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Parameter, Use, Value, integers, ops, source_of
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    Gap,
+    Graph,
+    Node,
+    Parameter,
+    Use,
+    Value,
+    integers,
+    ops,
+    source_of,
+)
 
 
 def _reads_iteration(value: Value) -> bool:
@@ -67,7 +79,7 @@ def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
     Gap(
         "gpu-elements-of-whole",
         "a product, `Select`, `Broadcast` or `If` that reads a piece of a `Split` of unknown size, or a view of one, "
-        "reads the elements of the whole, from its first one on", device=GPU,
+        "reads the elements of the whole; `Select` a piece of known size too, in a model of unknown sizes", device=GPU,
     ),
 )
 def CopyPieces(node: Node) -> Use | None:
@@ -80,9 +92,18 @@ def CopyPieces(node: Node) -> Use | None:
     for port, value in enumerate(node.operands):
         source = source_of(value, VIEWS)
         is_matrix = isinstance(node, ops.MatMul) and port == 1 and node.transpose_b and value.rank == 2
-        if isinstance(source.node, ops.Split | ops.VariadicSplit) and (is_matrix or not is_declared(source)):
+        if isinstance(source.node, ops.Split | ops.VariadicSplit) and (
+            is_matrix or not is_declared(source) or (isinstance(node, ops.Select) and not _is_static(node.graph))
+        ):
             return Use(node, port)
     return None
+
+
+def _is_static(graph: Graph) -> bool:
+    """Whether the model has static shapes alone."""
+    while graph.owner is not None:
+        graph = graph.owner.graph
+    return all(is_declared(value) for node in graph for value in node.outputs)
 
 
 @rule(wrap_type((ops.Convolution, ops.ConvolutionBackpropData)), "a convolution with constant filters, `MatMul`", Gap(
