@@ -231,11 +231,14 @@ class Traversal:
         """Visit the nodes; True if anything changed."""
         changed = False
         within = budget()
-        beginning = self.dispatch.beginning
+        of, beginning = self.dispatch.of, self.dispatch.beginning
         with self.graph.recorded() as changes:
             for at, node in enumerate(self.nodes):
-                passes = beginning(node)
-                first = next(passes, None)  # most nodes have none
+                candidates = of(node)
+                if not candidates:  # most nodes
+                    continue
+                passes = beginning(node, candidates)
+                first = next(passes, None)
                 if first is not None:
                     self._at = at
                     changed = self._visit(node, chain((first,), passes), changes, within) or changed
@@ -264,7 +267,8 @@ class Traversal:
                     # The traversal comes to the others later.
                     found = {new: each for new in changes if done and self._places.get(new, -1) <= self._at}
                     later = (found | dict.fromkeys(each.take_new_nodes())).items()
-                    pending.extend((new, self.dispatch.beginning(new, before)) for new, before in reversed(later))
+                    for new, before in reversed(later):
+                        pending.append((new, self.dispatch.beginning(new, self.dispatch.source_of(before, new))))
                 if done:
                     changed = True
                     break
@@ -284,11 +288,11 @@ class Dispatch:
         self._by_producer: dict[tuple[Any, Any], Passes] = {}
         self._by_producers: dict[tuple[Any, Any, Any], Passes] = {}
 
-    def beginning(self, node: Node, before: MatcherPass | None = None) -> Iterator[MatcherPass]:
-        """The passes of `of(node)`, after `before`, that accept the node as their root when they are requested, or that
-        have to give the reason why they do not."""
+    def beginning(self, node: Node, candidates: Iterable[MatcherPass]) -> Iterator[MatcherPass]:
+        """Those of the passes that accept the node as their root when they are requested, or that have to give the
+        reason why they do not."""
         outputs = node.outputs
-        for each in self.of(node) if before is None else self.source_of(before, node):
+        for each in candidates:
             begins = each.matcher.begins
             for value in outputs:
                 if self.explain or begins(value):
@@ -328,9 +332,9 @@ class Dispatch:
             found = self._by_producers[key] = _narrowed(narrowed, cls, key[1:])
         return found
 
-    def source_of(self, before: MatcherPass, node: Node) -> list[MatcherPass]:
-        """The passes of `of(node)` that are registered after a pass."""
-        place = self._places[before]
+    def source_of(self, before: MatcherPass | None, node: Node) -> list[MatcherPass]:
+        """The passes of `of(node)` that are registered after a pass, or all."""
+        place = -1 if before is None else self._places[before]
         return [each for each in self.of(node) if self._places[each] > place]
 
 

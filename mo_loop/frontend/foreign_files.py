@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,6 +99,8 @@ def kind_of_folder(path: Path) -> Foreign | None:
 
 def _archive(data: bytes, path: Path | None) -> Foreign:
     """The format of a zip archive, from the names of its members."""
+    import zipfile  # rare, and its modules take 2 ms of the start
+
     try:
         with zipfile.ZipFile(io.BytesIO(data) if path is None else path) as archive:
             names = archive.namelist()

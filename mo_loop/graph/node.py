@@ -282,7 +282,8 @@ class Node(Operand):
     @property
     def operands(self) -> tuple[Value, ...]:
         """The inputs without those that are absent."""
-        return tuple(value for value in self.inputs if value is not None)
+        inputs: tuple[Any, ...] = self.inputs
+        return inputs if None not in inputs else tuple([value for value in inputs if value is not None])
 
     @property
     def rt_info(self) -> dict[str, Any]:

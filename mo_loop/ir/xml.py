@@ -14,6 +14,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, TextIO
 
 from mo_loop.errors import InternalError
@@ -21,7 +22,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim
 from mo_loop.graph.types import ElementType
 from mo_loop.ir.bin import Weights
-from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.front import Opaque
 from mo_loop.ops.port_map import Concatenated, Sliced
@@ -139,19 +140,22 @@ class XmlWriter:
     def _layer(self, node: Any, number: int, name: str, pad: str) -> None:
         parts = self._parts
         kind = f'type="{node.type}" version="{node.opset_name}"'
-        if isinstance(node, Opaque):
-            kind = f'type="{escape(node.type)}" version="{escape(node.version)}"'
-        elif isinstance(node, Result) and node.output_names:
-            kind += f' output_names="{_joined_names(node.output_names)}"'
-        parts.append(f'{pad}<layer id="{number}" name="{escape(name)}" {kind}>\n')
-        tensor = node.tensor if isinstance(node, Constant) else getattr(node, "blob", None)
-        place = {} if tensor is None else dict(zip(("offset", "size"), self._weights.add(tensor), strict=True))
-        if type(node) is Constant:
-            data = self._data_of_constant(node) + _attributes(place)
+        cls: Any = type(node)
+        if cls is Constant:
+            offset, size = self._weights.add(node.tensor)
+            data = f'{self._data_of_constant(node)} offset="{offset}" size="{size}"'
+        elif _has_no_data(cls):
+            data = ""
         else:
+            tensor = node.tensor if isinstance(node, Constant) else getattr(node, "blob", None)
+            place = {} if tensor is None else dict(zip(("offset", "size"), self._weights.add(tensor), strict=True))
             data = _attributes(node.xml_attributes() | place)
-        if data:
-            parts.append(f"{pad}\t<data{data} />\n")
+            if isinstance(node, Opaque):
+                kind = f'type="{escape(node.type)}" version="{escape(node.version)}"'
+            elif isinstance(node, Result) and node.output_names:
+                kind += f' output_names="{_joined_names(node.output_names)}"'
+        head = f'{pad}<layer id="{number}" name="{escape(name)}" {kind}>\n'
+        parts.append(f"{head}{pad}\t<data{data} />\n" if data else head)
         info = getattr(node, "_rt_info", None)
         if info:
             parts.append(_attribute_info(info, pad + "\t"))
@@ -190,6 +194,13 @@ class XmlWriter:
             if value.names:
                 parts.append(f' names="{_joined_names(value.names)}"')
             parts.append(texts[number])
+
+
+@cache
+def _has_no_data(cls: Any) -> bool:
+    """Whether the layers of a class have no attributes and no weights, so that nothing is asked about each of them."""
+    special = issubclass(cls, Constant | Opaque | Parameter | Result)
+    return not special and not cls.attributes and cls.xml_attributes is Op.xml_attributes
 
 
 def present(node: Node) -> Sequence[Value]:

@@ -205,7 +205,8 @@ def _key(node: Op) -> Hashable:
     cls: Any = type(node)
     if not cls.attributes:
         return cls, len(node.outputs), node.inputs
-    values = node.attribute_values().values()
+    store = node.__dict__
+    values = [store[name] for name in cls.attributes]
     attributes = tuple(values) if _are_plain(cls) else tuple(map(_frozen, values))
     return cls, len(node.outputs), node.inputs, attributes
 
