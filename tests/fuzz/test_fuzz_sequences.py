@@ -15,19 +15,19 @@ from tests.fuzz.control_flow.generator import generate
 from tests.running.processor import fail_or_skip
 from tests.running.samples import EXCUSED, settle
 
-SEED, COUNT, OTHERS, BATCH = 2026, 80, 20, 10
+SEED, COUNT, OTHERS, BATCH = 2026, 80, 20, 5
 
 EXCUSES: set[int] = set()
 """The number of models refused for one of the reasons listed in tests.fuzz.control_flow.oracle."""
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
 def test_models(first: int) -> None:
     _run([(SEED, index, True) for index in range(first, first + BATCH)])
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("first", range(0, OTHERS, BATCH))
 def test_models_with_states_that_their_first_type_does_not_hold(first: int) -> None:
     """Ranks that differ by ones, stacks that begin without enough rows, pieces of size 1."""
@@ -41,10 +41,10 @@ def test_models_with_states_that_their_first_type_does_not_hold(first: int) -> N
 
 
 @pytest.mark.sweep(4)
-@pytest.mark.parametrize("first", range(0, 2 * OTHERS, BATCH))
+@pytest.mark.parametrize("first", range(0, 2 * OTHERS, 2 * BATCH))
 def test_models_of_recurrences(first: int) -> None:
     """Up to 40 steps, none among them, forwards and backwards, nested, and loops that end early."""
-    tasks = [(SEED + 4, index, False, False, True) for index in range(first, first + BATCH)]
+    tasks = [(SEED + 4, index, False, False, True) for index in range(first, first + 2 * BATCH)]
     features = sum((generate(*task).features for task in tasks), Counter[str]())
     assert features["recurrence that ends early"] and features["recurrence around another"]
     _run(tasks)
