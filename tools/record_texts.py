@@ -61,6 +61,7 @@ def model_of(row: Row, has_sizes: bool = False) -> Any:
     number = TensorProto.BOOL if row.op == "StringEqual" else TensorProto.INT64
     kind = TensorProto.STRING if row.is_text else number
     attributes = {**row.attributes, **({"vocab_file": VOCABULARY} if row.attributes.get("vocab_file") == "" else {})}
+    attributes |= byte_pairs() if row.op == "GPT2Tokenizer" else {}
     kinds = {name: TensorProto.STRING if each.dtype == object else TensorProto.INT64 for name, each in feeds.items()}
     graph = helper.make_graph(
         [helper.make_node(row.op, names, outputs, domain=DOMAIN, **attributes)], "g",
@@ -102,6 +103,25 @@ BERT: list[dict[str, Any]] = [
     {}, {"do_lower_case": 0}, {"strip_accents": 1}, {"tokenize_chinese_chars": 0}, {"max_length": 6},
     {"strip_accents": 1, "do_lower_case": 0, "tokenize_chinese_chars": 0},
 ]
+MERGED = (
+    "a b", "c a", "ab c", "Ġ a", "l o", "lo w", "low er", "e r", "Ġ low", "1 2", "' s", "Ġ Ġ", "Ã ©", "a Ġ", "' '",
+    "Ċ Ċ", ". .", "å Ľ", "b '", "< |", "Ġ <",
+)
+ENCODED = [
+    "low lower's a\u00a0b", "a 's 're 'd'll'x", "  a   b  ", "<|endoftext|>ab<|endoftext|> <|en",
+    "\u2028\u0085a\u180e\u08b5b", "12 1212 ½²Ⅷ٣", "ab<|endoftext|>\n\n  <|endoftext|>",
+]
+
+
+def byte_pairs() -> dict[str, str]:
+    """A vocabulary of bytes and of what their pairs become, with numbers that are not in order; and the pairs."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    tokens = [*map(chr, plain), *(chr(0x100 + place) for place in range(256 - len(plain)))]
+    tokens += ["<|endoftext|>", *(each.replace(" ", "") for each in MERGED)]
+    numbers = {each: 7 * place % len(tokens) for place, each in enumerate(tokens)}
+    return {"vocab": json.dumps(numbers), "merges": "\n".join(["#version: 0.2", *MERGED])}
+
+
 REPLACED = [("a+", "<"), ("[a-c]", ""), (r"\s+", " "), ("[^a-z]", "-"), (r"\w+", "wd"), (r"\d", "Ω"), ("é", "e")]
 
 
@@ -126,6 +146,10 @@ def _rows(texts: list[str]) -> Iterator[Row]:
             yield Row("BertTokenizer", [[[text], [1]]], {"vocab_file": "", **given}, 3 if "max_length" in given else 4)
     for pair in zip(texts[::3], texts[::-3], strict=True):
         yield Row("HfBertTokenizer", [[list(pair), [2]]], {"vocab_file": ""}, 3)
+    encoded = [*texts, *ENCODED]
+    for strings in ([encoded, [len(encoded)]], [encoded[-6:], [3, 1, 2]], [[], [0]], [["low"], []]):
+        yield Row("GPT2Tokenizer", [strings], {}, 2)
+        yield Row("GPT2Tokenizer", [strings], {"padding_length": 5}, 2)
     letters = [chr(each) for each in range(0x21, 0x250)]
     tensors = [(texts, [len(texts)]), (texts[:12], [2, 3, 2]), (letters, [len(letters)]), ([], [0]), (["Éx Ω"], [])]
     for strings in tensors:

@@ -158,8 +158,8 @@ LIMITS: dict[str, Limit] = {
         "strings", _LIBRARY,
     ),
     "words of spaces": Limit(
-        "ai.onnx.contrib::BertTokenizer ai.onnx.contrib::HfBertTokenizer",
-        "do_basic_tokenize 0; max_length for an unknown number of texts; offset_mapping for more than one, or cut",
+        "ai.onnx.contrib::BertTokenizer ai.onnx.contrib::GPT2Tokenizer ai.onnx.contrib::HfBertTokenizer",
+        "do_basic_tokenize 0; max_length for an unknown number of texts; offset_mapping of GPT-2, or of cut texts",
         "refused; declare the number (--input), or make the tokens in the application",
     ),
     "patterns of sets": Limit(

@@ -78,7 +78,8 @@ FAMILIES: dict[str, str] = {
     "ai.onnx.contrib::StringJoin ai.onnx.contrib::StringLength ai.onnx.contrib::StringLower "
     "ai.onnx.contrib::StringMapping ai.onnx.contrib::StringRegexReplace ai.onnx.contrib::StringStrip "
     "ai.onnx.contrib::StringToVector ai.onnx.contrib::StringUpper",
-    "texts.wordpiece": "ai.onnx.contrib::BertTokenizer ai.onnx.contrib::HfBertTokenizer",
+    "texts.tokenizers": "ai.onnx.contrib::BertTokenizer ai.onnx.contrib::GPT2Tokenizer "
+    "ai.onnx.contrib::HfBertTokenizer",
     "classical.labels": "ai.onnx.ml::LabelEncoder ai.onnx.ml::CategoryMapper",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength "
     "SplitToSequence ConcatFromSequence Optional OptionalHasElement OptionalGetElement",

@@ -39,8 +39,8 @@ FAMILIES: dict[str, str] = {
     "proposals": "PriorBox PriorBoxClustered DetectionOutput GenerateProposals ExperimentalDetectronDetectionOutput "
     "ExperimentalDetectronGenerateProposalsSingleImage ExperimentalDetectronPriorGridGenerator "
     "ExperimentalDetectronROIFeatureExtractor ExperimentalDetectronTopKROIs",
-    "strings": "StringTensorUnpack StringTensorPack OfTokenizers CharsMapNormalization CombineSegments EqualStr "
-    "RegexNormalization RegexSplit VocabEncoder WordpieceTokenizer",
+    "strings": "StringTensorUnpack StringTensorPack OfTokenizers BPETokenizer CharsMapNormalization CombineSegments "
+    "EqualStr RegexNormalization RegexSplit VocabEncoder WordpieceTokenizer",
     "recurrent": "LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence ReadValue Assign",
 }
 """Family (module) -> the classes it defines."""

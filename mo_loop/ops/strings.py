@@ -45,6 +45,25 @@ class OfTokenizers(Op, abstract=True):
     library = "openvino_tokenizers"
 
 
+class BPETokenizer(OfTokenizers, opset=1):
+    """The pieces of words by byte pair encoding, as ragged rows of i32. A word begins as its bytes; of the pairs of
+    pieces that follow each other, the one that is first in the list becomes one piece, until none is in the list. A
+    piece has the number of its key. Inputs: rows of strings as those of RegexSplit; the keys, the first parts and the
+    second parts of pairs, and the words that are one piece, each as begins, ends and bytes; the numbers of these
+    words."""
+
+    unk_token: str = ""
+    fuse_unk: bool = False
+    suffix_indicator: str = ""
+    end_suffix: str = ""
+    byte_fallback: bool = False
+    cache_capacity: int = 20_000
+
+    def infer(self, first, last, *texts):
+        self.require(len(texts) == 16, f"{len(texts) + 2} inputs are not 18")
+        return TensorType(i32, first.shape), TensorType(i32, first.shape), TensorType(i32, (fresh(),))
+
+
 class CharsMapNormalization(OfTokenizers, opset=1, types={**_TEXT, "table": _BYTES}):
     """Replaces the longest parts that a precompiled table of SentencePiece has, from left to right."""
 

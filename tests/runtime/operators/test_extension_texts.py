@@ -11,7 +11,7 @@ import pytest
 from mo_loop import text_library
 from mo_loop.errors import MoLoopError
 from tests.harness import check, refusal, runs
-from tools.record_texts import TABLE, Row, model_of
+from tools.record_texts import TABLE, Row, byte_pairs, model_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
 
@@ -58,6 +58,8 @@ ONE = [["a b"], [1]]
     ("BertTokenizer", [ONE], 4, {"vocab_file": ""}, "ML316", "the output offset_mapping for several texts"),
     ("BertTokenizer", [ONE], 3, {"vocab_file": "a\nb"}, "ML227", "the vocabulary does not have '[UNK]'"),
     ("BertTokenizer", [ONE], 3, {"vocab_file": "", "max_length": 9}, "ML303", "an unknown number of texts"),
+    ("GPT2Tokenizer", [ONE], 3, {}, "ML303", "the places of tokens"),
+    ("GPT2Tokenizer", [ONE], 2, {"padding_length": 0}, "ML227", "padding_length is neither"),
     ("StringRegexReplace", [ONE, [["(a)b"], [1]], [["x"], [1]]], 1, {}, "ML303", "StringRegexReplace of '(a)b'"),
     ("StringRegexReplace", [ONE, [["a"], [1]], [["12345"], [1]]], 1, {}, "ML303", "StringRegexReplace of 'a'"),
     ("StringJoin", [[["a"], [1, 1]], [["-"], [1]], [[1], [1]]], 1, {}, "ML303", "may have no elements"),
@@ -74,7 +76,25 @@ def test_forms_that_are_refused(
     assert found.code == code and message in found.message
 
 
+@pytest.mark.parametrize(("vocab", "merges", "code", "message"), [
+    ("{", "a b", "ML227", "is not JSON"),
+    ("[1]", "a b", "ML227", "is not a table"),
+    ('{"a": 0}', "a b", "ML227", "does not have the byte 33"),
+    (None, "#version: 0.2", "ML227", "has no pairs"),
+    (None, "a q", "ML227", "not a pair of tokens that make a token: 'a q'"),
+    ("same", "a b", "ML303", "two tokens of one number"),
+])
+def test_vocabularies_that_are_refused(vocab: str | None, merges: str, code: str, message: str) -> None:
+    known = json.loads(byte_pairs()["vocab"])
+    given = {None: json.dumps(known), "same": json.dumps({**known, "ab": known["a"]})}.get(vocab, vocab)
+    model = model_of(Row("GPT2Tokenizer", [ONE], {}, 2))
+    for each in model.graph.node[0].attribute:
+        each.s = {"vocab": given, "merges": merges}[each.name].encode()
+    found = refusal(model)
+    assert found.code == code and message in found.message
+
+
 def test_the_table_has_texts_of_all_kinds() -> None:
     operators = {each.op for each in ROWS}
-    assert len(operators) == 12 and len(ROWS) > 300
+    assert len(operators) == 13 and len(ROWS) > 300
     assert any(np.size(each.arrays()[0]) == 0 for each in ROWS)

@@ -167,6 +167,7 @@ EXAMPLES = [
     Example("ReverseSequence", {}, "f32[2,3,4]", "i64[2]"),
     Example("StringTensorUnpack", {}, "string[2,3]"),
     Example("StringTensorPack", {}, "i32[2,3]", "i32[2,3]", "u8[9]"),
+    Example("BPETokenizer", {}, "i32[4]", "i32[4]", *_TEXT, *("i32[2]", "i32[2]", "u8[5]") * 4, "i32[2]"),
     Example("CharsMapNormalization", {}, *_TEXT, "u8[64]"),
     Example("CombineSegments", {}, "i32[2]", "i32[2]", "i32[9]", "i32[2]", "i32[2]", "i32[7]", "i32[2]"),
     Example("EqualStr", {}, *_TEXT, *_TEXT),

@@ -1,23 +1,27 @@
-"""Tokenizers for BERT of onnxruntime-extensions: the same numbers as those of its release 0.15.
+"""Tokenizers of onnxruntime-extensions: the same numbers as those of its release 0.15.
 
-Characters are changed, left out, or split into words as the extensions do, which know a part of Unicode. Words become
-pieces in the operation WordpieceTokenizer. It makes one unknown token of a word with a piece that is not in the
+BERT: characters are changed, left out, or split into words as the extensions do, which know a part of Unicode. Words
+become pieces in the operation WordpieceTokenizer. It makes one unknown token of a word with a piece that is not in the
 vocabulary, where the extensions keep the pieces before it. So each byte is a piece here, with a number of its own, and
 what follows the first of them in a word is left out.
+
+GPT-2: a text is split in words by the expression of GPT-2, with the letters and numbers of Unicode 13, which the
+extensions know, between special tokens. The operation BPETokenizer makes pieces of the words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mo_loop.frontend.ops.shared import counted, zeros
 from mo_loop.frontend.ops.texts.extension_operators import DOMAIN, in_letters, lowered
 from mo_loop.frontend.ops.texts.strings import StringPlaces, constant_texts, taken
-from mo_loop.frontend.ops.texts.text_operators import matches, unsupported
+from mo_loop.frontend.ops.texts.text_operators import column, matches, unsupported
 from mo_loop.frontend.vocabulary import Attributes, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.front import Failed
@@ -216,3 +220,124 @@ def _pieces(words: StringPlaces, vocabulary: dict[str, int], unknown: int, indic
     kept = ops.Squeeze(ops.NonZero(is_kept), 0)
     places = ops.Gather(ops.CumSum(is_kept.astype(i32), np.int64(0), exclusive=True), begins, 0)
     return places, ops.Gather(table, ops.Gather(found, kept, 0), 0)
+
+
+# -- GPT-2
+
+
+_END = "<|endoftext|>"
+"""The special token: a word of its own wherever it is in a text."""
+
+_LATER: Ranges = (
+    (0x870, 0x88F), (0x8B5, 0x8B5), (0x8C8, 0x8C9), (0xC5C, 0xC5D), (0xCDC, 0xCDD), (0x170D, 0x170D),
+    (0x171F, 0x171F), (0x1B4C, 0x1B4C), (0x1C89, 0x1C8A), (0x2C2F, 0x2C2F), (0x2C5F, 0x2C5F), (0x9FFD, 0x9FFF),
+    (0xA7C0, 0xA7C1), (0xA7CB, 0xA7F4), (0x10570, 0x105F3), (0x10780, 0x107BA), (0x10940, 0x10959),
+    (0x10D40, 0x10D85), (0x10EC2, 0x10EC7), (0x10F70, 0x10F81), (0x11071, 0x11075), (0x1123F, 0x11240),
+    (0x11380, 0x113D3), (0x116D0, 0x116E3), (0x11740, 0x11746), (0x11AB0, 0x11ABF), (0x11BC0, 0x11BF9),
+    (0x11DB0, 0x11DE9), (0x11F02, 0x11F59), (0x12F90, 0x12FF0), (0x1342F, 0x143FA), (0x16100, 0x16139),
+    (0x16A70, 0x16AC9), (0x16D40, 0x16D79), (0x16EA0, 0x16ED3), (0x16FF2, 0x16FF6), (0x187F8, 0x187FF),
+    (0x18CFF, 0x18CFF), (0x18D09, 0x1AFFE), (0x1B11F, 0x1B132), (0x1B155, 0x1B155), (0x1CCF0, 0x1D2D3),
+    (0x1DF00, 0x1E06D), (0x1E290, 0x1E2AD), (0x1E4D0, 0x1E7FE), (0x2A6DE, 0x2A6DF), (0x2B735, 0x2B73F),
+    (0x2CEA2, 0x2CEAD), (0x2EBF0, 0x2EE5D), (0x31350, 0x33479),
+)
+"""Letters and numbers of later releases of Unicode, with what lies between them and is neither."""
+_NEW = _set(_LATER)
+_SPACE = r"\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
+_QUOTED = rf"\Q{_END}\E"
+_OTHER = rf"(?:(?!{_QUOTED})(?:[^{_SPACE}\p{{L}}\p{{N}}]|[{_NEW}]))"
+_WORDS = (
+    rf"{_QUOTED}|'(?:[stmd]|re|ve|ll)| ?[^\P{{L}}{_NEW}]++| ?[^\P{{N}}{_NEW}]++| ?{_OTHER}++"
+    rf"|[{_SPACE}]+(?=\z|{_QUOTED})|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
+)
+"""Of white space before a word, the last character belongs to the word or is one; at the end all is one."""
+
+
+@translates("GPT2Tokenizer", since=1, domain=DOMAIN)
+def gpt2_tokenizer(text, *, vocab: str, merges: str, padding_length: int = -1, node: Context):
+    """[*, L] tokens of each text, and 1 for each token; 0 where a text has fewer than L."""
+    if padding_length < 1 and padding_length != -1:
+        raise ModelError("padding_length is neither -1 nor above 0", code="ML227")
+    if any(node.outputs[2:]):
+        raise unsupported("the output with the places of tokens")
+    tokens = _vocabulary(vocab)
+    pairs = list(_pairs(merges, tokens))
+    keys = [b""] * (max(tokens.values()) + 1)
+    for token, number in tokens.items():
+        keys[number] = _bytes(token) or b""
+    words = matches(taken(text), _WORDS)
+    first, last, numbers = ops.BPETokenizer(
+        words.first, words.last, *words.texts.with_bytes(), *constant_texts(keys),
+        *(each for part in zip(*pairs, strict=True) for each in constant_texts(part)),
+        *constant_texts([_END.encode()]), np.array([tokens[_END]], np.int32), unk_token=_END,
+    )
+    counts = last - first
+    longest = ops.ReduceMax(ops.Concat(counts, np.zeros(1, np.int32), axis=0), [0], keep_dims=False).astype(i64)
+    place = ops.Unsqueeze(counted(longest if padding_length == -1 else padding_length, counts).astype(i32), 0)
+    is_token = ops.Less(place, column(counts))
+    at = ops.Select(is_token, column(first) + place, ops.ShapeOf(numbers, output_type=i32))
+    made = ops.Gather(ops.Concat(numbers, np.zeros(1, np.int32), axis=0), at, 0), is_token
+    sizes = ops.Concat(text.sizes, ops.ShapeOf(place)[1:], axis=0)
+    return tuple(ops.Reshape(each.astype(i64), sizes) for each in made[: len(node.outputs)])
+
+
+def _alphabet() -> dict[str, int]:
+    """The characters that stand for bytes in a vocabulary: those that can be printed stand for themselves."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = (byte for byte in range(256) if byte not in plain)
+    return {chr(each): each for each in plain} | {chr(0x100 + place): each for place, each in enumerate(others)}
+
+
+_BYTES = _alphabet()
+
+
+def _bytes(token: str) -> bytes | None:
+    """The bytes of a token; None if it has a character that stands for none, which no word becomes."""
+    numbers = [_BYTES.get(each) for each in token]
+    return None if None in numbers else bytes(each for each in numbers if each is not None)
+
+
+def _vocabulary(text: str) -> dict[str, int]:
+    """The tokens and their numbers, with the special one.
+
+    Raises:
+        ModelError: it is another kind of JSON, or does not have all bytes.
+        UnsupportedError: two tokens have one number, or the numbers are far apart.
+    """
+    try:
+        tokens: Any = json.loads(text)
+    except ValueError as error:
+        raise ModelError("the attribute vocab is not JSON", code="ML227") from error
+    if not isinstance(tokens, dict) or not all(type(each) is int and each >= 0 for each in tokens.values()):
+        raise ModelError("the attribute vocab is not a table of tokens and their numbers", code="ML227")
+    tokens.setdefault(_END, len(tokens))
+    missing = next((byte for each, byte in _BYTES.items() if each not in tokens), None)
+    if missing is not None:
+        raise ModelError(f"the vocabulary does not have the byte {missing}", code="ML227")
+    if len(set(tokens.values())) < len(tokens) or max(tokens.values()) >= _SPARSE * len(tokens):
+        raise unsupported("a vocabulary with two tokens of one number, or with numbers far apart")
+    return tokens
+
+
+_SPARSE = 4
+"""The list of keys has a place for each number: for so many times the tokens at most."""
+
+
+def _pairs(text: str, tokens: dict[str, int]) -> Iterator[tuple[bytes, bytes]]:
+    """The two parts of each pair that becomes one token, the first ones first.
+
+    Raises:
+        ModelError: a line has one part only, the vocabulary lacks a part or the whole, or there are no lines.
+    """
+    lines = [line.rstrip("\r").split() for line in text.split("\n")]
+    if text.startswith("#"):
+        lines = lines[1:]
+    pairs = [line for line in lines if line]
+    if not pairs:
+        raise ModelError("the attribute merges has no pairs", code="ML227")
+    for pair in pairs:
+        left, right = map(_bytes, (*pair, "", "")[:2])
+        known = len(pair) > 1 and {pair[0], pair[1], pair[0] + pair[1]} <= tokens.keys()
+        if not known or left is None or right is None:
+            line = " ".join(pair)
+            raise ModelError(f"a line of merges is not a pair of tokens that make a token: {line!r}", code="ML227")
+        yield left, right
