@@ -131,15 +131,16 @@ def _empty_axes(*values: Value) -> set[int]:
 
 
 def _has_nothing(node: Iteration) -> bool:
-    """Whether it may concatenate pieces without elements and a state that keeps its size may have none, or a state that
-    changes its size has none along two axes."""
+    """Whether a state that keeps its size may have no elements, and its body reads this size or gives pieces without
+    elements; or a state that changes its size has none along two axes. The body reads an old size of such a state."""
     joined = (each for each in node.output_map if isinstance(each, Concatenated))
     merged = ((each.parameter.output, each.result.value, value) for each, value in node.fed if isinstance(each, Merged))
-    states = [(old.shape == new.shape, _empty_axes(old, new, value)) for old, new, value in merged]
-    if any(not keeps and len(axes) > 1 for keeps, axes in states):
+    states = [(old, old.shape == new.shape, _empty_axes(old, new, value)) for old, new, value in merged]
+    if any(not keeps and len(axes) > 1 for _, keeps, axes in states):
         return True
-    may_be_empty = any(keeps and axes for keeps, axes in states)
-    return may_be_empty and any(_empty_axes(each.result.value) - {each.axis} for each in joined)
+    may_be_empty = [old for old, keeps, axes in states if keeps and axes]
+    is_read = any(isinstance(use.node, ops.ShapeOf) for old in may_be_empty for use in old.uses)
+    return is_read or (bool(may_be_empty) and any(_empty_axes(each.result.value) - {each.axis} for each in joined))
 
 
 def _always(_: Any) -> bool:
