@@ -109,7 +109,7 @@ MERGED = (
 )
 ENCODED = [
     "low lower's a\u00a0b", "a 's 're 'd'll'x", "  a   b  ", "<|endoftext|>ab<|endoftext|> <|en",
-    "\u2028\u0085a\u180e\u08b5b", "12 1212 ½²Ⅷ٣", "ab<|endoftext|>\n\n  <|endoftext|>",
+    "\u2028\u0085a\u180e\u08b5b", "12 1212 ½²Ⅷ٣", "ab\0ab", "\0", "ab<|endoftext|>\n\n  <|endoftext|>",
 ]
 
 

@@ -264,7 +264,7 @@ def gpt2_tokenizer(text, *, vocab: str, merges: str, padding_length: int = -1, n
     keys = [b""] * (max(tokens.values()) + 1)
     for token, number in tokens.items():
         keys[number] = _bytes(token) or b""
-    words = matches(taken(text), _WORDS)
+    words = matches(taken(text).replaced(r"\x{0}(?s:.)*+"), _WORDS)  # a text ends there for the extensions
     first, last, numbers = ops.BPETokenizer(
         words.first, words.last, *words.texts.with_bytes(), *constant_texts(keys),
         *(each for part in zip(*pairs, strict=True) for each in constant_texts(part)),
