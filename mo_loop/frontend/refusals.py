@@ -125,7 +125,7 @@ DOMAINS: dict[str, str] = {"com.microsoft.nchwc": _OPTIMISED, "com.ms.internal.n
 
 _ROWS = "[?,?] [?,?] [?,?,2]"
 _TOKENS = {
-    "BertTokenizer": "[?] [?] [?] [?,2]", "CLIPTokenizer": _ROWS,
+    "BertTokenizer": "[?] [?] [?] [?,2]", "CLIPTokenizer": _ROWS, "GPT2Tokenizer": _ROWS,
     "HfBertTokenizer": "[1,?] [1,?] [1,?]", "RobertaTokenizer": _ROWS, "SpmTokenizer": _ROWS,
     "SentencepieceTokenizer": "[?]{i32} [?] [?]{i32}",
 }

@@ -81,6 +81,15 @@ CASES: dict[str, tuple[Any, str, dict[str, Any], Any]] = {
             {"w": (STRING, [1])}, {"y": (FLOAT, [])}, {"table": TABLE},
         ), "ids[?]{i64}", {"ids": np.int64([2, 0, 0])}, TABLE[[2, 0, 0]].sum(),
     ),
+    "a tokenizer of which one output is refused": (
+        model(
+            [helper.make_node(
+                "GPT2Tokenizer", ["w"], ["ids", "mask", "places"], domain=EXTENSIONS, vocab="{}", merges="a b",
+             ),
+             helper.make_node("ReduceSum", ["places"], ["y"], keepdims=0)],
+            {"w": (STRING, [1])}, {"y": (INT, [])}, {},
+        ), "places[?,?,2]{i64}", {"places": np.int64([[[0, 1], [1, 3]]])}, np.int64(5),
+    ),
     "a match of strings": (
         model(
             [helper.make_node("RegexFullMatch", ["w"], ["same"], pattern="(a+)+"),
