@@ -103,7 +103,7 @@ def _is_static(graph: Graph) -> bool:
     """Whether the model has static shapes alone."""
     while graph.owner is not None:
         graph = graph.owner.graph
-    return all(is_declared(value) for node in graph for value in node.outputs)
+    return graph.note("all sizes declared", lambda: all(is_declared(each) for node in graph for each in node.outputs))
 
 
 @rule(wrap_type((ops.Convolution, ops.ConvolutionBackpropData)), "a convolution with constant filters, `MatMul`", Gap(
