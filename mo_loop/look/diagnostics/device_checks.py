@@ -131,8 +131,8 @@ def _empty_axes(*values: Value) -> set[int]:
 
 
 def _has_nothing(node: Iteration) -> bool:
-    """Whether a state that keeps its size may have no elements, and its body reads this size or gives pieces without
-    elements; or a state that changes its size has none along two axes. The body reads an old size of such a state."""
+    """Whether a state that keeps its size may have no elements, and the body reads this size, which is then an old one,
+    or gives pieces without elements; or a state that changes its size may have none along two axes."""
     joined = (each for each in node.output_map if isinstance(each, Concatenated))
     merged = ((each.parameter.output, each.result.value, value) for each, value in node.fed if isinstance(each, Merged))
     states = [(old, old.shape == new.shape, _empty_axes(old, new, value)) for old, new, value in merged]
