@@ -7,7 +7,7 @@ they do not express is an UnsupportedError.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,19 +110,19 @@ def matches(texts: StringPlaces, pattern: str) -> _Matches:
     return _Matches(found[0], found[1], StringPlaces(*found[2:]))
 
 
-class _Grid:
-    """N rows of W places, where row k has counts[k] pieces and W is the largest number of them."""
+class Grid:
+    """N rows of W places, where row k has counts[k] pieces from first[k], and W is `width`, or the largest number."""
 
-    def __init__(self, found: _Matches, counts: Value) -> None:
-        self._found = found
-        self.width = ops.ReduceMax(ops.Concat(counts, np.zeros(1, np.int32), axis=0), [0], keep_dims=True).astype(i64)
-        self.number = ops.Unsqueeze(counted(ops.Squeeze(self.width, 0), counts).astype(i32), 0)
+    def __init__(self, first: Value, counts: Value, width: int | None = None) -> None:
+        self._first = first
+        self.width: Any = _largest(counts) if width is None else np.array([width], np.int64)
+        self.number = ops.Unsqueeze(counted(width or ops.Squeeze(self.width, 0), counts).astype(i32), 0)
         self.count = column(counts)
         self.is_piece = ops.Less(self.number, self.count)
 
     def of_match(self, places: Value, shift: int = 0) -> Value:
-        """i32[N, W]: the places of the matches, `shift` matches later; 0 where there is none."""
-        index = column(self._found.first) + self.number + np.int32(shift)
+        """i32[N, W]: the elements of the rows, and those after a shorter row, `shift` later; 0 beyond all of them."""
+        index = column(self._first) + self.number + np.int32(shift)
         last = ops.ShapeOf(places, output_type=i32)
         return ops.Gather(_and_zero(places), ops.Minimum(ops.Maximum(index, 0), last), 0)
 
@@ -130,6 +130,11 @@ class _Grid:
         """The pieces, and a text from `begin` to `end` where a row has no more of them."""
         begins, ends = (ops.Select(self.is_piece, *pair) for pair in ((begins, begin), (ends, end)))
         return StringPlaces(vector(begins), vector(ends), chars)
+
+
+def _largest(counts: Value) -> Value:
+    """i64[1]: the largest number, or 0."""
+    return ops.ReduceMax(_and_zero(counts), [0], keep_dims=True).astype(i64)
 
 
 def column(x: Value) -> Value:
@@ -161,7 +166,7 @@ def _at_delimiters(texts: StringPlaces, found: _Matches, most: int | None) -> tu
     cuts = found.last - found.first
     cuts = cuts if most is None else ops.Minimum(cuts, np.int32(min(most, FAR)))
     counts = ops.Multiply(cuts + np.int32(1), ops.Greater(texts.ends, texts.begins).astype(i32))
-    grid, begin, end = _Grid(found, counts), column(texts.begins), column(texts.ends)
+    grid, begin, end = Grid(found.first, counts), column(texts.begins), column(texts.ends)
     begins = ops.Select(ops.Equal(grid.number, 0), begin, grid.of_match(found.texts.ends, -1))
     ends = ops.Select(ops.Equal(grid.number + np.int32(1), grid.count), end, grid.of_match(found.texts.begins))
     return grid.texts(begins, ends, end, end, texts.chars), counts, grid.width
@@ -170,7 +175,7 @@ def _at_delimiters(texts: StringPlaces, found: _Matches, most: int | None) -> tu
 def _at_spaces(texts: StringPlaces, found: _Matches, most: int | None) -> tuple[StringPlaces, Value, Value]:
     counts = found.last - found.first
     counts = counts if most is None else ops.Minimum(counts, np.int32(min(most, FAR - 1) + 1))
-    grid, end = _Grid(found, counts), column(texts.ends)
+    grid, end = Grid(found.first, counts), column(texts.ends)
     begins, ends = grid.of_match(found.texts.begins), grid.of_match(found.texts.ends)
     if most is not None:  # the last piece is the rest of the text, without the spaces at its end
         rest = ops.Gather(_and_zero(found.texts.ends), ops.Maximum(column(found.last) - np.int32(1), 0), 0)
@@ -211,7 +216,7 @@ def tokenizer(
     texts = taken(x)
     found = matches(texts, f"{given}{{{least},}}" if is_repeated else one)
     counts = found.last - found.first
-    grid, pad = _Grid(found, counts), pad_value.encode()
+    grid, pad = Grid(found.first, counts), pad_value.encode()
     begin = ops.ShapeOf(texts.chars, output_type=i32)
     chars = ops.Concat(texts.chars, np.frombuffer(pad, np.uint8), axis=0) if pad else texts.chars
     pieces = (grid.of_match(found.texts.begins), grid.of_match(found.texts.ends))

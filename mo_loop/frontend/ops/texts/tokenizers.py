@@ -21,7 +21,7 @@ import numpy as np
 from mo_loop.frontend.ops.shared import counted, zeros
 from mo_loop.frontend.ops.texts.extension_operators import DOMAIN, in_letters, lowered
 from mo_loop.frontend.ops.texts.strings import StringPlaces, constant_texts, taken
-from mo_loop.frontend.ops.texts.text_operators import column, matches, unsupported
+from mo_loop.frontend.ops.texts.text_operators import Grid, matches, unsupported
 from mo_loop.frontend.vocabulary import Attributes, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.front import Failed
@@ -270,13 +270,9 @@ def gpt2_tokenizer(text, *, vocab: str, merges: str, padding_length: int = -1, n
         *(each for part in zip(*pairs, strict=True) for each in constant_texts(part)),
         *constant_texts([_END.encode()]), np.array([tokens[_END]], np.int32), unk_token=_END,
     )
-    counts = last - first
-    longest = ops.ReduceMax(ops.Concat(counts, np.zeros(1, np.int32), axis=0), [0], keep_dims=False).astype(i64)
-    place = ops.Unsqueeze(counted(longest if padding_length == -1 else padding_length, counts).astype(i32), 0)
-    is_token = ops.Less(place, column(counts))
-    at = ops.Select(is_token, column(first) + place, ops.ShapeOf(numbers, output_type=i32))
-    made = ops.Gather(ops.Concat(numbers, np.zeros(1, np.int32), axis=0), at, 0), is_token
-    sizes = ops.Concat(text.sizes, ops.ShapeOf(place)[1:], axis=0)
+    grid = Grid(first, last - first, None if padding_length == -1 else padding_length)
+    made = ops.Select(grid.is_piece, grid.of_match(numbers), np.int32(0)), grid.is_piece
+    sizes = ops.Concat(text.sizes, grid.width, axis=0)
     return tuple(ops.Reshape(each.astype(i64), sizes) for each in made[: len(node.outputs)])
 
 
@@ -335,9 +331,8 @@ def _pairs(text: str, tokens: dict[str, int]) -> Iterator[tuple[bytes, bytes]]:
     if not pairs:
         raise ModelError("the attribute merges has no pairs", code="ML227")
     for pair in pairs:
-        left, right = map(_bytes, (*pair, "", "")[:2])
-        known = len(pair) > 1 and {pair[0], pair[1], pair[0] + pair[1]} <= tokens.keys()
-        if not known or left is None or right is None:
+        parts = [each for each in map(_bytes, pair[:2]) if each is not None]
+        if len(parts) < 2 or not {*pair[:2], "".join(pair[:2])} <= tokens.keys():
             line = " ".join(pair)
             raise ModelError(f"a line of merges is not a pair of tokens that make a token: {line!r}", code="ML227")
-        yield left, right
+        yield parts[0], parts[1]
