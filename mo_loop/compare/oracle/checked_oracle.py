@@ -155,9 +155,9 @@ def errors_in(nodes: Iterable[Any]) -> Iterator[tuple[OracleError, Any]]:
 
 # -- values of ONNX Runtime
 
-FILLS = (0x55, 0xAA)
-"""The bytes with which the memory of the first and of the second run is filled: large and small numbers of each type.
-"""
+FILLS = (0x55, 0xC5)
+"""The bytes with which the memory of the first and of the second run is filled: numbers of each type far from each
+other and from 0, because the C library leaves some memory as it is, and that is often 0."""
 
 _M_PERTURB = -6
 _WEIGHTS = 1024
@@ -221,7 +221,7 @@ def run_twice(runtime: Any, feeds: Mapping[str, Any]) -> tuple[Named, list[str]]
 def _fill_memory(byte: int) -> None:
     """Let memory that is allocated from now on have this byte everywhere; 0 ends it."""
     with suppress(OSError, AttributeError, TypeError):  # another C library
-        ctypes.CDLL(None).mallopt(_M_PERTURB, byte)
+        ctypes.CDLL(None).mallopt(_M_PERTURB, byte and byte ^ 0xFF)  # it writes the complement
 
 
 def _alike(left: Any, right: Any) -> bool:

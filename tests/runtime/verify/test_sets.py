@@ -68,7 +68,7 @@ def test_memory_that_was_never_written_leaves_the_set_out_and_names_the_operator
         Oracle(model).run(feeds)
     report = verify(saved(model, tmp_path))
     assert report, as_text(report)
-    assert any(each.startswith("T = 0 is left out: ") and "LSTM" in each for each in report.notes)
+    assert any(each.startswith("T = 0 is left out: ") and "LSTM" in each for each in report.notes), report.notes
     assert "T = 0" not in {each.name for each in report.sets}
 
 
