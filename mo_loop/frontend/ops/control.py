@@ -82,10 +82,16 @@ def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, no
     made = operations.Loop(
         trip, go, *inputs, graph=node.graph, body=translated.graph, input_map=tuple(input_map),
         output_map=tuple(output_map), iteration=iteration, condition=condition_result,
-        none_below_zero=trip_count is not None,
+        none_below_zero=trip_count is not None, starts=_starts(go, None if trip_count is None else trip),
     )
     set_final_ranks(node, made, starts, ends)
     return made
+
+
+def _starts(condition: Value, trip: Value | None) -> bool:
+    """Whether constants make a Loop run at least once: exporters of Paddle compute its condition from them."""
+    known = [value.constant for value in (condition, trip) if value is not None]
+    return all(array is not None and (array > 0).all() for array in known)
 
 
 def _translated_loop(

@@ -99,6 +99,18 @@ def test_the_rank_of_a_loop_that_surely_runs_is_that_of_its_body() -> None:
         check(made, {"x": floats(2), "n": 0})
 
 
+def test_a_loop_whose_condition_is_computed_from_constants_surely_runs() -> None:
+    made = parsed("""main (float[B,3] x) => (float[B,2] y) <float zero = {0}, float most = {5}, bool stop = {0},
+      int64 first = {0}, int64[1] start = {0}, int64[1] end = {2}, int64[1] axis = {1}, int64 trips = {9}> {
+      limit = Cast <to = 7> (most) is_below = Less (first, limit) goes_on = Not (stop) go = And (is_below, goes_on)
+      last = Loop (trips, go, zero) <body = b (int64 i, bool c, float s) => (bool d, float t) {
+        d = Less (i, limit) t = Exp (x) }>
+      y = Slice (last, start, end, axis) }""")
+    declared = helper.make_tensor_value_info("last", 1, ["B", 3])
+    made.graph.value_info.append(declared)
+    check(made, {"x": floats(1, 3)}, {"x": floats(2, 3)})
+
+
 def test_an_output_of_either_rank_is_refused_in_a_strict_conversion() -> None:
     assert "strict" in str(refusal(looped(STEPS["an operand"], "zero", "y = Neg (last)", "[1]"), strict=True))
 
