@@ -98,6 +98,10 @@ class Deciding:
             return side
         pieces = self.pieces = pieces_of(self.question(side))
         self.notes += [f"{layer}: the runtime has numbers where ONNX has NaN (ML505)" for layer in pieces.lost_nan]
+        self.notes += [
+            f"{name}: OpenVINO has the exact numbers, those of ONNX Runtime differ from them by up to {error:.2g}"
+            for name, error in pieces.inexact.items()
+        ]
         if pieces.difference is not None:
             message = "" if ends_differ else f"the outputs agree, and a piece does not: {pieces.difference.brief}"
             if settings.save is not None and pieces.piece is not None:
@@ -115,7 +119,7 @@ class Deciding:
             others = f" (and {len(more)} more)" if more else ""
             message = f"the outputs differ, and a piece cannot be compared: {first}{others}; {HINT}"
             return replace(side, status=NOT_DECIDED, message=message)
-        return self._amplified(side, bool(pieces.lost_nan))
+        return self._amplified(side, pieces)
 
     def question(self, side: Side, *, has_page: bool = False) -> Question:
         """The question about a side. A worker that started earlier may be in another folder."""
@@ -135,7 +139,7 @@ class Deciding:
         numbers = sorted({row.set for row in side.rows if not row.result} or {row.set for row in side.rows})
         return numbers or list(range(len(self.plain.found.sets)))
 
-    def _amplified(self, side: Side, loses_nan: bool) -> Side:
+    def _amplified(self, side: Side, pieces: PieceFindings) -> Side:
         """The side, of which every piece agrees, after rows are separated that differ because the model amplifies
         rounding."""
         found = self.plain.found
@@ -143,7 +147,8 @@ class Deciding:
         for number in self._numbers(side):
             try:
                 feeds = found.sets[number][1]
-                moves[number] = isolated(amplification, str(self.source), feeds, limit=self.settings.limit)
+                given = str(self.source), feeds, pieces.inexact
+                moves[number] = isolated(amplification, *given, limit=self.settings.limit)
             except IsolatedError as error:
                 self.notes.append(f"whether the model amplifies rounding is not known: {brief(error)}")
         rows = []
@@ -151,10 +156,10 @@ class Deciding:
             kind, moved = row.result.kind, moves.get(row.set, {})
             is_explained = kind == "shape" and math.isinf(moved.get(row.output, 0.0))
             if kind == "values":
-                is_explained = loses_nan or explains(moved, row.output, row.result.largest_abs)
+                is_explained = bool(pieces.lost_nan) or explains(moved, row.output, row.result.largest_abs)
             if is_explained:
                 expected = dict(found.expected[row.set]).get(row.output)
-                row = replace(row, result=replace(row.result, kind=AMPLIFIED, message=_words(row, expected)))
+                row = replace(row, result=replace(row.result, kind=AMPLIFIED, message=_words(row, expected, pieces)))
             rows.append(row)
         status = PASSED if all(row.result for row in rows) else DIFFERS
         return replace(side, rows=tuple(rows), status=status)
@@ -197,17 +202,17 @@ def is_of_runtime(layers: Any) -> bool:
     return layers == NOT_REPRODUCED or getattr(layers, "vanishes", False)
 
 
-def _words(row: Row, expected: Any) -> str:
+def _words(row: Row, expected: Any, pieces: PieceFindings) -> str:
     """The difference of an output whose pieces all agree."""
     if row.result.kind == "shape":
         return f"agrees in every piece; rounding alone changes the shape: {row.result.message}"
     scale = largest_number(expected)
     relative = row.result.largest_abs / scale if scale else 0.0
     power = math.ceil(math.log10(relative / UNIT)) if relative > UNIT else 0
-    return (
-        f"agrees in every piece; the model itself amplifies rounding by 10^{power}: "
-        f"outputs differ by {row.result.largest_abs:.3g}"
-    )
+    why = f"the model itself amplifies rounding by 10^{power}"
+    if pieces.inexact:
+        why = f"ONNX Runtime is inexact at {', '.join(pieces.inexact)}"
+    return f"agrees in every piece; {why}: outputs differ by {row.result.largest_abs:.3g}"
 
 
 # -- the pieces
@@ -248,6 +253,7 @@ def compared_sets(question: Question) -> PieceFindings:
     found, count = PieceFindings(), 0
     undecided: dict[str, str] = {}
     lost_nan: dict[str, None] = {}
+    inexact: dict[str, float] = {}
     properties = properties_of(question.precision, "CPU") if question.precision else None
     try:
         for name, feeds in question.sets:
@@ -261,6 +267,7 @@ def compared_sets(question: Question) -> PieceFindings:
             )
             undecided |= found.undecided
             lost_nan |= dict.fromkeys(found.lost_nan)
+            inexact |= found.inexact
             count = max(count, found.count)
             if found.difference is not None:
                 break
@@ -268,7 +275,7 @@ def compared_sets(question: Question) -> PieceFindings:
         if dumper is not None and heat is not None:
             write_page(dumper, heat, graph, question.outputs)
     first = None if found.difference is None else replace(found.difference, precision=question.precision)
-    return PieceFindings(first, undecided, tuple(lost_nan), count, found.piece)
+    return PieceFindings(first, undecided, tuple(lost_nan), inexact, count, found.piece)
 
 
 def _graph(question: Question, history: History, dumper: Dumper | None) -> Graph:

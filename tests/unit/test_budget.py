@@ -15,10 +15,10 @@ ENGINE = (
 HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
     "kernel": (17_210, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
                         *(f"transforms/{name}.py" for name in ENGINE))),
-    "front end": (21_405, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
+    "front end": (21_407, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
     "transforms": (22_240, ("transforms",)),
     "look": (9_033, ("mo_loop/look", "mo_loop/ir_origins.py")),
-    "verify": (9_100, ("mo_loop/compare",)),
+    "verify": (9_146, ("mo_loop/compare",)),
     "batch": (5_740, ("mo_loop/batching",)),
     "conversion, api and cli": (8_080, ("mo_loop",)),
 }
@@ -33,7 +33,8 @@ took 430 in the front end, where one check of attributes gave 30 back, and the m
 GPT2Tokenizer took 95 there and 20 in the kernel.
 Fewer calls for each node of a large model took 160 in the kernel, the modules around the nodes of a model, for the
 page, 20 in look. Checks for loops on the GPU took 13 in look, rules for it 140 in
-the transforms and one for tensors without elements 20; batch did not need 60 of these."""
+the transforms and one for tensors without elements 20; batch did not need 60 of these. Pieces in f64, which show where
+ONNX Runtime is inexact, took 46 in verify."""
 
 MODULES = 350
 

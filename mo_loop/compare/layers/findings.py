@@ -18,7 +18,7 @@ import numpy as np
 
 from mo_loop.compare.layers.ir_side import IrRunError, IrSide, Key, as_element, controls_for, is_for
 from mo_loop.compare.layers.onnx_side import Iterations, OnnxFrame, piece_model
-from mo_loop.compare.layers.rounding import DRAWS, Run, Undecided, base_tolerance, changed, is_beyond
+from mo_loop.compare.layers.rounding import DRAWS, Run, Undecided, base_tolerance, changed, error_of_oracle, is_beyond
 from mo_loop.compare.layers.tensor_differences import (
     BRANCH,
     COUNT,
@@ -32,11 +32,7 @@ from mo_loop.compare.layers.tensor_differences import (
     message,
 )
 from mo_loop.compare.oracle.oracle import RANDOM_OPERATORS
-from mo_loop.compare.results.array_comparison import (
-    ArrayComparison,
-    compare,
-    largest_number,
-)
+from mo_loop.compare.results.array_comparison import ArrayComparison, compare, largest_number
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph, Value
@@ -71,13 +67,15 @@ class PieceFindings:
     """The result of comparing all pieces: the first difference, or None.
 
     `undecided` has tensors of which the comparison shows nothing, with the reason, `lost_nan` the layers in which the
-    runtime has numbers for NaN, `count` is the number of tensors that were compared. `piece` is the piece that differs,
-    as a model with its inputs, if it is wanted.
+    runtime has numbers for NaN, `inexact` tensors of which OpenVINO has the exact numbers, with the largest error of
+    ONNX Runtime, `count` is the number of tensors that were compared. `piece` is the piece that differs, as a model
+    with its inputs, if it is wanted.
     """
 
     difference: LayerDifference | None = None
     undecided: Mapping[str, str] = field(default_factory=dict)
     lost_nan: tuple[str, ...] = ()
+    inexact: Mapping[str, float] = field(default_factory=dict)
     count: int = 0
     piece: tuple[bytes, Mapping[str, Any]] | None = None
 
@@ -99,7 +97,7 @@ class PieceFindings:
     def as_json(self) -> dict[str, Any]:
         """All but the difference, which the report has as `layers`."""
         return {"status": self.status, "undecided": self.open_ones, "lost_nan": list(self.lost_nan),
-                "compared": self.count}
+                "inexact": list(self.inexact), "compared": self.count}
 
 
 @dataclass(frozen=True)
@@ -162,6 +160,7 @@ class Findings:
     _limited: dict[str, None] = field(default_factory=dict)
     _undecided: dict[str, str] = field(default_factory=dict)
     _lost_nan: dict[str, None] = field(default_factory=dict)
+    _inexact: dict[str, float] = field(default_factory=dict)
     _piece: tuple[bytes, Mapping[str, Any]] | None = None
 
     @property
@@ -178,7 +177,8 @@ class Findings:
         """All that was found. The difference is the one that `ended` the comparison; else the first one; else the first
         one that vanishes."""
         difference = ended or self._first or self._vanishing
-        return PieceFindings(difference, self._undecided, tuple(self._lost_nan), len(self._compared), self._piece)
+        lost, count = tuple(self._lost_nan), len(self._compared)
+        return PieceFindings(difference, self._undecided, lost, self._inexact, count, self._piece)
 
     # -- comparing
 
@@ -267,15 +267,20 @@ class Findings:
             is_known = True
         if not is_known and self._is_of_piece and result.kind == "values":
             is_number = np.asarray(expected).dtype.kind not in "OSUc"
-            is_known = is_number and not self._is_beyond(spot, expected, actual)
+            is_known = is_number and not self._is_wrong(spot, expected, actual)
         return ArrayComparison(spot.name, size=result.size) if is_known else result
 
-    def _is_beyond(self, spot: Spot, expected: Any, actual: Any) -> bool:
-        """Whether the rounding of the piece does not explain a difference; if nothing follows from it, it is noted."""
+    def _is_wrong(self, spot: Spot, expected: Any, actual: Any) -> bool:
+        """Whether neither the rounding of the piece nor an error of ONNX Runtime explains a difference; if nothing
+        follows from it, it is noted."""
         # Weights that are stored as f16 are products of weights, which the model does not have.
         coarsest = HALF if any("decompression" in node.rt_info for node in spot.ir.piece(spot.value)) else 0.0
         try:
-            return is_beyond(self.run, spot.holder, spot.name, expected, actual, coarsest)
+            is_wrong = is_beyond(self.run, spot.holder, spot.name, expected, actual, coarsest)
+            error = error_of_oracle(spot.holder, spot.name, expected, actual) if is_wrong else 0.0
+            if error:
+                self._inexact[spot.name] = max(error, self._inexact.get(spot.name, 0.0))
+            return is_wrong and not error
         except Undecided as error:
             if _is_calm(spot, error.moved, actual):
                 return True

@@ -318,6 +318,11 @@ class OnnxNodes:
 def piece_model(frame: OnnxFrame, place: int, name: str) -> tuple[bytes, Mapping[str, Any]] | None:
     """The nodes from the tensors that both sides have to a tensor, an output of the node `place` or an input of its
     body, as a model with its inputs; None if a value is no longer in memory, or is a list."""
+    found = _piece(frame, place, name)
+    return None if found is None else (found[0].model(frame, found[1]).SerializeToString(), found[1])
+
+
+def _piece(frame: OnnxFrame, place: int, name: str) -> tuple[OnnxNodes, dict[str, Any]] | None:
     if place < 0:
         return None
     plan = frame.plan
@@ -329,8 +334,30 @@ def piece_model(frame: OnnxFrame, place: int, name: str) -> tuple[bytes, Mapping
             return None
         if name in plan.nodes[place].output:
             piece.outputs = [name]
-        return piece.model(frame, feeds).SerializeToString(), feeds
+        return piece, feeds
     return None
+
+
+def in_f64(frame: OnnxFrame, name: str) -> Any:
+    """A tensor of f32 that ONNX Runtime computes in f64 from those that both sides have; None if it cannot."""
+    from onnx import TensorProto, numpy_helper
+
+    found = None if name in frame.again else _piece(frame, frame.plan.makers.get(name, -1), name)
+    if found is None or np.asarray(frame.values.get(name)).dtype != np.float32:
+        return None
+    feeds = {each: _widened(value) for each, value in found[1].items()}
+    model = found[0].model(frame, feeds)
+    constants = [each.t for node in model.graph.node if node.op_type == "Constant" for each in node.attribute]
+    for tensor in (*model.graph.initializer, *constants):
+        if tensor.data_type == TensorProto.FLOAT:
+            tensor.CopyFrom(numpy_helper.from_array(_widened(numpy_helper.to_array(tensor)), tensor.name))
+    with suppress(Exception):  # those of ONNX Runtime share no base class: an operator without a kernel for f64
+        return dict(OnnxRuntime(model).run(feeds))[name]
+    return None
+
+
+def _widened(value: Any) -> Any:
+    return value.astype(np.float64) if np.asarray(value).dtype == np.float32 else value
 
 
 def _value_info(name: str, value: Any, has_shape: bool) -> Any:

@@ -29,7 +29,7 @@ import numpy as np
 import onnx
 
 from mo_loop.compare.layers.loop_runs import OnnxLoop
-from mo_loop.compare.layers.onnx_side import OnnxError, OnnxFrame, OnnxNodes
+from mo_loop.compare.layers.onnx_side import OnnxError, OnnxFrame, OnnxNodes, in_f64
 from mo_loop.compare.oracle.graph_edits import graphs_in, replace_entries
 from mo_loop.compare.oracle.oracle import RANDOM_OPERATORS, OnnxRuntime, with_copies
 from mo_loop.compare.results.array_comparison import BEYOND, compare, largest_number
@@ -103,10 +103,7 @@ def is_beyond(run: Run, frame: OnnxFrame, name: str, expected: Any, actual: Any,
     finite = np.isfinite(left)
     apart = _apart(left, _wide(actual))
     scale = float(np.abs(left).max(where=finite, initial=0.0))
-    rtol, atol = base_tolerance(np.asarray(expected).dtype, scale)
-    place = frame.plan.makers.get(name, -1)
-    if place >= 0 and frame.plan.nodes[place].op_type in OF_LARGEST:
-        atol = max(atol, ATOL * scale)
+    rtol, atol = _tolerance(frame, name, np.asarray(expected).dtype, scale)
     limit = np.where(finite, atol + rtol * np.abs(np.where(finite, left, 0.0)), 0.0)
     if (apart <= limit).all():
         return False
@@ -124,6 +121,26 @@ def is_beyond(run: Run, frame: OnnxFrame, name: str, expected: Any, actual: Any,
         text = "rounding alone changes it by more than a twentieth of its largest element"
         raise Undecided(text, float(moved.max(where=np.isfinite(moved), initial=0.0)))
     return bool((apart > wide).any())
+
+
+def _tolerance(frame: OnnxFrame, name: str, dtype: np.dtype, scale: float) -> tuple[float, float]:
+    """The tolerance of numbers that are computed once, by the node that makes the tensor."""
+    rtol, atol = base_tolerance(dtype, scale)
+    place = frame.plan.makers.get(name, -1)
+    is_of_largest = place >= 0 and frame.plan.nodes[place].op_type in OF_LARGEST
+    return rtol, max(atol, ATOL * scale) if is_of_largest else atol
+
+
+def error_of_oracle(frame: OnnxFrame, name: str, expected: Any, actual: Any) -> float:
+    """How far ONNX Runtime is from the numbers of a piece in f64, if it is beyond the tolerance and OpenVINO within;
+    else 0. Its Sigmoid, for example, has an absolute error of 1e-7, however small the result is."""
+    exact = in_f64(frame, name)
+    if exact is None or exact.shape != np.shape(actual) or not np.isfinite(exact).all():
+        return 0.0
+    rtol, atol = _tolerance(frame, name, np.asarray(expected).dtype, largest_number(exact))
+    theirs, ours = (np.abs(_wide(each) - exact) for each in (expected, actual))
+    limit = atol + rtol * np.abs(exact)
+    return float(theirs.max()) if (theirs > limit).any() and (ours <= limit).all() else 0.0
 
 
 def _moved(run: Run, frame: OnnxFrame, name: str, expected: Any, coarsest: float) -> Any:
@@ -321,9 +338,10 @@ UNITS = {onnx.TensorProto.FLOAT: 2.0**-23, onnx.TensorProto.FLOAT16: 2.0**-10, o
 """The relative distance of numbers by the type of ONNX; OpenVINO computes f64 in f32."""
 
 
-def amplification(model: str, feeds: Mapping[str, Any]) -> dict[str, float]:
-    """The largest movement of the numbers of each output; infinite where its shape changes, or not every number stays
-    finite. Runs native code: call it in a worker."""
+def amplification(model: str, feeds: Mapping[str, Any], inexact: Mapping[str, float]) -> dict[str, float]:
+    """The largest movement of the numbers of each output; infinite where its shape changes, or a number becomes
+    infinite. `inexact` has the changes of tensors that differ by more than rounding. Runs native code: call it in a
+    worker."""
     expected = dict(OnnxRuntime(with_copies(model), arena=False).run(feeds))
     whole = onnx.load(model)
     moves = dict.fromkeys(expected, 0.0)
@@ -333,7 +351,7 @@ def amplification(model: str, feeds: Mapping[str, Any]) -> dict[str, float]:
             name: changed(value, random, CHANGE * unit_of(value.dtype)) if isinstance(value, np.ndarray) else value
             for name, value in feeds.items()
         }
-        for source in (with_copies(_with_moved_results(whole, seed)), with_copies(model)):
+        for source in (with_copies(_with_moved_results(whole, seed, inexact)), with_copies(model)):
             try:
                 found = dict(OnnxRuntime(source, arena=False).run(moved))
             except Exception:  # the errors of ONNX Runtime share no base class: other numbers, other sizes
@@ -351,7 +369,7 @@ def explains(moves: Mapping[str, float], name: str, largest: float) -> bool:
     return largest <= LARGEST_RATIO * moves.get(name, 0.0)
 
 
-def _with_moved_results(model: Any, seed: int) -> Any:
+def _with_moved_results(model: Any, seed: int, inexact: Mapping[str, float]) -> Any:
     """A copy of the model in which each floating-point result of a node is changed at random, bodies included."""
     copy, make = onnx.ModelProto(), onnx.helper.make_node
     copy.CopyFrom(model)
@@ -371,10 +389,10 @@ def _with_moved_results(model: Any, seed: int) -> Any:
                 # ONNX Runtime's first number is near `low` for small seeds.
                 drawn = float(random.integers(1, 2**24))
                 exact = node.output[port] = f"{name}/exact"  # the changed result has the name that others read
-                nodes += [
-                    make("RandomUniformLike", [exact], [f"{name}/random"], low=-size, high=size, seed=drawn),
-                    make("Mul", [exact, f"{name}/random"], [f"{name}/change"]),
-                    make("Add", [exact, f"{name}/change"], [name]),
-                ]
+                numbers, size = f"{name}/random", inexact.get(name, size)
+                nodes.append(make("RandomUniformLike", [exact], [numbers], low=-size, high=size, seed=drawn))
+                if name not in inexact:
+                    nodes.append(make("Mul", [exact, numbers], [numbers := f"{name}/change"]))
+                nodes.append(make("Add", [exact, numbers], [name]))
         replace_entries(graph.node, nodes)
     return copy

@@ -228,7 +228,7 @@ class Trial:
         piece = self._piece(feeds)
         if piece.difference is not None or piece.undecided:
             return piece.difference is not None
-        moves = amplification(str(path), feeds)
+        moves = amplification(str(path), feeds, piece.inexact)
         return not all(explains(moves, each.name, each.largest_abs) for each in wrong)
 
 

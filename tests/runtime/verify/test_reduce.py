@@ -116,7 +116,7 @@ def test_rounding_is_no_difference(tmp_path: Path) -> None:
     path, feeds = tmp_path / "model.onnx", {"x": floats(4, 64)}
     onnx.save(model, path)
     expected = Oracle(str(path)).run(feeds)
-    moved = amplification(str(path), feeds)["y"]
+    moved = amplification(str(path), feeds, {})["y"]
     trial = Trial(Candidate(model.SerializeToString()), Condition("differs"), ConvertOptions())
     for factor, differs in ((1.0, False), (100.0, True)):
         found = [("y", (expected[0][1] + np.float32(factor * moved)))]

@@ -157,7 +157,7 @@ def test_one_tie_at_a_step_of_a_quantisation_is_amplification(tmp_path: Path) ->
           mean = ReduceMean (x)  q = QuantizeLinear (mean, s, z)
           d = DequantizeLinear (q, s, z)  y = Reshape (d, one) }}"""
         tie = {"x": np.array([step * number, step * (number + 1)], np.float32)}
-        assert amplification(str(saved(parsed(text), tmp_path)), tie)["y"] == pytest.approx(step, rel=1e-4)
+        assert amplification(str(saved(parsed(text), tmp_path)), tie, {})["y"] == pytest.approx(step, rel=1e-4)
 
 
 def test_a_difference_that_the_model_amplifies_passes_with_its_numbers(tmp_path: Path) -> None:
@@ -178,6 +178,21 @@ def test_a_difference_that_the_model_amplifies_passes_with_its_numbers(tmp_path:
         assert "agrees in every piece; the model itself amplifies rounding by 10^" in as_text(report).splitlines()[0]
         assert report.pieces.status == "agrees" and report.to_dict()["pieces"]["compared"] >= 3
     assert not verify(path, ir, inputs=[{"x": x}], rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("gain", [1.0, 1.001])
+def test_an_approximation_of_onnx_runtime_is_no_difference(tmp_path: Path, gain: float) -> None:
+    """Its Sigmoid has an absolute error of 1e-7, and the result is smaller."""
+    text = "main (float[N,64] x) => (float[N,64] y) <float far = {-16}> { a = Add (x, far) y = Sigmoid (a) }"
+    path, x = saved(parsed(text), tmp_path), floats(8, 64)
+    ir = tmp_path / "other.xml"
+    save_model(convert_model(parsed(text.replace("{-16}", f"{{{-16 * gain}}}"))), ir)
+    report = verify(path, ir, inputs=[{"x": x}])
+    assert report.passed == (gain == 1), as_text(report)
+    if gain == 1:
+        assert "agrees in every piece; ONNX Runtime is inexact at y" in as_text(report).splitlines()[0]
+        assert report.to_dict()["pieces"]["inexact"] == ["y"]
+        assert any(each.startswith("y: OpenVINO has the exact numbers") for each in report.notes)
 
 
 def test_a_gain_in_a_difference_of_large_sums_is_found(tmp_path: Path) -> None:
