@@ -32,6 +32,7 @@ from mo_loop.compare.input_sets.given import input_names
 from mo_loop.compare.input_sets.step_inputs import has_states
 from mo_loop.compare.ir_runs import PlainSide, default_run, ran_in_steps, require_stepwise, save_sets
 from mo_loop.compare.layers.findings import UNKNOWN
+from mo_loop.compare.layers.rounding import QUANTISING
 from mo_loop.compare.oracle.checked_oracle import EXACT, NOTED, OracleError, errors_in
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
 from mo_loop.compare.oracle.recorded_conversion import as_converted, recorded
@@ -137,7 +138,9 @@ class _Verification:
         layers, passes = deciding.explained(sides)
 
         def run(options: ConvertOptions) -> Side:
-            return plain.ran(F32, self._written(options, "exact.xml")[0], "exact")
+            side = plain.ran(F32, self._written(options, "exact.xml")[0], "exact")
+            own = replace(settings, options=options, ir=None)
+            return Deciding(self.path, source, own, [], plain).decided(replace(side, name=F32))
 
         cause = cause_of(sides[0], layers, converted.graph, self.options, run) if settings.layers else ""
         page = None if settings.dump is None or str(layers).startswith(UNKNOWN) else Path(settings.dump, "index.html")
@@ -269,7 +272,10 @@ def cause_of(
         return ""
     size = f"the largest relative difference is {_largest(side)}"
     found = list(integer_layers(graph))
-    other = None if not found or options.quantization == "exact" else run(replace(options, quantization="exact"))
+    operators = {node.origin.operator for scope in graph.scopes() for node in scope.ordered() if node.origin}
+    rounding = sorted(each for each in operators if any(part in each for part in QUANTISING))
+    may_round = (found or rounding) and options.quantization != "exact"
+    other = run(replace(options, quantization="exact")) if may_round else None
     if other is not None and other.passed:
         many = sum(each.saturates for each in found)
         numbers = f"{size} by default, {_largest(other)} with --quantization exact"
@@ -278,7 +284,7 @@ def cause_of(
                 f"saturation on this processor: {instruction_set()} adds products of 8 bits in 16 bits, which {many} "
                 f"of {len(found)} layers may exceed (ML508); {numbers}"
             )
-        return f"steps of the quantisation in {len(found)} layers: {numbers}"
+        return f"steps of the quantisation in {f'{len(found)} layers' if found else ', '.join(rounding)}: {numbers}"
     if is_of_runtime(layers):
         disabled = () if options.config is None else options.config.disabled
         avoided = ", ".join(gap.id for gap in avoided_gaps() if gap.rule in disabled)

@@ -290,6 +290,18 @@ def test_an_interpreter_that_does_not_run_an_ir_is_a_wrong_argument(tmp_path: Pa
         assert caught.value.code == code and caught.value.exit_code == 2 and why in caught.value.why
 
 
+def test_the_cause_of_activations_that_the_ir_does_not_round_is_the_quantisation(tmp_path: Path) -> None:
+    text = """main (float[6,1,8] x) => (float[6,1,1,16] y) {
+      y, h, c = com.microsoft.DynamicQuantizeLSTM <hidden_size = 16> (x, w, r, , , , , , ws, wz, rs, rz) }"""
+    zero, step = np.zeros(1, np.int8), np.float32([0.01])
+    weights = {"w": (8, 64), "r": (16, 64)}
+    integers = {name: np.clip(40 * floats(1, *shape), -100, 100).astype(np.int8) for name, shape in weights.items()}
+    model = with_weights(text, **integers, ws=step, rs=step, wz=zero, rz=zero)
+    model.opset_import.add(domain="com.microsoft", version=1)
+    report = verify(saved(model, tmp_path), layers=True)
+    assert report.cause.startswith("steps of the quantisation in com.microsoft::DynamicQuantizeLSTM: "), report.cause
+
+
 def test_the_cause_of_a_wrong_weight_is_a_fault_with_its_place(tmp_path: Path) -> None:
     text = "main (float[4,16] x) => (float[4,8] y) { [product] y = MatMul (x, w) }"
     w = floats(16, 8)
