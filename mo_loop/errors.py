@@ -90,6 +90,11 @@ class MoLoopError(Exception):
     def __str__(self) -> str:
         return as_text(self.code, self.message, where=self.where, during=self.during, why=self.why, hint=self.hint)
 
+    @property
+    def first(self) -> MoLoopError:
+        """The error itself; of a group the first one."""
+        return self
+
 
 class InputError(MoLoopError):
     """The model or the call is wrong."""
@@ -196,6 +201,10 @@ class ConversionErrors(MoLoopError):
         codes = {error.exit_code for error in self.errors}
         self.exit_code = 4 if 4 in codes else 2 if 2 in codes else 3
         super().__init__("\n".join(self.texts()), code=self.code)
+
+    @property
+    def first(self) -> MoLoopError:
+        return self.errors[0]
 
     def at(
         self, origin: Origin | str | None = None, *, message: str | None = None, why: str | None = None,

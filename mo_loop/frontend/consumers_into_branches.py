@@ -247,7 +247,7 @@ class _Sinking:
         failed = [body.has_failed for body in bodies]
         if failed in ([True, False], [False, True]) and bodies[failed.index(True)].is_ill_typed:
             dead, alive = BRANCHES if failed[0] else BRANCHES[::-1]
-            reason = bodies[failed.index(True)].failures()[0]
+            reason = bodies[failed.index(True)].failures()[0].first
             context = self._context()
             self.translation.doubts.branch_left_out(
                 self.proto,

@@ -236,10 +236,11 @@ def selected(condition: Value, then_branch: Body, else_branch: Body, node: Conte
     impossible = [_is_impossible(then) and not else_.has_failed, _is_impossible(else_) and not then.has_failed]
     if any(impossible):
         (dead, alive), failures = _NAMES if impossible[0] else _NAMES[::-1], (*then.failures(), *else_.failures())
+        reason = failures[0].first
         node.translation.doubts.branch_left_out(
             node.proto,
-            f"{node.path}: {dead} is assumed never to run, because its shapes do not fit ({failures[0].where}: "
-            f"{failures[0].message}); the model is converted with {alive} alone",
+            f"{node.path}: {dead} is assumed never to run, because its shapes do not fit ({reason.where}: "
+            f"{reason.message}); the model is converted with {alive} alone",
             node.origin,
         )
         return (else_branch if impossible[0] else then_branch).inline()

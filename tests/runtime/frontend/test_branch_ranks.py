@@ -175,6 +175,19 @@ class TestABranchThatCannotBeTaken:
             warnings.simplefilter("ignore")
             check(parsed(text), feed, expected=[[("y", -feed["x"])]])
 
+    def test_the_first_reason_has_its_place_if_nested_branches_fail(self) -> None:
+        text = """main (float[3] x, float[2,1] u, bool c, bool d) => (float[P] y) {
+            y = If (c) <
+                then_branch = a () => (float[Q] p) {
+                    p = If (d) <
+                        then_branch = b () => (float[R] q) { [one] q = Concat <axis = 0> (x, u) },
+                        else_branch = e () => (float[R] r) { [two] r = Concat <axis = 0> (u, x) }
+                    > },
+                else_branch = f () => (float[S] s) { s = Neg (x) }
+            > }"""
+        with pytest.warns(UserWarning, match=r"then_branch is assumed never to run.*\(\S+/one: [^\n]*\); the model is"):
+            assert not ifs(convert_model(parsed(text)))
+
     def test_neither_is_left_out_if_both_fail(self) -> None:
         """The errors of both are reported."""
         text = """main (float[3] x, float[2,1] u, bool c) => (float[P] y) {
