@@ -10,8 +10,7 @@ from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops import repeating
-from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, ends_always, loops_in, unrolled
-from mo_loop.transforms.loops.slice_axes import keep_slice_axes
+from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, ends_always, keep_slice_axes, loops_in, unrolled
 from mo_loop.transforms.loops.worth import (
     UNTIL_ENDED,
     USUAL,
@@ -139,7 +138,8 @@ def _obstacle(node: Iteration) -> str:
         return "its body draws random numbers, assigns variables, or has recurrent cells"
     if any(isinstance(each, ops.Round | ops.FakeQuantize) for each in every):
         return "a step rounds, which enlarges the last bits: with other operations near it the runtime computes others"
-    if any(not is_one_after_another(each) for each in (*node.input_map, *node.output_map) if _is_in_pieces(each)):
+    pieces = (each for each in (*node.input_map, *node.output_map) if isinstance(each, Sliced | Concatenated))
+    if not all(map(is_one_after_another, pieces)):
         return "its slices are not one after another"
     if any(each.parameter.output.dtype is string for each in node.back_edges):
         return "a state is a string"
@@ -152,10 +152,6 @@ def _obstacle(node: Iteration) -> str:
             if shape is None or shape[entry.axis] != 1 or entry.result.value.dtype is string:
                 return "a piece of a concatenated output is not known to have the size 1"
     return ""
-
-
-def _is_in_pieces(entry: object) -> bool:
-    return isinstance(entry, Sliced | Concatenated)
 
 
 def _uncertain(node: Iteration) -> str:

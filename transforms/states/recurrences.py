@@ -160,7 +160,8 @@ def make_single(graph: Graph) -> bool:
     changed = False
     for _ in range(len(graph.parameters) + 1):
         lengths = {dim.symbol for dim in _lengths(graph) if isinstance(dim, Dim) and dim.symbol and dim.now is None}
-        symbols = [each for each in symbols_of(_dims_of_inputs(graph)) if each in lengths]
+        dims = (dim for parameter in graph.parameters for dim in parameter.output.shape or ())
+        symbols = [each for each in symbols_of(dims) if each in lengths]
         if not symbols:
             break
         errors = list(_obstacles_along(graph, frozenset(symbols)))
@@ -171,11 +172,6 @@ def make_single(graph: Graph) -> bool:
         changed = True
         graph.validate()
     return changed
-
-
-def _dims_of_inputs(graph: Graph) -> Iterator[Dimension]:
-    for parameter in graph.parameters:
-        yield from parameter.output.shape or ()
 
 
 def _set_to_one(graph: Graph, symbol: Symbol) -> None:

@@ -59,11 +59,8 @@ def emitted(cell: RecognisedCell, leaves: Sequence[Leaf], initial: Sequence[Valu
         start += width_of(leaf.value)
     firsts = [F.Unsqueeze(rows(each), [1]) for each in initial]
     weights = [_weights(gate, places, start) for gate in cell.gates]
-    arrays = [
-        np.concatenate(weights),
-        np.concatenate([gate.recurrence for gate in cell.gates]),
-        np.concatenate([*(gate.bias for gate in cell.gates), *_present(cell.recurrent_bias)]),
-    ]
+    biases = [*(gate.bias for gate in cell.gates), *([] if cell.recurrent_bias is None else [cell.recurrent_bias])]
+    arrays = map(np.concatenate, (weights, [gate.recurrence for gate in cell.gates], biases))
     constants = [F.Constant(each[np.newaxis].astype(dtype.numpy), graph=graph, dtype=dtype) for each in arrays]
     attributes: dict[str, Any] = {
         "direction": "reverse" if leaves[0].reverse else "forward", "hidden_size": hidden,
@@ -87,10 +84,6 @@ def _cut(every: Value, ran: Value) -> Value:
     large, none = (Constant(np.array([end]), graph=every.graph) for end in (FAR, 0))
     end = F.Barrier(F.Select(ran, large, none), hides="bounds")
     return F.Slice(every, [0], end, [1], [0])
-
-
-def _present(array) -> list[Any]:
-    return [] if array is None else [array]
 
 
 def _weights(gate: Gate, places: dict[Value, int], width: int):
