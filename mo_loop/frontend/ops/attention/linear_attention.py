@@ -73,7 +73,9 @@ def chunked_recurrence(
         ends = _since(k, chunks.square(np.triu(LOWER.T, 1)), g)
         factor = ops.Exp(ops.ReduceSum(g, [2], keep_dims=True))
     if beta is not None:
-        rates = chunks.apart(_of_each_head(beta, keys))
+        if beta.type.dims[2] != keys.type.dims[2]:  # one number for all heads
+            beta = ops.Broadcast(beta, joined([1, 1, keys.size(2), 1], keys), mode="bidirectional")
+        rates = chunks.apart(beta)
         mixed = ops.MatMul(k, k, transpose_b=True) * _between(lower, before)
         inverse = inverse_of_lower(mixed * rates, chunks.longest, chunks.square)
         retrieving = inverse @ (_since(k, lower, g) * rates)
@@ -97,13 +99,6 @@ def _since(x: Value, sums: Value, g: Value | None) -> Value:
 def _between(rows: Value, before: Value | None) -> Value:
     """e(i, j): the decay from token j to that of row i, 0 for a later token; `before` has g below the diagonal."""
     return rows if before is None else ops.Exp(rows @ before) * rows
-
-
-def _of_each_head(beta: Value, keys: Value) -> Value:
-    """[batch, T, heads or 1, 1] as [batch, T, heads, 1]."""
-    if beta.type.dims[2] == keys.type.dims[2]:
-        return beta
-    return ops.Broadcast(beta, joined([1, 1, keys.size(2), 1], keys), mode="bidirectional")
 
 
 def _scanned_chunks(tensors: list[Value | None], state: Value, count: Any, has_retrieval: bool) -> tuple[Value, Value]:

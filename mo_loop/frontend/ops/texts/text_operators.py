@@ -59,7 +59,9 @@ def string_normalizer(
     texts = taken(x)
     reads_case = bool(stopwords) and not is_case_sensitive
     if reads_case or case_change_action != "NONE":
-        _require_unicode(locale or "")
+        name = locale or ""
+        if (name and not _LOCALE.fullmatch(name)) or name.upper() == "C":
+            raise unsupported(f"letters of the locale {name!r}, where only the letters of English are known")
     # Without regard to case, strings and stop words are compared in the case of the result, or in lower case.
     compared = "UPPER" if case_change_action == "UPPER" else "LOWER"
     compared = compared if reads_case else "NONE"
@@ -70,11 +72,6 @@ def string_normalizer(
         made = made.with_empty().at(_kept(in_case[compared], list(words)))
     sizes = made.begins.sizes
     return packed(made, sizes if rank == 1 else ops.Concat([1], sizes, axis=0))
-
-
-def _require_unicode(locale: str) -> None:
-    if (locale and not _LOCALE.fullmatch(locale)) or locale.upper() == "C":
-        raise unsupported(f"letters of the locale {locale!r}, where only the letters of English are known")
 
 
 def _in_case(texts: StringPlaces, action: str) -> StringPlaces:
