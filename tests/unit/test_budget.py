@@ -15,9 +15,9 @@ ENGINE = (
 HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
     "kernel": (17_210, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
                         *(f"transforms/{name}.py" for name in ENGINE))),
-    "front end": (21_360, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
-    "transforms": (22_138, ("transforms",)),
-    "look": (9_022, ("mo_loop/look", "mo_loop/ir_origins.py")),
+    "front end": (21_348, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
+    "transforms": (22_131, ("transforms",)),
+    "look": (9_019, ("mo_loop/look", "mo_loop/ir_origins.py")),
     "verify": (9_085, ("mo_loop/compare",)),
     "batch": (5_734, ("mo_loop/batching",)),
     "conversion, api and cli": (8_080, ("mo_loop",)),

@@ -98,11 +98,11 @@ def find_pairs(graph: Graph, given: Given = ()) -> StatePairs:
     return StatePairs(tuple(sorted(search.pairs, key=lambda pair: order[pair.parameter])), tuple(ambiguous), kept)
 
 
-def given_pairs(graph: Graph, given: Given) -> StatePairs:
+def given_pairs(graph: Graph, given: Given) -> tuple[Pair, ...]:
     """The given pairs alone, with the errors of `find_pairs`."""
     search = _Search(graph)
-    kept = search.take_given(given)
-    return StatePairs(tuple(search.pairs), (), kept)
+    search.take_given(given)
+    return tuple(search.pairs)
 
 
 class _Search:

@@ -100,21 +100,17 @@ def tree_ensemble(
     """Inner nodes and leaves are separate lists; a node may test for membership in a set."""
     require_choice("aggregate_function", aggregate_function, range(len(AGGREGATES)))
     require_choice("post_transform", post_transform, range(len(TRANSFORMS)))
+    inner, leaves = len(nodes_featureids), len(leaf_targetids)
+    limits, modes = (each.array().reshape(-1) for each in (nodes_splits, nodes_modes))
+    missing = nodes_missing_value_tracks_true or [0] * inner
     ends = (nodes_trueleafs, nodes_truenodeids, nodes_falseleafs, nodes_falsenodeids)
-    if any(len(each) != len(nodes_featureids) for each in ends):
+    if any(len(each) != inner for each in (limits, modes, missing, *ends)):
         raise ModelError("the lists of nodes are of different length", code="ML227")
-    inner, modes = len(nodes_featureids), nodes_modes.array().reshape(-1)
-    leaves = len(leaf_targetids)
     yes, no = (
         np.where(is_leaf, np.array(ends) + inner, ends)
         for is_leaf, ends in ((nodes_trueleafs, nodes_truenodeids), (nodes_falseleafs, nodes_falsenodeids))
     )
-    columns = [
-        nodes_featureids, nodes_splits.array().reshape(-1), modes, yes, no,
-        nodes_missing_value_tracks_true or [0] * inner,
-    ]
-    if any(len(each) != inner for each in columns):
-        raise ModelError("the lists of nodes are of different length", code="ML227")
+    columns = [nodes_featureids, limits, modes, yes, no, missing]
     filler = [[0] * leaves] * 3 + [list(range(inner, inner + leaves))] * 2 + [[0] * leaves]
     table = [[*column, *rest] for column, rest in zip(columns, filler, strict=True)]
     if _MEMBER in modes:
