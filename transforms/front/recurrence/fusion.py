@@ -15,15 +15,9 @@ from mo_loop.graph.types import f16, f32, i32
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.transforms import port_maps
 from mo_loop.transforms.front.recurrence.cells import Gate, RecognisedCell, recognised
 from mo_loop.transforms.front.recurrence.columns import Columns, NotACell, batch_of, width_of
-from mo_loop.transforms.port_maps import (
-    add_input,
-    drop_unused_inputs,
-    drop_unused_outputs,
-    is_one_after_another,
-    reversed_along,
-)
 from mo_loop.transforms.replace import copy_runtime_info, replace_output
 from mo_loop.transforms.slice_reads import ends_by_trip_count, slice_reads
 from mo_loop.transforms.vocabulary import Constant, F, Parameter, Value, ops
@@ -187,7 +181,7 @@ def _leaves(node: Iteration) -> list[Leaf]:
     found = [
         Leaf(entry.parameter.output, value, entry.axis, entry.stride < 0)
         for entry, value in node.fed
-        if isinstance(entry, Sliced) and is_one_after_another(entry) and value.shape is not None
+        if isinstance(entry, Sliced) and port_maps.is_one_after_another(entry) and value.shape is not None
     ]
     if isinstance(node, Loop) and node.iteration is not None:
         outer = {entry: value for entry, value in node.fed if isinstance(entry, Invariant)}
@@ -266,7 +260,8 @@ class _Fusion:
             return root in self.roots
         dims = entry.result.value.type.dims
         axis = normalise_axis(entry.axis, len(dims))
-        return root is self.roots[0] and axis < len(dims) - 1 and dims[axis] == 1 and is_one_after_another(entry)
+        is_one_step = axis < len(dims) - 1 and dims[axis] == 1 and port_maps.is_one_after_another(entry)
+        return root is self.roots[0] and is_one_step
 
     def _needs_slices(self) -> bool:
         """Whether the rest of the body reads the next hidden state; NotACell if it reads another value of the cell."""
@@ -311,12 +306,12 @@ class _Fusion:
             replace_output(output, self._outer(output, outcome))
         if self.needs_slices:
             self._slice(outcome)
-        drop_unused_outputs(node)
+        port_maps.drop_unused_outputs(node)
         if not node.outputs:
             node.graph.remove(node)
             return
         node.body.sweep()
-        drop_unused_inputs(node)
+        port_maps.drop_unused_inputs(node)
         if self.direct:  # model outputs among them have the name now
             node.name = f"{node.name}/rest"
 
@@ -328,7 +323,7 @@ class _Fusion:
         assert isinstance(entry, Concatenated)
         axis = normalise_axis(entry.axis, len(value.type.dims))
         made = as_concatenated(outcome.every, value.type.dims, axis)
-        return made if (entry.stride < 0) == self.leaves[0].reverse else reversed_along(made, axis)
+        return made if (entry.stride < 0) == self.leaves[0].reverse else port_maps.reversed_along(made, axis)
 
     def _slice(self, outcome: EmittedOutputs) -> None:
         """The body reads slices of the hidden states instead of computing them."""
@@ -340,4 +335,4 @@ class _Fusion:
         for reader, port in readers:
             node.body.set_input(reader, port, element)
         sliced = Sliced(parameter, 1, start=-1, end=0, stride=-1) if self.leaves[0].reverse else Sliced(parameter, 1)
-        add_input(node, sliced, outcome.every)
+        port_maps.add_input(node, sliced, outcome.every)

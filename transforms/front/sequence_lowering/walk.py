@@ -23,16 +23,8 @@ from mo_loop.ops.control import Control
 from mo_loop.ops.port_map import Branched, Final, Invariant, Merged, Selected
 from mo_loop.ops.sequences import OnSequences
 from mo_loop.transforms.folding import fold_all_scopes
+from mo_loop.transforms.front.sequence_lowering import shapes
 from mo_loop.transforms.front.sequence_lowering.layouts import ElementKind, Joined, Layout, Packed, Stacked
-from mo_loop.transforms.front.sequence_lowering.shapes import (
-    NOTHING,
-    Nothing,
-    known,
-    moved,
-    numbers,
-    sequence_of,
-    size,
-)
 from mo_loop.transforms.port_maps import rebuilt
 from mo_loop.transforms.replace import drop_dead, replace_output
 from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Identity, Node, Parameter, Result, Value, ops
@@ -95,7 +87,7 @@ class _Ports:
                 replace_output(old, next(made))
                 continue
             kind, entries = self.outputs[number]
-            replace_output(old, sequence_of(kind.made([next(made) for _ in entries]), new.graph, old.type))
+            replace_output(old, shapes.sequence_of(kind.made([next(made) for _ in entries]), new.graph, old.type))
         new.graph.remove(self.node)
 
 
@@ -186,7 +178,7 @@ class SequencePass(FunctionPass):
     def _enter(self, node: Control, ports: _Ports, number: int, entry, value: Value) -> None:
         if isinstance(entry, Merged):
             type_ = entry.parameter.output.type
-            kind = NOTHING if type_.is_empty else self.state_kind(entry, value)
+            kind = shapes.NOTHING if type_.is_empty else self.state_kind(entry, value)
             layout = None if kind is None else self.held(value, kind)
             if kind is None or layout is None:
                 return
@@ -215,7 +207,7 @@ class SequencePass(FunctionPass):
 
     def captured(self, value: Value, parameters: Sequence[Parameter]):
         """The layout in which a sequence enters bodies through these Parameters; None to leave it unchanged."""
-        return Nothing() if value.type.is_empty else self.held(value)
+        return shapes.Nothing() if value.type.is_empty else self.held(value)
 
     def state_kind(self, entry: Merged, initial: Value):
         """The kind of a state; None to leave it unchanged."""
@@ -231,7 +223,7 @@ class SequencePass(FunctionPass):
             if not isinstance(type_, SequenceType):
                 continue
             if isinstance(entry, Selected):
-                kind = NOTHING if type_.is_empty else self.branch_kind(node, number)
+                kind = shapes.NOTHING if type_.is_empty else self.branch_kind(node, number)
                 layouts = [] if kind is None else [self.held(each.value, kind) for each in (entry.then, entry.else_)]
                 if kind is None or None in layouts:
                     continue
@@ -267,7 +259,7 @@ def _remove(ends: Sequence[Any]) -> None:
 
 def _stand_for(parameter: Parameter, layout) -> None:
     """Readers of a Parameter read the sequence made of other tensors."""
-    parameter.output.replace_with(sequence_of(layout, parameter.graph, parameter.output.type))
+    parameter.output.replace_with(shapes.sequence_of(layout, parameter.graph, parameter.output.type))
 
 
 def _is_unknown(entry) -> bool:
@@ -304,7 +296,7 @@ def _at(walk: SequencePass, node: ops.SequenceAt) -> Value | None:
 def _length(walk: SequencePass, node: ops.SequenceLength) -> Value | None:
     sequence: Any = node.inputs[0]
     if isinstance(sequence.type.length, int):
-        return numbers(node.graph, sequence.type.length)
+        return shapes.numbers(node.graph, sequence.type.length)
     layout = walk.held(sequence)
     return None if layout is None else layout.length()
 
@@ -327,7 +319,7 @@ def _insert(walk: SequencePass, node: ops.SequenceInsert) -> Value | None:
     new = kind.of_items([item])
     if not place:
         return layout.extended(new).sequence() if not sequence.type.is_empty else new.sequence()
-    if known(place[0]) == 0:
+    if shapes.known(place[0]) == 0:
         return new.extended(layout).sequence()
     return layout.inserted(new, place[0]).sequence()
 
@@ -335,7 +327,7 @@ def _insert(walk: SequencePass, node: ops.SequenceInsert) -> Value | None:
 def _erase(walk: SequencePass, node: ops.SequenceErase) -> Value | None:
     sequence, *place = node.inputs
     if node.output.type.is_empty:
-        return sequence_of(Nothing(), node.graph, node.output.type)
+        return shapes.sequence_of(shapes.Nothing(), node.graph, node.output.type)
     kind = walk.kind(node.output.type)
     layout = None if kind is None else walk.held(sequence, kind)
     return None if layout is None else layout.erased(place[0] if place else None).sequence()
@@ -357,11 +349,11 @@ def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
         return None
     axis = node.axis % x.rank
     if not split:
-        front = moved(x, axis, 0)
+        front = shapes.moved(x, axis, 0)
         return Stacked(front if not node.keepdims else F.Unsqueeze(front, [axis + 1])).sequence()
     sizes = split[0]
     if sizes.rank == 0:
-        sizes = _chunk_sizes(size(x, axis), sizes)
+        sizes = _chunk_sizes(shapes.size(x, axis), sizes)
     return Joined(x, sizes, axis).sequence()
 
 
