@@ -90,11 +90,9 @@ class Estimate:
     is_measured: bool
 
 
-def estimate(
-    size: int, earlier: Earlier | None = None, external: int = 0, *, with_comparison: bool = False
-) -> Estimate:
-    """The estimate for an .onnx of `size` bytes; `external` are those of its external data, if they are known."""
-    external = external or (earlier.external if earlier is not None else 0)
+def estimate(size: int, earlier: Earlier | None = None, *, with_comparison: bool = False) -> Estimate:
+    """The estimate for an .onnx of `size` bytes."""
+    external = 0 if earlier is None else earlier.external
     memory = _memory(size, earlier)
     total = size + external
     before = 0 if earlier is None else earlier.size + earlier.external

@@ -86,14 +86,10 @@ def verified(model: ModelSource, settings: VerifyOptions) -> Report:
         if isinstance(model, str | os.PathLike):
             return _Verification(Path(model), settings, Path(folder)).run()
         path = Path(folder, "model.onnx")
-        path.write_bytes(_content(model))
+        content: Any = model
+        read = getattr(content, "SerializeToString", None) or getattr(content, "read", None)  # of a file
+        path.write_bytes(bytes(content if read is None else read()))
         return _Verification(path, settings, Path(folder)).run()
-
-
-def _content(model: Any) -> bytes:
-    """The bytes of a model in memory, or of an open file."""
-    read = getattr(model, "SerializeToString", None) or getattr(model, "read", None)
-    return bytes(model if read is None else read())
 
 
 class _Verification:

@@ -62,7 +62,9 @@ class EliminateUnreachableBodies(FunctionPass):
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
         for node in self.candidates(graph, Control):
-            dead = _never_taken(node) or [_reads_empty_sequence(body) for body in node.bodies]
+            dead = _never_taken(node) or [
+                any(_is_empty(each.inputs[0]) for kind in READING for each in body.of(kind)) for body in node.bodies
+            ]
             if not any(dead):
                 continue
             if isinstance(node, If):
@@ -118,10 +120,6 @@ def _never_taken(node: Control) -> list[bool]:
     condition = node.operands[0]
     known = condition.type.integers
     return [] if known is None else [not known[0], bool(known[0])]
-
-
-def _reads_empty_sequence(body: Graph) -> bool:
-    return any(_is_empty(node.inputs[0]) for kind in READING for node in body.of(kind))
 
 
 def _is_empty(value: Value | None) -> bool:

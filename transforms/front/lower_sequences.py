@@ -14,9 +14,8 @@ from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.sequences import Optional, OptionalGetElement, OptionalHasElement
 from mo_loop.target import ERROR
 from mo_loop.transforms.front.sequence_lowering.layouts import ElementKind, Packed
-from mo_loop.transforms.front.sequence_lowering.rules import Rule, same
 from mo_loop.transforms.front.sequence_lowering.shapes import Nothing, joined, known, numbers
-from mo_loop.transforms.front.sequence_lowering.walk import SequencePass
+from mo_loop.transforms.front.sequence_lowering.walk import Rule, SequencePass, same
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Identity, Node, Parameter, Result, Value, ops
 

@@ -6,16 +6,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.lengths import Length, joined
-from mo_loop.transforms.vocabulary import F, Graph, Node, Op, Parameter, Value, ops
+from mo_loop.transforms.vocabulary import F, Graph, Op, Value, ops
 
 
 @dataclass(frozen=True)
@@ -85,22 +85,6 @@ class Steps:
             return unsqueezed(made, [1])
         sizes = [made.size(axis) for axis in range(1, made.type.rank)]
         return made.reshape([self.count, batch, *sizes])
-
-
-class LiftedBody(Protocol):
-    """The values of a body for all steps, as the lifting of inner bodies reads them."""
-
-    steps: Steps
-    may_not_run: bool
-    obstacles: dict[Node, str]
-
-    def __getitem__(self, value: Value | None) -> Lifted | None: ...
-
-    def give(self, parameter: Parameter, value: Value, *, varies: bool) -> None: ...
-
-    def lift_all(self, nodes: Iterable[Node] | None = None) -> None: ...
-
-    def within(self, body: Graph, draft: Graph, count: Length, *, may_not_run: bool = False) -> LiftedBody: ...
 
 
 Rule: TypeAlias = Callable[[Any, Sequence[Any], Steps], Any]

@@ -23,7 +23,7 @@ from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.lengths import Length
 from mo_loop.ops.port_map import Branched, Concatenated, Invariant, Merged, Selected, Sliced
 from mo_loop.origin import made_for
-from mo_loop.transforms.loops.lifted import Lifted, LiftedBody, Steps, squeezed, unsqueezed, with_inputs
+from mo_loop.transforms.loops.lifted import Lifted, Steps, squeezed, unsqueezed, with_inputs
 from mo_loop.transforms.loops.step_rules import OVER_BATCH, rule_of
 from mo_loop.transforms.total_operations import DIVISIONS, fit, is_harmless, is_total
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Op, Parameter, Result, Value, is_static, ops
@@ -35,7 +35,7 @@ Fed = Sequence[tuple[Any, Lifted]]
 """The entries of an input map, with the values of all steps."""
 
 
-def lifted_if(lifting: LiftedBody, node: If) -> Made:
+def lifted_if(lifting: Lifting, node: If) -> Made:
     """if c: a else: b  ->  the same If over all steps, or where c varies, select(c, a, b) of both branches"""
     condition, *fed = _inputs(lifting, node)
     pairs = list(zip(node.input_map, fed, strict=True))
@@ -46,12 +46,12 @@ def lifted_if(lifting: LiftedBody, node: If) -> Made:
     return _branched(lifting, node, condition, pairs)
 
 
-def _inputs(lifting: LiftedBody, node: Node) -> list[Lifted]:
+def _inputs(lifting: Lifting, node: Node) -> list[Lifted]:
     lifted = [lifting[value] for value in node.inputs]
     return [each for each in lifted if each is not None]
 
 
-def _selected(lifting: LiftedBody, node: If, condition: Lifted, fed: Fed) -> Made:
+def _selected(lifting: Lifting, node: If, condition: Lifted, fed: Fed) -> Made:
     if not all(map(is_harmless, node.bodies)):
         return (), "a branch of If could fail, or takes long, in steps in which it does not run"
     results = []
@@ -72,7 +72,7 @@ def _selected(lifting: LiftedBody, node: If, condition: Lifted, fed: Fed) -> Mad
     return made, ""
 
 
-def _branched(lifting: LiftedBody, node: If, condition: Lifted, fed: Fed) -> Made:
+def _branched(lifting: Lifting, node: If, condition: Lifted, fed: Fed) -> Made:
     count = lifting.steps.count
     values = [lifted.value for _, lifted in fed] + ([count] if isinstance(count, Value) else [])
     bodies = [Graph(body.name) for body in node.bodies]
@@ -99,7 +99,7 @@ def _branched(lifting: LiftedBody, node: If, condition: Lifted, fed: Fed) -> Mad
     return [Lifted(value, True) for value in whole.outputs], ""
 
 
-def lifted_loop(lifting: LiftedBody, node: Iteration) -> Made:
+def lifted_loop(lifting: Lifting, node: Iteration) -> Made:
     """for t: for i: s = f(s, x[t, i])  ->  for i: S = f(S, X[:, i]), where S has the states of all t"""
     inputs = _inputs(lifting, node)
     head, fed = inputs[: node.first_data_port], inputs[node.first_data_port :]

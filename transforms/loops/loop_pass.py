@@ -142,7 +142,8 @@ def _steps(node: Iteration, graph: Graph, inputs: Sequence[Value], count: Length
     elif not isinstance(count, int):
         copy = replace_by_loop(copy)  # there may be no step
     if first is not None and isinstance(copy, Loop) and copy.iteration is not None:
-        _count_from(copy, copy.iteration, first)
+        readers, number = copy.iteration.output.uses, copy.iteration.output
+        move_readers(number, number + pieces.as_number(captured(copy.body, first), number), readers)
     graph.validate()
     return copy
 
@@ -150,13 +151,6 @@ def _steps(node: Iteration, graph: Graph, inputs: Sequence[Value], count: Length
 def _index(node: Iteration) -> Parameter | None:
     """The iteration number that the body reads."""
     return node.iteration if isinstance(node, Loop) else None
-
-
-def _count_from(loop: Loop, iteration: Parameter, first: Value) -> None:
-    """Readers of the iteration number read it plus `first`."""
-    readers = iteration.output.uses
-    number = iteration.output + pieces.as_number(captured(loop.body, first), iteration.output)
-    move_readers(iteration.output, number, readers)
 
 
 class LoopPass(FunctionPass):

@@ -44,20 +44,13 @@ def obstacle_of_steps(node: Iteration) -> str:
     return ""
 
 
-def has_known_sizes(node: Iteration, value: Value) -> bool:
-    """Whether the sizes of a value of the body are known where the loop has no step: by those of its inputs."""
-    return value.shape is not None and all(isinstance(d, int) or _place(node, d) is not None for d in value.shape)
-
-
-def has_one_shape(node: Iteration, value: Value) -> bool:
-    """Whether a value of the body has the same sizes in all steps: those that depend on sizes outside alone."""
-    outside = set(symbols_of(dim for each in node.operands for dim in each.shape or ()))
-    return value.shape is not None and outside.issuperset(symbols_of(value.shape))
-
-
 def may_be_carried(node: Iteration, value: Value) -> bool:
-    """Whether the values of all steps are one tensor, and its sizes are known if there is no step."""
-    return has_one_shape(node, value) and (low(node.count) > 0 or has_known_sizes(node, value))
+    """Whether the values of all steps are one tensor: their sizes depend on sizes outside alone, and are known by those
+    of the inputs if there is no step."""
+    outside = set(symbols_of(dim for each in node.operands for dim in each.shape or ()))
+    if value.shape is None or not outside.issuperset(symbols_of(value.shape)):
+        return False
+    return low(node.count) > 0 or all(isinstance(d, int) or _place(node, d) is not None for d in value.shape)
 
 
 def carried(node: Iteration, value: Value) -> Value:

@@ -28,6 +28,7 @@ from mo_loop.transforms.loops.pieces import (
     as_steps,
     in_order,
     is_widened,
+    keep_slice_axes,
     last_piece,
     last_pieces,
     may_run_once,
@@ -36,7 +37,6 @@ from mo_loop.transforms.loops.pieces import (
     part_of,
     put_in_place,
 )
-from mo_loop.transforms.loops.slice_axes import keep_slice_axes
 from mo_loop.transforms.port_maps import add_input, drop_unused_ports
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, ops
 

@@ -9,17 +9,8 @@ from mo_loop.ops.port_map import Concatenated, Final, Sliced
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import argument
-from mo_loop.transforms.loops import repeating
-from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, ends_always, loops_in, unrolled
-from mo_loop.transforms.loops.slice_axes import keep_slice_axes
-from mo_loop.transforms.loops.worth import (
-    UNTIL_ENDED,
-    USUAL,
-    StepCost,
-    has_known_shapes,
-    numbers_touched,
-    step_nodes,
-)
+from mo_loop.transforms.loops import repeating, worth
+from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, ends_always, keep_slice_axes, loops_in, unrolled
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
 from mo_loop.transforms.total_operations import is_safe
 from mo_loop.transforms.vocabulary import FunctionPass, Graph, Value, is_static, ops
@@ -56,7 +47,7 @@ class StepsPerIteration(FunctionPass):
         return True
 
     def rewrite(self, node: Iteration) -> bool:
-        size = step_nodes(node.body)
+        size = worth.step_nodes(node.body)
         reason = _obstacle(node) or self._is_large(node, size)
         if reason:
             return self.refuse(node, reason)
@@ -66,14 +57,14 @@ class StepsPerIteration(FunctionPass):
         reason = SIZES if reads_only_sizes(node) else _uncertain(node)
         if reason:
             return self.refuse(node, reason)
-        most, cost = min(self.steps, self.nodes // (size + finals)), StepCost.of(node.body, finals)
+        most, cost = min(self.steps, self.nodes // (size + finals)), worth.StepCost.of(node.body, finals)
         # The steps after the last one are computed, but not used.
         ends = not ends_always(node)
         if ends:
             most = min(most, self.steps // 2)
         reads = repeating.reads_of_index(node)
         # The runtime infers unknown shapes in each step, which costs more than an iteration.
-        if not has_known_shapes(node.body, reads) or node.graph.name == FEW:
+        if not worth.has_known_shapes(node.body, reads) or node.graph.name == FEW:
             most = min(most, self.steps // 4)
         largest = high(node.count)
         if largest is not None and largest < 2:
@@ -82,7 +73,7 @@ class StepsPerIteration(FunctionPass):
         if most < 2:
             return self.refuse(node, f"two steps have more than {self.nodes} nodes")
         powers = [1 << each for each in range(most.bit_length())]  # the division of a large trip count by one is exact
-        count = min(USUAL, largest or USUAL) if not ends else UNTIL_ENDED
+        count = min(worth.USUAL, largest or worth.USUAL) if not ends else worth.UNTIL_ENDED
         steps = min(powers, key=lambda each: cost.total(count, each))
         if steps == 1:
             return self.refuse(node, cost.text(count, 2))
@@ -97,7 +88,7 @@ class StepsPerIteration(FunctionPass):
     def _known_number(self, node: Iteration, count: int, most: int) -> bool:
         if count < 1:
             return self.refuse(node, "it does not run")
-        cost = StepCost.of(node.body)
+        cost = worth.StepCost.of(node.body)
         steps = min(range(1, most + 1), key=lambda each: cost.total(count, each))
         if count < 2 * steps:
             graph, before = node.graph, set(node.graph)
@@ -116,7 +107,7 @@ class StepsPerIteration(FunctionPass):
     def _is_large(self, node: Iteration, size: int) -> str:
         if 2 * size > self.nodes:
             return f"two steps have more than {self.nodes} nodes"
-        if numbers_touched(node.body) > self.numbers:
+        if worth.numbers_touched(node.body) > self.numbers:
             return f"a step touches more than {self.numbers} numbers: an iteration costs little compared with it"
         return ""
 
@@ -139,7 +130,8 @@ def _obstacle(node: Iteration) -> str:
         return "its body draws random numbers, assigns variables, or has recurrent cells"
     if any(isinstance(each, ops.Round | ops.FakeQuantize) for each in every):
         return "a step rounds, which enlarges the last bits: with other operations near it the runtime computes others"
-    if any(not is_one_after_another(each) for each in (*node.input_map, *node.output_map) if _is_in_pieces(each)):
+    pieces = (each for each in (*node.input_map, *node.output_map) if isinstance(each, Sliced | Concatenated))
+    if not all(map(is_one_after_another, pieces)):
         return "its slices are not one after another"
     if any(each.parameter.output.dtype is string for each in node.back_edges):
         return "a state is a string"
@@ -152,10 +144,6 @@ def _obstacle(node: Iteration) -> str:
             if shape is None or shape[entry.axis] != 1 or entry.result.value.dtype is string:
                 return "a piece of a concatenated output is not known to have the size 1"
     return ""
-
-
-def _is_in_pieces(entry: object) -> bool:
-    return isinstance(entry, Sliced | Concatenated)
 
 
 def _uncertain(node: Iteration) -> str:

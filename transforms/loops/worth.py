@@ -216,9 +216,7 @@ def is_worth(gone: Collection[Node], ports_less: int, ports_more: int) -> bool:
     saved = sum(
         PRODUCT if isinstance(node, EXPENSIVE) else SHARE if isinstance(node, ops.Elementwise) else 1 for node in work
     )
-    return saved + ports_less > ports_more or any(map(_reads_large, work))
-
-
-def _reads_large(node: Node) -> bool:
-    """Whether a product reads so much in each iteration that the cost of ports is negligible."""
-    return isinstance(node, EXPENSIVE) and size_of(node.operands) > LARGE
+    if saved + ports_less > ports_more:
+        return True
+    # The cost of ports is negligible next to a product that reads so much in each iteration.
+    return any(isinstance(node, EXPENSIVE) and size_of(node.operands) > LARGE for node in work)

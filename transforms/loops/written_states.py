@@ -152,7 +152,9 @@ class WriteBehindLoops(LoopPass):
             if buffer.previous:
                 _read_previous(node, buffer)
             if buffer.own:
-                _read_own(node, buffer)
+                whole = captured(node.body, buffer.initial(node))
+                for read in buffer.own:
+                    node.body.set_input(read, 0, whole)
             if buffer.shapes:
                 _read_first_shape(node, buffer)
             finals = zip(node.output_map, node.outputs, strict=True)
@@ -290,13 +292,6 @@ def _read_previous(node: Iteration, buffer: _Buffer) -> None:
     for read in buffer.previous:
         replace_output(read.output, unsqueezed(state.output, [axis]) if read.operands[1].rank else state.output)
     add_input(node, entry, first)
-
-
-def _read_own(node: Iteration, buffer: _Buffer) -> None:
-    """Read the slice that a step writes from the initial buffer."""
-    whole = captured(node.body, buffer.initial(node))
-    for read in buffer.own:
-        node.body.set_input(read, 0, whole)
 
 
 def _read_first_shape(node: Iteration, buffer: _Buffer) -> None:

@@ -10,17 +10,8 @@ from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.port_maps import add_input, invariant_source, keep_inputs
 from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.runtime import zero_trips
 from mo_loop.transforms.runtime.barriers import iterations
-from mo_loop.transforms.runtime.zero_trips import (
-    RunGuard,
-    are_equal,
-    chosen,
-    cut,
-    final_value,
-    is_selection,
-    prefix,
-    run_once,
-)
 from mo_loop.transforms.total_operations import is_harmless
 from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Parameter, Value, ops
 
@@ -164,10 +155,10 @@ def SelectFinalValues(node: Loop) -> str:
     found = _found(node)
     if not found:
         return "no final value of a state is read"
-    ran = RunGuard(node)
+    ran = zero_trips.RunGuard(node)
     runs_once = _may_run_once(node, found)
     if runs_once:
-        run_once(node, ran.condition)
+        zero_trips.run_once(node, ran.condition)
     for each in found:
         readers = each.last.uses
         move_readers(each.last, _selected(each, ran, runs_once), readers)
@@ -188,7 +179,8 @@ def _found(node: Loop) -> list[FinalValue]:
     return [
         FinalValue(last, initial, _is_same_shape(last, initial), _appended_axis(last, initial, entry))
         for last, entry, initial in finals
-        if not are_equal(last, initial) and not all(is_selection(use.node, node) for use in last.uses)
+        if not zero_trips.are_equal(last, initial)
+        and not all(zero_trips.is_selection(use.node, node) for use in last.uses)
     ]
 
 
@@ -213,12 +205,12 @@ def _may_run_once(node: Loop, found: list[FinalValue]) -> bool:
     return all(each.keeps_shape or each.axis is not None for each in found) and is_harmless(node.body)
 
 
-def _selected(each: FinalValue, ran: RunGuard, runs_once: bool) -> Value:
+def _selected(each: FinalValue, ran: zero_trips.RunGuard, runs_once: bool) -> Value:
     if not runs_once:
-        return final_value(each.last, each.initial, ran)
+        return zero_trips.final_value(each.last, each.initial, ran)
     if each.axis is None:
-        return chosen(each.last, each.initial, ran)
-    return prefix(each.last, each.initial, each.axis, ran)
+        return zero_trips.chosen(each.last, each.initial, ran)
+    return zero_trips.prefix(each.last, each.initial, each.axis, ran)
 
 
 class GuardZeroTrips(FunctionPass):
@@ -258,26 +250,26 @@ class GuardZeroTrips(FunctionPass):
         if low(iterations(node)) > 0:
             return self.refuse(node, "it runs at least once")
         initial = {entry.result: (entry.parameter, value) for entry, value in node.fed if isinstance(entry, Merged)}
-        ran: RunGuard | None = None
+        ran: zero_trips.RunGuard | None = None
         changed = False
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             readers = output.uses
-            if not readers or all(is_selection(reader, node) for reader, _ in readers):
+            if not readers or all(zero_trips.is_selection(reader, node) for reader, _ in readers):
                 continue
             if isinstance(entry, Concatenated):
-                ran = ran or RunGuard(node)
-                corrected = cut(output, entry, ran, output.shape or ())
+                ran = ran or zero_trips.RunGuard(node)
+                corrected = zero_trips.cut(output, entry, ran, output.shape or ())
                 _remove_trip_count_bounds(node)
             elif isinstance(entry, Final) and entry.result in initial:
                 parameter, value = initial[entry.result]
                 if parameter.output.is_used:
                     continue
                 corrected = invariant_source(node, entry) or output
-                if are_equal(corrected, value):
+                if zero_trips.are_equal(corrected, value):
                     corrected = value
                 else:
-                    ran = ran or RunGuard(node)
-                    corrected = final_value(corrected, value, ran)
+                    ran = ran or zero_trips.RunGuard(node)
+                    corrected = zero_trips.final_value(corrected, value, ran)
             else:
                 continue
             move_readers(output, corrected, readers)

@@ -24,15 +24,9 @@ from mo_loop.ops.recurrent import Cell, Sequence
 from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, ops
 
 
-@dataclass(frozen=True)
-class Growth:
-    """The axis that is longer after an inference; None if the shape stays."""
-
-    axis: int | None
-
-
-def growth_of(parameter: Parameter, result: Result, appended: int | None) -> Growth | str:
-    """The growth from the shape of an input to that of its next value, or the reason why it cannot be a state.
+def growth_of(parameter: Parameter, result: Result, appended: int | None) -> int | str | None:
+    """The axis along which the next value of an input is longer, None if its shape stays; or the reason why the input
+    cannot be a state.
 
     Dimensions that only may differ are equal: exporters give the batch of each input a name of its own.
 
@@ -56,11 +50,11 @@ def growth_of(parameter: Parameter, result: Result, appended: int | None) -> Gro
         old, new = dims[axis]
         if isinstance(old, int) and isinstance(new, int) and axis != appended:
             return f"dimension {axis} is {old} before and {new} after, and nothing is appended along it"
-        return Growth(axis)
+        return axis
     if appended is None or isinstance(dims[appended][0], int):  # a static size is asked for in each inference
-        return Growth(None)
+        return None
     old, new = dims[appended]
-    return Growth(None if old == new else appended)
+    return None if old == new else appended
 
 
 def _is_sure(old: Dimension, new: Dimension) -> bool:

@@ -90,7 +90,8 @@ class AttentionSearch:
         rows = any(isinstance(node, ops.Reshape) for node in nodes)
         if rows != scores.rows:
             return "the heads of a group are rows of one of its products alone"
-        root = _only_reader(product) if rows else product
+        use = product.output.only_use
+        root = product if not rows else None if use is None else use.node
         if not isinstance(root, ops.Reshape | ops.MatMul):
             return "the rows of its result do not become heads"
         inner = [*nodes, softmax, *scores.nodes, *([product] if rows else ())]
@@ -310,11 +311,6 @@ def _why_read(inner: Iterable[Node], root: Node) -> str:
             if reader not in own:
                 return f"{reader.label} reads {node.label} as well"
     return ""
-
-
-def _only_reader(node: Node) -> Node | None:
-    use = node.output.only_use
-    return None if use is None else use.node
 
 
 def _input(node: Node) -> Value:

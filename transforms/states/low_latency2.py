@@ -165,7 +165,9 @@ class LowLatency2(FunctionPass):
         index_with_zero(node)
         counts = recurrences.counts_steps(node)
         carried = [(number, *fed) for number, fed in enumerate(node.fed) if isinstance(fed[0], Merged)]
-        endings = [_ending(entry, number) for number, entry, _ in carried]
+        # A state of a layer has no name in the model.
+        states = [(entry.parameter.name, f"variable_{number}") for number, entry, _ in carried]
+        endings = ["/".join(filter(None, each)) for each in states]
         endings += [f"iteration/variable_{len(node.input_map)}"] if counts else []
         ids = self._ids_of(node, endings)
         variables: dict[Merged, GraphVariable] = {}
@@ -236,12 +238,6 @@ class LowLatency2(FunctionPass):
         if is_static(value.shape):
             return F.Constant(np.broadcast_to(zero, value.type.dims), graph=value.graph, dtype=value.dtype)
         return F.Broadcast(Constant(zero, graph=value.graph, dtype=value.dtype), value.sizes)
-
-
-def _ending(entry: Merged, number: int) -> str:
-    """The suffix after the name of a loop in the id of a state; a state of a layer has no name in the model."""
-    name = entry.parameter.name
-    return f"{name}/variable_{number}" if name else f"variable_{number}"
 
 
 def _recurrences(graph: Graph) -> list[Any]:

@@ -69,7 +69,7 @@ class MakeStateful(FunctionPass):
             if not new or old in inputs or variable_id(old, new) not in present
         }
         if not self.find:
-            return given_pairs(graph, given).found
+            return given_pairs(graph, given)
         pairs = find_pairs(graph, given)
         pairs.require_clear()
         return pairs.found

@@ -13,12 +13,12 @@ unless it is given.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal, Self, TypeVar
 
 from mo_loop.errors import UsageError
 from mo_loop.graph.shape import has_equal_sizes_now
 from mo_loop.graph.types import TensorType
-from mo_loop.transforms.states.cache_updates import Growth, Trail, growth_of, misfit, trails_of
+from mo_loop.transforms.states.cache_updates import Trail, growth_of, misfit, trails_of
 from mo_loop.transforms.states.port_names import is_next, is_past, variable_id
 from mo_loop.transforms.vocabulary import Graph, Parameter, Result, Value
 
@@ -37,6 +37,14 @@ class Pair:
     growing: int | None
     evidence: str
     strength: Literal["given", "strong", "weak"]
+
+    @classmethod
+    def found(
+        cls, parameter: Parameter, result: Result, growing: int | None, evidence: str,
+        strength: Literal["strong", "weak"],
+    ) -> Self:
+        """A pair that the graph shows, by the first names of both."""
+        return cls(parameter, result, input_names(parameter)[0], output_names(result)[0], growing, evidence, strength)
 
     @property
     def variable_id(self) -> str:
@@ -90,19 +98,11 @@ def find_pairs(graph: Graph, given: Given = ()) -> StatePairs:
     return StatePairs(tuple(sorted(search.pairs, key=lambda pair: order[pair.parameter])), tuple(ambiguous), kept)
 
 
-def given_pairs(graph: Graph, given: Given) -> StatePairs:
+def given_pairs(graph: Graph, given: Given) -> tuple[Pair, ...]:
     """The given pairs alone, with the errors of `find_pairs`."""
     search = _Search(graph)
-    kept = search.take_given(given)
-    return StatePairs(tuple(search.pairs), (), kept)
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    parameter: Parameter
-    result: Result
-    growing: int | None
-    evidence: str
+    search.take_given(given)
+    return tuple(search.pairs)
 
 
 class _Search:
@@ -151,15 +151,12 @@ class _Search:
         growth = growth_of(parameter, result, None if trail is None else trail.appended)
         if isinstance(growth, str):
             raise misfit(before, after, parameter, result, growth)
-        self._accept(parameter, result, before, after, growth.axis, "given", "given")
+        self._accept(Pair(parameter, result, before, after, growth, "given", "given"))
 
-    def _accept(
-        self, parameter: Parameter, result: Result, before: str, after: str, growing: int | None, evidence: str,
-        strength: Literal["given", "strong", "weak"],
-    ) -> None:
-        self.inputs.remove(parameter)
-        self.outputs.remove(result)
-        self.pairs.append(Pair(parameter, result, before, after, growing, evidence, strength))
+    def _accept(self, pair: Pair) -> None:
+        self.inputs.remove(pair.parameter)
+        self.outputs.remove(pair.result)
+        self.pairs.append(pair)
 
     # -- found pairs
 
@@ -181,8 +178,7 @@ class _Search:
             rest = [each for each in free if fits(each, free)]
             if strength == "weak" and not self._leaves_others(len(rest)):
                 return [_ambiguity(rest, "they cannot all be states, because no other input or output would remain")]
-            names = input_names(chosen.parameter)[0], output_names(chosen.result)[0]
-            self._accept(chosen.parameter, chosen.result, *names, chosen.growing, chosen.evidence, strength)
+            self._accept(chosen)
 
     def _leaves_others(self, more: int) -> bool:
         """Whether the model has inputs and outputs besides states and `more` pairs. Inputs that are kept can be states.
@@ -190,19 +186,19 @@ class _Search:
         taken = len(self.pairs) + more
         return len(self.graph.parameters) - self.kept > taken and len(self.graph.results) > taken
 
-    def _strong(self) -> Iterator[_Candidate]:
+    def _strong(self) -> Iterator[Pair]:
         for result in self.outputs:
             for parameter, trail in self.trails.get(result.value, {}).items():
                 if parameter not in self.inputs or not trail.changes or not _in_place(trail, parameter):
                     continue
                 growth = growth_of(parameter, result, trail.appended)
-                if not isinstance(growth, Growth):
+                if isinstance(growth, str):
                     continue
-                found = _Candidate(parameter, result, growth.axis, ", ".join(trail.changes))
+                found = Pair.found(parameter, result, growth, ", ".join(trail.changes), "strong")
                 if not trail.by_name or _fits_by_name(found):
                     yield found
 
-    def _weak(self) -> Iterator[_Candidate]:
+    def _weak(self) -> Iterator[Pair]:
         """Pairs with outputs that do not contain the input. With strong pairs the names must fit: such a model has its
         states."""
         reached = _dependencies(self.graph)
@@ -219,7 +215,7 @@ class _Search:
                     continue
                 if parameter in self.trails.get(result.value, {}):  # passed through, or moved
                     continue
-                found = _Candidate(parameter, result, None, f"depends on it, and is {own.type} as well")
+                found = Pair.found(parameter, result, None, f"depends on it, and is {own.type} as well", "weak")
                 is_named = _fits_by_name(found)
                 if mask >> number & 1:
                     if is_named or not has_strong:
@@ -234,11 +230,11 @@ def _in_place(trail: Trail, parameter: Parameter) -> bool:
     return all(axis in (None, number) or sizes[axis] == 1 for number, axis in enumerate(trail.axes))
 
 
-def _is_unique(each: _Candidate, free: list[_Candidate]) -> bool:
+def _is_unique(each: Pair, free: list[Pair]) -> bool:
     return sum(other.parameter is each.parameter or other.result is each.result for other in free) == 1
 
 
-def _is_named(each: _Candidate, free: list[_Candidate]) -> bool:
+def _is_named(each: Pair, free: list[Pair]) -> bool:
     """Whether the names fit, and those of no other candidate for the same input or output do as well."""
     rivals = [other for other in free if other.parameter is each.parameter or other.result is each.result]
     fitting = [other for other in rivals if _fits_by_name(other)]
@@ -247,12 +243,12 @@ def _is_named(each: _Candidate, free: list[_Candidate]) -> bool:
     return fitting == [each]
 
 
-def _fits_by_name(each: _Candidate) -> bool:
+def _fits_by_name(each: Pair) -> bool:
     outputs = output_names(each.result)
     return any(is_next(before, after) for before in input_names(each.parameter) for after in outputs)
 
 
-def _ambiguities(free: list[_Candidate], strength: str) -> Iterator[Ambiguity]:
+def _ambiguities(free: list[Pair], strength: str) -> Iterator[Ambiguity]:
     """The candidates in groups that share an input or an output."""
     rest = list(free)
     while rest:
@@ -265,7 +261,7 @@ def _ambiguities(free: list[_Candidate], strength: str) -> Iterator[Ambiguity]:
         yield _ambiguity(group, group[0].evidence if is_strong else "the outputs depend on inputs of their type")
 
 
-def _ambiguity(group: list[_Candidate], reason: str) -> Ambiguity:
+def _ambiguity(group: list[Pair], reason: str) -> Ambiguity:
     inputs = dict.fromkeys(input_names(each.parameter)[0] for each in group)
     outputs = dict.fromkeys(output_names(each.result)[0] for each in group)
     return Ambiguity(tuple(inputs), tuple(outputs), reason)

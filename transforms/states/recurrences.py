@@ -160,7 +160,8 @@ def make_single(graph: Graph) -> bool:
     changed = False
     for _ in range(len(graph.parameters) + 1):
         lengths = {dim.symbol for dim in _lengths(graph) if isinstance(dim, Dim) and dim.symbol and dim.now is None}
-        symbols = [each for each in symbols_of(_dims_of_inputs(graph)) if each in lengths]
+        dims = (dim for parameter in graph.parameters for dim in parameter.output.shape or ())
+        symbols = [each for each in symbols_of(dims) if each in lengths]
         if not symbols:
             break
         errors = list(_obstacles_along(graph, frozenset(symbols)))
@@ -171,11 +172,6 @@ def make_single(graph: Graph) -> bool:
         changed = True
         graph.validate()
     return changed
-
-
-def _dims_of_inputs(graph: Graph) -> Iterator[Dimension]:
-    for parameter in graph.parameters:
-        yield from parameter.output.shape or ()
 
 
 def _set_to_one(graph: Graph, symbol: Symbol) -> None:
@@ -190,7 +186,7 @@ def _set_to_one(graph: Graph, symbol: Symbol) -> None:
 
 def _lengths(graph: Graph) -> Iterator[Dimension]:
     """The unknown numbers of steps in the graph and in its branches, and the lengths of sliced inputs."""
-    for node in _outermost(graph):
+    for node in _recurrences(graph):
         length = length_of(node)
         if isinstance(length, Dim):
             yield length
@@ -202,13 +198,13 @@ def _lengths(graph: Graph) -> Iterator[Dimension]:
             yield from lengths_by_index(node)
 
 
-def _outermost(graph: Graph) -> Iterator[Recurrence]:
-    """The loops and recurrent layers of the graph and of its branches."""
+def _recurrences(graph: Graph, within: type[Node] = If) -> Iterator[Recurrence]:
+    """The loops and recurrent layers of the graph and of its branches, or of all bodies of nodes of a class."""
     for node in graph.ordered():
         if isinstance(node, Iteration | Sequence):
             yield node
-        for body in node.bodies if isinstance(node, If) else ():
-            yield from _outermost(body)
+        for body in node.bodies if isinstance(node, within) else ():
+            yield from _recurrences(body, within)
 
 
 def _obstacles_along(graph: Graph, symbols: frozenset[Symbol]) -> Iterator[UnsupportedError]:
@@ -220,32 +216,24 @@ def _obstacles_along(graph: Graph, symbols: frozenset[Symbol]) -> Iterator[Unsup
     for each in mixing_along(graph, symbols):
         help_ = "leave it out of the model (--output), or give the inputs one step (--input) to convert it all the same"
         yield refusal(each.node, each.what, help_, "the sequence is given one step at a time")
-    for node in _outermost(graph):
+    for node in _recurrences(graph):
         if not isinstance(node, Iteration) or not is_step(length_of(node)):
             continue
         obstacle = obstacle_of_places(node, is_step)
         if obstacle is not None:
             yield refusal(node, *obstacle)
-        for inner in _inside(node.body):
+        for inner in _recurrences(node.body, within=Node):
             if is_step(length_of(inner)):
                 text = "runs over the sequence in each step of the sequence"
                 yield refusal(inner, text, "export a model in which each step reads its own element alone")
-
-
-def _inside(graph: Graph) -> Iterator[Recurrence]:
-    """The loops and recurrent layers of a body and of the bodies in it."""
-    for node in graph.ordered():
-        if isinstance(node, Iteration | Sequence):
-            yield node
-        for body in node.bodies:
-            yield from _inside(body)
 
 
 def single_step_inside(node: Recurrence) -> Recurrence | None:
     """A loop or layer in the body of a loop that has one step of a sequence, and states."""
     if isinstance(node, Sequence):
         return None
-    return next((each for each in _inside(node.body) if length_of(each) == 1 and _carries_steps(each)), None)
+    inside = _recurrences(node.body, within=Node)
+    return next((each for each in inside if length_of(each) == 1 and _carries_steps(each)), None)
 
 
 def _carries_steps(node: Recurrence) -> bool:
@@ -254,7 +242,7 @@ def _carries_steps(node: Recurrence) -> bool:
 
 def single_steps(graph: Graph) -> list[Recurrence]:
     """The loops and layers with states that have one step, outside of other loops."""
-    return [node for node in _outermost(graph) if length_of(node) == 1 and has_states(node)]
+    return [node for node in _recurrences(graph) if length_of(node) == 1 and has_states(node)]
 
 
 def refusal(node: Op, what: str, hint: str, why: str = "") -> UnsupportedError:

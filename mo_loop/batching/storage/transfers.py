@@ -37,24 +37,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from mo_loop.batching.storage import stores
 from mo_loop.batching.storage.filesystems import local_path
 from mo_loop.batching.storage.locations import Info, Location, Ranges, Stamp
 from mo_loop.batching.storage.scratch import Room, Scratch
-from mo_loop.batching.storage.stores import (
-    BLOCK,
-    Upload,
-    abort,
-    blocks,
-    delete,
-    drafts,
-    find,
-    info,
-    put,
-    put_file,
-    put_new,
-    read_whole,
-    uploads,
-)
 from mo_loop.errors import FileError, StorageError, UsageError
 from mo_loop.support.files import Content, pieces_of, reason_of, write_whole
 
@@ -87,13 +73,13 @@ def upload_pair(draft: Path, target: Location, *, is_new: bool = False) -> Uploa
     """
     data, draft_data = target.with_suffix(".bin"), draft.with_suffix(".bin")
     for attempt in range(ATTEMPTS):
-        placed_data = put_new(data, draft_data) if is_new and not attempt else None
+        placed_data = stores.put_new(data, draft_data) if is_new and not attempt else None
         if placed_data is None:
-            delete(target)
-            placed_data = put_file(data, draft_data)
+            stores.delete(target)
+            placed_data = stores.put_file(data, draft_data)
         try:
-            placed = Uploaded(put_file(target, draft), placed_data)
-            if find(data) == placed_data:
+            placed = Uploaded(stores.put_file(target, draft), placed_data)
+            if stores.find(data) == placed_data:
                 return placed
         except BaseException:
             _withdraw(target)
@@ -109,11 +95,11 @@ def upload_pair(draft: Path, target: Location, *, is_new: bool = False) -> Uploa
 def put_text(where: Location, content: Content) -> Info:
     """A report, a mapping or a list as one object. StorageError if it cannot be written."""
     if isinstance(content, str | bytes):
-        return put(where, b"".join(pieces_of(content)))
+        return stores.put(where, b"".join(pieces_of(content)))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "text"
         write_whole(file, content)
-        return put_file(where, file)
+        return stores.put_file(where, file)
 
 
 class StaleUploads:
@@ -124,11 +110,11 @@ class StaleUploads:
     """
 
     def __init__(self, prefix: Location) -> None:
-        for where, age in drafts(prefix):
+        for where, age in stores.drafts(prefix):
             if age > STALE:
-                delete(where)
-        self._left: dict[Location, list[Upload]] = {}
-        for each in uploads(prefix):
+                stores.delete(where)
+        self._left: dict[Location, list[stores.Upload]] = {}
+        for each in stores.uploads(prefix):
             if each.age > STALE:
                 self._left.setdefault(each.where, []).append(each)
 
@@ -137,13 +123,13 @@ class StaleUploads:
         that fails."""
         for where in (target, target.with_suffix(".bin")) if self._left else ():
             for each in self._left.pop(where, ()):
-                abort(each)
+                stores.abort(each)
 
 
 def _withdraw(target: Location) -> None:
     """Remove an .xml that may not belong to its .bin. If that fails too, the first error counts."""
     with suppress(StorageError):
-        delete(target)
+        stores.delete(target)
 
 
 GAP = 64 << 10
@@ -189,7 +175,7 @@ def staged(
     """
     _require_name(where)
     times = 2 if with_outputs else 1
-    expected = known or info(where)
+    expected = known or stores.info(where)
     needed = expected.size * times
     while True:
         with ExitStack() as stack:
@@ -217,14 +203,14 @@ def copied(files: Sequence[Location], scratch: Scratch) -> Iterator[list[Path]]:
     infos = {}
     for where in files:
         _require_name(where)
-        infos[where] = info(where)
+        infos[where] = stores.info(where)
     total = sum(known.size for known in infos.values())
     scratch.require(files[0], total)
     with scratch.room(files[0], total) as room:
         paths = []
         for where, known in infos.items():
             path = room.folder / local_name(where)
-            _written(where, blocks(where, ((0, known.size),)), known.size, path)
+            _written(where, stores.blocks(where, ((0, known.size),)), known.size, path)
             _require_same(where, known)
             paths.append(path)
         yield paths
@@ -241,14 +227,14 @@ def local_name(where: Location) -> str:
 
 def is_unchanged(where: Location, like: Stamp, now: Info | None = None) -> bool:
     """Whether an object has the content that was read: by its tag, or by size and SHA-256 if the store has none."""
-    known = now or find(where)
+    known = now or stores.find(where)
     if known is None or known.size != like.size:
         return False
     if known.tag and like.tag:
         return known.tag == like.tag
-    size = info(where).size  # it can have changed since it was listed
+    size = stores.info(where).size  # it can have changed since it was listed
     digest = hashlib.sha256()
-    for _, block in blocks(where, ((start, min(end, size)) for start, end in like.ranges or ((0, size),))):
+    for _, block in stores.blocks(where, ((start, min(end, size)) for start, end in like.ranges or ((0, size),))):
         digest.update(block)
     return digest.hexdigest() == like.sha256
 
@@ -275,19 +261,20 @@ class _Staging:
         except StorageError as error:
             if error.code not in ("ML270", "ML286"):
                 raise
-            self.known = info(self.where)  # it was replaced after it was listed
+            self.known = stores.info(self.where)  # it was replaced after it was listed
             self._source = self._fetched_model()
-        if self.known.size > BLOCK:
+        if self.known.size > stores.BLOCK:
             _require_same(self.where, self.known)
 
     def _fetched_model(self) -> Stamp:
         size = self.known.size
-        parts = ((0, read_whole(self.where, size)),) if size <= BLOCK else blocks(self.where, ((0, size),))
+        is_one = size <= stores.BLOCK
+        parts = ((0, stores.read_whole(self.where, size)),) if is_one else stores.blocks(self.where, ((0, size),))
         return Stamp(size, _written(self.where, parts, size, self.path), self.known.tag)
 
     def external_size(self) -> int:
         """The bytes of external data that the model reads."""
-        if self.known.size <= BLOCK and b"location" not in self.path.read_bytes():
+        if self.known.size <= stores.BLOCK and b"location" not in self.path.read_bytes():
             return 0  # most models: they need not be parsed for that
         from mo_loop.frontend.onnx_graphs import external_ranges
 
@@ -295,7 +282,7 @@ class _Staging:
         for name, ranges in external_ranges(self.path):
             _require_below(name)
             location = PurePosixPath(name).as_posix()
-            known = None if location == self.where.name else find(self.where.parent / location)
+            known = None if location == self.where.name else stores.find(self.where.parent / location)
             if known is not None:  # the conversion reports a missing one, with the tensor that is in it
                 file = None if folder is None else _file_at(folder, location)
                 self._external[location] = (known, _joined(ranges, known.size), file)
@@ -305,7 +292,7 @@ class _Staging:
         external = {}
         for location, (known, ranges, file) in self._external.items():
             where = self.where.parent / location
-            parts = blocks(where, ranges) if file is None else _blocks_of(file, ranges)
+            parts = stores.blocks(where, ranges) if file is None else _blocks_of(file, ranges)
             sha256 = _written(where, parts, known.size, self.folder / location)
             external[location] = Stamp(known.size, sha256, known.tag, ranges)
             _require_same(where, known)
@@ -330,15 +317,15 @@ def _blocks_of(file: DataFile, ranges: Ranges) -> Iterator[tuple[int, bytes]]:
     """The same as `blocks`, from the open file that was checked. FileError (ML270) if it has changed."""
     with file.open() as data:
         for start, end in ranges:
-            for place in range(start, end, BLOCK):
+            for place in range(start, end, stores.BLOCK):
                 data.seek(place)
-                yield place, data.read(min(place + BLOCK, end) - place)
+                yield place, data.read(min(place + stores.BLOCK, end) - place)
     file.require_unchanged()
 
 
 def _require_same(where: Location, known: Info) -> None:
     """FileError if an object has changed since it was read."""
-    if find(where) != known:
+    if stores.find(where) != known:
         raise FileError(
             f"{where} changed while it was read", why="its size or its tag is different now", code="ML270",
             hint="nothing was written: convert again when the files of the model are complete",

@@ -33,13 +33,8 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.execution.runtime import initial_states
+from mo_loop.compare.input_sets import generated
 from mo_loop.compare.input_sets.expected_sets import SetSearch, oracle_of, sizes_in
-from mo_loop.compare.input_sets.generated import (
-    Generator,
-    bound_sizes,
-    shapes_of,
-    size_of,
-)
 from mo_loop.compare.input_sets.given import input_names, read_sets
 from mo_loop.compare.input_sets.roles import COUNT, LENGTH, Input, possible
 from mo_loop.compare.input_sets.step_inputs import PLANS, CacheInputs, CacheStep, StateVariable, state_variables
@@ -115,7 +110,7 @@ class ExpectedSequences:
         """`source` is the file that ONNX Runtime runs, `model` its contents, `path` that of the whole model; `target`
         is the file of the IR."""
         self._model, self._target, self._settings, self._notes = model, target, settings, notes
-        known, names = shapes_of(converted), input_names(model)
+        known, names = generated.shapes_of(converted), input_names(model)
         absent = [name for name in names if name not in known]
         states = state_variables(converted.graph, absent, [each.name for each in model.proto.graph.output])
         self._caches = [each for each in states if each.input]
@@ -267,17 +262,17 @@ class SliceInputs:
     """Inputs of whole sequences, and their slices."""
 
     def __init__(self, model: OnnxModel, converted: Model, states: Sequence[StateVariable], seed: int) -> None:
-        known = shapes_of(converted)
+        known = generated.shapes_of(converted)
         self._model, self._given = model, set(known)
         used = [each for each in converted.graph.parameters if _is_read(each.output)]
         read = {name for each in used for name in (each.name, *each.output.names)}
         self._empty = {each.input: each.grows or () for each in states}
-        declared = {each.name: each for each in Generator(model, {}, seed).inputs}
+        declared = {each.name: each for each in generated.Generator(model, {}, seed).inputs}
         self._axes = _axes(model, declared, known)
         """The axis of the sequence, by the name of the input."""
         for name, axis in self._axes.items():
             known[name] = tuple(None if place == axis else size for place, size in enumerate(known[name] or ()))
-        self._generator = Generator(model, known, seed)
+        self._generator = generated.Generator(model, known, seed)
         self._inputs = {each.name: each for each in self._generator.inputs}
         self._unread = self._inputs.keys() - read
         """Inputs whose elements the IR does not read: initial states, in place of which its variables have zeros."""
@@ -334,13 +329,13 @@ class SliceInputs:
     def _whole(self, sequence: int, given: Feeds, steps: int) -> Feeds:
         """The inputs of one sequence: those that are given, and values for the others."""
         sizes = self._generator.sizes(sequence) | dict.fromkeys(self._symbols, steps)
-        sizes |= bound_sizes(self._inputs.values(), given)
+        sizes |= generated.bound_sizes(self._inputs.values(), given)
         found = dict(given)
         for name, each in self._inputs.items():
             if name in given:
                 continue
             empty = self._empty.get(name, ())
-            shape = tuple(0 if axis in empty else size_of(dim, sizes) for axis, dim in enumerate(each.dims))
+            shape = tuple(0 if axis in empty else generated.size_of(dim, sizes) for axis, dim in enumerate(each.dims))
             with possible(name):
                 if each.role.kind in (COUNT, LENGTH) and each.dtype.is_integer:
                     found[name] = np.full(shape, steps, each.dtype.numpy)

@@ -19,15 +19,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from mo_loop.compare.oracle.graph_edits import (
-    keep,
-    names_needed,
-    of_unknown_sizes,
-    rename,
-    replace_entries,
-    sweep,
-    tensors_in,
-)
+from mo_loop.compare.oracle import graph_edits
 from mo_loop.conversion import Conversion
 from mo_loop.errors import UsageError
 from mo_loop.frontend.cut import Cut
@@ -109,12 +101,12 @@ def as_converted(
         _cut(opened(proto), cut, kept)
     ports = {each.name for each in (*proto.graph.input, *proto.graph.output)}
     if not ports.isdisjoint(rename_to):
-        rename(proto.graph, {old: new for old, new in rename_to.items() if old in ports})
+        graph_edits.rename(proto.graph, {old: new for old, new in rename_to.items() if old in ports})
     if steps:
         _add_preprocessing(proto.graph, ir, steps)
     if halves:
         _halve(proto, halves)
-    return of_unknown_sizes(proto) if any_sizes else proto
+    return graph_edits.of_unknown_sizes(proto) if any_sizes else proto
 
 
 def _cut(model: OnnxModel, cut: Cut, kept: Collection[str]) -> None:
@@ -123,7 +115,7 @@ def _cut(model: OnnxModel, cut: Cut, kept: Collection[str]) -> None:
     types = {each.name: copy.deepcopy(each.type) for each in (*graph.value_info, *graph.output, *graph.input)}
     types |= types_of(model, [name for name in inputs if name not in types])
     for entries in (graph.input, graph.initializer):
-        keep(entries, {each.name for each in entries} - inputs.keys())
+        graph_edits.keep(entries, {each.name for each in entries} - inputs.keys())
     for node in graph.node:
         node.output[:] = [f"{name} (cut)" if name in inputs else name for name in node.output]
     for name, entry in inputs.items():
@@ -140,8 +132,8 @@ def _cut(model: OnnxModel, cut: Cut, kept: Collection[str]) -> None:
     if cut.outputs is not None:
         del graph.output[:]
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in cut.outputs)
-    sweep(graph)
-    keep(graph.input, names_needed(graph).union(kept))
+    graph_edits.sweep(graph)
+    graph_edits.keep(graph.input, graph_edits.names_needed(graph).union(kept))
     del graph.value_info[:]
 
 
@@ -159,7 +151,7 @@ def _add_preprocessing(graph: Any, ir: Graph, steps: Mapping[str, Mapping[str, A
             _prepare(graph, inputs[name], parameters[name], own)
         elif name in outputs and set(own) == {LAYOUT}:
             inner = f"{name} (of the model)"
-            rename(graph, {name: inner}, ports=False)
+            graph_edits.rename(graph, {name: inner}, ports=False)
             order = _transposed(outputs[name], own[LAYOUT])
             graph.node.append(onnx.helper.make_node("Transpose", [inner], [name], perm=order))
         else:
@@ -190,8 +182,8 @@ def _prepare(graph: Any, port: Any, parameter: Parameter, steps: Mapping[str, An
             add(operator, values.reshape(shape))
     if LAYOUT in steps:
         add("Transpose", perm=[int(each) for each in np.argsort(_transposed(port, steps[LAYOUT]))])
-    rename(graph, {name: nodes[-1].output[0]}, ports=False)
-    replace_entries(graph.node, [*nodes, *graph.node])
+    graph_edits.rename(graph, {name: nodes[-1].output[0]}, ports=False)
+    graph_edits.replace_entries(graph.node, [*nodes, *graph.node])
 
 
 def _transposed(port: Any, text: Any) -> list[int]:
@@ -199,7 +191,7 @@ def _transposed(port: Any, text: Any) -> list[int]:
     source, _, target = str(text).partition("->")
     shape = port.type.tensor_type.shape
     order = [int(each) for each in permutation(Layout.parse(source), Layout.parse(target), len(shape.dim))]
-    replace_entries(shape.dim, [shape.dim[axis] for axis in order])
+    graph_edits.replace_entries(shape.dim, [shape.dim[axis] for axis in order])
     return order
 
 
@@ -208,7 +200,7 @@ def _halve(model: Any, halves: Collection[bytes]) -> None:
 
     They are known by their content, in any order: the IR may have transposed them.
     """
-    for tensor in (each for graph in graph_protos(model) for each in tensors_in(graph)):
+    for tensor in (each for graph in graph_protos(model) for each in graph_edits.tensors_in(graph)):
         if tensor.data_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE) or np.prod(tensor.dims) < 2:
             continue
         array = numpy_helper.to_array(tensor)

@@ -28,20 +28,8 @@ from onnx import helper, numpy_helper
 
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.input_sets.given import save
+from mo_loop.compare.oracle import graph_edits
 from mo_loop.compare.oracle.checked_oracle import values_of_sets
-from mo_loop.compare.oracle.graph_edits import (
-    bodies_in,
-    graphs_in,
-    keep,
-    may_agree,
-    names_needed,
-    rename,
-    replace_entries,
-    sizes_of,
-    sweep,
-    tensors_in,
-    with_all_outputs,
-)
 from mo_loop.frontend.node_order import NamesRead, names_defined_in
 from mo_loop.frontend.onnx_graphs import label, operator_of
 from mo_loop.support.files import write_whole
@@ -86,7 +74,7 @@ class Candidate:
     @property
     def graphs(self) -> list[Any]:
         """The main graph and all bodies, outer ones first; a body is known by its place here."""
-        return list(graphs_in(self.proto.graph))
+        return list(graph_edits.graphs_in(self.proto.graph))
 
     def __reduce__(self) -> Any:
         return Candidate, (self.model, self.sets)  # a worker needs nothing that is computed from them
@@ -105,7 +93,7 @@ class Candidate:
         typed, found = self.proto, list[dict[str, Any]]()
         with suppress(Exception), warnings.catch_warnings(action="ignore"):  # for example, an unknown domain
             typed = onnx.shape_inference.infer_shapes(typed, data_prop=True)
-        for graph in graphs_in(typed.graph):
+        for graph in graph_edits.graphs_in(typed.graph):
             ports = (*graph.value_info, *graph.output, *graph.input)
             found.append({each.name: each.type for each in ports if each.type.WhichOneof("value")})
             for each in graph.initializer:
@@ -116,7 +104,8 @@ class Candidate:
     def size(self) -> Size:
         """The size of the candidate."""
         nodes = [node for graph in self.graphs for node in graph.node]
-        weights = (numbers_of(each) for graph in self.graphs for each in tensors_in(graph))  # one copy at a time
+        tensors = (each for graph in self.graphs for each in graph_edits.tensors_in(graph))
+        weights = map(numbers_of, tensors)  # one copy at a time
         rows = [(not is_plain(each), each.size, each.item() if is_count(each) else 0) for each in weights]
         values = [each for feeds in self.sets[:1] for each in arrays_of(feeds)]
         rows += [(False, each.size, each.item() if is_count(each) else 0) for each in values]
@@ -144,7 +133,7 @@ class Candidate:
 
 def recorded(candidate: Candidate) -> list[Feeds]:
     """All tensors of the main graph for each set of inputs. Runs native code: call it in a worker process."""
-    proto = with_all_outputs(candidate.proto)
+    proto = graph_edits.with_all_outputs(candidate.proto)
     constants = {each.name: numbers_of(each) for each in proto.graph.initializer}
     return [
         {**constants, **feeds, **{name: value for name, value in found if isinstance(value, np.ndarray)}}
@@ -157,16 +146,17 @@ def candidate_of(proto: Any, sets: Iterable[Feeds]) -> Candidate:
 
     Each set keeps the values of the inputs that are left.
     """
-    for graph in graphs_in(proto.graph):
-        keep(graph.initializer, names_needed(graph))
+    for graph in graph_edits.graphs_in(proto.graph):
+        graph_edits.keep(graph.initializer, graph_edits.names_needed(graph))
         for part in (graph, *graph.node):
             part.doc_string = ""
             del part.metadata_props[:]
         del graph.value_info[:]
-    keep(proto.graph.input, names_needed(proto.graph))
-    graphs = (*graphs_in(proto.graph), *proto.functions)
+    graph_edits.keep(proto.graph.input, graph_edits.names_needed(proto.graph))
+    graphs = (*graph_edits.graphs_in(proto.graph), *proto.functions)
     called = {(node.domain, node.op_type) for graph in graphs for node in graph.node}
-    replace_entries(proto.functions, [each for each in proto.functions if (each.domain, each.name) in called])
+    functions = [each for each in proto.functions if (each.domain, each.name) in called]
+    graph_edits.replace_entries(proto.functions, functions)
     proto.doc_string = ""
     del proto.metadata_props[:]
     names = {each.name for each in proto.graph.input}
@@ -201,8 +191,8 @@ def is_count(array: np.ndarray) -> bool:
 def with_outputs(candidate: Candidate, kept: Collection[str]) -> Candidate:
     """The candidate with these outputs, and the nodes that they need."""
     proto = candidate.copy()
-    keep(proto.graph.output, kept)
-    sweep(proto.graph)
+    graph_edits.keep(proto.graph.output, kept)
+    graph_edits.sweep(proto.graph)
     return candidate_of(proto, candidate.sets)
 
 
@@ -212,8 +202,8 @@ def with_outputs(candidate: Candidate, kept: Collection[str]) -> Candidate:
 def with_nodes(candidate: Candidate, number: int, kept: Sequence[int]) -> Candidate | None:
     """The candidate with these nodes of the graph of this number; None if nothing can replace the results of others."""
     proto, nodes = candidate.copy(), candidate.graphs[number].node
-    graph = list(graphs_in(proto.graph))[number]
-    replace_entries(graph.node, [nodes[place] for place in kept])
+    graph = list(graph_edits.graphs_in(proto.graph))[number]
+    graph_edits.replace_entries(graph.node, [nodes[place] for place in kept])
     if number:
         removed = [nodes[place] for place in sorted({*range(len(nodes))}.difference(kept))]
         return candidate_of(proto, candidate.sets) if _closed(graph, removed, candidate.types[number]) else None
@@ -238,7 +228,7 @@ def _opened(graph: Any, candidate: Candidate) -> bool:
             type_ = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(arrays[0].dtype), sizes)
         graph.input.add(name=name, type=type_)
     made = dict.fromkeys(name for node in graph.node for name in node.output if name)
-    keep(graph.output, made)
+    graph_edits.keep(graph.output, made)
     free = made.keys() - read - {each.name for each in graph.output}
     graph.output.extend(onnx.ValueInfoProto(name=name) for name in made if name in free)
     for each in graph.output:
@@ -257,11 +247,11 @@ def _closed(graph: Any, removed: Sequence[Any], types: Mapping[str, Any]) -> boo
             # Booleans are not alike: the condition of a loop must not stay true.
             kind = None if kinds.get(name) in (0, onnx.TensorProto.BOOL) else kinds.get(name)
             alike = [each for each in node.input if kind is not None and kinds.get(each) == kind
-                     and may_agree(sizes_of(types[name]), sizes_of(types[each]))]
+                     and graph_edits.may_agree(graph_edits.sizes_of(types[name]), graph_edits.sizes_of(types[each]))]
             others[name] = next(filter(None, (others.get(each, each) for each in alike)), "")
-    needed = names_needed(graph)
+    needed = graph_edits.names_needed(graph)
     others = {name: others[name] or _constant(graph, name, types.get(name)) for name in others if name in needed}
-    rename(graph, others, ports=False)
+    graph_edits.rename(graph, others, ports=False)
     for each in [each.name for each in graph.output if each.name in others]:
         # A body must not return an input, or one value twice.
         graph.node.add(op_type="Identity", input=[others[each]], output=[each])
@@ -270,7 +260,7 @@ def _closed(graph: Any, removed: Sequence[Any], types: Mapping[str, Any]) -> boo
 
 def _constant(graph: Any, name: str, type_: Any) -> str:
     """The name of a new constant with the type of a tensor; empty if the rank is not known, or numpy lacks the type."""
-    sizes = sizes_of(type_)
+    sizes = graph_edits.sizes_of(type_)
     if sizes is None:
         return ""
     dtype = helper.tensor_dtype_to_np_dtype(type_.tensor_type.elem_type)
@@ -288,13 +278,14 @@ def unwrapped(candidate: Candidate, number: int) -> Candidate | None:
     """The candidate with the body of this number in place of its Loop, Scan or If; that of a loop is its first
     iteration. None for other nodes."""
     proto = candidate.copy()
-    outer, node, body = list(bodies_in(proto.graph))[number - 1]
+    outer, node, body = list(graph_edits.bodies_in(proto.graph))[number - 1]
     kind = operator_of(node)
     opset = next((each.version for each in proto.opset_import if each.domain in ("", "ai.onnx")), 1)
     if kind not in ("Loop", "Scan", "If") or (kind == "Scan" and opset < 9):  # Scan-8 has a batch
         return None
     taken, zero = names_defined_in(outer), np.int64(0)
-    rename(body, {name: f"{label(node)}/{name}" for name in names_defined_in(body) if name and name in taken})
+    defined = [name for name in names_defined_in(body) if name and name in taken]
+    graph_edits.rename(body, {name: f"{label(node)}/{name}" for name in defined})
     inputs, results = [each.name for each in body.input], [each.name for each in body.output]
     constants: dict[str, Any] = {}
     if kind == "Loop":
@@ -321,12 +312,13 @@ def unwrapped(candidate: Candidate, number: int) -> Candidate | None:
         else:
             constants[f"{name} (axes)"] = [zero]
             nodes.append(helper.make_node("Unsqueeze", [result, f"{name} (axes)"], [name]))
-    replace_entries(body.node, nodes)
-    rename(body, names)
+    graph_edits.replace_entries(body.node, nodes)
+    graph_edits.rename(body, names)
     outer.initializer.extend(body.initializer)
     outer.initializer.extend(numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items())
-    replace_entries(outer.node, [new for each in outer.node for new in (body.node if each is node else [each])])
-    sweep(outer)
+    outer_nodes = [new for each in outer.node for new in (body.node if each is node else [each])]
+    graph_edits.replace_entries(outer.node, outer_nodes)
+    graph_edits.sweep(outer)
     return candidate_of(proto, candidate.sets)
 
 
@@ -344,11 +336,11 @@ def lengths(candidate: Candidate) -> list[int]:
 def shortened(candidate: Candidate, old: int, new: int) -> Candidate:
     """The candidate with dimensions of `new` elements instead of `old`."""
     proto = candidate.copy()
-    for graph in graphs_in(proto.graph):
+    for graph in graph_edits.graphs_in(proto.graph):
         for dim in (dim for each in (*graph.input, *graph.output) for dim in each.type.tensor_type.shape.dim):
             if dim.dim_value == old:
                 dim.dim_value = new
-        for tensor in tensors_in(graph):
+        for tensor in graph_edits.tensors_in(graph):
             _set(tensor, _cut(numbers_of(tensor), old, new))
     sets = [
         {name: value if isinstance(value, list) else _cut(np.asarray(value), old, new) for name, value in each.items()}
@@ -371,7 +363,7 @@ def with_simpler_numbers(candidate: Candidate) -> Iterator[Candidate]:
             changes = _FEWER if array.dtype == np.int64 and is_count(array) else ()
             for change in _PLAINER if array.dtype.kind == "f" and not is_plain(array) else changes:
                 proto = candidate.copy()
-                _set(list(graphs_in(proto.graph))[number].initializer[place], np.asarray(change(array)))
+                _set(list(graph_edits.graphs_in(proto.graph))[number].initializer[place], np.asarray(change(array)))
                 yield candidate_of(proto, candidate.sets)
 
 

@@ -89,7 +89,7 @@ class Search:
         chances = self.rules.applied(scope, chances, beams.sequences, is_first)
         chances = chances + beams.sums.reshape([-1, 1])
         table = chances.reshape([-1, width * size])
-        best, places = _top(table, width * 2)
+        best, places = top(table, width * 2, 1, "max", i32)
         source = places // np.int32(size)
         tokens = places - source * np.int32(size)
         source = source + _starts(beams.sums)
@@ -147,7 +147,7 @@ class Search:
         width, limit = beams.ended.size(1), beams.ended.size(2)
         texts = texts.reshape([-1, width, limit])
         both = ops.Concat(beams.scores, scores, axis=1)
-        best, places = _top(both, width)
+        best, places = top(both, width, 1, "max", i32)
         # Without batch dimensions: the runtime crashes for one batch of them.
         rows = ops.Concat(beams.ended, texts, axis=1).reshape([-1, limit])
         places = places + _starts(both)
@@ -161,12 +161,6 @@ class Search:
             length = ops.Power(length, scalar(penalty.astype(f32)))
         # Of forbidden tokens the sum can be -infinity, and such a sequence counts more than none.
         return ops.Maximum(sums / length, decoders.LOWEST)
-
-
-def _top(x: Value, count: Any) -> tuple[Value, Value]:
-    """The largest of each row, and where they are, as i32."""
-    best, places = top(x, count, 1, "max", i32)
-    return best, places
 
 
 def _starts(sums: Value) -> Value:

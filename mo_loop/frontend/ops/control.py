@@ -22,18 +22,7 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.context import TranslatedBody
-from mo_loop.frontend.ops.conditional import (
-    as_condition,
-    cannot_run,
-    failed_outputs,
-    least_of,
-    one_element,
-    require_one_rank,
-    set_final_ranks,
-    set_value,
-    settled,
-    with_ranks_of,
-)
+from mo_loop.frontend.ops import conditional
 from mo_loop.frontend.ops.shared import ones, ranked
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
@@ -48,43 +37,43 @@ from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 @translates("Loop", since=1)
 def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, node: Context):
     """Loop-5. The condition that the body receives is true whenever the body runs, so it is a constant there."""
-    trip = one_element(trip_count) if trip_count is not None else node.constant(-1, i64)
+    trip = conditional.one_element(trip_count) if trip_count is not None else node.constant(-1, i64)
     trip = trip.astype(i64)
-    go = as_condition(condition) if condition is not None else node.constant(True, boolean)
+    go = conditional.as_condition(condition) if condition is not None else node.constant(True, boolean)
     states = _present(initial, "initial value of a state")
     if len(body.outputs) < 1 + len(states):
         needed = f"the condition and the states ({1 + len(states)})"
         raise ModelError(f"the body returns too few values: {len(body.outputs)} for {needed}", code="ML226")
     carried = [state.type.without_known() for state in states]
-    ranks = node.scope.least_ranks
-    translated, truth = _translated_loop(body, condition, carried, [least_of(state, ranks) for state in states])
-    if cannot_run(translated) and len(body.outputs) == 1 + len(states):
+    least = [conditional.least_of(state, node.scope.least_ranks) for state in states]
+    translated, truth = _translated_loop(body, condition, carried, least)
+    if conditional.cannot_run(translated) and len(body.outputs) == 1 + len(states):
         return states
     if translated.has_failed:
-        return failed_outputs(node, translated, [trip, go, *states])
+        return conditional.failed_outputs(node, translated, [trip, go, *states])
     iteration, flag, *parameters = translated.parameters
     results = translated.results
     starts, ends = states, [result.value for result in results[1 : 1 + len(states)]]
-    states = with_ranks_of(parameters, states, results[1:])
+    states = conditional.with_ranks_of(parameters, states, results[1:])
     flag.output.replace_with(ops.Constant(truth, graph=translated.graph))
     translated.graph.remove(flag)
     condition_result = results[0]
-    set_value(condition_result, as_condition(condition_result.value))
+    conditional.set_value(condition_result, conditional.as_condition(condition_result.value))
     input_map: list[Any] = [Merged(p, r) for p, r in zip(parameters, results[1:], strict=False)]
     inputs = list(states)
     _add_captures(translated.captures, input_map, inputs)
     output_map: list[Any] = [Final(result) for result in results[1 : 1 + len(states)]]
     for place, result in enumerate(results[1 + len(states) :], 1 + len(states)):
-        require_one_rank("a scan output collects a value", result.value, node.scope)
+        conditional.require_one_rank("a scan output collects a value", result.value, node.scope)
         declared = _declared_output(body, place, result.value, 0)
-        set_value(result, ops.Unsqueeze(result.value, 0))
+        conditional.set_value(result, ops.Unsqueeze(result.value, 0))
         output_map.append(Concatenated(result, axis=0, declared=declared))
     made = operations.Loop(
         trip, go, *inputs, graph=node.graph, body=translated.graph, input_map=tuple(input_map),
         output_map=tuple(output_map), iteration=iteration, condition=condition_result,
         none_below_zero=trip_count is not None, starts=_starts(go, None if trip_count is None else trip),
     )
-    set_final_ranks(node, made, starts, ends)
+    conditional.set_final_ranks(node, made, starts, ends)
     return made
 
 
@@ -105,7 +94,7 @@ def _translated_loop(
             TensorType(i64, _given_shape(body, 0, None)),
             tensor_of_known(boolean, truth.astype(int).astype(object)),
         ]
-        translated = settled(body, first, carried, (), least, skip=1)
+        translated = conditional.settled(body, first, carried, (), least, skip=1)
         returned = translated.results[0].value
         if condition is not None or shape or returned.type is UNKNOWN or not returned.rank or _has_rank(body, 1):
             return translated, truth
@@ -137,7 +126,7 @@ def scan_8(
     count = len(values) - num_scan_inputs
     flags = _per_input(directions, num_scan_inputs, "directions")
     for value in values:
-        require_one_rank("Scan reads an input", value, node.scope)
+        conditional.require_one_rank("Scan reads an input", value, node.scope)
         if not value.rank:
             raise UnsupportedError("an input of a batch has no known rank, or has rank 0", code="ML314")
     if sequence_lens is not None:
@@ -156,7 +145,7 @@ def scan_8(
     inner = _scan(node, body.within(scope), elements, [0] * num_scan_inputs, flags, (), (), batch)
     outputs = list(inner.outputs)
     for each in outputs:
-        require_one_rank("Scan returns a value", each, node.scope)
+        conditional.require_one_rank("Scan returns a value", each, node.scope)
     if length is not None and not isinstance(inner, Failed):
         outputs[count:] = [_padded(each, length, longest) for each in outputs[count:]]
     results = [Result(each) for each in outputs]
@@ -191,7 +180,7 @@ def _scan(
     count = len(values) - len(axes)
     ranks = node.scope.least_ranks
     for value in values[count:]:
-        require_one_rank("Scan reads a tensor in slices", value, node.scope)
+        conditional.require_one_rank("Scan reads a tensor in slices", value, node.scope)
     slices = []
     for value, axis in zip(values[count:], axes, strict=True):
         position = normalise_axis(axis, ranked(value, "a scan input"), "scan input axis")
@@ -203,12 +192,13 @@ def _scan(
     carried = [value.type.without_known() for value in values[:count]]
     if len(body.outputs) < count:
         raise ModelError(f"the body returns too few values: {len(body.outputs)} for the states ({count})", code="ML226")
-    translated = settled(body, [], carried, elements, [least_of(value, ranks) for value in values[:count]])
+    least = [conditional.least_of(value, ranks) for value in values[:count]]
+    translated = conditional.settled(body, [], carried, elements, least)
     if translated.has_failed:
-        return failed_outputs(node, translated, values, graph=graph)
+        return conditional.failed_outputs(node, translated, values, graph=graph)
     results = translated.results
     starts, ends = values[:count], [result.value for result in results[:count]]
-    values = [*with_ranks_of(translated.parameters[:count], starts, results), *values[count:]]
+    values = [*conditional.with_ranks_of(translated.parameters[:count], starts, results), *values[count:]]
     input_map: list[Any] = [Merged(p, r) for p, r in zip(translated.parameters[:count], results[:count], strict=True)]
     for parameter, (axis, _), backward in zip(translated.parameters[count:], slices, directions, strict=True):
         input_map.append(Sliced(parameter, axis, -1, 0, -1) if backward else Sliced(parameter, axis))
@@ -218,7 +208,7 @@ def _scan(
     out_directions = _per_input(output_directions, len(outputs), "scan_output_directions")
     output_map: list[Any] = [Final(result) for result in results[:count]]
     for place, (result, given, backward) in enumerate(zip(outputs, out_axes, out_directions, strict=True), count):
-        require_one_rank("a scan output collects a value", result.value, node.scope)
+        conditional.require_one_rank("a scan output collects a value", result.value, node.scope)
         rank = ranked(result.value, "a scan output")
         axis = normalise_axis(given, rank + 1, "scan output axis")
         cut = (-1, 0, -1) if backward else (0, -1, 1)
@@ -227,7 +217,7 @@ def _scan(
     made = operations.Scan(
         *values, graph=graph, body=translated.graph, input_map=tuple(input_map), output_map=tuple(output_map)
     )
-    set_final_ranks(node, made, starts, ends)
+    conditional.set_final_ranks(node, made, starts, ends)
     return made
 
 
@@ -239,7 +229,7 @@ def _given_shape(body: Body, index: int, source: Value | None) -> tuple[int, ...
     if _has_rank(body, index):
         return (1,) * body.declared(index).rank
     if source is not None:
-        require_one_rank("the body receives the condition", source, body.scope)
+        conditional.require_one_rank("the body receives the condition", source, body.scope)
     return (1,) * (0 if source is None else source.rank or 0)
 
 

@@ -298,26 +298,20 @@ def kind_of(node: Node) -> str:
 
 
 def state_diagnostics(graph: Graph) -> Iterator[Diagnostic]:
-    """All notes about the graph and the branches in it. A model that was converted with states has nothing left to
-    say."""
-    yield from _carried(graph)
-    yield from _stepped(graph, graph)
-
-
-def _carried(graph: Graph) -> Iterator[Diagnostic]:
-    """One note for all inputs that the caller fills with outputs.
+    """One note for all inputs that the caller fills with outputs, and those about the loops of the graph and of the
+    branches in it. A model that was converted with states has nothing left to say.
 
     The result of a loop is of the type of its initial value in models that are not called in turn, too: a pair counts
     if it grows, or if its names show that the caller carries it.
     """
     found = find_pairs(graph).found
     pairs = [each for each in found if each.growing is not None or is_next(each.input, each.output)]
-    if not pairs or len(pairs) == len(graph.parameters):  # a model whose every input is a state computes nothing new
-        return
-    names = [f"{each.input} -> {each.output}" for each in pairs]
-    many = "1 input and output is a state" if len(pairs) == 1 else f"{len(pairs)} inputs and outputs are states"
-    origin = next((parameter.origin for parameter in graph.parameters if parameter.name == pairs[0].input), None)
-    yield Diagnostic.of_code("ML550", f"{many} that the caller carries ({first_few(names, _SHOWN)})", origin)
+    if pairs and len(pairs) < len(graph.parameters):  # a model whose every input is a state computes nothing new
+        names = [f"{each.input} -> {each.output}" for each in pairs]
+        many = "1 input and output is a state" if len(pairs) == 1 else f"{len(pairs)} inputs and outputs are states"
+        origin = next((parameter.origin for parameter in graph.parameters if parameter.name == pairs[0].input), None)
+        yield Diagnostic.of_code("ML550", f"{many} that the caller carries ({first_few(names, _SHOWN)})", origin)
+    yield from _stepped(graph, graph)
 
 
 def _stepped(graph: Graph, model: Graph) -> Iterator[Diagnostic]:

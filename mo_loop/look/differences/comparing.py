@@ -82,8 +82,27 @@ class Difference(ShownResult):
         }
 
     def lines(self, style: Style = PLAIN, *, complete: bool = False) -> Iterator[str]:
-        """The lines of the text: short, or `complete`."""
-        return _lines(self, style, complete)
+        """The lines of the text: short, or `complete`.
+
+        Shapes that follow from others, and constants that belong to added and removed nodes, are counted only, unless
+        it is to be complete.
+        """
+        old, new, changes = self.old, self.new, self.changes
+        kind = {"ONNX": "ONNX models", "IR": "IR", "dump": "dumps"}[old.kind]
+        title = style.paint(f"{old.source} -> {new.source}", bold=True)
+        yield f"{title}: {kind} with {_nodes(old.nodes)} and {_nodes(new.nodes)}"
+        if not changes:
+            yield style.paint("no difference", fg="green")
+            return
+        scopes = len({change.scope for change in changes})
+        yield f"{_counts(changes)} in {scopes} scope{'s' * (scopes != 1)}; {self.paired:,} nodes correspond"
+        for scope, group in groupby(changes, key=lambda change: change.scope):
+            yield style.paint(scope or "(main)", bold=True)
+            if complete:
+                for change in group:
+                    yield from _change(change, style, complete)
+            else:
+                yield from _briefly(list(group), style)
 
     def text(self, style: Style = PLAIN) -> str:
         """The text that `mo-loop diff` prints."""
@@ -181,27 +200,6 @@ def _counted(changes: Iterable[Change], ignored: set[str]) -> Iterator[Change]:
 
 
 # -- text
-
-
-def _lines(difference: Difference, style: Style, complete: bool) -> Iterator[str]:
-    """The lines of the text. Shapes that follow from others, and constants that belong to added and removed nodes, are
-    counted only, unless it is to be `complete`."""
-    old, new, changes = difference.old, difference.new, difference.changes
-    kind = {"ONNX": "ONNX models", "IR": "IR", "dump": "dumps"}[old.kind]
-    title = style.paint(f"{old.source} -> {new.source}", bold=True)
-    yield f"{title}: {kind} with {_nodes(old.nodes)} and {_nodes(new.nodes)}"
-    if not changes:
-        yield style.paint("no difference", fg="green")
-        return
-    scopes = len({change.scope for change in changes})
-    yield f"{_counts(changes)} in {scopes} scope{'s' * (scopes != 1)}; {difference.paired:,} nodes correspond"
-    for scope, group in groupby(changes, key=lambda change: change.scope):
-        yield style.paint(scope or "(main)", bold=True)
-        if complete:
-            for change in group:
-                yield from _change(change, style, complete)
-        else:
-            yield from _briefly(list(group), style)
 
 
 def _briefly(changes: Sequence[Change], style: Style) -> Iterator[str]:

@@ -368,7 +368,9 @@ def _facts(step: ControlNode, outline: Outline, format_: str) -> ControlFacts:
     for entry in step.inputs:
         if entry.kind == "merged":
             (name,) = entry.inner.values()
-            found.states.append(StateFacts(name, _typed_as(entry.value, inner[name])))
+            outer, inside = entry.value, inner[name]
+            value = outer if outer.is_known else TensorPort(outer.name, inside.type, inside.shape)
+            found.states.append(StateFacts(name, value))
         elif entry.kind == "sliced":
             found.scan_inputs.append(_sliced(entry.value, entry))
         elif entry.kind in ("captured", "invariant", "branched"):
@@ -380,11 +382,6 @@ def _facts(step: ControlNode, outline: Outline, format_: str) -> ControlFacts:
             found.scan_outputs.append(_sliced(value, entry))
     found.captures = sorted(captures)
     return found
-
-
-def _typed_as(port: TensorPort, other: TensorPort) -> TensorPort:
-    """A value; with the type of another if its own is not known."""
-    return port if port.is_known else TensorPort(port.name, other.type, other.shape)
 
 
 def _sliced(value: TensorPort, entry: Entry) -> SlicedFacts:

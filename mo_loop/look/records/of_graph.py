@@ -18,17 +18,9 @@ from mo_loop.graph.dimension import Dim
 from mo_loop.graph.types import BY_PRECISION, TensorType
 from mo_loop.ir.reader.layer_records import Layer, LayerPort, Link, Net, PortMap, WeightFile, integer, parse_shape
 from mo_loop.ir.xml import layer_names, layer_order
+from mo_loop.look.records import node_records
 from mo_loop.look.records.data import Data
-from mo_loop.look.records.node_records import (
-    GraphState,
-    Record,
-    branch_key,
-    connect,
-    ports_of,
-    renamed,
-    shown_attributes,
-    tags,
-)
+from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.look.records.structure import (
     DUMP,
     IR,
@@ -71,10 +63,10 @@ def _of_graph(graph: Graph, scope: ScopeRecord) -> ScopeRecord:
     for node, item in items.items():
         if node.bodies:
             ends: dict[Node, Item | OutputRecord] = {}
-            for tag, inner in zip(tags(node), node.bodies, strict=True):
+            for tag, inner in zip(node_records.tags(node), node.bodies, strict=True):
                 body = item.bodies[tag] = _of_graph(inner, ScopeRecord((*scope.path, item.label, tag), item, tag))
                 ends |= zip((*inner.parameters, *inner.results), (*body.parameters, *body.results), strict=True)
-            connect(item, renamed(ports_of(node), ends.__getitem__))
+            node_records.connect(item, node_records.renamed(node_records.ports_of(node), ends.__getitem__))
     scope.items = in_order(list(items.values()))
     scope.parameters = [items[node] for node in graph.parameters]
     for place, node in enumerate(graph.results):
@@ -90,7 +82,7 @@ def _of_node(node: Any, name: str, scope: ScopeRecord) -> Item:
     info = dict(flat(getattr(node, "_rt_info", None) or {}))
     for (side, port), fields in getattr(node, "port_info", {}).items():
         info |= {f"{side} {port}/{key}": value for key, value in flat(fields)}
-    version, attributes = node.opset_name, shown_attributes(node)
+    version, attributes = node.opset_name, node_records.shown_attributes(node)
     if isinstance(node, Opaque):
         kept = {key: str(value) for key, value in node.data.items() if key not in ("offset", "size")}
         version, attributes = node.version, kept
@@ -162,13 +154,13 @@ def _of_records(state: GraphState, members: Mapping[str, list[Record]], scope: S
         if "bodies" not in record:
             continue
         ends: dict[int, Item | OutputRecord] = {}
-        tags = ("body",) if len(record["bodies"]) == 1 else ("then_body", "else_body")
-        for tag, name in zip(tags, record["bodies"], strict=True):
+        body_tags = ("body",) if len(record["bodies"]) == 1 else ("then_body", "else_body")
+        for tag, name in zip(body_tags, record["bodies"], strict=True):
             inner = ScopeRecord((*scope.path, item.label, tag), item, tag, id=name)
             body = item.bodies[tag] = _of_records(state, members, inner)
             numbers = (*state.scopes[name]["parameters"], *state.scopes[name]["results"])
             ends |= zip(numbers, (*body.parameters, *body.results), strict=True)
-        connect(item, renamed(record["port_map"], ends.__getitem__))
+        node_records.connect(item, node_records.renamed(record["port_map"], ends.__getitem__))
     scope.items = in_order(list(items.values()))
     scope.parameters = [items[number] for number in about["parameters"]]
     for place, number in enumerate(about["results"]):
@@ -304,9 +296,9 @@ def _connect_layer(layer: Layer, item: Item) -> None:
         for kind, found in (("Parameter", item.bodies[tag].parameters), ("Result", item.bodies[tag].results)):
             ends |= zip([(tag, each.id) for each in net.layers if each.type == kind], found, strict=True)
     if layer.type == "If" and layer.bodies:
-        connect(item, _branch_ports(layer, ends))
+        node_records.connect(item, _branch_ports(layer, ends))
     elif "body" in layer.bodies:
-        connect(item, _iteration_ports(layer, ends))
+        node_records.connect(item, _iteration_ports(layer, ends))
 
 
 def _iteration_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
@@ -337,7 +329,7 @@ def _iteration_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[
 
 def _branch_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
     """The port map of an If."""
-    keys = {tag: branch_key(tag) for tag in layer.bodies}
+    keys = {tag: node_records.branch_key(tag) for tag in layer.bodies}
 
     def entries(side: str, kind: type) -> Iterator[tuple[int, str, Any]]:
         for tag, key in keys.items():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -222,18 +223,14 @@ class _OnnxRecords:
         self._contents = contents
         self._file = PurePath(structure.source).name
         self._outputs = inferred_outputs(structure)
-        self._count = 0
+        self._numbers = count()
         for scope in structure.scopes():
             for each in scope.entries:
-                each.id = self._next()
+                each.id = next(self._numbers)
             if scope.path:
                 scope.id = f"function/{scope.path[0]}" if scope.owner is None else f"{scope.owner.id}/{scope.tag}"
         for scope in structure.scopes():
             self._scope(scope)
-
-    def _next(self) -> int:
-        self._count += 1
-        return self._count - 1
 
     def _scope(self, scope: ScopeRecord) -> None:
         record: Record = {
@@ -282,7 +279,7 @@ class _OnnxRecords:
             return None
         item = ref.item
         if item.id < 0:  # a name that nothing defines
-            item.id = self._next()
+            item.id = next(self._numbers)
             self.state.nodes[item.id] = {
                 "id": item.id, "scope": item.scope.id, "op": "undefined", "opset": "",
                 "name": item.name, "inputs": [], "outputs": [{"type": "?", "names": [item.name]}],

@@ -15,15 +15,9 @@ from mo_loop.graph.types import f16, f32, i32
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.transforms import port_maps
 from mo_loop.transforms.front.recurrence.cells import Gate, RecognisedCell, recognised
 from mo_loop.transforms.front.recurrence.columns import Columns, NotACell, batch_of, width_of
-from mo_loop.transforms.port_maps import (
-    add_input,
-    drop_unused_inputs,
-    drop_unused_outputs,
-    is_one_after_another,
-    reversed_along,
-)
 from mo_loop.transforms.replace import copy_runtime_info, replace_output
 from mo_loop.transforms.slice_reads import ends_by_trip_count, slice_reads
 from mo_loop.transforms.vocabulary import Constant, F, Parameter, Value, ops
@@ -59,11 +53,8 @@ def emitted(cell: RecognisedCell, leaves: Sequence[Leaf], initial: Sequence[Valu
         start += width_of(leaf.value)
     firsts = [F.Unsqueeze(rows(each), [1]) for each in initial]
     weights = [_weights(gate, places, start) for gate in cell.gates]
-    arrays = [
-        np.concatenate(weights),
-        np.concatenate([gate.recurrence for gate in cell.gates]),
-        np.concatenate([*(gate.bias for gate in cell.gates), *_present(cell.recurrent_bias)]),
-    ]
+    biases = [*(gate.bias for gate in cell.gates), *([] if cell.recurrent_bias is None else [cell.recurrent_bias])]
+    arrays = map(np.concatenate, (weights, [gate.recurrence for gate in cell.gates], biases))
     constants = [F.Constant(each[np.newaxis].astype(dtype.numpy), graph=graph, dtype=dtype) for each in arrays]
     attributes: dict[str, Any] = {
         "direction": "reverse" if leaves[0].reverse else "forward", "hidden_size": hidden,
@@ -87,10 +78,6 @@ def _cut(every: Value, ran: Value) -> Value:
     large, none = (Constant(np.array([end]), graph=every.graph) for end in (FAR, 0))
     end = F.Barrier(F.Select(ran, large, none), hides="bounds")
     return F.Slice(every, [0], end, [1], [0])
-
-
-def _present(array) -> list[Any]:
-    return [] if array is None else [array]
 
 
 def _weights(gate: Gate, places: dict[Value, int], width: int):
@@ -194,7 +181,7 @@ def _leaves(node: Iteration) -> list[Leaf]:
     found = [
         Leaf(entry.parameter.output, value, entry.axis, entry.stride < 0)
         for entry, value in node.fed
-        if isinstance(entry, Sliced) and is_one_after_another(entry) and value.shape is not None
+        if isinstance(entry, Sliced) and port_maps.is_one_after_another(entry) and value.shape is not None
     ]
     if isinstance(node, Loop) and node.iteration is not None:
         outer = {entry: value for entry, value in node.fed if isinstance(entry, Invariant)}
@@ -273,7 +260,8 @@ class _Fusion:
             return root in self.roots
         dims = entry.result.value.type.dims
         axis = normalise_axis(entry.axis, len(dims))
-        return root is self.roots[0] and axis < len(dims) - 1 and dims[axis] == 1 and is_one_after_another(entry)
+        is_one_step = axis < len(dims) - 1 and dims[axis] == 1 and port_maps.is_one_after_another(entry)
+        return root is self.roots[0] and is_one_step
 
     def _needs_slices(self) -> bool:
         """Whether the rest of the body reads the next hidden state; NotACell if it reads another value of the cell."""
@@ -318,12 +306,12 @@ class _Fusion:
             replace_output(output, self._outer(output, outcome))
         if self.needs_slices:
             self._slice(outcome)
-        drop_unused_outputs(node)
+        port_maps.drop_unused_outputs(node)
         if not node.outputs:
             node.graph.remove(node)
             return
         node.body.sweep()
-        drop_unused_inputs(node)
+        port_maps.drop_unused_inputs(node)
         if self.direct:  # model outputs among them have the name now
             node.name = f"{node.name}/rest"
 
@@ -335,7 +323,7 @@ class _Fusion:
         assert isinstance(entry, Concatenated)
         axis = normalise_axis(entry.axis, len(value.type.dims))
         made = as_concatenated(outcome.every, value.type.dims, axis)
-        return made if (entry.stride < 0) == self.leaves[0].reverse else reversed_along(made, axis)
+        return made if (entry.stride < 0) == self.leaves[0].reverse else port_maps.reversed_along(made, axis)
 
     def _slice(self, outcome: EmittedOutputs) -> None:
         """The body reads slices of the hidden states instead of computing them."""
@@ -347,4 +335,4 @@ class _Fusion:
         for reader, port in readers:
             node.body.set_input(reader, port, element)
         sliced = Sliced(parameter, 1, start=-1, end=0, stride=-1) if self.leaves[0].reverse else Sliced(parameter, 1)
-        add_input(node, sliced, outcome.every)
+        port_maps.add_input(node, sliced, outcome.every)

@@ -7,12 +7,15 @@
 The traversal visits the nodes of a graph in order. Each sequence that it has replaced is the output of a node whose
 inputs are the tensors of the sequence (`SequenceEmpty`, `SequenceConstruct`, `StackedSequence`, `JoinedSequence`,
 `PackedSequence`). So each operation is replaced on its own, and a later pass understands the results of an earlier one.
+A rule of `RULES` gets the layout of a sequence from the pass, and the layout (layouts.py) makes the nodes.
 Loops and Ifs get ports for the tensors; the node that makes a sequence of them follows the port, inside and outside.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from mo_loop.errors import InternalError
 from mo_loop.graph.types import UNKNOWN, SequenceType
@@ -20,15 +23,17 @@ from mo_loop.ops.control import Control
 from mo_loop.ops.port_map import Branched, Final, Invariant, Merged, Selected
 from mo_loop.ops.sequences import OnSequences
 from mo_loop.transforms.folding import fold_all_scopes
-from mo_loop.transforms.front.sequence_lowering.layouts import Joined, Layout, Packed, Stacked
-from mo_loop.transforms.front.sequence_lowering.rules import RULES, Rule
-from mo_loop.transforms.front.sequence_lowering.shapes import NOTHING, Nothing, sequence_of
+from mo_loop.transforms.front.sequence_lowering import shapes
+from mo_loop.transforms.front.sequence_lowering.layouts import ElementKind, Joined, Layout, Packed, Stacked
 from mo_loop.transforms.port_maps import rebuilt
 from mo_loop.transforms.replace import drop_dead, replace_output
-from mo_loop.transforms.vocabulary import FunctionPass, Graph, Identity, Node, Parameter, Result, Value, ops
+from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Identity, Node, Parameter, Result, Value, ops
 
 GIVEN = (ops.SequenceEmpty, ops.SequenceConstruct, ops.StackedSequence, ops.JoinedSequence, ops.PackedSequence)
 """The nodes that make a sequence of its tensors or elements."""
+
+Rule: TypeAlias = Callable[["SequencePass", Any], Value | Sequence[Value] | None]
+"""(pass, node) -> the replacement of the outputs of the node; None if the pass cannot replace them."""
 
 
 @dataclass
@@ -40,10 +45,6 @@ class _Ports:
     outputs: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict)
     states: dict[Result, Any] = field(default_factory=dict)
     results: dict[Result, list[Result]] = field(default_factory=dict)
-
-    @property
-    def is_changed(self) -> bool:
-        return bool(self.inputs or self.outputs)
 
     def rebuild(self) -> None:
         """Replace the node by one with the new ports."""
@@ -86,7 +87,7 @@ class _Ports:
                 replace_output(old, next(made))
                 continue
             kind, entries = self.outputs[number]
-            replace_output(old, sequence_of(kind.made([next(made) for _ in entries]), new.graph, old.type))
+            replace_output(old, shapes.sequence_of(kind.made([next(made) for _ in entries]), new.graph, old.type))
         new.graph.remove(self.node)
 
 
@@ -169,7 +170,7 @@ class SequencePass(FunctionPass):
             changed = self.run_on_graph(body) or changed
         if not self.leaves(node):
             self._leave(node, ports)
-        if not ports.is_changed:
+        if not (ports.inputs or ports.outputs):
             return changed
         ports.rebuild()
         return self.accept(node)
@@ -177,7 +178,7 @@ class SequencePass(FunctionPass):
     def _enter(self, node: Control, ports: _Ports, number: int, entry, value: Value) -> None:
         if isinstance(entry, Merged):
             type_ = entry.parameter.output.type
-            kind = NOTHING if type_.is_empty else self.state_kind(entry, value)
+            kind = shapes.NOTHING if type_.is_empty else self.state_kind(entry, value)
             layout = None if kind is None else self.held(value, kind)
             if kind is None or layout is None:
                 return
@@ -206,7 +207,7 @@ class SequencePass(FunctionPass):
 
     def captured(self, value: Value, parameters: Sequence[Parameter]):
         """The layout in which a sequence enters bodies through these Parameters; None to leave it unchanged."""
-        return Nothing() if value.type.is_empty else self.held(value)
+        return shapes.Nothing() if value.type.is_empty else self.held(value)
 
     def state_kind(self, entry: Merged, initial: Value):
         """The kind of a state; None to leave it unchanged."""
@@ -222,7 +223,7 @@ class SequencePass(FunctionPass):
             if not isinstance(type_, SequenceType):
                 continue
             if isinstance(entry, Selected):
-                kind = NOTHING if type_.is_empty else self.branch_kind(node, number)
+                kind = shapes.NOTHING if type_.is_empty else self.branch_kind(node, number)
                 layouts = [] if kind is None else [self.held(each.value, kind) for each in (entry.then, entry.else_)]
                 if kind is None or None in layouts:
                     continue
@@ -258,7 +259,7 @@ def _remove(ends: Sequence[Any]) -> None:
 
 def _stand_for(parameter: Parameter, layout) -> None:
     """Readers of a Parameter read the sequence made of other tensors."""
-    parameter.output.replace_with(sequence_of(layout, parameter.graph, parameter.output.type))
+    parameter.output.replace_with(shapes.sequence_of(layout, parameter.graph, parameter.output.type))
 
 
 def _is_unknown(entry) -> bool:
@@ -282,3 +283,109 @@ def _layout_of(sequence: Value) -> Layout | None:
     if isinstance(node, ops.JoinedSequence):
         return Joined(tensors[0], tensors[1], node.axis)
     return Packed(tensors[0], tensors[1], node.dims) if isinstance(node, ops.PackedSequence) else None
+
+
+# -- the operations on sequences that tensors hold, one rule each
+
+
+def _at(walk: SequencePass, node: ops.SequenceAt) -> Value | None:
+    layout = walk.held(node.inputs[0])
+    return None if layout is None else layout.at(node.inputs[1])
+
+
+def _length(walk: SequencePass, node: ops.SequenceLength) -> Value | None:
+    sequence: Any = node.inputs[0]
+    if isinstance(sequence.type.length, int):
+        return shapes.numbers(node.graph, sequence.type.length)
+    layout = walk.held(sequence)
+    return None if layout is None else layout.length()
+
+
+def _concat(walk: SequencePass, node: ops.ConcatFromSequence) -> Value | None:
+    sequence: Any = node.inputs[0]
+    layout = walk.held(sequence)
+    if layout is None:
+        return None
+    rank = len(sequence.type.element.dims) + node.new_axis
+    return layout.concatenated(node.axis % rank, node.new_axis)
+
+
+def _insert(walk: SequencePass, node: ops.SequenceInsert) -> Value | None:
+    sequence, item, *place = node.inputs
+    kind = walk.kind(node.output.type)
+    layout = None if kind is None else walk.held(sequence, kind)
+    if layout is None:
+        return None
+    new = kind.of_items([item])
+    if not place:
+        return layout.extended(new).sequence() if not sequence.type.is_empty else new.sequence()
+    if shapes.known(place[0]) == 0:
+        return new.extended(layout).sequence()
+    return layout.inserted(new, place[0]).sequence()
+
+
+def _erase(walk: SequencePass, node: ops.SequenceErase) -> Value | None:
+    sequence, *place = node.inputs
+    if node.output.type.is_empty:
+        return shapes.sequence_of(shapes.Nothing(), node.graph, node.output.type)
+    kind = walk.kind(node.output.type)
+    layout = None if kind is None else walk.held(sequence, kind)
+    return None if layout is None else layout.erased(place[0] if place else None).sequence()
+
+
+def _extend(walk: SequencePass, node: ops.SequenceExtend) -> Value | None:
+    first, second = node.inputs
+    for one, other in ((first, second), (second, first)):
+        if one.type.is_empty:
+            return other
+    kind = walk.kind(node.output.type)
+    layouts: list[Any] = [None] if kind is None else [walk.held(first, kind), walk.held(second, kind)]
+    return None if None in layouts else layouts[0].extended(layouts[1]).sequence()
+
+
+def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
+    x, *split = node.inputs
+    if x.rank is None:
+        return None
+    axis = node.axis % x.rank
+    if not split:
+        front = shapes.moved(x, axis, 0)
+        return Stacked(front if not node.keepdims else F.Unsqueeze(front, [axis + 1])).sequence()
+    sizes = split[0]
+    if sizes.rank == 0:
+        sizes = _chunk_sizes(shapes.size(x, axis), sizes)
+    return Joined(x, sizes, axis).sequence()
+
+
+def _chunk_sizes(total: Value, each: Value) -> Value:
+    """Sizes of parts that are equal except for the last, smaller one: min(each, total - each*i)."""
+    enough = total + (each - np.int64(1))
+    count = F.Divide(enough - (enough % each), each)
+    scalar = F.Reshape(count, np.zeros(0, np.int64))
+    return F.Minimum(total - F.Range(np.int64(0), scalar, np.int64(1), output_type=each.dtype) * each, each)
+
+
+def _pack(walk: SequencePass, node: ops.PackSequence) -> Sequence[Value] | None:
+    sequence: Any = node.inputs[0]
+    kind = ElementKind.of(sequence.type, always_packed=True)
+    layout = None if kind is None else walk.held(sequence, kind)
+    return None if layout is None else layout.tensors
+
+
+def same(walk: SequencePass, node: Node) -> Value | None:
+    """The rule of a node that returns its input."""
+    return node.inputs[0]
+
+
+RULES: dict[type[Node], Rule] = {
+    ops.SequenceAt: _at,
+    ops.SequenceLength: _length,
+    ops.ConcatFromSequence: _concat,
+    ops.SequenceInsert: _insert,
+    ops.SequenceErase: _erase,
+    ops.SequenceExtend: _extend,
+    ops.SplitToSequence: _split,
+    ops.PackSequence: _pack,
+    Identity: same,
+}
+"""Operation -> the function that makes its outputs. The nodes in `GIVEN` need no rule."""

@@ -52,12 +52,6 @@ LEAST = np.float32(-120)
 """A decay of e^-120 is 0 in f32; an infinity would make NaN of the sums."""
 
 
-def is_chunkable(queries: Value, decay: Value | None) -> bool:
-    """Whether the decay is one number for each head, and there may be tokens."""
-    _, tokens, _, count, _ = queries.type.dims
-    return tokens != 0 and isinstance(count, int) and (decay is None or decay.type.dims[3] == 1)
-
-
 def chunked_recurrence(
     queries: Value, keys: Value, values: Value, decay: Value | None, beta: Value | None, state: Value
 ) -> tuple[Value, Value, Value]:
@@ -73,7 +67,9 @@ def chunked_recurrence(
         ends = _since(k, chunks.square(np.triu(LOWER.T, 1)), g)
         factor = ops.Exp(ops.ReduceSum(g, [2], keep_dims=True))
     if beta is not None:
-        rates = chunks.apart(_of_each_head(beta, keys))
+        if beta.type.dims[2] != keys.type.dims[2]:  # one number for all heads
+            beta = ops.Broadcast(beta, joined([1, 1, keys.size(2), 1], keys), mode="bidirectional")
+        rates = chunks.apart(beta)
         mixed = ops.MatMul(k, k, transpose_b=True) * _between(lower, before)
         inverse = inverse_of_lower(mixed * rates, chunks.longest, chunks.square)
         retrieving = inverse @ (_since(k, lower, g) * rates)
@@ -97,13 +93,6 @@ def _since(x: Value, sums: Value, g: Value | None) -> Value:
 def _between(rows: Value, before: Value | None) -> Value:
     """e(i, j): the decay from token j to that of row i, 0 for a later token; `before` has g below the diagonal."""
     return rows if before is None else ops.Exp(rows @ before) * rows
-
-
-def _of_each_head(beta: Value, keys: Value) -> Value:
-    """[batch, T, heads or 1, 1] as [batch, T, heads, 1]."""
-    if beta.type.dims[2] == keys.type.dims[2]:
-        return beta
-    return ops.Broadcast(beta, joined([1, 1, keys.size(2), 1], keys), mode="bidirectional")
 
 
 def _scanned_chunks(tensors: list[Value | None], state: Value, count: Any, has_retrieval: bool) -> tuple[Value, Value]:
@@ -227,7 +216,8 @@ def recurrence(
     """
     if decay is not None and decay.rank != 4:
         raise ModelError(f"the decay is {decay.type}, not one number or one row for each head", code="ML235")
-    if is_chunkable(queries, decay):
+    _, tokens, _, count, _ = queries.type.dims
+    if tokens != 0 and isinstance(count, int) and (decay is None or decay.type.dims[3] == 1):
         return chunked_recurrence(queries, keys, values, decay, beta, state)
     kept = None if decay is None else ops.Exp(decay)
     rows, added = ops.Unsqueeze(keys, [3]), ops.Unsqueeze(values, [3])
@@ -301,7 +291,11 @@ def linear_attention(
     q, v = _apart(wide[0], q_num_heads), _apart(wide[2], kv_num_heads)
     size = q.size(3)
     k = shared(_apart(wide[1], divided(key.size(2), size), size), kv_num_heads)
-    q = grouped_queries(scaled(q, scale), q_num_heads, kv_num_heads)
+    q = scaled(q, scale)
+    if q_num_heads <= kv_num_heads:
+        q = ops.Unsqueeze(shared(q, kv_num_heads), [3])
+    else:
+        q = q.reshape([None, None, kv_num_heads, q_num_heads // kv_num_heads, size])
     if decay is not None:
         decay = _apart(decay.astype(f32), kv_num_heads)
     if beta is not None:
@@ -334,13 +328,6 @@ def _apart(x: Value, heads: Any, size: Any = None) -> Value:
 def divided(a: Any, b: Any) -> Any:
     """The whole quotient of two lengths, ints or scalars."""
     return a // (max(b, 1) if isinstance(b, int) else b)
-
-
-def grouped_queries(q: Value, heads: int, states: int) -> Value:
-    """[batch, T, heads, K] as [batch, T, states, R, K], the R queries of one state together."""
-    if heads <= states:
-        return ops.Unsqueeze(shared(q, states), [3])
-    return q.reshape([None, None, states, heads // states, q.size(3)])
 
 
 @translates("LinearAttentionGate", since=1, domain=MICROSOFT)

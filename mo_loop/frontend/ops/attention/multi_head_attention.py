@@ -151,19 +151,14 @@ def _padding(mask: Value, q: Value, total: Any, *, with_starts: bool) -> Value:
         return _ends_and_starts(mask, q, total, with_starts)
     if rank == 2:
         kept = parts.positive(mask, [1, 2])
-        return _or_of_one_column(kept, mask) if with_starts else kept
+        if with_starts and not isinstance(mask.type.dims[1], int):  # one number for each sequence keeps all keys
+            kept = ops.LogicalOr(kept, ops.Equal(mask.size(1), 1))
+        return kept
     if rank == 3:
         return parts.positive(mask, [1])
     end = joined([total], mask)
     rows = mask[:, :, end - joined([q.size(2)], mask) : end]  # of the queries
     return parts.positive(rows[:, :, :, :end], [])
-
-
-def _or_of_one_column(kept: Value, mask: Value) -> Value:
-    """A mask of one number for each sequence keeps all keys."""
-    if isinstance(mask.type.dims[1], int):
-        return kept
-    return ops.LogicalOr(kept, ops.Equal(mask.size(1), 1))
 
 
 def _ends_and_starts(mask: Value, q: Value, total: Any, with_starts: bool) -> Value:

@@ -142,20 +142,16 @@ def longformer_attention(
     at, is_used = as_i64(found[1]), found[0] > 0
     y = _local(x, weight, bias, (flags, at, is_used), added, num_heads, window)
     rows = _global(x, global_weight, global_bias, at, added, num_heads)
-    y = _replaced(y, at, ops.Select(is_used[:, :, None], rows, _rows(y, at)))
+    shape = joined([at.size(0), at.size(1), 1], y)
+    sequences = ops.Broadcast(counted(y.size(0), y)[:, None, None], shape)
+    places = ops.Concat(sequences, at[:, :, None], axis=2)
+    y = ops.ScatterNDUpdate(y, places, ops.Select(is_used[:, :, None], rows, _rows(y, at)))
     return ops.Select((added < 0)[:, :, None], number(y, 0), y)
 
 
 def _rows(x: Value, at: Value) -> Value:
     """The rows of x [batch, S, hidden] at the places [batch, G]."""
     return ops.Squeeze(groups.chosen(x[:, None], at), [1])
-
-
-def _replaced(x: Value, at: Value, rows: Value) -> Value:
-    """x [batch, S, hidden] with other rows at the places [batch, G]."""
-    shape = joined([at.size(0), at.size(1), 1], x)
-    sequences = ops.Broadcast(counted(x.size(0), x)[:, None, None], shape)
-    return ops.ScatterNDUpdate(x, ops.Concat(sequences, at[:, :, None], axis=2), rows)
 
 
 def _global(x: Value, weight: Value, bias: Value, at: Value, added: Value, heads: int) -> Value:

@@ -92,7 +92,8 @@ class Forest:
         tests = tests_of(known, numbers, self.features, self.thresholds, self.modes, self.missing, self.is_leaf)
         own = first_numbers(len(self.yes), np.int32)
         below = np.stack([np.where(self.is_leaf, own, ends) for ends in (self.no, self.yes)], 1)
-        return found_leaves(Trees(x, tests, below, self.roots, self.is_leaf, levels))
+        trees = Trees(x, tests, below, self.roots, self.is_leaf, levels)
+        return replace(_in_form(trees), tree_of=trees.tree_of)
 
 
 def _distinct(nodes):
@@ -200,11 +201,6 @@ class FormTime:
     def of(self, rows: Any) -> Any:
         far = rows * self.nodes > 2**19
         return self.fixed + rows * (self.row + np.where(far, 0.0015, 0.00035) * self.nodes)
-
-
-def found_leaves(trees: Trees) -> Leaves:
-    """The leaves, in the form that takes the least time."""
-    return replace(_in_form(trees), tree_of=trees.tree_of)
 
 
 def _in_form(trees: Trees) -> Leaves:

@@ -6,17 +6,10 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
+from mo_loop.frontend.ops.classical import predictors
 from mo_loop.frontend.ops.classical.features import DOMAIN
 from mo_loop.frontend.ops.classical.forest import LEAF, Forest, Votes
 from mo_loop.frontend.ops.classical.labels import with_labels
-from mo_loop.frontend.ops.classical.predictors import (
-    TRANSFORMS,
-    both_sides,
-    labelled,
-    rows_of,
-    transformed,
-    transformed_alone,
-)
 from mo_loop.frontend.ops.classical.tree_forms import MODES, Leaves
 from mo_loop.frontend.ops.shared import first_numbers, number, require_choice, zeros
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
@@ -80,7 +73,7 @@ def tree_ensemble_classifier(
     labels = classlabels_int64s or range(len(classlabels_strings or ()))
     weights = _either(class_weights, class_weights_as_tensor)
     votes = _votes(places, len(labels), class_treeids, class_nodeids, class_ids, weights)
-    leaves = forest.leaves(rows_of(x, "an ensemble of trees"), numbers_of(x))
+    leaves = forest.leaves(predictors.rows_of(x, "an ensemble of trees"), numbers_of(x))
     bases = tuple(_either(base_values, base_values_as_tensor))
     ids = set(_listed(class_ids).tolist())
     if len(labels) > 2 or (ids == {0, 1} and len(labels) == 2 and not bases and not node.makes(0)):
@@ -99,22 +92,18 @@ def tree_ensemble(
 ):
     """Inner nodes and leaves are separate lists; a node may test for membership in a set."""
     require_choice("aggregate_function", aggregate_function, range(len(AGGREGATES)))
-    require_choice("post_transform", post_transform, range(len(TRANSFORMS)))
+    require_choice("post_transform", post_transform, range(len(predictors.TRANSFORMS)))
+    inner, leaves = len(nodes_featureids), len(leaf_targetids)
+    limits, modes = (each.array().reshape(-1) for each in (nodes_splits, nodes_modes))
+    missing = nodes_missing_value_tracks_true or [0] * inner
     ends = (nodes_trueleafs, nodes_truenodeids, nodes_falseleafs, nodes_falsenodeids)
-    if any(len(each) != len(nodes_featureids) for each in ends):
+    if any(len(each) != inner for each in (limits, modes, missing, *ends)):
         raise ModelError("the lists of nodes are of different length", code="ML227")
-    inner, modes = len(nodes_featureids), nodes_modes.array().reshape(-1)
-    leaves = len(leaf_targetids)
     yes, no = (
         np.where(is_leaf, np.array(ends) + inner, ends)
         for is_leaf, ends in ((nodes_trueleafs, nodes_truenodeids), (nodes_falseleafs, nodes_falsenodeids))
     )
-    columns = [
-        nodes_featureids, nodes_splits.array().reshape(-1), modes, yes, no,
-        nodes_missing_value_tracks_true or [0] * inner,
-    ]
-    if any(len(each) != inner for each in columns):
-        raise ModelError("the lists of nodes are of different length", code="ML227")
+    columns = [nodes_featureids, limits, modes, yes, no, missing]
     filler = [[0] * leaves] * 3 + [list(range(inner, inner + leaves))] * 2 + [[0] * leaves]
     table = [[*column, *rest] for column, rest in zip(columns, filler, strict=True)]
     if _MEMBER in modes:
@@ -125,7 +114,7 @@ def tree_ensemble(
     places = range(inner, inner + leaves)
     count = n_targets or max(leaf_targetids, default=0) + 1
     votes = Votes.collected(len(is_leaf), count, places, leaf_targetids, leaf_weights.array().reshape(-1))
-    made = _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, TRANSFORMS[post_transform])
+    made = _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, predictors.TRANSFORMS[post_transform])
     return made.astype(x.dtype)
 
 
@@ -245,12 +234,13 @@ def _either(floats: Any, tensor) -> Any:
 
 def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_transform: str) -> Value:
     require_choice("aggregate_function", how, AGGREGATES)
-    leaves = forest.leaves(rows_of(x, "an ensemble of trees"), numbers_of(x))
+    leaves = forest.leaves(predictors.rows_of(x, "an ensemble of trees"), numbers_of(x))
     made = votes.extreme(leaves, how == "MAX") if how in ("MIN", "MAX") else votes.total(leaves)
     if how == "AVERAGE":
         made = made / number(made, len(forest.roots))
     made = _with_bases(made, bases or ())
-    return (transformed_alone if votes.weights.shape[1] == 1 else transformed)(made, post_transform)
+    transformed = predictors.transformed_alone if votes.weights.shape[1] == 1 else predictors.transformed
+    return transformed(made, post_transform)
 
 
 def _with_bases(scores: Value, bases: Sequence[float]) -> Value:
@@ -265,7 +255,7 @@ def _of_many_classes(
     ranked = scores
     if not votes.are_certain(forest):
         ranked = ops.Select(votes.has_votes(leaves), scores, number(scores, -np.inf))
-    return [labelled(ranked, labels), transformed(scores, post_transform)]
+    return [predictors.labelled(ranked, labels), predictors.transformed(scores, post_transform)]
 
 
 def _of_two_classes(
@@ -277,7 +267,7 @@ def _of_two_classes(
     if len(labels) == 2 and ids == {0, 1} and not bases and votes.are_opposite(forest):
         scores = votes.total(leaves)
         second = ops.Less(number(scores, 0), scores[:, 1:2])
-        return [_one_of_two(second, labels), transformed(scores, post_transform)]
+        return [_one_of_two(second, labels), predictors.transformed(scores, post_transform)]
     if len(labels) < 2 or ids != {0} or len(bases) > 1 or post_transform == "PROBIT":
         raise UnsupportedError(
             "two classes whose leaves vote for both, or for the second, or one class: runtimes return other labels "
@@ -288,7 +278,7 @@ def _of_two_classes(
     score = _with_bases(score, bases)
     is_probability = bool(np.all(votes.weights >= 0))
     second = ops.Less(number(score, 0.5 if is_probability else 0), score)
-    return [_one_of_two(second, labels), both_sides(score, post_transform, is_probability)]
+    return [_one_of_two(second, labels), predictors.both_sides(score, post_transform, is_probability)]
 
 
 def _one_of_two(second: Any, labels: Sequence[int]) -> Any:

@@ -156,7 +156,7 @@ def fused_conv(
 @translates("NhwcConv", since=1, domain=MICROSOFT)
 def nhwc_conv(x: AtLeast3, w: AtLeast3, b: Vector = None, *, given: ConvolutionAttributes):
     """Conv with channels last, also in the filters [M, K..., C / group], as the transformers tool writes them."""
-    return _channels_last(conv(_channels_first(x), _channels_first(w), b, given=given))
+    return _channels_last(conv(channels_first(x), channels_first(w), b, given=given))
 
 
 @translates("NhwcFusedConv", since=1, domain=MICROSOFT)
@@ -165,8 +165,8 @@ def nhwc_fused_conv(
     *, activation: str | None = None, activation_params: Floats | None = None, given: ConvolutionAttributes,
 ):
     """activation(Conv + z) with channels last, but the filters of Conv."""
-    y = conv(_channels_first(x), w, b, given=given)
-    y = y if z is None else y + _channels_first(z)
+    y = conv(channels_first(x), w, b, given=given)
+    y = y if z is None else y + channels_first(z)
     return _channels_last(_activation(activation, activation_params).of(y))
 
 
@@ -175,11 +175,6 @@ def _activation(name: str | None, parameters: Sequence[float] | None) -> Activat
     if len(given) > 4:
         raise ModelError(f"{len(given) - 2} activation_params are given, and two are the most", code="ML227")
     return Activation(name, given[0], given[1])
-
-
-def _channels_first(x: Value) -> Value:
-    rank = ranked(x)
-    return ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)])
 
 
 def _channels_last(y: Value) -> Value:

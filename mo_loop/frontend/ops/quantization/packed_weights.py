@@ -41,7 +41,8 @@ def unpacked(packed: Value, bits: int, shape: Sequence[int]) -> Value:
     length = shape[-1]
     full = (*shape[:-1], -(-length // per_byte) * per_byte)
     if constant is None:
-        return _cut(_computed(packed, bits, full), length)
+        made = _computed(packed, bits, full)
+        return made if full[-1] == length else made.cut(len(full) - 1, 0, length)
     whole = ops.Constant(viewed(constant.tensor, KINDS[bits], full), graph=packed.graph, name=constant.name)
     if full == tuple(shape):
         return whole
@@ -67,11 +68,6 @@ def _computed(packed: Value, bits: int, shape: Sequence[int]) -> Value:
         parts.append(rest - higher * (1 << bits))
         rest = higher
     return ops.Reshape(ops.Concat(*parts, rest, axis=len(shape)), list(shape)).astype(u8)
-
-
-def _cut(x: Value, length: int) -> Value:
-    assert x.shape is not None
-    return x if x.shape[-1] == length else x.cut(len(x.shape) - 1, 0, length)
 
 
 def middle(like: Value, bits: int) -> Value:

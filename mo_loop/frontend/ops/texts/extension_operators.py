@@ -5,18 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mo_loop.frontend.ops.shared import counted, ranked
-from mo_loop.frontend.ops.texts import expressions, letter_case
-from mo_loop.frontend.ops.texts.strings import (
-    StringPlaces,
-    as_bytes,
-    constant_strings,
-    constant_texts,
-    encoded,
-    equal_strings,
-    packed,
-    require_strings,
-    taken,
-)
+from mo_loop.frontend.ops.texts import expressions, letter_case, strings
+from mo_loop.frontend.ops.texts.strings import StringPlaces
 from mo_loop.frontend.ops.texts.text_operators import string_concat, unsupported
 from mo_loop.frontend.vocabulary import ModelError, Value, ops, translates
 from mo_loop.graph.dimension import low
@@ -48,7 +38,7 @@ def in_letters(texts: StringPlaces, new: dict[str, str]) -> StringPlaces:
 
 
 def _changed(x: Value, new: dict[str, str]) -> Value:
-    return packed(in_letters(taken(x), new), x.sizes)
+    return strings.packed(in_letters(strings.taken(x), new), x.sizes)
 
 
 @translates("StringLower", since=1, domain=DOMAIN)
@@ -67,7 +57,7 @@ def string_upper(x):
 def string_strip(x):
     """Without white space of ASCII at both ends; a string of nothing else stays as it is."""
     other = _SPACE.replace("[", "[^")
-    return packed(taken(x).replaced(rf"\A{_SPACE}++(?={other})|(?<={other}){_SPACE}++\z"), x.sizes)
+    return strings.packed(strings.taken(x).replaced(rf"\A{_SPACE}++(?={other})|(?<={other}){_SPACE}++\z"), x.sizes)
 
 
 @translates("StringConcat", since=1, domain=DOMAIN)
@@ -79,14 +69,14 @@ def string_concat_of_extensions(x, y):
 @translates("StringEqual", since=1, domain=DOMAIN)
 def string_equal(x, y):
     """As Equal of ONNX for strings. The package compares numbers, too, which are refused here."""
-    require_strings(x, y)
-    return equal_strings(x, y)
+    strings.require_strings(x, y)
+    return strings.equal_strings(x, y)
 
 
 @translates("StringLength", since=1, domain=DOMAIN)
 def string_length(x):
     """The number of characters: bytes that do not continue one."""
-    texts = taken(x)
+    texts = strings.taken(x)
     chars = ops.Concat(texts.chars, np.zeros(1, np.uint8), axis=0).astype(i32)
     begins = ops.LogicalOr(ops.Less(chars, np.int32(0x80)), ops.GreaterEqual(chars, np.int32(0xC0)))
     before = ops.CumSum(begins.astype(i32), np.int64(0), exclusive=True)
@@ -96,7 +86,7 @@ def string_length(x):
 
 def _text(x: Value, name: str) -> str:
     """The string of a constant input."""
-    known = constant_strings(x)
+    known = strings.constant_strings(x)
     if known is None or len(known) != 1:
         raise unsupported(f"a text that is computed (the input {name!r})")
     return known[0].decode()
@@ -108,11 +98,11 @@ def string_join(x, sep, axis):
     rank, known, between = ranked(x), axis.type.integers, _text(sep, "input_sep")
     if known is None or len(known) != 1 or "\\" in between:
         raise unsupported("StringJoin along a computed axis, or with a backslash between strings")
-    at, texts, cut = normalise_axis(known[0], rank or 1), taken(x), np.int32(len(between.encode()))
+    at, texts, cut = normalise_axis(known[0], rank or 1), strings.taken(x), np.int32(len(between.encode()))
     between = between.replace("$", "$$")
     if rank < 2:  # there may be no strings
         begins, _, chars = texts.with_empty().replaced(r"\z", between)
-        return packed(StringPlaces(begins[:1], ops.Maximum(begins[-1:] - cut, begins[:1]), chars), [1])
+        return strings.packed(StringPlaces(begins[:1], ops.Maximum(begins[-1:] - cut, begins[:1]), chars), [1])
     if low(x.type.dims[at]) < 1:
         raise unsupported("StringJoin along an axis that may have no elements")
     order = [*(each for each in range(rank) if each != at), at]
@@ -120,7 +110,7 @@ def string_join(x, sep, axis):
     begins, ends, chars = texts.at(vector(numbers)).replaced(r"\z", between)
     begins, ends = (each.reshape([-1, x.size(at)]) for each in (begins, ends))
     whole = StringPlaces(ops.Gather(begins, 0, 1), ops.Gather(ends, -1, 1) - cut, chars)
-    return packed(whole, ops.Gather(x.sizes, order[:-1], 0))
+    return strings.packed(whole, ops.Gather(x.sizes, order[:-1], 0))
 
 
 @translates("StringRegexReplace", since=1, domain=DOMAIN)
@@ -130,7 +120,8 @@ def string_regex_replace(x, pattern, rewrite, *, global_replace: int = 1):
     given, is_repeated = expressions.one_set(expression) or ("", False)
     if not given or expression == ".+" or "\\" in new or "$" in new or len(new.encode()) > _SHORT:
         raise unsupported(f"StringRegexReplace of {expression!r} by {new!r}")
-    return packed(taken(x).replaced(f"{given}{'++' if is_repeated else ''}", new, bool(global_replace)), x.sizes)
+    replaced = strings.taken(x).replaced(f"{given}{'++' if is_repeated else ''}", new, bool(global_replace))
+    return strings.packed(replaced, x.sizes)
 
 
 _SHORT = 4
@@ -141,9 +132,9 @@ _SHORT = 4
 def string_mapping(x, *, map: str):
     """Strings of a table become others; the others stay."""
     known = _table(map)
-    texts, keys = taken(x), as_bytes(known)
-    found = encoded(ops.Reshape(x, [-1]), keys, len(keys))
-    begins, ends, chars = constant_texts(as_bytes(known.values()))
+    texts, keys = strings.taken(x), strings.as_bytes(known)
+    found = strings.encoded(ops.Reshape(x, [-1]), keys, len(keys))
+    begins, ends, chars = strings.constant_texts(strings.as_bytes(known.values()))
     size = ops.ShapeOf(texts.chars, output_type=i32)
     is_key = ops.Less(found, np.int32(len(keys)))
     places = ops.Minimum(found, np.int32(len(keys) - 1))
@@ -152,7 +143,7 @@ def string_mapping(x, *, map: str):
         for new, old in ((begins, texts.begins), (ends, texts.ends))
     )
     made = StringPlaces(begins, ends, ops.Concat(texts.chars, chars, axis=0))
-    return packed(made, x.sizes, ordered=False)
+    return strings.packed(made, x.sizes, ordered=False)
 
 
 @translates("StringToVector", since=1, domain=DOMAIN)
@@ -163,7 +154,7 @@ def string_to_vector(x, *, map: str, unk: str):
         rows = np.array([[int(each) for each in row.split(" ") if each] for row in (*known.values(), unk)], np.int64)
     except ValueError as error:
         raise ModelError("the rows of map and unk are not as many integers each", code="ML227") from error
-    return ops.Gather(rows, encoded(x, as_bytes(known), len(known)), 0)
+    return ops.Gather(rows, strings.encoded(x, strings.as_bytes(known), len(known)), 0)
 
 
 def _table(text: str) -> dict[str, str]:

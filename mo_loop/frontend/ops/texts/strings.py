@@ -26,8 +26,6 @@ from mo_loop.ops.lengths import vector
 
 Array = np.ndarray[Any, Any]
 
-_NO_BYTE = np.zeros(1, np.uint8)
-
 _EMPTY = np.array([b""], object)
 
 
@@ -47,9 +45,9 @@ class StringPlaces(NamedTuple):
         end = ops.ShapeOf(self.chars, output_type=i32)
         return StringPlaces(ops.Concat(self.begins, end, axis=0), ops.Concat(self.ends, end, axis=0), self.chars)
 
-    def with_bytes(self, data: Array = _NO_BYTE) -> StringPlaces:
+    def with_bytes(self) -> StringPlaces:
         """The same strings with bytes after them, so that there is one: operations of the library require that."""
-        return self._replace(chars=ops.Concat(self.chars, data, axis=0))
+        return self._replace(chars=ops.Concat(self.chars, np.zeros(1, np.uint8), axis=0))
 
     def replaced(self, pattern: str, new: str = "", every: bool = True) -> StringPlaces:
         """The strings, one after another, with the matches of an expression of PCRE2 replaced; none shares a byte."""
@@ -87,16 +85,13 @@ def packed(texts: StringPlaces, sizes: Any, ordered: bool = True) -> Value:
     whole = texts.with_empty() if may_be_none else texts
     strings = ops.StringTensorPack(*(whole if ordered else in_order(whole)))
     strings = without_last(strings) if may_be_none else strings
-    return strings if _is_vector(sizes) else ops.Reshape(strings, sizes)
+    is_vector = isinstance(sizes, Value) and sizes.type.dims == (1,)
+    return strings if is_vector else ops.Reshape(strings, sizes)
 
 
 def without_last(strings: Value) -> Value:
     """A vector of strings without its last one. Older releases need the string that a Pad would add."""
     return ops.Pad12(strings, [0], [-1], np.array(b"", object))
-
-
-def _is_vector(sizes: Any) -> bool:
-    return isinstance(sizes, Value) and sizes.type.dims == (1,)
 
 
 def as_bytes(strings: Iterable[Any]) -> list[bytes]:

@@ -12,16 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mo_loop.frontend.ops.shared import counted, ranked, require_choice
-from mo_loop.frontend.ops.texts import expressions, letter_case
-from mo_loop.frontend.ops.texts.strings import (
-    StringPlaces,
-    constant_texts,
-    in_order,
-    packed,
-    paired,
-    taken,
-    without_last,
-)
+from mo_loop.frontend.ops.texts import expressions, letter_case, strings
+from mo_loop.frontend.ops.texts.strings import StringPlaces
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32, i64, u8
 from mo_loop.ops.lengths import FAR, vector
@@ -39,11 +31,11 @@ def unsupported(what: str) -> UnsupportedError:
 @translates("StringConcat", since=20)
 def string_concat(x, y):
     """Pairs of strings, one after another. CombineSegments joins integers of 32 bits alone, and no shared ones."""
-    *pairs, sizes = paired(x, y)
-    parts = pairs if x.type.dims == y.type.dims else [in_order(each) for each in pairs]
+    *pairs, sizes = strings.paired(x, y)
+    parts = pairs if x.type.dims == y.type.dims else [strings.in_order(each) for each in pairs]
     both = [each for part in parts for each in part.with_empty()._replace(chars=part.chars.astype(i32))]
     begins, ends, chars, *_ = ops.CombineSegments(*both, np.array([0, 1], np.int32))
-    return ops.Reshape(without_last(ops.StringTensorPack(begins, ends, chars.astype(u8))), sizes)
+    return ops.Reshape(strings.without_last(ops.StringTensorPack(begins, ends, chars.astype(u8))), sizes)
 
 
 @translates("StringNormalizer", since=10)
@@ -56,10 +48,12 @@ def string_normalizer(
     require_choice("case_change_action", case_change_action, ("NONE", "LOWER", "UPPER"))
     if rank not in (1, 2):
         raise ModelError(f"the input has rank {rank}, and must be [C] or [1, C]", code="ML227")
-    texts = taken(x)
+    texts = strings.taken(x)
     reads_case = bool(stopwords) and not is_case_sensitive
     if reads_case or case_change_action != "NONE":
-        _require_unicode(locale or "")
+        name = locale or ""
+        if (name and not _LOCALE.fullmatch(name)) or name.upper() == "C":
+            raise unsupported(f"letters of the locale {name!r}, where only the letters of English are known")
     # Without regard to case, strings and stop words are compared in the case of the result, or in lower case.
     compared = "UPPER" if case_change_action == "UPPER" else "LOWER"
     compared = compared if reads_case else "NONE"
@@ -69,12 +63,7 @@ def string_normalizer(
         words = dict.fromkeys(letter_case.changed(compared, word).encode() for word in stopwords)
         made = made.with_empty().at(_kept(in_case[compared], list(words)))
     sizes = made.begins.sizes
-    return packed(made, sizes if rank == 1 else ops.Concat([1], sizes, axis=0))
-
-
-def _require_unicode(locale: str) -> None:
-    if (locale and not _LOCALE.fullmatch(locale)) or locale.upper() == "C":
-        raise unsupported(f"letters of the locale {locale!r}, where only the letters of English are known")
+    return strings.packed(made, sizes if rank == 1 else ops.Concat([1], sizes, axis=0))
 
 
 def _in_case(texts: StringPlaces, action: str) -> StringPlaces:
@@ -87,7 +76,7 @@ def _in_case(texts: StringPlaces, action: str) -> StringPlaces:
 def _kept(texts: StringPlaces, words: list[bytes]) -> Value:
     """The places of the strings that are not among the words; if there are none, that of the string after all."""
     found = ops.VocabEncoder(
-        *texts, *constant_texts(words), np.ones(len(words), np.int32), np.zeros(1, np.int32)
+        *texts, *strings.constant_texts(words), np.ones(len(words), np.int32), np.zeros(1, np.int32)
     )
     all_dropped = ops.ReduceMin(found, [0], keep_dims=True)
     kept = ops.Concat(ops.Subtract(np.int32(1), found), all_dropped, axis=0)
@@ -151,11 +140,11 @@ def string_split(x, *, delimiter: str | None = None, maxsplit: int | None = None
     """[..., D] pieces, where rows of fewer pieces end with empty strings, and the numbers of pieces. As in ONNX
     Runtime, an empty string has no pieces, and without a delimiter a text is split at spaces, not at other white space.
     """
-    texts, most = taken(x), None if maxsplit is None or maxsplit < 0 else maxsplit
+    texts, most = strings.taken(x), None if maxsplit is None or maxsplit < 0 else maxsplit
     found = matches(texts, _PUNCTUATION.sub(r"\\\g<0>", delimiter or "") or "[^ ]+")
     split = _at_delimiters if delimiter else _at_spaces
     pieces, counts, width = split(texts, found, most)
-    return packed(pieces, ops.Concat(x.sizes, width, axis=0)), ops.Reshape(counts.astype(i64), x.sizes)
+    return strings.packed(pieces, ops.Concat(x.sizes, width, axis=0)), ops.Reshape(counts.astype(i64), x.sizes)
 
 
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
@@ -188,7 +177,7 @@ def regex_full_match(x, *, pattern: str | None = None):
     """Whether the expression matches the whole text: a match becomes the empty text."""
     if pattern is None:
         raise ModelError("the node needs the attribute pattern", code="ML227")
-    (text, matches_empty), texts = expressions.as_pcre(pattern), taken(x)
+    (text, matches_empty), texts = expressions.as_pcre(pattern), strings.taken(x)
     rest = texts.replaced(text)
     was_empty, is_empty = (ops.Equal(each.begins, each.ends) for each in (texts, rest))
     found = is_empty if matches_empty else ops.LogicalAnd(is_empty, ops.LogicalNot(was_empty))
@@ -213,7 +202,7 @@ def tokenizer(
         raise unsupported(f"Tokenizer of the regular expression {tokenexp!r}, which is not one set of characters,")
     # Shorter matches are not tokens, and longer ones are whole. ONNX Runtime takes every character for the dot alone.
     one = "(?s:.)" if tokenexp == "." else given if least == 1 else "(?!)"
-    texts = taken(x)
+    texts = strings.taken(x)
     found = matches(texts, f"{given}{{{least},}}" if is_repeated else one)
     counts = found.last - found.first
     grid, pad = Grid(found.first, counts), pad_value.encode()
@@ -221,4 +210,4 @@ def tokenizer(
     chars = ops.Concat(texts.chars, np.frombuffer(pad, np.uint8), axis=0) if pad else texts.chars
     pieces = (grid.of_match(found.texts.begins), grid.of_match(found.texts.ends))
     tokens = grid.texts(*pieces, begin, begin + np.int32(len(pad)), chars)
-    return packed(tokens, ops.Concat(x.sizes, grid.width, axis=0), ordered=False)
+    return strings.packed(tokens, ops.Concat(x.sizes, grid.width, axis=0), ordered=False)
