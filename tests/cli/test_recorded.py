@@ -1,6 +1,6 @@
 """Commands and what they print: every .txt below tests/cli/recorded is a group of cases.
 
-    What the group is about.
+    The subject of the group.
     # file model.onnx                   each case begins with these files in an empty folder. Models are in the text
     main (float[3] x) => (y) {...}      form of ONNX, of opset 18; `# file m.onnx my=1` imports another domain
     # case a misspelt output            a test: one command after another
@@ -11,8 +11,8 @@
 
 A command begins with variables, as NAME=value, and ends with `< FILE` for its input, and with filters: `| get a.*.b c`
 prints values of a JSON document, `| lines REGEX` the lines of stdout that match, `| find REGEX` the matches; `|& lines`
-and `|& find` are for stderr. `$ print FILE` prints a file, `$ remove FILE` removes it, `$ copy FILE NEW`
-copies it. A line `@ MARK` before the first command is a mark of pytest. Times are written as TIME.
+and `|& find` are for stderr. `$ print FILE` prints a file, `$ remove FILE` removes it. A line `@ MARK` before the first
+command is a mark of pytest. Times are written as TIME.
 
 UPDATE_GOLDEN=1 writes all but the commands again: read the diff before you keep it.
 """
@@ -21,7 +21,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -30,15 +29,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.cli.commands import mo_loop
-from tests.harness import parsed
+from tests.texts import model_of, sections
 
 FOLDER = Path(__file__).parent / "recorded"
-SECTION = re.compile(r"^# (file|case) (.+)\n", re.MULTILINE)
 FILTER = re.compile(r" (\|&?) (?=(?:get|lines|find) )")
 TIME = re.compile(r"\b\d+(\.\d+)?( m?s\b| seconds\b)")
-FILES: dict[str, Callable[..., object]] = {
-    "print": lambda path: path.read_text("utf-8"), "remove": Path.unlink, "copy": shutil.copyfile,
-}
+FILES: dict[str, Callable[..., object]] = {"print": lambda path: path.read_text("utf-8"), "remove": Path.unlink}
 
 
 class Case(NamedTuple):
@@ -60,10 +56,8 @@ def cases() -> list[Any]:
     """All cases as parameters."""
     found = []
     for path in sorted(FOLDER.glob("*.txt")):
-        _, *parts = SECTION.split(path.read_text("utf-8"))
-        sections = list(zip(parts[::3], parts[1::3], parts[2::3], strict=True))
-        files = {name: text for kind, name, text in sections if kind == "file"}
-        for kind, name, text in sections:
+        files = {name: text for kind, name, text in sections(path) if kind == "file"}
+        for kind, name, text in sections(path):
             if kind == "case":
                 case = Case(path, name, text, files)
                 marks = [getattr(pytest.mark, line[2:]) for line in case.head if line.startswith("@ ")]
@@ -92,13 +86,10 @@ def test_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def write(folder: Path, name: str, text: str) -> None:
     """A file with the text, or the model that it describes."""
-    name, *domains = name.split()
+    name, model = model_of(name, text)
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = text.rstrip() + "\n"
-    is_model = path.suffix == ".onnx" and "=>" in text
-    imports = {domain: int(version) for domain, version in (each.split("=") for each in domains)}
-    path.write_bytes(parsed(text, **imports).SerializeToString() if is_model else text.encode())
+    path.write_bytes((text.rstrip() + "\n").encode() if model is None else model.SerializeToString())
 
 
 def outcome(command: str, folder: Path) -> list[str]:
@@ -136,7 +127,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def filtered(text: str, chosen: str) -> list[str]:
-    """What a filter leaves of stdout."""
+    """The lines that a filter leaves."""
     kind, _, pattern = chosen.partition(" ")
     if kind == "lines":
         return [line for line in text.splitlines() if re.search(pattern, line)]

@@ -32,6 +32,7 @@ from mo_loop.transforms.low_precision.weights import rounded_products
 from tests import ROOT
 from tests.cli.test_bad_input import BROKEN
 from tests.harness import parsed
+from tests.texts import model_of, sections
 
 MODELS = sorted((ROOT / "tests" / "models").glob("*/*.onnx"))
 
@@ -85,10 +86,14 @@ def assert_same_errors(source: Any) -> None:
     assert bool(refused) == bool(report.exit_code and (report.refused or codes(report, "error")))
 
 
-@pytest.mark.parametrize("name", BROKEN)
+MADE = {name: make() for name, (make, _) in BROKEN.items()}
+MADE |= {name: model for kind, name, text in sections(ROOT / "tests" / "cli" / "recorded" / "broken.txt")
+         if kind == "file" and (model := model_of(name, text)[1])}
+
+
+@pytest.mark.parametrize("name", MADE)
 def test_broken_models(name: str) -> None:
-    made = BROKEN[name][0]
-    assert_same_errors(parsed(made) if isinstance(made, str) else made())
+    assert_same_errors(MADE[name])
 
 
 @pytest.mark.parametrize("seed", range(40))
