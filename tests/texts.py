@@ -16,8 +16,15 @@ def sections(path: Path) -> list[tuple[str, str, str]]:
     return list(zip(parts[::3], parts[1::3], parts[2::3], strict=True))
 
 
-def model_of(name: str, text: str) -> tuple[str, onnx.ModelProto | None]:
-    """The name of a file, and the model that its text describes, if it is one. `m.onnx my=1` imports another domain."""
+MODEL = re.compile(r"^\w+ *\((?=.*=>).*", re.MULTILINE | re.DOTALL)
+"""A model in the text form of ONNX, to the end of the text."""
+
+
+def model_of(name: str, text: str, opset: str = "18") -> tuple[str, onnx.ModelProto | None]:
+    """The name of a file, and the model that its text describes, if it is one. `m.onnx my=1` and an opset `18 my=1`
+    import another domain."""
     name, *domains = name.split()
-    imports = {domain: int(version) for domain, version in (each.split("=") for each in domains)}
-    return name, parsed(text, **imports) if name.endswith(".onnx") and "=>" in text else None
+    version, *more = opset.split()
+    imports = {domain: int(of) for domain, of in (each.split("=") for each in (*domains, *more))}
+    is_model = name.endswith(".onnx") and MODEL.search(text)
+    return name, parsed(text, int(version), **imports) if is_model else None

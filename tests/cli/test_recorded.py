@@ -3,7 +3,7 @@
     The subject of the group.
     # file model.onnx                   each case begins with these files in an empty folder. Models are in the text
     main (float[3] x) => (y) {...}      form of ONNX, of opset 18; `# file m.onnx my=1` imports another domain
-    # case a misspelt output            a test: one command after another
+    # case a misspelt output            a test: one command after another, below a model of its own, which is model.onnx
     $ convert model.onnx -o m.xml --output yy
     ! error: ML202: ...                 a line of stderr; those of stdout are indented
     = 2                                 the exit code, if it is not 0
@@ -13,6 +13,7 @@ A command begins with variables, as NAME=value, and ends with `< FILE` for its i
 prints values of a JSON document, `| lines REGEX` the lines of stdout that match, `| find REGEX` the matches; `|& lines`
 and `|& find` are for stderr. `$ print FILE` prints a file, `$ remove FILE` removes it. A line `@ MARK` before the first
 command is a mark of pytest. Times are written as TIME.
+A line `opset 21 my=1` below the subject is for all models of the group.
 
 UPDATE_GOLDEN=1 writes all but the commands again: read the diff before you keep it.
 """
@@ -29,7 +30,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.cli.commands import mo_loop
-from tests.texts import model_of, sections
+from tests.texts import MODEL, model_of, sections
 
 FOLDER = Path(__file__).parent / "recorded"
 FILTER = re.compile(r" (\|&?) (?=(?:get|lines|find) )")
@@ -44,6 +45,7 @@ class Case(NamedTuple):
     name: str
     text: str
     files: dict[str, str]
+    opset: str
 
     @property
     def head(self) -> list[str]:
@@ -56,10 +58,11 @@ def cases() -> list[Any]:
     """All cases as parameters."""
     found = []
     for path in sorted(FOLDER.glob("*.txt")):
+        opset = re.match(r"[^#]*?^opset (.+)", path.read_text("utf-8"), re.MULTILINE)
         files = {name: text for kind, name, text in sections(path) if kind == "file"}
         for kind, name, text in sections(path):
             if kind == "case":
-                case = Case(path, name, text, files)
+                case = Case(path, name, text, files, opset[1] if opset else "18")
                 marks = [getattr(pytest.mark, line[2:]) for line in case.head if line.startswith("@ ")]
                 found.append(pytest.param(case, marks=marks, id=f"{path.stem}: {name}"))
     return found
@@ -68,9 +71,10 @@ def cases() -> list[Any]:
 @pytest.mark.parametrize("case", cases())
 def test_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    for name, text in case.files.items():
-        write(tmp_path, name, text)
     found = case.head
+    model = MODEL.search("\n".join(found))
+    for name, text in (case.files | ({"model.onnx": model[0]} if model else {})).items():
+        write(tmp_path, name, text, case.opset)
     for line in case.text.splitlines():
         if line.startswith("$ "):
             found += [line, *outcome(line[2:], tmp_path)]
@@ -84,9 +88,9 @@ def test_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert found == wanted, "\n".join(found)
 
 
-def write(folder: Path, name: str, text: str) -> None:
+def write(folder: Path, name: str, text: str, opset: str) -> None:
     """A file with the text, or the model that it describes."""
-    name, model = model_of(name, text)
+    name, model = model_of(name, text, opset)
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes((text.rstrip() + "\n").encode() if model is None else model.SerializeToString())
