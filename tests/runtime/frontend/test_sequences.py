@@ -9,7 +9,7 @@ from onnx import helper
 import mo_loop
 from mo_loop import ops
 from mo_loop.api import convert_model
-from mo_loop.errors import UnsupportedError, UsageError
+from mo_loop.errors import UsageError
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Merged
 from mo_loop.ops.sequences import OnSequences
@@ -257,53 +257,10 @@ def test_an_optional_that_only_one_branch_fills() -> None:
     check(source, *sets, expected=expected)
 
 
-# -- refusals: a code, the operator, the place
-
-
-@pytest.mark.parametrize(("code", "said", "text"), [
-    ("ML235", "position 2 is outside a sequence of 2", "p = Constant <value_int=2> () y = SequenceAt (s, p)"),
-    ("ML235", "position -4", "p = Constant <value_int=-4> () t = SequenceInsert (s, x, p) y = SequenceAt (t, z)"),
-    ("ML235", "rank 2 and 1", "f = Flatten (x) t = SequenceConstruct (f, x) y = SequenceAt (t, z)"),
-    ("ML235", "type f32 and i64", "t = SequenceInsert (s, z1) y = SequenceAt (t, z)"),
-    ("ML243", "an element is erased", "e = SequenceEmpty () t = SequenceErase (e) y = SequenceAt (t, z)"),
-    ("ML243", "read from a sequence that is always empty", "e = SequenceEmpty () y = SequenceAt (e, z)"),
-    ("ML227", "Abs takes tensors", "t = Abs (s) y = SequenceAt (t, z)"),
-])
-def test_bad_input(code: str, said: str, text: str) -> None:
-    error = refusal(parsed(f"""main (float[N] x) => (float[N] y) {{
-          z = Constant <value_int=0> ()  z1 = Constant <value_ints=[0]> ()  s = SequenceConstruct (x, x)
-          {text}
-        }}"""))
-    assert (error.code, error.exit_code) == (code, 2)
-    assert said in error.message
-    assert error.where
-
-
-def test_elements_of_unknown_rank_are_refused_with_the_place() -> None:
-    error = refusal(parsed("""main (float[N] x, int64[K] shape, int64 p) => (float[N] y) {
-          a = Reshape (x, shape)  s = SequenceConstruct (a, a)  b = SequenceAt (s, p)  y = Neg (b) }"""))
-    assert error.exit_code == 3
-    assert "unknown rank" in error.message
-    assert error.where
-
-
-def test_strings_are_refusal() -> None:
-    model = parsed("""main (string[N] x, int64 p) => (string[N] y) {
-          s = SequenceConstruct (x, x)  y = SequenceAt (s, p) }""")
-    assert (refusal(model).code, refusal(model).where) == ("ML303", "s")
-
-
 # -- the boundary
 
 BOUNDARY = """main (seq(float[?,3]) s, float[N,3] x, int64 p) => (seq(float[?,3]) t, float[?,3] y) {
       t = SequenceInsert (s, x, p)  y = SequenceAt (t, p) }"""
-
-
-def test_a_sequence_at_the_boundary_is_refused_with_a_hint() -> None:
-    error = refusal(parsed(BOUNDARY))
-    assert isinstance(error, UnsupportedError)
-    assert (error.code, error.where) == ("ML310", "s")
-    assert "--sequence-io packed" in error.hint
 
 
 def test_packed_boundary() -> None:
