@@ -12,8 +12,8 @@
 A command begins with variables, as NAME=value, and ends with `< FILE` for its input, and with filters: `| get a.*.b c`
 prints values of a JSON document, `| lines REGEX` the lines of stdout that match, `| find REGEX` the matches; `|& lines`
 and `|& find` are for stderr. `$ print FILE` prints a file, `$ remove FILE` removes it. A line `@ MARK` before the first
-command is a mark of pytest. Times are written as TIME.
-A line `opset 21 my=1` below the subject is for all models of the group.
+command is a mark of pytest. Times are written as TIME, and names of steps of a dump as STEP. A line `opset 21 my=1`
+below the subject is for all models of the group.
 
 UPDATE_GOLDEN=1 writes all but the commands again: read the diff before you keep it.
 """
@@ -34,6 +34,7 @@ from tests.texts import MODEL, model_of, sections
 
 FOLDER = Path(__file__).parent / "recorded"
 FILTER = re.compile(r" (\|&?) (?=(?:get|lines|find) )")
+STEP = re.compile(r"\b\d{3}_\w+")
 TIME = re.compile(r"\b\d+(\.\d+)?( m?s\b| seconds\b)")
 FILES: dict[str, Callable[..., object]] = {"print": lambda path: path.read_text("utf-8"), "remove": Path.unlink}
 
@@ -107,11 +108,12 @@ def outcome(command: str, folder: Path) -> list[str]:
         text = text.replace(str(folder), "DIR")
         shown += [mark + line for line in (filtered(text, chosen[of]) if of in chosen else text.splitlines())]
     shown += [f"= {done.returncode}"] * bool(done.returncode)
-    after = contents(folder)
+    after, changed = contents(folder), []
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):
-            shown.append(f"{'+' if name not in before else '-' if name not in after else '~'} {name}")
-    return [TIME.sub("TIME", line).rstrip() for line in shown]
+            mark = "+" if name not in before else "-" if name not in after else "~"
+            changed.append(f"{mark} {STEP.sub('STEP', name)}")
+    return [TIME.sub("TIME", line).rstrip() for line in (*shown, *dict.fromkeys(changed))]
 
 
 def run(words: list[str], folder: Path, stdin: bytes) -> subprocess.CompletedProcess[str]:
