@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from mo_loop.cli.pass_options import VARIABLES
 from tests.cli.commands import mo_loop
 from tests.texts import MODEL, model_of, sections
 
@@ -71,7 +72,8 @@ def cases() -> list[Any]:
 
 @pytest.mark.parametrize("case", cases())
 def test_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name in ("NO_COLOR", "FORCE_COLOR", *(variable.name for variable in VARIABLES)):
+        monkeypatch.delenv(name, raising=False)
     found = case.head
     model = MODEL.search("\n".join(found))
     for name, text in (case.files | ({"model.onnx": model[0]} if model else {})).items():
