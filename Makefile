@@ -9,7 +9,7 @@ VENV    ?= .venv
 WORKERS ?= 3
 ARGS    ?=
 BASE    ?= main
-GOLDEN  ?= tests/golden/test_golden.py
+GOLDEN  ?= tests/golden/test_golden.py tests/cli/test_recorded.py
 
 PY  := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check

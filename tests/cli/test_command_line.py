@@ -8,12 +8,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
-from mo_loop import __version__
+from mo_loop import __version__, extensions
 from mo_loop.cli import COMMANDS, SHELLS, main
 from mo_loop.cli.flag_options import WHOLE, FlagOption, GroupedCommand, flags, made
 from mo_loop.revision import commit
@@ -47,54 +48,10 @@ class TestShortcut:
             assert done.exit_code == 0, done.stderr
             assert (tmp_path / f"{number}.xml").is_file()
 
-    @pytest.mark.parametrize("source", ["gone.onnx", "folder/gone", "./gone"])
-    def test_a_missing_file_is_reported_as_a_file(self, source: str) -> None:
-        done = mo_loop(source)
-        assert done.exit_code == 2 and f"the file {source.removeprefix('./')} does not exist" in done.stderr
-
-    def test_a_command_precedes_a_file_of_its_name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (tmp_path / "ops").write_bytes(b"no model")
-        monkeypatch.chdir(tmp_path)
-        assert "Relu" in mo_loop("ops", "Relu").stdout
-
-    @pytest.mark.parametrize(("word", "command"), [
-        ("chek", "check"), ("convrt", "convert"), ("Batch", "batch"), ("dump", "mo-loop convert MODEL --dump"),
-    ])
-    def test_a_misspelt_command(self, word: str, command: str) -> None:
-        done = mo_loop(word, "x")
-        assert done.exit_code == 2
-        said = f"error: ML201: '{word}' is neither a command nor a file\n  help:  did you mean {command}?\n"
-        assert done.stderr == said
-        assert mo_loop("help", word).stderr == said.replace("nor a file", "nor a code")
-
-    def test_a_misspelt_model(self, tmp_path: Path) -> None:
-        (tmp_path / "classifier.onnx").touch()
-        done = mo_loop("convert", str(tmp_path / "clasifier.onnx"))
-        assert done.exit_code == 2 and "  help:  did you mean 'classifier.onnx'?" in done.stderr
-
-    def test_an_unknown_word(self) -> None:
-        done = mo_loop("zzz")
-        assert done.exit_code == 2 and "--help" in done.stderr and "did you mean" not in done.stderr
-
 
 @pytest.mark.parametrize("arguments", [("-V",), ("--version",), ("convert", "-V"), ("convert", "--version")])
 def test_version(arguments: tuple[str, ...]) -> None:
     assert mo_loop(*arguments).stdout == f"mo-loop, version {__version__} (commit {commit()})\n"
-
-
-def test_help_for_a_code() -> None:
-    done = mo_loop("help", "ml302")
-    assert done.exit_code == 0 and done.stdout.startswith("ML302, error: an operator that is not supported\n  why:")
-    assert mo_loop("help", "ML999").exit_code == 2
-
-
-@pytest.mark.parametrize(("flag", "advice"), [
-    ("--fp16", "did you mean --compress-to-fp16?"), ("--quantisation", "did you mean --quantization?"),
-    ("--zzz", "convert --help"),
-])
-def test_an_option_that_does_not_exist(flag: str, advice: str) -> None:
-    done = mo_loop("convert", "model.onnx", flag)
-    assert done.exit_code == 2 and f"No such option '{flag}'" in done.stderr and advice in done.stderr
 
 
 def test_the_short_help_has_the_options_that_people_use() -> None:
@@ -122,15 +79,6 @@ def test_colours_where_there_is_no_terminal(
     assert ("\x1b[" in done.stdout) == is_coloured
     done = mo_loop("check", "--zzz")
     assert ("\x1b[" in done.stderr) == is_coloured
-
-
-def test_standard_output_as_output_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = saved(parsed(PLAIN), tmp_path)
-    monkeypatch.chdir(tmp_path)
-    done = mo_loop("convert", source, "-o", "-")
-    assert done.exit_code == 2
-    assert "-o - is not possible" in done.stderr and "help:  name the file: -o model.xml" in done.stderr
-    assert [each.name for each in tmp_path.iterdir()] == ["model.onnx"]
 
 
 def test_errors_as_json_are_those_of_a_batch(tmp_path: Path) -> None:
@@ -287,6 +235,19 @@ def test_options_are_completed() -> None:
     assert {"plain,--output", "plain,--output-model"} <= set(found)
 
 
-def test_an_unknown_shell_is_refused() -> None:
-    found = run("completion", "tcsh")
-    assert found.returncode == 2 and "'tcsh' is not one of" in found.stderr
+# -- `mo-loop ops`
+
+
+def test_operators_of_an_installed_package_are_listed_unless_plugins_are_ignored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Entry:
+        name, value = "mine", "package:register"
+
+        def load(self) -> Any:
+            return lambda given: given.translates("Thrice", domain="com.example")(lambda x: x * 3)
+
+    monkeypatch.setattr(extensions, "installed", lambda path: (Entry(),))
+    (found,) = json.loads(mo_loop("ops", "--how", "extension", "--format", "json").stdout)["operators"]
+    assert (found["operator"], "installed package" in found["note"]) == ("Thrice", True)
+    assert mo_loop("ops", "Thrice", "--no-plugins").exit_code == 2

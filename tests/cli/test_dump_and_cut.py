@@ -110,20 +110,3 @@ class TestAround:
         assert data["nodes"]
         assert_whole({each["id"]: each for each in data["nodes"]}, {each["id"]: each for each in data["scopes"]})
         assert_whole(*after(data))
-
-    def test_an_unknown_name(self, plain: Path, tmp_path: Path) -> None:
-        done = convert(plain, "-o", tmp_path / "a.xml", "--dump", tmp_path / "steps", "--dump-around", "aa")
-        assert done.returncode == 2 and "no node or tensor is called 'aa'" in done.stderr
-        assert "did you mean 'a'?" in done.stderr
-
-    @pytest.mark.parametrize(("given", "message"), [
-        (("--dump-around", "a"), "--dump-around has no effect without --dump"),
-        (("--dump-after", "LoopToTI"), "--dump-after has no effect without --dump"),
-        (("--dump", "steps", "--dump-depth", "2"), "--dump-depth has no effect without --dump-around"),
-        (("--dump", "steps", "--dump-after", "LoopToTi"), "did you mean 'LoopToTI'?"),
-        (("--dump", "steps", "--dump-after", "EliminatePad"), "it is not a step"),
-        (("--dump", "steps", "--dump-after", "LoopToTI", "--disable-pass", "LoopToTI"), "it is disabled"),
-    ])
-    def test_options_without_effect(self, given: tuple[str, ...], message: str, plain: Path, tmp_path: Path) -> None:
-        done = convert(plain, "-o", tmp_path / "a.xml", *given)
-        assert done.returncode == 2 and message in done.stderr

@@ -1,15 +1,16 @@
-"""`mo-loop inspect` as a user runs it."""
+"""`mo-loop inspect`: terminals, streams, other files; tests/cli/recorded/inspect.txt has what it prints."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
+import numpy as np
+import onnx
 import pytest
-from click.testing import CliRunner
 
-from mo_loop.api import convert_model, save_model
-from mo_loop.cli import main
+from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.model import opened
 from tests.harness import parsed
 
 from .commands import PROGRAM, PYTORCH, mo_loop, saved
@@ -30,151 +31,11 @@ def nested(tmp_path: Path) -> Path:
     return saved(parsed(NESTED), tmp_path)
 
 
-@pytest.fixture
-def ir(nested: Path) -> Path:
-    path = nested.with_suffix(".xml")
-    save_model(convert_model(nested), path)
-    return path
-
-
-def invoke(*arguments: object) -> Any:
-    """Run the command in this process."""
-    return CliRunner().invoke(main, ["inspect", *map(str, arguments)])
-
-
-def as_json(*arguments: object) -> dict[str, Any]:
-    done = mo_loop("inspect", *arguments, "--format", "json")
+def invoke(*arguments: object) -> str:
+    """The output of the command, run in this process."""
+    done = mo_loop("inspect", *arguments)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
-def scopes(found: dict[str, Any]) -> list[str]:
-    return [each["path"] for each in found["scopes"]]
-
-
-TEXT = """\
-model.onnx: ONNX version 10, SIZE
-name       main
-opsets     ai.onnx 18
-contents   6 nodes in 4 scopes, 3 elements in constants (12 B)
-inputs
-  x  f32[3]
-  n  i64[]
-  f  boolean[]
-outputs
-  y  f32[3]
-operators
-  operator  nodes  constants
-  Add           2       12 B
-  Identity      1
-  If            1
-  Loop          1
-  Sin           1
-scopes
-  path                  kind         nodes  elements  constants
-  (main)                model            2         3       12 B
-  loop/step             body             2         0        0 B
-  loop/step/choice/yes  then_branch      1         0        0 B
-  loop/step/choice/no   else_branch      1         0        0 B
-control flow
-  Loop loop
-    trip count input n
-    condition  none
-    continues  always
-    states     s f32[3]
-    captures   f, w
-    body: 2 nodes
-      If loop/step/choice
-        condition  input f
-        captures   s, w
-        then_branch: 1 node
-        else_branch: 1 node
-"""
-
-
-def test_text(nested: Path) -> None:
-    done = mo_loop("inspect", nested.name, cwd=nested.parent)
-    assert done.returncode == 0 and not done.stderr
-    assert done.stdout == TEXT.replace("SIZE", f"{nested.stat().st_size} B")
-    assert sorted(path.name for path in nested.parent.iterdir()) == ["model.onnx"]
-
-
-@pytest.mark.keeps_loops
-def test_ir(ir: Path) -> None:
-    done = mo_loop("inspect", ir)
-    assert done.returncode == 0 and not done.stderr
-    head, *lines = done.stdout.splitlines()
-    assert head.startswith(f"{ir}: OpenVINO IR version 11, ")
-    for line in ("  Loop y_1", "    captures   f", "      If y_1/body/choice", "        condition  input f"):
-        assert any(each.startswith(line) for each in lines), line
-    assert any("model.bin" in line for line in lines)
-
-
-def test_json(nested: Path, ir: Path) -> None:
-    for path, form in ((nested, "onnx"), (ir, "ir")):
-        found = as_json(path)
-        assert list(found)[:2] == ["schema", "version"] and found["version"] == 2
-        assert (found["file"], found["format"]) == (str(path), form)
-        assert found["inputs"][0] == {"name": "x", "type": "f32", "shape": [3]}
-        (loop,) = found["control"]
-        assert loop["operator"] == "Loop" and loop["branches"][0]["children"][0]["operator"] == "If"
-    assert as_json(nested)["bytes"] == 12
-
-
-@pytest.mark.parametrize(("depth", "paths", "control_flow"), [
-    (0, [""], []),
-    (1, ["", "loop/step"], ["loop"]),
-    (2, ["", "loop/step", "loop/step/choice/yes", "loop/step/choice/no"], ["loop", "loop/step/choice"]),
-    (9, ["", "loop/step", "loop/step/choice/yes", "loop/step/choice/no"], ["loop", "loop/step/choice"]),
-])
-def test_depth(nested: Path, depth: int, paths: list[str], control_flow: list[str]) -> None:
-    found = as_json(nested, "--depth", depth)
-    assert scopes(found) == paths
-    shown = []
-    stack = list(found["control"])
-    while stack:
-        each = stack.pop()
-        shown.append(each["path"])
-        stack += [child for branch in each["branches"] for child in branch["children"]]
-    assert shown == control_flow and sum(each["count"] for each in found["operators"]) == 6
-
-
-def test_scope(nested: Path) -> None:
-    found = as_json(nested, "--scope", "loop/step")
-    assert scopes(found) == ["loop/step", "loop/step/choice/yes", "loop/step/choice/no"]
-    assert {each["name"]: each["count"] for each in found["operators"]} == {"Identity": 1, "If": 1, "Add": 1, "Sin": 1}
-    assert [each["path"] for each in found["control"]] == ["loop/step/choice"]
-    found = as_json(nested, "--scope", "loop/step", "--depth", "0")
-    assert scopes(found) == ["loop/step"] and found["control"] == []
-    wrong = mo_loop("inspect", nested, "--scope", "loop/stop")
-    assert wrong.returncode == 2 and wrong.stderr.startswith("error: ML201") and "'loop/step'" in wrong.stderr
-
-
-def test_operator(nested: Path) -> None:
-    found = as_json(nested, "--operator", "Add")
-    assert [(each["name"], each["count"]) for each in found["operators"]] == [("Add", 2)]
-    assert [(each["path"], each["operators"]) for each in found["scopes"]] == [
-        ("", {"Add": 1}), ("loop/step/choice/yes", {"Add": 1}),
-    ]
-    assert [each["path"] for each in as_json(nested, "--operator", "If")["control"]] == ["loop/step/choice"]
-    wrong = mo_loop("inspect", nested, "--operator", "Ad")
-    assert wrong.returncode == 2 and "did you mean 'Add'?" in wrong.stderr and not wrong.stdout
-
-
-def test_standard_input(nested: Path, ir: Path) -> None:
-    for path, form in ((nested, "onnx"), (ir, "ir")):
-        done = mo_loop("inspect", "-", "--format", "json", stdin=path.read_bytes())
-        assert (json.loads(done.stdout)["file"], json.loads(done.stdout)["format"]) == ("-", form)
-
-
-def test_bad_input(tmp_path: Path) -> None:
-    (tmp_path / "text.onnx").write_text("no model")
-    (tmp_path / "cut.xml").write_text("<net><layers>")
-    for name, code in (("gone.onnx", "ML210"), ("text.onnx", "ML214"), ("cut.xml", "ML214"), ("", "ML211")):
-        done = mo_loop("inspect", tmp_path / name)
-        assert done.returncode == 2 and not done.stdout
-        assert done.stderr.startswith(f"error: {code}") and "help:" in done.stderr and "Traceback" not in done.stderr
+    return done.stdout
 
 
 def test_an_offset_of_thousands_of_digits(tmp_path: Path) -> None:
@@ -194,12 +55,7 @@ def test_debug(tmp_path: Path) -> None:
     assert done.returncode == 2 and "Traceback" in done.stderr and "error: ML210" in done.stderr
 
 
-def test_usage(nested: Path) -> None:
-    for arguments in (
-        (), ("--no-such-option",), (nested, "--format", "xml"), (nested, "--depth", "-1"), (nested, nested),
-    ):
-        done = invoke(*arguments)
-        assert done.exit_code == 2 and done.stderr.startswith("error: ML201"), arguments
+def test_usage() -> None:
     shown = mo_loop("inspect", "--help-all").stdout
     for option in ("--format", "--depth", "--scope", "--operator", "--debug"):
         assert option in shown
@@ -208,8 +64,8 @@ def test_usage(nested: Path) -> None:
 
 def test_long_lists_are_shortened_in_the_text_only() -> None:
     path = PYTORCH / "decoder.onnx"
-    assert " and 1 more" in invoke(path).stdout
-    assert len(json.loads(invoke(path, "--format", "json").stdout)["control"][0]["captures"]) == 9
+    assert " and 1 more" in invoke(path)
+    assert len(json.loads(invoke(path, "--format", "json"))["control"][0]["captures"]) == 9
 
 
 def test_colours_on_a_terminal_only(nested: Path) -> None:
@@ -225,3 +81,103 @@ def test_stdout_closed_by_its_reader(nested: Path) -> None:
     said = process.stderr.read()
     process.stderr.close()
     assert process.wait(60) == 0 and said == b""
+
+
+# -- --graph and --nodes
+
+
+def test_tree_in_ascii(nested: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [str(PROGRAM), "inspect", nested.name, "--graph"]
+    shown = subprocess.run(command, cwd=nested.parent, env=environment, capture_output=True, check=True, text=True)
+    marks = {"├─": "|-", "└─": "`-", "│": "|"}
+    expected = mo_loop("inspect", nested.name, "--graph", cwd=nested.parent).stdout
+    for box, plain in marks.items():
+        expected = expected.replace(box, plain)
+    assert shown.stdout == expected
+
+
+@pytest.mark.keeps_loops
+def test_ir_and_dump(nested: Path, tmp_path: Path) -> None:
+    assert mo_loop("convert", nested, "-o", tmp_path / "model.xml", "--dump", tmp_path / "steps").returncode == 0
+    shown = [invoke(each, "--graph") for each in (tmp_path / "model.xml", tmp_path / "steps" / "000_loaded.json")]
+    shown.append(invoke(tmp_path / "steps" / "000_loaded.txt", "--graph"))
+    for text, kind in zip(shown, ("OpenVINO IR", "dump", "dump"), strict=True):
+        head, *lines = text.splitlines()
+        assert kind in head and len([each for each in lines if "If choice" in each]) == 1
+        merged = "merged        a f32[3] -> s, back edge t"
+        for line in (merged, "invariant     f boolean[] -> f", "condition     input f"):
+            assert line in text, line
+    assert shown[1].splitlines()[1:] == shown[2].splitlines()[1:]
+    table = invoke(tmp_path / "model.xml", "--nodes", "--scope", "y_1/body")
+    assert "y_1/body/choice/then_body" in table and "(main)" not in table and " Result " in table
+
+
+@pytest.mark.parametrize("name", ["loop_if_loop", "decoder", "lstm_packed", "beam_search"])
+def test_names_fit_the_options_of_convert(name: str) -> None:
+    """Every tensor of the main graph, and every node, can be named."""
+    path = PYTORCH / f"{name}.onnx"
+    model = opened(path)
+    rows = [row for row in json.loads(invoke(path, "--nodes", "--format", "json"))["nodes"] if not row["scope"]]
+    assert len(rows) > 3
+    for row in rows:
+        inner = [*row["inputs"], *(each["name"] for each in row["outputs"])]
+        for tensor in filter(None, inner):
+            assert Cut.of(model, None, [tensor]).outputs == [tensor]
+            assert list(Cut.of(model, {tensor: [1]}, None).inputs or ()) == [tensor]
+        if row["name"] and row["outputs"]:
+            assert Cut.of(model, None, [row["name"]]).outputs == [row["outputs"][0]["name"]]
+
+
+def test_width_and_colours_of_a_terminal(nested: Path) -> None:
+    path = PYTORCH / "decoder.onnx"
+    shown = on_a_terminal("inspect", path, "--graph", COLUMNS="60", NO_COLOR="1", PYTHONIOENCODING="utf-8")
+    lines = shown.splitlines()
+    assert len(lines) > len(invoke(path, "--graph").splitlines()) and max(map(len, lines[1:])) <= 60
+    assert "\x1b[" in on_a_terminal("inspect", nested, "--graph")
+    assert "\x1b[" not in on_a_terminal("inspect", nested, "--graph", NO_COLOR="1")
+    assert "\x1b[" not in invoke(nested, "--graph") + invoke(nested, "--nodes")
+
+
+def test_reader_that_ends_early(tmp_path: Path) -> None:
+    nodes = "\n".join(f"t{place + 1} = Relu (t{place})" for place in range(5000))
+    path = saved(parsed(f"main (float[3] t0) => (float[3] t5000) {{ {nodes} }}"), tmp_path)
+    process = subprocess.Popen(
+        [str(PROGRAM), "inspect", str(path), "--nodes"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout.readline().startswith(b"scope")
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(60) == 0 and said == b"" and len(invoke(path, "--nodes").splitlines()) == 5003
+
+
+def test_types_that_the_model_does_not_declare() -> None:
+    """In the main graph and in bodies; a dump and an IR contain them."""
+    rows = json.loads(invoke(PYTORCH / "loop_if_loop.onnx", "--nodes", "--format", "json"))["nodes"]
+    inner = {port["name"]: port for row in rows if row["scope"] for port in row["outputs"]}
+    assert inner["/Add_output_0"]["type"] == "f32" and len(inner["/Add_output_0"]["shape"]) == 2
+    assert all(port["type"] != "?" for row in rows for port in row["outputs"])
+
+
+def test_a_model_that_inference_refuses(tmp_path: Path) -> None:
+    model = parsed("main (float[2] x) => (float[3] y) { a = Neg (x)  y = Add (a, x) }")
+    model.graph.node[1].input[1] = "nothing"
+    path = saved(model, tmp_path)
+    assert "nothing" in invoke(path, "--nodes") and "y f32[3]" in invoke(path, "--graph")
+
+
+def test_weights_are_not_needed(tmp_path: Path) -> None:
+    model = parsed("main (float[2] x) => (float[2] y) <float[2] w = {1.0, 2.0}> { y = Add (x, w) }")
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
+    onnx.save(model, tmp_path / "model.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    (tmp_path / "w.bin").unlink()
+    assert "x, w" in invoke(tmp_path / "model.onnx", "--nodes")
+    assert "1 node: Add" in invoke(tmp_path / "model.onnx", "--graph")
+    assert "w f32[2]" in invoke(tmp_path / "model.onnx", "--nodes", "--operator", "Constant")
+
+
+def test_standard_input(nested: Path) -> None:
+    done = subprocess.run([str(PROGRAM), "inspect", "-", "--graph"], input=nested.read_bytes(), capture_output=True)
+    assert done.returncode == 0 and done.stdout.decode().splitlines()[0] == "-: ONNX, 6 nodes in 4 scopes"

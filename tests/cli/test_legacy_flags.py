@@ -15,7 +15,7 @@ from mo_loop.compare.execution.runtime import run_ir
 from tests.harness import floats, parsed
 
 from . import commands
-from .commands import assert_fails, assert_refused, convert, names_in_ir, saved
+from .commands import assert_fails, convert, names_in_ir, saved
 
 TWO = """
 main (float[N,3] x, bool flag, float k) => (float[N,3] y) {
@@ -65,85 +65,12 @@ class TestScripts:
         assert written(weighty.parent) == ["new/named.xml"]
         assert (weighty.parent / "new" / "named.bin").stat().st_size < 64 * 64 * 3
 
-    def test_ovc(self, two: Path) -> None:
-        flags = ("--input", "x[2,3],flag->True,k", "--output", "y", "--compress_to_fp16=False", "--verbose")
-        done = convert("two.onnx", "--output_model", "new/m", *flags, cwd=two.parent)
-        assert done.returncode == 0, done.stderr
-        assert written(two.parent) == ["new/m.xml"] and names_in_ir(two.parent / "new" / "m.xml")[0] == ["x", "k"]
-
-    def test_without_an_output(self, two: Path) -> None:
-        assert convert("two.onnx", "--compress_to_fp16", cwd=two.parent).returncode == 0
-        assert written(two.parent) == ["two.xml"]
-
-    def test_our_own_flags_with_underscores(self, two: Path) -> None:
-        flags = ("--disable_pass=EliminateEmptyLoops", "--no_plugins", "--quantization=exact")
-        done = convert("two.onnx", *flags, cwd=two.parent)
-        assert done.returncode == 0, done.stderr
-
-
-class TestOutputPaths:
-    @pytest.mark.parametrize(("arguments", "place"), [
-        (["--input_model", "two.onnx"], "two.xml"), (["--input_model=two.onnx"], "two.xml"),
-        (["--input-model", "two.onnx"], "two.xml"), (["-m", "two.onnx", "-o", "new"], "new/two.xml"),
-        (["-w", "two.onnx", "--output_dir", "new/deep"], "new/deep/two.xml"),
-        (["--input_model", "two.onnx", "--output_dir", "new", "--model_name", "named"], "new/named.xml"),
-        (["-m", "two.onnx", "-n", "named"], "named.xml"),
-        (["-m", "two.onnx", "-n", "named", "-o", "new"], "new/named.xml"),
-        (["two.onnx"], "two.xml"),
-        (["two.onnx", "--output_model", "new/m.xml"], "new/m.xml"),
-        (["two.onnx", "--output_model=new/m"], "new/m.xml"),
-        (["two.onnx", "--output_model", "new/"], "new/two.xml"),
-        (["two.onnx", "--output_model", "there"], "there/two.xml"),
-    ])
-    def test_output_path(self, arguments: list[str], place: str, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(two.parent)
-        (two.parent / "there").mkdir()
-        done = convert(*arguments)
-        assert done.returncode == 0, done.stderr
-        assert written(two.parent) == [place] and place in done.stdout
-
-    @pytest.mark.parametrize("arguments", [
-        ["two.onnx", "-o", "a.xml", "--output_dir", "b"],
-        ["two.onnx", "-o", "a.xml", "--model_name", "b"],
-        ["two.onnx", "--input_model", "two.onnx"],
-    ])
-    def test_contradictions(self, arguments: list[str], two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(two.parent)
-        done = convert(*arguments)
-        assert_fails(done)
-        assert written(two.parent) == []
-
 
 class TestMessages:
-    def test_shapes_of_all_inputs(self, two: Path, tmp_path: Path) -> None:
-        done = convert("-m", two, "-o", tmp_path / "o", "--input_shape", "[2,3],[],[]")
-        assert done.returncode == 0, done.stderr
-        assert 'shape="2,3"' in (tmp_path / "o" / "two.xml").read_text()
-
-    def test_shapes_of_named_inputs(self, two: Path, tmp_path: Path) -> None:
-        flags = ("--input", "k{f32},x,flag->True", "--input_shape", "[],[2 3],[]", "--output", "y")
-        done = convert("-m", two, "-o", tmp_path / "o", *flags)
-        assert done.returncode == 0, done.stderr
-        assert names_in_ir(tmp_path / "o" / "two.xml")[0] == ["k", "x"]
 
     def test_names_and_shapes_are_joined(self) -> None:
         assert with_shapes("a,b{f32},c->1", "[1],(2,3),[]") == "a[1],b(2,3){f32},c[]->1"
         assert with_shapes(None, " [1,3] , [2] ") == "[1,3],[2]" and with_shapes("a", None) == "a"
-
-    @pytest.mark.parametrize(("flags", "words"), [
-        (["--input", "x,k", "--input_shape", "[2,3]"], ["names in --input (2)", "in --input_shape (1)"]),
-        (["--input", "x[1,3]", "--input_shape", "[2,3]"], ["and so does"]),
-        (["--input_shape", "2,3"], ["not a list of shapes"]), (["--input_shape"], ["has no value"]),
-        (["--freeze_placeholder_with_value", "flag"], ["has no value"]),
-        (["--data_type", "INT8"], ["INT8 is not possible", "help:"]),
-        (["--data_type=FP16", "--compress_to_fp16=False"], ["contradict"]),
-        (["--data_type=FP32", "--compress_to_fp16"], ["contradict"]),
-        (["--compress_to_fp16=maybe"], ["neither True nor False"]),
-        (["--framework", "tf"], ["is not supported", "ONNX"]), (["--log_level", "LOUD"], ["not a level"]),
-        (["--silent", "--log_level=INFO"], ["contradict"]),
-    ])
-    def test_invalid_arguments(self, flags: list[str], words: list[str], two: Path, tmp_path: Path) -> None:
-        assert_refused(words, two, tmp_path / "o.xml", *flags)
 
     @pytest.mark.parametrize(("flags", "is_half"), [
         ([], False), (["--compress_to_fp16"], True), (["--compress_to_fp16=True"], True),
@@ -157,24 +84,6 @@ class TestMessages:
         assert done.returncode == 0, done.stderr
         assert ((tmp_path / "o.bin").stat().st_size < 64 * 64 * 3) is is_half
         assert ("f32 stored as f16" if is_half else "unchanged (f32 stays f32)") in done.stdout
-
-    def test_silence_and_levels(self, two: Path, tmp_path: Path) -> None:
-        common = (two, "-o", tmp_path / "o.xml")
-        for flags in (["--silent"], ["--silent=True"], ["--silent", "True"]):
-            done = convert(*common, *flags)
-            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        for flags in (["--silent=False"], ["--log_level=ERROR"], ["--log_level", "WARNING"]):
-            done = convert(*common, *flags)
-            assert (done.returncode, done.stderr) == (0, "") and done.stdout
-        assert "note: --framework has no effect" in convert(*common, "--framework=onnx").stderr
-        assert "translating" in convert(*common, "--log_level", "INFO").stderr
-        assert "Traceback" in convert("gone.onnx", "-o", tmp_path / "o.xml", "--log_level=DEBUG").stderr
-
-    @pytest.mark.parametrize("flags", [["--keep_shape_ops"], ["--use_new_frontend", "False"], ["--progress=True"]])
-    def test_flags_without_effect(self, flags: list[str], two: Path, tmp_path: Path) -> None:
-        done = convert(two, *flags, "-o", tmp_path / "o.xml")
-        assert done.returncode == 0, done.stderr
-        assert done.stderr.startswith(f"note: {flags[0].partition('=')[0]} has no effect: ")
 
     @pytest.mark.parametrize("flag", [flag for flag in TABLE if flag.is_refused], ids=lambda flag: flag.name)
     def test_flags_that_are_refused(self, flag: object, two: Path, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The options of preprocessing: their effect on the IR, and refused values."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from mo_loop.graph import Graph
 from mo_loop.preprocessing import layout_of
 from tests.harness import parsed
 
-from .commands import assert_fails, convert, saved
+from .commands import convert, saved
 
 PICTURE = "main (float[1,3,4,6] x) => (float[1,3,4,6] y) { y = Relu (x) }"
 
@@ -23,13 +22,6 @@ def converted(tmp_path: Path, *flags: str) -> Graph:
     result = convert(source, "-o", target, *flags)
     assert result.returncode == 0, result.stderr
     return read_model(target).graph
-
-
-def refused(tmp_path: Path, *flags: str) -> str:
-    result = convert(saved(parsed(PICTURE), tmp_path), "-o", tmp_path / "out.xml", *flags)
-    assert_fails(result)
-    assert not (tmp_path / "out.xml").exists()
-    return str(result.stderr)
 
 
 def constants(graph: Graph, kind: type[Any]) -> list[Any]:
@@ -62,33 +54,6 @@ def test_both_sides_of_a_layout(tmp_path: Path, flags: list[str], shape: tuple[i
     assert (x.output.shape, str(layout_of(x.output))) == (shape, layout)
 
 
-def test_layouts_of_several_inputs_in_their_order(tmp_path: Path) -> None:
-    text = "main (float[1,3,4,6] x, float[1,5] z) => (float[1,3,4,6] y, float[1,5] w) { y = Relu (x) w = Neg (z) }"
-    source, target = saved(parsed(text), tmp_path), tmp_path / "out.xml"
-    done = convert(source, "-o", target, "--source-layout", "nchw,nc", "--target-layout", "nhwc,cn")
-    assert done.returncode == 0, done.stderr
-    x, z = read_model(target).graph.parameters
-    assert (x.output.shape, z.output.shape) == ((1, 4, 6, 3), (5, 1))
-
-
-@pytest.mark.parametrize(("flags", "message"), [
-    (["--layout", "nchw", "--source-layout", "nchw"], "cannot be combined"),
-    (["--source-layout", "nchw,nc", "--target-layout", "nhwc"], "are for other inputs"),
-    (["--source-layout", "nchw", "--target-layout", "x(nhwc)"], "are for other inputs"),
-    (["--source-layout", "nchw,nc"], "numbers of values (2) and of inputs (1) differ"),
-    (["--mean-values", "[0]"], "--mean-values changes nothing"),
-    (["--scale", "0"], "--scale holds 0"),
-    (["--layout", "abc"], "[A,B,C] does not fit 'x'"),
-    (["--batch", "1"], "--batch 1 changes no input"),
-])
-def test_refused(tmp_path: Path, flags: list[str], message: str) -> None:
-    assert message in refused(tmp_path, *flags)
-
-
-def test_an_invalid_batch_is_refused(tmp_path: Path) -> None:
-    assert convert(saved(parsed(PICTURE), tmp_path), "--batch", "0").returncode == 2
-
-
 def test_its_passes_are_listed_and_explained(tmp_path: Path) -> None:
     source = saved(parsed(PICTURE), tmp_path)
     listed = convert("--passes", "--mean-values", "1", "--reverse-input-channels", "--layout", "nchw").stdout
@@ -97,15 +62,3 @@ def test_its_passes_are_listed_and_explained(tmp_path: Path) -> None:
     assert names[:4] == first and names[-1] == "RecordLayouts"
     flags = ("-o", tmp_path / "out.xml", "--reverse-input-channels", "--explain-pass", "MergeChannelOrder")
     assert "y/sink_port_0 depends on the order of the channels" in convert(source, *flags).stderr
-
-
-def test_the_summary_of_compression(tmp_path: Path) -> None:
-    text = """main (float[2] x) => (float[2] y) <float[2] w = {1e6, 0.5}, float[2] v = {4097.5, 1.0}> {
-      a = Add (x, w) y = Mul (a, v)
-    }"""
-    source, target = saved(parsed(text), tmp_path), tmp_path / "out.xml"
-    said = convert(source, "-o", target, "--compress-to-fp16").stdout
-    assert "compressed    constants: 1, values clipped: 1; unchanged: 1 outside f16" in said
-    found = json.loads(convert(source, "-o", target, "--compress-to-fp16", "--format", "json").stdout)["compression"]
-    assert found == {"compressed": 1, "values": 2, "clipped": 1, "kept": 1, "deciding": 0, "saved": 4}
-    assert json.loads(convert(source, "-o", target, "--format", "json").stdout)["compression"] is None

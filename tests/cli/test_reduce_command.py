@@ -54,15 +54,3 @@ def test_a_signal_keeps_the_smallest_model_so_far(folder: Path, number: int, how
     assert process.returncode == 128 + number and said.splitlines()[-1] == f"error: {how}: {left}"
     if is_written:
         onnx.checker.check_model(onnx.load(folder / "small.onnx"))
-
-
-@pytest.mark.parametrize(("arguments", "said"), [
-    (("missing.onnx", "-o", "s.onnx", "--if", "differs"), "does not exist"),
-    (("model.onnx", "-o", "s.onnx", "--if", "differs"), "does not show the condition"),
-    (("model.onnx", "-o", "model.onnx", "--if", "differs"), "is the model itself"),
-    (("model.onnx", "-o", "s.xml", "--if", "differs"), "does not end in .onnx"),
-    (("model.onnx", "-o", "s.onnx", "--if", "slow"), "cannot be understood"),
-])
-def test_bad_usage_writes_nothing(folder: Path, arguments: tuple[str, ...], said: str) -> None:
-    done = mo_loop("reduce", *arguments, cwd=folder)
-    assert done.returncode == 2 and said in done.stderr and not (folder / "s.onnx").exists()

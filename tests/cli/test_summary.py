@@ -17,7 +17,7 @@ from mo_loop.cli.conversion_summary import MOST_ROWS, SLOWEST, Progress, TimeTab
 from mo_loop.cli.output import safe, table
 from mo_loop.printable import aligned, sized
 from mo_loop.transforms.manager import Phase, Step
-from tests.cli.commands import LOOP, PLAIN, PROGRAM, PYTORCH, assert_clear, body, convert, run, saved
+from tests.cli.commands import PLAIN, PROGRAM, PYTORCH, body, convert, run, saved
 from tests.harness import floats, parsed
 
 # -- The output of `mo-loop convert`: the summary, warnings, errors and progress
@@ -72,11 +72,6 @@ class TestControlFlow:
         layers = re.findall(r'type="(Loop|TensorIterator|If)"', target.read_text())
         assert {became for _, became in found if became[0].isupper()} == set(layers)
 
-    def test_a_loop_that_never_runs(self, tmp_path: Path, target: Path) -> None:
-        text = LOOP.replace("BODY", "t = Neg (s)").replace("=> (float[3] y) {", "=> (float[3] y) <int64 none = {0}> {")
-        model = saved(parsed(text.replace('Loop (n, "", x)', 'Loop (none, "", x)')), tmp_path)
-        assert self.became(as_json(model, "-o", target)) == {("Loop", "never runs"): 1}
-
 
 class TestNumbers:
     def test_nodes_and_bytes_of_all_scopes(self, tmp_path: Path, target: Path) -> None:
@@ -93,11 +88,6 @@ class TestNumbers:
         assert found["version"] == 1 and found["ok"] is True and found["warnings"] == []
         assert sum(found["phases"].values()) <= found["seconds"]
         assert {"reading", "translating", "passes", "checking", "writing"} <= set(found["phases"])
-
-    def test_the_summary_counts_warnings(self, tmp_path: Path, target: Path) -> None:
-        text = LOOP.replace("float[3] s", "x").replace("float[3] t", "t").replace("float[3] y", "float[R] y")
-        source = saved(parsed(text.replace("BODY", "t = Concat <axis = 0> (x, x)")), tmp_path)
-        assert as_json(source, "-o", target)["warnings"] == ["loop/step: 'x' hides an outer value of that name"]
 
     def test_sizes_that_may_change(self, plain: Path, tmp_path: Path, target: Path) -> None:
         """One line for a model whose sizes may all change; the restricted inputs of another one, and the number of
@@ -137,12 +127,6 @@ class TestNumbers:
 
 
 class TestStreams:
-    def test_quiet(self, plain: Path, target: Path) -> None:
-        done = convert(plain, "-o", target, "-q")
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "") and target.exists()
-        wrong = convert(plain, "-o", target, "-q", "--output", "qq")
-        assert wrong.returncode == 2
-        assert_clear(wrong.stderr)
 
     def test_verbose(self, plain: Path, target: Path) -> None:
         done = convert(plain, "-o", target, "-v")
@@ -181,32 +165,6 @@ class TestStreams:
         times = TimeTable()
         convert_model(parsed(PLAIN), observers=[times])
         assert {len(line) for line in times.lines(1.0)} == {4} and times.lines(1.0)[0] == ("", "s", "share", "nodes")
-
-    @pytest.mark.parametrize(
-        "flags", [["-q", "-v"], ["--passes", "--format=json"], ["--passes", "-q"]]
-    )
-    def test_contradictions(self, flags: list[str], plain: Path, target: Path) -> None:
-        done = convert(plain, "-o", target, *flags)
-        assert done.returncode == 2 and "contradict each other" in done.stderr
-        assert_clear(done.stderr)
-        assert not target.exists()
-
-    def test_quiet_leaves_the_json(self, plain: Path, target: Path) -> None:
-        done = convert(plain, "-o", target, "-q", "--format=json")
-        assert json.loads(done.stdout)["ok"] and not done.stderr and done.returncode == 0
-
-    @pytest.mark.parametrize(("release", "shown"), [
-        ("2026.4", "OpenVINO 2026.4\n"), ("2031.12", "OpenVINO 2031.12, written as for 2026.4, the newest one"),
-    ])
-    def test_a_target_newer_than_all_known(self, release: str, shown: str, plain: Path, target: Path) -> None:
-        assert shown in convert(plain, "-o", target, "--target", release).stdout
-
-    def test_an_error_as_json(self, plain: Path, target: Path) -> None:
-        done = convert(plain, "-o", target, "--format", "json", "--output", "aa")
-        found = json.loads(done.stdout)
-        assert done.returncode == 2 and (found["ok"], found["exit_code"]) == (False, 2)
-        assert found["error"]["code"] == "ML202" and found["error"]["hint"] == "did you mean 'a'?"
-        assert_clear(done.stderr)
 
     def test_a_stdout_that_cannot_encode_it(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(FLOW), tmp_path)

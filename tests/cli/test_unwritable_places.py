@@ -20,15 +20,6 @@ from tests.harness import parsed
 from .commands import PLAIN, assert_clear, assert_fails, assert_untouched, convert, run
 
 
-@pytest.mark.parametrize("name", ["model.bin", "model.onnx", "model.XML"])
-def test_output_that_is_no_xml(name: str, plain: Path, tmp_path: Path) -> None:
-    before = sorted(tmp_path.iterdir())
-    content = plain.read_bytes()
-    done = convert(plain, "-o", tmp_path / name)
-    assert_fails(done)
-    assert sorted(tmp_path.iterdir()) == before and plain.read_bytes() == content
-
-
 def test_folder_that_is_a_file(plain: Path, old_pair: Path) -> None:
     done = run(plain, "-o", old_pair / "model.xml")
     assert_fails(done, "ML218", kept=old_pair)

@@ -74,18 +74,6 @@ def test_quiet_prints_nothing(folder: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
 
 
-@pytest.mark.parametrize(("arguments", "code", "said"), [
-    (("missing.onnx",), 2, "ML210: the file missing.onnx does not exist"),
-    (("model.onnx", "missing.xml"), 2, "missing.xml"),
-    (("model.onnx", "--inputs", "missing.npz"), 2, "ML210: the file missing.npz does not exist"),
-    (("model.onnx", "--device", "NPU9"), 1, "not compilable"),
-    (("model.onnx", "--dump", "model.onnx/steps"), 2, "ML219: model.onnx/steps cannot hold a dump"),
-])
-def test_bad_usage_has_a_code_and_no_traceback(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
-    done = mo_loop("verify", *arguments, cwd=folder)
-    assert done.returncode == code and said in done.stdout + done.stderr and "Traceback" not in done.stderr
-
-
 def test_missing_packages_are_named_with_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "find_spec", lambda name: None if name == "openvino" else name)
     done = mo_loop("verify", "model.onnx", cwd=folder)
@@ -127,13 +115,6 @@ def test_the_pass_of_an_extension_is_named(folder: Path) -> None:
 def test_nothing_is_looked_for_where_outputs_agree(folder: Path) -> None:
     done = mo_loop("verify", "model.onnx", "--layers", "--passes", "--format", "json", cwd=folder)
     assert done.returncode == 0 and {"layers", "passes"}.isdisjoint(json.loads(done.stdout))
-
-
-def test_errors_are_json_where_json_was_asked_for(tmp_path: Path) -> None:
-    done = mo_loop("verify", str(tmp_path / "missing.onnx"), "--format", "json")
-    assert done.returncode == 2
-    found = json.loads(done.stdout)
-    assert (found["ok"], found["exit_code"], found["error"]["code"]) == (False, 2, "ML210")
 
 
 def test_the_help_has_each_option_once() -> None:

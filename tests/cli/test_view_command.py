@@ -9,7 +9,7 @@ import pytest
 
 from tests.pages import after, assert_whole, document
 
-from .commands import PROGRAM, assert_clear, assert_fails, installed, mo_loop
+from .commands import PROGRAM, assert_fails, installed, mo_loop
 
 
 def test_the_page_of_a_model_is_in_the_current_folder(folder: Path) -> None:
@@ -116,34 +116,6 @@ def test_the_page_is_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "note: no browser was found; open old.html in one\n"
     assert opened == [(folder / "old.html").as_uri()]
-
-
-@pytest.mark.parametrize(("arguments", "text"), [
-    (["missing.onnx"], "does not exist"),
-    (["other.txt"], "is not a graph of --dump"),
-    (["other.json"], "its JSON has another form"),
-    (["old.onnx", "--scope", "loop/stop"], "did you mean 'loop/step'"),
-    (["old.onnx", "old.xml", "--scope", "loop/step"], "for two models of one kind"),
-    (["old.onnx", "--ignore", "names"], "--ignore is for the comparison of two models"),
-    (["old.onnx", "--tolerance", "0.1"], "--tolerance is for the comparison of two models"),
-    (["old.onnx", "steps"], "steps is the folder of a dump, not one graph"),
-    (["steps", "--scope", "loop/step"], "give a .json file in it"),
-    (["steps"], "its JSON has another form"),
-    (["old.onnx", "-"], "only MODEL can be read from standard input"),
-    (["old.onnx", "-o", "-", "--open"], "--open opens a file, not standard output"),
-    (["old.onnx", "-o", "old.onnx"], "it is not a page that mo-loop wrote"),
-    (["old.onnx", "-o", "other.txt/page.html"], "cannot be written"),
-])
-def test_refused(folder: Path, arguments: list[str], text: str) -> None:
-    (folder / "other.txt").write_text("nothing")
-    (folder / "other.json").write_text('{"graph": {"parameters": [], "results": []}, "nodes": [], "edges": []}')
-    (folder / "steps").mkdir()
-    (folder / "steps" / "000_loaded.json").write_text("{}")
-    before = {path.name: path.read_bytes() for path in folder.glob("*.*")}
-    done = mo_loop("view", *arguments, cwd=folder)
-    assert done.returncode == 2 and not done.stdout
-    assert_clear(done.stderr)
-    assert text in done.stderr and {path.name: path.read_bytes() for path in folder.glob("*.*")} == before
 
 
 def test_an_ir_without_its_weights_is_refused(folder: Path) -> None:

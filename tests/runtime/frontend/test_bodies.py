@@ -18,24 +18,6 @@ pytestmark = pytest.mark.keeps_loops
 # -- constants, empty inputs, missing types
 
 
-def test_constants_of_bodies() -> None:
-    """Initializers and Constant nodes of a body, an initializer that IS a body's output, one captured below."""
-    check(parsed("""main (float[3] x, int64 n, bool flag) => (float[3] y, float[K,2] all, float[2] z) {
-          y, all = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[2] k)
-            <float[3] w = {0.5, 2.0, 1.0}, float[2] k = {3.0, 4.0}> {
-            d = Constant <value = bool {1}> ()  p = Constant <value_floats = [1.0, 2.0, 3.0]> ()
-            q = If (flag) <
-              then_branch = yes () => (float[3] r) { r = Mul (s, w) },
-              else_branch = no () => (float[3] e) { e = Add (s, p) }
-            >
-            t = Sub (q, p) }>
-          z = If (flag) <
-            then_branch = lone () => (float[2] u) <float[2] u = {5.0, 6.0}> { },
-            else_branch = node () => (float[2] v) { v = Constant <value_floats = [7.0, 8.0]> () }
-          >
-        }"""), *({"x": X[n], "n": n, "flag": n != 1} for n in (1, 2, 3)))
-
-
 def sparse(values: list[float], indices: Any, dims: list[int], name: str) -> Any:
     """A SparseTensorProto."""
     return helper.make_sparse_tensor(numpy_helper.from_array(np.array(values, np.float32), name),
@@ -66,16 +48,6 @@ def test_sparse_constant_in_a_body() -> None:
     dense = helper.make_node("Constant", [], ["k"], value_floats=[0.0, 2.0, 3.0])
     next(a for a in plain.graph.node[0].attribute if a.name == "then_branch").g.node.insert(0, dense)
     same_numbers(made, plain, *({"x": X[0], "flag": flag} for flag in (True, False)))
-
-
-def test_empty_optional_inputs() -> None:
-    """Absent inputs in the middle and at the end, also of nodes in bodies; a Loop without trip count and condition."""
-    made = parsed("""main (float[3] x, int64 n, float high) => (float[3] y, float[3] z) {
-          y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-            d = Identity (c) u = Clip (s, "", high) t = Add (u, x) }>
-          z = Loop ("", "", x) <body = ever (int64 i, bool c, float[3] s) => (bool d, float[3] t) <int64 five = {5}> {
-            d = Less (i, five) u = Clip (s, high, "") t = Sub (u, x) }> }""")
-    check(made, *({"x": X[n], "n": n, "high": np.float32(n - 1)} for n in (2, 0, 3)))
 
 
 def stripped(graph: Any, inside: bool = False) -> None:

@@ -55,14 +55,6 @@ def test_values_made_later_enter_as_captures() -> None:
     check(made, *[{**feeds, "z": Z} for feeds in BOTH], rtol=1e-5)
 
 
-def test_the_set_is_convex() -> None:
-    """`k` depends on the If and a moved node reads it: if it stayed outside, the If would depend on itself."""
-    text = BRANCHES.replace("s = If", "s, t = If").replace("kept) {", "kept, float[p, q] other) { other = Abs (x) ")
-    text = text.replace("flat) {", "flat, float[p, q] other) { other = Exp (x) ")
-    check(parsed(f"""main (bool c, float[2, 1] x) => (float[] y, float[2, 1] k) {{ {text}
-        k = Sin (t)  n = Mul (s, k)  y = ReduceSum <keepdims = 0> (n) }}"""), *BOTH, rtol=1e-5)
-
-
 def test_names_that_a_branch_uses_itself() -> None:
     """`kept` and `last` are other values outside; `flat` is the output of a moved node."""
     text = (
@@ -97,20 +89,6 @@ def test_a_loop_that_captures_the_value_moves() -> None:
         y = Loop (m, go, zero) <body = body (int64 i, bool on, float[] sum) => (bool off, float[] more) {
             off = Identity (on)  total = ReduceSum <keepdims = 0> (s)  more = Add (sum, total)
         }>""", "float[] y"), *BOTH, rtol=1e-5)
-
-
-def test_inside_a_loop() -> None:
-    made = parsed("""main (int64 m, float[2, 1] x) => (float[] y) {
-        go = Constant <value = bool {1}> ()  zero = Constant <value = float {0.0}> ()
-        y = Loop (m, go, zero) <body = body (int64 i, bool on, float[] sum) => (bool off, float[] more) {
-            one = Constant <value = int64 {1}> ()  two = Constant <value = int64 {2}> ()  rest = Mod (i, two)
-            c = Equal (rest, one)
-            s = If (c) <
-                then_branch = a () => (float[2, 1] kept) { kept = Neg (x) },
-                else_branch = b () => (float[2] flat) { n = Constant <value_ints = [-1]> ()  flat = Reshape (x, n) }
-            >
-            off = Identity (on)  total = ReduceSum <keepdims = 0> (s)  more = Add (sum, total) }> }""")
-    check(made, *[{"m": np.array(m), "x": X} for m in (3, 0, 1)], rtol=1e-5)
 
 
 def test_names_of_outputs_stay() -> None:

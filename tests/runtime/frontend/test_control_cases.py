@@ -12,7 +12,6 @@ from tests.runtime.frontend.models import same_numbers
 pytestmark = pytest.mark.keeps_loops
 
 X = floats(2, 3, seed=1)
-FLAGS = [{"a": np.array(bool(n & 1)), "b": np.array(bool(n & 2))} for n in (2, 3, 1, 0, 3)]
 
 
 def runs(*counts: int, **feeds: Any) -> list[dict[str, Any]]:
@@ -22,101 +21,11 @@ def runs(*counts: int, **feeds: Any) -> list[dict[str, Any]]:
 # -- no iterations
 
 
-ROWS = """{source}
-  s = Loop (n, "") <body = step (int64 i, bool c) => (bool d, float[?,?] r) {{ d = Identity (c) r = Identity (y) }}>"""
-
-
-def test_bounds_that_exclude_zero_by_concat() -> None:
-    """y has one column at least; without iterations s has none."""
-    text = ROWS.format(source="y = Concat <axis = 1> (x, p)")
-    model = parsed(f"g (float[N,M] x, float[N,1] p, int64 n) => (float[?,?] y, float[?,?,?] s) {{ {text} }}")
-    check(model, *runs(0, 2, 0, -1, x=X, p=X[:, :1]))
-
-
-def test_bounds_that_exclude_zero_by_branches() -> None:
-    """y has one to four columns."""
-    text = ROWS.format(source="""y = If (c) <then_branch = yes () => (float[?,?] a) { a = Abs (x) },
-                                   else_branch = no () => (float[?,?] b) { b = Neg (p) }>""")
-    model = parsed(f"g (float[N,4] x, float[N,1] p, bool c, int64 n) => (float[?,?] y, float[?,?,?] s) {{ {text} }}")
-    wide = floats(2, 4, seed=2)
-    check(model, *runs(0, 2, 0, x=wide, p=X[:, :1], c=True), *runs(0, 1, x=wide, p=X[:, :1], c=False))
-
-
-@pytest.mark.parametrize("declared", ["2,3", "2,?", "?,3", "?,?"])
-def test_sizes_that_only_the_body_declares(declared: str) -> None:
-    """An empty scan output has them, as in ONNX Runtime."""
-    check(parsed(f"""g (float[?,?] x, int64 n) => (float[?,?,?] y, float[?,?,?] z) {{
-      q = Neg (x)
-      y, z = Loop (n, "") <body = step (int64 i, bool c) => (bool d, float[{declared}] r, float[{declared}] t) {{
-        d = Identity (c) r = Identity (q) t = Abs (q) }}> }}"""), *runs(0, 2, 0, -1, x=X))
-
-
 def test_sizes_that_only_the_body_declares_may_be_wrong() -> None:
     """Where the loop runs, the numbers do not depend on a wrong declaration."""
     text = """g (float[?,?] x, int64 n) => (float[?,?,?] y) {{ y = Loop (n, "") <
       body = step (int64 i, bool c) => (bool d, float[{}] r) {{ d = Identity (c) r = Neg (x) }}> }}"""
     same_numbers(parsed(text.format("5,7")), parsed(text.format("?,?")), *runs(2, 1, x=X))
-
-
-def test_sizes_that_the_runtime_does_not_know() -> None:
-    """The inner Scan is of known length, by an input that its body does not read."""
-    model = parsed("""g (float[?,2] x, float[3] k, int64 n) => (float[?,?] s) {
-      v = Scan <num_scan_inputs = 2, scan_input_axes = [0, 0], body = inner (float[2] e, float f) => (float r) {
-        r = ReduceSum <keepdims = 0> (e) }> (x, k)
-      s = Loop (n, "") <body = step (int64 i, bool c) => (bool d, float[3] r) { d = Identity (c) r = Neg (v) }> }""")
-    check(model, *runs(0, 2, 0, x=floats(3, 2, seed=3), k=floats(3)))
-
-
-def test_state_that_only_dead_nodes_read() -> None:
-    """Such a state counts as unread: its initial value is its final value."""
-    check(parsed("""g (float[2] x, int64 n) => (float[2] y) <bool never = {0}> {
-      y = Loop (n, "", x) <body = step (int64 i, bool c, float[2] s) => (bool d, float[2] t) {
-        d = Identity (c) z = Constant <value = float[2] {5.0, 6.0}> ()
-        u, w = Loop (i, never, z) <body = deep (int64 j, bool e, float[2] q) => (bool f, float[2] r, float[2] o) {
-          f = Identity (e) r = Identity (z) o = Add (s, q) }>
-        h = ReduceSum <keepdims = 0> (w) t = Add (u, h) }> }"""), *runs(0, 2, 0, x=floats(2)))
-
-
-def test_trip_count_below_zero_by_arithmetic() -> None:
-    """A known, negative trip count that is given: no iterations, not endless."""
-    check(parsed("""g (float[2] x) => (float[2] y, float[?,2] s) <int64 two = {2}, int64 three = {3}> {
-      n = Sub (two, three)
-      y, s = Loop (n, "", x) <body = step (int64 i, bool c, float[2] a) => (bool d, float[2] t, float[2] r) {
-        d = Identity (c) t = Neg (a) r = Abs (a) }> }"""), {"x": floats(2)})
-
-
-@pytest.mark.parametrize("trip", ['""', "n"])
-def test_omitted_trip_count_is_endless(trip: str) -> None:
-    """The body ends the loop; a negative trip count that is given does not start it."""
-    check(parsed(f"""g (float[2] x, int64 n) => (float[2] y, float[?,2] s) <int64 three = {{3}}> {{
-      y, s = Loop ({trip}, "", x) <body = step (int64 i, bool c, float[2] a) => (bool d, float[2] t, float[2] r) {{
-        d = Less (i, three) t = Neg (a) r = Abs (a) }}> }}"""), *runs(-1, 2, 9, x=floats(2)))
-
-
-def test_trip_count_that_the_runtime_alone_can_compute() -> None:
-    """The sum of nothing: 0, which the runtime finds while it compiles."""
-    check(parsed("""g (float[2] x) => (float[2] y) <int64[0] none = {}> {
-      v, w = Loop (k, "", x) <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] t, int64[0] r) {
-        d = Identity (c) t = Neg (a) r = Identity (none) }>
-      k = ReduceSum <keepdims = 0> (none) m = ReduceSum <keepdims = 0> (w)
-      y = Loop (m, "", v) <body = e (int64 i, bool c, float[2] a) => (bool d, float[2] t) {
-        d = Identity (c) t = Neg (a) }> }"""), {"x": floats(2)})
-
-
-def test_state_that_is_the_condition() -> None:
-    """No Select compiles whose condition is one of its values."""
-    model = parsed("""g (bool go, bool b, int64 n) => (bool y, bool z) {
-      y, z = Loop (n, go, go, b) <body = step (int64 i, bool c, bool s, bool q) => (bool d, bool t, bool u) {
-        d = Identity (c) t = Identity (b) u = Identity (go) }> }""")
-    check(model, *(feeds for go in (True, False) for b in (True, False) for feeds in runs(0, 2, go=go, b=b)))
-
-
-def test_state_without_elements_that_the_body_does_not_read() -> None:
-    """Its final value is its initial one, and needs no Select: after one, scan outputs were stale."""
-    model = parsed("""g (float[2] x, int64 n, bool go) => (float[0] y, float[?,2] s) <float[0] none = {}> {
-      y, s = Loop (n, go, none) <body = step (int64 i, bool c, float[0] a) => (bool d, float[0] t, float[2] r) {
-        d = Identity (c) t = Constant <value = float[0] {}> () r = Neg (x) }> }""")
-    check(model, *runs(0, 3, 0, 2, -1, x=floats(2), go=True), *runs(2, x=floats(2), go=False))
 
 
 # -- what a body declares
@@ -140,16 +49,6 @@ def test_undeclared_condition_is_as_the_body_returns_it(returned: str, declared:
 # -- Scan
 
 
-@pytest.mark.parametrize("flag", [0, 1])
-def test_scan_of_constants_in_reverse(flag: int) -> None:
-    """Nothing in the body comes from outside: the runtime computes such a loop beforehand, in order."""
-    model = parsed(f"""g (float[1,3] x) => (float[2,3,1] y) <float[2,1] start = {{1.0, 2.0}}> {{
-      z, y = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1],
-        scan_output_directions = [{flag}], body = step (float[2,1] s, float[1] e) => (float[2,1] t, float[2,1] r) {{
-          two = Constant <value = float {{2.0}}> () t = Mul (s, two) r = Identity (s) }}> (start, x) }}""")
-    check(model, {"x": floats(1, 3)})
-
-
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_sizes_that_only_the_body_of_a_scan_declares(axis: int) -> None:
     """ONNX Runtime refuses a Scan without steps."""
@@ -159,14 +58,6 @@ def test_sizes_that_only_the_body_of_a_scan_declares(axis: int) -> None:
     check(model, {"x": X, "e": floats(2, 4)})
     sizes = {0: (0, 2, 3), 1: (2, 0, 3), -1: (2, 3, 0)}[axis]
     check_model(model, {"x": X, "e": floats(0, 4)}, expected=[np.zeros(sizes, np.float32)])
-
-
-def test_slice_that_an_inner_scan_reads_for_its_length() -> None:
-    """That is known, so the outer body reads no slice: as a TensorIterator it would run once."""
-    check(parsed("""g (float[3,2] x) => (float[3,2,2] y) {
-      y = Scan <num_scan_inputs = 1, body = outer (float[2] e) => (float[2,2] r) {
-        r = Scan <num_scan_inputs = 1, body = inner (float f) => (float[2] o) {
-          o = Constant <value = float[2] {1.0, 2.0}> () }> (e) }> (x) }"""), {"x": floats(3, 2)})
 
 
 def test_unread_slice_beside_an_output_in_reverse() -> None:
@@ -207,34 +98,7 @@ def test_the_length_of_a_scan_8_is_known_where_a_loop_does_not_run() -> None:
     check(model, *({"n": np.array(n), "lengths": lengths, "x": x} for n in (2, 0)), expected=expected)
 
 
-def test_scan_lengths_that_may_be_equal_are_not_refused() -> None:
-    """N may be 3: only what differs for certain is refused."""
-    check(parsed("""g (float[3,2] m, float[N,2] p) => (float[3,2] y) {
-      y = Scan <num_scan_inputs = 2, body = step (float[2] e, float[2] f) => (float[2] t) {
-        t = Add (e, f) }> (m, p) }"""), {"m": floats(3, 2, seed=1), "p": floats(3, 2, seed=2)})
-
-
-# -- If
-
-
-@pytest.mark.parametrize("copied", ["z", "y"])
-def test_copy_of_a_boolean_output(copied: str) -> None:
-    """The runtime takes out the copy, and reads the first output in place of the second."""
-    check(parsed(f"""g (bool a, bool b) => (bool y, bool v) {{
-      y, z = If (a) <then_branch = yes () => (bool p, bool q) {{ p = Not (b) q = And (a, b) }},
-                     else_branch = no () => (bool r, bool s) {{ r = Or (a, b) s = Xor (a, b) }}>
-      v = Identity ({copied}) }}"""), *FLAGS)
-
-
 # -- nothing, and more dimensions
-
-
-def test_state_without_elements_grows_along_another_axis() -> None:
-    """The runtime leaves out what it joins if it has no elements."""
-    check(parsed("""g (float[0,2] x, int64 n) => (float[0,?] y, float[0,?] z) <float[0,3] piece = {}> {
-      y = Loop (n, "", x) <body = step (int64 i, bool c, float[0,?] s) => (bool d, float[0,?] t) {
-        d = Identity (c) t = Concat <axis = 1> (s, piece) }>
-      z = Concat <axis = -1> (x, piece, x) }"""), *runs(0, 2, 1, x=np.zeros((0, 2), np.float32)))
 
 
 @pytest.mark.parametrize("op", ["Add", "Less"])
@@ -298,14 +162,6 @@ def test_a_condition_that_a_loop_of_constants_gives() -> None:
         whole = Cast <to = 7> (last)  total = ReduceSum <keepdims = 0> (whole, axes)  go = Greater (total, one)
         y = Loop (one, go, half) <body = second (int64 i, bool c, float s) => (bool d, float t) {
             t = Sin (s)  d = Less (i, one) }> }"""), {}, expected=[[("y", np.float32(0.5))]])
-
-
-@pytest.mark.parametrize("op", ["Add", "Mul", "Max"])
-def test_an_invariant_scalar_beside_a_view_of_a_slice(op: str) -> None:
-    """The runtime let the operation write into the invariant: running sums, products and maxima came out."""
-    check(parsed(f"""g (float[N] x, float p) => (float[M] y) {{
-        y = Scan <num_scan_inputs = 1, body = step (float s) => (float t) {{ t = {op} (p, s) }}> (x)
-    }}"""), {"x": X[0], "p": np.float32(0.05)}, {"x": X[1], "p": np.float32(0.5)})
 
 
 # -- Captured values of bodies

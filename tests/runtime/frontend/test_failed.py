@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model
-from mo_loop.errors import ConversionErrors, ModelError, MoLoopError, UnsupportedError
+from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
 from mo_loop.frontend.ops.classical.forest import Forest
 from tests.harness import check, floats, parsed
 
@@ -38,26 +38,6 @@ def places(error: ConversionErrors) -> dict[str, list[str]]:
     return {name: sorted(where) for name, where in found.items()}
 
 
-def test_all_at_once_with_counts() -> None:
-    error = refusal(parsed("""main (float[3] x) => (float[3] y, float[3] z) {
-          [a] p = odd.One (x) [b] q = odd.One (p) [c] r = odd.Two (q) [d] y = Neg (r)
-          [e] s = odd.One (x) [f] z = Missing (s) }""", odd=3))
-    assert error.exit_code == 3
-    assert places(error) == {"odd::One": ["a", "b", "e"], "odd::Two": ["c"], "Missing": ["f"]}
-    text = str(error)
-    assert "operator odd::One (opset 3) is not supported (3 times)" in text
-    assert "operator odd::Two (opset 3) is not supported\n" in text
-    assert "operator Missing (opset 18) is not supported" in text
-    assert text.count("odd::One") == 1
-
-
-def test_many_places_are_cut_short() -> None:
-    nodes = " ".join(f"[n{k}] t{k + 1} = odd.One (t{k})" for k in range(20))
-    text = str(refusal(parsed(f"main (float[3] t0) => (float[3] t20) {{ {nodes} }}", odd=1)))
-    assert "(20 times)" in text
-    assert "and 15 more" in text
-
-
 def test_in_bodies_and_functions() -> None:
     """At any depth of nesting; a function called twice has two places."""
     body = """[choice] u = If (flag) <
@@ -72,20 +52,6 @@ def test_in_bodies_and_functions() -> None:
     assert error.exit_code == 3
     assert places(error) == {"odd::One": ["head", "loop/step/late"], "odd::Two": ["loop/step/choice/yes/deep"],
                              "odd::Three": ["loop/step/choice/no/call/inner", "second/inner"]}
-
-
-@pytest.mark.parametrize("op", ["Loop", "Scan", "If"])
-def test_a_body_that_fails_stops_what_depends_on_it(op: str) -> None:
-    """And nothing else: a node that depends on a failed one is not reported itself."""
-    bodies = {
-        "Loop": LOOP.format(out="y", first="x", body="[bad] t = odd.One (s)"),
-        "Scan": """[scan] y = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] t) {
-            [bad] u = odd.One (s) t = Add (u, e) }> (x, m)""",
-        "If": """[if] y = If (flag) <then_branch = step () => (float[3] p) { [bad] p = odd.One (x) },
-            else_branch = no () => (float[3] q) { q = Neg (x) }>""",
-    }
-    assert places(refusal(parsed(f"""main (float[3] x, float[2,3] m, int64 n, bool flag) => (float[3] z) {{
-          {bodies[op]} w = Neg (y) z = Reshape (w, w) }}""", odd=1))) == {"odd::One": [f"{op.lower()}/step/bad"]}
 
 
 def test_nodes_that_reach_no_output_are_not_reported() -> None:
@@ -119,13 +85,6 @@ def test_a_branch_that_is_never_taken_is_not_reported(condition: str, outer: str
     check(made, *({"x": X, "n": n} for n in result), expected=[[("y", each)] for each in result.values()])
 
 
-def test_a_branch_that_may_be_taken_is_reported() -> None:
-    made = parsed("""main (float[3] x, bool flag) => (float[3] y) {
-          [if] y = If (flag) <then_branch = good () => (float[3] p) { p = Neg (x) },
-            else_branch = bad () => (float[3] q) { [here] q = odd.One (x) }> }""", odd=1)
-    assert places(refusal(made)) == {"odd::One": ["if/bad/here"]}
-
-
 def test_operators_beyond_a_cut_are_not_reported() -> None:
     """`output` ends the conversion before the operator, `input` starts it after the operator."""
     made = parsed("""main (float[3] x) => (float[3] z) {
@@ -137,14 +96,6 @@ def test_operators_beyond_a_cut_are_not_reported() -> None:
     check(made, {"x": X}, expected=[[("a", -X)]], output="a")
     check(made, {"b": X}, expected=[[("z", np.exp(np.abs(X)))]], input="b")
     check(made, {"b": X}, expected=[[("c", np.abs(X))]], input=["b"], output=["c"])
-
-
-def test_invalid_nodes_are_reported_before_unsupported_ones() -> None:
-    """A user must fix an invalid model first."""
-    error = refusal(parsed("""
-        main (float[3] x) => (float[3] y, float[3] z) { [bad] y = odd.One (x) [worse] z = Add (x, ghost) }""", odd=1))
-    assert error.exit_code == 2
-    assert {type(each) for each in error.errors} == {UnsupportedError, ModelError}
 
 
 def test_one_of_several_outputs_is_cut() -> None:

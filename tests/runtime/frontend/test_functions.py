@@ -173,30 +173,6 @@ def test_bodies_of_functions_count_as_nested() -> None:
 # -- operators that ONNX itself spells out
 
 
-def test_schema_functions_are_expanded() -> None:
-    """An operator without a translator whose schema has a body, here and in a loop's body."""
-    made = parsed("""main (float[2,3] x, int64 n) => (float[2,3] y, float[2,3] z) <int64[1] axes = {0}> {
-          y = MeanVarianceNormalization <axes = [1]> (x)
-          z = Loop (n, "", x) <body = step (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t) {
-            d = Identity (c) t = AffineOf (s) }> }""".replace("AffineOf", "MeanVarianceNormalization <axes = [0]>"))
-    check(made, *({"x": floats(2, 3, seed=n), "n": n} for n in (2, 0)))
-
-
-def test_schema_function_without_a_translator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The expansion gives the same numbers as the translator."""
-    from mo_loop.frontend import registry
-
-    hidden = {"Softsign", "HardSwish", "Celu"}
-    find = registry.find
-    monkeypatch.setattr(registry, "find", lambda op, *rest: None if op in hidden else find(op, *rest))
-    made = parsed("""main (float[3] x, bool flag) => (float[3] y, float[3] z) {
-          y = HardSwish (x)
-          z = If (flag) <
-            then_branch = yes () => (float[3] p) { p = Celu <alpha = 0.5> (x) },
-            else_branch = no () => (float[3] q) { q = Softsign (x) }> }""")
-    check(made, *({"x": x, "flag": k != 1} for k, x in enumerate(X)))
-
-
 @pytest.mark.parametrize("operator", ["HannWindow", "HammingWindow", "BlackmanWindow"])
 @pytest.mark.parametrize("attributes", ["", "<periodic = 0>", "<output_datatype = 1, periodic = 1>"])
 def test_defaults_of_a_schema_function(operator: str, attributes: str) -> None:

@@ -128,30 +128,12 @@ def test_a_rank_that_grows_in_every_iteration_is_refused_without_naming_the_stat
     assert "rank" in str(error) and "--input" not in str(error)
 
 
-def test_a_scan_state() -> None:
-    check(parsed(f"""main (float[N] x) => (float[N] y, float[1] z) {NUMBERS} {{
-          last, y = Scan <num_scan_inputs = 1, body = b (s, float[] e) => (t, float[] f) {{
-            u = Add (s, e)  f = Reshape (u, scalar)
-            t = Add (u, vector) }}> (vector, x)
-          z = Reshape (last, list) }}"""), *({"x": floats(n)} for n in (3, 1, 2)))
-
-
 BRANCHES = """
     s = If (c) <
         then_branch = yes () => (a) { a = ReduceMax <keepdims = 0> (x) },
         else_branch = no () => (b) { b = ReduceMin (x) }
     >
 """
-
-
-@pytest.mark.parametrize("readers", [
-    "y = Add (s, x)", "a = Shape (s)  b = Size (a)  d = Cast <to = 1> (b)  y = Add (d, x)",
-    'd = Loop (one, "", s) <body = l (int64 i, bool e, v) => (bool f, w) { f = Identity (e)  w = Exp (v) }>  '
-    "y = Mul (d, x)",
-])
-def test_branches(readers: str) -> None:
-    made = parsed(f"main (float[N] x, bool c) => (float[N] y) {NUMBERS} {{ {BRANCHES} {readers} }}")
-    check(made, *({"x": floats(3), "c": c} for c in (True, False)))
 
 
 def test_branches_as_an_output_of_the_model() -> None:
@@ -174,24 +156,6 @@ def test_what_decides_branches_of_other_ranks_is_named(condition: str, hint: str
     with pytest.raises(ConversionErrors, match="ML315") as caught:
         convert_model(made)
     assert hint in str(caught.value) and ("constant value" in str(caught.value)) == bool(hint)
-
-
-def test_the_faults_of_an_exporter() -> None:
-    """PaddlePaddle adds a constant of shape [1] to a condition that begins as a scalar."""
-    made = parsed("""
-        main (float[N] x) => (float[N] y)
-        <bool no = {0}, bool yes = {1}, int64[1] zero = {0}, int64[0] scalar = {}, int64 ten = {10}, float one = {1},
-         float most = {3}> {
-          last, y = Loop (ten, yes, no, x) <body = b (int64 i, bool c, bool d, float[N] s)
-                                                  => (bool e, bool f, float[N] t) {
-            t = Add (s, one)  m = ReduceMax <keepdims = 0> (t)  over = Greater (m, most)
-            r = If (over) <
-                then_branch = stop () => (bool v) { v = Constant <value = bool {1}> () },
-                else_branch = more () => (bool[1] w) { k = Cast <to = 7> (d)  l = Add (k, zero)  w = Cast <to = 9> (l) }
-            >
-            n = Not (r)  o = Cast <to = 7> (r)  p = Add (o, zero)  f = Cast <to = 9> (p)
-            e = Reshape (n, scalar) }> }""", opset=14)
-    check(made, *({"x": np.float32(each)} for each in ([0, 1], [2.5], [9, 9, 9])))
 
 
 # -- Models whose inputs have no shape, or whose shapes have an unknown length, run with the rank that nodes force

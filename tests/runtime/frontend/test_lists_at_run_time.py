@@ -179,26 +179,3 @@ MODELS: dict[str, tuple[str, Sequence[Any]]] = {
 def test_model(name: str) -> None:
     text, feeds = MODELS[name]
     check(parsed(text), *feeds)
-
-
-def test_pieces_of_computed_sizes() -> None:
-    model = parsed("""main (float[2,N,3] x, int64[3] sizes) => (float[2,?,3] a, float[2,?,3] b, int64[1] length) {
-          s = SplitToSequence <axis=1> (x, sizes)  zero = Constant <value_int=0> ()
-          last = Constant <value_int=-1> ()  a = SequenceAt (s, last)  b = SequenceAt (s, zero)
-          count = SequenceLength (s)  shape = Constant <value_ints=[1]> ()  length = Reshape (count, shape) }""")
-    sizes = ([1, 2, 3], [0, 4, 0], [5, 0, 1], [0, 0, 0])
-    check(model, *({"x": floats(2, sum(each), 3), "sizes": each} for each in sizes))
-
-
-@pytest.mark.parametrize("number", ["Mod (d, four)", "Abs (near)", "Pow (near, four)", "ReduceProd (both)"])
-def test_the_place_in_a_list_that_a_size_says(number: str) -> None:
-    """A size of 0..4 was inferred to be 0 modulo 4, and its distance from 2 to be 2."""
-    model = parsed(f"""main (float[2,4] x, int64[1] k) => (float[?,?] y) {{
-          zero = Constant <value_ints=[0]> ()  one = Constant <value_ints=[1]> ()
-          piece = Slice (x, zero, k, one)  shape = Shape (piece)  d = Gather (shape, one)
-          two = Constant <value_ints=[2]> ()  four = Constant <value_ints=[4]> ()  near = Sub (d, two)
-          both = Concat <axis=0> (near, near)
-          far = {number}
-          last = Min (far, four)  place = Squeeze (last, zero)  s = SequenceConstruct (x, x, x, x, x)
-          a = Neg (x)  t = SequenceInsert (s, a, place)  y = ConcatFromSequence <axis=0> (t) }}""")
-    check(model, *({"x": floats(2, 4), "k": np.array([k])} for k in (3, 1, 4, 2, 0)))

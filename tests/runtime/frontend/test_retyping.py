@@ -114,21 +114,6 @@ def test_nested_growing_states(depth: int, translations: Counter[str]) -> None:
         assert translations[f"b{level}"] <= level + 2, translations
 
 
-def test_inner_loop_over_what_the_outer_grows() -> None:
-    """A Scan over a growing state, an inner Loop that starts from it, and an If that may add nothing."""
-    check(parsed("""main (float[1,2] x, int64 n) => (float[R,2] y, float[K,2] sums) <int64 two = {2}> {
-          y, sums = Loop (n, "", x) <body = grow (int64 i, bool c, s) => (bool d, t, u) <float[2] zero = {0.0, 0.0}> {
-            d = Identity (c)
-            u = Scan <num_scan_inputs = 1, body = add (float[2] a, float[2] e) => (float[2] b) {
-              b = Add (a, e) }> (zero, s)
-            odd = Mod (i, two)  flag = Cast <to = 9> (odd)
-            t = If (flag) <
-              then_branch = same () => (p) { p = Abs (s) },
-              else_branch = more () => (q) { q = Concat <axis = 0> (s, x) }
-            > }>
-        }"""), *({"x": floats(1, 2, seed=n), "n": n} for n in (4, 1, 5)))
-
-
 def test_scan_state_that_grows() -> None:
     made = parsed("""main (float[1] x, float[T,1] e) => (float[R] y, float[T] sums) {
           y, sums = Scan <num_scan_inputs = 1, body = grow (s, v) => (t, u) {
@@ -142,24 +127,6 @@ def test_scan_state_that_grows() -> None:
             for each in sets
         ]
         check(made, *sets, expected=expected)
-
-
-def test_shrinking_state() -> None:
-    """A state that loses its first element each time, until a condition ends the loop."""
-    made = parsed("""main (float[5] x, int64 n) => (float[R] y) {
-          y = Loop (n, "", x) <body = shrink (int64 i, bool c, s) => (bool d, t)
-            <int64[1] one = {1}, int64[1] end = {9}> {
-            d = Identity (c) t = Slice (s, one, end) }> }""")
-    check(made, *({"x": floats(5, seed=n), "n": n} for n in (3, 0, 5, 1)))
-
-
-def test_state_without_elements_at_first() -> None:
-    """The usual accumulator of exporters: its initial value has no elements."""
-    check(parsed("""main (float[2] x, int64 n) => (float[R,2] y) <int64[1] zero = {0}, int64[2] none = {0, 2}> {
-          start = ConstantOfShape (none)
-          y = Loop (n, "", start) <body = append (int64 i, bool c, s) => (bool d, t) <int64[1] axes = {0}> {
-            d = Identity (c)  k = Cast <to = 1> (i)  v = Add (x, k)  w = Unsqueeze (v, axes)
-            t = Concat <axis = 0> (s, w) }> }"""), *({"x": floats(2, seed=n), "n": n} for n in (3, 0, 1)))
 
 
 CONDITIONS = {"size": "size = Shape <end = 1> (s)  few = Less (size, two)", "iteration": "few = Less (i, two)",

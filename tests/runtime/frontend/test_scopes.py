@@ -35,29 +35,6 @@ def test_captures_through_levels(kinds: tuple[str, ...]) -> None:
     check(made, *({"x": X / 2, "start": start + n, "n": n, "flag": flag} for n, flag in sets))
 
 
-def test_capture_made_by_a_sibling_construct() -> None:
-    """One body's output captured in the next one's body, two levels deep."""
-    check(parsed("""main (float[3] start, int64 n) => (float[3] y) {
-          a = Loop (n, "", start) <body = one (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-            d = Identity (c) t = Add (s, s) }>
-          y = Loop (n, "", start) <body = two (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-            d = Identity (c)
-            u = Loop (n, "", s) <body = three (int64 j, bool c3, float[3] s3) => (bool d3, float[3] t3) {
-              d3 = Identity (c3) p = Sub (s3, a) t3 = Sub (p, s) }>
-            t = Mul (u, a) }> }"""), *({"start": floats(3, seed=n), "n": n} for n in (2, 0, 1)))
-
-
-def test_captured_iteration_and_condition() -> None:
-    """The iteration number and the states of an outer loop, read in an inner one."""
-    made = parsed("""main (int64 n, float[2] x) => (float[2] y, float[K] all) {
-          y, all = Loop (n, "", x) <body = outer (int64 i, bool c, float[2] s) => (bool d, float[2] t, float u) {
-            d = Identity (c)
-            t = Loop (i, c, s) <body = inner (int64 j, bool e, float[2] r) => (bool f, float[2] q) {
-              f = Identity (e) k = Add (i, j) kf = Cast <to = 1> (k) m = Mul (s, kf) q = Add (r, m) }>
-            u = ReduceSum <keepdims = 0> (t) }> }""")
-    check(made, *({"n": n, "x": floats(2, seed=n) / 100} for n in (3, 1, 0, 4)))
-
-
 # -- names
 
 
@@ -95,18 +72,6 @@ def test_nodes_and_initializers_of_a_body_hide_outer_names() -> None:
             else_branch = no () => (float[3] q) { g = Abs (x) q = Mul (g, w) }
           >
         }"""), *({"x": X[n], "w": X[3], "flag": bool(n % 2)} for n in range(3)))
-
-
-def test_same_names_in_sibling_bodies() -> None:
-    made = parsed("""main (float[3] x, bool flag, int64 n) => (float[3] y, float[3] z) {
-          y = If (flag) <
-            then_branch = b () => (float[3] t) <float[3] k = {1.0, 2.0, 3.0}> { u = Mul (x, k) t = Neg (u) },
-            else_branch = b () => (float[3] t) <float[3] k = {4.0, 5.0, 6.0}> { u = Add (x, k) t = Abs (u) }
-          >
-          z = Loop (n, "", x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t)
-            <float[3] k = {7.0, 8.0, 9.0}> {
-            d = Identity (c) u = Sub (s, k) t = Mul (u, k) }> }""")
-    check(made, *({"x": X[n], "flag": n == 1, "n": n} for n in range(3)))
 
 
 def test_body_inputs_named_as_outer_values() -> None:

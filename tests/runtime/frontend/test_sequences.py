@@ -9,15 +9,11 @@ from onnx import helper
 import mo_loop
 from mo_loop import ops
 from mo_loop.api import convert_model
-from mo_loop.errors import UnsupportedError, UsageError
+from mo_loop.errors import UsageError
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Merged
 from mo_loop.ops.sequences import OnSequences
 from tests.harness import check, floats, oracle, parsed, refusal
-
-
-def numbers(*items: int) -> dict[str, Any]:
-    return {f"n{i}" if i else "n": np.int64(item) for i, item in enumerate(items)}
 
 
 def loops(model: Any) -> list[Any]:
@@ -37,13 +33,6 @@ def test_a_list_outside_of_control_flow_is_replaced_by_its_elements() -> None:
     assert not graph.of(OnSequences)
     assert not any("Sequence" in node.type for node in graph.ordered())
     check(model, {"a": floats(3), "b": floats(3, seed=1), "c": floats(3, seed=2)}, dict.fromkeys("abc", floats(1)))
-
-
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
-def test_stacking_counts_the_axis_in_the_result(axis: int) -> None:
-    model = parsed(f"""main (float[N,3] a, float[N,3] b) => (float[?,?,?] y) {{
-          s = SequenceConstruct (a, b, a)  y = ConcatFromSequence <axis={axis}, new_axis=1> (s) }}""")
-    check(model, {"a": floats(2, 3), "b": floats(2, 3, seed=1)}, {"a": floats(1, 3), "b": floats(1, 3, seed=1)})
 
 
 def test_a_list_of_one_length_becomes_states_of_the_loop() -> None:
@@ -104,19 +93,6 @@ def test_an_append_of_one_shape_is_a_concatenated_output() -> None:
     check(model, *({"x": floats(n, 3), "n": np.int64(n)} for n in (3, 1, 5)))
 
 
-def test_appends_in_two_loops_deep_beside_other_states() -> None:
-    model = parsed("""main (float[2] x, int64 n) => (float[?] y, float[2] z, int64 l) {
-          s0 = SequenceConstruct (x)  three = Constant <value_int=3> ()
-          z, s = Loop (n, "", x, s0) <body = outer (int64 i, bool c, float[2] a, seq(float[2]) p)
-                                            => (bool d, float[2] b, seq(float[2]) r) {
-            d = Identity (c)
-            b, r = Loop (three, "", a, p) <body = inner (int64 j, bool g, float[2] e, seq(float[2]) q)
-                                                 => (bool h, float[2] f, seq(float[2]) t) {
-              h = Identity (g)  f = Add (e, x)  t = SequenceInsert (q, f) }> }>
-          y = ConcatFromSequence <axis=0> (s)  l = SequenceLength (s) }""")
-    check(model, *({"x": floats(2), "n": np.int64(n)} for n in (2, 0, 3)))
-
-
 def test_ragged_appends_are_a_tensor_that_grows() -> None:
     model = parsed("""main (float[R,3] x, int64 n) => (float[?,3] y) {
           s0 = SequenceEmpty ()  one = Constant <value_ints=[1]> ()  zero = Constant <value_ints=[0]> ()
@@ -127,18 +103,6 @@ def test_ragged_appends_are_a_tensor_that_grows() -> None:
     (loop,) = loops(model)
     assert len(loop.output_map) == 1  # the sizes of the pieces are not carried: nothing reads them
     check(model, *({"x": floats(6, 3), "n": np.int64(n)} for n in (3, 1, 6)))
-
-
-def test_an_element_of_the_list_that_the_loop_itself_makes() -> None:
-    """The list is empty at first, so the branch that reads it has no type before the first translation of the body."""
-    check(parsed("""main (float[N,3] x, int64 n) => (float[?,3] y) {
-          s0 = SequenceEmpty ()  zero = Constant <value_int=0> ()  last = Constant <value_int=-1> ()
-          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) r) {
-            d = Identity (c)  l = SequenceLength (p)  some = Greater (l, zero)
-            e = If (some) <then_branch = a () => (float[N,3] f) { f = SequenceAt (p, last) },
-                           else_branch = b () => (float[N,3] g) { g = Neg (x) }>
-            h = Add (e, x)  r = SequenceInsert (p, h) }>
-          y = ConcatFromSequence <axis=0> (s) }"""), *({"x": floats(2, 3), "n": np.int64(n)} for n in (3, 1, 4)))
 
 
 @pytest.mark.parametrize("split", ["", "chunk", "sizes"])
@@ -224,13 +188,6 @@ def test_a_repeated_piece_of_an_unknown_batch_is_no_state() -> None:
     assert not any(isinstance(each, Merged) for loop in loops for each in loop.input_map)
 
 
-def test_pieces_of_other_sizes_than_1_are_not_taken_for_pieces_of_1() -> None:
-    model = parsed("""main (float[N] x, float[M] z) => (float[A] y) <int64[1] one = {1}, int64[1] two = {2}> {
-          count = Shape (z)  ones = Expand (one, count)  sizes = Concat <axis = 0> (ones, two)
-          s = SplitToSequence (x, sizes)  last = Constant <value_int = -1> ()  y = SequenceAt (s, last) }""")
-    check(model, *({"x": floats(n), "z": floats(n - 2)} for n in (4, 2, 7)))
-
-
 def test_a_split_without_keepdims_by_a_size_of_the_run_is_refusal() -> None:
     model = parsed("""main (float[3,4] x, int64 k) => (float[?,4] y) {
           s = SplitToSequence <axis=0, keepdims=0> (x, k)  y = ConcatFromSequence <axis=0> (s) }""")
@@ -238,75 +195,6 @@ def test_a_split_without_keepdims_by_a_size_of_the_run_is_refusal() -> None:
 
 
 # -- the general case
-
-
-def test_ragged_in_two_sizes_with_places_of_the_run() -> None:
-    model = parsed("""main (float[R,C] x, int64 n, int64 k) => (float[?,?] y, float[?,?] z, int64 l) {
-          s0 = SequenceConstruct (x, x)  one = Constant <value_int=1> ()
-          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float[?,?]) p) => (bool d, seq(float[?,?]) r) {
-            d = Identity (c)  zeros = Constant <value_ints=[0, 0]> ()  a = Add (i, one)
-            ones = Constant <value_ints=[1]> ()  rows = Reshape (a, ones)  two = Constant <value_ints=[2]> ()
-            stop = Concat <axis=0> (rows, two)  e = Slice (x, zeros, stop)  r = SequenceInsert (p, e, one) }>
-          u = SequenceErase (s, k)  y = SequenceAt (u, k)  last = Constant <value_int=-1> ()
-          z = SequenceAt (u, last)  l = SequenceLength (u) }""")
-    feeds = [{"x": floats(4, 3), "n": np.int64(n), "k": np.int64(k)} for n, k in ((2, 1), (0, 0), (3, -3), (1, -2))]
-    check(model, *feeds)
-
-
-def test_the_size_of_another_tensor_is_not_read_off_a_state_that_grows() -> None:
-    """The list has as many elements as x has columns at first; the runtime assumes that this stays so."""
-    model = parsed("""main (float[R,C] x, int64 n) => (int64 l, float[?,?] y, float[?,?] z) {
-          s0 = SplitToSequence <axis=1> (x)
-          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float[?,?]) p) => (bool d, seq(float[?,?]) t) {
-            d = Identity (c)  zeros = Constant <value_ints=[0, 0]> ()  one = Constant <value_ints=[1]> ()
-            two = Constant <value_ints=[2]> ()  three = Constant <value_ints=[3]> ()  sh = Shape (x)
-            columns = Gather (sh, one)  rest = Mod (three, columns)  stop = Concat <axis=0> (two, rest)
-            item = Slice (x, zeros, stop)  place = Constant <value_int=-3> ()
-            t = SequenceInsert (p, item, place) }>
-          l = SequenceLength (s)  first = Constant <value_int=1> ()  second = Constant <value_int=2> ()
-          y = SequenceAt (s, first)  z = SequenceAt (s, second) }""")
-    check(model, *({"x": floats(2, c), "n": np.int64(n)} for n, c in ((2, 3), (1, 4), (3, 3))))
-
-
-def test_an_inner_loop_over_a_state_that_grows_concatenates_as_often_as_it_runs() -> None:
-    """The runtime keeps the trip count of the inner loop that it found for the first shape of the state."""
-    check(parsed("""main (float[3] x, int64 n) => (float[M] y) {
-          y = Loop (n, "", x) <body = step (int64 i, bool c, float[P] s) => (bool d, float[Q] t) {
-            d = Identity (c)  size = Size (s)
-            u = Loop (size, "") <body = inner (int64 j, bool g) => (bool h, float v) {
-              h = Identity (g)  e = Gather (s, j)  v = Neg (e) }>
-            t = Concat <axis=0> (x, u) }> }"""), *({"x": floats(3), "n": np.int64(n)} for n in (2, 3, 0)))
-
-
-def test_an_iteration_that_appends_elements_of_two_shapes() -> None:
-    """Each is the same in all iterations, but the two do not form one block."""
-    model = parsed("""main (float[2,3] a, float[R,C] b, int64 n) => (float[?,?] y, float[?,?] z, int64 l) {
-          s0 = SequenceEmpty ()
-          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) t) {
-            d = Identity (c)  q = SequenceInsert (p, a)  t = SequenceInsert (q, b) }>
-          first = Constant <value_int=0> ()  last = Constant <value_int=-1> ()  y = SequenceAt (s, first)
-          z = SequenceAt (s, last)  l = SequenceLength (s) }""")
-    check(model, *({"a": floats(2, 3), "b": floats(r, 2), "n": np.int64(n)} for n, r in ((2, 4), (1, 1), (3, 3))))
-
-
-def test_a_branch_on_a_list_that_a_known_condition_decides() -> None:
-    """The branches return lists of different lengths; the branch that is taken determines the output."""
-    model = parsed("""main (float[N] x, int64 n) => (float[M] y) {
-          s0 = SequenceConstruct (x, x)  zero = Constant <value_int=0> ()  s = SequenceInsert (s0, x, zero)
-          l = SequenceLength (s)  some = Greater (l, zero)
-          t = If (some) <then_branch = a () => (seq(float[N]) p) { p = SequenceErase (s, zero) },
-                         else_branch = b () => (seq(float[N]) q) { q = Identity (s) }>
-          y = ConcatFromSequence <axis=0> (t) }""")
-    check(model, {"x": floats(3), "n": np.int64(0)}, {"x": floats(2), "n": np.int64(0)})
-
-
-@pytest.mark.parametrize("axis", [1, -2])
-def test_ragged_pieces_joined_along_an_inner_axis(axis: int) -> None:
-    model = parsed(f"""main (float[2,C,3] x, int64 p) => (float[2,?,3] y) {{
-          sizes = Constant <value_ints=[1]> ()  sh = Shape <start=1, end=2> (x)  rest = Sub (sh, sizes)
-          split = Concat <axis=0> (sizes, rest)  s = SplitToSequence <axis=1> (x, split)
-          t = SequenceErase (s, p)  u = SequenceInsert (t, x, p)  y = ConcatFromSequence <axis={axis}> (u) }}""")
-    check(model, *({"x": floats(2, c, 3), "p": np.int64(p)} for c, p in ((4, 0), (2, 1), (5, 1))))
 
 
 @pytest.mark.parametrize("made", ["SequenceConstruct (x, x2)", "SplitToSequence <axis=0> (x, two)"])
@@ -348,30 +236,6 @@ def test_a_refused_map_is_reported_with_its_path() -> None:
         assert "/each/" in error.where
 
 
-def test_a_map_over_two_lists_and_a_tensor() -> None:
-    model = parsed("""main (float[A,B] a, float[C,D] b, float t) => (float[?,?] x, float[?,?] y) {
-          s = SequenceConstruct (a, b)
-          u, v = SequenceMap (s, s, t) <body = each (float[?,?] e, float[?,?] f, float g)
-                                            => (float[?,?] p, float[?,?] q) {
-            h = Mul (e, f)  p = Add (h, g)  q = Sub (h, g) }>
-          one = Constant <value_int=1> ()  zero = Constant <value_int=0> ()  x = SequenceAt (u, one)
-          y = SequenceAt (v, zero) }""")
-    shapes = (((2, 3), (1, 4)), ((1, 1), (3, 2)))
-    check(model, *({"a": floats(*a), "b": floats(*b), "t": np.float32(2)} for a, b in shapes))
-
-
-def test_a_map_over_a_list_of_known_elements_and_another_one() -> None:
-    """The elements of one are inputs of its node, those of the other are not."""
-    model = parsed("""
-        main (float[2,3] a, float[2,3] b, float[2,3] c) => (float[4,3] y) {
-          s = SequenceConstruct (a, b)
-          r = SplitToSequence <axis=0, keepdims=0> (c)
-          t = SequenceMap (s, r) <body = each (float[?,?] e, float[?] f) => (float[?,?] p) { p = Add (e, f) }>
-          y = ConcatFromSequence <axis=0> (t)
-        }""")
-    check(model, {"a": floats(2, 3), "b": floats(2, 3, seed=1), "c": floats(2, 3, seed=2)})
-
-
 # -- optionals
 
 
@@ -393,53 +257,10 @@ def test_an_optional_that_only_one_branch_fills() -> None:
     check(source, *sets, expected=expected)
 
 
-# -- refusals: a code, the operator, the place
-
-
-@pytest.mark.parametrize(("code", "said", "text"), [
-    ("ML235", "position 2 is outside a sequence of 2", "p = Constant <value_int=2> () y = SequenceAt (s, p)"),
-    ("ML235", "position -4", "p = Constant <value_int=-4> () t = SequenceInsert (s, x, p) y = SequenceAt (t, z)"),
-    ("ML235", "rank 2 and 1", "f = Flatten (x) t = SequenceConstruct (f, x) y = SequenceAt (t, z)"),
-    ("ML235", "type f32 and i64", "t = SequenceInsert (s, z1) y = SequenceAt (t, z)"),
-    ("ML243", "an element is erased", "e = SequenceEmpty () t = SequenceErase (e) y = SequenceAt (t, z)"),
-    ("ML243", "read from a sequence that is always empty", "e = SequenceEmpty () y = SequenceAt (e, z)"),
-    ("ML227", "Abs takes tensors", "t = Abs (s) y = SequenceAt (t, z)"),
-])
-def test_bad_input(code: str, said: str, text: str) -> None:
-    error = refusal(parsed(f"""main (float[N] x) => (float[N] y) {{
-          z = Constant <value_int=0> ()  z1 = Constant <value_ints=[0]> ()  s = SequenceConstruct (x, x)
-          {text}
-        }}"""))
-    assert (error.code, error.exit_code) == (code, 2)
-    assert said in error.message
-    assert error.where
-
-
-def test_elements_of_unknown_rank_are_refused_with_the_place() -> None:
-    error = refusal(parsed("""main (float[N] x, int64[K] shape, int64 p) => (float[N] y) {
-          a = Reshape (x, shape)  s = SequenceConstruct (a, a)  b = SequenceAt (s, p)  y = Neg (b) }"""))
-    assert error.exit_code == 3
-    assert "unknown rank" in error.message
-    assert error.where
-
-
-def test_strings_are_refusal() -> None:
-    model = parsed("""main (string[N] x, int64 p) => (string[N] y) {
-          s = SequenceConstruct (x, x)  y = SequenceAt (s, p) }""")
-    assert (refusal(model).code, refusal(model).where) == ("ML303", "s")
-
-
 # -- the boundary
 
 BOUNDARY = """main (seq(float[?,3]) s, float[N,3] x, int64 p) => (seq(float[?,3]) t, float[?,3] y) {
       t = SequenceInsert (s, x, p)  y = SequenceAt (t, p) }"""
-
-
-def test_a_sequence_at_the_boundary_is_refused_with_a_hint() -> None:
-    error = refusal(parsed(BOUNDARY))
-    assert isinstance(error, UnsupportedError)
-    assert (error.code, error.where) == ("ML310", "s")
-    assert "--sequence-io packed" in error.hint
 
 
 def test_packed_boundary() -> None:

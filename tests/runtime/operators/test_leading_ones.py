@@ -188,11 +188,6 @@ def test_squeeze_of_all_ones_keeps_the_rank_that_its_readers_need(readers: str) 
     check(made, *[{"x": floats(n, 1, 2, 3), "w": floats(3, 2, 1)} for n in (2, 3)])
 
 
-def test_squeeze_of_all_ones_has_the_least_rank_if_its_readers_need_it() -> None:
-    made = parsed("main (float[N, 3, 2, M] x, float[2, 3] w) => (float[A, B] y) { s = Squeeze (x)  y = Gemm (s, w) }")
-    check(made, {"x": floats(1, 3, 2, 1), "w": floats(2, 3)})
-
-
 def test_an_input_of_which_the_type_alone_is_read_may_have_several_ranks() -> None:
     of_data = "main (int64[N, 1] x, float[2, 3] w) => (int64[2, 3] y) { s = Squeeze (x)  y = CastLike (w, s) }"
     check(parsed(of_data, 19), *({"x": np.arange(n).reshape(n, 1), "w": floats(2, 3)} for n in (3, 1)))

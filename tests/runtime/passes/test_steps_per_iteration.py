@@ -93,16 +93,6 @@ def test_a_condition_that_is_a_state() -> None:
     check(model, {"start": np.array(True)}, {"start": np.array(False)})
 
 
-def test_a_while_loop_of_constants() -> None:
-    """The runtime evaluates it while it reads the model; how many pieces there are is not evaluated."""
-    check(parsed("""main (float[2] x) => (bool[M,1] all, float[2] y) {
-      go = Constant <value = bool {1}> () y = Identity (x)
-      all = Loop ("", go) <body = step (int64 i, bool c) => (bool c2, bool[1] t) {
-        five = Constant <value = int64 {5}> () one = Constant <value = int64[1] {1}> ()
-        p = Reshape (i, one) t = Less (p, five) n = Sub (five, five) m = Greater (n, five) w = Squeeze (t)
-        c2 = And (w, m) }> }"""), {"x": floats(2)})
-
-
 def test_numbers_of_steps_that_other_operations_read() -> None:
     model = parsed("""main (int64 n, float[2] x) => (float[2] last, int64[M] numbers) {
       last, numbers = Loop (n, "", x) <body = step (int64 i, bool c, float[2] s) => (bool c2, float[2] t, int64 o) {
@@ -122,40 +112,6 @@ def test_states_of_unknown_size(shape: str) -> None:
     sizes = [[int(each) if each.isdigit() else size for each in shape.split(",")] for size in (3, 2, 0, 1, 5)]
     sets = [{"n": np.int64(n), "x": floats(*dims), "z": floats(*dims, seed=1)} for n in (3, 0, -1, 9) for dims in sizes]
     check(model, *sets)
-
-
-def test_infinities_and_signs_of_zeros_are_those_of_the_last_step() -> None:
-    """Steps after the last one overflow; nothing of them is left."""
-    model = parsed("""main (float[N,2] x, float[2] first) => (float[2] last) {
-      last = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] e) => (float[2] t) {
-        p = Mul (s, s) t = Mul (p, e) }> (first, x) }""")
-    first = np.array([1e8, -0.0], np.float32)
-    check(model, *({"x": np.full((n, 2), -1, np.float32), "first": first} for n in (1, 2, 3, 5)))
-
-
-def test_a_known_number_of_steps_over_slices_of_unknown_length_from_the_end() -> None:
-    """One input of a Scan gives the number of steps, the other one is read backwards."""
-    check(parsed("""main (float[3, 2] x, float[N, 2] z, float[2] h) => (float[2] last) {
-          last = Scan <num_scan_inputs = 2, scan_input_directions = [0, 1],
-            body = step (float[2] s, float[2] a, float[2] b)
-            => (float[2] t) {
-            m = Tanh (s)  p = Mul (m, a)  t = Add (p, b) }>(h, x, z)
-        }"""), {"x": floats(3, 2), "z": floats(3, 2, seed=2), "h": floats(2, seed=1)})
-
-
-def test_a_loop_whose_condition_is_a_constant_when_another_loop_is_unrolled() -> None:
-    """The runtime would infer sizes of 0 for the outputs of a Loop that never starts."""
-    model = parsed("""
-        main (int64[2] lengths, float[2, 3, 2] x, int64 n, bool[2] h) => (bool[2] last, float[2, 3, 2] ys) {
-          c = Constant <value = float[2, 2] {-3.0, -2.0, 1.0, 4.0}> ()
-          state, ys = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] a) => (float[2] t, float[2] y) {
-            t = Identity (s)  y = Sigmoid (a) }>(lengths, c, x)
-          total = ReduceSum <axes = [0, 1], keepdims = 0> (state)  bounded = Tanh (total)
-          one = Constant <value = float {1.0}> ()  go = Greater (bounded, one)
-          last = Loop (n, go, h) <body = never (int64 i, bool g, bool[2] b) => (bool g2, bool[2] b2) {
-            g2 = Not (g)  b2 = Not (b) }> }""", opset=8)
-    feeds = {"lengths": np.array([3, 2]), "x": floats(2, 3, 2), "n": np.int64(2), "h": np.array([True, False])}
-    check(model, feeds)
 
 
 def test_elements_by_the_number_of_the_step() -> None:
@@ -228,19 +184,3 @@ def test_a_captured_tensor_as_final_value_beside_an_output_of_several_steps() ->
           v, i = TopK <axis = 0> (x, one) t = Identity (z) }> (z, z) }""")
     assert steps_of(model) != []
     check(model, *({"x": floats(3), "z": np.arange(2 * n).reshape(2, n)} for n in (5, 33, 1, 40)))
-
-
-def test_a_loop_that_never_runs_as_a_loop_before_it_shows() -> None:
-    """Its condition is known once the first loop is gone: 2024.6 ends the process for a slice without elements."""
-    model = parsed("""main (int64[A,B] x, int64 n) => (int64[?,?,?] y) {
-      one = Constant <value_int=1> ()
-      two = Constant <value_ints=[2]> ()
-      axes = Constant <value_ints=[0, -1]> ()
-      rows = Loop (two, "") <body = first (int64 j, bool g) => (bool h, int64[1] row) {
-        h = Identity (g) row = Constant <value_ints=[-2]> () }>
-      sum = ReduceSum <keepdims=0> (rows, axes)
-      go = Greater (sum, one)
-      y = Loop (n, go) <body = step (int64 i, bool c) => (bool d, int64[A,B] z) {
-        d = Less (i, one) z = Identity (x) }> }""")
-    x = np.zeros((1, 3), np.int64)
-    check(model, {"x": x, "n": np.int64(2)})

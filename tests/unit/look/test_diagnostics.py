@@ -1,11 +1,10 @@
-"""The findings of `examine`: each kind with a counterexample, and always the errors of a conversion."""
+"""The findings of `examine`: always the errors of a conversion. Each kind is in tests/cli/recorded/findings.txt."""
 
 import ast
 import inspect
 import os
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
@@ -32,6 +31,7 @@ from mo_loop.transforms.low_precision.weights import rounded_products
 from tests import ROOT
 from tests.cli.test_bad_input import BROKEN
 from tests.harness import parsed
+from tests.texts import model_of, sections
 
 MODELS = sorted((ROOT / "tests" / "models").glob("*/*.onnx"))
 
@@ -85,10 +85,14 @@ def assert_same_errors(source: Any) -> None:
     assert bool(refused) == bool(report.exit_code and (report.refused or codes(report, "error")))
 
 
-@pytest.mark.parametrize("name", BROKEN)
+MADE = {name: make() for name, (make, _) in BROKEN.items()}
+MADE |= {name: model for kind, name, text in sections(ROOT / "tests" / "cli" / "recorded" / "broken.txt")
+         if kind == "file" and (model := model_of(name, text)[1])}
+
+
+@pytest.mark.parametrize("name", MADE)
 def test_broken_models(name: str) -> None:
-    made = BROKEN[name][0]
-    assert_same_errors(parsed(made) if isinstance(made, str) else made())
+    assert_same_errors(MADE[name])
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -130,48 +134,6 @@ def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # -- all errors, not only the first
-
-
-def test_behind_a_failure() -> None:
-    """If the model declares the outputs of a failed node, the nodes after it are checked too."""
-    text = (
-        "main (float[3] x) => (float[3] y) {declared} {{ [a] u = Nope (x) [b] v = Neg (u, u) y = Softmax (v) }}"
-    )
-    assert found(parsed(text.format(declared=""))) == {("ML302", "a (Nope)")}
-    assert found(parsed(text.format(declared="<float[] u>"))) == found(parsed(text.format(declared="")))
-    declared = found(parsed(text.format(declared="<float[3] u>")))
-    assert declared == {("ML302", "a (Nope)"), ("ML227", "b (Neg)")}
-
-
-def test_far_behind_failures() -> None:
-    """Layers with an untranslated operator, one after the other; and in a body."""
-    layers = [f"[n{i}] a{i} = Nope (b{i}) [s{i}] b{i + 1} = Softmax (a{i}, a{i})" for i in range(20)]
-    declared = ", ".join(f"float[3] {name}" for i in range(20) for name in (f"a{i}", f"b{i + 1}") if name != "b20")
-    text = f"main (float[3] b0) => (float[3] b20) <{declared}> {{ {' '.join(layers)} }}"
-    assert Counter(each.code for each in examine(parsed(text)).diagnostics) == {"ML302": 20, "ML227": 20}
-    body = LOOP.replace("float[3] t) {", "float[3] t) <float[3] u> {").replace(
-        "t = Neg (s)", "u = Nope (s) t = Add (u, i)"
-    )
-    assert found(parsed(body)) == {("ML302", "loop/step/inner (Nope)"), ("ML240", "loop/step/t (Add)")}
-
-
-def test_unsupported_operators_that_do_not_matter() -> None:
-    """In a node that reaches no output, after a failure that hides them, and in a branch that is never taken."""
-    dead = "main (float[3] x) => (float[3] y) { [dead] z = Nope (x) y = Neg (x) }"
-    assert ("ML542", "dead (Nope)") in found(parsed(dead)) and not codes(examine(parsed(dead)), "error")
-    assert ("ML302", "dead (Nope)") not in found(parsed(dead.replace("Neg (x)", "Lost (x)")))
-    branch = """main (float[3] x) => (float[3] y) <bool yes = {1}> { y = If (yes) <
-      then_branch = a () => (float[3] p) { p = Neg (x) }, else_branch = b () => (float[3] q) { q = Nope (x) }> }"""
-    assert not codes(examine(parsed(branch)), "error")
-
-
-def test_everything_at_the_boundary() -> None:
-    text = """main (seq(float[2]) s, float[2] x, seq(float[3]) q) => (seq(float[2]) t, float[2] y) {
-      t = Identity (s) y = Neg (x) }"""
-    assert found(parsed(text)) >= {("ML310", "s"), ("ML310", "q"), ("ML310", "t (Identity)")}
-    assert not codes(examine(parsed(text), sequence_io="packed"), "error")
-    strings = "main (seq(string[2]) s) => (int64 n) { n = SequenceLength (s) }"
-    assert codes(examine(parsed(strings), sequence_io="packed")) == {"ML310"}
 
 
 def test_opsets() -> None:
@@ -246,13 +208,6 @@ def test_places_in_functions_and_bodies() -> None:
     assert (place.node, place.operator) == ("secon/", "Nope")
 
 
-def test_a_loop_of_several_outputs_is_named_as_in_onnx() -> None:
-    """Its node in the graph is named after one of its outputs."""
-    text = LOOP.replace("=> (float[3] y)", "=> (float[3] y, float[K,3] z)").replace("] y = Loop", "] y, z = Loop")
-    text = text.replace("float[3] t) {", "float[3] t, float[3] o) { o = Abs (s)")
-    assert found(parsed(text)) == {("ML520", "loop (Loop)")}
-
-
 def test_a_node_of_several_is_named_after_the_operator() -> None:
     """Bernoulli becomes several nodes; the random one has no name in ONNX."""
     place = only(parsed("main (float[3] x) => (float[3] y) { [draw] y = Bernoulli (x) }", 22), "ML503").place
@@ -260,79 +215,6 @@ def test_a_node_of_several_is_named_after_the_operator() -> None:
 
 
 # -- numbers
-
-
-def test_doubles() -> None:
-    doubles = "main (double[3] x) => (double[3] y) { [neg] y = Neg (x) }"
-    assert only(parsed(doubles), "ML501").message.startswith("1 input and 1 operation of f64")
-    assert codes(examine(parsed(doubles.replace("double", "float")))) == set()
-
-
-@pytest.mark.parametrize(("value", "said"), [(2**31, True), (-(2**31) - 1, True), (2**31 - 1, False)])
-def test_wide_integers(value: int, said: bool) -> None:
-    text = f"main (int64[3] x) => (int64[3] y) <int64 k = {{{value}}}> {{ [add] y = Add (x, k) }}"
-    assert found(parsed(text)) == ({("ML502", "add (Add)")} if said else set())
-
-
-def test_ends_of_slices_may_be_wide() -> None:
-    """The runtime limits constants to 32 bits, which still means the end."""
-    text = """main (float[N] x) => (float[M] y) <int64[1] a = {1}, int64[1] b = {9223372036854775807}> {
-      y = Slice (x, a, b) }"""
-    assert found(parsed(text)) == set()
-
-
-def test_random_numbers() -> None:
-    assert found(parsed("main () => (float[3] y) { [draw] y = RandomUniform <shape = [3]> () }")) >= {
-        ("ML503", "draw (RandomUniform)")
-    }
-
-
-def test_operations_that_lose_nan_are_counted() -> None:
-    text = "main (float[3] x, float[3] y) => (float[3] z) { [r] a = Relu (x) [m] b = Max (a, y) z = HardSigmoid (b) }"
-    assert found(parsed(text)) == {("ML505", "r (Relu)")}
-    assert only(parsed(text), "ML505").message == "3 operations lose NaN"
-    assert found(parsed("main (int32[3] x, int32[3] y) => (int32[3] z) { z = Max (x, y) }")) == set()
-
-
-@pytest.mark.parametrize(("exponent", "said"), [(0.5, True), (2.0, False)])
-def test_floating_point_powers_of_integers(exponent: float, said: bool) -> None:
-    """A whole exponent becomes products, which are exact in 32 bits."""
-    text = f"main (int64[3] x) => (int64[3] y) <float k = {{{exponent}}}> {{ [p] y = Pow (x, k) }}"
-    assert found(parsed(text)) == ({("ML506", "p (Pow)")} if said else set())
-
-
-def test_computed_powers_of_integers() -> None:
-    text = "main (int64[3] x, int64[3] k) => (int64[3] y) { [p] y = Pow (x, k) }"
-    assert found(parsed(text)) == {("ML506", "p (Pow)")} and found(parsed(text.replace("int64", "float"))) == set()
-
-
-def test_broadcasts_to_computed_sizes_of_elementwise_operations() -> None:
-    text = "main (float[N] x, int64[2] k, float[M] z) => (float[A,B] y) { a = Sqrt (x) [e] b = Expand (a, k) y = READ }"
-    assert found(parsed(text.replace("READ", "Sub (b, z)"))) == {("ML507", "e (Expand)")}
-    assert found(parsed(text.replace("READ", "Transpose (b)"))) == {("ML540", "z")}
-
-
-def test_weights_beyond_f16() -> None:
-    text = "main (float[2] x) => (float[2] y) <float[2] w = {1.0, 1e6}> { y = Add (x, w) }"
-    assert found(parsed(text)) == set()
-    assert only(parsed(text), "ML504", compress_to_fp16=True).message.startswith("1 weight is beyond")
-    assert found(parsed(text.replace("1e6", "6e4")), compress_to_fp16=True) == set()
-
-
-QUANTISED = """main (float[N,2] x) => (float[N,2] y) <float s = {0.5},
-  int8[2,2] w = {1, 64, 3, LARGEST}, float[2] t = {1, 2}> {
-  q = QuantizeLinear (x, s) d = DequantizeLinear (q, s) v = DequantizeLinear <axis = AXIS> (w, t)
-  [product] y = MatMul (d, v) }"""
-
-
-def test_quantised_weights() -> None:
-    def codes_of(largest: int, axis: int, **arguments: Any) -> set[str]:
-        text = QUANTISED.replace("LARGEST", str(largest)).replace("AXIS", str(axis))
-        return codes(examine(parsed(text), **arguments))
-
-    assert codes_of(64, 1) == codes_of(-64, 1) == set()
-    assert codes_of(65, 1) == {"ML508"} and codes_of(65, 1, quantization="portable") == {"ML509"}
-    assert "ML508" not in codes_of(65, 1, quantization="exact") and codes_of(64, 0) == {"ML509"}
 
 
 COMPRESSED = """main (float[N,64] x) => (float[N,32] y) <float[32] s, TYPE[64,32] w, TYPE[32] z> {
@@ -367,29 +249,6 @@ def test_activations_before_compressed_weights(kind: str, zero: str | None, roun
 # -- assumptions
 
 
-def test_contradicting_declarations() -> None:
-    text = "main (float[3] x) => (float[3] y) <float[4] a> { a = Abs (x) y = Neg (a) }"
-    diagnostic = only(parsed(text), "ML510")
-    assert str(diagnostic.place) == "a (Abs)" and "f32[4]" in diagnostic.message and diagnostic.level == "warning"
-    assert found(parsed(text.replace("float[4]", "float[3]"))) == set()
-
-
-def test_hidden_names() -> None:
-    hidden = LOOP.replace("[inner] t = Neg (s)", "n = Abs (s) t = Neg (n)")
-    place = only(parsed(hidden), "ML511").place
-    assert (place.path, place.scope, place.node, place.operator) == ("loop/step", "loop/step", "", "Loop")
-    strict = examine(parsed(hidden), strict=True)
-    assert "ML511" not in codes(strict) and codes(strict, "error")
-
-
-def test_a_branch_that_cannot_be_taken() -> None:
-    text = """main (float[3] x, bool f) => (float[3] y) {
-      [choice] z = If (f) <then_branch = a () => (float[3] p) { p = Neg (x) },
-        else_branch = b () => (float[1,3] q) <int64[1] zero = {0}> { q = Unsqueeze (x, zero) }>
-      [read] y = Transpose <perm = [0]> (z) }"""
-    assert str(only(parsed(text), "ML512").place) == "choice (If)"
-
-
 def test_what_the_checker_refuses() -> None:
     """A model that converts all the same; for one that does not, the conversion reports more."""
     model = parsed("main (float[3] x) => (float[3] y) { y = Neg (x) }")
@@ -410,109 +269,8 @@ def test_the_checker_reads_no_weights(tmp_path: Path) -> None:
     assert found(path) == set()
 
 
-# -- loops
-
-
-def test_loops_without_a_known_count() -> None:
-    assert found(parsed(LOOP)) == {("ML520", "loop (Loop)")} and found(parsed(LOOP), input="x,n->3") == set()
-    sliced = """main (float[N,3] x) => (float[N,3] y) { y = Scan <num_scan_inputs = 1,
-      body = b (float[3] e) => (float[3] f) { f = Neg (e) }> (x) }"""
-    assert found(parsed(sliced)) == set()
-
-
-GROWING = """main (float[1] x) => (float[N] y) <int64 three = {3}> {
-  [loop] y = Loop (three, "", x) <body = step (int64 i, bool c, float[M] s) => (bool d, float[K] t) {
-    d = Identity (c) NEXT }> }"""
-
-
-@pytest.mark.keeps_loops
-@pytest.mark.parametrize(("next_", "said"), [
-    ("t = Concat <axis = 0> (s, x)", True), ("t = Concat <axis = 0> (x, s)", True),
-    ("u = Abs (s) t = Concat <axis = 0> (s, u)", True), ("t = Add (s, x)", False),
-])
-def test_growing_states(next_: str, said: bool) -> None:
-    assert found(parsed(GROWING.replace("NEXT", next_))) == ({("ML521", "loop (Loop)")} if said else set())
-    assert found(parsed(GROWING.replace("NEXT", next_)), unroll=3) == set()
-
-
-def test_an_option_without_effect() -> None:
-    report = examine(parsed(GROWING.replace("NEXT", "t = Add (s, x)")), unroll=2)
-    assert report.refused is not None and "--unroll 2 has no effect" in report.refused.message
-
-
 LIST = """main (float[A,B] x, float[C,D] y, int64 p) => (float[E,F] z) {
   [make] s = SequenceConstruct (x, y) [put] t = SequenceInsert (s, x, p) z = SequenceAt (t, p) }"""
-
-
-def test_packed_lists() -> None:
-    """Elements without a common shape; those of one shape are stacked."""
-    assert ("ML522", "put (SequenceInsert)") in found(parsed(LIST))
-    assert "ML522" not in codes(examine(parsed(re.sub(r"float\[\w,\w\]", "float[2,2]", LIST))))
-
-
-# -- states
-
-
-CARRIED = """
-main (float[B,2,P,4] past_key, float[B,2,1,4] x, float[B,3] h, float[B,3] g)
-  => (float[B,2,T,4] present_key, float[B,3] next_h, float[B,3] y) {
-    present_key = Concat <axis = 2> (past_key, x) next_h = Add (h, g) y = Mul (next_h, g) }"""
-
-
-def test_states_that_the_caller_carries() -> None:
-    note = only(parsed(CARRIED), "ML550")
-    assert note.level == "note" and "--stateful" in note.help and "2 inputs and outputs are states" in note.message
-    assert "past_key -> present_key, h -> next_h" in note.message
-
-
-@pytest.mark.parametrize("text", [
-    "main (float[N] x, float[N] z) => (float[N] y) { y = Add (x, z) }",  # a type in common is not a state
-    "main (float[B,2,P,4] a, float[B,2,1,4] x) => (float[B,2,1,4] y) { c = Concat <axis = 2> (a, x) y = Add (x, x) }",
-])
-def test_inputs_that_are_no_states(text: str) -> None:
-    assert "ML550" not in codes(examine(parsed(text)))
-
-
-STEPS = """
-main (float[LENGTH,B,3] x, float[1,B,2] h) => (float[LENGTH,1,B,2] y, float[1,B,2] z) <float[1,2,3] w = {1,2,3,4,5,6},
-  float[1,2,2] r = {1,2,3,4}> { [rnn] y, z = RNN <hidden_size = 2 DIRECTION> (x, w, r, , , h) }"""
-
-SUMS = """
-main (float[B,2] start, float[LENGTH,B,2] x) => (float[B,2] last) {
-  [scan] last = Scan <num_scan_inputs = 1 DIRECTION, body = step (float[B,2] s, float[B,2] each) => (float[B,2] t) {
-    t = Add (s, each) }> (start, x) }"""
-
-
-@pytest.mark.parametrize(("text", "said"), [
-    (STEPS, True), (SUMS, True), (STEPS.replace("LENGTH", "5"), True), (SUMS.replace("LENGTH", "5"), True),
-    (STEPS.replace("LENGTH", "1"), False), (STEPS.replace("DIRECTION", ', direction = "reverse"'), False),
-    (SUMS.replace(" DIRECTION", ", scan_input_directions = [1]"), False),
-    # LowLatency2 would refuse it.
-    (STEPS.replace("[rnn]", "p = Softmax <axis = 0> (x) [rnn]").replace("(x, w", "(p, w"), False),
-])
-def test_loops_that_step_forward_through_an_input(text: str, said: bool) -> None:
-    report = examine(parsed(text.replace("DIRECTION", "")))
-    notes = [each for each in report.diagnostics if each.code == "ML551"]
-    assert len(notes) == said and report.exit_code == 0
-    if said:
-        assert notes[0].message == "it steps through a sequence of the input 'x'"
-        assert notes[0].place.path in ("rnn", "scan") and "LowLatency2[sequence_length=1]" in notes[0].help
-
-
-@pytest.mark.parametrize("length", ["T", "5"])
-def test_sequences_in_the_branches_of_an_if(length: str) -> None:
-    """A detector of voices has an LSTM for each sampling rate."""
-    text = """main (float[LENGTH,B,3] x, bool rate) => (float[L,1,B,2] y) <float[1,2,3] w = {1,2,3,4,5,6},
-      float[1,2,2] r = {1,2,3,4}> { [if] y = If (rate) <
-        then_branch = high () => (float[L,1,B,2] h) { v = Relu (x) [rnn1] h = RNN <hidden_size = 2> (v, w, r) },
-        else_branch = low () => (float[L,1,B,2] l) { [rnn2] l = RNN <hidden_size = 2> (x, w, r) }> }"""
-    notes = [each for each in examine(parsed(text.replace("LENGTH", length))).diagnostics if each.code == "ML551"]
-    # A length that is a number may be that of another sequence, after an operation that computes new elements.
-    expected = ["if/high/rnn1", "if/low/rnn2"] if length == "T" else ["if/low/rnn2"]
-    assert [each.place.path for each in notes] == expected
-
-
-# -- compilation
 
 
 def nested(depth: int) -> onnx.ModelProto:
@@ -536,24 +294,6 @@ def _value(name: str) -> onnx.ValueInfoProto:
 
 def test_nested_ifs() -> None:
     assert found(nested(15)) == set() and found(nested(16)) == {("ML530", "if16 (If)")}
-
-
-# -- leftovers
-
-
-def test_leftovers() -> None:
-    text = """main (float[3] x, float[2] spare) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> {
-      [one] a = Abs (x) [two] b = Neg (a) y = Sqrt (x) }"""
-    assert found(parsed(text)) == {
-        ("ML540", "spare"), ("ML541", "w"), ("ML542", "one (Abs)"), ("ML542", "two (Neg)"),
-    }
-    assert not codes(examine(parsed(text), output="y")) & {"ML541", "ML542"}
-
-
-@pytest.mark.keeps_loops
-def test_what_only_a_body_reads_is_no_leftover() -> None:
-    text = LOOP.replace("float[3] y)", "float[3] y) <float[3] w = {1.0, 2.0, 3.0}>").replace("Neg (s)", "Add (s, w)")
-    assert codes(examine(parsed(text))) == {"ML520"}
 
 
 # -- the table

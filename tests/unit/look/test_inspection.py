@@ -1,4 +1,4 @@
-"""Inspections of ONNX models and of IR: their counts, and the sources of trip counts, conditions and states."""
+"""Inspections of models and IR: counts, sizes, files. Control flow: tests/cli/recorded/control_flow_of_models.txt."""
 
 import json
 from pathlib import Path
@@ -67,11 +67,6 @@ def test_maps_name_the_types_of_their_keys_and_values() -> None:
     assert [str(port) for port in found.outputs] == ["i64[?]", "seq(map(i64, f32[...]))"]
 
 
-def test_a_constant_counts_once_for_each_operator() -> None:
-    text = "main (float[2] x) => (float[2] y) <float[2] w = {1., 2.}> { a = Add (x, w) b = Add (a, w) y = Mul (b, w) }"
-    assert {each.name: each.bytes for each in inspect(parsed(text)).operators} == {"Add": 8, "Mul": 8}
-
-
 @pytest.mark.parametrize(
     ("dtype", "size"), [(TensorProto.INT4, 5), (TensorProto.FLOAT16, 18), (TensorProto.DOUBLE, 72)]
 )
@@ -133,80 +128,6 @@ def test_weights_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 # -- control flow of ONNX
 
 
-def loop(
-    trip: str = "n", condition: str = '""', more: str = "", returned: str = "Identity (c)", extra: str = ""
-) -> ControlFacts:
-    text = f"""main (float[3] x, int64 n, bool go) => (float[3] y) {extra} {{ {more}
-      [loop] y, z = Loop ({trip}, {condition}, x) <
-        body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o)
-        {{ d = {returned} t = Add (s, x) o = Neg (s) }}> }}"""
-    return control(inspect(parsed(text)), "Loop")
-
-
-@pytest.mark.parametrize(("arguments", "said"), [
-    ({}, "input n"), ({"trip": '""'}, "none"), ({"trip": "k", "extra": "<int64 k = {7}>"}, "constant 7"),
-    ({"trip": "k", "more": "k = Constant <value_int = 5> ()"}, "constant 5"),
-    ({"trip": "k", "more": "j = Constant <value = int64 {9}> () k = Identity (j)"}, "constant 9"),
-    ({"trip": "k", "more": "k = Size (x)"}, "computed (Size)"),
-    ({"trip": "ghost"}, "undefined ghost"),
-])
-def test_trip_counts(arguments: dict[str, str], said: str) -> None:
-    assert loop(**arguments).trip_count == said
-
-
-@pytest.mark.parametrize(("arguments", "condition", "goes_on"), [
-    ({}, "none", "always"),
-    ({"condition": "go"}, "input go", "always"),
-    ({"condition": "t", "extra": "<bool t = {1}>"}, "constant 1", "always"),
-    ({"returned": "Less (i, n)"}, "none", "computed (Less)"),
-    ({"returned": "Constant <value = bool {0}> ()"}, "none", "never"),
-    ({"returned": "Constant <value = bool {1}> ()"}, "none", "always"),
-    ({"returned": "Identity (go)"}, "none", "input go"),
-])
-def test_conditions(arguments: dict[str, str], condition: str, goes_on: str) -> None:
-    found = loop(**arguments)
-    assert (found.condition, found.goes_on) == (condition, goes_on)
-
-
-def test_states_and_scan_outputs_of_a_loop() -> None:
-    found = loop(returned="Less (i, n)")
-    assert [(each.name, each.initial.name, str(each.initial)) for each in found.states] == [("s", "x", "f32[3]")]
-    assert [(each.name, each.axis, str(each.value)) for each in found.scan_outputs] == [("o", 0, "f32[3]")]
-    assert found.captures == ["n", "x"]
-    (branch,) = found.branches
-    assert (branch.name, branch.path, branch.nodes) == ("body", "loop/step", 3)
-
-
-def test_what_comes_of_the_loop_around() -> None:
-    text = """main (int64 n, float[3] x) => (float[3] y) {
-      [out] y, k = Loop (n, "", x, n) <
-        body = a (int64 i, bool c, float[3] s, int64 m) => (bool d, float[3] t, int64 e) {
-        d = Identity (c) e = Identity (m)
-        [by_number] p = Loop (i, "", s) <body = b (int64 j, bool g, float[3] q) => (bool h, float[3] r) {
-          h = Identity (g) r = Neg (q) }>
-        [by_state] t = Loop (m, c, p) <body = f (int64 j, bool g, float[3] q) => (bool h, float[3] r) {
-          h = Identity (g) r = Neg (q) }> }> }"""
-    found = inspect(parsed(text))
-    (outer,) = found.control
-    first, second = outer.branches[0].children
-    assert (first.path, first.trip_count) == ("out/a/by_number", "iteration number of out")
-    assert (second.trip_count, second.condition) == ("input n", "condition of out")  # m never changes
-    assert [each.path for each in below(found.control)] == ["out", "out/a/by_number", "out/a/by_state"]
-
-
-def test_scan() -> None:
-    text = """main (float[2] s, float[4,N,3] x) => (float[2] t, float[3,N,4] y) {
-      [scan] t, y = Scan (s, x) <num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1],
-        scan_output_axes = [-1], scan_output_directions = [1],
-        body = b (float[2] p, float[4,3] e) => (float[2] q, float[4,3] f) { q = Neg (p) f = Neg (e) }> }"""
-    found = control(inspect(parsed(text)), "Scan")
-    assert found.trip_count == "N (dimension 1 of x)"
-    assert [(each.name, str(each.initial)) for each in found.states] == [("p", "f32[2]")]
-    (sliced,), (joined,) = found.scan_inputs, found.scan_outputs
-    assert (sliced.name, sliced.axis, sliced.backward, str(sliced.value)) == ("x", 1, True, "f32[4,N,3]")
-    assert (joined.name, joined.axis, joined.backward) == ("f", -1, True)
-
-
 def test_scan_of_opset_8() -> None:
     text = """main (float[B,2] s, float[B,5,3] x) => (float[B,2] t) {
       t = Scan ("", s, x) <num_scan_inputs = 1, directions = [1],
@@ -214,16 +135,6 @@ def test_scan_of_opset_8() -> None:
     found = control(inspect(parsed(text, 8)), "Scan")
     assert found.trip_count == "5 (dimension 1 of x)" and found.scan_inputs[0].backward
     assert [each.initial.name for each in found.states] == ["s"]
-
-
-def test_if() -> None:
-    text = """main (float[3] x, bool f) => (float[3] y) { [choice] y = If (f) <
-      then_branch = a () => (float[3] p) { p = Neg (x) }, else_branch = b () => (float[3] q) { q = Abs (x) }> }"""
-    found = control(inspect(parsed(text)), "If")
-    assert (found.condition, found.captures, found.trip_count) == ("input f", ["x"], None)
-    assert [(each.name, each.path) for each in found.branches] == [
-        ("then_branch", "choice/a"), ("else_branch", "choice/b"),
-    ]
 
 
 # -- models that do not convert
@@ -257,15 +168,6 @@ def test_broken_control_flow() -> None:
         ("short", 1), ("scan", 1), ("if", 1), ("custom", 3),
     ]
     assert found.control[0].goes_on == "none" and found.control[2].condition == "none"
-
-
-def test_circles() -> None:
-    """Of the trip count, and of the condition in the body."""
-    text = """main (float[3] x) => (float[3] y) { a = Identity (b) b = Identity (a)
-      [loop] y = Loop (a, b, x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-        d = Identity (e) e = Identity (d) t = Neg (s) }> }"""
-    found = control(inspect(parsed(text)), "Loop")
-    assert (found.trip_count, found.condition, found.goes_on) == ("computed (Identity)",) * 3
 
 
 @pytest.mark.parametrize("seed", range(30))
