@@ -28,7 +28,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property, reduce
 from importlib import import_module
 from types import NoneType
 from typing import Any, TypeVar, get_type_hints
@@ -199,8 +199,8 @@ class Translator:
         return tuple(name for name, default in self.attributes.items() if default is REQUIRED)
 
 
-_translators: dict[str, list[Translator]] = {}
-"""Oldest first, by the operator's name with its domain."""
+_registered: dict[str, list[Callable[[], Translator]]] = {}
+"""By the operator's name with its domain. Signatures are read for the operators of a model alone."""
 
 
 def qualified(domain: str, op: str) -> str:
@@ -226,11 +226,17 @@ def translates(
     """
 
     def register(function: F) -> F:
-        described = replace(
-            describe(op, since, function), domain=domain, ignored=tuple(ignored.split()), elementwise=elementwise,
-            one_rank=tuple(one_rank.split()),
-        )
-        add(_variant(described, set(without.split()), required.split(), defaults or {}, fixed or {}))
+        @cache
+        def made() -> Translator:
+            described = replace(
+                describe(op, since, function), domain=domain, ignored=tuple(ignored.split()), elementwise=elementwise,
+                one_rank=tuple(one_rank.split()),
+            )
+            return _variant(described, set(without.split()), required.split(), defaults or {}, fixed or {})
+
+        if without or required or defaults or fixed:
+            made()  # ValueError for names that are not in the signature
+        _registered.setdefault(qualified(domain, op), []).append(made)
         return function
 
     return register
@@ -253,12 +259,6 @@ def _variant(
         attributes={name: each for name, each in {**attributes, **defaults}.items() if name not in gone},
         kinds={name: kind for name, kind in translator.kinds.items() if name not in gone}, given={**defaults, **fixed},
     )
-
-
-def add(translator: Translator) -> None:
-    """Add a translator to the table; it replaces one of the same operator and opset."""
-    name = qualified(translator.domain, translator.op)
-    _translators[name] = with_one(_translators.get(name, ()), translator)
 
 
 def with_one(translators: Sequence[Translator], translator: Translator) -> list[Translator]:
@@ -342,9 +342,9 @@ def find(op: str, opset: int, domain: str = "") -> Translator | None:
 def listed(op: str, domain: str = "") -> Sequence[Translator]:
     """The translators of all versions of an operator, oldest first."""
     name = qualified(domain, op)
-    if name not in _translators and name in _FAMILY_OF:
+    if name not in _registered and name in _FAMILY_OF:
         import_module(f"mo_loop.frontend.ops.{_FAMILY_OF[name]}")
-    return _translators.get(name, ())
+    return reduce(with_one, (made() for made in _registered.get(name, ())), list[Translator]())
 
 
 def is_elementwise(op: str) -> bool:
@@ -371,4 +371,4 @@ def every() -> Iterable[Translator]:
     """All translators of all families."""
     for family in FAMILIES:
         import_module(f"mo_loop.frontend.ops.{family}")
-    return [each for versions in _translators.values() for each in versions]
+    return [each for name in tuple(_registered) for each in listed(*reversed(name.rpartition("::")[::2]))]
