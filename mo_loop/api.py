@@ -143,22 +143,16 @@ def save_model(
             f"save_model got an object of type {name}", why="it writes a result of convert_model or read_model",
             hint="openvino.save_model writes a model of OpenVINO" if is_of_openvino else "",
         )
-    write_model(model, xml_path, compress_to_fp16, observers, durable=durable)
-
-
-def write_model(
-    model: Model, xml_path: FilePath, compress_to_fp16: bool, observers: Sequence[Observer], *,
-    durable: bool,
-) -> tuple[int, int]:
-    """The same as `save_model`; returns the bytes of the .xml and of the .bin."""
     if is_url(xml_path):
-        return _save_at_url(model, location_of(str(xml_path)), compress_to_fp16, observers)
-    return write_pair(model, Path(xml_path), compress_to_fp16, observers, durable=durable)
+        write_at_url(model, location_of(str(xml_path)), compress_to_fp16, observers)
+    else:
+        write_pair(model, Path(xml_path), compress_to_fp16, observers, durable=durable)
 
 
-def _save_at_url(
+def write_at_url(
     model: Model, where: Location, compress_to_fp16: bool, observers: Sequence[Observer]
 ) -> tuple[int, int]:
+    """Upload a model; returns the bytes of the .xml and of the .bin."""
     from mo_loop.batching.storage.scratch import Scratch
     from mo_loop.batching.storage.transfers import local_name, upload_pair
 

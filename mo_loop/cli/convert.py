@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from mo_loop.batching.batch_options import BatchOptions
-from mo_loop.batching.storage.locations import is_url, place_of
+from mo_loop.batching.storage.locations import is_url, location_of, place_of
 from mo_loop.cli.conversion_options import (
     OF_ONE_MODEL,
     conversion_options,
@@ -158,11 +158,17 @@ def _convert(
         stack.enter_context(inside.shown())
         for each in shown:
             stack.enter_context(each)
-        from mo_loop.api import Model, write_model
+        from mo_loop.converted_model import Model, write_pair
 
         converted = Model(conversion.run(path))
         converted.graph.sources = sources_of(model, path, converted.graph.sources)
-        sizes = write_model(converted, target, options.compress_to_fp16, conversion.observers, durable=durable)
+        how = options.compress_to_fp16, conversion.observers
+        if is_url(target):  # the functions of the library take 5 ms to load, which no other conversion needs
+            from mo_loop.api import write_at_url
+
+            sizes = write_at_url(converted, location_of(target), *how)
+        else:
+            sizes = write_pair(converted, Path(target), *how, durable=durable)
     seconds = time.perf_counter() - start
     inside.save()
     if mapping is not None:
