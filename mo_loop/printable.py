@@ -132,7 +132,7 @@ def first_few(texts: Sequence[str], most: int) -> str:
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.5) -> str:
     """The hint for a name that is not known: the most similar known one, or else another hint."""
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # errors alone need it
 
     close = get_close_matches(name, list(known), 1, cutoff)
     return f"did you mean {close[0]!r}?" if close else otherwise

@@ -10,7 +10,6 @@ name that several nodes have is refused.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -25,6 +24,7 @@ from mo_loop.frontend.onnx_graphs import all_graphs, tensors_of
 from mo_loop.graph.shape import Shape, is_static
 from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
 from mo_loop.origin import Origin
+from mo_loop.printable import did_you_mean
 from mo_loop.support.flags import shown, whole_number
 
 
@@ -303,13 +303,12 @@ class _Names:
         port, _, node = name.partition(":")
         if node in self._nodes and port.isdecimal():
             return self._port(name, self._node(node).input, port)
-        close = difflib.get_close_matches(name, [*self.tensors, *self._nodes], 1)
         inputs = ", ".join(self.of_inputs()[:6])
         elsewhere = self._elsewhere(name)
         raise UsageError(
             f"the {'main graph' if elsewhere else 'model'} has no tensor {name!r}",
             why=elsewhere or "no tensor and no node of the main graph has this name",
-            hint=f"did you mean {close[0]!r}?" if close else f"its inputs are {inputs}" if inputs else "",
+            hint=did_you_mean(name, (*self.tensors, *self._nodes), f"its inputs are {inputs}" if inputs else "", 0.6),
             code="ML202",
         )
 

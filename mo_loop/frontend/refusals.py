@@ -24,7 +24,6 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from mo_loop.errors import MoLoopError, UnsupportedError
@@ -44,6 +43,7 @@ from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType
 from mo_loop.ops.front import Failed
 from mo_loop.ops.unknown_rank import advice
 from mo_loop.preprocessing import split
+from mo_loop.printable import did_you_mean
 
 _MAPS = "the IR has only tensors, and no maps from keys to values"
 _ENGINE = "the file contains a program for another device: convert the model from which it was made"
@@ -160,8 +160,7 @@ def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> 
 def _hint_for_unknown(domain: str, op: str) -> str:
     """An operator of a similar name in the domain; functions and extensions can add operators to other domains."""
     every = (name.rpartition("::") for names in FAMILIES.values() for name in names.split())
-    close = get_close_matches(op, sorted({name for each, _, name in every if each == domain}), 1, 0.8)
-    question = f"did you mean {close[0]!r}?" if close else ""
+    question = did_you_mean(op, sorted({name for each, _, name in every if each == domain}), cutoff=0.8)
     if not domain:
         return question
     start = f"{question} Else give" if question else "give"

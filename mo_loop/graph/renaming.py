@@ -8,7 +8,6 @@ tensors can exchange their names.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Result
 from mo_loop.origin import Origin
+from mo_loop.printable import did_you_mean
 
 
 def rename_tensors(graph: Graph, names: Mapping[str, str], is_known: Callable[[str], bool] = lambda _: False) -> None:
@@ -59,9 +59,9 @@ def _places(graph: Graph, old: str, is_known: Callable[[str], bool]) -> Iterable
 
 def _missing(old: str, known: list[str], was_there: bool) -> UsageError:
     why = "the tensor was folded, fused or not needed" if was_there else "the model has no tensor of that name"
-    close = difflib.get_close_matches(old, known, 1)
-    close = close or [name for name in known if name.endswith(f"/{old}")][:1]
-    hint = f"did you mean {close[0]!r}?" if close and not was_there else "--mapping lists the tensors of the IR"
+    within = next((f"did you mean {name!r}?" for name in known if name.endswith(f"/{old}")), "")
+    question = "" if was_there else did_you_mean(old, known, within, 0.6)
+    hint = question or "--mapping lists the tensors of the IR"
     return UsageError(f"no tensor {old!r} in the IR can be renamed", why=why, hint=hint, code="ML202")
 
 

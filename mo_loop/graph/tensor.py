@@ -18,7 +18,6 @@ import math
 import os
 import stat
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 from io import FileIO
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -352,6 +351,8 @@ def same_bytes(a: Tensor, b: Tensor) -> bool:
 
 def digest(tensor: Tensor) -> bytes:
     """A hash of all bytes, which no two contents share. LimitError if the conversion that runs has no time left."""
+    from hashlib import sha256  # it loads OpenSSL, which many models do not need
+
     found = sha256()
     for block in tensor.blocks():
         view = memoryview(block).cast("B")

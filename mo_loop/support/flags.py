@@ -31,10 +31,11 @@ import ast
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields
-from difflib import get_close_matches
 from inspect import signature
 from textwrap import wrap
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+
+from mo_loop.printable import did_you_mean
 
 FILES, IMAGES, CONVERSION, STATES = "Inputs and outputs", "Preparation of images", "Conversion", "States"
 COMPARISON, RUN, PASSES, REPORTS = "Comparison", "Run", "Passes and debugging", "Reports and messages"
@@ -147,9 +148,8 @@ def made_of(cls: Callable[..., T], arguments: Mapping[str, Any], function: str) 
     known = signature(cls).parameters
     for name in arguments:
         if name not in known:
-            close = get_close_matches(name, known, 1)
-            hint = f": did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+            hint = did_you_mean(name, known, cutoff=0.6)
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint and ': '}{hint}")
     return cls(**arguments)
 
 

@@ -2,7 +2,6 @@
 contents, and nodes that compute the same value.
 """
 
-import logging
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,8 +18,6 @@ from mo_loop.transforms.predicates import has_static_rank
 from mo_loop.transforms.replace import absorb, replace_output
 from mo_loop.transforms.rewrite import MatcherPass
 from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Op, Parameter, Result, Value, ops
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
@@ -60,8 +57,10 @@ class ConstantFolding(FunctionPass):
         changed = fold_constants(graph, folding)
         self.at = None
         for node, skip in folding.skipped:
+            from logging import getLogger  # it takes 1% of a small conversion to load
+
             self.skipped.append(skip)
-            log.debug("%s", skip)
+            getLogger(__name__).debug("%s", skip)
             self.refuse(node, skip.reason)
         return changed
 
