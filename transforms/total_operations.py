@@ -8,7 +8,7 @@ The runtime computes most operations of tensors without elements correctly, or r
 process, or is wrong. The pass WriteSizes adds checks for these.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from itertools import zip_longest
 
 import numpy as np
@@ -171,13 +171,13 @@ def needed(graph: Graph) -> set[Symbol | Value]:
         for node in scope.of(cls) for symbol in _emptying(_dims(node))
         if not symbol.is_fresh or isinstance(node, kept)
     }
-    return found.union(*(_folded_wrongly(scope) for scope in graph.scopes()))
+    return found.union(*(sizes for scope in graph.scopes() for sizes in _folded_wrongly(scope)))
 
 
 def computed(graph: Graph, sizes: Collection[Symbol | Value]) -> Iterator[tuple[Value, int]]:
     """The results and their axes whose sizes are some of these, and may be 0 although no declared size is."""
     known: set[Symbol] = set()
-    for node in (node for scope in graph.scopes() for node in scope):
+    for node in (node for scope in graph.scopes() if scope.has(ops.Concat, ops.Slice) for node in scope):
         if isinstance(node, ops.Concat) and node.output in sizes:
             axis = normalise_axis(node.axis, len(node.output.type.dims))
             if _follows(node.output.type.dims[axis : axis + 1], known):
@@ -208,7 +208,7 @@ def _fresh(dim: Dimension) -> set[Symbol]:
     return {dim.symbol} if isinstance(dim, Dim) and dim.symbol and dim.is_fresh else set()
 
 
-def _folded_wrongly(scope: Graph) -> Iterator[Symbol | Value]:
+def _folded_wrongly(scope: Graph) -> Iterator[Set[Symbol | Value]]:
     """The runtime makes a constant of a Concat of tensors without elements, and of what follows from constants. It
     computes some operations of constants without elements wrongly, and ends the process."""
     none = frozenset[Symbol | Value]()
@@ -224,9 +224,9 @@ def _folded_wrongly(scope: Graph) -> Iterator[Symbol | Value]:
         found = [constant.get(each, none) for each in values]
         if isinstance(node, _WRONG_OF_CONSTANTS):
             for value, each in zip(values, found, strict=True):
-                yield from _emptying(_shape(value.type)) if each is None else each
+                yield _emptying(_shape(value.type)) if each is None else each
         some = [each for each in found if each is not None]
-        sizes = some[0].intersection(*some[1:]) if some else None
+        sizes = some[0].intersection(*some[1:]) if len(some) > 1 else some[0] if some else None  # no copy of one
         if isinstance(node, ops.Concat) and sizes is not None:
             sizes |= _emptied(node)
         elif isinstance(node, ops.Filtered) or not operands or node.bodies:

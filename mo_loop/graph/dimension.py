@@ -44,7 +44,7 @@ class Symbol:
     """A quantity unknown until run time, `lo` <= it <= `hi` (None: no upper bound).
 
     `now` is its value for the sizes of the conversion, if it is known, and `sources` the symbols from which it follows
-    if its name does not contain them.
+    and that follow from no others themselves: sizes of a long chain of nodes all have those of its beginning.
     """
 
     __slots__ = ("_hash", "hi", "lo", "name", "now", "sources")
@@ -52,7 +52,9 @@ class Symbol:
     def __init__(
         self, name: str, lo: int = 0, hi: int | None = None, now: int | None = None, sources: tuple[Symbol, ...] = ()
     ) -> None:
-        self.name, self.lo, self.hi, self.now, self.sources = name, lo, hi, now, sources
+        self.name, self.lo, self.hi, self.now = name, lo, hi, now
+        first = (each for source in sources for each in source.sources or (source,))
+        self.sources: tuple[Symbol, ...] = sources and tuple(dict.fromkeys(first))
         self._hash = hash((name, lo, hi))
 
     def __eq__(self, other: object) -> bool:
@@ -284,14 +286,8 @@ def open_symbols(dims: Iterable[Dimension]) -> set[Symbol]:
 
 def symbols_of(dims: Iterable[Dimension]) -> set[Symbol]:
     """The symbols from which dimensions follow, as far as this is known."""
-    found: set[Symbol] = set()
-    waiting = [symbol for dim in dims if isinstance(dim, Dim) for symbol in dim.symbols()]
-    while waiting:
-        symbol = waiting.pop()
-        if symbol not in found:
-            found.add(symbol)
-            waiting += symbol.sources
-    return {symbol for symbol in found if not symbol.sources}
+    symbols = (symbol for dim in dims if isinstance(dim, Dim) for symbol in dim.symbols())
+    return {each for symbol in symbols for each in symbol.sources or (symbol,)}
 
 
 class Assumption(Exception):

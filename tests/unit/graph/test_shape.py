@@ -1,5 +1,6 @@
 """Dimensions and shapes: affine arithmetic compared with integers, broadcasting with numpy, laws of join and merge."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mo_loop.errors import TypeError_
-from mo_loop.graph.dimension import Dim, Dimension, fresh, high, low, named
+from mo_loop.graph.dimension import Dim, Dimension, fresh, high, low, named, one_of, open_symbols, opened
 from mo_loop.graph.shape import (
     broadcast,
     broadcast_dim,
@@ -247,3 +248,15 @@ def test_axes_count_from_both_ends() -> None:
 def test_shapes_as_text() -> None:
     assert show(None) == "[...]" and show(()) == "[]" and show((2, named("N"), fresh(0, 4))) == "[2,N,0..4]"
     assert is_static((2, 3)) and not is_static((named("N"),)) and not is_static(None)
+
+
+def test_the_sizes_of_a_long_chain_follow_from_those_of_its_beginning() -> None:
+    """The number of symbols that are visited for a size does not depend on the length of the chain."""
+    size, other = opened("x", 0, 8192), opened("y", 0, 3)
+    last: Dimension = size
+    for _ in range(2000):
+        last = one_of(last, last // 2 + other, 4)
+    assert isinstance(last, Dim) and last.symbol is not None
+    assert len(last.symbol.sources) == 2 and not any(each.sources for each in last.symbol.sources)
+    assert open_symbols([last]) == {size.symbol, other.symbol}
+    assert pickle.loads(pickle.dumps(last.symbol)).sources == last.symbol.sources
