@@ -12,19 +12,7 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
 from mo_loop.transforms.runtime.local.rule import is_declared, is_weights, maximum_rule, rule
-from mo_loop.transforms.vocabulary import (
-    Constant,
-    F,
-    Gap,
-    Graph,
-    Node,
-    Parameter,
-    Use,
-    Value,
-    integers,
-    ops,
-    source_of,
-)
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Node, Parameter, Use, Value, integers, ops, source_of
 
 
 def _reads_iteration(value: Value) -> bool:
@@ -70,7 +58,10 @@ def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
 
 
 @maximum_rule(
-    wrap_type((ops.MatMul, ops.Select, ops.Broadcast, ops.If)), "`max(p, p)`",
+    wrap_type(
+        (ops.MatMul, ops.Select, ops.Broadcast, ops.If), when=lambda y: y.graph.has(ops.Split, ops.VariadicSplit)
+    ),
+    "`max(p, p)`",
     Gap(
         "gpu-weights-from-piece",
         "a product with a transposed matrix that is not constant, and a piece of a `Split`, does not compile",
@@ -103,7 +94,9 @@ def _is_static(graph: Graph) -> bool:
     """Whether the model has static shapes alone."""
     while graph.owner is not None:
         graph = graph.owner.graph
-    return graph.note("all sizes declared", lambda: all(is_declared(each) for node in graph for each in node.outputs))
+    return graph.note("all sizes declared", lambda: all(
+        is_declared(each) for node in graph.of(Node) for each in node.outputs  # in any order: sorting takes longer
+    ))
 
 
 @rule(wrap_type((ops.Convolution, ops.ConvolutionBackpropData)), "a convolution with constant filters, `MatMul`", Gap(
