@@ -7,11 +7,8 @@ The two functions read files, so only commands that show or compare versions cal
 """
 
 import functools
-import hashlib
-import json
 import os
 from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
@@ -44,6 +41,9 @@ def _of_checkout(place: Path) -> str:
 
 def _of_installation() -> str:
     """The commit of the URL from which pip installed the package; its metadata has it (PEP 610)."""
+    import json
+    from importlib import metadata  # it takes a third of the time of `mo-loop --version`, in a checkout too
+
     with suppress(metadata.PackageNotFoundError, ValueError, KeyError, TypeError):
         text = metadata.distribution("mo_loop").read_text("direct_url.json")
         return str(json.loads(text or "{}")["vcs_info"]["commit_id"])
@@ -53,7 +53,9 @@ def _of_installation() -> str:
 @functools.cache
 def package_digest() -> str:
     """A hash of the names and contents of all files of the package but compiled ones, as hexadecimal digits."""
-    found = hashlib.sha256()
+    from hashlib import sha256
+
+    found = sha256()
     for folder, folders, names in os.walk(FOLDER, followlinks=True):
         folders[:] = sorted(each for each in folders if each != "__pycache__")
         for name in sorted(names):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import subprocess
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -280,7 +281,7 @@ def test_without_git(tmp_path: Path) -> None:
 ])
 def test_the_commit_of_an_installation(text: str | None, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     installed = SimpleNamespace(read_text=lambda name: text)
-    monkeypatch.setattr(revision.metadata, "distribution", lambda name: installed)
+    monkeypatch.setattr(metadata, "distribution", lambda name: installed)
     assert revision._of_installation() == found
 
 
