@@ -12,14 +12,7 @@ from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops import repeating
 from mo_loop.transforms.loops.pieces import ANY_SIZES, FEW, SIZES, ends_always, loops_in, unrolled
 from mo_loop.transforms.loops.slice_axes import keep_slice_axes
-from mo_loop.transforms.loops.worth import (
-    UNTIL_ENDED,
-    USUAL,
-    StepCost,
-    has_known_shapes,
-    numbers_touched,
-    step_nodes,
-)
+from mo_loop.transforms.loops.worth import UNTIL_ENDED, USUAL, StepCost, has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
 from mo_loop.transforms.total_operations import is_safe
 from mo_loop.transforms.vocabulary import FunctionPass, Graph, Value, is_static, ops

@@ -12,19 +12,7 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
 from mo_loop.transforms.runtime.local.rule import is_declared, is_weights, maximum_rule, rule
-from mo_loop.transforms.vocabulary import (
-    Constant,
-    F,
-    Gap,
-    Graph,
-    Node,
-    Parameter,
-    Use,
-    Value,
-    integers,
-    ops,
-    source_of,
-)
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Node, Parameter, Use, Value, integers, ops, source_of
 
 
 def _reads_iteration(value: Value) -> bool:

@@ -8,6 +8,7 @@ from mo_loop.graph.dimension import high
 from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import boolean, string, u2, u4
+from mo_loop.ops.control import Iteration
 from mo_loop.ops.movement import END, FAR
 from mo_loop.target import ERROR, GPU, NEVER, Gap, Processor
 from mo_loop.transforms.pattern import any_input, wrap_type
@@ -363,11 +364,14 @@ def OrBehindBoolean(node: Node) -> Value | None:
     return y if is_returned and node.graph.owner is None else None
 
 
-@maximum_rule(wrap_type(ops.If), "`x or x`", Gap(
-    "returned-boolean-of-if", "a boolean output of `If` of known shape that a model of unknown shapes returns has "
-    "another type than the plugin expects", severity=ERROR, device=GPU,
+@maximum_rule(wrap_type((ops.If, Iteration)), "`x or x`", *(
+    Gap(f"returned-boolean-of-{kind.lower()}", f"a boolean output of `{kind}` of known shape that a model of unknown "
+        "shapes returns has another type than the plugin expects", severity=ERROR, device=GPU)
+    for kind in ("If", "Loop")
 ))
-def OrBehindIf(node: ops.If) -> Value | None:
-    """y = If(c) of booleans, of known shape  ->  y or y, if y is returned. See OrBehindBoolean."""
+def OrBehindIf(node: ops.Control) -> Value | None:
+    """y = If(c) or Loop(c) of booleans, of known shape  ->  y or y, if y is returned. See OrBehindBoolean."""
     found = [y for y in node.outputs if y.dtype is boolean and is_declared(y) and node.graph.owner is None]
+    if isinstance(node, Iteration) and all(map(is_declared, (*node.operands, *node.outputs))):
+        return None
     return next((y for y in found if any(isinstance(use.node, Result) for use in y.uses)), None)
