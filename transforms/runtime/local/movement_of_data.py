@@ -10,7 +10,7 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import boolean, string, u2, u4
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.movement import END, FAR
-from mo_loop.target import ERROR, GPU, NEVER, Gap, Processor
+from mo_loop.target import CRASH, ERROR, GPU, NEVER, Gap, Processor
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
@@ -341,6 +341,18 @@ def MaximumBeforeOutput(node: ops.View) -> Use | None:
     if node.graph.owner is not None or node.output.dtype is string or not any(each.index for each in node.operands):
         return None
     return results[0] if 0 < len(results) < len(node.output.uses) else None
+
+
+@maximum_rule(wrap_type(ops.TopK), "`max(x, x)`", Gap(
+    "returned-values-of-top-k", "a `TopK` of unknown sizes ends the process if its values are returned, and nothing "
+    "reads its indices", severity=CRASH, device=GPU,
+))
+def MaximumBehindTopK(node: ops.TopK) -> Value | None:
+    """x, _ = TopK(a : [?,4]) where x is returned  ->  max(x, x). A vector needs none."""
+    x, places = node.outputs
+    if node.graph.owner is not None or places.is_used or x.rank == 1 or is_declared(x):
+        return None
+    return x if any(isinstance(use.node, Result) for use in x.uses) else None
 
 
 @maximum_rule(
