@@ -345,14 +345,14 @@ def MaximumBeforeOutput(node: ops.View) -> Use | None:
 
 @maximum_rule(wrap_type(ops.TopK), "`max(x, x)`", Gap(
     "returned-values-of-top-k", "a `TopK` of unknown sizes ends the process if its values are returned, and nothing "
-    "reads its indices", severity=CRASH, device=GPU,
+    "else reads its outputs", severity=CRASH, device=GPU,
 ))
 def MaximumBehindTopK(node: ops.TopK) -> Value | None:
-    """x, _ = TopK(a : [?,4]) where x is returned  ->  max(x, x). A vector needs none."""
+    """x, _ = TopK(a : [?,4]) where x is only returned  ->  max(x, x). A vector needs none."""
     x, places = node.outputs
     if node.graph.owner is not None or places.is_used or x.rank == 1 or is_declared(x):
         return None
-    return x if any(isinstance(use.node, Result) for use in x.uses) else None
+    return x if all(isinstance(use.node, Result) for use in x.uses) else None
 
 
 @maximum_rule(
