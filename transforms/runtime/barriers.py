@@ -12,18 +12,7 @@ from mo_loop.graph.types import f16, f32, f64, i8, i32, i64, u8
 from mo_loop.ops.control import If, Loop
 from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.port_maps import captured
-from mo_loop.transforms.vocabulary import (
-    F,
-    FunctionPass,
-    Gap,
-    Graph,
-    Node,
-    Parameter,
-    Use,
-    Value,
-    ops,
-    source_of,
-)
+from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Node, Parameter, Use, Value, ops, source_of
 
 _COMPARED = (f32, f16, f64, i64, i32, i8, u8)
 """Types that every device compares."""

@@ -9,6 +9,8 @@ from mo_loop.graph.types import string
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Branched, Sliced
 from mo_loop.target import ERROR, GPU
+from mo_loop.transforms import port_maps
+from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime import inference
 from mo_loop.transforms.runtime.local.rule import doubled, is_declared
 from mo_loop.transforms.vocabulary import (
@@ -20,6 +22,7 @@ from mo_loop.transforms.vocabulary import (
     Identity,
     Parameter,
     Result,
+    Value,
     node_pass,
     ops,
     source_of,
@@ -64,8 +67,8 @@ class WidenBranchInputs(FunctionPass):
 
     These are views: they cost nothing. An input x is widened if
 
-    - another input, or the condition, is another output of the same node: the plugin has a map from the name of a node
-      to the Parameter;
+    - another input, or the condition, is another output of the same node (one that is the same becomes one with it):
+      the plugin has a map from the name of a node to the Parameter;
     - it is a part of another tensor of static shape: the plugin gives the branch the memory with its gaps;
     - a branch returns it, and only Parameters and constants: for such a branch the plugin sets all outputs by the
       index 0. If it returns constants alone, one of them becomes Select(c, constant, 0);
@@ -76,6 +79,7 @@ class WidenBranchInputs(FunctionPass):
     instead = "`Unsqueeze` before the `If`, `Squeeze` in its branches"
     avoids = (
         Gap("if-inputs-of-one-node", "two outputs of one node become one input of an `If`", severity=ERROR, device=GPU),
+        Gap("if-input-twice", "a tensor that is two inputs is not set", severity=ERROR, device=GPU, form="one input"),
         Gap("if-input-in-place", "a part of a tensor is read with gaps in a branch", severity=ERROR, device=GPU),
         Gap(
             "if-returns-inputs", "a branch that returns only inputs and constants sets the first output alone",
@@ -92,7 +96,7 @@ class WidenBranchInputs(FunctionPass):
         changed = False
         for node in self.candidates(graph, If):
             several = len(node.output_map) > 1
-            moved = _move_condition(node)
+            moved = _join_inputs(node) | _move_condition(node)
             widened = dict.fromkeys(_shared(node), 1)
             for side in SIDES if several else ():
                 if (number := _returned(node, side)) is not None:
@@ -115,6 +119,26 @@ def _is_narrow(graph: Graph) -> bool:
     """Whether the plugin infers shapes as in a static model."""
     values = [value for node in graph for value in node.outputs]
     return all(is_declared(value) and value.type.rank < MANY for value in values)
+
+
+def _join_inputs(node: If) -> bool:
+    """Let the branches read a tensor that is several inputs from the first of them."""
+    entries, first, keep = list(node.input_map), dict[Value, int](), list[int]()
+    for number, value in enumerate(node.data_inputs):
+        at = number if value is None else first.setdefault(source_of(value, Identity), number)
+        if at == number:
+            keep.append(number)
+        for side in SIDES if at < number else ():
+            old, new = getattr(entries[number], side), getattr(entries[at], side)
+            if old is not None and new is not None:
+                move_readers(old.output, new.output, old.output.uses)
+            elif old is not None:
+                entries[at] = replace(entries[at], **{side: old})
+                entries[number] = replace(entries[number], **{side: None})
+    node.input_map = tuple(entries)
+    if len(keep) < len(entries):
+        port_maps.keep_inputs(node, keep)
+    return len(keep) < len(entries)
 
 
 def _move_condition(node: If) -> bool:

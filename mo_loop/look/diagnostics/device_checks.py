@@ -22,17 +22,13 @@ from mo_loop.graph.types import f32
 from mo_loop.look.diagnostics.diagnostic import Diagnostic, NodePlace
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.exact import is_not_negative
-from mo_loop.ops.port_map import Concatenated, Merged
+from mo_loop.ops.port_map import Concatenated, Invariant, Merged
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ARM, GPU, Gap
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import avoided_gaps
-from mo_loop.transforms.runtime.local.forms_for_devices import (
-    has_scales_of_columns,
-    is_quantised_average,
-    port_of_bias,
-)
+from mo_loop.transforms.runtime.local.forms_for_devices import has_scales_of_columns, is_quantised_average, port_of_bias
 from mo_loop.transforms.runtime.local.rule import is_declared, is_weights
 
 ALONE = "convert for this device alone (--device ARM)"
@@ -132,7 +128,8 @@ def _empty_axes(*values: Value) -> set[int]:
 
 def _has_nothing(node: Iteration) -> bool:
     """Whether a state that keeps its size may have no elements, and the body reads this size, which is then an old one,
-    or gives pieces without elements; or a state that changes its size may have none along two axes."""
+    or gives pieces without elements; a state that changes its size may have none along two axes; or pieces may have
+    none, and so may an input of computed size, which then has no memory in the first inference."""
     joined = (each for each in node.output_map if isinstance(each, Concatenated))
     merged = ((each.parameter.output, each.result.value, value) for each, value in node.fed if isinstance(each, Merged))
     states = [(old, old.shape == new.shape, _empty_axes(old, new, value)) for old, new, value in merged]
@@ -140,7 +137,10 @@ def _has_nothing(node: Iteration) -> bool:
         return True
     may_be_empty = [old for old, keeps, axes in states if keeps and axes]
     is_read = any(isinstance(use.node, ops.ShapeOf) for old in may_be_empty for use in old.uses)
-    return is_read or (bool(may_be_empty) and any(_empty_axes(each.result.value) - {each.axis} for each in joined))
+    pieces = [_empty_axes(each.result.value) - {each.axis} for each in joined]
+    read = [value for each, value in node.fed if isinstance(each, Invariant)]
+    has_computed = any(value.type.dims[axis].has_fresh() for value in read for axis in _empty_axes(value))
+    return is_read or ((bool(may_be_empty) or has_computed) and any(pieces))
 
 
 def _always(_: Any) -> bool:

@@ -84,6 +84,13 @@ def test_other_models_have_none(text: str) -> None:
             d = Identity (c)  t = Sin (s)  u = Cos (t) }> }""", "Loop", "ML570", "no elements",
     ),
     (
+        """main (float[1] x, int64[1] size, float z, int64 n) => (float y, float[T,M] w) {
+          e = Expand (x, size)
+          y, w = Loop (n, "", z) <body = step (int64 i, bool c, float s) => (bool d, t, u) {
+            u = Add (e, s)  f = Sin (u)  t = ReduceSum <keepdims = 0> (f)  d = Less (t, s) }> }""",
+        "Loop", "ML570", "no elements",
+    ),
+    (
         "main (float[N] x, int64[2] sizes) => (float[A] y, float[B] z) { y, z = Split <axis = 0> (x, sizes) }", "Split",
         "ML571", "computed lengths",
     ),

@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import ElementType, boolean, i32, i64
 from mo_loop.target import CRASH, ERROR, GPU, NEVER, Processor, ReleaseRange
@@ -340,7 +341,7 @@ def _have_same_elements(value: Value) -> bool:
     if x is None or y is None or x.rank == y.rank or x.rank is None or y.rank is None:
         return False
     if x.rank < 4 or y.rank < 4:
-        return all(size == 1 for size in (*x.type.dims, *y.type.dims))
+        return all(now(size) == 1 for size in (*x.type.dims, *y.type.dims))
     count = element_count(x.shape)
     return isinstance(count, int) and count == element_count(y.shape)
 

@@ -8,8 +8,9 @@ from mo_loop.graph.dimension import high
 from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import boolean, string, u2, u4
+from mo_loop.ops.control import Iteration
 from mo_loop.ops.movement import END, FAR
-from mo_loop.target import ERROR, GPU, NEVER, Gap, Processor
+from mo_loop.target import CRASH, ERROR, GPU, NEVER, Gap, Processor
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
@@ -342,6 +343,18 @@ def MaximumBeforeOutput(node: ops.View) -> Use | None:
     return results[0] if 0 < len(results) < len(node.output.uses) else None
 
 
+@maximum_rule(wrap_type(ops.TopK), "`max(x, x)`", Gap(
+    "returned-values-of-top-k", "a `TopK` of unknown sizes ends the process if its values are returned, and nothing "
+    "else reads its outputs", severity=CRASH, device=GPU,
+))
+def MaximumBehindTopK(node: ops.TopK) -> Value | None:
+    """x, _ = TopK(a : [?,4]) where x is only returned  ->  max(x, x). A vector needs none."""
+    x, places = node.outputs
+    if node.graph.owner is not None or places.is_used or x.rank == 1 or is_declared(x):
+        return None
+    return x if all(isinstance(use.node, Result) for use in x.uses) else None
+
+
 @maximum_rule(
     wrap_type((ops.Gather, ops.Unary, ops.Binary, ops.Select), when=type_matches(boolean)), "`x or x`", Gap(
         "returned-boolean", "a model output of booleans of known shape, computed from a tensor of unknown shape, has "
@@ -363,11 +376,14 @@ def OrBehindBoolean(node: Node) -> Value | None:
     return y if is_returned and node.graph.owner is None else None
 
 
-@maximum_rule(wrap_type(ops.If), "`x or x`", Gap(
-    "returned-boolean-of-if", "a boolean output of `If` of known shape that a model of unknown shapes returns has "
-    "another type than the plugin expects", severity=ERROR, device=GPU,
+@maximum_rule(wrap_type((ops.If, Iteration)), "`x or x`", *(
+    Gap(f"returned-boolean-of-{kind.lower()}", f"a boolean output of `{kind}` of known shape that a model of unknown "
+        "shapes returns has another type than the plugin expects", severity=ERROR, device=GPU)
+    for kind in ("If", "Loop")
 ))
-def OrBehindIf(node: ops.If) -> Value | None:
-    """y = If(c) of booleans, of known shape  ->  y or y, if y is returned. See OrBehindBoolean."""
+def OrBehindIf(node: ops.Control) -> Value | None:
+    """y = If(c) or Loop(c) of booleans, of known shape  ->  y or y, if y is returned. See OrBehindBoolean."""
     found = [y for y in node.outputs if y.dtype is boolean and is_declared(y) and node.graph.owner is None]
+    if isinstance(node, Iteration) and all(map(is_declared, (*node.operands, *node.outputs))):
+        return None
     return next((y for y in found if any(isinstance(use.node, Result) for use in y.uses)), None)
