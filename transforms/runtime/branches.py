@@ -135,10 +135,11 @@ def _join_inputs(node: If) -> bool:
             elif old is not None:
                 entries[at] = replace(entries[at], **{side: old})
                 entries[number] = replace(entries[number], **{side: None})
+    if len(keep) == len(entries):
+        return False
     node.input_map = tuple(entries)
-    if len(keep) < len(entries):
-        port_maps.keep_inputs(node, keep)
-    return len(keep) < len(entries)
+    port_maps.keep_inputs(node, keep)
+    return True
 
 
 def _move_condition(node: If) -> bool:

@@ -9,7 +9,7 @@ of the number of its terms, a function by its slope, and a number between two st
 step. Sums and products of two numbers are rounded once, so their inputs are changed by one unit of their type.
 Operators that only move or select numbers compute nothing, so their inputs are not changed: ties stay ties.
 
-    moves = amplification("model.onnx", feeds)              # {"y": 0.31}: the largest movement of each output
+    moves = amplification("model.onnx", feeds, {})          # {"y": 0.31}: the largest movement of each output
     explains(moves, "y", 0.02)
 
 Pieces that agree one by one can differ as a whole only if the model amplifies what rounding does in them, or if the
