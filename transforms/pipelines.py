@@ -85,6 +85,7 @@ from mo_loop.transforms.runtime.known_shapes import (
     DistinguishStaticShapes,
     InsertKnownSizes,
     InsertStaticShapes,
+    SelectElements,
 )
 from mo_loop.transforms.runtime.local import LocalRules
 from mo_loop.transforms.runtime.local.gpu_operations import SelectReductionOfNothing
@@ -203,6 +204,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     EliminateUnreadSlices,  # without a slice the runtime executes the body once
     EliminateUnusedPorts,  # the tensors that the unread slices came from
     BreakStateSymbols,  # the runtime would take the size of a state that grows for that of other tensors
+    SelectElements,  # an If of a few numbers needs none of the next passes
     DistinguishBranchShapes,  # an output of If may be that of an earlier inference
     DistinguishStaticShapes,  # the outputs that the pass before leaves, of the same If
     DistinguishElements,

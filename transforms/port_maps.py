@@ -257,12 +257,17 @@ def _is_read(parameter: Parameter | None) -> bool:
 
 def take_branch(node: If, taken: bool) -> None:
     """Replace an If by the nodes of one of its branches."""
+    for output, value in zip(node.outputs, inlined(node, taken), strict=True):
+        replace_output(output, value)
+    node.graph.remove(node)
+
+
+def inlined(node: If, taken: bool) -> list[Value]:
+    """The outputs of an If from copies of the nodes of one of its branches, in its own graph."""
     body = node.then_body if taken else node.else_body
     fed: dict[object, Value] = {}
     for entry, value in node.fed:
         fed |= {entry.then: value, entry.else_: value}
     made = node.graph.inline(body, [fed[parameter] for parameter in body.parameters])
     results = dict(zip(body.results, made, strict=True))
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
-        replace_output(output, results[entry.then if taken else entry.else_])
-    node.graph.remove(node)
+    return [results[entry.then if taken else entry.else_] for entry in node.output_map]

@@ -1,5 +1,6 @@
 """Shapes that are known at conversion and not to the runtime, and outputs of If that it does not copy."""
 
+import itertools
 from math import gcd
 
 import numpy as np
@@ -9,11 +10,13 @@ from mo_loop.graph.types import string
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Selected
 from mo_loop.target import GPU
+from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.runtime.barriers import pattern, reshaped
 from mo_loop.transforms.runtime.inference import has_constant_sizes, is_inferred
 from mo_loop.transforms.runtime.zero_trips import is_cut
+from mo_loop.transforms.total_operations import ELEMENTWISE, is_safe
 from mo_loop.transforms.vocabulary import (
     Constant,
     F,
@@ -21,12 +24,18 @@ from mo_loop.transforms.vocabulary import (
     Gap,
     Graph,
     Node,
+    Parameter,
     Result,
     Use,
     Value,
     is_static,
     ops,
 )
+
+FREE = (Constant, Parameter, Result)
+
+MOST = 8
+"""Operations of one element in both branches, which take the runtime no longer than an If."""
 
 VECTORS = {
     ops.Reshape: (1,), ops.Broadcast: (1,), ops.Tile: (1,), ops.Pad: (1, 2), ops.Pad12: (1, 2), ops.Slice: (1, 2),
@@ -152,6 +161,38 @@ def DistinguishStaticShapes(node: If) -> str:
     As DistinguishBranchShapes, where a kernel reads y. Reshapes cost nothing.
     """
     return _distinguish(node, [entry for entry in _kept(node) if not _is_padded(entry)])
+
+
+@node_pass((If,))
+def SelectElements(node: If) -> str:
+    """y = If(c, then: x + 1, else: 2)  ->  Select(c, x + 1, 2), if all tensors in it have one element
+
+    For an If that the next pass would change, where both branches are elementwise and cannot fail.
+    """
+    if not any(map(_is_padded, _kept(node))):
+        return "no output of one element is read in place"
+    computed = [each for body in node.bodies for each in body.ordered() if not isinstance(each, FREE)]
+    allowed = (*ELEMENTWISE, ops.View)
+    if len(computed) > MOST or not all(isinstance(each, allowed) and is_safe(each) for each in computed):
+        return "a branch has other operations, or many"
+    values = [value for each in computed for value in (*each.operands, *each.outputs)]
+    results = [(entry.then.value, entry.else_.value) for entry in node.output_map]
+    if not all(_is_element(value) for value in (node.operands[0], *values, *itertools.chain(*results))):
+        return "a tensor has more elements than one"
+    if any(one.shape != other.shape for one, other in results):
+        return "the branches return other shapes"
+    condition = node.operands[0].reshape([])
+    branches = (port_maps.inlined(node, taken) for taken in (True, False))
+    for output, one, other in zip(node.outputs, *branches, strict=True):
+        chosen = F.Select(condition, one, other)
+        chosen.node.name = node.name if len(node.outputs) == 1 else ""
+        replace_output(output, chosen)
+    node.graph.remove(node)
+    return ""
+
+
+def _is_element(value: Value) -> bool:
+    return value.dtype is not string and is_static(value.shape) and np.prod(value.type.dims) == 1
 
 
 @node_pass((If,), DISTINGUISHED, Gap(
