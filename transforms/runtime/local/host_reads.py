@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from mo_loop.graph.shape import assume_fixed, of_declared_sizes
-from mo_loop.ops.control import Loop, TensorIterator
+from mo_loop.ops.control import Control, Loop, TensorIterator
 from mo_loop.ops.convolution import Filtered
 from mo_loop.ops.port_map import Sliced
 from mo_loop.target import ERROR, GPU
@@ -59,7 +59,7 @@ def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
 
 @maximum_rule(
     wrap_type(
-        (ops.MatMul, ops.Select, ops.Broadcast, ops.If), when=lambda y: y.graph.has(ops.Split, ops.VariadicSplit)
+        (ops.MatMul, ops.Select, ops.Broadcast, Control), when=lambda y: y.graph.has(ops.Split, ops.VariadicSplit)
     ),
     "`max(p, p)`",
     Gap(
@@ -69,8 +69,9 @@ def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
     ),
     Gap(
         "gpu-elements-of-whole",
-        "a product, `Select`, `Broadcast` or `If` that reads a piece of a `Split` of unknown size, or a view of one, "
-        "reads the elements of the whole; `Select` a piece of known size too, in a model of unknown sizes", device=GPU,
+        "a product, `Select`, `Broadcast`, `If` or loop that reads a piece of a `Split` of unknown size, or a view of "
+        "one, reads the elements of the whole; `Select` a piece of known size too, in a model of unknown sizes",
+        device=GPU,
     ),
 )
 def CopyPieces(node: Node) -> Use | None:
