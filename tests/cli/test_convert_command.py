@@ -24,7 +24,7 @@ def test_both_files_and_a_summary(tmp_path: Path) -> None:
     xml, data, *rows = done.stdout.splitlines()
     assert xml.startswith(str(target)) and data.startswith(str(target.with_suffix(".bin")))
     assert [row.split()[0] for row in rows] == ["operations", "weights", "control", "sizes", "target", "time"]
-    assert "unchanged (f32 stays f32" in done.stdout and "1 Loop -> Loop, 1 If -> If" in done.stdout
+    assert "unchanged (f32 stays f32" in done.stdout and "1 Loop -> Loop, 1 If removed" in done.stdout
     assert sorted(path.name for path in target.parent.iterdir()) == ["decoder.bin", "decoder.xml"]
     isolated(run_ir, str(target), [])
 

@@ -6,7 +6,7 @@ from math import gcd
 import numpy as np
 
 from mo_loop.graph.dimension import Dimension, high, low
-from mo_loop.graph.types import string
+from mo_loop.graph.types import boolean, string
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Selected
 from mo_loop.target import GPU
@@ -181,7 +181,12 @@ def SelectElements(node: If) -> str:
         return "a tensor has more elements than one"
     if any(one.shape != other.shape for one, other in results):
         return "the branches return other shapes"
-    condition = node.operands[0].reshape([])
+    condition = node.operands[0]
+    if condition.rank:
+        # The runtime converts a condition of Select to another type than booleans, also through a view.
+        if any(output.dtype is boolean for output in node.outputs):
+            return "booleans are chosen by a condition that is no scalar"
+        condition = condition.reshape([])
     branches = (port_maps.inlined(node, taken) for taken in (True, False))
     for output, one, other in zip(node.outputs, *branches, strict=True):
         chosen = F.Select(condition, one, other)
