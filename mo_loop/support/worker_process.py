@@ -249,7 +249,8 @@ def serve(scratch: str | None = None) -> None:
     """Run tasks from standard input until it ends; then remove the folder `scratch`."""
     inbox, outbox = _private_streams()
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_pump, args=(inbox, messages, scratch), daemon=True).start()
+    # The interpreter waits for this thread: an answer to a parent that has ended raises an error here while it removes.
+    threading.Thread(target=_pump, args=(inbox, messages, scratch)).start()
     setup = messages.get()
     limit_memory(setup["memory"])
     try:

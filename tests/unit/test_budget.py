@@ -13,7 +13,7 @@ ENGINE = (
 """Modules of transforms that every pass uses, which belong to the kernel."""
 
 HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
-    "kernel": (17_210, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
+    "kernel": (17_211, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
                         *(f"transforms/{name}.py" for name in ENGINE))),
     "front end": (21_323, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
     "transforms": (22_199, ("transforms",)),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from mo_loop.support import worker_process
 from mo_loop.support.worker_process import Worker, remove_folder
 from mo_loop.support.workers import Pool, TaskOutcome, WorkerStartError, report_stage
 
@@ -325,3 +326,20 @@ def test_a_folder_is_removed_in_which_another_thread_still_writes(tmp_path: Path
     for each in writers:
         each.join()
     assert not folder.exists()
+
+
+def test_a_worker_that_answers_a_parent_that_has_ended_still_removes_its_files(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    for number in range(3000):  # so many that the removal takes longer than the answer
+        (scratch / str(number)).touch()
+    process = subprocess.Popen(
+        worker_process._command(None, str(scratch)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, process_group=0,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    process.stdout.close()
+    worker_process.write(process.stdin, {"function": "os:getcwd", "memory": None})
+    process.stdin.close()
+    process.wait(60)
+    assert not scratch.exists()
