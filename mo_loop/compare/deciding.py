@@ -267,7 +267,7 @@ def compared_sets(question: Question) -> PieceFindings:
             )
             undecided |= found.undecided
             lost_nan |= dict.fromkeys(found.lost_nan)
-            inexact |= found.inexact
+            inexact |= {each: max(error, inexact.get(each, 0.0)) for each, error in found.inexact.items()}
             count = max(count, found.count)
             if found.difference is not None:
                 break

@@ -195,6 +195,18 @@ def test_an_approximation_of_onnx_runtime_is_no_difference(tmp_path: Path, gain:
         assert any(each.startswith("y: OpenVINO has the exact numbers") for each in report.notes)
 
 
+def test_the_error_of_onnx_runtime_is_the_largest_of_all_sets(tmp_path: Path) -> None:
+    path = saved(parsed("main (float[N,64] x) => (float[N,64] y) { y = Sigmoid (x) }"), tmp_path)
+    x = floats(8, 64) - 16
+    ranked = [{"x": x}, {"x": x[:1]}]
+    errors = []
+    for inputs in (ranked[:1], ranked[1:], ranked):
+        (note,) = (each for each in verify(path, inputs=inputs).notes if each.startswith("y: OpenVINO has"))
+        errors.append(float(note.rpartition(" ")[2]))
+    whole, part, both = errors
+    assert part < whole == both
+
+
 def test_a_gain_in_a_difference_of_large_sums_is_found(tmp_path: Path) -> None:
     """Rounding moves the outputs as far as the gain does, but not the product alone."""
     text = """main (float[4,256] x) => (float[4,8] y) {
