@@ -268,7 +268,7 @@ def cause_of(
         return ""
     size = f"the largest relative difference is {_largest(side)}"
     found = list(integer_layers(graph))
-    operators = {node.origin.operator for scope in graph.scopes() for node in scope.ordered() if node.origin}
+    operators = {node.origin.operator for scope in graph.scopes() for node in scope.ordered()}
     rounding = sorted(each for each in operators if any(part in each for part in QUANTISING))
     may_round = (found or rounding) and options.quantization != "exact"
     other = run(replace(options, quantization="exact")) if may_round else None

@@ -249,7 +249,7 @@ def serve(scratch: str | None = None) -> None:
     """Run tasks from standard input until it ends; then remove the folder `scratch`."""
     inbox, outbox = _private_streams()
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    # The interpreter waits for this thread: an answer to a parent that has ended raises an error here while it removes.
+    # No daemon: an answer to a parent that has ended raises an error here, and the folder still has to be removed.
     threading.Thread(target=_pump, args=(inbox, messages, scratch)).start()
     setup = messages.get()
     limit_memory(setup["memory"])

@@ -1,11 +1,11 @@
 """Shapes that are known at conversion and not to the runtime, and outputs of If that it does not copy."""
 
-import itertools
 from math import gcd
 
 import numpy as np
 
 from mo_loop.graph.dimension import Dimension, high, low
+from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import boolean, string
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Selected
@@ -167,7 +167,7 @@ def DistinguishStaticShapes(node: If) -> str:
 def SelectElements(node: If) -> str:
     """y = If(c, then: x + 1, else: 2)  ->  Select(c, x + 1, 2), if all tensors in it have one element
 
-    For an If that the next pass would change, where both branches are elementwise and cannot fail.
+    For an If that DistinguishElements would change, if both branches are elementwise and cannot fail.
     """
     if not any(map(_is_padded, _kept(node))):
         return "no output of one element is read in place"
@@ -175,9 +175,9 @@ def SelectElements(node: If) -> str:
     allowed = (*ELEMENTWISE, ops.View)
     if len(computed) > MOST or not all(isinstance(each, allowed) and is_safe(each) for each in computed):
         return "a branch has other operations, or many"
-    values = [value for each in computed for value in (*each.operands, *each.outputs)]
     results = [(entry.then.value, entry.else_.value) for entry in node.output_map]
-    if not all(_is_element(value) for value in (node.operands[0], *values, *itertools.chain(*results))):
+    groups = [node.operands[:1], *results, *((*each.operands, *each.outputs) for each in computed)]
+    if not all(_is_element(value) for values in groups for value in values):
         return "a tensor has more elements than one"
     if any(one.shape != other.shape for one, other in results):
         return "the branches return other shapes"
@@ -197,7 +197,7 @@ def SelectElements(node: If) -> str:
 
 
 def _is_element(value: Value) -> bool:
-    return value.dtype is not string and is_static(value.shape) and np.prod(value.type.dims) == 1
+    return value.dtype is not string and element_count(value.shape) == 1
 
 
 @node_pass((If,), DISTINGUISHED, Gap(
