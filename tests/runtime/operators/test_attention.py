@@ -13,9 +13,9 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.compare.oracle.oracle import Reference
 from mo_loop.frontend import calls
-from tests.harness import check_model, check_node, every, floats, folded, node_model, pairs, parsed, refusal
+from tests.cases import read_cases
+from tests.harness import check_model, check_node, every, floats, folded, node_model, parsed, refusal
 
-dynamics = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 VERSIONS = (23, 24, 25)
 INFINITE = np.float32(-np.inf)
 
@@ -54,21 +54,6 @@ def check_reference(given: dict[str, Any], attributes: dict[str, Any], *, opset:
 # -- heads and types
 
 
-@pairs(
-    attributes=[{}, {"is_causal": 1}, {"scale": 0.25}, {"scale": 1.0}, {"softcap": 2.0},
-                {"is_causal": 1, "softcap": 3.0}],
-    opset=VERSIONS, kv_heads=[1, 2, 4], dynamic=[False, True],
-)
-def test_attention(attributes: dict[str, Any], opset: int, kv_heads: int, dynamic: bool) -> None:
-    check(tensors(4, kv_heads), attributes, opset=opset, dynamic=dynamic)
-
-
-@every(kv_heads=[1, 2, 4], dynamic=[False, True])
-def test_three_dimensions(kv_heads: int, dynamic: bool) -> None:
-    given = {"q": floats(2, 3, 32), "k": floats(2, 5, 8 * kv_heads), "v": floats(2, 5, 6 * kv_heads)}
-    check(given, {"q_num_heads": 4, "kv_num_heads": kv_heads}, opset=24, outputs=4, dynamic=dynamic)
-
-
 def test_heads_that_are_known_with_other_sizes_that_are_not() -> None:
     model = parsed("""main (float[B, 4, S, 8] q, float[B, 2, T, 8] k, float[B, 2, T, 8] v) => (float[B, 4, S, 8] y) {
           y = Attention <is_causal = 1> (q, k, v) }""", opset=24)
@@ -88,22 +73,6 @@ def test_types(kind: str, mask: str | None, dynamic: bool) -> None:
     check_reference(given, {"is_causal": 1}, opset=24, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("precision", [1, 10, 11, 16])
-def test_precision_of_the_softmax(precision: int) -> None:
-    check_node("Attention", tensors(), {"softmax_precision": precision}, opset=24, rtol=0.02, atol=0.01)
-
-
-def test_a_scale_of_0() -> None:
-    check_reference(tensors(), {"scale": 0.0})
-
-
-def test_values_of_another_type() -> None:
-    """The result has the type of the queries."""
-    given = tensors()
-    wanted = Reference(node_model("Attention", given, opset=25)).run(given)[0][1]
-    check_node("Attention", {**given, "v": given["v"].astype(np.float64)}, opset=25, expected=[wanted])
-
-
 # -- masks
 
 MASKS: dict[str, Any] = {
@@ -119,91 +88,12 @@ def test_masks(mask: str, causal: int, dynamic: bool) -> None:
     check({**tensors(), "mask": MASKS[mask]}, {"is_causal": causal}, dynamic=dynamic)
 
 
-@every(mask=["rows", "heads", "booleans", "integers"], opset=[23, 24], dynamic=[False, True])
-def test_masks_of_older_versions(mask: str, opset: int, dynamic: bool) -> None:
-    check({**tensors(), "mask": MASKS[mask]}, opset=opset, dynamic=dynamic)
-
-
-@every(mask=["shorter", "shorter booleans"], dynamic=[False, True])
-def test_shorter_masks_of_version_24(mask: str, dynamic: bool) -> None:
-    check_reference({**tensors(), "mask": MASKS[mask]}, {}, opset=24, dynamic=dynamic)
-
-
-def test_a_mask_of_one_column_is_broadcast_in_version_23() -> None:
-    """The reference evaluator pads it; the text and the function of the schema do not."""
-    given = {**tensors(), "mask": MASKS["one column"]}
-    whole = {**given, "mask": np.repeat(given["mask"], 5, axis=1)}
-    wanted = Reference(node_model("Attention", whole, opset=23)).run(whole)[0][1]
-    check_node("Attention", given, opset=23, expected=[wanted])
-
-
-@every(mask=["rows", "integers", "booleans", "shorter", "booleans of heads"], causal=[0, 1])
-def test_constant_masks(mask: str, causal: int) -> None:
-    check({**tensors(), "mask": MASKS[mask]}, {"is_causal": causal}, constants=["mask"])
-
-
-@pytest.mark.parametrize("kind", ["float16", "float64", "bfloat16"])
-def test_constant_masks_of_other_types(kind: str) -> None:
-    dtype = numpy_type(kind)
-    given = {name: value.astype(dtype) for name, value in {**tensors(), "mask": HIDDEN["numbers"]}.items()}
-    wide = {name: value.astype(np.float64) for name, value in given.items()}
-    wanted = Reference(node_model("Attention", wide, opset=24)).run(wide)[0][1]
-    check_node("Attention", given, opset=24, constants=["mask"], expected=[wanted.astype(dtype)])
-
-
 HIDDEN = {"booleans": np.array([[0, 0, 0, 0, 0], [1, 0, 1, 0, 1], [1, 1, 1, 1, 1]], bool),
           "numbers": np.where(np.arange(15).reshape(3, 5) < 5, INFINITE, np.float32(0.5)),
           "after the causal one": np.array([[0, 1, 1, 1, 1], [0, 0, 1, 1, 1], [0, 1, 0, 1, 1]], bool)}
 
 
-@every(mode=[0, 2, 3], mask=HIDDEN, opset=VERSIONS, dynamic=[False, True])
-def test_queries_that_see_no_key(mask: str, mode: int, opset: int, dynamic: bool) -> None:
-    check_reference({**tensors(4, 2), "mask": HIDDEN[mask]},
-                    {"qk_matmul_output_mode": mode, "is_causal": int("causal" in mask)}, opset=opset,
-                    outputs=["y", "", "", "scores"], dynamic=dynamic)
-
-
-@pytest.mark.parametrize("kind", ["float16", "float64"])
-def test_queries_that_see_no_key_in_other_types(kind: str) -> None:
-    given = {name: value.astype(kind) for name, value in tensors().items()}
-    check_reference({**given, "mask": HIDDEN["booleans"]}, {})
-
-
-@pytest.mark.parametrize("keys", [1, 2, 3, 5, 6, 7, 8, 9, 17, 33])
-def test_queries_that_see_no_key_of_any_number(keys: int) -> None:
-    """The runtime computes in vectors, and the rest of a row in another way."""
-    mask = floats(3, keys)
-    mask[1] = INFINITE
-    check_reference({**tensors(keys=keys), "mask": mask}, {})
-
-
-def test_the_lowest_finite_number_hides_no_row() -> None:
-    mask = np.full((3, 5), np.finfo(np.float32).min, np.float32)
-    check({**tensors(), "mask": mask})
-
-
 # -- caches
-
-
-@pairs(mode=[0, 1, 2, 3], mask=[None, "numbers", "booleans"], causal=[0, 1], kv_heads=[2, 4], softcap=[0.0, 2.0],
-       dynamic=[False, True])
-def test_a_past_and_all_outputs(mode: int, mask: str | None, causal: int, kv_heads: int, softcap: float,
-                                dynamic: bool) -> None:
-    given = {"numbers": floats(3, 7), "booleans": floats(3, 7) > -1, None: None}[mask]
-    attributes = {"qk_matmul_output_mode": mode, "is_causal": causal, "softcap": softcap}
-    inputs, outputs = with_past(tensors(4, kv_heads), given), ["y", "key", "value", "scores"]
-    check_node("Attention", inputs, attributes, opset=25, outputs=outputs, dynamic=dynamic)
-
-
-@every(queries=[1, 3, 6], causal=[0, 1], ends=[[5, 2], [1, 4], [0, 5]], dynamic=[False, True])
-def test_padded_caches(ends: list[int], causal: int, queries: int, dynamic: bool) -> None:
-    """Of more queries than keys, the first see none."""
-    check_reference(with_ends(tensors(4, 2, queries), ends), {"is_causal": causal}, opset=24, dynamic=dynamic)
-
-
-@every(mask=["heads", "shorter", "booleans", "shorter booleans"], causal=[0, 1], dynamic=[False, True])
-def test_padded_caches_with_a_mask(mask: str, causal: int, dynamic: bool) -> None:
-    check_reference(with_ends(tensors(), [4, 2], MASKS[mask]), {"is_causal": causal}, opset=24, dynamic=dynamic)
 
 
 def operations(given: dict[str, Any], attributes: dict[str, Any] | None = None, **more: Any) -> list[str]:
@@ -223,27 +113,6 @@ def test_attention_in_a_loop() -> None:
           y = Loop (n, "", x) <body = step (int64 i, bool c, float[1, 2, 3, 4] s) => (bool d, float[1, 2, 3, 4] t) {
             d = Identity (c) t = Attention <is_causal = 1> (s, x, s) }> }""", opset=23)
     check_model(model, *({"n": np.array(count), "x": floats(1, 2, 3, 4)} for count in (2, 0, 3)))
-
-
-# -- windows
-
-
-@pairs(left=[-1, 0, 1, 2], right=[-1, 0, 1], causal=[0, 1], cache=["none", "past", "padded"],
-       mask=[None, "rows", "booleans"], dynamic=[False, True])
-def test_windows(left: int, right: int, causal: int, cache: str, mask: str | None, dynamic: bool) -> None:
-    given = tensors(4, 2, queries=4)
-    shape = (4, 7 if cache == "past" else 5)
-    numbers = {None: None, "rows": floats(*shape), "booleans": floats(*shape) > -0.5}[mask]
-    inputs = {"none": {**given, "mask": numbers}, "past": with_past(given, numbers),
-              "padded": with_ends(given, [5, 2], numbers)}[cache]
-    attributes = {"left_window_size": left, "right_window_size": right, "is_causal": causal}
-    check_reference(inputs, attributes, outputs=3 if cache == "past" else 1, dynamic=dynamic)
-
-
-@dynamics
-def test_a_window_that_ends_before_the_queries(dynamic: bool) -> None:
-    """The later ones of more queries than keys see no key."""
-    check_reference(tensors(queries=6, keys=3), {"left_window_size": 1}, dynamic=dynamic)
 
 
 # -- the cheapest form
@@ -306,3 +175,6 @@ def test_the_body_of_the_schema_is_not_used(monkeypatch: pytest.MonkeyPatch) -> 
 ], ids=["heads", "one past", "two caches", "heads that do not divide", "ranks", "mode", "precision", "window"])
 def test_refused(given: dict[str, Any], attributes: dict[str, Any], code: str) -> None:
     assert refusal(node_model("Attention", given, attributes, opset=25)).code == code
+
+
+read_cases(globals())

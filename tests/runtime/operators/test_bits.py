@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import ml_dtypes
+import ml_dtypes as ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
@@ -11,7 +11,8 @@ from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from mo_loop.graph.types import f8e4m3, f8e5m2
 from mo_loop.transforms.downgrade import INPUTS
-from tests.harness import check_model, check_node, every, graph_model, has_gap, node_model, pairs, refusal, runs
+from tests.cases import read_cases
+from tests.harness import check_model, check_node, graph_model, node_model, refusal, runs
 
 # -- BitCast and TfIdfVectorizer: bits read as another type, and counts of sequences of numbers
 
@@ -23,20 +24,6 @@ def cast(x: Any, to: Any, dynamic: bool = False, constants: tuple[str, ...] = ()
     number = helper.np_dtype_to_tensor_dtype(np.dtype(to))
     check_node("BitCast", {"x": x}, {"to": number}, opset=26, dynamic=dynamic, constants=constants,
                expected=[np.ascontiguousarray(x).view(to).reshape(x.shape)])
-
-
-@every(dynamic=[False, True], bits=[8, 16, 32, 64])
-def test_integers(bits: int, dynamic: bool) -> None:
-    """Of 64-bit integers those that fit into 32 bits, which the runtime reads."""
-    signed, unsigned = np.dtype(f"int{bits}"), np.dtype(f"uint{bits}")
-    least = 0 if bits >= 32 and has_gap("unsigned-of-32-bits") else np.iinfo(signed).min
-    x = np.array([each for each in EDGES if least <= each <= np.iinfo(signed).max], signed)
-    for shape in ((-1,), (1, -1)):
-        cast(x.reshape(shape), unsigned, dynamic)
-        cast(x.view(unsigned).reshape(shape), signed, dynamic)
-    cast(x[0], unsigned)
-    cast(x[:0], unsigned, dynamic)
-    cast(x, signed, dynamic)
 
 
 @pytest.mark.parametrize(("source", "target"),
@@ -51,13 +38,6 @@ def test_constants_of_any_type(source: Any, target: Any) -> None:
     (result,) = found.results
     assert result.value.constant.tobytes() == x.tobytes()
     assert result.value.dtype.numpy == np.dtype(target)
-
-
-def test_booleans() -> None:
-    x = np.array([True, False, True])
-    cast(x, np.uint8)
-    cast(x, np.int8)
-    cast(x.view(np.uint8), np.bool_)
 
 
 @pytest.mark.parametrize(("source", "target"), [(np.float32, np.int32), (np.int64, np.float64), (np.float16, np.int16)])
@@ -79,24 +59,6 @@ POOL = {"ngram_counts": [0, 4], "ngram_indexes": [0, 1, 2, 3, 4, 5, 6], "pool_in
 TEXT = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8], [5, 6, 7, 8, 6, 7]])
 
 
-@pairs(lengths=[(1, 1, 0), (2, 2, 0), (1, 2, 0), (2, 2, 3), (1, 2, 5)], mode=["TF", "IDF", "TFIDF"],
-       dtype=[np.int32, np.int64], dynamic=[False, True])
-def test_counted_sequences(lengths: tuple[int, int, int], mode: str, dtype: Any, dynamic: bool) -> None:
-    """Rows, one row, and rows shorter than a sequence; ONNX Runtime counts in the same way."""
-    least, most, skips = lengths
-    attributes = {**POOL, "mode": mode, "min_gram_length": least, "max_gram_length": most, "max_skip_count": skips,
-                  "weights": [0.5, 1.5, 2.0, 1.0, 3.0, 0.25, 4.0]}
-    for x in (TEXT, TEXT[1], TEXT[:, :1]):
-        check_node("TfIdfVectorizer", {"x": x.astype(dtype)}, attributes, opset=9, dynamic=dynamic)
-
-
-def test_large_numbers_are_told_apart() -> None:
-    attributes = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0],
-                  "ngram_indexes": [1, 0], "pool_int64s": [2**24, 2**24 + 1]}
-    x = np.array([2**24, 2**24 + 1, 2**24 + 1])
-    check_node("TfIdfVectorizer", {"x": x}, attributes, opset=9, expected=[np.float32([2, 1])])
-
-
 @pytest.mark.parametrize(("change", "code"), [
     ({"mode": "BM25"}, "ML227"), ({"ngram_indexes": [0, 1]}, "ML227"), ({"ngram_counts": [0, 3]}, "ML227"),
     ({"pool_int64s": None, "pool_strings": ["a"]}, "ML227"),
@@ -109,17 +71,6 @@ def test_what_cannot_be_counted(change: Any, code: str) -> None:
 
 
 # -- Cast of values that are out of the range of the type
-
-
-@pytest.mark.parametrize(
-    ("to", "largest", "dtype"),
-    [(TensorProto.FLOAT8E4M3FN, 448, ml_dtypes.float8_e4m3fn), (TensorProto.FLOAT8E5M2, 57344, ml_dtypes.float8_e5m2)],
-)
-def test_float8_saturates_and_keeps_nan(to: int, largest: float, dtype: type) -> None:
-    """The runtime's own conversion gives NaN or infinity beyond the range."""
-    x = np.array([1e6, -1e6, np.nan, 1.5, 0], np.float32)
-    expected = np.array([largest, -largest, np.nan, 1.5, 0]).astype(dtype)
-    check_node("Cast", {"x": x}, {"to": to}, opset=19, expected=[expected])
 
 
 @pytest.mark.parametrize(("source", "target"), [(17, 19), (19, 17)])
@@ -141,3 +92,6 @@ def test_integers_keep_their_lowest_four_bits(to, dtype):
     low = feeds["x"].astype(np.int8) % 16
     expected = np.where(low > 7, low - 16, low) if to == TensorProto.INT4 else low
     check_model(graph_model(nodes, feeds, ["y"], opset=21), feeds, expected=[expected.astype(np.int8)])
+
+
+read_cases(globals())

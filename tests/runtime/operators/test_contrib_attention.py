@@ -1,12 +1,12 @@
 """Attention of com.microsoft: masks, pasts, packed tensors, buffers, beams and biases of positions."""
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
+from tests.cases import read_cases
 from tests.harness import check, check_model, check_node, node_model, parsed, refusal
 
 # -- Attention and MultiHeadAttention: what masks, pasts and packed tensors mean
@@ -16,8 +16,6 @@ RNG = np.random.default_rng(17)
 BATCH, HEADS, S, SIZE = 2, 3, 4, 5
 HIDDEN = HEADS * SIZE
 LOWEST = float(np.finfo(np.float32).min)
-MHA = "com.microsoft::MultiHeadAttention"
-dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
 def floats(*shape, dtype=np.float32):
@@ -30,107 +28,6 @@ def int32s(values):
 
 def three(length=S):
     return {"q": floats(BATCH, S, HIDDEN), "k": floats(BATCH, length, HIDDEN), "v": floats(BATCH, length, HIDDEN)}
-
-
-@pytest.mark.parametrize(("mask", "filter_value"), [("ends", -1e4), ("keys", LOWEST), ("pairs", -1e4)])
-@dynamic_or_not
-def test_masks_with_later_keys(mask, filter_value, dynamic):
-    masks = {"ends": int32s([3, 1]), "keys": int32s([[1, 0, 1, 1], [0, 0, 0, 0]]),
-             "pairs": RNG.integers(0, 2, (BATCH, S, S)).astype(np.int32)}
-    inputs = {**three(), "bias": floats(3 * HIDDEN), "mask": masks[mask]}
-    attributes = {"num_heads": HEADS, "unidirectional": 1, "mask_filter_value": filter_value}
-    check_node(MHA, inputs, attributes, opset=1, dynamic=dynamic)
-
-
-def test_half_precision_has_masks_beyond_its_range():
-    inputs = {name: each.astype(np.float16) for name, each in three().items()}
-    inputs |= {"bias": None, "mask": int32s([[0, 0, 0, 0], [1, 1, 0, 0]])}
-    check_node(MHA, inputs, {"num_heads": HEADS, "mask_filter_value": LOWEST}, opset=1, rtol=2e-3, atol=2e-3)
-
-
-@dynamic_or_not
-def test_last_query_reads_all_keys_of_others(dynamic):
-    check_node(MHA, three(S + 3), {"num_heads": HEADS, "unidirectional": 1}, opset=1, dynamic=dynamic)
-
-
-@dynamic_or_not
-def test_past_is_written_into_a_buffer(dynamic):
-    past = {name: floats(BATCH, HEADS, 9, SIZE) for name in ("past_k", "past_v")}
-    inputs = {**three(), "bias": None, "mask": None, "added": None, **past, "length": int32s([2])}
-    check_node(MHA, inputs, {"num_heads": HEADS}, opset=1, outputs=["y", "pk", "pv"], dynamic=dynamic)
-
-
-def test_scores_are_an_output():
-    inputs, attributes = {**three(), "bias": None, "mask": int32s([3, 1])}, {"num_heads": HEADS}
-    found = check_node(MHA, inputs, attributes, opset=1, outputs=["y", "pk", "pv"])
-    q, k = (inputs[name].reshape(BATCH, S, HEADS, SIZE).transpose(0, 2, 1, 3) for name in "qk")
-    scores = q @ k.swapaxes(2, 3) / np.sqrt(np.float32(SIZE))
-    scores[0, :, :, 3:] -= 10000
-    scores[1, :, :, 1:] -= 10000
-    names = ["y", "pk", "pv", "qk"]
-    check_node(MHA, inputs, attributes, opset=1, outputs=names, dynamic=True, expected=[*found, scores])
-
-
-def test_bias_of_a_constant_key():
-    """Keys are a constant with a part of the bias."""
-    check_node(MHA, {**three(), "bias": floats(3 * HIDDEN)}, {"num_heads": HEADS}, opset=1, constants=["k"])
-
-
-def test_packed():
-    given, attributes = three(), {"num_heads": HEADS}
-    q, k, v = (each.reshape(BATCH, S, HEADS, SIZE) for each in given.values())
-    y = check_node(MHA, given, attributes, opset=1)
-    packed: list[dict[str, Any]] = [{"qkv": np.stack([q, k, v], 3)}, {"q": given["q"], "kv": np.stack([k, v], 3)}]
-    for inputs in packed:
-        for dynamic in (False, True):
-            check_node(MHA, inputs, attributes, opset=1, dynamic=dynamic, expected=y)
-
-
-@dynamic_or_not
-def test_ends_followed_by_starts(dynamic):
-    inputs = {"x": floats(BATCH, S, 6), "w": floats(6, 3 * HIDDEN), "b": floats(3 * HIDDEN)}
-    inputs["mask"] = int32s([4, 3, 1, 2])
-    check_node("com.microsoft::Attention", inputs, {"num_heads": HEADS}, opset=1, dynamic=dynamic, constants=["w", "b"])
-
-
-def test_square_mask():
-    """[batch, 1, M, M]: the rows of the queries and the columns of the keys; both are fewer than M."""
-    square = RNG.integers(0, 2, (BATCH, 1, 9, 9)).astype(np.int32)
-    inputs = {"x": floats(BATCH, S, 6), "w": floats(6, 3 * HIDDEN), "b": floats(3 * HIDDEN)}
-    past, pairs = floats(2, BATCH, HEADS, 2, SIZE), np.ascontiguousarray(square[:, 0, 2 : 2 + S, : 2 + S])
-    attributes, names, op = {"num_heads": HEADS}, ["y", "present"], "com.microsoft::Attention"
-    same = check_node(op, {**inputs, "mask": pairs, "past": past}, attributes, opset=1, outputs=names)
-    given = {**inputs, "mask": square, "past": past}
-    for dynamic in (False, True):
-        check_node(op, given, attributes, opset=1, outputs=names, dynamic=dynamic, expected=same)
-
-
-def test_attention_writes_into_a_buffer():
-    inputs = {"x": floats(BATCH, S, 6), "w": floats(6, 3 * HIDDEN), "b": floats(3 * HIDDEN)}
-    past = floats(2, BATCH, HEADS, 3, SIZE)
-    names, op = ["y", "present"], "com.microsoft::Attention"
-    given = {**inputs, "mask": None, "past": past}
-    y, present = check_node(op, given, {"num_heads": HEADS}, opset=1, outputs=names, dynamic=True)
-    buffer = floats(2, BATCH, HEADS, 9, SIZE)
-    buffer[:, :, :, :3] = past
-    whole = buffer.copy()
-    whole[:, :, :, :7] = present
-    given |= {"past": buffer, "added": None, "length": int32s([3])}
-    attributes = {"num_heads": HEADS, "past_present_share_buffer": 1}
-    for dynamic in (False, True):
-        check_node(op, given, attributes, opset=1, outputs=names, dynamic=dynamic, expected=[y, whole])
-
-
-@dynamic_or_not
-def test_projection_of_integers(dynamic):
-    inputs = {
-        "x": RNG.integers(0, 256, (BATCH, S, 6)).astype(np.uint8),
-        "w": RNG.integers(-64, 64, (6, 3 * HIDDEN)).astype(np.int8), "b": floats(3 * HIDDEN),
-        "x_scale": np.float32(0.02), "w_scale": RNG.uniform(0.001, 0.02, 3 * HIDDEN).astype(np.float32),
-        "mask": int32s([4, 2]), "x_zero": np.uint8(120), "w_zero": np.zeros(3 * HIDDEN, np.int8),
-    }
-    attributes = {"num_heads": HEADS, "unidirectional": 1}
-    check_node("com.microsoft::QAttention", inputs, attributes, opset=1, dynamic=dynamic, constants=["w", "b"])
 
 
 # -- DecoderMaskedMultiHeadAttention: buffers, beams, keys of an encoder, and the forms without a CPU kernel
@@ -157,54 +54,9 @@ def check_decoder(inputs, attributes=None, **options):
     check_node(OP, inputs, attributes, opset=1, **{"outputs": NAMES, "rtol": 1e-4, **options})
 
 
-@pytest.mark.parametrize("past", [0, 3, LENGTH - 1])
-@dynamic_or_not
-def test_the_new_token_is_written_into_the_buffer(past, dynamic):
-    check_decoder(step(past), dynamic=dynamic)
-
-
-@pytest.mark.parametrize("constants", [["width"], []], ids=["known", "at run time"])
-@dynamic_or_not
-def test_beams_read_what_others_wrote(constants, dynamic):
-    inputs = step(3) | {"width": np.array([2], np.int32)}
-    inputs["from"] = RNG.integers(0, 2, (2, 2, LENGTH)).astype(np.int32)
-    check_decoder(inputs, constants=constants, dynamic=dynamic)
-
-
-def test_one_beam_known_at_run_time_reads_its_own():
-    inputs = step(3) | {"width": np.array([1], np.int32), "from": np.zeros((BEAMS, 1, LENGTH), np.int32)}
-    check_decoder(inputs, dynamic=True)
-
-
-@dynamic_or_not
-def test_keys_of_an_encoder(dynamic):
-    inputs = step(4) | {"k": floats(BEAMS, STEP_HEADS, 5, STEP_SIZE), "v": floats(BEAMS, STEP_HEADS, 5, STEP_SIZE)}
-    inputs |= dict.fromkeys(("bias", "past_k", "past_v", "past"))
-    check_decoder(inputs, {"past_present_share_buffer": 0, "scale": 0.3}, outputs=1, dynamic=dynamic)
-
-
-def test_keys_without_a_past_include_their_bias():
-    """They may have 3 dimensions, too."""
-    inputs = step(0) | dict.fromkeys(("bias", "past_k", "past_v", "past"))
-    check_decoder(inputs, {"past_present_share_buffer": 0}, outputs=1)
-
-
 def softmax(x):
     e = np.exp(x - x.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
-
-
-def test_a_past_that_grows_and_packed_inputs():
-    """The schema describes them; the kernel for CPUs has neither."""
-    x, past = floats(2, 1, 3 * STEP_HEADS * STEP_SIZE), [floats(2, STEP_HEADS, 3, STEP_SIZE) for _ in range(2)]
-    q, k, v = (each.reshape(2, 1, STEP_HEADS, STEP_SIZE).transpose(0, 2, 1, 3) for each in np.split(x, 3, axis=2))
-    keys, values = (np.concatenate(each, axis=2) for each in zip(past, (k, v), strict=True))
-    scores = q @ keys.transpose(0, 1, 3, 2) / 2
-    y = (softmax(scores) @ values).transpose(0, 2, 1, 3).reshape(2, 1, -1)
-    inputs = {"q": x, "k": None, "v": None, "mask": None, "bias": None, "past_k": past[0], "past_v": past[1]}
-    outputs = [*NAMES, "qk"]
-    expected = [y, keys, values, scores]
-    check_decoder(inputs, {"past_present_share_buffer": 0, "output_qk": 1}, outputs=outputs, expected=expected)
 
 
 IN_A_LOOP = """
@@ -374,21 +226,4 @@ def gated_inputs(batch, rows, width, dtype=np.float32):
             "bias": floats(width, dtype=dtype), "eco_a": floats(1, 2, 1, 1, dtype=dtype)}
 
 
-@dynamic_or_not
-@pytest.mark.parametrize(("width", "dtype"), [(8, np.float32), (2, np.float32), (4, np.float16)])
-def test_gated_bias(width, dtype, dynamic) -> None:
-    inputs = gated_inputs(3, 5, width, dtype)
-    check_node("com.microsoft::GatedRelativePositionBias", inputs, {"num_heads": 2}, opset=1, dynamic=dynamic,
-               constants=() if dynamic else ("query_bias", "weight", "bias", "eco_a"),
-               expected=[gated(*inputs.values(), 2)], atol=1e-5 if dtype is np.float32 else 1e-2)
-
-
-@dynamic_or_not
-def test_gated_bias_of_queries_without_padding(dynamic) -> None:
-    """The second sequence has 2 tokens and one of padding, whose query is 0."""
-    inputs = gated_inputs(2, 3, 4)
-    inputs["query"][1, 2] = 0
-    expected = gated(*inputs.values(), 2)
-    inputs |= {"query": inputs["query"].reshape(6, 8)[:5], "offsets": np.array([[0, 1, 2], [3, 4, 5]], np.int32)}
-    check_node("com.microsoft::GatedRelativePositionBias", inputs, {"num_heads": 2}, opset=1, dynamic=dynamic,
-               expected=[expected], atol=1e-5)
+read_cases(globals())

@@ -7,9 +7,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from mo_loop.api import convert_model
-from mo_loop.errors import ConversionErrors
-from tests.harness import check_model, check_node, every, graph_model, need_onnxruntime, node_model, refusal
+from tests.cases import read_cases
+from tests.harness import check_model, check_node, graph_model, need_onnxruntime, node_model
 
 # -- Attention of decoders: ONNX Runtime has no CPU kernel for these operators, so numpy computes what they shall give
 
@@ -63,29 +62,6 @@ def decoder(is_cross, reads_past, is_masked, dtype=np.float32):
     return inputs, list(flags), [y.transpose(2, 0, 1, 3).reshape(S, BATCH, HIDDEN), k, v]
 
 
-@pytest.mark.parametrize("reads_past", [False, True], ids=["first", "later"])
-@pytest.mark.parametrize("is_cross", [False, True], ids=["self", "cross"])
-@dynamic_or_not
-def test_self_and_cross_attention(is_cross, reads_past, dynamic):
-    inputs, flags, expected = decoder(is_cross, reads_past, is_masked=is_cross != reads_past)
-    constants, names = ["wq", "wkv", "b", *flags], ["y", "k", "v"]
-    check_node(OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=names, constants=constants, dynamic=dynamic,
-               expected=expected, rtol=1e-4)
-
-
-def test_half_precision():
-    inputs, flags, expected = decoder(False, True, True, np.float16)
-    check_node(OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=["y", "k", "v"], constants=flags,
-               expected=expected, rtol=2e-2, atol=2e-2)
-
-
-def test_what_a_decoder_does_is_known():
-    inputs, flags, _ = decoder(False, True, False)
-    model = node_model(OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=["y"], constants=flags[1:])
-    with pytest.raises(ConversionErrors, match="'static_kv' is known only at run time"):
-        convert_model(model)
-
-
 def test_cache_of_a_loop_grows():
     """The new caches are the states of a loop: self attention of three steps."""
     inputs, flags, _ = decoder(False, True, False)
@@ -132,19 +108,6 @@ def token(dtype=np.float32):
     return {"x": x, "w": w, "b": b}, [heads(each).swapaxes(1, 2) for each in np.split(x @ w + b, 3, 2)]
 
 
-@dynamic_or_not
-def test_past_without_a_buffer(dynamic):
-    inputs, (q, k, v) = token()
-    past = floats(2, BATCH, HEADS, 4, SIZE)
-    mask, bias = np.array([[1, 0, 1, 1, 1], [0, 0, 1, 0, 1]], np.int32), floats(BATCH, 1, 1, 5)
-    inputs |= {"mask": mask, "past": past, "bias": bias}
-    present = np.concatenate([past, np.stack([k, v])], 3)
-    y = attention(q, *present, np.where(mask[:, None, None] > 0, 0, np.float32(-3)) + bias, 0.2)
-    attributes = {"num_heads": HEADS, "scale": 0.2, "mask_filter_value": -3.0}
-    check_node(OF_TOKENS, inputs, attributes, opset=1, outputs=["y", "present"], dynamic=dynamic,
-               expected=[y.reshape(BATCH, 1, HIDDEN), present])
-
-
 @pytest.mark.parametrize(("dtype", "has_beams"), [(np.float32, False), (np.float32, True), (np.float16, True)], ids=str)
 @dynamic_or_not
 def test_buffer_whose_keys_lie_in_blocks(dtype, has_beams, dynamic):
@@ -189,55 +152,6 @@ def tokens(count, heads=2, states=2, keys=None, size=3, width=4, per_key=False, 
 def check(inputs, heads=2, states=2, dynamic=False, **attributes):
     attributes |= {"q_num_heads": heads, "kv_num_heads": states}
     check_node(LINEAR, inputs, attributes, opset=1, outputs=["y", "state"], dynamic=dynamic, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("rule", ["linear", "gated", "delta"])
-def test_rules_of_the_state(rule):
-    check(tokens(5), update_rule=rule, dynamic=True)
-
-
-@every(dynamic=[False, True])
-def test_the_first_state_is_zeros(dynamic):
-    check(tokens(3) | {"past": None}, dynamic=dynamic)
-
-
-@every(count=[0, 1, 37], dynamic=[False, True])
-def test_no_tokens_one_and_several_chunks(count, dynamic):
-    check(tokens(count), dynamic=dynamic)
-
-
-def test_equal_keys_without_decay():
-    """The worst case of the inverse inside a chunk: each token replaces what the one before wrote."""
-    inputs = tokens(20)
-    inputs["k"] = np.tile(np.float32([0.6, 0, 0.8]), (2, 20, 2))
-    check(inputs | {"decay": None, "beta": np.ones((2, 20, 2), np.float32)}, update_rule="delta")
-
-
-def test_a_decay_of_minus_infinity_clears_the_state():
-    inputs = tokens(20)
-    inputs["decay"][:, 7] = -np.inf
-    check(inputs)
-
-
-@every(dynamic=[False, True])
-def test_a_decay_for_each_element_of_a_key(dynamic):
-    check(tokens(4, per_key=True), dynamic=dynamic)
-
-
-@pytest.mark.parametrize(("heads", "states", "keys"), [(4, 2, 2), (2, 4, 4), (4, 4, 2), (1, 3, 1)])
-def test_heads_that_share(heads, states, keys):
-    check(tokens(3, heads, states, keys), heads, states, dynamic=True)
-
-
-def test_states_of_another_type():
-    inputs = tokens(3, dtype=np.float16)
-    check({**inputs, "past": inputs["past"].astype(np.float32)})
-
-
-def test_a_window_of_states_is_refused():
-    inputs = tokens(3)
-    attributes = {"q_num_heads": 2, "kv_num_heads": 2, "state_window": 2}
-    assert "ML316" in str(refusal(node_model(LINEAR, inputs, attributes, opset=1, outputs=["y", "state"])))
 
 
 IN_A_LOOP = """
@@ -289,36 +203,6 @@ def check_net(inputs, attributes=None, outputs=("y", "final"), dynamic=False):
     check_node(NET, inputs, attributes, opset=1, outputs=outputs, dynamic=dynamic, rtol=1e-4, atol=1e-4)
 
 
-@every(ends=[[2, 3, 7], [0, 4, 4]], dynamic=[False, True])
-def test_sequences_of_different_lengths(ends, dynamic):
-    check_net(packed(ends), dynamic=dynamic)
-
-
-@every(gate=["softplus", "sigmoid"], dynamic=[False, True])
-def test_gates_and_keys_of_length_one(gate, dynamic):
-    """The kernel adds another number to the squares of short keys if the gate is a sigmoid."""
-    inputs = packed([3, 5], per_key=True) | {"a": floats(4), "dt": floats(12)}
-    inputs |= {"q": inputs["q"] / 100, "k": inputs["k"] / 100}
-    attributes = {"gate_activation": gate, "beta_activation": "sigmoid", "qk_l2_norm": 1}
-    names = ["q", "k", "v", "ends", "decay", "beta", "state"] if dynamic else False
-    check_net(inputs, attributes, dynamic=names)
-
-
-@every(dynamic=[False, True])
-def test_queries_keys_and_values_side_by_side(dynamic):
-    inputs = packed([3, 6])
-    parts = [inputs[name].reshape(6, -1) for name in ("q", "k", "v")]
-    inputs |= {"q": np.concatenate(parts, axis=1), "k": None, "v": None, "ends": None}
-    check_net(inputs, dynamic=["decay", "beta"] if dynamic else False)
-
-
-@every(active=[0, 1], dynamic=[False, True])
-def test_the_first_changes_are_captured(active, dynamic):
-    inputs = packed([1, 3, 6]) | {"a": None, "dt": None, "count": np.array([2, 1, -1], np.int32)}
-    inputs["active"] = np.array([active], np.int32)
-    check_net(inputs, {"state_update_capacity": 2}, ["y", "final", "update"], dynamic)
-
-
 def test_values_with_heads_known_at_run_time():
     """A Transpose of chunks of one batch, between two Reshapes, is not a shuffle of channels."""
     need_onnxruntime("1.32")
@@ -334,37 +218,6 @@ def test_values_with_heads_known_at_run_time():
 STATEFUL, PACKED = "com.microsoft::CausalConvWithState", "com.microsoft::VarlenCausalConvWithState"
 
 
-@pytest.mark.parametrize("length", [0, 1, 5])
-@dynamic_or_not
-def test_positions_before_the_first_are_the_state(length, dynamic):
-    inputs = {"x": floats(2, 3, length), "w": floats(3, 1, 4), "b": floats(3), "past": floats(2, 3, 6)}
-    attributes = {"activation": "silu", "dilation": 2}
-    check_node(STATEFUL, inputs, attributes, opset=1, outputs=["y", "state"], constants=["w", "b"], dynamic=dynamic)
-
-
-@dynamic_or_not
-def test_several_axes_of_channels_behind_the_positions(dynamic):
-    inputs = {"x": floats(2, 4, 3, 2), "w": floats(6, 1, 3), "b": None, "past": floats(2, 2, 3, 2)}
-    attributes = {"channels_last": 1}
-    names = ["x", "past"] if dynamic else False
-    check_node(STATEFUL, inputs, attributes, opset=1, outputs=["y", "state"], constants=["w"], dynamic=names)
-
-
-@dynamic_or_not
-def test_a_batch_of_none_keeps_the_channels(dynamic):
-    inputs = {"x": floats(0, 5, 1, 3, 3), "w": floats(9, 1, 1), "b": None, "past": floats(0, 0, 1, 3, 3)}
-    attributes = {"channels_last": 1}
-    names = ["x", "past"] if dynamic else False
-    check_node(STATEFUL, inputs, attributes, opset=1, outputs=["y", "state"], constants=["w"], dynamic=names)
-
-
-@dynamic_or_not
-def test_weights_known_at_run_time(dynamic):
-    inputs = {"x": floats(2, 3, 4), "w": floats(3, 1, 3)}
-    names = ["x"] if dynamic else False
-    check_node(STATEFUL, inputs, {}, opset=1, outputs=["y", "state"], dynamic=names)
-
-
 @pytest.mark.parametrize("ends", [[0, 2, 3, 7], [0, 0, 7, 7]])
 @dynamic_or_not
 def test_packed_sequences_have_states_of_their_own(ends, dynamic):
@@ -376,7 +229,4 @@ def test_packed_sequences_have_states_of_their_own(ends, dynamic):
     check_node(PACKED, inputs, attributes, opset=1, outputs=outputs, constants=["w", "b"], dynamic=dynamic)
 
 
-@pytest.mark.parametrize("attributes", [{"ndim": 2}, {"state_window": 2}, {"channels_last": 1, "state_length": 5}])
-def test_forms_without_a_kernel_are_refused(attributes):
-    inputs = {"x": floats(2, 3, 4), "w": floats(3, 1, 3)}
-    assert "ML316" in str(refusal(node_model(STATEFUL, inputs, attributes, opset=1, outputs=["y", "state"])))
+read_cases(globals())

@@ -1,10 +1,8 @@
 """DynamicSparseAttention, compared with numpy: ONNX Runtime has no kernel for CPUs."""
 
 import numpy as np
-import pytest
 
-from mo_loop.api import convert_model
-from mo_loop.errors import MoLoopError
+from tests.cases import read_cases
 from tests.harness import check_model, node_model
 
 RNG = np.random.default_rng(61)
@@ -12,7 +10,6 @@ OP, NAMES = "com.microsoft::DynamicSparseAttention", ["y", "present_k", "present
 HEADS, KV_HEADS, SIZE = 4, 2, 16
 COUNTS = {"num_heads": HEADS, "kv_num_heads": KV_HEADS}
 LOCAL = {"attention_mode": "local_plus_selected", "selected_kv_source": "auxiliary", "auxiliary_kv_shared": 1}
-dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
 def floats(*shape, dtype=np.float32):
@@ -116,34 +113,6 @@ def run(inputs, attributes, expected, dynamic, atol=1e-4):
     check_model(model, feeds, expected=expected, atol=atol)
 
 
-@dynamic_or_not
-@pytest.mark.parametrize(("ends", "rows", "held"), [((4, 4), 4, 0), ((6, 3), 1, 8), ((7, 5), 3, 4)],
-                         ids=["the first step", "one row into a buffer", "rows beyond the past"])
-def test_selected_keys_only(ends, rows, held, dynamic) -> None:
-    """The first query of all selects no key; its result is 0."""
-    inputs = step(ends, rows, held)
-    run(inputs, {}, attention(inputs), dynamic)
-
-
-@dynamic_or_not
-@pytest.mark.parametrize("sink", [False, True], ids=["without sink", "with sink"])
-def test_window_and_selected_auxiliary_keys(sink, dynamic) -> None:
-    inputs = step((6, 3), 2, 8, auxiliary=5, **({"sink": floats(HEADS)} if sink else {}))
-    run(inputs, LOCAL | {"local_window_size": 2}, attention(inputs, window=2), dynamic)
-
-
-def test_smooth_softmax() -> None:
-    inputs = step((5,), 2, 8)
-    run(inputs, {"smooth_softmax": 1, "scale": 0.5}, attention(inputs, smooth=True, scale=0.5), False)
-
-
-def test_rotated_and_normalised_heads() -> None:
-    """Numbers before the offset, and after the turned ones, stay."""
-    more = {"cos": floats(9, 2), "sin": floats(9, 2), "q_norm": floats(SIZE), "k_norm": floats(SIZE)}
-    inputs = step((6, 4), 2, 8, **more)
-    run(inputs, {"do_rotary": 1, "rotary_offset": 8}, attention(inputs, offset=8), True)
-
-
 def test_cache_of_integers() -> None:
     scales = {name: RNG.uniform(0.01, 0.03, KV_HEADS * SIZE).astype(np.float32) for name in ("k_scale", "v_scale")}
     inputs = step((6, 4), 2, 8, **scales)
@@ -152,17 +121,4 @@ def test_cache_of_integers() -> None:
     run(inputs, {}, attention(inputs), True, atol=1e-3)
 
 
-def test_halves() -> None:
-    inputs = step((6, 4), 2, 8, dtype=np.float16)
-    run(inputs, {}, attention(inputs), True, atol=2e-2)
-
-
-@pytest.mark.parametrize(
-    ("attributes", "outputs", "text"),
-    [({"selected_kv_source": "auxiliary"}, 3, "the operator supports selected_only with main"),
-     ({}, 4, "validation_status: cut this output off the model")],
-)
-def test_what_is_refused(attributes, outputs, text) -> None:
-    model = node_model(OP, step((4,), 2, 8), COUNTS | attributes, opset=1, outputs=outputs)
-    with pytest.raises(MoLoopError, match=text):
-        convert_model(model)
+read_cases(globals())

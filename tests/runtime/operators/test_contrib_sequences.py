@@ -1,11 +1,11 @@
 """Attention of com.microsoft over grouped heads, sparse layouts and packed sequences."""
 
-from typing import Any
 
 import numpy as np
 import pytest
 from onnx import helper
 
+from tests.cases import read_cases
 from tests.harness import check_model, check_node, graph_model
 
 # -- GroupQueryAttention: caches, positions and sinks
@@ -37,24 +37,6 @@ def rotary(length=20):
 
 
 @dynamic_or_not
-def test_sequences_of_different_lengths(dynamic):
-    inputs = step(3, 1, 6, 5, [5, 2, 3]) | rotary()
-    check_node(OP, inputs, {**COUNTS, "do_rotary": 1}, opset=1, outputs=NAMES, dynamic=dynamic)
-
-
-@dynamic_or_not
-def test_first_step_of_padded_sequences(dynamic):
-    check_node(OP, step(2, 4, 4, 9, [1, 3]), COUNTS, opset=1, outputs=NAMES, dynamic=dynamic)
-
-
-@pytest.mark.parametrize(("interleaved", "dynamic"), [(0, True), (1, False)])
-def test_positions_of_the_first_step_follow_the_first(interleaved, dynamic):
-    inputs = step(2, 4, 4) | rotary() | {"positions": np.array([[3, 1, 0, 7], [5, 5, 2, 1]], np.int64)}
-    attributes = {**COUNTS, "do_rotary": 1, "rotary_interleaved": interleaved}
-    check_node(OP, inputs, attributes, opset=1, outputs=NAMES, dynamic=dynamic)
-
-
-@dynamic_or_not
 def test_positions_of_queries_with_lengths(dynamic):
     """Those of each sample, also in the first step; compared with queries and keys that are turned before."""
     positions, turns = np.array([[3, 1, 0, 7], [5, 5, 2, 1]], np.int64), rotary()
@@ -72,37 +54,12 @@ def test_positions_of_queries_with_lengths(dynamic):
     check_node(OP, given, {**COUNTS, "do_rotary": 1}, opset=1, outputs=NAMES, dynamic=dynamic, expected=expected)
 
 
-@dynamic_or_not
-def test_window_of_a_buffer_with_a_sink(dynamic):
-    inputs = step(1, 3, 8, 12) | {"cos": None, "sin": None, "positions": None, "bias": floats(1, 1, 3, 8)}
-    inputs["sink"] = floats(HEADS)
-    attributes = {**COUNTS, "local_window_size": 3, "softcap": 2.0}
-    check_node(OP, inputs, attributes, opset=1, outputs=NAMES, dynamic=dynamic)
-
-
-@pytest.mark.parametrize(("kind", "dynamic"), [(1, False), (2, True)])
-def test_scores_and_weights_are_an_output(kind, dynamic):
-    attributes = {**COUNTS, "qk_output": kind, "softcap": 2.0}
-    check_node(OP, step(1, 3, 5, 6), attributes, opset=1, outputs=[*NAMES, "qk"], dynamic=dynamic)
-
-
 @pytest.mark.parametrize("packed", [False, True])
 def test_keys_of_later_tokens(packed):
     inputs = step(2, 4, 4, ends=[1, 3])
     if packed:
         inputs |= {"q": np.concatenate([inputs[each] for each in "qkv"], 2), "k": None, "v": None}
     check_node(OP, inputs, {**COUNTS, "causal": 0}, opset=1, outputs=NAMES, dynamic=True)
-
-
-def test_cache_of_one_sequence():
-    """The runtime crashes on a Gather with batch_dims of a batch of 1 if its shapes are static."""
-    check_node(OP, step(1, 1, 4, 3), COUNTS, opset=1, outputs=NAMES)
-
-
-def test_chunks_whose_rows_are_all_valid():
-    inputs = step(2, 3, 8, 12, [6, 7]) | dict.fromkeys(("cos", "sin", "at", "bias", "sink", "ks", "vs", "qn", "kn"))
-    inputs["rows"] = np.array([3, 3], np.int32)
-    check_node(OP, inputs, COUNTS, opset=1, outputs=NAMES)
 
 
 # -- SparseAttention: layouts and buffers. ONNX Runtime's kernel reads the weights of shorter sequences at wrong places,
@@ -154,29 +111,6 @@ def attention(inputs, layouts=LAYOUTS):
     return [y, *caches]
 
 
-@pytest.mark.parametrize("given", ["constant", "computed"])
-@dynamic_or_not
-def test_layouts_that_heads_share_in_turn(given, dynamic):
-    inputs = sparse_step(3, 7, [7, 7])
-    constants = ["starts", "columns"] if given == "constant" else []
-    check_node(SPARSE_OP, inputs, SPARSE, opset=1, outputs=SPARSE_OUT, constants=constants, dynamic=dynamic,
-               expected=attention(inputs))
-
-
-@dynamic_or_not
-def test_sparse_sequences_of_different_lengths(dynamic):
-    """One token of each; the buffer keeps what is after it."""
-    inputs = sparse_step(1, 7, [7, 2, 4], dtype=np.float16)
-    check_node(SPARSE_OP, inputs, SPARSE, opset=1, outputs=SPARSE_OUT, constants=["starts", "columns"], dynamic=dynamic,
-               expected=attention(inputs), rtol=1e-2, atol=1e-2)
-
-
-def test_sparse_first_step_of_padded_sequences():
-    """The rows past the end of a sequence read its keys."""
-    inputs = sparse_step(4, 4, [4, 3])
-    check_node(SPARSE_OP, inputs, SPARSE, opset=1, outputs=SPARSE_OUT, expected=attention(inputs))
-
-
 def test_a_block_that_reads_none():
     """All earlier keys have equal weights, as ONNX Runtime computes it."""
     layouts = LAYOUTS[:1].copy()
@@ -222,7 +156,6 @@ def test_buffers_are_states_of_a_loop():
 
 FLAT_HEADS, FLAT_SIZE, V_SIZE = 2, 4, 6
 DOMAIN = "com.microsoft::"
-lengths_of_sequences = pytest.mark.parametrize("lengths", [[1, 4, 2], [3], [2, 0, 3]], ids=str)
 
 
 def packing(lengths, rows):
@@ -248,67 +181,6 @@ def flat_attention(q, k, v, lengths, bias=None, scale=None):
         weights /= weights.sum(2, keepdims=True)
         found.append(np.einsum("hst,thd->shd", weights, v[rows]).reshape(length, -1))
     return np.concatenate(found).astype(q.dtype)
-
-
-@lengths_of_sequences
-@dynamic_or_not
-def test_padding_is_removed(lengths, dynamic):
-    x = floats(len(lengths), 4, 5)
-    inputs = {"x": x, "count": np.array(lengths, np.int32)}
-    packed = packing(lengths, 4)
-    inside = np.arange(4) < np.array(lengths)[:, None]
-    expected = [x[inside], packed["offset"], packed["ends"], np.array([max(lengths)], np.int32)]
-    names = ["y", "offset", "ends", "largest"]
-    check_node(DOMAIN + "RemovePadding", inputs, opset=1, outputs=names, dynamic=dynamic, expected=expected)
-
-
-@pytest.mark.parametrize(("lengths", "dtype"), [([1, 4, 2], np.float16), ([3], np.float32)], ids=str)
-@dynamic_or_not
-def test_padding_is_restored(lengths, dtype, dynamic):
-    x, offset = floats(sum(lengths), 5, dtype=dtype), packing(lengths, 4)["offset"]
-    y = np.zeros((len(lengths) * 4, 5), dtype)
-    y[offset.reshape(-1)[: len(x)]] = x
-    expected = [y.reshape(len(lengths), 4, 5)]
-    inputs = {"x": x, "offset": offset}
-    check_node(DOMAIN + "RestorePadding", inputs, opset=1, dynamic=dynamic, expected=expected)
-
-
-@pytest.mark.parametrize("bias_shape", [None, (1, 1), (3, FLAT_HEADS)], ids=str)
-@dynamic_or_not
-def test_attention_with_projection(bias_shape, dynamic):
-    lengths, hidden = [1, 4, 2], FLAT_HEADS * FLAT_SIZE
-    bias = floats(*bias_shape, 4, 4) if bias_shape else None
-    sizes = [hidden, hidden, FLAT_HEADS * V_SIZE]
-    x, w, b = floats(sum(lengths), 5), floats(5, sum(sizes)), floats(sum(sizes))
-    q, k, v = (each.reshape(len(x), FLAT_HEADS, -1) for each in np.split(x @ w + b, [hidden, 2 * hidden], 1))
-    inputs = {"x": x, "w": w, "b": b, **packing(lengths, 4), "bias": bias}
-    attributes: dict[str, Any] = {"num_heads": FLAT_HEADS, "qkv_hidden_sizes": sizes, "scale": 0.3}
-    check_node(DOMAIN + "PackedAttention", inputs, attributes, opset=1, dynamic=dynamic, constants=["w", "b"],
-               expected=[flat_attention(q, k, v, lengths, bias, 0.3)])
-
-
-@pytest.mark.parametrize(("lengths", "dtype"), [([1, 4, 2], np.float16), ([2, 0, 3], np.float32)], ids=str)
-@dynamic_or_not
-def test_heads_of_their_own(lengths, dtype, dynamic):
-    tokens, hidden = sum(lengths), FLAT_HEADS * FLAT_SIZE
-    q, k = floats(tokens, hidden, dtype=dtype), floats(tokens, hidden, dtype=dtype)
-    v, bias = floats(tokens, FLAT_HEADS * V_SIZE, dtype=dtype), floats(1, FLAT_HEADS, 4, 4, dtype=dtype)
-    inputs = {"q": q, "k": k, "v": v, "b": None, **packing(lengths, 4), "bias": bias}
-    y = flat_attention(*[each.reshape(tokens, FLAT_HEADS, -1) for each in (q, k, v)], lengths, bias)
-    near = 1e-2 if dtype == np.float16 else None
-    check_node(DOMAIN + "PackedMultiHeadAttention", inputs, {"num_heads": FLAT_HEADS}, opset=1, dynamic=dynamic,
-               expected=[y], rtol=near, atol=near)
-
-
-@dynamic_or_not
-def test_heads_in_one_tensor(dynamic):
-    lengths, hidden = [1, 4, 2], FLAT_HEADS * FLAT_SIZE
-    qkv, b = floats(sum(lengths), FLAT_HEADS, 3, FLAT_SIZE), floats(3 * hidden)
-    inputs = {"qkv": qkv, "k": None, "v": None, "b": b, **packing(lengths, 4)}
-    q, k, v = (qkv[:, :, number] + b.reshape(3, FLAT_HEADS, FLAT_SIZE)[number] for number in range(3))
-    expected = [flat_attention(q, k, v, lengths)]
-    op = DOMAIN + "PackedMultiHeadAttention"
-    check_node(op, inputs, {"num_heads": FLAT_HEADS}, opset=1, dynamic=dynamic, constants=["b"], expected=expected)
 
 
 def test_layers_of_a_body_between_removed_and_restored_padding():
@@ -344,3 +216,6 @@ def test_layers_of_a_body_between_removed_and_restored_padding():
         y = np.zeros_like(feed["x"])
         y[inside] = h
         check_model(model, feed, expected=[y], rtol=1e-4)
+
+
+read_cases(globals())

@@ -10,6 +10,7 @@ from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionWarning, MoLoopError
+from tests.cases import read_cases
 from tests.harness import check_model, every, parsed, refusal
 
 both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
@@ -55,59 +56,6 @@ def test_array_feature_extractor(dtype: Any, dynamic: bool) -> None:
         check("ArrayFeatureExtractor", [data, np.array(places)], {}, dynamic=dynamic, expected=[expected])
 
 
-@every(dynamic=[False, True], dtype=TYPES, threshold=[0.0, -0.5, 2.5, 3.0])
-def test_binarizer(threshold: float, dtype: Any, dynamic: bool) -> None:
-    x = TABLE.astype(dtype)
-    check("Binarizer", [x], {"threshold": threshold}, dynamic=dynamic, expected=[(x > threshold).astype(dtype)])
-
-
-def test_nan_is_above_no_threshold() -> None:
-    check("Binarizer", [np.float32([NAN, 1])], {"threshold": 0.5}, expected=[np.float32([0, 1])])
-
-
-@every(dynamic=[False, True], dtype=TYPES)
-def test_scaler(dtype: Any, dynamic: bool) -> None:
-    x = TABLE.astype(dtype)
-    every = {"offset": [1.0, 2.0, 3.5], "scale": [1.0, -2.0, 0.5]}
-    check("Scaler", [x], every, dynamic=dynamic)
-    check("Scaler", [x], {"offset": [0.5], "scale": [2.0]}, dynamic=dynamic)
-    check("Scaler", [x[0]], every, dynamic=dynamic)
-    check("Scaler", [x[:0]], every, dynamic=dynamic)
-
-
-@every(dynamic=[False, True], dtype=TYPES, norm=["MAX", "L1", "L2"])
-def test_normalizer(norm: str, dtype: Any, dynamic: bool) -> None:
-    """Rows of negative numbers and of zeros, too; a vector is one row."""
-    x = TABLE.astype(dtype)
-    check("Normalizer", [x], {"norm": norm}, dynamic=dynamic)
-    check("Normalizer", [x[0]], {"norm": norm}, dynamic=dynamic)
-
-
-def test_normalizer_of_other_norms_and_ranks() -> None:
-    refused("Normalizer", [TABLE], {"norm": "L3"}, "ML227")
-    refused("Normalizer", [TABLE[None]], {"norm": "L1"}, "ML227")
-
-
-@every(dynamic=[False, True], dtype=TYPES)
-def test_feature_vectorizer(dtype: Any, dynamic: bool) -> None:
-    """Inputs are cut or padded to their widths."""
-    x = TABLE.astype(dtype)
-    for widths in ([3, 2], [2, 3], [1, 5]):
-        check("FeatureVectorizer", [x, x[:, :2]], {"inputdimensions": widths}, dynamic=dynamic)
-    check("FeatureVectorizer", [x[0]], {"inputdimensions": [3]}, dynamic=dynamic)
-
-
-@both
-def test_imputer(dynamic: bool) -> None:
-    x = np.float32([[1, NAN, 3], [NAN, 2, 2]])
-    check("Imputer", [x], {"imputed_value_floats": [7.0], "replaced_value_float": NAN}, dynamic=dynamic)
-    check("Imputer", [x], {"imputed_value_floats": [7.0, 8.0, 9.0], "replaced_value_float": 2.0}, dynamic=dynamic)
-    big = np.array([[2**24 + 1, 2, 3], [2**24, 2, -(2**30)]])
-    replaced = {"imputed_value_int64s": [5], "replaced_value_int64": 2**24 + 1}
-    check("Imputer", [big], replaced, dynamic=dynamic, expected=[np.where(big == 2**24 + 1, 5, big)])
-    refused("Imputer", [big], {"imputed_value_floats": [1.0]}, "ML227")
-
-
 # -- LabelEncoder
 
 
@@ -133,30 +81,6 @@ def test_label_encoder(version: int, dynamic: bool) -> None:
         check("LabelEncoder", [x], to_floats, version=version, dynamic=dynamic, expected=[expected])
 
 
-@both
-def test_label_encoder_of_dense_keys(dynamic: bool) -> None:
-    """One lookup; what lies outside the table, also beyond what f32 holds, gives the default."""
-    keys = [-3, 5, 0, 7, 6]
-    x = np.array([[*keys, -4, 8, 1], [2**24 + 1, -(2**24) - 1, 2**31 - 1, -(2**31), 4, -2, -5, 9]])
-    attributes = {"keys_int64s": keys, "values_floats": [1.5, 2.5, -0.5, 4.0, 5.0], "default_float": 9.5}
-    expected = encoded(x, keys, attributes["values_floats"], 9.5, np.float32)
-    check("LabelEncoder", [x], attributes, version=2, dynamic=dynamic, expected=[expected])
-
-
-def test_label_encoder_without_a_default() -> None:
-    x = np.array([1, 2, 3])
-    check("LabelEncoder", [x], {"keys_int64s": [1], "values_floats": [0.5]}, version=2,
-          expected=[np.float32([0.5, 0, 0])])
-    check("LabelEncoder", [x], {"keys_int64s": [1], "values_int64s": [5]}, version=4, expected=[np.array([5, -1, -1])])
-
-
-def test_repeated_keys() -> None:
-    """Version 2 as ONNX Runtime implements it; version 4 as the text of ONNX defines it."""
-    repeated = {"keys_int64s": [1, 2, 1], "values_int64s": [5, 6, 7]}
-    check("LabelEncoder", [np.array([1, 2, 3])], repeated, version=2)
-    check("LabelEncoder", [np.array([1, 2, 3])], repeated, version=4, expected=[np.array([7, 6, -1])])
-
-
 @pytest.mark.parametrize(("keys", "values"), [(np.float64, np.int32), (np.int32, np.float64), (np.int16, np.int16)])
 def test_tensors_of_keys_and_values(keys: Any, values: Any) -> None:
     x = np.array([3, 4, 9], keys)
@@ -165,21 +89,6 @@ def test_tensors_of_keys_and_values(keys: Any, values: Any) -> None:
     attributes = {name: helper.make_tensor(name, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape, a) for name, a in
                   tensors.items()}
     check("LabelEncoder", [x], attributes, version=4, expected=[np.array([7, -2, 8], values)])
-
-
-def test_keys_beyond_the_reach_of_the_runtime() -> None:
-    attributes = {"keys_int64s": [2**32 + 1], "values_int64s": [5]}
-    refused("LabelEncoder", [np.array([1])], attributes, "ML316", version=2)
-    refused("LabelEncoder", [np.array([1])], {"keys_int64s": [1, 2], "values_int64s": [5]}, "ML227", version=2)
-
-
-@every(dynamic=[False, True], dtype=TYPES)
-def test_one_hot_encoder(dtype: Any, dynamic: bool) -> None:
-    """Floats are truncated first."""
-    for x in (np.array([[1.75, 2], [3, -1.5]]), np.array([1, 5.0]), np.array(2.0), np.zeros((0, 3))):
-        given = x.astype(dtype)
-        expected = (np.trunc(given)[..., None] == [1, 2, -1]).astype(np.float32)
-        check("OneHotEncoder", [given], {"cats_int64s": [1, 2, -1]}, dynamic=dynamic, expected=[expected])
 
 
 def test_in_a_loop() -> None:
@@ -233,3 +142,6 @@ def test_maps_that_the_model_reads_are_refused(reader: str) -> None:
     with pytest.raises(MoLoopError, match="--output") as caught:
         convert_model(zipped([1, 2, 3], ["N", 3], reader))
     assert caught.value.code == "ML311"
+
+
+read_cases(globals())

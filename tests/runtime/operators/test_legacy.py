@@ -7,12 +7,12 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
+from tests.cases import read_cases
 from tests.harness import check, check_node, node_model
 
 RNG = np.random.default_rng(5)
 IMAGE = RNG.standard_normal((2, 3, 5, 6)).astype(np.float32)
 pytestmark = pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
-
 KERNELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "Affine": ("Affine", {"x": IMAGE}, {"alpha": 2.0, "beta": -1.0}),
     "Scale": ("Scale", {"x": IMAGE}, {"scale": 0.5}),
@@ -33,11 +33,6 @@ def test_as_onnxruntime(case: str, dynamic: bool) -> None:
     check_node(op, inputs, attributes, opset=7, dynamic=["x"] if dynamic else False)
 
 
-def test_the_meaning_does_not_depend_on_the_opset() -> None:
-    """ONNX Runtime has no kernel from opset 10 on."""
-    check_node("Affine", {"x": IMAGE}, {"alpha": 2.0, "beta": 1.0}, opset=17, expected=[2 * IMAGE + 1])
-
-
 FILLS: dict[str, tuple[dict[str, Any], dict[str, Any], Any]] = {
     "shape as attribute": ({}, {"shape": [2, 3], "value": 4.0}, np.full((2, 3), 4, np.float32)),
     "shape of the input": ({"x": IMAGE}, {"value": 4.0}, np.full(IMAGE.shape, 4, np.float32)),
@@ -53,14 +48,6 @@ FILLS: dict[str, tuple[dict[str, Any], dict[str, Any], Any]] = {
 def test_constant_fill(case: str) -> None:
     inputs, attributes, expected = FILLS[case]
     check_node("ConstantFill", inputs, attributes, opset=7, expected=[expected])
-
-
-def test_given_tensor_fill() -> None:
-    values = [float(each) for each in range(6)]
-    table = np.arange(6, dtype=np.float32)
-    check_node("GivenTensorFill", {}, {"shape": [2, 3], "values": values}, opset=7, expected=[table.reshape(2, 3)])
-    check_node("GivenTensorFill", {"x": IMAGE[:, 0, 0, :3]}, {"values": values}, opset=7,
-               expected=[table.reshape(2, 3)])
 
 
 # -- ATen
@@ -109,27 +96,6 @@ def test_embedding_bag(case: str, domain: str) -> None:
     check_node(f"{domain}ATen", {"t": TABLE, **inputs}, attributes, opset=1 if domain else 11, expected=[expected])
 
 
-def test_maxima_of_bags_of_unknown_sizes() -> None:
-    check_node("ATen", {"t": TABLE, "i": INDICES, "o": OFFSETS}, {"operator": "embedding_bag", "mode": 2}, opset=11,
-               dynamic=True, expected=[bags(2)])
-
-
-def test_weighted_maxima_do_not_exist() -> None:
-    """In PyTorch neither."""
-    inputs = {"t": TABLE, "i": INDICES, "o": OFFSETS, "w": WEIGHTS}
-    with pytest.raises(MoLoopError, match="embedding_bag of mode 2 with weights"):
-        convert_model(node_model("ATen", inputs, {"operator": "embedding_bag", "mode": 2}, opset=11))
-
-
-def test_embedding_bag_with_arguments_as_inputs() -> None:
-    """The order is that of the operator in PyTorch; an absent tensor has no name."""
-    numbers = {"scale": np.array(0), "mode": np.array(1), "sparse": np.array(0), "w": None, "last": np.array(1)}
-    inputs = {"t": TABLE, "i": INDICES, "o": np.array([0, 2, 2, 5]), **numbers}
-    constants = [name for name, value in numbers.items() if value is not None]
-    check_node("org.pytorch.aten::ATen", inputs, {"operator": "embedding_bag"}, opset=1, constants=constants,
-               expected=[bags(1)])
-
-
 def test_the_other_outputs_of_embedding_bag_are_only_named() -> None:
     """As PyTorch exports it: four outputs, of which nothing reads three."""
     made = node_model("ATen", {"t": TABLE, "i": INDICES, "o": OFFSETS}, {"operator": "embedding_bag"}, opset=11)
@@ -140,17 +106,4 @@ def test_the_other_outputs_of_embedding_bag_are_only_named() -> None:
         convert_model(made)
 
 
-def test_embedding() -> None:
-    inputs = {"t": TABLE, "i": INDICES.reshape(5, 1), "padding": np.array(-1), "scale": np.array(0)}
-    check_node("ATen", inputs, {"operator": "embedding"}, opset=11, constants=["padding", "scale"],
-               expected=[TABLE[INDICES][:, None]])
-
-
-@pytest.mark.parametrize(
-    ("attributes", "text"),
-    [({"operator": "embedding_bag", "mode": 3}, "embedding_bag of mode 3"),
-     ({"operator": "cdist"}, "the operator 'cdist' of PyTorch has no translation")],
-)
-def test_what_aten_may_not_be(attributes: dict[str, Any], text: str) -> None:
-    with pytest.raises(MoLoopError, match=text):
-        convert_model(node_model("ATen", {"t": TABLE, "i": INDICES, "o": OFFSETS}, attributes, opset=11))
+read_cases(globals())

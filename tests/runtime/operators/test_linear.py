@@ -6,38 +6,17 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.harness import NEWEST, check, check_model, check_node, every, floats, node_model, pairs, parsed, refusal
+from tests.cases import read_cases
+from tests.harness import check, check_model, check_node, every, floats, node_model, parsed, refusal
 
 # -- MatMul, Gemm and Einsum, compared with ONNX Runtime
 
 
 RNG = np.random.default_rng(5)
-dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
 def drawn(*shape, dtype=np.float32):
     return RNG.standard_normal(shape).astype(dtype)
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [((2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)),
-     ((5, 1, 2, 3), (4, 3, 2)), ((3,), (5, 3, 4)), ((5, 2, 3), (3,))],
-)
-@dynamic_or_not
-def test_matmul(a, b, dynamic):
-    check_node("MatMul", {"a": drawn(*a), "b": drawn(*b)}, opset=13, dynamic=dynamic)
-
-
-@every(b=[(5, 3, 4), (5, 3, 1), (2, 5, 3, 4)], a=[(2, 3), (1, 2, 3), (3,)])
-def test_matmul_of_unknown_sizes_and_a_constant(a, b):
-    check_node("MatMul", {"a": drawn(*a), "b": drawn(*b)}, opset=13, constants=("b",), dynamic=True)
-
-
-@dynamic_or_not
-def test_matmul_with_a_constant_of_no_columns(dynamic):
-    arrays = {"a": drawn(2, 3, 5), "b": drawn(5, 0)}
-    check_node("MatMul", arrays, opset=13, constants=("b",), dynamic=dynamic, expected=[drawn(2, 3, 0)])
 
 
 @every(sizes=["2, 3, 4", "B, T, 4", "B, T, K"], scaled=["Mul (m, c)", "Div (m, c)", "ReduceMax <keepdims = 1> (m)"])
@@ -62,19 +41,6 @@ def test_factors_behind_products_with_vectors(a, b, factors, constant, dynamic):
     check(made, {name: arrays[name]})
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32, np.int64, np.uint32, np.uint64])
-def test_matmul_types(dtype):
-    a, b = (RNG.integers(0, 5, shape).astype(dtype) for shape in ((2, 3), (3, 4)))
-    check_node("MatMul", {"a": a, "b": b}, opset=13)
-
-
-@every(c=[None, (), (1,), (4,), (2, 1), (1, 4), (2, 4)],
-       given=[{}, {"alpha": 0.5, "beta": 2.0}, {"transA": 1, "transB": 1}, {"beta": 0.0}], dynamic=[False, True])
-def test_gemm(c, given, dynamic):
-    a, b = drawn(*((3, 2) if "transA" in given else (2, 3))), drawn(*((4, 3) if "transB" in given else (3, 4)))
-    check_node("Gemm", {"a": a, "b": b, "c": None if c is None else drawn(*c)}, given, opset=13, dynamic=dynamic)
-
-
 @pytest.mark.parametrize(("a", "b"), [((5, 0), (0, 3)), ((5, 2), (2, 0)), ((0, 2), (2, 3)), ((0, 0), (0, 3))])
 @every(transposed=[0, 1], c=[None, (1,), "row"], dynamic=[(), ("a",), ("b",)])
 def test_gemm_of_nothing(a, b, transposed, c, dynamic):
@@ -90,20 +56,6 @@ def test_gemm_of_nothing(a, b, transposed, c, dynamic):
                expected=[expected.astype(np.float32)])
 
 
-@pytest.mark.parametrize("opset", [1, 6, 7, 9, 11])
-def test_gemm_of_old(opset):
-    a, b, c = drawn(2, 3), drawn(3, 4), drawn(4)
-    given = {"alpha": 0.5, **({"broadcast": 1} if opset < 7 else {})}
-    check_node("Gemm", {"a": a, "b": b, "c": c}, given, opset=opset, expected=[0.5 * (a @ b) + c])
-
-
-@every(dtype=[np.float16, np.float64, np.int32, np.int64], given=[{}, {"alpha": 0.5, "beta": 2.0}])
-def test_gemm_types(dtype, given):
-    a, b, c = (RNG.integers(0, 5, shape).astype(dtype) for shape in ((2, 3), (3, 4), (2, 4)))
-    product = (given.get("alpha", 1) * (a @ b)).astype(dtype) + (given.get("beta", 1) * c).astype(dtype)
-    check_node("Gemm", {"a": a, "b": b, "c": c}, given, opset=13, expected=[product])
-
-
 EQUATIONS = {"ij->ji": ["23"], "ij->": ["23"], "ij": ["23"], "ii->i": ["33"], "ii": ["33"], "ij,jk": ["23", "34"],
              "ij , jk -> ik": ["23", "34"], "...ij,...jk->...ik": ["523", "34"], "b...,b...->...": ["234", "234"],
              "bhid,bhjd->bhij": ["2345", "2365"], "i,j->ij": ["2", "3"], "i,i->": ["3", "3"],
@@ -111,25 +63,7 @@ EQUATIONS = {"ij->ji": ["23"], "ij->": ["23"], "ij": ["23"], "ii->i": ["33"], "i
              "a...b->b...a": ["2345"], "...i,...i->...": ["5234", "34"]}
 
 
-@every(equation=EQUATIONS, dynamic=[False, True])
-def test_einsum(equation, dynamic):
-    arrays = {f"x{i}": drawn(*map(int, shape)) for i, shape in enumerate(EQUATIONS[equation])}
-    expected = np.einsum(equation.replace(" ", ""), *arrays.values())
-    check_node("Einsum", arrays, {"equation": equation}, opset=12, dynamic=dynamic, expected=[expected])
-
-
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float64, np.float16])
-def test_einsum_types(dtype):
-    a, b = (RNG.integers(0, 5, shape).astype(dtype) for shape in ((2, 3), (3, 4)))
-    for equation in ("ij,jk->ik", "ij,jk->"):
-        expected = np.asarray(np.einsum(equation, a, b))
-        check_node("Einsum", {"a": a, "b": b}, {"equation": equation}, opset=NEWEST, expected=[expected])
-
-
 # -- Determinants
-
-
-dynamics = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
 def matrices(*shape: int, dtype: Any = np.float32) -> Any:
@@ -140,37 +74,6 @@ def check_matrices(x: Any, dynamic: bool = False, rtol: float = 1e-4, opsets: tu
     expected = np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype)
     for opset in opsets:
         check_node("Det", {"x": x}, opset=opset, dynamic=dynamic, expected=[expected], rtol=rtol, atol=1e-4)
-
-
-@pairs(batch=[(), (3,), (2, 3), (0,), (2, 0, 1)], size=[0, 1, 2, 3, 4, 7, 12], dynamic=[False, True])
-def test_det(batch: tuple[int, ...], size: int, dynamic: bool) -> None:
-    check_matrices(matrices(*batch, size, size), dynamic, rtol=1e-3)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float64])
-def test_det_of_other_types(dtype: Any) -> None:
-    for size in (2, 3):
-        check_matrices(matrices(2, size, size, dtype=dtype), rtol=1e-2 if dtype is np.float16 else 1e-4)
-
-
-@dynamics
-def test_pivots_of_zero(dynamic: bool) -> None:
-    """A zero on the diagonal, rows that must be exchanged, and singular matrices."""
-    x = np.array([[[0, 1, 0], [1, 0, 0], [0, 0, 1]], [[0, 0, 2], [0, 3, 0], [5, 0, 0]],
-                  [[1, 2, 3], [2, 4, 6], [1, 0, 1]], [[0, 0, 0], [1, 2, 3], [4, 5, 7]],
-                  [[0, 1, 2], [0, 3, 4], [0, 5, 6]], [[0, 1, 0], [0, 0, 1], [1, 0, 0]]], np.float32)
-    check_matrices(x, dynamic)
-
-
-def test_small_pivots_are_not_divided_by() -> None:
-    check_matrices(np.array([[1e-7, 1, 1], [1, 1, 2], [1, 2, 1]], np.float32), rtol=1e-5)
-
-
-def test_infinite_and_undefined_elements() -> None:
-    x = np.eye(3, dtype=np.float32)[None].repeat(2, 0)
-    x[0, 2, 2], x[1, 0, 1] = np.inf, np.nan
-    check_node("Det", {"x": x[:1]}, opset=22, expected=[np.array([np.inf], np.float32)])
-    check_node("Det", {"x": x[1:]}, opset=22, expected=[np.array([np.nan], np.float32)])
 
 
 def test_det_in_a_loop() -> None:
@@ -210,13 +113,6 @@ def test_a_reduction_of_three_dimensions_before_constants_of_channels(kind: str,
       r = Reduce{kind} (x, axes) y = Mul (r, c) s = Reduce{kind} (x, axes) t = Relu (s) z = PRelu (t, c) }}"""
     sets = [{"x": floats(n, 5, t)} for n, t in ((2, 3), (1, 5), (3, 1))]
     checked(text, sets, axes=np.array([axis]), c=floats(5, 1, seed=1))
-
-
-@pytest.mark.parametrize("pool", ["GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"])
-def test_a_pool_before_normalisation(pool: str) -> None:
-    text = f"main (float[N,5,T] x) => (float[N,5,1] y) {{ p = {pool} (x) y = BatchNormalization (p, s, b, b, s) }}"
-    sets = [{"x": floats(n, 5, t)} for n, t in ((2, 3), (1, 5))]
-    checked(text, sets, s=np.abs(floats(5)) + 1, b=floats(5, seed=2))
 
 
 @every(columns=[4, 7], follower=["Add", "Sub", "Mul", "PRelu"])
@@ -279,13 +175,6 @@ def test_several_matrices_of_weights(kind: str, rows: int, block: int, follower:
     check_model(model, {"x": floats(3, 2, rows)})
 
 
-@pytest.mark.parametrize("columns", [2, 5])
-def test_a_product_of_unknown_columns_before_constants(columns: int) -> None:
-    text = "main (float[N,K] x, float[K,M] w) => (float[N,M] y) { p = MatMul (x, w) y = Add (p, c) }"
-    sets = [{"x": floats(n, 2), "w": floats(2, columns, seed=1)} for n in (2, 1)]
-    checked(text, sets, c=floats(columns, seed=2))
-
-
 @every(follower=["Add", "Mul"], shape=["N,C", "N,C,T", "N,C,T,U"])
 def test_constants_of_an_unknown_number_of_channels_before_quantisation(follower: str, shape: str) -> None:
     sizes = (2, 3, 4, 2)[: len(shape.split(","))]
@@ -300,3 +189,6 @@ def test_channels_in_an_order_of_two_dimensions(order: list[list[int]], axis: in
     text = f"""main (float[N,4] x) => (float[N,3,2] y) {{
       n = Neg (x) g = Gather <axis = {axis}> (n, i) y = Conv (g, w) }}"""
     checked(text, [{"x": floats(n, 4)} for n in (4, 1)], i=np.array(order), w=floats(3, 2, 1))
+
+
+read_cases(globals())

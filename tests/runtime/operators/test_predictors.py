@@ -17,6 +17,7 @@ from mo_loop.errors import MoLoopError
 from mo_loop.frontend.ops.classical import forest
 from mo_loop.frontend.ops.classical.forest import FormTime
 from mo_loop.frontend.ops.classical.tree_forms import Trees
+from tests.cases import read_cases
 from tests.harness import check as checked
 from tests.harness import check_model, every, folded, node_model, pairs, runs
 
@@ -439,22 +440,6 @@ def check_one_test(x: Any, limit: float, mode: str, version: int) -> None:
     check(name, [x], one_test(limit, mode, version), version=version, expected=[expected.astype(dtype)])
 
 
-@pairs(limit=[1 / 3, -0.1, 0.7, 1.5, 1e300, -1e300, LARGEST, -LARGEST], mode=MODES, dtype=[np.float32, np.float64],
-       version=[3, 5])
-def test_thresholds_of_f64(limit: float, mode: str, dtype: Any, version: int) -> None:
-    """Rounding one to the nearest f32 would change comparisons of f32 with that number, and not rounding it those of
-    f64, which the runtime rounds. ONNX Runtime has no f64 with f32."""
-    check_one_test(beside(limit, dtype), limit, mode, version)
-
-
-@pairs(limit=[2.5, -1.0, 2.9999999999, -3.0000000001, 2**24 + 1.0, 2**30 + 64.0], mode=MODES,
-       dtype=[np.int32, np.int64])
-def test_thresholds_of_f64_for_integers(limit: float, mode: str, dtype: Any) -> None:
-    """An integer is compared with the next one on the side that changes nothing, rounded as the input is."""
-    steps = np.array([0, 1, -1, 2, -2]) * (256 if abs(limit) > 2**24 else 1)
-    check_one_test((np.round(limit) + steps)[:, None].astype(dtype), limit, mode, 3)
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_doubles_that_were_floats_keep_the_thresholds_of_floats(mode: str) -> None:
     """As pipelines of scikit-learn cast their inputs."""
@@ -522,3 +507,6 @@ def test_tree_ensemble(how: int, dtype: Any, dynamic: bool) -> None:
             reduce = [lambda v: sum(v) / 2, sum, min, max][how]
             expected[row, target] = reduce(given) if given else 0
     check("TreeEnsemble", [x], attributes, version=5, dynamic=dynamic, expected=[expected.astype(dtype)])
+
+
+read_cases(globals())

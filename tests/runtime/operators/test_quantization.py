@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
+import ml_dtypes as ml_dtypes
 import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.errors import MoLoopError
+from tests.cases import read_cases
 from tests.harness import check, check_node, every, node_model, parsed, run_ir
 
 # -- Quantised tensors: integers are exact, ties included
@@ -32,15 +32,6 @@ def integers(dtype, *shape: int) -> np.ndarray:
     return rng().integers(info.min, info.max, shape, dtype, endpoint=True)
 
 
-@every(dynamic=(False, True), dtype=INTEGERS)
-def test_one_scale(dtype, dynamic):
-    x = numbers(3, 5)
-    x[0] = [np.inf, -np.inf, 1e30, -1e30, 2.5]
-    inputs = {"x": x, "scale": np.float32(0.37), "zero": np.array(7, dtype)}
-    check_node("QuantizeLinear", inputs, opset=21, dynamic=dynamic)
-    check_node("DequantizeLinear", {**inputs, "x": integers(dtype, 3, 5)}, opset=21, dynamic=dynamic)
-
-
 @every(opset=(21, 23), dtype=INTEGERS)
 def test_the_output_type_without_a_zero_point(dtype, opset):
     x = np.array([-1e6, -200, -100, -3, 0, 3, 100, 200, 1e6], np.float32)
@@ -49,48 +40,6 @@ def test_the_output_type_without_a_zero_point(dtype, opset):
     number = int(onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
     inputs = {"x": x, "scale": np.float32(0.5)}
     check_node("QuantizeLinear", inputs, {"output_dtype": number}, opset=opset, expected=[expected])
-
-
-@every(constants=((), ("scale", "zero")), op=("QuantizeLinear", "DequantizeLinear"))
-def test_a_scale_along_an_axis(op, constants):
-    x = numbers(3, 4, 5) if op == "QuantizeLinear" else integers(np.uint8, 3, 4, 5)
-    inputs = {"x": x, "scale": np.array([0.3, 0.5, 1, 2], np.float32), "zero": np.array([1, 2, 3, 4], np.uint8)}
-    check_node(op, inputs, {"axis": -2}, opset=13, constants=constants)
-
-
-@pytest.mark.parametrize("op", ("QuantizeLinear", "DequantizeLinear"))
-def test_a_scale_for_each_block(op):
-    x = numbers(6, 7) if op == "QuantizeLinear" else integers(np.uint8, 6, 7)
-    inputs = {"x": x, "scale": np.abs(numbers(6, 4)) / 100 + np.float32(0.1), "zero": integers(np.uint8, 6, 4)}
-    check_node(op, inputs, {"axis": 1, "block_size": 2}, opset=21)
-
-
-@every(constants=((), ("scale", "zero")), scale=(0.0196078438, 0.1, 0.3, 7.1, 0.5), zero=(121, 128),
-       dynamic=(False, True))
-def test_halves(scale, zero, constants, dynamic):
-    """Multiplied by 1 / scale, as in the runtime, some of these round to the other side."""
-    x = (np.arange(-600, 600) * np.float32(scale) / 2).astype(np.float32).reshape(30, 40)
-    given = {"x": x, "scale": np.float32(scale), "zero": np.uint8(zero)}
-    check_node("QuantizeLinear", given, opset=13, constants=constants, dynamic=dynamic)
-
-
-@every(scale=(0.0196078438, 0.1, 0.3, 7.1, 0.25, 4.0), zero=(np.uint16(30001), np.int16(-7)),
-       constants=((), ("scale",)), dynamic=(False, True))
-def test_halves_of_16_bits(scale, zero, constants, dynamic):
-    x = (np.arange(-65000, 65000) * np.float32(scale) / 2).astype(np.float32)
-    x[:5] = [np.inf, -np.inf, 1e38, -1e38, 0]
-    given = {"x": x.reshape(100, -1), "scale": np.float32(scale), "zero": zero}
-    check_node("QuantizeLinear", given, opset=21, constants=constants, dynamic=dynamic)
-
-
-@every(opset=(21, 23), kind=(np.uint8, np.int8, np.int16))
-def test_quotients_in_f16(kind, opset):
-    """From opset 23 on a quotient has the type of the scale: 201.45 becomes 201.5, and then 202."""
-    x = np.linspace(-60, 60, 4001).astype(np.float16)
-    x[:4] = [np.inf, -np.inf, 65504, -65504]
-    inputs = {"x": x, "scale": np.float16(0.237 if kind is not np.int16 else 0.0937), "zero": kind(3)}
-    check_node("QuantizeLinear", inputs, opset=opset)
-    check_node("QuantizeLinear", inputs, {"precision": 1}, opset=23)
 
 
 def test_quotients_in_bf16():
@@ -115,106 +64,6 @@ def test_floats_of_8_bits_beside_halves(kind, scale):
     expected = np.clip(x.astype(np.float32) / np.float32(scale), -largest, largest).astype(dtype)
     inputs = {"x": x.astype(np.float32), "scale": np.float32(scale), "zero": np.zeros((), dtype)}
     check_node("QuantizeLinear", inputs, opset=19, expected=[expected], constants=("scale", "zero"))
-
-
-def test_absent_zero_points():
-    check_node("QuantizeLinear", {"x": numbers(3, 4), "scale": np.float32(0.37)}, opset=10)
-    x = rng().integers(-1000, 1000, (3, 4)).astype(np.int32)
-    check_node("DequantizeLinear", {"x": x, "scale": np.float32(0.01)}, opset=13)
-
-
-@pytest.mark.parametrize("dynamic", (False, True))
-def test_dynamic_quantize(dynamic):
-    check_node("DynamicQuantizeLinear", {"x": numbers(30, 40)}, opset=11, outputs=3, dynamic=dynamic)
-
-
-def test_mat_mul_integer():
-    inputs = {"a": integers(np.uint8, 3, 600), "b": integers(np.int8, 600, 5), "a_zero": np.uint8(13),
-              "b_zero": np.array([1, 2, 3, 4, 5], np.int8)}
-    check_node("MatMulInteger", inputs, opset=10)
-    inputs |= {"a": inputs["a"][0], "a_zero": np.array([13], np.uint8)}
-    check_node("MatMulInteger", inputs, opset=10, dynamic=True)
-
-
-def test_sums_too_large_for_f32():
-    inputs = {"a": np.full((2, 4001), 255, np.uint8), "b": np.full((4001, 2), 255, np.uint8)}
-    check_node("MatMulInteger", inputs, opset=10)
-    inputs = {"x": np.full((1, 300, 3, 3), 255, np.uint8), "w": np.full((2, 300, 3, 3), 255, np.uint8)}
-    check_node("ConvInteger", inputs, opset=10, constants=("w",))
-
-
-def test_conv_integer():
-    inputs = {"x": integers(np.uint8, 2, 4, 6, 6), "w": integers(np.uint8, 6, 2, 3, 3), "x_zero": np.uint8(13),
-              "w_zero": np.uint8(100)}
-    check_node("ConvInteger", inputs, {"group": 2, "pads": [1, 1, 1, 1]}, opset=10, constants=("w",))
-
-
-@pytest.mark.parametrize("constants", ((), ("x_scale", "x_zero", "y_scale", "y_zero", "w_scale", "w_zero", "b")))
-def test_qlinear_conv(constants):
-    inputs = {
-        "x": integers(np.uint8, 2, 4, 6, 6), "x_scale": np.float32(0.1), "x_zero": np.uint8(13),
-        "w": integers(np.int8, 6, 4, 3, 3), "w_scale": np.array([0.1, 0.2, 0.3, 0.1, 0.2, 0.4], np.float32),
-        "w_zero": np.zeros(6, np.int8), "y_scale": np.float32(51), "y_zero": np.uint8(100),
-        "b": rng().integers(-999, 999, 6).astype(np.int32),
-    }
-    check_node("QLinearConv", inputs, {"pads": [1, 1, 1, 1]}, opset=10, constants=("w", *constants))
-
-
-def test_qlinear_mat_mul():
-    inputs = {
-        "a": integers(np.uint8, 3, 60), "a_scale": np.float32(0.1), "a_zero": np.uint8(3),
-        "b": integers(np.uint8, 60, 5), "b_scale": np.array([0.1, 0.2, 0.3, 0.1, 0.4], np.float32),
-        "b_zero": np.array([1, 2, 3, 4, 5], np.uint8), "y_scale": np.float32(91), "y_zero": np.uint8(100),
-    }
-    check_node("QLinearMatMul", inputs, opset=21)
-
-
-@pytest.mark.parametrize("shape", ((), (3,)))
-def test_nothing_but_zeros_quantised_dynamically(shape):
-    """The scale is 1, so that there is no division by 0."""
-    x = np.zeros(shape, np.float32)
-    zeros = np.zeros(shape, np.uint8)
-    check_node("DynamicQuantizeLinear", {"x": x}, opset=11, outputs=3, expected=[zeros, np.float32(1), np.uint8(0)])
-
-
-@pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("axis", [None, 1, -1])
-@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.int16])
-def test_extended_quantisation_of_quark(kind: Any, axis: int | None, dynamic: bool) -> None:
-    """ONNX's formula: halves are rounded to even, results beyond the range become its ends."""
-    generator = np.random.default_rng(5)
-    limits = np.iinfo(kind)
-    x = generator.integers(-9, 9, (2, 3, 3)).astype(np.float32) * 2.5
-    x[0, 0] = 4e4 * np.float32([-1, 0, 1])
-    scale = np.float32(0.5) if axis is None else np.float32([0.5, 1, 4])
-    zero = np.asarray(limits.max // 3 if axis is None else [1, 0, limits.max // 2], kind)
-    shape = () if axis is None else (3, 1) if axis == 1 else (3,)
-    by, offset = (np.reshape(each, shape) for each in (scale, zero.astype(np.float32)))
-    codes = np.clip(np.rint(x / by) + offset, limits.min, limits.max).astype(kind)
-    attributes = {} if axis is None else {"axis": axis}
-    fixed = {"scale": scale, "zero": zero}
-    check_node("com.amd.quark::ExtendedQuantizeLinear", {"x": x, **fixed}, attributes, opset=1,
-               constants=list(fixed), dynamic=dynamic, expected=[codes])
-    check_node("com.amd.quark::ExtendedDequantizeLinear", {"x": codes, **fixed}, attributes, opset=1,
-               constants=list(fixed), dynamic=dynamic, expected=[(codes.astype(np.float32) - offset) * by])
-
-
-def test_extended_dequantisation_of_a_bias() -> None:
-    x, scale = np.int32([-70000, 0, 2**20 + 1]), np.float32(0.25)
-    for inputs in ({"x": x, "scale": scale}, {"x": x, "scale": scale, "zero": np.int32(0)}):
-        check_node("com.amd.quark::ExtendedDequantizeLinear", inputs, opset=1, constants=list(inputs)[1:],
-                   expected=[x.astype(np.float32) * scale])
-
-
-@pytest.mark.parametrize(("zero", "said"), [
-    (np.float16(0), "to f16: .*nothing would be rounded"), (ml_dtypes.bfloat16(0), "to bf16"),
-    (np.int32(0), "to i32: .*not all"), (np.uint32(0), "to u32"),
-], ids=["f16", "bf16", "i32", "u32"])
-def test_extended_quantisation_to_other_types_is_refused(zero: Any, said: str) -> None:
-    inputs = {"x": np.float32([1, 2]), "scale": np.float32(1), "zero": np.asarray(zero)}
-    model = node_model("com.amd.quark::ExtendedQuantizeLinear", inputs, opset=1, constants=["scale", "zero"])
-    with pytest.raises(MoLoopError, match=said):
-        convert_model(model)
 
 
 @every(dynamic=(False, True), dtype=INTEGERS, constants=((), ("scale", "zero")))
@@ -335,3 +184,6 @@ def test_dynamic(tmp_path: Path, quantization: str) -> None:
     assert operators(model) & {"DynamicQuantizeMatMul", "MatMulIntegerToFloat"}, operators(model)
     x = RANDOM.standard_normal((2, 5, 64)).astype(np.float32)
     check(model, {"x": x}, {"x": x[:1, :3]}, quantization=quantization, atol=0.02 if quantization == "fast" else 1e-3)
+
+
+read_cases(globals())

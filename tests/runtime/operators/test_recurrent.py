@@ -5,6 +5,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from mo_loop import convert_model
+from tests.cases import read_cases
 from tests.harness import check_model, check_node, every, graph_model, node_model, parsed
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -34,98 +35,6 @@ def check(kind, direction="forward", *, bias=True, states=False, peepholes=False
     constants = [name for name in "wrbp" if constant and inputs.get(name) is not None]
     check_node(kind, inputs, {"hidden_size": HIDDEN, "direction": direction, **attributes}, opset=opset,
                outputs=outputs or (3 if kind == "LSTM" else 2), constants=constants, dynamic=dynamic)
-
-
-@every(kind=KINDS, direction=DIRECTIONS)
-@pytest.mark.parametrize("case", (
-    {"dynamic": False},
-    {"bias": False, "states": True},
-    {"constant": False, "states": True},
-    {"layout": 1, "states": True},
-    {"lengths": [4, 4, 4]},
-    {"lengths": [4, 2, 1], "states": True},
-    {"lengths": [3, 2, 1], "constant": False},
-    {"lengths": [3, 0, 2], "states": True},
-    {"clip": 0.4, "states": True},
-    {"opset": 7, "dynamic": False},
-), ids=str)
-def test_recurrent(kind, direction, case):
-    check(kind, direction, **case)
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize(
-    "case", ({}, {"constant": False}, {"clip": 0.5, "lengths": [1, 2, 4]}, {"clip": 0.5, "constant": False}), ids=str,
-)
-def test_gru_resets_after_the_product(direction, case):
-    check("GRU", direction, linear_before_reset=1, **case)
-
-
-@pytest.mark.parametrize("direction", ("forward", "bidirectional"))
-@pytest.mark.parametrize("case", (
-    {"peepholes": True, "states": True},
-    {"peepholes": True, "constant": False},
-    {"input_forget": 1},
-    {"peepholes": True, "states": True, "clip": 0.3, "input_forget": 1},
-), ids=str)
-def test_lstm_with_peepholes_and_coupled_gates(direction, case):
-    check("LSTM", direction, **case)
-
-
-@every(clip=(None, 0.5), outputs=(("", "h"), ("", "", "c"), ("y",)))
-def test_outputs_that_nobody_wants(outputs, clip):
-    check("LSTM", "bidirectional", outputs=outputs, **({} if clip is None else {"clip": clip}))
-
-
-@pytest.mark.parametrize(("name", "parameters"), (
-    ("Relu", {}), ("Sigmoid", {}), ("Softsign", {}), ("Softplus", {}), ("LeakyRelu", {}), ("HardSigmoid", {}),
-    ("Elu", {}),
-    ("Affine", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
-    ("ScaledTanh", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
-    ("HardSigmoid", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
-    ("LeakyRelu", {"activation_alpha": [0.3, 0.5]}),
-    ("ThresholdedRelu", {"activation_alpha": [0.3, 0.5]}),
-))
-def test_activations(name, parameters):
-    check("RNN", "bidirectional", activations=[name, name], **parameters)
-
-
-@pytest.mark.parametrize(("kind", "activations"), (
-    ("RNN", ["Tanh", "Relu"]),
-    ("GRU", ["Sigmoid", "Tanh", "Sigmoid", "Relu"]),
-    ("LSTM", ["Sigmoid", "Tanh", "Tanh", "Sigmoid", "Relu", "Tanh"]),
-))
-def test_directions_with_activations_of_their_own(kind, activations):
-    check(kind, "bidirectional", activations=activations)
-
-
-def test_alphas_go_to_the_functions_that_take_one():
-    check("LSTM", activations=["Sigmoid", "ScaledTanh", "Affine"], activation_alpha=[0.9, 0.5],
-          activation_beta=[0.7, 0.2])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_constant_states_decide_the_batch(kind):
-    """The runtime does not compile an initial state of a known batch with an input of an unknown one."""
-    rng, gates = np.random.default_rng(3), GATES[kind]
-    shapes = {"x": (TIME, BATCH, SIZE), "w": (2, gates * HIDDEN, SIZE), "r": (2, gates * HIDDEN, HIDDEN), "b": None,
-              "lengths": None, "h": (2, BATCH, HIDDEN)}
-    inputs = {
-        name: None if shape is None else rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()
-    }
-    attributes = {"hidden_size": HIDDEN, "direction": "bidirectional"}
-    check_node(kind, inputs, attributes, opset=14, outputs=2, constants=("w", "r", "h"), dynamic=True)
-
-
-@every(unknown=["w", "r", "wrb"], kind=KINDS)
-def test_weights_of_unknown_sizes(kind, unknown):
-    """Weights that are inputs of the model without declared sizes: they follow from the attributes."""
-    rng, gates = np.random.default_rng(3), GATES[kind]
-    shapes = {"x": (TIME, BATCH, SIZE), "w": (1, gates * HIDDEN, SIZE), "r": (1, gates * HIDDEN, HIDDEN),
-              "b": (1, 2 * gates * HIDDEN)}
-    inputs = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
-    constants = [name for name in "wrb" if name not in unknown]
-    check_node(kind, inputs, {"hidden_size": HIDDEN}, opset=14, outputs=2, constants=constants, dynamic=list(unknown))
 
 
 @every(layout=[0, 1], constant=["h", "c"])
@@ -293,3 +202,6 @@ def test_weights_quantised_in_blocks(kind, axis, directions):
              helper.make_node(kind, ["x", "w_real", "r"], ["y"], hidden_size=HIDDEN, direction=direction)]
     feeds = {"x": rng.standard_normal((TIME, BATCH, 2 * SIZE)).astype(np.float32)}
     check_model(graph_model(nodes, feeds, ["y"], opset=21, constants=constants), feeds)
+
+
+read_cases(globals())

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.harness import check_model, check_node, graph_model, node_model, pairs, parsed, refusal, run_converted
+from tests.cases import read_cases
+from tests.harness import check_model, check_node, graph_model, node_model, pairs, parsed, run_converted
 
 dynamics = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 TOLERANCE: dict[Any, Any] = {np.float16: (2e-2, 2e-2), np.float32: (1e-4, 1e-4), np.float64: (1e-4, 1e-4)}
@@ -57,57 +58,6 @@ def test_dft(kind: tuple[bool, bool], parts: int, length: int | None, opset: int
             check_dft(x, axis, length, inverse, onesided, opset, dynamic, constants)
 
 
-@dynamics
-@pytest.mark.parametrize(("size", "parts"), [(1, 2), (8, 2), (997, 1), (2000, 2)])
-def test_long_signals_keep_their_digits(size: int, parts: int, dynamic: bool) -> None:
-    """To five digits of the largest number; the runtime's own complex transform of length 2,000 has three."""
-    x = signal(2, size, parts)
-    for inverse in (False, True):
-        expected = transformed(x, 1, None, inverse, False).astype(np.float32)
-        check_node(
-            "DFT", {"x": x}, {"axis": 1, "inverse": int(inverse)}, opset=17, dynamic=("x",) if dynamic else False,
-            expected=[expected], rtol=0, atol=2e-5 * float(np.abs(expected).max()),
-        )
-
-
-@pytest.mark.parametrize(("axis", "parts"), [(0, 2), (1, 1), (-2, 2)])
-@pytest.mark.parametrize(("inverse", "onesided"), [(False, False), (True, False), (False, True), (True, True)])
-def test_dft_along_an_axis_known_at_run_time(inverse: bool, onesided: bool, axis: int, parts: int) -> None:
-    x = signal(3, 6, 5, 1 if onesided and not inverse else parts)
-    for dynamic in (False, True):
-        check_dft(x, axis, None, inverse, onesided, 20, dynamic, ())
-        check_dft(x, axis, 7, inverse, onesided, 20, dynamic, ())
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float64])
-@pytest.mark.parametrize(("inverse", "onesided"), [(False, False), (True, False), (False, True), (True, True)])
-def test_dft_of_other_types(inverse: bool, onesided: bool, dtype: Any) -> None:
-    x = signal(2, 6, 1 if onesided and not inverse else 2, dtype=dtype)
-    for opset in (17, 20):
-        check_dft(x, 1, None, inverse, onesided, opset, True, ("axis",))
-
-
-def test_the_axis_of_opset_20_is_the_last_of_the_signal() -> None:
-    x = signal(2, 3, 8, 2)
-    expected = transformed(x, -2, None, False, False).astype(np.float32)
-    check_node("DFT", {"x": x}, opset=20, expected=[expected], rtol=1e-4, atol=1e-4)
-    length = {"x": x, "n": np.array(5, np.int32)}
-    expected = transformed(x, -2, 5, False, False).astype(np.float32)
-    check_node("DFT", length, opset=20, expected=[expected], rtol=1e-4, atol=1e-4)
-
-
-@dynamics
-@pytest.mark.parametrize(("inverse", "onesided"), [(False, False), (True, False), (False, True), (True, True)])
-def test_dft_of_no_signals(inverse: bool, onesided: bool, dynamic: bool) -> None:
-    x = np.zeros((0, 6, 1 if onesided and not inverse else 2), np.float32)
-    check_dft(x, 1, None, inverse, onesided, 20, dynamic, ("axis",))
-    check_dft(x, 1, 9, inverse, onesided, 20, dynamic, ("axis", "n"))
-
-
-def test_dft_along_the_wrong_axis() -> None:
-    assert "ML227" in str(refusal(node_model("DFT", {"x": signal(2, 3, 2)}, {"axis": 2}, opset=17)))
-
-
 def test_dft_in_a_loop() -> None:
     model = parsed("""main (int64 n, float[2, 4, 2] x) => (float[2, 4, 2] y, float[N, 2, 3, 2] z) {
           y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[2, 4, 2] s)
@@ -156,37 +106,7 @@ def test_stft(parts: int, windowed: bool, length: Any, onesided: bool, constants
                expected=[spectrogram(x, 3, window, length, onesided)], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float64])
-def test_stft_of_other_types(dtype: Any) -> None:
-    x = signal(2, 12, 1, dtype=dtype)
-    inputs = {"x": x, "step": np.array(2, np.int32), "w": np.ones(4, dtype)}
-    expected = spectrogram(x.astype(np.float64), 2, np.ones(4), None, True).astype(dtype)
-    rtol, atol = TOLERANCE[dtype]
-    check_node("STFT", inputs, opset=17, expected=[expected], rtol=rtol, atol=atol)
-
-
 # -- windows and the mel scale
-
-
-@pytest.mark.parametrize("op_type", ["HannWindow", "HammingWindow", "BlackmanWindow"])
-@pytest.mark.parametrize("attributes", [{}, {"periodic": 0}, {"output_datatype": 10}, {"output_datatype": 11}], ids=str)
-def test_windows(op_type: str, attributes: Any) -> None:
-    for size in (np.array(10), np.array(7, np.int32), np.array(2)):
-        check_node(op_type, {"n": size}, attributes, opset=17, rtol=1e-3, atol=1e-3)
-        check_node(op_type, {"n": size}, attributes, opset=17, constants=("n",), rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize("constant", [False, True], ids=["run-time", "constant"])
-@pytest.mark.parametrize(
-    ("bins", "length", "rate", "low", "high"),
-    [(8, 16, 8192, 0.0, 4096.0), (20, 400, 16000, 20.5, 7600.0), (5, 10, 100, 1.0, 40.0), (40, 33, 8000, 0.0, 3999.0)],
-)
-def test_mel_weights(bins: int, length: int, rate: int, low: float, high: float, constant: bool) -> None:
-    """At the corners f32 may fall on the other side; these numbers have no corner near an integer."""
-    inputs = {"bins": np.array(bins), "length": np.array(length, np.int64), "rate": np.array(rate),
-              "low": np.float32(low), "high": np.float32(high)}
-    names = tuple(inputs) if constant else ()
-    check_node("MelWeightMatrix", inputs, opset=17, constants=names, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [10, 11, 6])
@@ -202,3 +122,6 @@ def test_mel_weights_of_other_types(dtype: int) -> None:
             constants=inputs if constants else {},
         )
         check_model(model, feeds, expected=[wanted], rtol=1e-3, atol=1e-3)
+
+
+read_cases(globals())

@@ -21,6 +21,7 @@ from mo_loop.errors import ConversionWarning, InputError, MoLoopError, NotCompar
 from mo_loop.frontend.model import load
 from mo_loop.frontend.ops.texts import letter_case
 from mo_loop.ops import StringTensorUnpack
+from tests.cases import read_cases
 from tests.harness import check, parsed, runs
 
 pytestmark = pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
@@ -73,52 +74,11 @@ def check_all(op: str, sets: list[Any], outputs: list[int], **attributes: Any) -
         check(node_model(op, fixed, outputs, **attributes), named[0])
 
 
-@needs_library
-@pytest.mark.parametrize("attributes", [
-    {}, {"maxsplit": 1}, {"maxsplit": 0}, {"delimiter": ","}, {"delimiter": ",", "maxsplit": 1},
-    {"delimiter": ",", "maxsplit": 0}, {"delimiter": "aa"}, {"delimiter": ".*"}, {"delimiter": "語"}, {"delimiter": ""},
-], ids=str)
-def test_string_split(attributes: dict[str, Any]) -> None:
-    check_all("StringSplit", SHAPES, [STRING, INT], **attributes)
-
-
 PAIRS = [
     (LINES, LINES[::-1].copy()), (texts(), texts()), (texts("a", "b").reshape(2, 1), texts("x", "", "ä")),
     (np.array("q", object), LINES), (np.array("q", object), np.array("", object)),
     (texts().reshape(0, 1), texts("x")), (texts("a"), texts().reshape(0, 1)), (texts(""), texts("")),
 ]
-
-
-@needs_library
-@pytest.mark.parametrize(("op", "kind"), [("StringConcat", STRING), ("Equal", BOOL)])
-def test_pairs_of_strings(op: str, kind: int) -> None:
-    check_all(op, PAIRS, [kind])
-
-
-@needs_library
-@pytest.mark.parametrize("attributes", [
-    {"keys_strings": ["a", "ä", ""], "values_int64s": [5, 6, 7], "default_int64": -7},
-    {"keys_strings": ["a,,b", "ä"], "values_floats": [0.5, 6.0], "default_float": -1.5},
-    {"keys_strings": ["a,,b", "", "日本,語"], "values_strings": ["日本", "", "y"], "default_string": "other"},
-], ids=["to integers", "to floats", "to strings"])
-def test_labels_of_strings(attributes: dict[str, Any]) -> None:
-    kinds = {"values_int64s": INT, "values_floats": FLOAT, "values_strings": STRING}
-    (kind,) = (kind for name, kind in kinds.items() if name in attributes)
-    check_all("LabelEncoder", SHAPES, [kind], domain=ML, **attributes)
-    check_all("LabelEncoder", SHAPES[:3], [kind], domain=ML, ml=2, **attributes)
-
-
-@needs_library
-@pytest.mark.parametrize(("op", "ml", "attributes"), [
-    ("LabelEncoder", 1, {"classes_strings": ["ä", "a-b", ""]}),
-    ("CategoryMapper", 1, {"cats_int64s": [7, 1, 0], "cats_strings": ["ä", "a-b", ""], "default_string": "none"}),
-    ("LabelEncoder", 4, {"keys_int64s": [2, 0, 9], "values_strings": ["日本", "", "y"]}),
-])
-def test_strings_of_numbers_and_back(op: str, ml: int, attributes: dict[str, Any]) -> None:
-    numbers = [(np.array([7, 1, 0, 2, -3]),), (np.zeros(0, np.int64),), (np.zeros((2, 0), np.int64),)]
-    check_all(op, numbers, [STRING], domain=ML, ml=ml, **attributes)
-    if "keys_int64s" not in attributes:
-        check_all(op, SHAPES[:3], [INT], domain=ML, ml=ml, **attributes)
 
 
 @needs_library
@@ -128,30 +88,6 @@ def test_equal_keys_of_strings(ml: int, wanted: list[int]) -> None:
     attributes = {"keys_strings": ["a", "b", "a"], "values_int64s": [4, 5, 6], "domain": ML, "ml": ml}
     model = node_model("LabelEncoder", [LINES], [INT], **attributes)
     check(model, {"x0": texts("a", "b", "c")}, expected=[[("y0", np.array(wanted))]])
-
-
-@needs_library
-def test_one_hot_of_strings_and_n_grams() -> None:
-    check_all("OneHotEncoder", SHAPES[:3], [FLOAT], domain=ML, cats_strings=["a,,b", "", "ä,ö"])
-    words = [(texts("a", "b", "a", "", "zz", "c"),), (texts("a", "b", "c", "a", "b", "zz").reshape(2, 3),)]
-    pool = {"pool_strings": ["a", "b", "", "a", "b", "b", "c"], "ngram_counts": [0, 3], "ngram_indexes": [*range(5)]}
-    for mode in ("TF", "IDF", "TFIDF"):
-        check_all(
-            "TfIdfVectorizer", words, [FLOAT], mode=mode, min_gram_length=1, max_gram_length=2, max_skip_count=1,
-            weights=[1.0, 2.0, 3.0, 4.0, 5.0], **pool,
-        )
-
-
-@needs_library
-@pytest.mark.parametrize("attributes", [
-    {"tokenexp": "[a-zA-Z0-9_]+"}, {"tokenexp": r"\w+", "mincharnum": 2}, {"tokenexp": "[^ ]+", "mincharnum": 2},
-    {"tokenexp": "."}, {"tokenexp": r"[\w.-]+", "pad_value": ""}, {"tokenexp": "[a-c]", "mincharnum": 2},
-    {"tokenexp": r"[^\s]+"}, {"tokenexp": "[日語ä]+", "pad_value": "日本"},
-], ids=str)
-def test_tokenizer(attributes: dict[str, Any]) -> None:
-    given = {"mark": 0, "mincharnum": 1, "pad_value": "#", **attributes}
-    sets = [(LINES,), (texts("", ""),), (texts("a\nb", "ä"),), (LINES[:12].reshape(3, 4),)]
-    check_all("Tokenizer", sets, [STRING], domain=MICROSOFT, **given)
 
 
 @pytest.mark.parametrize("sizes", [["N"], [2], []], ids=str)
@@ -402,3 +338,6 @@ def test_verify_loads_the_library_and_knows_words_of_the_model() -> None:
     model = node_model("LabelEncoder", [LINES], [INT], **attributes)
     words = roles(load(model.SerializeToString()))["x0"].words
     assert words == ("red", "dark red", "red dark red") and verify(model).passed
+
+
+read_cases(globals())
