@@ -13,7 +13,7 @@
     y = Abs-13 (x); for x in (p, -p); if axis               repeated, left out; `y` is the expected result
     assert y[0] == 1                                        a check of that
     model-18 = main (float[N] x) => (float[N] y) { ... }    a model in the text form of ONNX, with $op and other values
-    text = %x = Parameter : f32[2]                          a graph in the text form of the IR, with values too
+    text = %x = Parameter : f32[2]                          a graph in the text form of the IR; other texts follow `|`
     check(model, {"x": floats(2)})                          a check of tests/harness.py, or of the module
 
 Values are expressions of Python, with the names of the module, such as its own functions, those of tests/harness.py,
@@ -36,7 +36,7 @@ from tests.texts import SECTION
 
 NODE = re.compile(r"(?:(\*?\w+(?:, \w+)*) = )?([\w.]*\$?\w+)-([\w, ]+?)(?: <(.*?)>)? \((.*)")
 MODEL = re.compile(r"(\w+)(?:-(\w+(?: [\w.]+=\d+)*))? = (\w+ *\(.*=>.*)", re.DOTALL)
-GRAPH = re.compile(r"(\w+) = (%.*)", re.DOTALL)
+TEXT = re.compile(r"(\w+) = (?:\|\n)?((?<=\n).*|%.*)", re.DOTALL)
 CALL = re.compile(r"([a-z_]\w*)\((.*)")
 VALUE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
@@ -116,7 +116,13 @@ def _statement(text: str, line: str, module: dict[str, Any]) -> str:
     """The statement of Python that a line means, nothing if it is a description; `text` has its line breaks."""
     if found := NODE.fullmatch(line):
         return _node(*found.groups())
-    if found := GRAPH.fullmatch(text):
+    try:
+        is_one = isinstance(ast.parse(line).body[0], ast.Assign | ast.AugAssign | ast.Assert)
+    except SyntaxError:
+        is_one = False
+    if is_one:
+        return line
+    if found := TEXT.fullmatch(text):
         return f"{found[1]} = filled({found[2]!r}, globals())"
     if found := MODEL.fullmatch(text):
         version, *domains = (found[2] or "18").split()
@@ -125,29 +131,26 @@ def _statement(text: str, line: str, module: dict[str, Any]) -> str:
     if (found := CALL.fullmatch(line)) and (found[1] in module or found[1] in OWN):
         end = len(line) - len(tail := split(found[2])[1])
         return f"[{line[:end]} for _ in (0,) {tail.replace('; ', ' ')}]"
-    try:
-        is_one = isinstance(ast.parse(line).body[0], ast.Assign | ast.AugAssign | ast.Assert)
-    except SyntaxError:
-        return ""
-    return line if is_one else ""
+    return ""
 
 
 def _listed(text: str, names: dict[str, Any]) -> Iterator[str]:
     """The texts of the values of a parameter: `*NAME` is a list of the module."""
     for each in text.split(" | "):
-        yield from map(_written, eval(each[1:], names)) if each.startswith("*") else [each]
+        yield from (_written(value, names) for value in eval(each[1:], names)) if each.startswith("*") else [each]
 
 
 def _tuples(text: str, names: dict[str, Any]) -> Iterator[list[str]]:
     for each in text.split(" | "):
         if each.startswith("*"):
-            yield from ([*map(_written, row)] for row in eval(each[1:], names))
+            yield from ([_written(value, names) for value in row] for row in eval(each[1:], names))
         else:
             yield split(each)[0]
 
 
-def _written(value: Any) -> str:
-    return f"np.{value.__name__}" if isinstance(value, type) else value if isinstance(value, str) else repr(value)
+def _written(value: Any, names: dict[str, Any]) -> str:
+    is_word = isinstance(value, str) and value.isidentifier() and value not in names
+    return value if is_word else f"np.{value.__name__}" if isinstance(value, type) else repr(value)
 
 
 def _value(text: str, names: dict[str, Any]) -> Any:

@@ -16,9 +16,11 @@ from mo_loop.errors import MoLoopError
 from mo_loop.extensions import Extensions
 from mo_loop.graph import Node
 from mo_loop.ops.convolution import Convolution
+from tests.cases import read_cases
 from tests.fuzz.default_precision import KINDS, draw
 from tests.harness import check, floats
-from tests.unit.api.test_extensions import EXAMPLE, NESTED, kinds, scale
+from tests.unit.api.test_extensions import EXAMPLE, kinds, scale
+from tests.unit.api.test_extensions import NESTED as NESTED
 from tools.default_precision import DEFAULT, default_precision, result
 
 # -- NNCF quantises and compresses converted models, in memory and as IR, with a loop in them
@@ -91,17 +93,6 @@ def nested(x: Any, w: Any, n: int) -> Any:
             b = (b - w) * (b - w)
         x = b / (1 + np.exp(-b))
     return x
-
-
-@pytest.mark.keeps_loops
-def test_the_example_computes_what_it_says() -> None:
-    """Translators in a body, a body of their own with a capture through two levels, and both passes."""
-    feeds = [{"x": floats(3), "w": floats(3, seed=1) * np.float32(0.3), "n": n} for n in (2, 0, 1)]
-    expected = [[("y", nested(**feed))] for feed in feeds]
-    check(scale(NESTED), *feeds, expected=expected, extensions=EXAMPLE)
-    found = kinds(scale(NESTED), extensions=EXAMPLE)
-    assert found.count("Loop") == 2 and {"Swish", "SquaredDifference"} <= set(found)
-    assert not {"Sigmoid", "Subtract"} & set(found)
 
 
 def test_versions() -> None:
@@ -178,3 +169,6 @@ def test_numbers_in_f32(quantization: str) -> None:
 def test_numbers_in_the_default_precision(quantization: str) -> None:
     for case in CASES:
         assert np.array_equal(result(case, quantization, DEFAULT), case.expected), case.name
+
+
+read_cases(globals())

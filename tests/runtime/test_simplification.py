@@ -11,21 +11,29 @@ import pytest
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import named
-from mo_loop.graph.types import BY_NAME, boolean, f32, f64, i64
+from mo_loop.graph.types import BY_NAME as BY_NAME
+from mo_loop.graph.types import boolean, f32, f64, i64
 from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.text import parse, to_text
 from mo_loop.transforms.common.nop_elimination import NopElimination
-from mo_loop.transforms.common.simplification import ConstantsReduce, ReshapeToSqueeze, SharedOpOptimization
+from mo_loop.transforms.common.simplification import ConstantsReduce as ConstantsReduce
+from mo_loop.transforms.common.simplification import ReshapeToSqueeze
+from mo_loop.transforms.common.simplification import SharedOpOptimization as SharedOpOptimization
 from mo_loop.transforms.downgrade import (
-    BitwiseNotDecomposition,
+    BitwiseNotDecomposition as BitwiseNotDecomposition,
+)
+from mo_loop.transforms.downgrade import (
     Downgrade,
     GroupNormalizationDecomposition,
-    SoftSignDecomposition,
+)
+from mo_loop.transforms.downgrade import (
+    SoftSignDecomposition as SoftSignDecomposition,
 )
 from mo_loop.transforms.manager import Manager
-from mo_loop.transforms.runtime.local.elementwise_layers import AbsToMaximum
-from mo_loop.transforms.runtime.memory_copies import ReshapeReturnedInputs
+from mo_loop.transforms.runtime.local.elementwise_layers import AbsToMaximum as AbsToMaximum
+from mo_loop.transforms.runtime.memory_copies import ReshapeReturnedInputs as ReshapeReturnedInputs
+from tests.cases import read_cases
 from tests.harness import check as check_model
 from tests.harness import check_graph, floats, parsed
 
@@ -250,20 +258,6 @@ def test_ones_on_the_runtime() -> None:
     check_graph(simpler, oracle, *feeds)
 
 
-def test_reshape_returned_inputs_on_the_runtime() -> None:
-    """A no-op between an input of dynamic shape and an output becomes an Identity, and then a copying operation."""
-    simpler = rewritten("""
-        %x = Parameter : f32[N,M] "x"
-        %a = Transpose(%x, [0, 1]) "a" names "a"  %b = Tile(%x, [1, 1]) "b" names "b"
-        %t = Transpose(%x, [1, 0])  %c = Transpose(%t, [1, 0]) "c" names "c"  %y = ReLU(%x)
-        %d = Add(%y, 0.0) "d" names "d"
-        Result(%a) "a/sink_port_0" names "a"  Result(%b) "b/sink_port_0" names "b"
-        Result(%c) "c/sink_port_0" names "c"  Result(%d) "d/sink_port_0" names "d"
-    """, NopElimination(), ReshapeReturnedInputs())
-    feeds = [(floats(*shape),) for shape in ((1, 1), (3, 2), (7, 40), (2, 3))]
-    check_graph(simpler, lambda x: [x, x, x, np.maximum(x, 0)], *feeds)
-
-
 def test_an_identity_behind_a_loop() -> None:
     """Two outputs concatenated from views of one tensor: after the second the runtime's own removal of the Identity
     gave it the shape of the first."""
@@ -281,19 +275,6 @@ JOINS = """
     Result(%y)"""
 
 
-def test_equal_joins_are_one_before_abs_is_looked_at() -> None:
-    """The runtime merges equal nodes itself, and then writes the absolute values over the Concat's that Add reads."""
-    merged = rewritten(JOINS, Manager([ConstantsReduce(), SharedOpOptimization(), AbsToMaximum()]))
-    feed = np.array([1, -2], np.float32), np.array([-3, 4], np.float32)
-    check_graph(merged, lambda a, b: [np.float32([2, 0, 0, 8])], feed)
-
-
-def test_soft_sign_on_the_runtime() -> None:
-    text = "%x = Parameter : f32[N]\n%y = SoftSign(%x)\nResult(%y)"
-    feed = np.array([-1e30, -2.0, -0.0, 0.0, 0.5, 3.0, 1e30], np.float32)
-    check_graph(rewritten(text, SoftSignDecomposition()), lambda x: [x / (1 + np.abs(x))], (feed,))
-
-
 def test_group_normalization_on_the_runtime() -> None:
     text = """
         %x = Parameter : f32[N,4,H,2]  %s = Parameter : f32[4]  %b = Parameter : f32[4]
@@ -308,16 +289,6 @@ def test_group_normalization_on_the_runtime() -> None:
 
     feeds = [(floats(n, 4, h, 2, seed=n), floats(4, seed=8), floats(4, seed=9)) for n, h in ((1, 3), (2, 5))]
     check_graph(rewritten(text, GroupNormalizationDecomposition()), oracle, *feeds)
-
-
-@pytest.mark.parametrize("name", ["i8", "u8", "i16", "u16", "i32", "i64", "boolean"])
-def test_bitwise_not_on_the_runtime(name: str) -> None:
-    text = f"%x = Parameter : {name}[N]\n%y = BitwiseNot(%x)\nResult(%y)"
-    dtype = BY_NAME[name].numpy
-    held = np.int32 if name == "i64" else dtype  # the runtime reads i64 as 32 bits
-    low, high = (0, 1) if name == "boolean" else (np.iinfo(held).min, np.iinfo(held).max)
-    feed = np.array([low, 0, 1, high]).astype(dtype)
-    check_graph(rewritten(text, BitwiseNotDecomposition()), lambda x: [~x], (feed,))
 
 
 def test_older_operations_on_the_runtime() -> None:
@@ -351,3 +322,6 @@ def test_a_disabled_downgrade_runs_if_it_is_enabled() -> None:
             manager.config.enable("SoftSignDecomposition")
         assert manager.run(graph) is wanted
         assert bool(graph.of(ops.SoftSign)) is not wanted
+
+
+read_cases(globals())

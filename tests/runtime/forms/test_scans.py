@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.cases import read_cases
 from tests.harness import check_graph, floats
 
 # A lowered Scan whose length may be 0: trip count from the shape, slices, and a guard against stale rows.
@@ -121,44 +122,4 @@ def test_a_tensor_iterator_over_at_least_one_slice(length: str, backwards: bool,
     check_graph(text, oracle, *([floats(2, seed=k), floats(t, 2, seed=k + 9)] for k, t in enumerate(lengths)))
 
 
-def test_slices_of_two() -> None:
-    """part_size 2 requires stride 2."""
-    check_graph("""
-        %x = Parameter : f32[6,2]
-        %all = TensorIterator(%x) {
-          input_map: [Sliced(%e, axis: 0, stride: 2, part_size: 2)], output_map: [Concatenated(@u, axis: 0)]}
-          body {
-            %e = Parameter : f32[2,2]
-            %u = ReduceSum(%e, 0) {keep_dims: true}
-            Result(%u) }
-        Result(%all)""", lambda x: [x.reshape(3, 2, 2).sum(1)], *([floats(6, 2, seed=k)] for k in range(3)))
-
-
-def test_two_scans_of_one_tensor_in_both_directions() -> None:
-    check_graph("""
-        %x = Parameter : f32[4,3]
-        %all = TensorIterator(%x, %x) {
-          input_map: [Sliced(%a, axis: 0), Sliced(%b, axis: 0, start: -1, end: 0, stride: -1)]
-          output_map: [Concatenated(@d, axis: 0)]}
-          body {
-            %a = Parameter : f32[1,3]  %b = Parameter : f32[1,3]
-            %d = Subtract(%a, %b)
-            Result(%d) }
-        Result(%all)""", lambda x: [x - x[::-1]], *([floats(4, 3, seed=k)] for k in range(3)))
-
-
-def test_joined_behind_a_dimension_that_may_be_zero() -> None:
-    """Pieces without elements on an axis after another one crash the runtime: concatenate on axis 0, then Transpose."""
-    text = """
-        %x = Parameter : f32[T,N]
-        %shape = ShapeOf(%x)  %length = Gather(%shape, 0, 0)  %end = Reshape(%length, [1])
-        %scan = Loop(%length, true, %x) {
-          condition: @go, input_map: [Sliced(%e, axis: 0)], output_map: [Concatenated(@u, axis: 0)]}
-          body {
-            %e = Parameter : f32[1,N]
-            %u = Multiply(%e, 2)
-            Result(true) @go  Result(%u) }
-        %all = Slice(%scan, [0], %end, [1], [0])  %y = Transpose(%all, [1, 0])
-        Result(%y)"""
-    shapes = [(3, 2), (2, 0), (3, 4), (1, 0), (4, 1)]
-    check_graph(text, lambda x: [2 * x.T], *([floats(*shape, seed=k)] for k, shape in enumerate(shapes)))
+read_cases(globals())

@@ -8,7 +8,8 @@ import openvino as ov
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from tests.harness import boolean, check, check_graph, check_model, f32, folded, i64, parsed
+from tests.cases import read_cases
+from tests.harness import boolean, check_graph, check_model, f32, folded, i64, parsed
 
 # nz is whether the loop runs at all, `end` is the end of the slice: 0, or beyond every dimension.
 GUARD = """
@@ -41,24 +42,6 @@ def ran(trips: Any, go: Any, v: Any, dynamic: bool = False) -> list[Any]:
 def feeds(lengths: list[int]) -> list[list[Any]]:
     return [[i64(trips), boolean(go), np.arange(lengths[k % len(lengths)], dtype=np.float32) + trips]
             for k, (trips, go) in enumerate(CALLS)]
-
-
-def test_a_slice_of_static_size() -> None:
-    check_graph(f"""
-        %M = Parameter : i64[]  %C = Parameter : boolean[]  %v = Parameter : f32[2]
-        {GUARD}
-        {LOOP}
-        %all = Slice(%scan, [0], %end, [1], [0])
-        Result(%last)  Result(%all)""", ran, *feeds([2]))
-
-
-def test_every_dimension_of_unknown_size_is_cut() -> None:
-    check_graph(f"""
-        %M = Parameter : i64[]  %C = Parameter : boolean[]  %v = Parameter : f32[N]
-        {GUARD}
-        {LOOP}
-        %ends = Concat(%end, %end) {{axis: 0}}  %all = Slice(%scan, [0, 0], %ends, [1, 1], [0, 1])
-        Result(%last)  Result(%all)""", lambda *feed: ran(*feed, dynamic=True), *feeds([2, 3, 1, 4, 2, 5]))
 
 
 def test_in_a_branch() -> None:
@@ -167,63 +150,6 @@ def test_a_state_that_the_body_does_not_read(body: str, after: str, kind: str) -
     check_graph(text, oracle, *([i64(trips), boolean(go), f32(v, v + 1)] for trips, go, v in calls))
 
 
-@pytest.mark.parametrize("initial", ["an input", "another output"])
-@pytest.mark.parametrize("shape", ["2", "N"])
-def test_a_returned_initial_value_and_the_output_keep_their_names(initial: str, shape: str) -> None:
-    """The final value is then the initial value itself, which has a name of its own."""
-    first, outputs = ("x", "") if initial == "an input" else ("a", f"float[{shape}] a, ")
-    model = parsed(f"""main (int64 n, float[{shape}] x) => ({outputs}float[{shape}] y, float[{shape}] z) {{
-          a = Neg (x)
-          y, z = Loop (n, "", {first}, x) <body = step (int64 i, bool c, float[{shape}] s, float[{shape}] t)
-            => (bool d, float[{shape}] u, float[{shape}] v) {{
-            d = Identity (c)  u = Identity ({first})  v = Neg (t) }}> }}""")
-    converted = convert_model(model)
-    assert converted.inputs == ["n", "x"]
-    assert [each.names for each in converted.inputs] == [("n",), ("x",)]
-    assert converted.outputs == [each.name for each in model.graph.output]
-    assert [each.names for each in converted.outputs] == [(each.name,) for each in model.graph.output]
-    check(model, *({"n": n, "x": f32(n, -3)} for n in (3, 0, 2, 1)))
-
-
-def test_one_iteration_instead_of_none_for_a_state_that_keeps_its_dynamic_shape() -> None:
-    text = """
-        %M = Parameter : i64[]  %C = Parameter : boolean[]  %v = Parameter : f32[N,2]
-        %some = Greater(%M, 0)  %ran = LogicalAnd(%some, %C)  %m = Select(%ran, %M, 1)
-        %final = Loop(%m, true, %v) {condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]}
-          body {
-            %s = Parameter
-            %n = Multiply(%s, 2.0)
-            Result(true) @go  Result(%n) }
-        %last = Select(%ran, %final, %v)
-        Result(%last)"""
-    rows = [2, 2, 3, 0, 1, 3, 2, 0, 5, 2]
-    calls = ([i64(m), boolean(c), f32(*range(2 * n)).reshape(n, 2)] for (m, c), n in zip(CALLS, rows, strict=True))
-    check_graph(text, lambda m, c, v: [v * np.float32(2 ** (max(m, 0) if c else 0))], *calls)
-
-
-def test_one_iteration_instead_of_none_for_a_state_that_grows() -> None:
-    """The additional iteration reads a row of a tensor without any; the slice removes what it appends."""
-    text = """
-        %x = Parameter : f32[R,2]  %v = Parameter : f32[K,2]
-        %shape = ShapeOf(%x)  %rows = Gather(%shape, 0, 0)  %m = Maximum(%rows, 1)
-        %some = NotEqual(%rows, 0)  %first = ShapeOf(%v)  %length = Gather(%first, [0], 0)
-        %stop = Select(%some, i64 [1073741824], %length)  %end = CumSum(%stop, 0)
-        %zero = Subtract(%length, %length)  %one = Add(%zero, 1)  %once = Concat(%one, [1]) {axis: 0}
-        %initial = Tile(%v, %once)
-        %all = Loop(%m, true, %initial, %x) {
-          iteration: %i, condition: @go, input_map: [Merged(%s, @n), Invariant(%y)], output_map: [Final(@n)]}
-          body {
-            %i = Parameter  %s = Parameter : f32[?,2]  %y = Parameter
-            %j = Maximum(%i, %i)  %row = Gather(%y, %j, 0)  %new = Unsqueeze(%row, [0])
-            %n = Concat(%s, %new) {axis: 0}
-            Result(true) @go  Result(%n) }
-        %last = Slice(%all, [0], %end, [1], [0])
-        Result(%last)"""
-    sizes = [(2, 1), (0, 1), (3, 2), (0, 2), (0, 0), (1, 0), (0, 3), (4, 1)]
-    calls = ([f32(*range(2 * r)).reshape(r, 2), -f32(*range(2 * k)).reshape(k, 2)] for r, k in sizes)
-    check_graph(text, lambda x, v: [np.concatenate([v, x])], *calls)
-
-
 def test_sizes_beside_the_one_that_grows_stay_known(tmp_path: Path) -> None:
     """The runtime must know that `sum` has one row: after no iteration it sets sizes to 0 that it does not know."""
     model = parsed("""main (int64 n, float[1,1] s, float[1,3] x) => (float[1,2] y, float[K,1,1] sums) {
@@ -239,3 +165,6 @@ def test_sizes_beside_the_one_that_grows_stay_known(tmp_path: Path) -> None:
     read = ov.Core().read_model(tmp_path / "model.xml")
     (loop,) = (each for each in read.get_ops() if each.get_type_name() == "Loop")
     assert [str(each.get_partial_shape()) for each in loop.outputs()] == ["[1,1]", "[?,1,1]"]
+
+
+read_cases(globals())

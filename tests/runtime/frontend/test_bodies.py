@@ -9,7 +9,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import UnsupportedError
-from tests.harness import check, floats, parsed, refusal
+from tests.cases import read_cases
+from tests.harness import floats, parsed, refusal
 
 from .models import X, nested, same_numbers
 
@@ -110,14 +111,6 @@ def _out(name: str) -> Any:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])
 
 
-def test_bodies_32_deep() -> None:
-    """The runtime's compile time doubles with each If, so numbers are compared for fewer levels."""
-    x = X[0, :2]
-    expected = [[("t0", -x)], [("t0", np.abs(x))]]
-    check(tower(9), {"x": x, "flag": True}, {"x": x, "flag": False}, expected=expected)
-    assert sum(1 for _ in convert_model(tower(32)).graph.scopes()) == 1 + 2 * 32
-
-
 def test_bodies_33_deep_are_refused() -> None:
     error = refusal(tower(33))
     assert (error.code, error.exit_code) == ("ML312", 3)
@@ -151,11 +144,4 @@ def _field(number: int, data: bytes) -> bytes:
     return bytes([number << 3 | 2]) + size + bytes([length]) + data
 
 
-@pytest.mark.parametrize(("shape", "all_of_them"), [("", "[N]"), ("[1]", "[N, 1]")])
-def test_the_declared_rank_of_the_iteration_number_holds(shape: str, all_of_them: str) -> None:
-    """ONNX Runtime gives a body its iteration number as a scalar or as [1], whichever the body declares."""
-    made = parsed(f"""main (float[2] x, int64 n) => (float[2] y, int64{all_of_them} k) {{
-          y, k = Loop (n, "", x) <body = step (int64{shape} i, bool c, float[2] s)
-              => (bool d, float[2] t, int64{shape} j) {{
-            d = Identity (c) t = Identity (s) j = Add (i, i) }}> }}""")
-    check(made, *({"x": floats(2), "n": n} for n in (3, 0, 1)))
+read_cases(globals())

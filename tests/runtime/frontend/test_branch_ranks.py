@@ -10,6 +10,7 @@ from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ModelError
 from mo_loop.frontend import consumers_into_branches as sinking
+from tests.cases import read_cases
 from tests.harness import check, floats, parsed
 
 X = floats(2, 1)
@@ -31,30 +32,6 @@ def ifs(converted: Any) -> list[Any]:
     return [node for scope in converted.graph.scopes() for node in scope.of(ops.If)]
 
 
-def test_the_consumer_moves() -> None:
-    made = model("two = Constant <value_ints = [2]> ()  y = Reshape (s, two)")
-    check(made, *BOTH, expected=[[("y", -X[:, 0])], [("y", X[:, 0])]])
-
-
-def test_a_chain_moves_as_far_as_it_has_to() -> None:
-    made = model("e = Exp (s)  r = ReduceSum <keepdims = 0> (e)  y = Sqrt (r)", "float[] y")
-    check(made, *BOTH, rtol=1e-5)
-    (node,) = ifs(convert_model(made))
-    assert [len(body.of(ops.Sqrt)) for body in node.bodies] == [0, 0]
-    assert [len(body.of(ops.Exp)) for body in node.bodies] == [1, 1]
-
-
-def test_a_long_chain() -> None:
-    steps = " ".join(f"e{i} = Neg ({'s' if not i else f'e{i - 1}'})" for i in range(40))
-    check(model(f"{steps} y = ReduceSum <keepdims = 0> (e39)", "float[] y"), *BOTH, rtol=1e-5)
-
-
-def test_values_made_later_enter_as_captures() -> None:
-    made = model("w = Mul (z, z)  v = Add (w, z)  m = Mul (s, v)  y = ReduceMax <keepdims = 0> (m)", "float[] y",
-                 ", float[2] z")
-    check(made, *[{**feeds, "z": Z} for feeds in BOTH], rtol=1e-5)
-
-
 def test_names_that_a_branch_uses_itself() -> None:
     """`kept` and `last` are other values outside; `flat` is the output of a moved node."""
     text = (
@@ -65,30 +42,6 @@ def test_names_that_a_branch_uses_itself() -> None:
         warnings.simplefilter("ignore")
         feeds = [{**each, "z": Z[:1]} for each in BOTH]
         check(made, *feeds, expected=[[("y", (s * np.exp(Z[0]) - Z[0]).sum())] for s in (-X, X)], rtol=1e-5)
-
-
-def test_branches_in_branches() -> None:
-    made = parsed("""main (bool c, bool d, float[2, 1] x) => (float[2] y) {
-        s = If (c) <
-            then_branch = a () => (float[2, 1] p) { p = Neg (x) },
-            else_branch = b () => (q) { q = If (d) <
-                then_branch = e () => (float[2] r) { two = Constant <value_ints = [2]> ()  r = Reshape (x, two) },
-                else_branch = f () => (float[1, 2, 1] u) { at = Constant <value_ints = [0]> ()  u = Unsqueeze (x, at) }
-            > }
-        >
-        v = Exp (s)  n = Constant <value_ints = [2]> ()  y = Reshape (v, n) }""")
-    feeds = [{"c": np.array(c), "d": np.array(d), "x": X} for c in (True, False) for d in (True, False)]
-    wanted = [[("y", np.exp(-X if each["c"] else X).reshape(2))] for each in feeds]
-    check(made, *feeds, expected=wanted, rtol=1e-5)
-
-
-def test_a_loop_that_captures_the_value_moves() -> None:
-    check(model("""
-        m = Constant <value = int64 {3}> ()  go = Constant <value = bool {1}> ()
-        zero = Constant <value = float {0.0}> ()
-        y = Loop (m, go, zero) <body = body (int64 i, bool on, float[] sum) => (bool off, float[] more) {
-            off = Identity (on)  total = ReduceSum <keepdims = 0> (s)  more = Add (sum, total)
-        }>""", "float[] y"), *BOTH, rtol=1e-5)
 
 
 def test_names_of_outputs_stay() -> None:
@@ -208,3 +161,6 @@ class TestABranchThatCannotBeTaken:
     def test_not_in_a_strict_conversion(self) -> None:
         with pytest.raises(ModelError, match="strict"):
             convert_model(parsed(self.TEXT), strict=True)
+
+
+read_cases(globals())

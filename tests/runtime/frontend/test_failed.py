@@ -9,6 +9,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
 from mo_loop.frontend.ops.classical.forest import Forest
+from tests.cases import read_cases
 from tests.harness import check, floats, parsed
 
 X = floats(3, seed=1)
@@ -52,17 +53,6 @@ def test_in_bodies_and_functions() -> None:
     assert error.exit_code == 3
     assert places(error) == {"odd::One": ["head", "loop/step/late"], "odd::Two": ["loop/step/choice/yes/deep"],
                              "odd::Three": ["loop/step/choice/no/call/inner", "second/inner"]}
-
-
-def test_nodes_that_reach_no_output_are_not_reported() -> None:
-    body = "[bad] u = odd.One (s) v = Neg (u) t = Add (s, x)"
-    made = parsed(f"""main (float[3] x, int64 n) => (float[3] y) {{
-          [dead] p = odd.One (x) q = Neg (p) {LOOP.format(out="y", first="x", body=body)} }}""", odd=1)
-    plain = parsed(f"""
-        main (float[3] x, int64 n) => (float[3] y) {{ {LOOP.format(out="y", first="x", body="t = Add (s, x)")} }}""")
-    expected = [[("y", X * np.float32(2**0 + n))] for n in (2, 0)]
-    check(plain, *({"x": X, "n": n} for n in (2, 0)))
-    check(made, *({"x": X, "n": n} for n in (2, 0)), expected=expected)
 
 
 @pytest.mark.parametrize("condition", [
@@ -171,3 +161,6 @@ def test_the_option_that_converts_the_other_outputs_is_named() -> None:
     renamed.graph.node[0].output[0] = renamed.graph.output[0].name = "y,1"
     assert "--output '\"y,1\"'" in refusal(renamed).errors[0].hint
     check(model, {"x": X}, output=["y", "w"], expected=[[("y", -X), ("w", np.abs(X))]])
+
+
+read_cases(globals())

@@ -9,8 +9,10 @@ from onnx import helper, numpy_helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError
+from tests.cases import read_cases
 from tests.harness import check, floats, parsed, refusal
-from tests.unit.frontend.test_input_text import LOOP, MODEL
+from tests.unit.frontend.test_input_text import LOOP as LOOP
+from tests.unit.frontend.test_input_text import MODEL as MODEL
 
 # -- States and branches whose ranks differ by leading sizes of 1 alone: the widest rank is carried, readers broadcast
 
@@ -58,25 +60,6 @@ def looped(step: str, start: str, result: str, rank: str = "[N]") -> Any:
 
 
 RUNS = [{"x": floats(size, seed=size), "n": trips} for size, trips in ((3, 2), (2, 0), (1, 1), (4, 3))]
-
-
-@pytest.mark.parametrize("start", ["zero", "vector", "matrix"])
-@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 1, 3), (2, 1, 2, 3)])
-def test_a_state_that_becomes_a_tensor_of_more_axes(shape: tuple[int, ...], start: str) -> None:
-    """The first value gets leading axes of size 1; the other values have more elements along them."""
-    sizes, more = ",".join(map(str, shape)), ", int64[4] four = {1, 1, 1, -1}, int64 n = {3}>"
-    model = parsed(f"""main (float[{sizes}] w) => (float[?, ?, ?, ?] y) {NUMBERS[:-1]}{more} {{
-      last = Loop (n, "", {start}) <body = b (int64 i, bool c, s) => (bool d, t) {{ d = Identity (c)  t = Add (s, w) }}>
-      y = Reshape (last, four)
-    }}""")
-    check(model, {"w": floats(*shape)})
-
-
-@pytest.mark.parametrize("start", ["zero", "vector"])
-@pytest.mark.parametrize("step", STEPS)
-def test_a_state_that_the_body_returns_with_more_axes(step: str, start: str) -> None:
-    result = "e = Reshape (last, list)  f = Reshape (sums, list)  y = Concat <axis = 0> (e, f, x)"
-    check(looped(STEPS[step], start, result), *RUNS, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("declared", "shape"), [("", ()), ("[1]", (1,))])
@@ -174,34 +157,4 @@ def test_an_image_without_shape() -> None:
           {"x": IMAGES[:1, :, :4]})
 
 
-@pytest.mark.parametrize("op", ["Reshape", "Expand", "ConstantOfShape"])
-def test_a_shape_of_unknown_length(op: str) -> None:
-    """Also inside a body; Transpose forces three dimensions."""
-    inputs = "s" if op == "ConstantOfShape" else "x, s"
-    model = parsed(f"""main (float[N] x, int64[K] s, int64 n) => (float[] z, float[M] y) {{
-          a = {op} ({inputs})
-          b = Transpose <perm = [2, 0, 1]> (a)  z = ReduceSum <keepdims = 0> (b)
-          y = Loop (n, "", x) <body = step (int64 i, bool c, float[L] t) => (bool d, float[L] u) {{
-            d = Identity (c)
-            e = {op} ({inputs})
-            f = Transpose <perm = [2, 0, 1]> (e)  g = ReduceSum <keepdims = 0> (f)  u = Add (t, g) }}> }}""")
-    x = RNG.standard_normal(6).astype(np.float32)
-    shape = np.array([2, 3, 1]) if op == "Reshape" else np.array([2, 4, 6])
-    check(model, {"x": x, "s": shape, "n": 2}, {"x": x, "s": shape[::-1] if op == "Reshape" else shape, "n": 1})
-
-
-# -- Inputs frozen at a value by `input`: the other inputs remain, and the numbers are those of the whole model
-
-
-def test_numbers() -> None:
-    x, w = floats(2, 3), floats(3, 2)
-    check(parsed(MODEL), {"x": x, "w": w}, expected=[[("y", x @ w + 7)]], input="k->7", rtol=1e-5)
-
-
-def test_trip_count() -> None:
-    """A loop of a frozen trip count has outputs of a known length."""
-    converted = convert_model(parsed(LOOP), input="m->3,x[4]")
-    assert [str(each.value.type) for each in converted.graph.results] == ["f32[4]", "f32[3,4]"]
-    x = floats(4)
-    expected = [[("y", 4 * x), ("ys", np.stack([2 * x, 3 * x, 4 * x]))]]
-    check(parsed(LOOP), {"x": x}, expected=expected, input="m->3", rtol=1e-6)
+read_cases(globals())

@@ -11,7 +11,8 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.context import Body
-from tests.harness import check, every, floats, parsed, refusal
+from tests.cases import read_cases
+from tests.harness import check, floats, parsed, refusal
 
 
 @pytest.fixture
@@ -157,11 +158,6 @@ def pushed(rows: int, condition: str, read: str) -> Any:
         }}""")
 
 
-@every(rows=[0, 1], condition=CONDITIONS, read=LAST_ROWS)
-def test_a_branch_that_needs_more_rows_than_a_state_has_at_first(rows: int, condition: str, read: str) -> None:
-    check(pushed(rows, condition, read), *({"x": floats(n, 4, seed=n), "limit": 2} for n in (5, 1, 0, 3, 2)))
-
-
 @pytest.mark.parametrize(("next_value", "said"), [
     ("wide = Reshape (s, flat)  t = Slice (wide, zero, four, axis)", "4 elements do not fit into"),
     ("wide = Reshape (s, flat)  t = Add (wide, s)", "4 elements do not fit into"),
@@ -177,12 +173,6 @@ def test_a_body_that_always_refuses_the_initial_sizes_is_refused(next_value: str
         }}""")
     with pytest.raises(MoLoopError, match=said):
         convert_model(made)
-
-
-def test_unrolled_iterations_in_which_a_branch_does_not_run() -> None:
-    made = pushed(0, "iteration", "top")
-    made.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 4
-    check(made, {"x": floats(4, 4), "limit": 2}, unroll=8)
 
 
 @pytest.mark.parametrize(
@@ -215,17 +205,4 @@ def test_rank_that_changes_is_refused() -> None:
     assert "rank" in str(error) and "loop/step/" in str(error)
 
 
-def test_strings_of_another_number_and_no_trips() -> None:
-    made = parsed("""main (string[2] x, int64 n) => (string[R] y) <string[1] s = {"a"}> {
-          y = Loop (n, "", s) <body = step (int64 i, bool c, string[?] r) => (bool d, string[?] t) {
-            d = Identity (c) t = Identity (x) }> }""")
-    check(made, *({"x": np.array(["u", "v"], object), "n": n} for n in (2, 0, 1)))
-
-
-@every(first=[1, 3], pieces=["e, e", "e, e, e"])
-def test_growth_by_several_rows_and_no_trips(pieces: str, first: int) -> None:
-    """The initial value is shorter than the state after any iteration."""
-    made = parsed(f"""main (float[1] x, float[1] e, int64 n) => (float[R] y) {{
-          y = Loop (n, "", x) <body = grow (int64 i, bool c, s) => (bool d, t) {{
-            d = Identity (c) t = Concat <axis = 0> (s, {pieces}) }}> }}""")
-    check(made, *({"x": floats(1, seed=n), "e": floats(1, seed=9), "n": n} for n in (first, 0, 2)))
+read_cases(globals())

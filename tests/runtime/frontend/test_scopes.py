@@ -12,27 +12,17 @@ from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ModelError
-from tests.harness import check, floats, parsed, refusal
+from tests.cases import read_cases
+from tests.harness import floats, parsed, refusal
 
-from .models import X, functions, nested, same_numbers
+from .models import X, functions, same_numbers
+from .models import nested as nested
 
 # -- captures
 
 
 CHAINS = [c for depth in (1, 2, 3) for c in itertools.product(("Loop", "If", "Scan"), repeat=depth)]
 CHAINS += [("Loop", "If", "Scan", "Loop"), ("Scan", "Loop", "If", "Scan"), ("If", "Scan", "Scan", "If")]
-
-
-@pytest.mark.parametrize("kinds", CHAINS, ids="-".join)
-def test_captures_through_levels(kinds: tuple[str, ...]) -> None:
-    """The innermost body reads an input, an intermediate value and an initializer of the outermost graph."""
-    text = nested(kinds, "u = Mul (start, w) v = Sub (u, twice)")
-    made = parsed(f"""
-        main (float[4,3] x, float[3] start, int64 n, bool flag) => (float[3] y) <float[3] w = {{0.5, -0.25, 0.75}}> {{
-          twice = Add (start, start) {text} y = Neg (y0) }}""")
-    start = floats(3, seed=2)
-    sets = [(3, True), (2, False), (0, True), (1, True)]
-    check(made, *({"x": X / 2, "start": start + n, "n": n, "flag": flag} for n, flag in sets))
 
 
 # -- names
@@ -210,3 +200,6 @@ def test_name_of_a_body_is_not_visible_outside() -> None:
           p = If (f) <then_branch = yes () => (float[3] a) { t = Neg (x) a = Abs (t) },
             else_branch = no () => (float[3] b) { b = Neg (x) }>
           [here] y = Add (p, t) }""")).code == "ML223"
+
+
+read_cases(globals())

@@ -10,41 +10,18 @@ import mo_loop
 from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import UsageError
-from mo_loop.ops.control import Iteration, Loop
-from mo_loop.ops.port_map import Concatenated, Merged
-from mo_loop.ops.sequences import OnSequences
+from mo_loop.ops.control import Iteration as Iteration
+from mo_loop.ops.control import Loop
+from mo_loop.ops.port_map import Concatenated as Concatenated
+from mo_loop.ops.port_map import Merged as Merged
+from mo_loop.ops.sequences import OnSequences as OnSequences
+from tests.cases import read_cases
 from tests.harness import check, floats, oracle, parsed, refusal
 
 
 def loops(model: Any) -> list[Any]:
     graph = convert_model(model).graph
     return [node for scope in graph.scopes() for node in scope.of(Loop)]
-
-
-# -- lists known one by one
-
-
-def test_a_list_outside_of_control_flow_is_replaced_by_its_elements() -> None:
-    model = parsed("""main (float[N] a, float[N] b, float[N] c) => (float[N] x, float[M] y, int64 l) {
-          first = Constant <value_int=0> ()  last = Constant <value_int=-1> ()  s = SequenceConstruct (a, b)
-          t = SequenceInsert (s, c, first)  u = SequenceErase (t, last)  x = SequenceAt (u, last)
-          y = ConcatFromSequence <axis=0> (t)  l = SequenceLength (u) }""")
-    graph = convert_model(model).graph
-    assert not graph.of(OnSequences)
-    assert not any("Sequence" in node.type for node in graph.ordered())
-    check(model, {"a": floats(3), "b": floats(3, seed=1), "c": floats(3, seed=2)}, dict.fromkeys("abc", floats(1)))
-
-
-def test_a_list_of_one_length_becomes_states_of_the_loop() -> None:
-    model = parsed("""main (float[N] a, float[N] b, int64 n) => (float[M] y) {
-          first = Constant <value_int=0> ()  s0 = SequenceConstruct (a, b)
-          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float[?]) p) => (bool d, seq(float[?]) r) {
-            d = Identity (c)  x = SequenceAt (p, first)  q = SequenceErase (p, first)
-            r = SequenceInsert (q, x) }>
-          y = ConcatFromSequence <axis=0> (s) }""")
-    (loop,) = loops(model)
-    assert len(loop.output_map) == 2
-    check(model, *({"a": floats(2), "b": floats(2, seed=1), "n": np.int64(n)} for n in (3, 0, 2)))
 
 
 # -- lists that a loop appends to, or reads
@@ -81,30 +58,6 @@ def test_an_element_that_another_one_replaces(form: str) -> None:
     check(model, *({**some, "n": np.int64(n), "k": np.int64(k)} for n, k in ((3, 0), (2, -1), (0, 2), (1, -2))))
 
 
-@pytest.mark.keeps_loops
-def test_an_append_of_one_shape_is_a_concatenated_output() -> None:
-    model = parsed("""main (float[N,3] x, int64 n) => (float[?,?,3] y) {
-          s0 = SequenceEmpty ()
-          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) r) {
-            d = Identity (c)  f = Cast <to=1> (i)  e = Add (x, f)  r = SequenceInsert (p, e) }>
-          y = ConcatFromSequence <axis=1, new_axis=1> (s) }""")
-    (loop,) = loops(model)
-    assert [type(entry) for entry in loop.output_map] == [Concatenated]
-    check(model, *({"x": floats(n, 3), "n": np.int64(n)} for n in (3, 1, 5)))
-
-
-def test_ragged_appends_are_a_tensor_that_grows() -> None:
-    model = parsed("""main (float[R,3] x, int64 n) => (float[?,3] y) {
-          s0 = SequenceEmpty ()  one = Constant <value_ints=[1]> ()  zero = Constant <value_ints=[0]> ()
-          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) r) {
-            d = Identity (c)  k = Reshape (i, one)  stop = Add (k, one)
-            e = Slice (x, zero, stop, zero)  r = SequenceInsert (p, e) }>
-          y = ConcatFromSequence <axis=0> (s) }""")
-    (loop,) = loops(model)
-    assert len(loop.output_map) == 1  # the sizes of the pieces are not carried: nothing reads them
-    check(model, *({"x": floats(6, 3), "n": np.int64(n)} for n in (3, 1, 6)))
-
-
 @pytest.mark.parametrize("split", ["", "chunk", "sizes"])
 def test_a_tensor_in_pieces_read_in_a_loop(split: str) -> None:
     model = parsed(f"""main (float[R,2] x, int64 chunk, int64[K] sizes) => (float[2] y, int64 n) {{
@@ -120,16 +73,6 @@ def test_a_tensor_in_pieces_read_in_a_loop(split: str) -> None:
     check(model, *feeds)
 
 
-@pytest.mark.parametrize(("size", "rank"), [("int64 k = {1}", 1), ("int32 k = {1}", 1), ("int64[3] k = {1,1,1}", 2)])
-def test_a_split_without_keepdims(size: str, rank: int) -> None:
-    """A scalar 1 removes the axis, which is how PyTorch exports unbind; a list of sizes never does."""
-    text = f"""
-        main (float[3,4] x, int64 n) => (float[{"4" if rank == 1 else "1,4"}] y) <{size}, int64 first = {{0}}> {{
-          s = SplitToSequence <axis=0, keepdims=0> (x, k)  y = SequenceAt (s, n) }}"""
-    check(parsed(text), *({"x": floats(3, 4), "n": np.int64(n)} for n in (0, 2, -1)))
-    check(parsed(text.replace("(s, n)", "(s, first)")), {"x": floats(3, 4), "n": np.int64(0)})
-
-
 ONES = {
     "constant of shape": "sizes = ConstantOfShape <value = int64[1] {1}> (count)",
     "int32": "sizes = ConstantOfShape <value = int32[1] {1}> (count)",
@@ -139,53 +82,6 @@ ONES = {
     "cast": "zeros = ConstantOfShape (count)  f = Exp (zeros)  sizes = Cast <to = 7> (f)",
     "scalar": "sizes = Constant <value_int = 1> ()",
 }
-
-
-@pytest.mark.parametrize("made", ONES)
-@pytest.mark.parametrize("place", ["outside", "body"])
-@pytest.mark.parametrize("batch", ["2", "B"])
-def test_pieces_of_size_1_whose_number_is_known_at_run_time(made: str, place: str, batch: str) -> None:
-    """The form of the old exporter of PyTorch for repeat_interleave; the ranks behind the pieces are known."""
-    split = "rows = SplitToSequence <axis = 1> (x, sizes)"
-    outside, inside = (split, "") if place == "outside" else ("", split)
-    model = parsed(f"""
-        main (float[{batch},N] x, int64[N] repeats) => (float[{batch},M] y) <
-          int64[1] one = {{1}}, int64[1] first = {{0}}
-        > {{
-          count = Shape (repeats)
-          {ONES[made]}
-          {outside}
-          times = SplitToSequence (repeats, sizes)  none = SequenceEmpty <dtype = 1> ()
-          n = Squeeze (count, first)
-          s = Loop (n, "", none) <body = b (int64 i, bool c, t) => (bool d, u) {{
-            d = Identity (c)
-            {inside}
-            row = SequenceAt (rows, i)  time = SequenceAt (times, i)  pair = Concat <axis = 0> (one, time)
-            wide = Tile (row, pair)  u = SequenceInsert (t, wide) }}>
-          y = ConcatFromSequence <axis = 1> (s) }}""")
-    sizes = (2, 3, 1, 2) if batch == "B" else (2,) * 4
-    repeats = [[2, 1, 3], [1], [0, 2, 0, 1], [0]]
-    check(model, *({"x": floats(n, len(each)), "repeats": each} for n, each in zip(sizes, repeats, strict=True)))
-
-
-def test_a_repeated_piece_of_an_unknown_batch_is_no_state() -> None:
-    """The loop would copy all that it has in every step."""
-    model = parsed("""
-        main (float[B,N,8] x, int64[N] repeats) => (float[B,M,8] y) <
-          int64[1] first = {0}, int64[1] second = {2}, int64[3] flat = {0, -1, 8}, int64[2] before = {1, 1},
-          int64[1] behind = {1}
-        > {
-          count = Shape (repeats)  ones = ConstantOfShape <value = int64[1] {1}> (count)
-          rows = SplitToSequence <axis = 1> (x, ones)  times = SplitToSequence (repeats, ones)
-          none = SequenceEmpty <dtype = 1> ()  n = Squeeze (count, first)
-          s = Loop (n, "", none) <body = b (int64 i, bool c, t) => (bool d, u) {
-            d = Identity (c)  row = SequenceAt (rows, i)  time = SequenceAt (times, i)
-            deep = Unsqueeze (row, second)  sizes = Concat <axis = 0> (before, time, behind)
-            wide = Expand (deep, sizes)  piece = Reshape (wide, flat)  u = SequenceInsert (t, piece) }>
-          y = ConcatFromSequence <axis = 1> (s) }""")
-    check(model, *({"x": floats(n, 5, 8), "repeats": each} for n, each in ((2, [2, 0, 1, 3, 1]), (3, [1, 1, 0, 0, 4]))))
-    loops = convert_model(model).graph.of(Iteration)
-    assert not any(isinstance(each, Merged) for loop in loops for each in loop.input_map)
 
 
 def test_a_split_without_keepdims_by_a_size_of_the_run_is_refusal() -> None:
@@ -214,15 +110,6 @@ def test_a_map_whose_body_reads_outer_values_and_declares_no_types(made: str) ->
     for port in (*body.input, *body.output):
         port.ClearField("type")
     check(model, *sets, expected=expected)
-
-
-def test_a_map_over_known_elements_is_written_out() -> None:
-    model = parsed("""main (float[A,2] a, float[A,3] b) => (float[A,5] y) {
-          s = SequenceConstruct (a, b)
-          t = SequenceMap (s) <body = each (float[?,?] e) => (float[?,?] r) { r = Exp (e) }>
-          y = ConcatFromSequence <axis=1> (t) }""")
-    assert loops(model) == []
-    check(model, {"a": floats(4, 2), "b": floats(4, 3)}, {"a": floats(1, 2), "b": floats(1, 3)})
 
 
 def test_a_refused_map_is_reported_with_its_path() -> None:
@@ -305,3 +192,6 @@ def test_packing_by_hand() -> None:
         mo_loop.pack_sequence([np.zeros(2), np.zeros((1, 2))])
     with pytest.raises(UsageError):
         mo_loop.unpack_sequence(np.zeros(3), [[2, 2]])
+
+
+read_cases(globals())

@@ -5,7 +5,7 @@ import pytest
 from onnx import helper
 
 from tests.cases import read_cases
-from tests.harness import check_model, check_node, every, graph_model, has_gap, node_model, parsed
+from tests.harness import check_model, check_node, every, graph_model, has_gap
 
 RNG = np.random.default_rng(7)
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 100.0], np.float32)
@@ -50,36 +50,6 @@ MIXED = "f4 i8", "f4 f8", "i4 f4", "i8 i4", "f2 i4"
 UNARY = {"Abs": 13, "Ceil": 13, "Floor": 13, "Neg": 13, "Sign": 13, "Sqrt": 13, "Exp": 13, "Log": 13, "Sin": 7,
          "Cos": 7, "Tan": 7, "Asin": 7, "Acos": 7, "Atan": 7, "Sinh": 9, "Cosh": 9, "Asinh": 9, "Acosh": 9, "Atanh": 9,
          "Tanh": 13, "Erf": 13, "Round": 11, "Reciprocal": 13}
-
-
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_running_products_of_nothing(axis):
-    """A known size of 0, and a size that is known at run time."""
-    arrays = {"x": np.zeros((2, 3, 0), np.float32), "axis": np.array(axis, np.int64)}
-    model = node_model("CumProd", arrays, opset=26, constants=["axis"])
-    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
-    check_model(model, {"x": arrays["x"]}, expected=[arrays["x"]])
-
-
-def test_a_long_running_product() -> None:
-    """Its memory does not grow with the square of the length; a model runs with several lengths."""
-    model = node_model("CumProd", {"x": floats(2, 3), "axis": np.array(1)}, opset=26, constants=["axis"], dynamic=True)
-    signs = (np.random.default_rng(n).choice([-1, 1], (2, n)) for n in (20_000, 1, 3, 0, 65))
-    check_model(model, *({"x": each.astype(np.float32)} for each in signs))
-
-
-# -- comparison and logic
-
-
-@every(dims=["3,2", "N,M"], order=["m, c", "c, m"], move=["Transpose", "Identity"])
-def test_division_after_a_moved_sum(dims, order, move):
-    """The runtime moves the division before the Transpose, into the sum, where it rounds and exchanges the operands."""
-    x = np.array([[1, 2], [3, 1], [5, 6]], np.int32)
-    model = parsed(f"""main (int32[{dims}] x) => (int32[P, Q] y) <int64[1] axes = {{1}}, int32[1] c = {{8}}> {{
-      s = ReduceSum (x, axes)  m = {move} (s)  y = Div ({order}) }}""")
-    total = x.sum(1, keepdims=True)
-    total = total.T if move == "Transpose" else total
-    check_model(model, {"x": x}, expected=[(total // 8 if order == "m, c" else 8 // total).astype(np.int32)])
 
 
 read_cases(globals())

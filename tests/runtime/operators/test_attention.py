@@ -14,7 +14,7 @@ from mo_loop.api import convert_model
 from mo_loop.compare.oracle.oracle import Reference
 from mo_loop.frontend import calls
 from tests.cases import read_cases
-from tests.harness import check_model, check_node, every, floats, folded, node_model, parsed, refusal
+from tests.harness import check_model, check_node, every, floats, folded, node_model, refusal
 
 VERSIONS = (23, 24, 25)
 INFINITE = np.float32(-np.inf)
@@ -52,16 +52,6 @@ def check_reference(given: dict[str, Any], attributes: dict[str, Any], *, opset:
 
 
 # -- heads and types
-
-
-def test_heads_that_are_known_with_other_sizes_that_are_not() -> None:
-    model = parsed("""main (float[B, 4, S, 8] q, float[B, 2, T, 8] k, float[B, 2, T, 8] v) => (float[B, 4, S, 8] y) {
-          y = Attention <is_causal = 1> (q, k, v) }""", opset=24)
-    sizes = [(2, 3, 3), (1, 1, 5), (2, 4, 2)]
-    check_model(
-        model,
-        *({"q": floats(b, 4, s, 8), "k": floats(b, 2, t, 8), "v": floats(b, 2, t, 8, seed=1)} for b, s, t in sizes),
-    )
 
 
 @every(kind=["float16", "float64", "bfloat16"], mask=[None, "boolean", "numbers"], dynamic=[False, True])
@@ -106,13 +96,6 @@ def test_caches_are_plain_concatenations() -> None:
     graph = convert_model(model, **folded()).graph
     joins = [each for each in graph.ordered() if type(each).__name__ == "Concat"]
     assert [[type(each.node).__name__ for each in join.inputs] for join in joins] == [["Parameter", "Parameter"]] * 2
-
-
-def test_attention_in_a_loop() -> None:
-    model = parsed("""main (int64 n, float[1, 2, 3, 4] x) => (float[1, 2, 3, 4] y) {
-          y = Loop (n, "", x) <body = step (int64 i, bool c, float[1, 2, 3, 4] s) => (bool d, float[1, 2, 3, 4] t) {
-            d = Identity (c) t = Attention <is_causal = 1> (s, x, s) }> }""", opset=23)
-    check_model(model, *({"n": np.array(count), "x": floats(1, 2, 3, 4)} for count in (2, 0, 3)))
 
 
 # -- the cheapest form

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from tests.cases import read_cases
-from tests.harness import check, check_model, check_node, node_model, parsed, refusal
+from tests.harness import check_model, check_node, node_model, refusal
 
 # -- Attention and MultiHeadAttention: what masks, pasts and packed tensors mean
 
@@ -126,29 +126,6 @@ def inputs_of(batch, rows, flags, masked=(), dtype=np.float32):
     }
 
 
-@pytest.mark.parametrize(("batch", "rows", "flags", "masked"), [
-    (1, 12, [(0, 0), (0, 1)], [(0, 10), (0, 11)]),
-    (2, 18, [(0, 0), (1, 7), (1, 17)], [(1, 16)]),
-    (2, 12, [], [(0, 11)]),
-    (1, 6, [(0, n) for n in range(6)], []),
-], ids=["tokens at the start", "a number of tokens for each sequence", "no global token", "only global tokens"])
-@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-def test_windows_and_global_tokens(batch, rows, flags, masked, dynamic) -> None:
-    inputs = inputs_of(batch, rows, flags, masked)
-    fixed = [name for name in inputs if "weight" in name or "bias" in name]
-    model = node_model("com.microsoft::LongformerAttention", inputs, LONG, opset=1,
-                       constants=fixed, dynamic=["x", "mask", "flags"] if dynamic else ())
-    feeds = {name: array for name, array in inputs.items() if name not in fixed}
-    check_model(model, feeds, expected=[attention(*inputs.values())], atol=1e-4)
-
-
-def test_halves() -> None:
-    inputs = inputs_of(1, 12, [(0, 2)], [(0, 11)], np.float16)
-    model = node_model("com.microsoft::LongformerAttention", inputs, LONG, opset=1,
-                       dynamic=True)
-    check_model(model, inputs, expected=[attention(*inputs.values())], atol=5e-2)
-
-
 # -- Biases of positions, compared with numpy: ONNX Runtime has no kernel for CPUs
 
 
@@ -189,19 +166,6 @@ def test_buckets_of_distances(both, largest, dtype) -> None:
             constants=["table"] if length == 1 else ["q", "k"], dynamic=["q", "k"] if length == 1 else (),
             expected=[position_bias(table, length, length, largest, bool(both))],
         )
-
-
-def test_buckets_of_growing_lengths_in_a_loop() -> None:
-    """The lengths are known in no iteration."""
-    model = parsed("""main (float[8,2] table, int64 n) => (float b) {
-          zero = Constant <value_float = 0.0> ()
-          b = Loop (n, "", zero) <body = step (int64 i, bool c, float s) => (bool d, float t) {
-            d = Identity (c)  one = Constant <value_int = 1> ()  length = Add (i, one)
-            bias = com.microsoft.RelativePositionBias <max_distance = 5, is_bidirectional = 1> (table, length, length)
-            sum = ReduceSum <keepdims = 0> (bias)  t = Add (s, sum) }> }""", **{"com.microsoft": 1})
-    table = floats(8, 2)
-    whole = sum(position_bias(table, n, n, 5, True).sum() for n in range(1, 10))
-    check(model, {"table": table.T.reshape(8, 2), "n": 9}, expected=[[("b", np.float32(whole))]], atol=1e-4)
 
 
 def test_buckets_need_a_larger_distance() -> None:

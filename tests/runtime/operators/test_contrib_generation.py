@@ -11,7 +11,9 @@ from onnx import TensorProto, helper
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, MoLoopError
 from mo_loop.ops.control import Loop
-from tests.fuzz.generation.networks import Sizes, decoder, encoder, gpt2, whisper_encoder
+from tests.cases import read_cases
+from tests.fuzz.generation.networks import Sizes, decoder, gpt2, whisper_encoder
+from tests.fuzz.generation.networks import encoder as encoder
 from tests.harness import check, refusal, run_converted
 
 SIZES = Sizes(layers=1, vocabulary=20, rare=0)
@@ -68,15 +70,6 @@ def feed(prompts: list[list[int]], limit: int, beams: int, returned: int, penalt
             "length_penalty": np.array([penalty], np.float32)}
 
 
-def test_prompts_of_changing_number_and_length() -> None:
-    feeds = [
-        {"input_ids": ints([[4, 5, 6], [7, 8, 9]]), "max_length": ints([9])},
-        {"input_ids": ints([[3]]), "max_length": ints([14])},
-        {"input_ids": ints([[5, 5, 5, 5]] * 3), "max_length": ints([5])},
-    ]
-    check(greedy(PROMPTS), *feeds)
-
-
 def test_everything_behind_the_end_is_padding() -> None:
     feeds = {"input_ids": ints([[4, 5, 6]]), "max_length": ints([12])}
     [[(_, free)]] = run_converted(greedy(PROMPTS), feeds)
@@ -103,21 +96,6 @@ def test_static_lengths_give_a_static_shape() -> None:
     del model.graph.input[1:]
     check(model, {"input_ids": ints([[4, 5, 6], [7, 8, 9]])})
     assert convert_model(model).outputs[0].shape == (2, 8)
-
-
-def test_a_first_step_with_a_decoder_of_its_own() -> None:
-    first = gpt2(np.random.default_rng(8), SIZES, "init")
-    check(greedy(PROMPTS, init_decoder=first), {"input_ids": ints([[4, 5, 6]]), "max_length": ints([9])})
-
-
-def test_logits_behind_the_vocabulary_are_left_out() -> None:
-    """ONNX Runtime reads other rows at wrong places, so there is one, and no prompt of several tokens."""
-    check(greedy(PROMPTS, vocab_size=9), {"input_ids": ints([[4]]), "max_length": ints([9])})
-
-
-def test_no_token_occurs_twice() -> None:
-    """After the end of a prompt ONNX Runtime returns what its memory holds; this one has none."""
-    check(greedy(PROMPTS, no_repeat_ngram_size=1), {"input_ids": ints([[7, 8, 9]]), "max_length": ints([12])})
 
 
 def test_an_operator_of_the_decoder_that_is_not_known() -> None:
@@ -148,17 +126,6 @@ def test_one_beam_is_a_greedy_search() -> None:
     assert (found[:, 0] == tokens).all()
 
 
-def test_beams_of_changing_number() -> None:
-    """No prompt ends here, so all scores are defined."""
-    model = generating("BeamSearch", BEAMS, decoder=gpt2(np.random.default_rng(4), SIZES), eos_token_id=PAD)
-    check(model, feed([[4, 5, 6], [7, 8, 9]], 8, 3, 2), feed([[3]], 5, 1, 1), feed([[3], [4]], 7, 2, 2, 0.5), atol=1e-3)
-
-
-def test_no_step_after_the_first() -> None:
-    model = generating("BeamSearch", BEAMS, decoder=gpt2(np.random.default_rng(4), SIZES), eos_token_id=PAD)
-    check(model, feed([[4, 5, 6], [7, 8, 9]], 4, 3, 2), feed([[4, 5], [7, 8]], 6, 2, 1), atol=1e-3)
-
-
 def test_scores_are_zero_behind_the_end() -> None:
     """With one possible token, the end, the single beam is finished in the first step."""
     decoder = gpt2(np.random.default_rng(4), SIZES)
@@ -167,14 +134,6 @@ def test_scores_are_zero_behind_the_end() -> None:
                                                    {**feed([[4, 5]], 6, 1, 1), "vocab_mask": ints(np.arange(20) == 19)})
     assert found.tolist() == [[[4, 5, *[PAD] * 4]]]
     assert scores.shape == (4, 1, 1, 20) and scores[0].any() and not scores[1:].any()
-
-
-@pytest.mark.parametrize("has_first_step", [True, False])
-def test_an_encoder_runs_once(has_first_step: bool) -> None:
-    rng = np.random.default_rng(2)
-    graphs = {"encoder": encoder(rng, SIZES, has_first_step), "decoder": decoder(rng, SIZES, has_first_step, False)}
-    model = generating("BeamSearch", BEAMS, model_type=1, decoder_start_token_id=5, eos_token_id=PAD, **graphs)
-    check(model, feed([[PAD, 4, PAD, 6], [7, 8, 9, 5]], 7, 3, 2), feed([[3]], 5, 1, 1), atol=1e-3)
 
 
 @pytest.mark.parametrize(("seed", "index", "sets"), [
@@ -239,15 +198,6 @@ def audio(prefixes: list[list[int]], limit: int, **inputs: Any) -> dict[str, Any
     return {**feed([[0]], limit, 2, 1), "input_ids": features, "decoder_input_ids": ints(prefixes), **inputs}
 
 
-@pytest.mark.parametrize("processor", [0, 1])
-def test_speech_with_and_without_timestamps(processor: int) -> None:
-    """The prefixes end after the first timestamp, after a pair, and within one."""
-    names = {"decoder_input_ids": ["N", "S"], "logits_processor": [1], "temperature": [1]}
-    given = {"logits_processor": ints([processor]), "temperature": np.array([1.5], np.float32)}
-    sets = (audio([[21, 3, 26], [21, 26, 27], [26, 5, 27]], 9, **given), audio([[3]], 7, **given))
-    check(whisper(names, **TOKENS), *sets)
-
-
 def test_the_probability_of_silence() -> None:
     """The softmax of the encoder's logits after the prefix: ONNX Runtime writes it on GPUs only."""
     import onnxruntime
@@ -282,3 +232,6 @@ def test_a_sequence_of_forbidden_tokens_counts_more_than_none() -> None:
     feeds = {**audio([[21]], 6), "vocab_mask": ints(np.zeros(40))}
     del feeds["decoder_input_ids"]
     check(model, feeds)
+
+
+read_cases(globals())

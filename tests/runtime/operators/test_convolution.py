@@ -10,7 +10,7 @@ from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors
 from tests.cases import read_cases
-from tests.harness import check, check_node, floats, node_model, parsed, run_converted
+from tests.harness import check_node, node_model, run_converted
 
 # -- Conv and ConvTranspose: one, two and three dimensions, groups, every kind of padding
 
@@ -96,19 +96,6 @@ def test_equal_channels_have_equal_means() -> None:
     [[(_, mean)]] = run_converted(node_model("GlobalAveragePool", {"x": x}, opset=9), {"x": x})
     np.testing.assert_allclose(mean, np.full((1, 1000, 1, 1), value), rtol=1e-5)
     assert len(np.unique(mean)) == 1
-
-
-@pytest.mark.parametrize("pool", [
-    "AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (m)", "MaxPool <kernel_shape = [1, 1]> (m)",
-])
-def test_parts_of_a_pool_of_one_channel(pool: str) -> None:
-    """The runtime keeps channels last, and took them for the width, if their numbers are not known: seed 53, 14."""
-    model = parsed(f"""main (float[3, N, 1, 1] x, float[3, N, 1, 1] y) => (float[3, N, 1, 2] c, float[3, N, 1, 3] p) {{
-      m = MaxPool <kernel_shape = [1, 1]> (x)  a = {pool}
-      c = Concat <axis = -1> (a, y)
-      pads = Constant <value_ints = [0, 0, 0, 1, 0, 0, 0, 1]> ()  p = Pad (a, pads)
-    }}""")
-    check(model, *({"x": floats(3, size, 1, 1), "y": floats(3, size, 1, 1)} for size in (1, 2, 1)))
 
 
 # -- Col2Im of shapes known only at run time, compared with the model with constants and with the reference evaluator

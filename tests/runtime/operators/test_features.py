@@ -11,7 +11,7 @@ from onnx import helper
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionWarning, MoLoopError
 from tests.cases import read_cases
-from tests.harness import check_model, every, parsed, refusal
+from tests.harness import check_model, every, refusal
 
 both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 NAN = float("nan")
@@ -91,15 +91,6 @@ def test_tensors_of_keys_and_values(keys: Any, values: Any) -> None:
     check("LabelEncoder", [x], attributes, version=4, expected=[np.array([7, -2, 8], values)])
 
 
-def test_in_a_loop() -> None:
-    check_model(parsed("""main (int64 n, float[2, 3] x) => (float[2, 3] y, float[N, 2, 3] z) {
-          y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[2, 3] s)
-              => (bool d, float[2, 3] t, float[2, 3] u) {
-            d = Identity (c) t = ai.onnx.ml.Scaler <offset = [1.0], scale = [-2.0]> (s)
-            u = ai.onnx.ml.Normalizer <norm = "L1"> (t) }>
-        }""", **{"ai.onnx.ml": 3}), *[{"n": np.array(count), "x": TABLE[:2]} for count in (2, 0, 3)])
-
-
 def zipped(labels: Sequence[Any], shape: Sequence[Any], reader: str = "") -> Any:
     """Probabilities, their maximum, and ZipMap at an output; `reader` is an operator that reads its maps."""
     key = 7 if isinstance(labels[0], int) else 8
@@ -127,10 +118,6 @@ def test_maps_at_an_output_are_their_tensor(labels: Any, dynamic: bool) -> None:
     assert [each.message.code for each in heard if isinstance(each.message, ConversionWarning)] == ["ML560"]
     assert json.loads(converted.to_openvino().get_rt_info(["class_labels", "maps"]).astype(str)) == labels
     check_model(model, {"x": TABLE}, {"x": TABLE[:0]}, {"x": TABLE[1:2]})
-
-
-def test_maps_of_a_vector_are_one_row() -> None:
-    check_model(zipped([1, 2, 3], [3]), {"x": TABLE[0]})
 
 
 def test_maps_of_another_number_of_labels_are_refused() -> None:

@@ -10,7 +10,7 @@ from onnx import helper
 from mo_loop import convert_model, ops
 from mo_loop.errors import MoLoopError
 from tests.cases import read_cases
-from tests.harness import check_model, check_node, every, graph_model, node_model, pairs, parsed
+from tests.harness import check_model, check_node, every, graph_model, node_model, pairs
 
 from .test_movement import DYNAMIC, both, floats, ints
 
@@ -98,20 +98,6 @@ def test_top_k_takes_no_stable_search_of_many() -> None:
         model = node_model("TopK", {"x": floats(3000), "k": ints(k)}, opset=11, outputs=outputs, constants=("k",))
         found = [node for node in convert_model(model).graph.ordered() if isinstance(node, ops.TopK)]
         assert found and not any(getattr(node, "stable", False) for node in found)
-
-
-def test_top_k_of_a_size_that_may_be_0() -> None:
-    """The number of rows of y, which is known as a size when the model is converted."""
-    model = parsed("""
-        main (float[3,6] x, float[N,2] y) => (v, p) { n = Shape <start = 0, end = 1> (y) v, p = TopK (x, n) }
-    """)
-    check_model(model, *({"x": floats(3, 6), "y": floats(rows, 2)} for rows in (2, 0, 6)))
-
-
-def test_top_k_with_a_k_that_changes() -> None:
-    feeds = {"x": floats(3, 6), "k": ints(2)}
-    model = node_model("TopK", feeds, opset=11, outputs=2)
-    check_model(model, feeds, feeds | {"k": ints(5)}, feeds | {"k": ints(1)})
 
 
 @pairs(place=[((6, 2), 0), ((2, 7), 1), ((3, 8, 2), -2), ((9,), 0), ((1, 1), 0)],

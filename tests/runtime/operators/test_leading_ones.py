@@ -1,10 +1,10 @@
 """Values whose rank varies by leading sizes of 1: results of Squeeze without axes, and the operators that read them."""
 
-import numpy as np
 import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionWarning, MoLoopError
+from tests.cases import read_cases
 from tests.harness import check, floats, parsed, refusal, run_converted
 
 SQUEEZED = {"[N, 1, 3]": ((4, 1, 3), (4, 3), "1 to 2"), "[N, 1]": ((4, 1), (4,), "0 to 1"),
@@ -48,15 +48,6 @@ ANYWHERE = {
     "branches": ("f = Size (s)  g = Cast <to = 9> (f)  a = If (g) <then_branch = t () => (u) { u = Neg (s) }, "
                  "else_branch = e () => (v) { v = Exp (s) }>  y = Reshape (a, list)", "[K]"),
 }
-
-
-@pytest.mark.parametrize("readers", ANYWHERE)
-@pytest.mark.parametrize("opset", [11, 18])
-def test_readers_of_elements_alone_may_read_a_squeeze_of_sizes_of_1_anywhere(readers: str, opset: int) -> None:
-    nodes, result = ANYWHERE[readers]
-    made = parsed(f"""main (float[N, 1, M] x) => (float{result} y) <int64[1] list = {{-1}}, float half = {{0.5}},
-        bool[1] mask = {{1}}, int64 two = {{2}}> {{ s = Squeeze (x)  {nodes} }}""", opset)
-    check(made, *({"x": floats(n, 1, m)} for n, m in ((3, 4), (1, 4), (3, 1), (1, 1))))
 
 
 DECLARED = {
@@ -149,16 +140,6 @@ FROM_THE_END = {
 """Readers of s, of shape [4] or [N, 4], with axes from the end."""
 
 
-@pytest.mark.parametrize("readers", FROM_THE_END)
-def test_axes_from_the_end_are_the_same_for_a_leading_size_that_may_be_1(readers: str) -> None:
-    made = parsed(f"""main (float[N, 1, 4] x) => (float[K] z)
-        <float[4, 2] w = {{1, 2, 3, 4, 5, 6, 7, -8}}, float[3, 2, 2] u = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}},
-         float[4] v = {{1, -2, 3, 4}}, int64[1] two = {{2}}, int64[1] first = {{0}}, int64[1] last = {{-1}},
-         int64[2, 2] places = {{0, -1, 2, 1}}>
-        {{ s = Squeeze (x)  {FROM_THE_END[readers]}  z = Reshape (y, last) }}""", 20)
-    check(made, *({"x": floats(size, 1, 4)} for size in (3, 1, 2)))
-
-
 @pytest.mark.parametrize(
     "reader", ["Softmax <axis = 0> (s)", "MatMul (s, u)", "Gather (s, zero)", "Unsqueeze (s, far)",
                "ReduceSum (s, zero)", "ArgMax (s)", "Transpose (s)"],
@@ -188,11 +169,4 @@ def test_squeeze_of_all_ones_keeps_the_rank_that_its_readers_need(readers: str) 
     check(made, *[{"x": floats(n, 1, 2, 3), "w": floats(3, 2, 1)} for n in (2, 3)])
 
 
-def test_an_input_of_which_the_type_alone_is_read_may_have_several_ranks() -> None:
-    of_data = "main (int64[N, 1] x, float[2, 3] w) => (int64[2, 3] y) { s = Squeeze (x)  y = CastLike (w, s) }"
-    check(parsed(of_data, 19), *({"x": np.arange(n).reshape(n, 1), "w": floats(2, 3)} for n in (3, 1)))
-    kept = """main (float[N, 1] x, int64[2] w) => (int64 y)
-        { s = Squeeze (x)  c = CastLike (s, w)  y = ReduceSum <keepdims = 0> (c) }"""
-    check(parsed(kept, 19), *({"x": floats(n, 1), "w": np.array([1, 2])} for n in (3, 1)))
-    refused = "main (float[N, 1] x, int64[2] w) => (int64[K] y) { s = Squeeze (x)  c = CastLike (s, w)  y = Shape (c) }"
-    assert refusal(parsed(refused, 19)).code == "ML328"
+read_cases(globals())

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.cases import read_cases
-from tests.harness import check_model, check_node, every, graph_model, parsed
+from tests.harness import check_model, check_node, every, graph_model
 
 LAST, FIRST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
@@ -22,14 +22,6 @@ def ints(*values: int) -> Any:
 
 DYNAMIC = [(), ("x",)]
 both = pytest.mark.parametrize("dynamic", DYNAMIC, ids=["static", "dynamic"])
-given = pytest.mark.parametrize("constants", [(), ("p",)], ids=["run-time", "constant"])
-
-
-def test_flatten_of_no_rows_and_unknown_columns() -> None:
-    model = parsed("main (float[0,2,N] x) => (float[A,B] y) { y = Flatten <axis = 2> (x) }")
-    check_model(model, {"x": floats(0, 2, 3)})
-
-
 SLICES = [
     # starts, ends, axes, steps
     ((1,), (3,), None, None),
@@ -101,22 +93,6 @@ def test_an_input_reshaped_at_run_time_and_returned():
     nodes = [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("Identity", ["r"], ["y"])]
     feeds = [{"x": floats(n), "shape": ints(n)} for n in (2, 5, 2, 1)]
     check_model(graph_model(nodes, feeds[0], ["y"], opset=13, dynamic=["x"]), *feeds)
-
-
-@every(
-    first=["Unsqueeze (x, zero)", "Reshape (x, groups)", "Unsqueeze (s, zero)"],
-    last=["Squeeze (t, place)", "Unsqueeze (t, zero)", "Reshape (t, flat)"],
-)
-def test_a_first_dimension_that_is_moved_between_views(first: str, last: str) -> None:
-    """The runtime takes the operations for a shuffle of channels, whose groups are the unknown first dimension."""
-    order, place = ("[0, 2, 1, 3]", 0) if "(s" in first else ("[3, 1, 2, 0, 4]", 3)
-    model = parsed(f"""main (float[N, 2, 1, 3] a) => (float[?] z)
-      <int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[1] place = {{{place}}}, int64[1] flat = {{-1}},
-       int64[5] groups = {{1, -1, 2, 1, 3}}> {{
-      x = Abs (a) s = Squeeze (x, two) u = {first} t = Transpose <perm={order}> (u) v = {last}
-      y = Sqrt (v) z = Reshape (y, flat)
-    }}""", opset=18)
-    check_model(model, *({"a": floats(size, 2, 1, 3)} for size in (4, 1)))
 
 
 read_cases(globals())

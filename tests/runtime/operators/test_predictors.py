@@ -23,38 +23,11 @@ from tests.harness import check_model, every, folded, node_model, pairs, runs
 
 from .test_features import check, ml_model, refused
 
-both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"]
 TYPES = [np.float32, np.float64, np.int32, np.int64]
 X = np.array([[1, -2], [0.25, 0.125], [0, 0], [-1, -1], [3, 2]], np.float32)
 
 W3, B3 = [0.3, 0.2, -0.3, 0.1, 0.0, 0.0], [0.125, 0.25, 0.0]
-
-
-@every(dynamic=[False, True], post=TRANSFORMS, targets=[1, 3])
-def test_linear_regressor(targets: int, post: str, dynamic: bool) -> None:
-    attributes = {"coefficients": W3[: 2 * targets], "intercepts": B3[:targets], "post_transform": post}
-    check("LinearRegressor", [X], {**attributes, "targets": targets}, dynamic=dynamic)
-
-
-@pytest.mark.parametrize("dtype", TYPES[1:])
-def test_linear_regressor_of_other_types(dtype: Any) -> None:
-    x = X.astype(dtype)
-    expected = (x.astype(np.float32) @ np.array(W3, np.float32).reshape(3, 2).T).astype(np.float32)
-    check("LinearRegressor", [x], {"coefficients": W3, "targets": 3}, expected=[expected])
-    check("LinearRegressor", [x[:0]], {"coefficients": W3, "targets": 3}, expected=[expected[:0]])
-
-
-def test_probit_of_one_score() -> None:
-    check("LinearRegressor", [X[1:3]], {"coefficients": [0.3, 0.2], "intercepts": [0.5], "post_transform": "PROBIT"})
-
-
-@every(dynamic=[False, True], post=TRANSFORMS, classes=[1, 2, 3])
-def test_linear_classifier(classes: int, post: str, dynamic: bool) -> None:
-    """One row of coefficients for two labels gives the probability of the second one."""
-    labels = [5, 7, 9][: max(classes, 2)]
-    attributes = {"coefficients": W3[: 2 * classes], "intercepts": B3[:classes], "classlabels_ints": labels}
-    check("LinearClassifier", [X], {**attributes, "post_transform": post}, outputs=2, dynamic=dynamic)
 
 
 def test_an_empty_list_of_strings_is_no_list_of_labels() -> None:
@@ -71,20 +44,6 @@ def test_linear_classifier_that_does_not_fit() -> None:
 
 
 KERNELS = {"LINEAR": [0.0, 0.0, 0.0], "RBF": [0.5, 0.0, 0.0], "POLY": [0.5, 1.0, 3.0], "SIGMOID": [0.25, -0.5, 0.0]}
-
-
-@every(dynamic=[False, True], one_class=[0, 1], kernel=KERNELS)
-def test_svm_regressor(kernel: str, one_class: int, dynamic: bool) -> None:
-    attributes = {"coefficients": [0.5, -1.25, 0.75], "kernel_params": KERNELS[kernel], "kernel_type": kernel,
-                  "n_supports": 3, "one_class": one_class, "rho": [0.1],
-                  "support_vectors": [0.0, 1.0, -1.0, 0.5, 2.0, 1.5]}
-    check("SVMRegressor", [X], attributes, dynamic=dynamic)
-
-
-def test_linear_svm_without_support_vectors() -> None:
-    """ONNX Runtime requires parameters of the kernel, which a linear one does not have."""
-    attributes = {"coefficients": [0.5, -1.25], "kernel_type": "LINEAR", "rho": [0.1]}
-    check("SVMRegressor", [X], attributes, expected=[(X @ np.float32([0.5, -1.25]) + np.float32(0.1))[:, None]])
 
 
 VECTORS = [0.0, 1.0, -1.0, 0.5, 2.0, 1.5, -0.5, -0.5, 1.0, -1.0]
@@ -117,15 +76,6 @@ def test_svm_classifier_that_is_refused() -> None:
     refused("SVMClassifier", [X], {**attributes, "rho": [0.5, 0.5]}, "ML227")
     del attributes["vectors_per_class"]
     refused("SVMClassifier", [X], attributes, "ML316")
-
-
-def test_probabilities_of_certain_classes_and_of_no_rows() -> None:
-    attributes = {"coefficients": [40.0, -40.0], "kernel_type": "LINEAR", "kernel_params": [0.0] * 3, "rho": [0.0],
-                  "support_vectors": [1.0, 0.0, 0.0, 1.0], "vectors_per_class": [1, 1], "classlabels_ints": [0, 1],
-                  "prob_a": [-3.0], "prob_b": [0.0]}
-    check("SVMClassifier", [np.float32([[9, -9], [-9, 9], [0, 0], [1e-4, 0]])], attributes, outputs=2)
-    nothing = [np.zeros(0, np.int64), np.zeros((0, 2), np.float32)]
-    check("SVMClassifier", [X[:0]], attributes, outputs=2, dynamic=True, expected=nothing)
 
 
 CLASSIFIERS = {
@@ -300,52 +250,6 @@ def test_trees_that_share_nodes_and_limits_that_nothing_is_beyond() -> None:
     check("TreeEnsemble", [x], attributes, version=5, expected=[expected])
 
 
-@every(ids=[[0, 0, 0], [0, 1, 1, 0]], how=["SUM", "AVERAGE", "MIN", "MAX"])
-def test_several_votes_of_a_leaf_for_one_target(how: str, ids: list[int]) -> None:
-    """sklearn-onnx writes the number of a leaf once for each class: with one target ONNX Runtime reads the first."""
-    grown = Grown(3, 3, 3, MODES[:1], 3)
-    attributes = {**grown.attributes(), **grown.votes("target", ids, -1), "n_targets": max(ids) + 1}
-    check("TreeEnsembleRegressor", [rows(1, 20, 3)], {**attributes, "aggregate_function": how})
-
-
-@pytest.mark.parametrize("how", ["SUM", "MIN", "MAX"])
-def test_targets_without_votes(how: str) -> None:
-    grown = Grown(7, 3, 3, MODES, 3)
-    attributes = {**grown.attributes(), **grown.votes("target", [0, 1, 2], -1, sparse=True), "n_targets": 3}
-    check("TreeEnsembleRegressor", [rows(1, 40, 3)], {**attributes, "aggregate_function": how})
-
-
-@pairs(post=TRANSFORMS, dtype=TYPES, ids=[[0], [0, 1]])
-def test_tree_regressor_of_other_types(post: str, dtype: Any, ids: list[int]) -> None:
-    grown = Grown(5, 2, 3, MODES, 3)
-    attributes = {**grown.attributes(), **grown.votes("target", ids, -1), "n_targets": len(ids),
-                  "base_values": [0.25] * len(ids), "post_transform": post}
-    x = rows(2, 30, 3, dtype)
-    expected = check("TreeEnsembleRegressor", [x.astype(np.float32)], attributes, version=3)
-    check("TreeEnsembleRegressor", [x], attributes, version=3, expected=expected)
-
-
-@both
-@pytest.mark.parametrize(("outputs", "count"), [([0, 1, 2, 0, 1, 2], 40), ([2, 2, 1, 1, 0, 0], 40),
-                                                ([0, 0, 0, 1, 1, 2], 40), ([0, 1, 2, 0, 1, 2], 0)])
-def test_trees_that_vote_for_one_output_each(outputs: list[int], count: int, dynamic: bool) -> None:
-    """As gradient boosting has them: each output is the sum over its trees."""
-    grown = Grown(2, 6, 3, MODES[:1], 4)
-    attributes = {**grown.attributes(), **grown.votes("target", [0], -1), "n_targets": 3}
-    attributes["target_ids"] = [outputs[tree] for tree in attributes["target_treeids"]]
-    expected = None if count else [np.zeros((0, 3), np.float32)]
-    if count or dynamic:
-        check("TreeEnsembleRegressor", [rows(1, count, 3)], attributes, dynamic=dynamic, expected=expected)
-
-
-@pairs(sparse=[False, True], post=TRANSFORMS, seed=range(2), dynamic=[False, True])
-def test_tree_classifier_of_many(sparse: bool, post: str, seed: int, dynamic: bool) -> None:
-    grown = Grown(seed, 6, 3, MODES, 3)
-    attributes = {**grown.attributes(), **grown.votes("class", [0, 1, 2], 0.01, sparse), "post_transform": post,
-                  "classlabels_int64s": [4, -2, 9]}
-    check("TreeEnsembleClassifier", [rows(seed, 40, 3)], attributes, outputs=2, dynamic=dynamic)
-
-
 @pairs(bases=[[], [0.125]], low=[0.0, -1.0], post=TRANSFORMS, version=[1, 3], dynamic=[False, True])
 def test_tree_classifier_of_two(bases: list[float], low: float, post: str, version: int, dynamic: bool) -> None:
     """`low` distinguishes probabilities from distances."""
@@ -362,24 +266,6 @@ def opposite(grown: Grown) -> dict[str, Any]:
     votes = grown.votes("class", [0, 1], -1)
     votes["class_weights"] = np.ravel([[-w, w] for w in votes["class_weights"][1::2]]).tolist()
     return votes
-
-
-@pairs(post=TRANSFORMS, seed=range(3), dynamic=[False, True])
-def test_two_classes_with_opposite_votes(post: str, seed: int, dynamic: bool) -> None:
-    grown = Grown(seed, 3, 3, MODES, 3)
-    attributes = {**grown.attributes(), **opposite(grown), "classlabels_int64s": [0, 1], "post_transform": post}
-    check("TreeEnsembleClassifier", [rows(4, 40, 3)], attributes, outputs=2, version=3, dynamic=dynamic)
-
-
-def test_labels_of_two_classes_with_opposite_votes() -> None:
-    """ONNX Runtime returns the numbers of the classes, 0 and 1, in place of their labels."""
-    grown = Grown(3, 2, 3, MODES[:1], 3)
-    attributes = {**grown.attributes(), **opposite(grown), "classlabels_int64s": [4, -2]}
-    x = rows(4, 40, 3)
-    model = ml_model("TreeEnsembleClassifier", [x], attributes, outputs=2)
-    numbers, scores = (each for _, each in OnnxRuntime(model).run({"x0": x}))
-    assert set(numbers.tolist()) == {0, 1}
-    check("TreeEnsembleClassifier", [x], attributes, outputs=2, expected=[np.array([4, -2])[numbers], scores])
 
 
 @pairs(sparse=[False, True], low=[0.0, -1.0], post=TRANSFORMS, dynamic=[False, True])
@@ -460,14 +346,6 @@ def test_thresholds_beyond_f32_give_no_warning_of_numpy() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         convert_model(model)
-
-
-def test_trees_of_leaves_and_no_rows() -> None:
-    grown = Grown(0, 2, 1, MODES, 0)
-    attributes = {**grown.attributes(), **grown.votes("target", [0], 0.0), "n_targets": 1}
-    for count in (3, 0):
-        total = np.full((count, 1), sum(attributes["target_weights"]), np.float32)
-        check("TreeEnsembleRegressor", [rows(1, count, 1)], attributes, dynamic=True, expected=[total])
 
 
 def test_broken_trees() -> None:

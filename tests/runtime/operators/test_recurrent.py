@@ -71,22 +71,6 @@ def packed(kind, direction, seed=5, known=None, fixed=True, **attributes):
     return model, feeds
 
 
-@every(kind=KINDS, direction=DIRECTIONS)
-def test_lengths_that_change(kind, direction):
-    """One compiled model; lengths of 0, of all steps, one step, and a batch of one."""
-    model, feeds = packed(kind, direction)
-    lengths = ([9, 4, 1], [9], [2], [1, 1], [0, 5, 0, 9], [3, 9])
-    check_model(model, *(feeds(max(each), each) for each in lengths), feeds(12, [5, 0, 7]))
-
-
-@every(kind=KINDS, direction=DIRECTIONS)
-def test_lengths_of_a_known_batch(kind, direction):
-    """Lengths known at run time. For one sequence, a batched Gather of the last step reads foreign memory."""
-    for batch in (1, 2):
-        model, feeds = packed(kind, direction, known=(4, [4] * batch), fixed=False)
-        check_model(model, *(feeds(4, each[:batch]) for each in ([2, 4], [4, 1], [3, 3])))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_lengths_make_no_loop(kind):
     model, _ = packed(kind, "bidirectional")
@@ -102,46 +86,6 @@ def test_what_is_behind_the_end_does_not_matter(kind, direction, padding):
     for number, length in enumerate(given["lengths"]):
         given["x"][length:, number] = padding
     check_model(model, given)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_lengths_of_no_steps(kind):
-    """Zeros, as for sequences of length 0 among longer ones; ONNX Runtime does not support it."""
-    model, feeds = packed(kind, "bidirectional")
-    states = [np.zeros((2, 2, HIDDEN), np.float32)] * (2 if kind == "LSTM" else 1)
-    check_model(model, feeds(0, [0, 0]), expected=[np.zeros((0, 2, 2, HIDDEN), np.float32), *states])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_lengths_with_the_batch_first(kind):
-    """ONNX Runtime does not support layout 1: the transposed results of layout 0."""
-    model, feeds = packed(kind, "bidirectional")
-    given = feeds(6, [6, 2, 3])
-    every, *last = check_model(model, given)
-    expected = [every.transpose(2, 0, 1, 3), *(each.transpose(1, 0, 2) for each in last)]
-    other, _ = packed(kind, "bidirectional", layout=1)
-    check_model(other, given | {"x": given["x"].transpose(1, 0, 2).copy()}, expected=expected)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("layout", [0, 1])
-@pytest.mark.parametrize("lengths", [[4, 4, 4], [3, 3, 3], [4, 2, 3]], ids=str)
-def test_constant_lengths(kind, layout, lengths):
-    """Those of all steps change nothing. There are as many sequences as steps in the shorter ones."""
-    model, feeds = packed(kind, "bidirectional")
-    given = feeds(4, lengths)
-    every, *last = check_model(model, given)
-    expected = [every.transpose(2, 0, 1, 3), *(each.transpose(1, 0, 2) for each in last)] if layout else [every, *last]
-    x = given["x"].transpose(1, 0, 2).copy() if layout else given["x"]
-    check_model(packed(kind, "bidirectional", known=(4, lengths), layout=layout)[0], {"x": x}, expected=expected)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_constant_lengths_in_order(kind):
-    """The runtime takes the last step of each sequence for all steps of one."""
-    lengths = list(range(1, BATCH + 1))
-    model, _ = packed(kind, "forward", known=(BATCH, lengths))
-    check_model(model, {"x": packed(kind, "forward")[1](BATCH, lengths)["x"]})
 
 
 COMPUTED_SIZES = {

@@ -81,15 +81,6 @@ PAIRS = [
 ]
 
 
-@needs_library
-@pytest.mark.parametrize(("ml", "wanted"), [(2, [4, 5, -1]), (4, [6, 5, -1])])
-def test_equal_keys_of_strings(ml: int, wanted: list[int]) -> None:
-    """As of numbers: version 2 as ONNX Runtime implements it; version 4 as the text of ONNX defines it."""
-    attributes = {"keys_strings": ["a", "b", "a"], "values_int64s": [4, 5, 6], "domain": ML, "ml": ml}
-    model = node_model("LabelEncoder", [LINES], [INT], **attributes)
-    check(model, {"x0": texts("a", "b", "c")}, expected=[[("y0", np.array(wanted))]])
-
-
 @pytest.mark.parametrize("sizes", [["N"], [2], []], ids=str)
 @pytest.mark.parametrize("outputs", [["y"], ["label", "y"], ["y", "z"]], ids=" ".join)
 def test_a_label_that_has_the_name_of_an_output(sizes: list[Any], outputs: list[str]) -> None:
@@ -112,16 +103,6 @@ def test_a_label_that_has_the_name_of_an_output(sizes: list[Any], outputs: list[
 LETTERS = [chr(code) for code in range(1, 0x1F000) if not 0xD800 <= code < 0xE000]
 
 
-@needs_library
-@pytest.mark.parametrize("action", ["LOWER", "UPPER"])
-def test_letters_in_the_other_case(action: str) -> None:
-    """All letters of Unicode, also after others that differ only in their last bytes, and after a byte of 0."""
-    given = [*(each for each in LETTERS if letter_case.changed(action, each) != each), "xÄ\0Bß", "", "日本 İı", "Σας"]
-    model = node_model("StringNormalizer", [texts("")], [STRING], case_change_action=action, is_case_sensitive=1)
-    wanted = texts(*(letter_case.changed(action, each) for each in given))
-    check(model, {"x0": texts(*given)}, expected=[[("y0", wanted)]])
-
-
 @pytest.mark.parametrize("action", ["LOWER", "UPPER"])
 def test_letters_have_the_case_that_they_have_in_onnx_runtime(action: str) -> None:
     attributes = {"case_change_action": action, "is_case_sensitive": 1, "locale": "C.utf8"}
@@ -133,23 +114,6 @@ def test_letters_have_the_case_that_they_have_in_onnx_runtime(action: str) -> No
     (found,) = session.run(None, {"x0": texts(*LETTERS)})
     changed = [letter_case.changed(action, each) for each in LETTERS]
     assert [each for each, *both in zip(LETTERS, found, changed, strict=True) if both[0] != both[1]] == []
-
-
-@needs_library
-@pytest.mark.parametrize(("attributes", "wanted"), [
-    ({}, ["Montag", "montag", "ÄRGER", "", "Di"]),
-    ({"stopwords": ["montag", ""], "is_case_sensitive": 1}, ["Montag", "ÄRGER", "Di"]),
-    ({"stopwords": ["MONTAG", "ärger"]}, ["", "Di"]),
-    ({"stopwords": ["montag", "ärger"], "case_change_action": "UPPER"}, ["", "DI"]),
-    ({"stopwords": ["Montag"], "is_case_sensitive": 1, "case_change_action": "LOWER"}, ["montag", "ärger", "", "di"]),
-    ({"stopwords": ["montag", "ärger", "", "di"]}, [""]),
-])
-def test_stop_words(attributes: dict[str, Any], wanted: list[str]) -> None:
-    given = texts("Montag", "montag", "ÄRGER", "", "Di")
-    model = node_model("StringNormalizer", [given], [STRING], **attributes)
-    check(model, {"x0": given}, expected=[[("y0", texts(*wanted))]])
-    row = node_model("StringNormalizer", [(STRING, [1, 5])], [STRING], **attributes)
-    check(row, {"x0": given.reshape(1, 5)}, expected=[[("y0", texts(*wanted).reshape(1, -1))]])
 
 
 # -- whole models
@@ -206,13 +170,6 @@ def scores_of(documents: list[str]) -> Any:
         raw = np.exp(weights @ counts / size + [0.125, -0.125])
         found.append(raw / raw.sum())
     return np.array(found, np.float32)
-
-
-@needs_library
-def test_a_text_classifier_from_documents_to_labels() -> None:
-    wanted = scores_of(DOCUMENTS.tolist())
-    labels = np.array(["animals", "other"], object)[wanted.argmax(1)]
-    check(classifier(), {"text": DOCUMENTS.reshape(5, 1)}, expected=[[("label", labels), ("scores", wanted)]])
 
 
 @needs_library
@@ -284,14 +241,6 @@ def test_strings_in_a_loop_are_refused() -> None:
             d = Identity (c) u = StringConcat (s, s) }> }""", opset=20)
     with pytest.raises(MoLoopError, match="Loop of strings: the runtime does not support it"):
         mo_loop.convert_model(loop)
-
-
-@needs_library
-def test_strings_in_branches() -> None:
-    model = parsed("""main (string[N] x, bool t) => (string[M] y) {
-        y = If (t) <then_branch = a () => (string[P] p) { p = StringConcat (x, x) },
-                    else_branch = b () => (string[Q] q) { q = Identity (x) }> }""", opset=20)
-    check(model, *({"x": texts("ab", "ä" * 40, ""), "t": np.array(each)} for each in (True, False)))
 
 
 def test_a_model_without_text_needs_no_library(recwarn: pytest.WarningsRecorder) -> None:

@@ -1,10 +1,10 @@
 """Matrix states to which every step adds a product of a column and a row: chunks in place of steps."""
 
 import onnx
-import pytest
 
 from mo_loop import ops
-from tests.harness import check, every, floats, parsed
+from tests.cases import read_cases
+from tests.harness import check, every, parsed
 from tests.runtime.passes.sequences import feeds, loops
 from tools import chunk_errors
 
@@ -78,36 +78,6 @@ def test_a_state_is_computed_in_chunks(decay: str, read: str) -> None:
     check(model, *feeds(model, 70, 1, 15, 16, 17, 33), rtol=1e-4, atol=1e-4)
 
 
-@every(batch=[(2,), (2, 3)], decay=DECAYS)
-def test_states_of_several_heads(decay: str, batch: tuple[int, ...]) -> None:
-    read = "right" if decay == "of each column" else "several rows"
-    model = model_of(decay, "outer", read, "T", batch)
-    assert loops_around_steps(model) == 0
-    check(model, *feeds(model, 40, 1, 16), rtol=1e-4, atol=1e-4)
-
-
-@every(added=ADDED, length=[32, 48, 77])
-def test_a_known_number_of_steps(added: str, length: int) -> None:
-    for decay in ("none", "constant", "of the step", "of each row"):
-        model = model_of(decay, added, "both", str(length))
-        assert loops_around_steps(model) == 0
-        check(model, *feeds(model, length), rtol=1e-4, atol=1e-4)
-
-
-def test_queries_of_an_unknown_number_of_rows() -> None:
-    model = parsed(f"""
-        main (float[{K},{V}] h, float[T,{K}] ks, float[T,{V}] vs, float[T,R,{K}] qs)
-            => (float[{K},{V}] last, float[T,R,{V}] ys) <int64[1] before = {{-2}}, int64[1] behind = {{-1}}> {{
-          last, ys = Scan <num_scan_inputs = 3,
-            body = step (float[{K},{V}] s, float[{K}] k, float[{V}] v, float[R,{K}] q)
-            => (float[{K},{V}] t, float[R,{V}] y) {{
-            {DECAYS["constant"][1]}
-            {ADDED["product"]}
-            t = Add(m, u)  y = MatMul(q, t) }}>(h, ks, vs, qs) }}""")
-    shapes = {"h": (K, V), "ks": (40, K), "vs": (40, V), "qs": (40, 3, K)}
-    check(model, {name: floats(*shape) for name, shape in shapes.items()}, rtol=1e-4, atol=1e-4)
-
-
 def test_chunks_are_as_exact_as_steps() -> None:
     """The errors against f64, for factors from 0 to 1; docs/loops.md has those of longer sequences."""
     for row in chunk_errors.rows([300]):
@@ -163,7 +133,4 @@ def test_the_delta_rule(retrieved: str, rate: str) -> None:
         check(model, *feeds(model, *((70, 1, 15, 16, 33) if decay == "of the step" else (70,))), rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("decay", ["of each row", "of each column"])
-def test_the_delta_rule_with_several_factors_stays_a_loop(decay: str) -> None:
-    model = delta_rule("sum", "of the step", decay, "40", ())
-    check(model, *feeds(model, 40), rtol=1e-3, atol=1e-4)
+read_cases(globals())

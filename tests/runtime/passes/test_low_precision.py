@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop import convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
+from tests.cases import read_cases
 from tests.harness import check, oracle
 
 Array = np.ndarray[Any, Any]
@@ -141,17 +142,6 @@ def test_filters_of_u8_with_zero_points(zero: int, largest: int, transposed: boo
     assert steps_off(found, model, image()).max() < 0.01
 
 
-def test_operators_on_integers_become_the_same_form() -> None:
-    net = Network()
-    q = net.integer_convolution(net.quantised("x"))
-    q = net.node("MaxPool", q, kernel_shape=[2, 2], strides=[2, 2])
-    model = net.model(net.dequantised(net.integer_convolution(q)))
-    found, nodes = run_fast(model, image())
-    assert nodes["Convolution"] <= {"u8", "i8"}
-    assert steps_off(found, model, image()).max() < 2.01
-    check(model, {"x": image()}, quantization="exact")
-
-
 def test_between_quantised_layers() -> None:
     """A residual sum, a Concat, pooling and Resize stay in 8 bits or are right in f32."""
     net = Network()
@@ -201,17 +191,6 @@ def test_16_bits(zero: np.generic) -> None:
     assert steps_off(found, model, image(), float(step)).max() < 1.01
 
 
-def test_16_bits_are_few_operations_in_f32() -> None:
-    net = Network()
-    net.zero = np.uint16(31000)
-    model = net.model(net.both("x", np.float32(0.0001)))
-    kinds = [each.type for each in convert_model(model).graph.ordered()]
-    assert [each for each in kinds if each not in ("Parameter", "Const", "Result")] == [
-        "Multiply", "Round", "Clamp", "Multiply",
-    ]
-    check(model, {"x": image()}, quantization="exact")
-
-
 @pytest.mark.parametrize("name", ("FLOAT8E4M3FN", "FLOAT8E5M2", "INT8"))
 def test_weights_that_are_quantised_in_the_graph_keep_their_type(name: str) -> None:
     net = Network()
@@ -257,16 +236,6 @@ def test_activations_of_zeros_are_quantised_dynamically() -> None:
     assert not found.any()
 
 
-@pytest.mark.parametrize("inner", (300, 3072))
-def test_exact_dynamic_quantisation_is_one_product(inner: int) -> None:
-    """The sum of |w| over the inner dimension shows that it is exact in f32."""
-    weights = np.clip(np.random.default_rng(3).standard_normal((inner, 16)) * 20, -128, 127).astype(np.int8)
-    model = dynamically_quantised(weights)
-    nodes = [node.type for node in convert_model(model, quantization="exact").graph.ordered()]
-    assert nodes.count("MatMul") == 1 and "FakeQuantize" not in nodes
-    check(model, {"x": np.random.default_rng(4).standard_normal((3, inner)).astype(np.float32)}, quantization="exact")
-
-
 def test_exact_tells_the_runtime() -> None:
     """Without this it would quantise activations before compressed weights."""
     net = Network()
@@ -295,3 +264,6 @@ def test_extreme_scales_are_divided_exactly() -> None:
             y = QuantizeLinear (x, s, z)  u = QuantizeLinear (t, r, n) }"""
     x, t = np.float32([0, 1e36, 3.3e38, -1e36]), np.float32([0, 2.4e-36, 9e-35, -7e-36])
     check(onnx.parser.parse_model(text), {"x": x, "t": t}, quantization="exact")
+
+
+read_cases(globals())

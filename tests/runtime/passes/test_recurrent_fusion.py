@@ -11,7 +11,8 @@ import pytest
 from mo_loop import convert_model, ops
 from mo_loop.transforms.front.recurrence import cells
 from mo_loop.transforms.front.recurrence.columns import NotACell
-from tests.harness import check, every, folded
+from tests.cases import read_cases
+from tests.harness import check, folded
 from tests.runtime.passes.recurrent_models import (
     MIXTURES,
     Cell,
@@ -22,9 +23,13 @@ from tests.runtime.passes.recurrent_models import (
     lstm_separate,
     lstm_sliced,
     lstm_split,
-    lstm_vectors,
     rnn,
-    scan,
+)
+from tests.runtime.passes.recurrent_models import (
+    lstm_vectors as lstm_vectors,
+)
+from tests.runtime.passes.recurrent_models import (
+    scan as scan,
 )
 
 pytestmark = pytest.mark.keeps_loops
@@ -54,93 +59,6 @@ def test_a_cell_in_a_loop(name: str) -> None:
     model = loop(CELLS[name])
     fused(model, name)
     check(model, *feeds(CELLS[name]), rtol=1e-5, atol=1e-6)
-
-
-@every(name=["lstm_split_ifgo", "gru_after_0", "rnn_Tanh"], reverse=[False, True], batch_first=[False, True])
-def test_layouts_and_directions(name: str, reverse: bool, batch_first: bool) -> None:
-    model = loop(CELLS[name], reverse=reverse, batch_first=batch_first)
-    fused(model, name)
-    check(model, *feeds(CELLS[name], batch_first=batch_first), rtol=1e-5, atol=1e-6)
-
-
-@every(name=["lstm_sliced", "gru_before_1", "rnn_Relu"],
-       directions=[(False, False), (True, False), (False, True), (True, True)], batch_first=[False, True])
-def test_a_cell_in_a_scan(name: str, directions: tuple[bool, bool], batch_first: bool) -> None:
-    model = scan(CELLS[name], reverse=directions[0], output_reverse=directions[1], batch_first=batch_first)
-    fused(model, name)
-    check(model, *feeds(CELLS[name], batch_first=batch_first), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("outputs", [{"concatenated": False}, {"finals": False}])
-def test_only_some_outputs(outputs: dict[str, bool]) -> None:
-    model = loop(CELLS["lstm_split_ifgo"], **outputs)
-    fused(model, "lstm")
-    check(model, *feeds(CELLS["lstm_split_ifgo"]), rtol=1e-5, atol=1e-6)
-
-
-def test_without_a_batch() -> None:
-    model = loop(lstm_vectors())
-    fused(model, "lstm")
-    check(model, *feeds(lstm_vectors()), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["lstm_split_ifgo", "gru_before_0", "gru_after_0", "rnn_Tanh"])
-def test_any_length_including_0(name: str) -> None:
-    """Without iterations the states are the initial ones, whatever an earlier inference left."""
-    model = loop(CELLS[name], time="T", batch="B")
-    fused(model, name)
-    check(model, *feeds(CELLS[name], (3, 2), (0, 2), (4, 1), (0, 1), (1, 3)), rtol=1e-5, atol=1e-6)
-
-
-def test_a_scan_of_any_length() -> None:
-    """ONNX Runtime refuses a Scan of length 0."""
-    model = scan(CELLS["lstm_split_ifgo"], time="T", batch="B", reverse=True)
-    fused(model, "lstm")
-    check(model, *feeds(CELLS["lstm_split_ifgo"], (3, 2), (4, 1), (1, 3)), rtol=1e-5, atol=1e-6)
-
-
-def test_other_nodes_of_the_body_stay() -> None:
-    """A projection of the hidden state in each iteration: the loop reads it from the sequence."""
-    cell = CELLS["lstm_split_ifgo"]
-    more = "p = MatMul(h2, rt)\n q = Softmax<axis=-1>(p)"
-    for reverse in (False, True):
-        model = loop(cell, more=more, more_output="q", reverse=reverse)
-        fused(model, "lstm", loops=1)
-        check(model, *feeds(cell), rtol=1e-5, atol=1e-6)
-
-
-def test_layers_in_one_body() -> None:
-    """The second layer reads the output of the first in the same iteration; a third state adds them up."""
-    states = ("h", "c", "e")
-    one = CELLS["rnn_Tanh"].body.replace("h2", "y")
-    cell = Cell(f"""
-    {one}
-    h2 = Identity(y)  g1 = MatMul(y, r_h)  g2_ = MatMul(c, r_h)
-    s2 = Add(g1, g2_)  c2 = Relu(s2)  e2 = Add(e, h2)
-    """, {**CELLS["rnn_Tanh"].weights}, states)
-    model = loop(cell)
-    fused(model, "rnn", count=2, loops=1)
-    check(model, *feeds(cell), rtol=1e-5, atol=1e-6)
-
-
-def test_a_second_state_that_does_not_belong_to_the_cell() -> None:
-    cell = CELLS["lstm_split_ifgo"]
-    summed = replace(cell, body=f"{cell.body}\ne2 = Add(e, h2)", states=("h", "c", "e"))
-    model = loop(summed)
-    fused(model, "lstm", loops=1)
-    check(model, *feeds(summed), rtol=1e-5, atol=1e-6)
-
-
-def test_a_remaining_loop_without_slices() -> None:
-    """A TensorIterator whose body reads no slices runs once: the cell stays, and the count is right."""
-    cell = CELLS["lstm_split_ifgo"]
-    counted = replace(cell, body=f"{cell.body}\ne2 = Add(e, one)", states=("h", "c", "e"))
-    model = loop(counted)
-    fused(model, "lstm", count=0, loops=1)
-    check(model, *feeds(counted), rtol=1e-5, atol=1e-6)
-    any_length = loop(counted, time="T", batch="B")
-    fused(any_length, "lstm", loops=1)
-    check(any_length, *feeds(counted, (3, 2), (0, 2), (4, 1)), rtol=1e-5, atol=1e-6)
 
 
 LSTM, GRU, RNN = CELLS["lstm_split_ifgo"], CELLS["gru_after_0"], CELLS["rnn_Tanh"]
@@ -184,16 +102,6 @@ UNLIKE = {
 }
 
 
-@pytest.mark.parametrize("name", UNLIKE)
-def test_a_different_cell_stays(name: str) -> None:
-    cell, old, new = UNLIKE[name]
-    assert old in cell.body
-    cell = replace(cell, body=cell.body.replace(old, new))
-    model = loop(cell)
-    fused(model, name, count=0, loops=1)
-    check(model, *feeds(cell), rtol=1e-4, atol=1e-5)
-
-
 def test_each_condition_of_a_cell_has_one_that_fails_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each `raise` of cells.py is that of a cell in UNLIKE: without its condition that cell would be wrong."""
     raised = set()
@@ -210,8 +118,4 @@ def test_each_condition_of_a_cell_has_one_that_fails_it(monkeypatch: pytest.Monk
     assert not {line: text for line, text in wanted.items() if line not in raised}
 
 
-def test_a_state_with_another_consumer_stays() -> None:
-    """The body returns the cell state of every iteration, which no sequence operation does."""
-    model = loop(LSTM, more="p = Neg(c2)", more_output="p")
-    fused(model, "lstm", count=0, loops=1)
-    check(model, *feeds(LSTM), rtol=1e-5, atol=1e-6)
+read_cases(globals())

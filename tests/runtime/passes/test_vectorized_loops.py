@@ -6,8 +6,10 @@ import pytest
 
 from mo_loop import convert_model, ops
 from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
+from tests.cases import read_cases
 from tests.harness import Array, check, floats, folded, parsed
-from tests.runtime.passes.sequences import feeds, loops
+from tests.runtime.passes.sequences import feeds as feeds
+from tests.runtime.passes.sequences import loops as loops
 
 
 @pytest.fixture(autouse=True)
@@ -97,51 +99,6 @@ def _stacked(type_: str, length: str) -> str:
     return type_.replace("[", f"[{length}, ") if "[" in type_ else f"{type_}[{length}]"
 
 
-@pytest.mark.parametrize("name", BODIES)
-def test_a_loop_of_known_length(name: str) -> None:
-    model = loop(*BODIES[name], "5")
-    assert len(loops(model)) == 0
-    check(model, *feeds(model, 5, integers=indices))
-
-
-@pytest.mark.parametrize("name", BODIES)
-def test_a_loop_of_any_length(name: str) -> None:
-    model = loop(*BODIES[name], "T")
-    assert len(loops(model)) == (name in REFUSE_NO_STEPS)
-    check(model, *feeds(model, 5, 0, 1, 3, integers=indices))
-
-
-@pytest.mark.parametrize("name", [each for each in BODIES if each != "a numbered step"])
-@pytest.mark.parametrize(("reads", "writes"), [(0, 0), (1, 0), (1, 1), (0, 1)])
-def test_a_scan(name: str, reads: int, writes: int) -> None:
-    model = scan(*BODIES[name], "5", reads, writes)
-    assert len(loops(model)) == 0
-    check(model, *feeds(model, 5, integers=indices))
-
-
-def test_other_axes() -> None:
-    model = parsed("""main (float[2, 5, 3] x, float[4, 2, 5] w, float[3, 4] h) => (float[2, 4, 5] y) {
-          y = Scan<num_scan_inputs=2, scan_input_axes=[1, 2], scan_input_directions=[1, 0], scan_output_axes=[-1],
-            body = step (float[2, 3] a, float[4, 2] b) => (float[2, 4] c) {
-              p = MatMul (a, h)  q = Transpose<perm=[1, 0]> (b)  c = Sub (p, q) }>(x, w)
-        }""")
-    assert len(loops(model)) == 0
-    check(model, {"x": floats(2, 5, 3), "w": floats(4, 2, 5, seed=1), "h": floats(3, 4, seed=2)})
-
-
-@pytest.mark.parametrize("length", ["5", "T"])
-def test_a_loop_in_a_loop(length: str) -> None:
-    """All pairs of rows; the inner loop reads the slice of the outer one."""
-    model = parsed(f"""main (float[{length}, 3] x) => (float[{length}, {length}, 3] y) {{
-          sizes = Shape (x)  zero = Constant<value=int64 {{0}}>()  n = Gather<axis=0> (sizes, zero)
-          y = Loop (n, "") <body = outer (int64 i, bool go) => (bool goes, float[{length}, 3] c) {{
-            goes = Identity (go)  a = Gather<axis=0> (x, i)
-            c = Loop (n, "") <body = inner (int64 j, bool go2) => (bool goes2, float[3] e) {{
-              goes2 = Identity (go2)  b = Gather<axis=0> (x, j)  d = Sub (a, b)  e = Abs (d) }}> }}> }}""")
-    assert len(loops(model)) == 0
-    check(model, *feeds(model, *((5,) if length == "5" else (4, 0, 1)), integers=indices))
-
-
 BRANCHES = {
     "captured": ("flag", 'b = If (flag) <then_branch = yes () => (float[3] e) { e = Exp (a) },\n'
                          'else_branch = no () => (float[3] f) { f = Softmax<axis=-1> (a) }>', "5"),
@@ -149,51 +106,6 @@ BRANCHES = {
                          "b = If (c) <then_branch = yes () => (float[3] e) { e = Exp (a) },\n"
                          "else_branch = no () => (float[3] f) { f = Sub (a, top) }>", "T"),
 }
-
-
-@pytest.mark.parametrize("name", BRANCHES)
-def test_branches(name: str) -> None:
-    """A captured condition chooses for all steps; for another one both branches are computed, which cannot fail."""
-    _, body, length = BRANCHES[name]
-    model = parsed(f"""main (float[{length}, 3] x, bool flag, float h) => (float[{length}, 3] y) {{
-          sizes = Shape (x)  zero = Constant<value=int64 {{0}}>()  n = Gather<axis=0> (sizes, zero)
-          y = Loop (n, "") <body = step (int64 i, bool go) => (bool goes, float[3] b) {{
-            goes = Identity (go)  a = Gather<axis=0> (x, i)
-            {body}
-          }}>
-        }}""")
-    assert len(loops(model)) == 0
-    lengths = (5, 5) if length == "5" else (5, 0, 1, 7)
-    given = {"h": np.float32(0.3)}
-    check(model, *({"x": floats(n, 3, seed=k), "flag": bool(k % 2), **given} for k, n in enumerate(lengths)))
-
-
-def test_a_dear_branch_stays() -> None:
-    """A product is not computed for steps that do not need it."""
-    model = parsed("""main (float[5, 3] x, float[3, 3] w) => (float[5, 3] y) {
-          n = Constant<value=int64 {5}>()  zero = Constant<value=float {0}>()
-          y = Loop (n, "") <body = step (int64 i, bool go) => (bool goes, float[3] b) {
-            goes = Identity (go)  a = Gather<axis=0> (x, i)  top = ReduceMax<keepdims=0> (a)
-            c = Greater (top, zero)
-            b = If (c) <then_branch = yes () => (float[3] e) { e = MatMul (a, w) },
-                        else_branch = no () => (float[3] f) { f = Neg (a) }>
-          }>
-        }""")
-    assert len(loops(model)) == 1
-    check(model, {"x": floats(5, 3), "w": floats(3, 3, seed=1)})
-
-
-@pytest.mark.parametrize("dims", ["2", "N"])
-@pytest.mark.parametrize("pair", ["s, r", "r, s"])
-def test_a_growing_state(dims: str, pair: str) -> None:
-    """Rows appended to a state, or put before it, are the rows of one output."""
-    model = parsed(f"""main (float[T, {dims}] x, float[K, {dims}] h) => (float[M, {dims}] y) {{
-          sizes = Shape (x)  zero = Constant<value=int64 {{0}}>()  n = Gather<axis=0> (sizes, zero)
-          y = Loop (n, "", h) <body = step (int64 i, bool go, float[A, {dims}] s) => (bool goes, float[B, {dims}] t) {{
-            goes = Identity (go)  a = Gather<axis=0> (x, i)  e = Exp (a)
-            axis = Constant<value=int64[1] {{0}}>()  r = Unsqueeze (e, axis)  t = Concat<axis=0> ({pair}) }}> }}""")
-    assert len(loops(model)) == 0
-    check(model, *({"x": floats(t, 2), "h": floats(k, 2, seed=1)} for t, k in ((3, 2), (0, 2), (4, 0), (1, 1), (0, 0))))
 
 
 ROW, SIZE = "r = Unsqueeze(e, zero)", "w = Concat<axis=0>(k, three)"
@@ -235,50 +147,4 @@ def test_repeated_pieces(name: str) -> None:
     ))
 
 
-def test_a_condition_before_the_first_step() -> None:
-    model = parsed("""main (float[5, 3] x, int64 n, bool go) => (float[T, 3] y) {
-          y = Loop (n, go) <body = step (int64 i, bool g) => (bool d, float[3] c) {
-            d = Identity (g)  a = Gather<axis=0> (x, i)  c = Exp (a) }> }""")
-    runs = [(5, True), (5, False), (2, True), (0, True), (-1, True), (3, True), (3, False)]
-    check(model, *({"x": floats(5, 3), "n": n, "go": go} for n, go in runs))
-
-
-@pytest.mark.parametrize(("kind", "length"), [("scan", "6"), ("loop", "6"), ("loop", "M")])
-def test_an_inner_loop_with_a_state(kind: str, length: str) -> None:
-    """One inner loop for all steps: its state has a row for each of them."""
-    inner = {
-        "scan": """last, all = Scan <num_scan_inputs=1, scan_input_directions=[1], scan_output_axes=[1],
-            body = cell (float[3] s, float[4] r) => (float[3] t, float[3] u) {
-              p = MatMul (r, w) q = Mul (s, p) t = Tanh (q) u = Add (t, p) }> (z, a)""",
-        "loop": """m = Constant<value=int64 {6}>() sizes = Shape (a) first = Gather<axis=0> (sizes, zero)
-            last, rows = Loop (first, "", z) <body = cell (int64 j, bool g, float[3] s)
-              => (bool gg, float[3] t, float[3] u) {
-              gg = Identity (g) r = Gather<axis=0> (a, j)
-              p = MatMul (r, w) q = Mul (s, p) t = Tanh (q) u = Add (t, p) }>
-            all = Transpose<perm=[1, 0]> (rows)""",
-    }
-    model = parsed(f"""
-        main (float[5, {length}, 4] x, float[5, 3] h, float[4, 3] w) => (float[5, 3] y, float[5, 3, {length}] v) {{
-          zero = Constant<value=int64 {{0}}>()
-          y, v = Scan <num_scan_inputs=2, body = outer (float[{length}, 4] a, float[3] z)
-            => (float[3] last, float[3, {length}] all) {{ {inner[kind]} }}> (x, h)
-        }}""")
-    graph = convert_model(model, **folded()).graph
-    assert sum(len(scope.of(ops.Iteration)) for scope in graph.scopes()) == 1
-    lengths = (6,) if length == "6" else (6, 1, 0, 3)
-    check(model, *({"x": floats(5, n, 4), "h": floats(5, 3, seed=1), "w": floats(4, 3, seed=2)} for n in lengths))
-
-
-@pytest.mark.parametrize("layer", ["LSTM", "GRU", "RNN"])
-def test_a_recurrent_layer_in_a_loop(layer: str) -> None:
-    """The steps are part of its batch."""
-    rows = {"LSTM": 12, "GRU": 9, "RNN": 3}[layer]
-    model = parsed(f"""
-        main (float[5, 4, 2, 6] x, float[1, {rows}, 6] w, float[1, {rows}, 3] r)
-          => (float[5, 4, 1, 2, 3] y, float[5, 1, 2, 3] z) {{
-          y, z = Scan <num_scan_inputs=1, body = step (float[4, 2, 6] a) => (float[4, 1, 2, 3] b, float[1, 2, 3] c) {{
-            b, c = {layer}<hidden_size=3> (a, w, r) }}> (x)
-        }}""")
-    assert len(loops(model)) == 0
-    given = {"x": floats(5, 4, 2, 6), "w": floats(1, rows, 6, seed=1) / 3, "r": floats(1, rows, 3, seed=2) / 3}
-    check(model, given, rtol=1e-4, atol=1e-5)
+read_cases(globals())

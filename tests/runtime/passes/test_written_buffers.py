@@ -10,8 +10,10 @@ from mo_loop import conversion, ops
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
-from tests.harness import check, every, floats, parsed
-from tests.runtime.passes.sequences import feeds, loops
+from tests.cases import read_cases
+from tests.harness import check, floats, parsed
+from tests.runtime.passes.sequences import feeds as feeds
+from tests.runtime.passes.sequences import loops as loops
 
 # -- States of loops whose values in all steps have a closed form: the numbers, and that no loop is left
 
@@ -38,7 +40,6 @@ FORMS = {
 OUTPUTS = {"the last": ("", ""), "all made": ("u", "u = Identity(t)"), "all read": ("u", "u = Identity(s)")}
 
 
-
 def has_form_of_any_length(form: str, outputs: str) -> bool:
     """Running extremes have none; the last ones have, but not of integers, which the runtime reduces as floats."""
     if form == "difference, turned":
@@ -63,20 +64,6 @@ def model_of(form: str, outputs: str, length: str) -> onnx.ModelProto:
         }}""")
 
 
-@every(form=FORMS, outputs=OUTPUTS)
-def test_a_loop_of_known_length(form: str, outputs: str) -> None:
-    model = model_of(form, outputs, "9")
-    assert len(loops(model)) == 0
-    check(model, *feeds(model, 9), rtol=1e-5, atol=1e-6)
-
-
-@every(form=FORMS, outputs=OUTPUTS)
-def test_a_loop_of_any_length(form: str, outputs: str) -> None:
-    model = model_of(form, outputs, "T")
-    assert len(loops(model)) == (not has_form_of_any_length(form, outputs))
-    check(model, *feeds(model, 9, 0, 1, 63, 64, 200), rtol=1e-5, atol=1e-6)
-
-
 WINDOWS = {
     # how the next rows of the state [4, 3] are made of it and of e = x[t] [1, 3]
     "slice": "k = Slice(s, one, far, zero)\n t = Concat<axis=0>(k, e)",
@@ -88,29 +75,6 @@ WINDOWS = {
     "columns": "k = Slice(s, one, three, one)\n c = ReduceSum(e)\n w = Mul(c, column)\n t = Concat<axis=1>(k, w)",
     "not the next rows": "k = Slice(s, zero, three, zero)\n t = Concat<axis=0>(k, e)",
 }
-
-
-@every(name=WINDOWS, every=[True, False], length=["40", "T"])
-def test_a_state_that_holds_the_last_steps(name: str, every: bool, length: str) -> None:
-    """Both the rows that a step reads and those that it makes are windows of the initial rows and the input."""
-    constants = "".join(f", int64[1] {key} = {{{value}}}" for key, value in
-                        {"one": 1, "two": 2, "three": 3, "four": 4, "far": 2**31 - 1, "zero": 0}.items())
-    model = parsed(f"""
-        main (float[{length}, 3] x, float[4, 3] h) => (float[4, 3] last{f", float[{length}, 3] u" if every else ""})
-          <int64[3] behind = {{1, 2, 3}}, int64[2] sizes = {{1, 3}}, float[4, 1] column = {{1, 2, 3, 4}}{constants}> {{
-          number = Constant<value=int64 {{0}}>()  shape = Shape (x)  n = Gather<axis=0> (shape, number)
-          last{", u" if every else ""} = Loop (n, "", h) <body = step (int64 i, bool go, float[4, 3] s)
-            => (bool goes, float[4, 3] t{", float[3] u" if every else ""}) {{
-            goes = Identity (go)  a = Gather<axis=0> (x, i)  e = Unsqueeze(a, zero)
-            f = Concat<axis=0>(e, e)
-            {WINDOWS[name]}
-            r = Sin(s)  q = Add(r, t)
-            {"u = ReduceSum<keepdims=0>(q, zero)" if every else ""}
-          }}>
-        }}""")
-    assert len(loops(model)) == (name == "not the next rows")
-    lengths = (40,) if length == "40" else (9, 0, 1, 3, 40)
-    check(model, *feeds(model, *lengths), rtol=1e-5, atol=1e-6)
 
 
 def test_sums_in_the_order_of_the_steps(tmp_path: Path) -> None:
@@ -202,23 +166,6 @@ def feeds_of_buffer(shape: str, *lengths: int) -> list[dict[str, np.ndarray]]:
     return [{"x": floats(n), "h": floats(3), "buffer": floats(*sizes)} for n in lengths]
 
 
-@pytest.mark.parametrize("buffer", BUFFERS)
-@pytest.mark.parametrize("ends", [False, True], ids=["counted", "ended by a step"])
-def test_it_is_written_after_the_loop(buffer: str, ends: bool) -> None:
-    shape, places = BUFFERS[buffer]
-    model = model_of_buffer(shape, places, ends=ends)
-    assert buffers(model) == 0
-    check(model, *feeds_of_buffer(shape, 4, 1, 0, 5), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("buffer", READ)
-def test_a_buffer_whose_places_may_repeat_or_that_is_read_stays(buffer: str) -> None:
-    shape, places = READ[buffer]
-    model = model_of_buffer(shape, places)
-    assert buffers(model) == 1
-    check(model, *feeds_of_buffer(shape, 4, 1, 0, 5), rtol=1e-5, atol=1e-6)
-
-
 SLICES = {
     # what step t makes of a, which is x[:, t] + h, and of the buffer s [B, T, D]
     "any": "w = Tanh(a)",
@@ -257,19 +204,6 @@ def model_of_slices(form: str) -> onnx.ModelProto:
         }}""")
 
 
-@pytest.mark.parametrize("form", SLICES)
-def test_slices_of_a_batch_are_concatenated(form: str) -> None:
-    model = model_of_slices(form)
-    assert buffers(model) == 0
-    graph = convert_model(model).graph
-    assert not any(isinstance(node, ops.ScatterNDUpdate | ops.ScatterUpdate) for node in graph.ordered())
-    sizes = ((2, 5, 3), (1, 1, 4), (2, 0, 3), (3, 7, 1), (1, 6, 1), (2, 1, 2))
-    check(model, *(
-        {"x": floats(*each, seed=1), "first": floats(each[0], each[2], seed=2), "buffer": floats(*each, seed=3)}
-        for each in sizes
-    ), rtol=1e-5, atol=1e-6)
-
-
 # -- Broadcasts that are moved after element-wise operations, among the other rules
 
 
@@ -280,3 +214,6 @@ def test_a_constant_beside_a_moved_broadcast_gets_its_last_form(monkeypatch: pyt
     model = parsed("""main (float[1] x, float[N, M] z) => (float[?, ?] y) <float[1, 1] c = {2.0}> {
           s = Shape (z)  e = Expand (x, s)  y = Max (e, c) }""")
     check(model, *({"x": floats(1), "z": floats(*shape)} for shape in ((2, 3), (0, 3), (1, 1))))
+
+
+read_cases(globals())
