@@ -46,13 +46,14 @@ def read_cases(module: dict[str, Any]) -> None:
     path = Path(module["__file__"]).with_suffix(".txt")
     above, *parts = SECTION.split(path.read_text("utf-8"))
     line = above.count("\n") + 2
-    for title, body in zip(parts[1::3], parts[2::3], strict=True):
-        name = "test_" + re.sub(r"[^A-Za-z0-9]", "_", title)
-        if name in module:
-            raise ValueError(f"{path}:{line}: the module has {name}")
-        test = _made(list(_whole_lines(body, line)), path, module)
-        test.__name__, test.__module__ = name, module["__name__"]
-        module[name] = test
+    for kind, title, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        if kind == "case":
+            name = "test_" + re.sub(r"[^A-Za-z0-9]", "_", title)
+            if name in module:
+                raise ValueError(f"{path}:{line}: the module has {name}")
+            test = _made(list(_whole_lines(body, line)), path, module)
+            test.__name__, test.__module__ = name, module["__name__"]
+            module[name] = test
         line += body.count("\n") + 1
 
 

@@ -9,58 +9,14 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-NESTED = """<ir_version: 10, opset_import: ["" : 21]>
-nested (float[5,3] seq, float[3] start, int64 trips, bool go)
-    => (float[3] last, float[5,3] rows, float[3] state, float[k,3] trace)
-    <float[3] scale = {1.0, 2.0, 3.0}, float half = {0.5}, float limit = {100.0}, int64 two = {2}> {
-  [scan] last, rows = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] n, float[3] o) {
-    [weigh] a = Mul (e, scale)
-    [sum] n = Add (s, a)
-    [copy] o = Identity (n)
-  }> (start, seq)
-  [outer] state, trace = Loop (trips, go, last) <body = round (int64 i, bool c, float[3] v)
-      => (bool on, float[3] w, float[3] out) {
-    [turn] f = Cast <to = 1> (i)
-    [shift] u = Add (v, f)
-    [total] t = ReduceSum <keepdims = 0> (u)
-    [under] on = Less (t, limit)
-    [choose] w = If (on) <
-      then_branch = yes () => (float[3] p) {
-        [double] p = Mul (u, scale)
-      },
-      else_branch = no () => (float[3] q) {
-        [inner] q = Loop (two, "", u) <body = deep (int64 j, bool d, float[3] z) => (bool g, float[3] y) {
-          g = Identity (d)
-          [shrink] y = Mul (z, half)
-        }>
-      }>
-    [trace] out = Identity (w)
-  }>
-}"""
+from tests.texts import texts
+
+TEXTS = texts(__file__)
+
+NESTED = TEXTS["nested"]
 
 
-BLOCKS_OF_STEPS = """
-%n = Parameter : i64[] "n" %x = Parameter : f32[2] "x"
-%m = Maximum(%n, 0) %p = Add(%m, 15) %d = Divide(%p, 16)
-%many = Loop(%d, true, %x) {
-  condition: @go
-  input_map: [Merged(%s, @t)], output_map: [Final(@t)]
-} info {steps_per_iteration: {value: "16"}}
-  body {
-    %s = Parameter
-    %t = Tanh(%s)
-    Result(true) @go Result(%t) @t
-  }
-%ten = Loop(10, true, %many) {
-  condition: @on
-  input_map: [Merged(%a, @b)], output_map: [Final(@b)]
-} info {steps_per_iteration: {value: "16"}}
-  body {
-    %a = Parameter
-    %b = Tanh(%a)
-    Result(true) @on Result(%b) @b
-  }
-Result(%ten)"""
+BLOCKS_OF_STEPS = TEXTS["blocks of steps"]
 
 
 def nested(path: Path, replaced: Mapping[str, str] | None = None) -> Path:

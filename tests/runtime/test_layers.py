@@ -28,41 +28,19 @@ from mo_loop.options import ConvertOptions
 from tests.fuzz.control_flow.generator import generate
 from tests.fuzz.planted.judging import RIGHT, UNJUDGED, UNSEEN, tried_number
 from tests.harness import folded
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 pytestmark = pytest.mark.keeps_loops
 
 X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 
-LOOP = """<ir_version: 8, opset_import: ["" : 17]>
-    main (float[3,4] x, int64 n) => (float[3,4] y) {
-      r = Relu (x)
-      [loop] f = Loop (n, "", r) <body = step (int64 i, bool c, float[3,4] s) => (bool d, float[3,4] t) {
-        d = Identity (c)  k = Cast <to = 1> (i)  a = Tanh (s)
-        b = Mul (a, k)  t = Add (b, s) }>
-      y = Sigmoid (f) }"""
+LOOP = TEXTS["loop"]
 
-NESTED = """<ir_version: 8, opset_import: ["" : 17]>
-    main (float[3,4] x, float[T,3,4] z, int64 n) => (float[3,4] y) {
-      [outer] f, ys = Loop (n, "", x) <
-          body = one (int64 i, bool c, float[3,4] s) => (bool d, float[3,4] t, float[3,4] q) {
-        d = Identity (c)
-        [inner] q, parts = Scan (s, z) <num_scan_inputs = 1, scan_input_directions = [1],
-          body = two (float[3,4] u, float[3,4] p) => (float[3,4] w, float[3,4] v) {
-            v = Sub (p, u)  e = Abs (v)  half = Constant <value = float {0.5}> ()  w = Mul (e, half) }>
-        sums = ReduceSum <keepdims = 0> (q)  zero = Constant <value = float {1.0}> ()
-        isbig = Greater (sums, zero)
-        [choice] m = If (isbig) <then_branch = big () => (float[3,4] a) { a = Tanh (q) },
-                                 else_branch = small () => (float[3,4] b) { b = Neg (q) }>
-        t = Add (m, s) }>
-      y = Relu (f) }"""
+NESTED = TEXTS["nested"]
 
-FUNCTION = """<ir_version: 10, opset_import: ["" : 18, "own" : 1]>
-    main (float[3,4] x) => (float[3,4] y) {
-      a = Abs (x)
-      [call] b = own.Twice <rate = 3.0> (a)
-      y = Relu (b) }
-    <domain: "own", opset_import: ["" : 18]>
-    Twice <rate> (v) => (w) { t = LeakyRelu <alpha: float = @rate> (v)  n = Neg (t)  w = Add (t, n) }"""
+FUNCTION = TEXTS["function"]
 
 
 def converted(text: str | onnx.ModelProto, *observers: Any, **options: Any) -> tuple[onnx.ModelProto, Graph]:

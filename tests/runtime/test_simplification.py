@@ -36,6 +36,9 @@ from mo_loop.transforms.runtime.memory_copies import ReshapeReturnedInputs as Re
 from tests.cases import read_cases
 from tests.harness import check as check_model
 from tests.harness import check_graph, floats, parsed
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 SIZES = ({"N": 2, "M": 3}, {"N": 1, "M": 1}, {"N": 3, "M": 1})
 """The sizes of the symbols of the random graphs."""
@@ -238,17 +241,7 @@ def rewritten(text: str, *passes: Any) -> str:
 
 def test_ones_on_the_runtime() -> None:
     """Views of an input of dynamic shape that are returned, and scalars from one element and back, in a loop."""
-    simpler = rewritten("""
-        %x = Parameter : f32[N,3]  %s = Parameter : f32[1,1]  %n = Parameter : i64[1]
-        %a = Reshape(%x, [-1, 1, 3])  %c = Reshape(%s, [])  %u = Reshape(%x, [0, 0, 1]) {special_zero: true}
-        %d = Gather(%u, 0, 2)  %w = Reshape(%x, [1, -1, 3])  %v = Gather(%w, [0], 0)
-        %t = Reshape(%c, [1])  %trip = Reshape(%n, [])
-        %last = Loop(%trip, true, %t) {condition: @go, input_map: [Merged(%b, @next)], output_map: [Final(@next)]}
-          body step {
-            %b = Parameter
-            %go = Constant true  %f = Reshape(%b, [])  %g = Add(%f, 1.0)  %h = Reshape(%g, [1])
-            Result(%go)  Result(%h) @next }
-        Result(%a)  Result(%c)  Result(%d)  Result(%v)  Result(%last)""", ReshapeToSqueeze())
+    simpler = rewritten(TEXTS["ones on the runtime"], ReshapeToSqueeze())
     assert simpler.count("Reshape") == 2  # those in the body
 
     def oracle(x: Any, s: Any, n: Any) -> list[Any]:
@@ -269,10 +262,7 @@ def test_an_identity_behind_a_loop() -> None:
           y = Identity (b) }"""), {"x": np.ones(2, np.float32)})
 
 
-JOINS = """
-    %a = Parameter : f32[2]  %b = Parameter : f32[2]
-    %c = Concat(%a, %b) {axis: 0}  %d = Concat(%a, %b) {axis: 0}  %e = Abs(%c)  %y = Add(%d, %e)
-    Result(%y)"""
+JOINS = TEXTS["joins"]
 
 
 def test_group_normalization_on_the_runtime() -> None:

@@ -7,33 +7,15 @@ import pytest
 
 from tests.cases import read_cases
 from tests.harness import boolean, check, check_graph, f32, floats, i64, parsed
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 FLIPS = [True, False, False, True, True, False]
 
 
 def test_a_loop_in_a_branch_in_a_loop() -> None:
-    text = """
-        %M = Parameter : i64[]  %x = Parameter : f32[2]
-        %m = Maximum(%M, 0)
-        %y = Loop(%m, true, %x) {iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]}
-          body {
-            %i = Parameter  %s = Parameter
-            %rest = FloorMod(%i, 2)  %even = Equal(%rest, 0)
-            %n = If(%even, %i, %s) {input_map: [Branched(%k, _), Branched(%a, %b)], output_map: [Selected(@n, @d)]}
-              then_body {
-                %k = Parameter  %a = Parameter
-                %n = Loop(%k, true, %a) {condition: @go, input_map: [Merged(%t, @u)], output_map: [Final(@u)]}
-                  body {
-                    %t = Parameter
-                    %u = Add(%t, 1)
-                    Result(true) @go  Result(%u) }
-                Result(%n) }
-              else_body {
-                %b = Parameter
-                %d = Multiply(%b, 2)
-                Result(%d) }
-            Result(true) @go  Result(%n) }
-        Result(%y)"""
+    text = TEXTS["a loop in a branch in a loop"]
 
     def oracle(trips: Any, x: Any) -> list[Any]:
         for i in range(max(int(trips), 0)):

@@ -8,23 +8,15 @@ from typing import Any
 import numpy as np
 
 from tests.harness import Array, check_graph, floats, i64
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 # p of shape [1], counted from the end if negative -> the item, of rank 2.
-AT = """
-%count = ShapeOf(%T)  %length = Gather(%count, [0], 0)  %negative = Less(%p, 0)
-%wrapped = Add(%p, %length)  %q = Select(%negative, %wrapped, %p)  %row = Gather(%T, %q, 0)
-%shape = Reshape(%row, [2])  %above = Slice(%T, [0], %q, [1], [0])  %sizes = ReduceProd(%above, [1])
-%before = ReduceSum(%sizes, [0])  %start = Unsqueeze(%before, 0)
-%size = ReduceProd(%shape, [0]) {keep_dims: true}  %stop = Add(%start, %size)
-%piece = Slice(%D, %start, %stop, [1], [0])  %item = Reshape(%piece, %shape)"""
+AT = TEXTS["at"]
 
 # Inserts an item before position q (not negative).
-INSERT = """
-%above = Slice(%T, [0], %q, [1], [0])  %sizes = ReduceProd(%above, [1])  %before = ReduceSum(%sizes, [0])
-%start = Unsqueeze(%before, 0)  %flat = Reshape(%item, [-1])  %d0 = Slice(%D, [0], %start, [1], [0])
-%d1 = Slice(%D, %start, [1073741824], [1], [0])  %D2 = Concat(%d0, %flat, %d1) {axis: 0}  %dims = ShapeOf(%item)
-%line = Unsqueeze(%dims, 0)  %t1 = Slice(%T, %q, [1073741824], [1], [0])
-%T2 = Concat(%above, %line, %t1) {axis: 0}"""
+INSERT = TEXTS["insert"]
 
 
 def packed(items: list[Array]) -> list[Array]:
@@ -85,18 +77,7 @@ def test_a_loop_that_inserts_ragged_items() -> None:
 
 def test_erasing_in_a_branch() -> None:
     """The first item is erased if there is one: both states leave the If."""
-    text = """
-        %D = Parameter : f32[?]  %T = Parameter : i64[?,2]
-        %count = ShapeOf(%T)  %length = Gather(%count, 0, 0)  %some = Greater(%length, 0)
-        %data, %table = If(%some, %D, %T) {
-          input_map: [Branched(%d, %k), Branched(%t, %l)], output_map: [Selected(@rest, @k), Selected(@others, @l)]}
-          then_body {
-            %d = Parameter  %t = Parameter
-            %row = Gather(%t, [0], 0)  %sizes = ReduceProd(%row, [1])
-            %rest = Slice(%d, %sizes, [1073741824], [1], [0])  %others = Slice(%t, [1], [1073741824], [1], [0])
-            Result(%rest)  Result(%others) }
-          else_body { %k = Parameter  %l = Parameter  Result(%k)  Result(%l) }
-        Result(%data)  Result(%table)"""
+    text = TEXTS["erasing in a branch"]
 
     def oracle(data: Any, table: Any) -> list[Any]:
         return [data[table[0].prod() :], table[1:]] if len(table) else [data, table]

@@ -7,6 +7,9 @@ import pytest
 
 from tests.cases import read_cases
 from tests.harness import Array, boolean, check_graph, f32, floats, i64
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 # -- States: passed to another state, passed through, growing. In-place operations need a Parameter of their own.
 #
@@ -67,11 +70,7 @@ def test_special_values_survive_the_copy() -> None:
 
 
 # The second parameter of the body is copied, the copy scattered into, and the outcome added to the first.
-SCATTER = """
-    %a = Parameter  %k = Parameter
-    %copy = Maximum(%k, %k)  %one = Gather(%a, [0], 0)  %put = ScatterUpdate(%copy, [1], %one, 0)
-    %n = Add(%a, %put)
-    Result(%n)"""
+SCATTER = TEXTS["scatter"]
 SCATTER_FEEDS = [[i64(t), floats(4, seed=t), floats(4, seed=t + 7)] for t in (3, 0, 1, 5, 2)]
 
 
@@ -209,17 +208,7 @@ def _numpy(dtype: str) -> Any:
 
 
 def test_a_compressed_constant_in_a_body() -> None:
-    text = """
-        %M = Parameter : i64[]  %x = Parameter : f32[2,2]
-        %m = Maximum(%M, 0)
-        %y = Loop(%m, true, %x) {condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]}
-          body {
-            %s = Parameter
-            %h = Constant [[0.5, -0.25], [0.125, 1.0]] : f16[2,2] "w_compressed"
-            %w = Convert(%h) {destination_type: f32} "w" info {decompression: {version: "0"}}
-            %n = MatMul(%s, %w)
-            Result(true) @go  Result(%n) }
-        Result(%y)"""
+    text = TEXTS["a compressed constant in a body"]
 
     def oracle(trips: Any, x: Any) -> list[Any]:
         w = np.array([[0.5, -0.25], [0.125, 1]], np.float32)

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from tests.harness import boolean, check_graph, f32, i64
+from tests.texts import texts
 
-COUNTING = """
-%last = Loop(%m, %C, %v) {iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]}
-  body {
-    %i = Parameter  %s = Parameter
-    %f = Convert(%i) {destination_type: f32}  %n = Add(%s, %f)  %go = Constant true
-    Result(%go)  Result(%n) }
-Result(%last)"""
+TEXTS = texts(__file__)
+
+COUNTING = TEXTS["counting"]
 
 
 def counted(trips: Any, go: Any, v: Any) -> list[Any]:
@@ -44,20 +41,7 @@ def test_a_negative_trip_count_means_none(dtype: str, shape: str) -> None:
 def test_a_huge_trip_count_with_early_exit() -> None:
     """The buffer of a concatenated output is allocated for all iterations, so the body counts instead: trip count
     -1, body condition and it + 1 < M, condition and M > 0."""
-    text = """
-        %M = Parameter : i64[]  %C = Parameter : boolean[]  %limit = Parameter : f32[]
-        %some = Greater(%M, 0)  %go = LogicalAnd(%C, %some)  %stop = Select(%go, i64 1073741824, i64 0)
-        %end = Reshape(%stop, [1])
-        %last, %scan = Loop(-1, %go, 0.0, %limit, %M) {
-          iteration: %i, condition: @go, input_map: [Merged(%s, @n), Invariant(%top), Invariant(%trips)]
-          output_map: [Final(@n), Concatenated(@u, axis: 0)]}
-          body {
-            %i = Parameter  %s = Parameter  %top = Parameter  %trips = Parameter
-            %n = Add(%s, 1)  %u = Reshape(%n, [1])  %below = Less(%n, %top)
-            %next = Add(%i, 1)  %within = Less(%next, %trips)  %go = LogicalAnd(%below, %within)
-            Result(%go)  Result(%n)  Result(%u) }
-        %all = Slice(%scan, [0], %end, [1], [0])
-        Result(%last)  Result(%all)"""
+    text = TEXTS["a huge trip count with early exit"]
 
     def oracle(trips: Any, go: Any, limit: Any) -> list[Any]:
         count = min(max(int(trips), 0), max(int(np.ceil(limit)), 1)) if go else 0
@@ -70,18 +54,7 @@ def test_a_huge_trip_count_with_early_exit() -> None:
 
 def test_a_while_loop_without_maximum() -> None:
     """Trip count -1: only the condition, computed from the state, ends it."""
-    text = """
-        %x = Parameter : f32[]
-        %go = Less(%x, 100.0)
-        %y, %trace = Loop(-1, %go, %x) {
-          iteration: _, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n), Concatenated(@u, axis: 0)]}
-          body {
-            %s = Parameter
-            %d = Multiply(%s, 2.0)  %n = Add(%d, 1.0)  %u = Reshape(%n, [1])  %go = Less(%n, 100.0)
-            Result(%go)  Result(%n)  Result(%u) }
-        %stop = Select(%go, i64 1073741824, i64 0)  %end = Reshape(%stop, [1])
-        %all = Slice(%trace, [0], %end, [1], [0])
-        Result(%y)  Result(%all)"""
+    text = TEXTS["a while loop without maximum"]
 
     def oracle(x: Any) -> list[Any]:
         rows = []
@@ -95,18 +68,7 @@ def test_a_while_loop_without_maximum() -> None:
 
 def test_the_condition_is_a_state_that_the_body_reads() -> None:
     """As translated from ONNX: the condition is a state; isolated, because another state's next value depends on it."""
-    text = """
-        %M = Parameter : i64[]  %C = Parameter : boolean[]  %x = Parameter : i64[3]
-        %m = Maximum(%M, 0)
-        %y, %seen = Loop(%m, %C, %C, %x, true) {
-          iteration: %i, condition: @go, input_map: [Merged(%c, @go), Merged(%s, @n), Merged(%was, @before)]
-          output_map: [Final(@n), Final(@before)]}
-          body {
-            %i = Parameter  %c = Parameter  %s = Parameter  %was = Parameter
-            %before = LogicalOr(%c, %c)  %kept = LogicalAnd(%before, %was)  %n = Add(%s, 1)
-            %total = ReduceSum(%n, 0)  %go = Less(%total, 20)
-            Result(%go)  Result(%n)  Result(%kept) @before }
-        Result(%y)  Result(%seen)"""
+    text = TEXTS["the condition is a state that the body reads"]
 
     def oracle(trips: Any, go: Any, x: Any) -> list[Any]:
         seen, i = True, 0

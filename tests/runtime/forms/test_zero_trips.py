@@ -10,6 +10,9 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from tests.cases import read_cases
 from tests.harness import boolean, check_graph, check_model, f32, folded, i64, parsed
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 # nz is whether the loop runs at all, `end` is the end of the slice: 0, or beyond every dimension.
 GUARD = """
@@ -17,14 +20,7 @@ GUARD = """
 %stop = Select(%nz, i64 1073741824, i64 0)  %end = Reshape(%stop, [1])"""
 
 # s' = s + (i + 1); its double is concatenated.
-LOOP = """
-%last, %scan = Loop(%m, %C, %v) {
-  iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n), Concatenated(@u, axis: 0)]}
-  body {
-    %i = Parameter  %s = Parameter
-    %f = Convert(%i) {destination_type: f32}  %step = Add(%f, 1)  %n = Add(%s, %step)
-    %d = Multiply(%n, 2)  %u = Unsqueeze(%d, 0)
-    Result(true) @go  Result(%n)  Result(%u) }"""
+LOOP = TEXTS["loop"]
 
 CALLS = [(3, True), (0, True), (4, True), (3, False), (2, True), (0, False), (0, True), (1, True), (-1, True),
          (-7, True)]
@@ -69,31 +65,7 @@ def test_in_a_branch() -> None:
 
 
 def test_an_inner_loop_whose_trip_counts_come_from_a_list() -> None:
-    text = """
-        %M = Parameter : i64[]  %T = Parameter : i64[K]  %v = Parameter : f32[2]
-        %m = Maximum(%M, 0)  %some = Greater(%m, 0)  %stop = Select(%some, i64 1073741824, i64 0)
-        %end = Reshape(%stop, [1])
-        %last, %rows = Loop(%m, true, %v, %T) {
-          iteration: %i, condition: @go, input_map: [Merged(%s, @last), Invariant(%t)]
-          output_map: [Final(@last), Concatenated(@row, axis: 0)]}
-          body {
-            %i = Parameter  %s = Parameter  %t = Parameter
-            %trips = Gather(%t, %i, 0)  %m = Maximum(%trips, 0)  %some = Greater(%m, 0)
-            %stop = Select(%some, i64 1073741824, i64 0)  %end = Reshape(%stop, [1])
-            %last, %scan = Loop(%m, true, %s) {
-              iteration: %j, condition: @go, input_map: [Merged(%q, @n)]
-              output_map: [Final(@n), Concatenated(@u, axis: 0)]}
-              body {
-                %j = Parameter  %q = Parameter
-                %f = Convert(%j) {destination_type: f32}  %step = Add(%f, 1)  %n = Add(%q, %step)
-                %d = Multiply(%n, 2)  %u = Unsqueeze(%d, 0)
-                Result(true) @go  Result(%n)  Result(%u) }
-            %all = Slice(%scan, [0], %end, [1], [0])  %shape = ShapeOf(%all)  %length = Gather(%shape, [0], 0)
-            %count = Convert(%length) {destination_type: f32}  %total = ReduceSum(%all, [0, 1])
-            %sum = Unsqueeze(%total, 0)  %pair = Concat(%count, %sum) {axis: 0}  %row = Unsqueeze(%pair, 0)
-            Result(true) @go  Result(%last)  Result(%row) }
-        %all = Slice(%rows, [0], %end, [1], [0])
-        Result(%last)  Result(%all)"""
+    text = TEXTS["an inner loop whose trip counts come from a list"]
 
     def oracle(trips: Any, inner: Any, v: Any) -> list[Any]:
         rows = []
@@ -106,12 +78,7 @@ def test_an_inner_loop_whose_trip_counts_come_from_a_list() -> None:
     check_graph(text, oracle, *([i64(trips), i64(inner), f32(trips, 1)] for trips, inner in lists))
 
 
-DEAD_STATE = """
-%last = Loop(%m, %C, %v) {iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]}
-  body {
-    %i = Parameter  %s = Parameter
-    BODY
-    Result(true) @go  Result(%n) }"""
+DEAD_STATE = TEXTS["dead state"]
 UNREAD = """
     %f = Convert(%i) {destination_type: f32}  %n = Add(%f, [5.0, 6.0])"""
 READ = """
@@ -119,10 +86,7 @@ READ = """
     %n = Select(%always, %new, %s)"""
 GROWN = """
     %f = Convert(%i) {destination_type: f32}  %stop = Add(%f, 1)  %n = Range(0.0, %stop, 1.0) {output_type: f32}"""
-CHOSEN = """
-%y = If(%nz, %last, %v) {input_map: [Branched(%a, _), Branched(_, %b)], output_map: [Selected(@a, @b)]}
-  then_body { %a = Parameter  Result(%a) }
-  else_body { %b = Parameter  Result(%b) }"""
+CHOSEN = TEXTS["chosen"]
 
 
 @pytest.mark.parametrize(("body", "after", "kind"), [

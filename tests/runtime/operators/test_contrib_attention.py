@@ -8,6 +8,9 @@ import pytest
 
 from tests.cases import read_cases
 from tests.harness import check_model, check_node, node_model, refusal
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 # -- Attention and MultiHeadAttention: what masks, pasts and packed tensors mean
 
@@ -59,21 +62,7 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
-IN_A_LOOP = """
-<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
-main (int64 n, {type}[2,1,8] q, {type}[2,1,8] k, {type}[2,2,6,4] past_k, {type}[2,2,6,4] past_v)
-  => ({type}[2,2,6,4] present_k, {type}[2,2,6,4] present_v, {type}[N,2,1,8] y)
-{{
-  go = Constant <value = bool {{1}}> ()
-  present_k, present_v, y = Loop (n, go, past_k, past_v) <body = step (
-      int64 i, bool cond, {type}[2,2,6,4] held_k, {type}[2,2,6,4] held_v)
-    => (bool next, {type}[2,2,6,4] next_k, {type}[2,2,6,4] next_v, {type}[2,1,8] read)
-  {{
-    next = Identity (cond)  past = Cast <to = 6> (i)
-    read, next_k, next_v = com.microsoft.DecoderMaskedMultiHeadAttention <num_heads = 2, past_present_share_buffer = 1>
-      (q, k, k, , , held_k, held_v, past)
-  }}>
-}}"""
+IN_A_LOOP = TEXTS["in a loop"]
 
 
 @pytest.mark.parametrize("kind", ["float", "float16"])

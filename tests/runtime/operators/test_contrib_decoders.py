@@ -9,6 +9,9 @@ from onnx import helper
 
 from tests.cases import read_cases
 from tests.harness import check_model, check_node, graph_model, need_onnxruntime, node_model
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 # -- Attention of decoders: ONNX Runtime has no CPU kernel for these operators, so numpy computes what they shall give
 
@@ -154,22 +157,7 @@ def check(inputs, heads=2, states=2, dynamic=False, **attributes):
     check_node(LINEAR, inputs, attributes, opset=1, outputs=["y", "state"], dynamic=dynamic, rtol=1e-4, atol=1e-4)
 
 
-IN_A_LOOP = """
-<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
-main (int64 n, {type}[2,T,6] q, {type}[2,T,6] k, {type}[2,T,8] v, {type}[2,T,2] decay, {type}[2,T,2] beta,
-      {type}[2,3,8] conv_past, {type}[8,1,4] w, {type}[2,2,3,4] past)
-  => ({type}[2,2,3,4] state, {type}[2,3,8] conv_state, {type}[N,2,T,8] y)
-{{
-  go = Constant <value = bool {{1}}> ()
-  state, conv_state, y = Loop (n, go, past, conv_past) <body = step (
-      int64 i, bool cond, {type}[2,2,3,4] held, {type}[2,3,8] before)
-    => (bool next, {type}[2,2,3,4] after, {type}[2,3,8] behind, {type}[2,T,8] read)
-  {{
-    next = Identity (cond)
-    mixed, behind = com.microsoft.CausalConvWithState <channels_last = 1, activation = "silu"> (v, w, , before)
-    read, after = com.microsoft.LinearAttention <q_num_heads = 2, kv_num_heads = 2> (q, k, mixed, held, decay, beta)
-  }}>
-}}"""
+IN_A_LOOP = TEXTS["in a loop"]
 
 
 @pytest.mark.parametrize("kind", ["float", "float16"])

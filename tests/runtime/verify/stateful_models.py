@@ -17,6 +17,9 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dim, fresh
 from mo_loop.graph.types import f32, i32
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 
 def numbers(seed: int, count: int) -> str:
@@ -24,57 +27,25 @@ def numbers(seed: int, count: int) -> str:
     return ", ".join(f"{each:.3f}" for each in np.random.default_rng(seed).standard_normal(count))
 
 
-ATTENTION = """
-main (int64[batch, seq] input_ids, int64[batch, total] attention_mask, int64[batch, seq] position_ids,
-      float[batch, 2, past, 4] past_key, float[batch, 2, past, 4] past_value)
-  => (float[batch, seq, 8] logits, float[batch, 2, total, 4] present_key, float[batch, 2, total, 4] present_value)
-<float[11, 8] table = {TABLE}, float[16, 8] places = {PLACES}, int64[4] heads = {0, 0, 2, 4}, int64[3] flat = {0, 0, 8},
- int64[2] middle = {1, 2}, float one = {1.0}, float low = {-10000.0}> {
-  words = Gather (table, input_ids)  at = Gather (places, position_ids)  x = Add (words, at)
-  parted = Reshape (x, heads)  q = Transpose <perm = [0, 2, 1, 3]> (parted)
-  present_key = Concat <axis = 2> (past_key, q)  half = Mul (q, q)
-  present_value = Concat <axis = 2> (past_value, half)  turned = Transpose <perm = [0, 1, 3, 2]> (present_key)
-  scores = MatMul (q, turned)  kept = Cast <to = 1> (attention_mask)  wide = Unsqueeze (kept, middle)
-  left = Sub (one, wide)  bias = Mul (left, low)  biased = Add (scores, bias)
-  weights = Softmax <axis = -1> (biased)  mixed = MatMul (weights, present_value)
-  back = Transpose <perm = [0, 2, 1, 3]> (mixed)  logits = Reshape (back, flat) }"""
+ATTENTION = TEXTS["attention"]
 ATTENTION = ATTENTION.replace("TABLE", numbers(1, 88)).replace("PLACES", numbers(2, 128))
 """Attention with one layer: keys and values are caches that grow along axis 2."""
 
-HISTORY = """
-main (float[batch, new, 3] x, float[batch, past, 3] past_a, float[batch, past, 3] past_b, float[batch, past, 3] past_c)
-  => (float[batch, 3] a, float[batch, 3] b, float[batch, 3] c,
-      float[batch, total, 3] present_a, float[batch, total, 3] present_b, float[batch, total, 3] present_c)
-<int64[1] along = {1}> {
-  present_a = Concat <axis = 1> (past_a, x)  minus = Neg (x)  present_b = Concat <axis = 1> (past_b, minus)
-  square = Mul (x, x)  present_c = Concat <axis = 1> (past_c, square)
-  a = ReduceSum <keepdims = 0> (present_a, along)  b = ReduceSum <keepdims = 0> (present_b, along)
-  c = ReduceMean <keepdims = 0> (present_c, along) }"""
+HISTORY = TEXTS["history"]
 """Three caches that grow along axis 1, without attention, which the device would fuse with them.
 
 The CPU device of OpenVINO 2026.4 does not compile a cache in a Concat if nothing else reads its computed initial value
 ("Invalid graph status"), so there are at least two caches with one initial value in all tests.
 """
 
-CELL = """
-main (float[batch, 3] x, float[batch, 3] state) => (float[batch, 3] y, float[batch, 3] next)
-<float[3] w = {0.5, -0.25, 0.125}> {
-  kept = Mul (state, w) next = Add (kept, x) y = Tanh (next) }"""
+CELL = TEXTS["cell"]
 """A recurrent step: the state has one size, and nothing grows."""
 
-RECURRENT = """
-main (float[time, batch, 3] x, float[1, batch, 2] h, float[1, batch, 2] c)
-  => (float[time, 1, batch, 2] y, float[1, batch, 2] last_h, float[1, batch, 2] last_c)
-<float[1, 8, 3] w = {INPUT}, float[1, 8, 2] r = {STATE}> {
-  y, last_h, last_c = LSTM <hidden_size = 2> (x, w, r, , , h, c) }"""
+RECURRENT = TEXTS["recurrent"]
 RECURRENT = RECURRENT.replace("INPUT", numbers(3, 24)).replace("STATE", numbers(4, 16))
 """A layer over a sequence along axis 0."""
 
-SCANNED = """
-main (float[batch, 2] start, float[batch, time, 2] x) => (float[batch, 2] last, float[time, batch, 2] sums) {
-  ahead = Transpose <perm = [1, 0, 2]> (x)
-  last, sums = Scan <num_scan_inputs = 1, body = step (float[batch, 2] s, float[batch, 2] each)
-    => (float[batch, 2] next, float[batch, 2] out) { next = Add (s, each) out = Mul (next, next) }> (start, ahead) }"""
+SCANNED = TEXTS["scanned"]
 """Running sums along axis 1."""
 
 HISTORIES = {"past_a": "present_a", "past_b": "present_b", "past_c": "present_c"}

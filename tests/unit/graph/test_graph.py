@@ -15,7 +15,10 @@ from mo_loop.graph.types import TensorType, f32, i64
 from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Parameter
 from mo_loop.text import parse
+from tests.texts import texts
 from tests.unit.graph.graphs import LOOP, chain, parameter
+
+TEXTS = texts(__file__)
 
 # -- The graph: edges, uses, removal, order, construction
 
@@ -100,18 +103,7 @@ class TestWriters:
         assert node.inputs == (x, x) and not invariants(graph)
 
     def test_drop_outputs_numbers_the_rest(self) -> None:
-        graph = parse("""
-            %x = Parameter : f32[1]
-            %a, %b, %c = TensorIterator(%x) {
-              input_map: [Sliced(%s, axis: 0)]
-              output_map: [Final(@n), Final(@k), Concatenated(@n, axis: 0)]
-            }
-              body {
-                %s = Parameter
-                %n = Negative(%s) %k = Abs(%s)
-                Result(%n) Result(%k)
-              }
-            Result(%c)""")
+        graph = parse(TEXTS["drop outputs numbers the rest"])
         (node,) = graph.of(ops.TensorIterator)
         last = node.outputs[2]
         with pytest.raises(InternalError, match="still used"):
@@ -268,18 +260,7 @@ class TestConstruction:
 # -- The invariants find errors: each graph here is broken by hand
 
 
-TEXT = """
-    %m = Parameter : i64[] %x = Parameter : f32[2]
-    %a = Add(%x, 1) %b = Negative(%a)
-    %y = Loop(%m, true, %b, %x) {
-      iteration: %i, condition: @go, input_map: [Merged(%s, @n), Invariant(%k)], output_map: [Final(@n)]
-    }
-      body {
-        %i = Parameter %s = Parameter %k = Parameter
-        %n = Add(%s, %k)
-        Result(true) @go Result(%n)
-      }
-    Result(%y)"""
+TEXT = TEXTS["text"]
 
 
 def only(graph: Graph, cls: Any) -> Any:

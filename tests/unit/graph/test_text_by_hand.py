@@ -8,6 +8,9 @@ from mo_loop.graph.dimension import fresh, named
 from mo_loop.graph.types import boolean, f32
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse, to_text
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 
 class TestHandWriting:
@@ -40,20 +43,7 @@ class TestHandWriting:
         assert [str(each.output.type) for each in graph.of(Constant)] == ["i64[]", "boolean[]", "i64[]", "f32[]"]
 
     def test_parameters_of_a_body_are_typed_by_what_feeds_them(self) -> None:
-        graph = parse("""
-            %x = Parameter : f32[6,N]
-            %y = TensorIterator(%x, %x) {
-              input_map: [Sliced(%s, axis: 0, stride: 2, part_size: 2), Invariant(%k)], output_map: [Final(@s)]
-            }
-              body {
-                %s = Parameter %k = Parameter
-                Result(%s)
-              }
-            %z = Scan(%x) {input_map: [Sliced(%e, axis: 1)], output_map: [Concatenated(@e, axis: 0)]}
-              body {
-                %e = Parameter
-                Result(%e)
-              }""")
+        graph = parse(TEXTS["parameters of a body are typed by what feeds them"])
         bodies = [node.bodies[0] for node in graph.nodes_with_bodies()]
         shown = [[str(each.output.type) for each in body.parameters] for body in bodies]
         assert shown == [["f32[2,N]", "f32[6,N]"], ["f32[6]"]]

@@ -29,32 +29,17 @@ from tests.costs import executed_lines
 from tests.fuzz.control_flow.generator import generate
 from tests.fuzz.planted.planting import planted
 from tests.harness import parsed
+from tests.texts import texts
 
-PLAIN = """
-main (float[2,3] x, float[2,3] z) => (float[2,3] y) <float[3] w = {1.0, 2.0, 3.0}, float[3] v = {4.0, 5.0, 6.0}> {
-  [scale] a = Mul (x, w) [shift] b = Add (a, v) [soft] c = Softmax <axis = 1> (b) [sum] y = Add (c, z)
-}"""
+TEXTS = texts(__file__)
 
-LOOP = """
-main (float[3] x, float[4,3] z, int64 n) => (float[3] y, float[K,3] r) <float[3] w = {1.0, 2.0, 3.0}> {
-  [loop] y, o, r = Loop (n, "", x, x) <body = step (int64 i, bool c, float[3] s, float[3] t) =>
-      (bool d, float[3] u, float[3] v, float[3] q) {
-    d = Identity (c) [grow] u = Mul (t, w) [fall] v = Sub (s, t) [join] q = Add (u, v)
-  }>
-}"""
+PLAIN = TEXTS["plain"]
 
-SCAN = """
-main (float[3] x, float[3,3] z) => (float[3] y, float[3,3] r) {
-  [scan] y, r = Scan (x, z) <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] t, float[3] q) {
-    [add] t = Add (s, e) [neg] q = Neg (t)
-  }>
-}"""
+LOOP = TEXTS["loop"]
 
-IF = """
-main (float[3] x, bool f) => (float[3] y) {
-  [choice] y = If (f) <then_branch = yes () => (float[3] p) { [one] p = Neg (x) },
-                       else_branch = no () => (float[3] q) { [two] q = Sin (x) }>
-}"""
+SCAN = TEXTS["scan"]
+
+IF = TEXTS["if"]
 
 
 def shown(found: Difference) -> list[tuple[str, str, list[str]]]:

@@ -15,24 +15,13 @@ from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import LOOPS
 from tests.harness import parsed
 from tests.pages import after, assert_whole, document
+from tests.texts import texts
 
-NESTED = """
-main (float[3] x, int64 n, bool f) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> {
-  [first] a = Add (x, w) [same] b = Identity (a)
-  [loop] y = Loop (n, "", b) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-    [on] d = Identity (c) [grow] g = Mul (s, s)
-    [choice] t = If (f) <then_branch = yes () => (float[3] p) { [soft] p = Softmax <axis = 0> (g) },
-                         else_branch = no () => (float[3] q) { [sine] q = Sin (g) }> }>
-}"""
+TEXTS = texts(__file__)
 
-FUNCTION = """<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
-main (float[3] x) => (float[3] y) {
-  [one] a = own.twice (x) [two] y = own.twice (a)
-}
-<domain: "own", opset_import: ["" : 17]>
-twice (v) => (r) {
-  [add] s = Add (v, v) [sine] r = Sin (s)
-}"""
+NESTED = TEXTS["nested"]
+
+FUNCTION = TEXTS["function"]
 
 
 def mapped(folder: Path, text: str, loops_stay: bool = False, **options: Any) -> LayerMap:

@@ -17,6 +17,9 @@ from mo_loop.look.records.structure import TensorPort, port_of
 from tests import MODELS
 from tests.fuzz.control_flow.generator import generate
 from tests.harness import folded, parsed
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 FILES = sorted(MODELS.glob("*/*.onnx"))
 
@@ -79,13 +82,7 @@ def test_the_views_of_a_generated_model_and_of_its_ir_agree(index: int, tmp_path
             assert_agree(tmp_path / "model.xml")
 
 
-LOOP = """
-main (float[2,3] x, int64 n) => (float[2,3] y, float[K,2,3] all) {
-  [loop] y, all = Loop (n, "", x) <body = step (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t, float[2,3] u) {
-    f = CastLike (i, s) t = Add (s, f) u = Mul (t, x) total = ReduceSum <keepdims = 0> (t)
-    limit = Constant <value_float = 9.0> () d = Less (total, limit)
-  }>
-}"""
+LOOP = TEXTS["loop"]
 
 
 def test_loop() -> None:
@@ -113,11 +110,7 @@ def test_loop_in_an_ir(tmp_path: Path) -> None:
     assert "x" in [each.value.name for each in loop.inputs] and loop.goes_on == "computed (LogicalAnd)"
 
 
-SCAN = """
-main (float[7,3] x, float[3] h) => (float[3] last, float[7,3] ys) {
-  [scan] last, ys = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_directions = [1],
-    body = step (float[3] s, float[3] e) => (float[3] t, float[3] u) { t = Add (s, e)  u = Neg (t) }> (h, x)
-}"""
+SCAN = TEXTS["scan"]
 
 
 @pytest.mark.keeps_loops
@@ -143,17 +136,7 @@ def test_slices_of_several_elements(tmp_path: Path) -> None:
     assert only(tmp_path / "other.xml").trip_count == "3 (dimension 0 of x)"
 
 
-CALLS = """<ir_version: 10, opset_import: ["": 18, "local": 1]>
-main (float[3] x, int64 n) => (float[3] y) {
-  a = local.plain (x) [first] b = local.outer (a, n) y = local.outer (b, n)
-}
-<domain: "local", opset_import: ["": 18]> plain (x) => (y) { y = Neg (x) }
-<domain: "local", opset_import: ["": 18, "local": 1]> outer (x, n) => (y) { z = Abs (x)  y = local.repeated (z, n) }
-<domain: "local", opset_import: ["": 18]> repeated (x, n) => (y) {
-  [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-    d = Identity (c) t = Neg (s)
-  }>
-}"""
+CALLS = TEXTS["calls"]
 
 
 def test_functions() -> None:

@@ -6,53 +6,15 @@ from mo_loop.look.records.node_records import Describer
 from mo_loop.look.records.of_graph import structure_of
 from mo_loop.look.records.trip_counts import set_trip_counts, trip_count
 from mo_loop.text import parse
+from tests.texts import texts
 
-LOOP = """
-%n = Parameter : i64[] "n" %f = Parameter : boolean[] "f" %x = Parameter : f32[2] "x"
-%m = Unsqueeze(%n, [0])
-%y = Loop({trips}, {start}, %x, %n) {{
-  condition: @go
-  input_map: [Merged(%s, @t), Invariant(%v)], output_map: [Final(@t)]
-}}
-  body {{
-    %s = Parameter %v = Parameter
-    %t = Add(%s, 1.0) %sum = ReduceSum(%t, [0]) %less = Less(%sum, 9.0) "less"
-    Result({goes_on}) @go Result(%t) @t
-  }}
-Result(%y)"""
+TEXTS = texts(__file__)
 
-SLICES = """
-%x = Parameter : f32[{dim},4] "x"
-%y = TensorIterator(%x) {{
-  input_map: [Sliced(%p, axis: 0{settings})], output_map: [Concatenated(@r, axis: 0)]
-}}
-  body {{
-    %p = Parameter
-    %q = Tanh(%p)
-    Result(%q) @r
-  }}
-Result(%y)"""
+LOOP = TEXTS["loop"]
 
-NESTED = """
-%n = Parameter : i64[] "n" %x = Parameter : f32[2] "x"
-%y = Loop(3, true, %x, %n) {
-  condition: @go
-  input_map: [Merged(%s, @t), Invariant(%v)], output_map: [Final(@t)]
-}
-  body {
-    %s = Parameter %v = Parameter
-    %t = Loop(%v, true, %s) {
-      condition: @on
-      input_map: [Merged(%a, @b)], output_map: [Final(@b)]
-    }
-      body {
-        %a = Parameter
-        %b = Tanh(%a)
-        Result(true) @on Result(%b) @b
-      }
-    Result(true) @go Result(%t) @t
-  }
-Result(%y)"""
+SLICES = TEXTS["slices"]
+
+NESTED = TEXTS["nested"]
 
 
 def trip_counts(text: str) -> list[str | None]:

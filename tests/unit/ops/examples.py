@@ -15,6 +15,9 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import TensorType, boolean, f32, i32, i64, u8
 from mo_loop.ops.base import Op, type_of_tensor
 from mo_loop.text.spelling import Scanner, parse_type
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 Given = str | list[Any] | int | None
 
@@ -277,19 +280,7 @@ EXAMPLES = [
     Example("RNNSequence", _SEQUENCE, "f32[2,5,4]", "f32[2,2,3]", "i64[2]", "f32[2,3,4]", "f32[2,3,3]", "f32[2,3]"),
 ]
 
-_STATES = """
-    %n = Parameter : i64[] %x = Parameter : f32[2,3] %w = Parameter : f32[1,3] %xs = Parameter : f32[4,2]
-    %y, %z, %s = {loop} {{
-        input_map: [Merged(%a, @sum), Invariant(%b), {sliced}]
-        output_map: [Final(@sum), Concatenated(@part, axis: 0), Final(@grown)]{extra}
-    }}
-      body {{
-        %a = Parameter %b = Parameter %piece = Parameter
-        %sum = Add(%a, %b) %part = Unsqueeze(%piece, [0]) %grown = Concat(%a, %b) {{axis: 0}}
-        {condition}
-        Result(%sum) Result(%part) Result(%grown)
-      }}
-    Result(%y) Result(%z) Result(%s)"""
+_STATES = TEXTS["states"]
 
 BODIES = {
     "Loop": _STATES.format(
@@ -298,21 +289,6 @@ BODIES = {
     "TensorIterator": _STATES.format(
         loop="TensorIterator(%x, %w, %xs)", sliced="Sliced(%piece, axis: 0)", extra="", condition=""),
     "Scan": _STATES.format(loop="Scan(%x, %w, %xs)", sliced="Sliced(%piece, axis: 0)", extra="", condition=""),
-    "If": """
-        %c = Parameter : boolean[] %x = Parameter : f32[2,3]
-        %y = If(%c, %x) {
-          input_map: [Branched(%a, %b)], output_map: [Selected(@sum, @tall)]
-        }
-          then_body {
-            %a = Parameter
-            %sum = Add(%a, %a)
-            Result(%sum)
-          }
-          else_body {
-            %b = Parameter
-            %tall = Concat(%b, %b) {axis: 0}
-            Result(%tall)
-          }
-        Result(%y)""",
+    "If": TEXTS["If"],
 }
 """A graph for every operation with bodies."""

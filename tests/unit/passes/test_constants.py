@@ -23,7 +23,10 @@ from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.runtime import initial_values
 from mo_loop.transforms.runtime.initial_values import ShareInitialValues
 from tests import MODELS
+from tests.texts import texts
 from tests.unit.graph.graphs import parameter
+
+TEXTS = texts(__file__)
 
 # -- Which constants are merged: small ones by bytes, large ones by their place in the file
 
@@ -144,13 +147,7 @@ def test_a_second_thread_computes_the_same(large: int, monkeypatch: pytest.Monke
 # -- ShareInitialValues: how it looks for attention after a cache. Its graphs are in tests/golden
 
 
-CACHE = """
-    %x = Parameter : f32[N,1]
-    %shape = ShapeOf(%x) %batch = Gather(%shape, [0], 0) %sizes = Concat(%batch, [0]) {axis: 0}
-    %none = Broadcast(0.0, %sizes)
-    %past = ReadValue(%none) {variable_id: "v", variable_type: f32, variable_shape: [?, ?]}
-    %present = Concat(%past, %x) {axis: 1}
-    %kept = Assign(%present) {variable_id: "v", variable_type: f32, variable_shape: [?, ?]}"""
+CACHE = TEXTS["cache"]
 
 
 def test_each_value_behind_a_cache_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,20 +257,7 @@ def test_the_same_graph_gives_the_same_text() -> None:
 
 
 FEW_ROWS, FEW_COLUMNS = 160, 120
-BRANCHES = """
-%c = Parameter : boolean[] %i = Parameter : i64[4] %x = Parameter : f32[4,160]
-%y = If(%c, %x, %i) {input_map: [Branched(%a, %b), Branched(%k, %j)], output_map: [Selected(@p, @q)]}
-  then_body {
-    %a = Parameter %k = Parameter
-    %w = Constant 0.5 : f32[160,120] %p = MatMul(%a, %w)
-    Result(%p)
-  }
-  else_body {
-    %b = Parameter %j = Parameter
-    %v = Constant 0.5 : f32[160,120] %q = Gather(%v, %j, 0)
-    Result(%q)
-  }
-Result(%y)"""
+BRANCHES = TEXTS["branches"]
 
 
 def span(folder: Path) -> FileTensor:

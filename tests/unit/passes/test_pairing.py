@@ -11,6 +11,9 @@ from mo_loop.text import parse
 from mo_loop.transforms.states.make_stateful import FuseStatefulAttention, MakeStateful
 from mo_loop.transforms.states.pairing import find_pairs
 from mo_loop.transforms.states.port_names import is_next
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 
 def found(text: str, given: Any = ()) -> dict[str, tuple[str, int | None, str]]:
@@ -25,95 +28,31 @@ def evidence(text: str) -> list[str]:
 
 
 CACHE = '%past = Parameter : f32[B,2,T,4] "a" %new = Parameter : f32[B,2,S,4] "b" '
-RECURRENT = """
-    %x = Parameter : f32[B,3] "x" %h = Parameter : f32[B,2] "h" %w = Constant seed(w) : f32[3,2]
-    %p = MatMul(%x, %w) %s = Add(%p, %h) %n = Tanh(%s) %y = Exp(%p)
-    Result(%n) names "n"
-"""
+RECURRENT = TEXTS["recurrent"]
 
 PAIRS: dict[str, tuple[Any, ...]] = {  # text, what is found, what shows it
     "appended": (
         CACHE + '%all = Concat(%past, %new) {axis: -2} Result(%all) names "y"', {"a": ("y", 2, "strong")},
         ["Concat along axis 2"]),
-    "a sliding window": ("""
-        %past = Parameter : f32[1,2,8,4] "a" %new = Parameter : f32[1,2,1,4] "b"
-        %all = Concat(%past, %new) {axis: 2} %y = Slice(%all, [1], [9], [1], [2])
-        Result(%y) names "y"
-    """, {"a": ("y", None, "strong")}, ["Concat along axis 2, Slice"]),
-    "states of an lstm port by port": ("""
-        %x = Parameter : f32[B,5,3] "x" %c = Parameter : f32[B,1,2] "c" %h = Parameter : f32[B,1,2] "h"
-        %n = Parameter : i64[B] "n" %w = Constant seed(w) : f32[1,8,3] %r = Constant seed(r) : f32[1,8,2]
-        %b = Constant seed(b) : f32[1,8]
-        %y, %last_h, %last_c = LSTMSequence(%x, %h, %c, %n, %w, %r, %b) {hidden_size: 2, direction: forward}
-        Result(%last_c) names "out1" Result(%last_h) names "out2" Result(%y) names "y"
-    """, {"c": ("out1", None, "strong"), "h": ("out2", None, "strong")}, ["the last state of LSTMSequence"]),
-    "through a reordering of beams and a convert": (CACHE + """
-        %beams = Parameter : i32[B] "beams"
-        %own = Gather(%past, %beams, 0) %small = Convert(%own) {destination_type: f16}
-        %same = Convert(%small) {destination_type: f32} %all = Concat(%same, %new) {axis: 2}
-        %y = Identity(%all)
-        Result(%y) names "y"
-    """, {"a": ("y", 2, "strong")}),
-    "movements that cancel": (CACHE + """
-        %turned = Transpose(%past, [0, 2, 1, 3]) %other = Transpose(%new, [0, 2, 1, 3])
-        %all = Concat(%turned, %other) {axis: 1} %y = Transpose(%all, [0, 2, 1, 3])
-        Result(%y) names "y"
-    """, {"a": ("y", 2, "strong")}),
-    "a transpose that nothing undoes": ("""
-        %past = Parameter : f32[1,3,3,4] "a" %x = Parameter : f32[1,3,3,4] "x"
-        %turned = Transpose(%past, [0, 2, 1, 3]) %all = ScatterUpdate(%turned, [0], %x, 0)
-        Result(%all) names "y"
-    """, {}),
-    "stacked caches": ("""
-        %past = Parameter : f32[2,B,2,T,4] "past" %k = Parameter : f32[B,2,S,4] "k"
-        %v = Parameter : f32[B,2,S,4] "v"
-        %first, %second = Split(%past, 0) {num_splits: 2} %old_k = Squeeze(%first, [0])
-        %old_v = Squeeze(%second, [0]) %all_k = Concat(%old_k, %k) {axis: 2}
-        %all_v = Concat(%old_v, %v) {axis: 2} %ready_k = Unsqueeze(%all_k, [0])
-        %ready_v = Unsqueeze(%all_v, [0]) %present = Concat(%ready_k, %ready_v) {axis: 0}
-        Result(%present) names "present"
-    """, {"past": ("present", 3, "strong")}),
-    "the axis that grows beside sizes of one": ("""
-        %past = Parameter : f32[1,1,T,1] "a" %new = Parameter : f32[1,S,1,1] "b"
-        %all = Squeeze(%past, [0]) %turned = Transpose(%all, [1, 0, 2]) %ready = Unsqueeze(%turned, [0])
-        %longer = Concat(%ready, %new) {axis: 1} %y = Transpose(%longer, [0, 2, 1, 3])
-        Result(%y) names "y"
-    """, {"a": ("y", 2, "strong")}),
-    "both branches of an if": ("""
-        %past = Parameter : f32[B,T] "past" %new = Parameter : f32[B,1] "new" %c = Parameter : boolean[] "c"
-        %y = If(%c, %past, %new) {input_map: [Branched(%p, %q), Branched(%n, _)], output_map: [Selected(@all, @q)]}
-          then_body {
-            %p = Parameter %n = Parameter
-            %all = Concat(%p, %n) {axis: 1}
-            Result(%all)
-          }
-          else_body {
-            %q = Parameter
-            Result(%q)
-          }
-        Result(%y) names "y"
-    """, {"past": ("y", 1, "strong")}),
-    "the state of a loop": ("""
-        %h = Parameter : f32[2] "h" %x = Parameter : f32[2] "x"
-        %y = Loop(3, true, %h, %x) {
-          condition: @go, input_map: [Merged(%s, @next), Invariant(%w)], output_map: [Final(@next)]
-        }
-          body {
-            %s = Parameter %w = Parameter
-            %next = Add(%s, %w) %go = Constant true
-            Result(%go) Result(%next)
-          }
-        Result(%y) names "y"
-    """, {"h": ("y", None, "strong")}),
+    "a sliding window": (TEXTS["a sliding window"], {"a": ("y", None, "strong")}, ["Concat along axis 2, Slice"]),
+    "states of an lstm port by port": (
+        TEXTS["states of an lstm port by port"],
+        {"c": ("out1", None, "strong"), "h": ("out2", None, "strong")}, ["the last state of LSTMSequence"]),
+    "through a reordering of beams and a convert": (
+        CACHE + TEXTS["through a reordering of beams and a convert"], {"a": ("y", 2, "strong")}),
+    "movements that cancel": (CACHE + TEXTS["movements that cancel"], {"a": ("y", 2, "strong")}),
+    "a transpose that nothing undoes": (TEXTS["a transpose that nothing undoes"], {}),
+    "stacked caches": (TEXTS["stacked caches"], {"past": ("present", 3, "strong")}),
+    "the axis that grows beside sizes of one": (
+        TEXTS["the axis that grows beside sizes of one"], {"a": ("y", 2, "strong")}),
+    "both branches of an if": (TEXTS["both branches of an if"], {"past": ("y", 1, "strong")}),
+    "the state of a loop": (TEXTS["the state of a loop"], {"h": ("y", None, "strong")}),
     "the only output of its type that depends on it": (
         RECURRENT + '%z = ReduceSum(%y, [1]) Result(%z) names "z"', {"h": ("n", None, "weak")}),
     "an output that does not depend on it": (
         RECURRENT + '%z = Slice(%p, [0], [2], [1], [1]) Result(%z) names "z"', {"h": ("n", None, "weak")}),
-    "names decide between two": ("""
-        %x = Parameter : f32[3] "x" %h = Parameter : f32[2] "h0" %c = Parameter : f32[2] "c0"
-        %s = ReduceSum(%x, [0]) %t = Add(%h, %c) %u = Add(%t, %s) %v = Multiply(%t, %s)
-        Result(%v) names "cn" Result(%u) names "hn" Result(%s) names "y"
-    """, {"h0": ("hn", None, "weak"), "c0": ("cn", None, "weak")}),
+    "names decide between two": (
+        TEXTS["names decide between two"], {"h0": ("hn", None, "weak"), "c0": ("cn", None, "weak")}),
     "the only output of a model is no state": (RECURRENT, {}),
 }
 

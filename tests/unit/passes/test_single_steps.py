@@ -8,26 +8,16 @@ from mo_loop import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError
 from mo_loop.transforms.states.low_latency2 import LowLatency2
 from tests.harness import parsed
+from tests.texts import texts
+
+TEXTS = texts(__file__)
 
 SET = "LowLatency2[use_const_initializer=False,sequence_length=1]"
 GIVEN = "LowLatency2[use_const_initializer=False]"
 
-INDEXED = """main (float[T,2] x, float[2] start) => (last) {{
-  shape = Shape (x) zero = Constant <value_int = 0> () one = Constant <value_int = 1> ()
-  n = Gather (shape, zero)
-  pointer, last = Loop (n, "", {first}, start) <body = step (int64 i, bool c, int64 k, float[2] s)
-    => (bool d, int64 k2, float[2] next) {{
-    d = Identity (c)
-    {body}
-    e = Gather (x, place) next = Add (s, e)
-  }}>
-}}"""
+INDEXED = TEXTS["indexed"]
 
-LAYER = """main (float[T,B,3] x, float[1,12,3] w, float[1,12,4] r, int32[B] lens, float[T,B] mask) => ({outputs}) {{
-  {before}
-  y, h = GRU <hidden_size = 4> (seen, w, r, "", {lens})
-  {after}
-}}"""
+LAYER = TEXTS["layer"]
 
 
 def layer(before: str = "seen = Identity (x)", after: str = "", outputs: str = "y", lens: str = '""') -> str:
@@ -80,14 +70,7 @@ SEPARATE = {
     "a linear layer": layer("k = Constant <value = float[3,3] {1,2,3,4,5,6,7,8,9}> () seen = MatMul (x, k)"),
 }
 
-NESTED = """main (float[T,B,3] x, float[B,3] start) => (y) {{
-  turned = Transpose <perm = [1, 0, 2]> (x)
-  y = Scan <num_scan_inputs = 2, body = sequence (float[T,3] all, float[3] first) => (float[T,3] out) {{
-    last, out = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] next, float[3] each) {{
-      next = Add (s, e) each = Identity (next)
-    }}> (first, all)
-  }}> (turned, start)
-}}"""
+NESTED = TEXTS["nested"]
 
 
 def refused(text: str, transform: str = SET, **options: object) -> list[str]:
