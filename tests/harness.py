@@ -46,6 +46,7 @@ from mo_loop.text import parse
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import LOOPS, RULES
 from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
+from tests.interpreter import interpret
 from tests.running.processor import fail_or_skip, processor
 from tests.running.samples import CompiledElsewhere, Expected, Inferred, Sample, expected_values, judge_ir
 from tests.running.together import later, passed, values
@@ -191,11 +192,13 @@ def check_model(
     return [array for _, array in check(model, *feeds, expected=named, rtol=rtol, atol=atol)[-1]]
 
 
-def check_graph(text: str, oracle: Callable[..., Sequence[Any]], *feeds: Sequence[Any]) -> None:
+def check_graph(text: str, *feeds: Sequence[Any], oracle: Callable[..., Sequence[Any]] | None = None) -> None:
     """Run a graph for every feed (arrays in the order of the Parameters), forwards, backwards and interleaved.
 
-    `oracle` gets the arrays of one feed and returns what the Results must give. AssertionError when anything differs.
+    The Results must be those of tests/interpreter.py, or what `oracle` returns for the arrays of a feed. AssertionError
+    when anything differs.
     """
+    oracle = oracle or (lambda *feed: interpret(parse(text), feed))
     graph = parse(text)
     for each in (*OLDER, LowerBarriers):
         each().run(graph)

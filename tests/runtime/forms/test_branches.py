@@ -1,8 +1,6 @@
 """If: branches of different rank, few inputs or none, bodies in bodies."""
 
-from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.cases import read_cases
@@ -16,13 +14,7 @@ FLIPS = [True, False, False, True, True, False]
 
 def test_a_loop_in_a_branch_in_a_loop() -> None:
     text = TEXTS["a loop in a branch in a loop"]
-
-    def oracle(trips: Any, x: Any) -> list[Any]:
-        for i in range(max(int(trips), 0)):
-            x = x + np.float32(i) if i % 2 == 0 else x * np.float32(2)
-        return [x]
-
-    check_graph(text, oracle, *([i64(t), f32(1, t)] for t in (3, 0, 6, 1, -2, 4)))
+    check_graph(text, *([i64(t), f32(1, t)] for t in (3, 0, 6, 1, -2, 4)))
 
 
 @pytest.mark.parametrize("size", [

@@ -3,10 +3,10 @@
 offset(p) is the number of elements in the items before p: a sum over the earlier rows of the table.
 """
 
-from typing import Any
 
 import numpy as np
 
+from tests.cases import read_cases
 from tests.harness import Array, check_graph, floats, i64
 from tests.texts import texts
 
@@ -22,22 +22,6 @@ INSERT = TEXTS["insert"]
 def packed(items: list[Array]) -> list[Array]:
     data = np.concatenate([item.ravel() for item in items]) if items else np.zeros(0, np.float32)
     return [data.astype(np.float32), i64([item.shape for item in items]).reshape(-1, 2)]
-
-
-def test_an_element_by_the_table_of_offsets() -> None:
-    text = f"""
-        %D = Parameter : f32[?]  %T = Parameter : i64[?,2]  %p = Parameter : i64[1]
-        {AT}
-        Result(%item)"""
-    items = [floats(2, 3), floats(1, 4), floats(0, 5), floats(3, 1)]
-
-    def oracle(data: Any, table: Any, p: Any) -> list[Any]:
-        starts = np.cumsum([0, *table.prod(1)])
-        k = int(p[0]) % len(table)
-        return [data[starts[k] : starts[k + 1]].reshape(table[k])]
-
-    feeds = [[*packed(items), i64([k])] for k in (0, 3, 1, -1, 2, -4)]
-    check_graph(text, oracle, *feeds, [*packed(items[:1]), i64([0])], [*packed(items[1:]), i64([-2])])
 
 
 def test_a_loop_that_inserts_ragged_items() -> None:
@@ -59,43 +43,13 @@ def test_a_loop_that_inserts_ragged_items() -> None:
             {body}
             Result(true) @go  Result(%D2)  Result(%T2) }}
         Result(%data)  Result(%table)"""
-
-    def oracle(trips: Any, x: Any, a: Any, p: Any) -> list[Any]:
-        items: list[Array] = []
-        for i in range(max(int(trips), 0)):
-            items.insert(int(p[i]), x[: a[i]] + np.float32(i))
-        return packed(items)
-
     source = np.random.default_rng(1)
     feeds = []
     for trips in (4, 1, 0, 7, 3, 2):
         places = [int(source.integers(0, k + 1)) for k in range(trips)] or [0]
         rows = source.integers(0, 5, max(trips, 1))
         feeds.append([i64(trips), floats(5, 1 + trips % 3, seed=trips), i64(rows), i64(places)])
-    check_graph(text, oracle, *feeds)
+    check_graph(text, *feeds)
 
 
-def test_erasing_in_a_branch() -> None:
-    """The first item is erased if there is one: both states leave the If."""
-    text = TEXTS["erasing in a branch"]
-
-    def oracle(data: Any, table: Any) -> list[Any]:
-        return [data[table[0].prod() :], table[1:]] if len(table) else [data, table]
-
-    items = [floats(2, 3), floats(1, 4), floats(0, 5)]
-    check_graph(text, oracle, packed(items), packed([]), packed(items[1:]), packed(items[2:]), packed([]))
-
-
-def test_all_items_joined() -> None:
-    """ConcatFromSequence on axis 0: the packed data unchanged, its other dimensions read from the table."""
-    text = """
-        %D = Parameter : f32[?]  %T = Parameter : i64[?,2]
-        %tails = Slice(%T, [1], [2], [1], [1])  %tail = ReduceMax(%tails, [0])
-        %pattern = Concat([-1], %tail) {axis: 0}  %y = Reshape(%D, %pattern)
-        Result(%y)"""
-
-    def oracle(data: Any, table: Any) -> list[Any]:
-        return [data.reshape(-1, table[0, 1])]
-
-    lists = [[floats(2, 3), floats(1, 3)], [floats(4, 1)], [floats(k, 2) for k in (1, 0, 5)]]
-    check_graph(text, oracle, *map(packed, lists))
+read_cases(globals())

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import openvino as ov
-import pytest
 
 from mo_loop.api import convert_model, save_model
 from tests.cases import read_cases
-from tests.harness import boolean, check_graph, check_model, f32, folded, i64, parsed
+from tests.harness import boolean, check_model, f32, folded, i64, parsed
 from tests.texts import texts
 
 TEXTS = texts(__file__)
@@ -40,44 +39,6 @@ def feeds(lengths: list[int]) -> list[list[Any]]:
             for k, (trips, go) in enumerate(CALLS)]
 
 
-def test_in_a_branch() -> None:
-    inner = (GUARD + LOOP).replace("\n", "\n    ")
-    text = f"""
-        %B = Parameter : boolean[]  %M = Parameter : i64[]  %C = Parameter : boolean[]  %v = Parameter : f32[2]
-        %last, %all = If(%B, %M, %C, %v) {{
-          input_map: [Branched(%M, _), Branched(%C, _), Branched(%v, %x)]
-          output_map: [Selected(@last, @a), Selected(@all, @b)]}}
-          then_body {{
-            %M = Parameter  %C = Parameter  %v = Parameter
-            {inner}
-            %all = Slice(%scan, [0], %end, [1], [0])
-            Result(%last)  Result(%all) }}
-          else_body {{
-            %x = Parameter
-            %a = Negative(%x)  %b = Unsqueeze(%a, 0)
-            Result(%a)  Result(%b) }}
-        Result(%last)  Result(%all)"""
-
-    def oracle(branch: Any, trips: Any, go: Any, v: Any) -> list[Any]:
-        return ran(trips, go, v) if branch else [-v, -v[None]]
-
-    check_graph(text, oracle, *([boolean(k % 4 != 2), *feed] for k, feed in enumerate(feeds([2]))))
-
-
-def test_an_inner_loop_whose_trip_counts_come_from_a_list() -> None:
-    text = TEXTS["an inner loop whose trip counts come from a list"]
-
-    def oracle(trips: Any, inner: Any, v: Any) -> list[Any]:
-        rows = []
-        for i in range(max(int(trips), 0)):
-            v, scan = ran(inner[i], True, v)
-            rows.append([len(scan), scan.sum()])
-        return [v, np.array(rows, np.float32).reshape(-1, 2)]
-
-    lists = [(3, [2, 0, 1]), (0, [1]), (4, [0, 3, 0, 0]), (1, [0]), (0, [0]), (3, [0, 0, 2]), (2, [1, -5]), (-3, [2])]
-    check_graph(text, oracle, *([i64(trips), i64(inner), f32(trips, 1)] for trips, inner in lists))
-
-
 DEAD_STATE = TEXTS["dead state"]
 UNREAD = """
     %f = Convert(%i) {destination_type: f32}  %n = Add(%f, [5.0, 6.0])"""
@@ -87,31 +48,6 @@ READ = """
 GROWN = """
     %f = Convert(%i) {destination_type: f32}  %stop = Add(%f, 1)  %n = Range(0.0, %stop, 1.0) {output_type: f32}"""
 CHOSEN = TEXTS["chosen"]
-
-
-@pytest.mark.parametrize(("body", "after", "kind"), [
-    (UNREAD, "%y = Select(%nz, %last, %v)", "f32[2]"),
-    (UNREAD, CHOSEN, "f32[2]"),
-    (READ, "%y = Maximum(%last, %last)", "f32[2]"),
-    (GROWN, CHOSEN, "f32[N]"),
-], ids=["select outside", "if outside", "select inside", "if outside, the shape changes"])
-def test_a_state_that_the_body_does_not_read(body: str, after: str, kind: str) -> None:
-    """Its initial value is forwarded only if the body reads its Parameter."""
-    text = f"""
-        %M = Parameter : i64[]  %C = Parameter : boolean[]  %v = Parameter : {kind}
-        {GUARD}
-        {DEAD_STATE.replace("BODY", body)}
-        {after}
-        Result(%y)"""
-
-    def oracle(trips: Any, go: Any, v: Any) -> list[Any]:
-        count = max(int(trips), 0) if go else 0
-        if not count:
-            return [v]
-        return [np.arange(count, dtype=np.float32) if body is GROWN else f32(5, 6) + np.float32(count - 1)]
-
-    calls = [(0, True, -1), (3, True, 1), (0, True, 3), (2, False, 7), (5, True, 1), (-4, True, 9)]
-    check_graph(text, oracle, *([i64(trips), boolean(go), f32(v, v + 1)] for trips, go, v in calls))
 
 
 def test_sizes_beside_the_one_that_grows_stay_known(tmp_path: Path) -> None:
