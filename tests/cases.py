@@ -93,7 +93,8 @@ def _made(lines: list[tuple[int, str]], path: Path, module: dict[str, Any]) -> C
             titles, _, values = rest.partition(" = ")
             marks.append(pytest.mark.parametrize(titles.split(", "), list(_tuples(values, module))))
         elif kind == "@":
-            marks.append(module[rest] if rest in module else getattr(pytest.mark, rest))
+            is_own = rest.partition("(")[0] in module
+            marks.append(eval(rest if is_own else f"pytest.mark.{rest}", {"pytest": pytest} | module))
         elif statement := _statement(text, line, module):
             program[number - 1] = statement
         elif marks or any(program):

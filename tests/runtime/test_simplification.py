@@ -36,8 +36,7 @@ from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.runtime.local.elementwise_layers import AbsToMaximum as AbsToMaximum
 from mo_loop.transforms.runtime.memory_copies import ReshapeReturnedInputs as ReshapeReturnedInputs
 from tests.cases import read_cases
-from tests.harness import check as check_model
-from tests.harness import check_graph, floats, parsed
+from tests.harness import check_graph, floats
 from tests.texts import texts
 
 TEXTS = texts(__file__)
@@ -239,17 +238,6 @@ def rewritten(text: str, *passes: Any) -> str:
         graph.validate()
     assert not invariants(graph)
     return to_text(graph)
-
-
-def test_an_identity_behind_a_loop() -> None:
-    """Two outputs concatenated from views of one tensor: after the second the runtime's own removal of the Identity
-    gave it the shape of the first."""
-    check_model(parsed("""main (float[N] x) => (bool[K] a, bool[K, 1] y) {
-          five = Constant <value_int = 5> ()
-          a, b = Loop (five, "") <body = step (int64 i, bool c) => (bool p, bool p, bool[1] q) {
-            one = Constant <value_int = 1> ()  axis = Constant <value_ints = [-1]> ()  p = Less (i, one)
-            q = Unsqueeze (p, axis) }>
-          y = Identity (b) }"""), {"x": np.ones(2, np.float32)})
 
 
 JOINS = TEXTS["joins"]

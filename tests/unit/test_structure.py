@@ -560,3 +560,10 @@ def test_files_are_short() -> None:
     packages = [path.relative_to(ROOT) for path in tracked() if path.suffix == ".py"]
     files = [path.as_posix() for path in packages if path.parts[0] in ("mo_loop", "transforms")]
     assert {file for file in files if len((ROOT / file).read_text("utf-8").splitlines()) > 400} == LONG.keys()
+
+
+def test_cases_next_to_a_module_of_tests_are_read() -> None:
+    """A module that does not call `read_cases` would leave out the tests of its text."""
+    texts = [path for path in (ROOT / "tests").rglob("test_*.txt") if "\n# case " in path.read_text("utf-8")]
+    unread = [path for path in texts if "read_cases(globals())" not in path.with_suffix(".py").read_text("utf-8")]
+    assert texts and not unread

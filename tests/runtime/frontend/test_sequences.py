@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 
 import mo_loop
-from mo_loop import ops
+from mo_loop import ops as ops
 from mo_loop.api import convert_model
 from mo_loop.errors import UsageError
 from mo_loop.ops.control import Iteration as Iteration
@@ -36,26 +36,6 @@ ASSIGNMENTS = {
     "from the end": ("p = Mod (i, two)\n m = Sub (p, two)", "m", "m", False),
     "of the run": ("z = Identity (i)", "k", "k", False),
 }
-
-
-@pytest.mark.parametrize("form", ASSIGNMENTS)
-def test_an_element_that_another_one_replaces(form: str) -> None:
-    """`list[i] = x`: erased and inserted at one place that is not below 0, which is one row replaced; with a place
-    below 0, ONNX inserts one place further to the front."""
-    made, erased, inserted, replaces = ASSIGNMENTS[form]
-    model = parsed(f"""main (float[2] a, float[2] b, float[2] c, int64 n, int64 k) => (float[6] y) {{
-          one = Constant <value_int=1> ()  two = Constant <value_int=2> ()  three = Constant <value_int=3> ()
-          s0 = SequenceConstruct (a, b, c)
-          s = Loop (n, "", s0) <body = step (int64 i, bool g, seq(float[2]) p0) => (bool h, seq(float[2]) r) {{
-            h = Identity (g)
-            {made}
-            x = SequenceAt (p0, one)  w = Exp (x)  u = Tanh (w)
-            q = SequenceErase (p0, {erased})  r = SequenceInsert (q, u, {inserted}) }}>
-          y = ConcatFromSequence <axis=0> (s) }}""")
-    scopes = convert_model(model).graph.scopes()
-    assert any(scope.of(ops.ScatterUpdate) for scope in scopes) == replaces
-    some = {name: floats(2, seed=seed) for seed, name in enumerate("abc")}
-    check(model, *({**some, "n": np.int64(n), "k": np.int64(k)} for n, k in ((3, 0), (2, -1), (0, 2), (1, -2))))
 
 
 @pytest.mark.parametrize("split", ["", "chunk", "sizes"])

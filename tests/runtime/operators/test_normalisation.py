@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from mo_loop.target import Processor
+from mo_loop.target import Processor as Processor
 from tests.cases import read_cases
-from tests.harness import check_model, check_node, every, graph_model
-from tests.running.processor import wrong_under
+from tests.harness import check_model, graph_model
+from tests.running.processor import wrong_under as wrong_under
 
 RNG = np.random.default_rng(13)
 dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
@@ -24,15 +24,6 @@ def statistics(*shape, dtype=np.float32):
 
 
 # -- over parts of one sample
-
-
-@wrong_under(Processor.SSE41, "MVN")
-@every(axis=[0, 1, 2, -1, -2], bias=[False, True], outputs=[["y"], ["y", "mean", "inverse"], ["y", "", "inverse"]],
-       dynamic=[False, True])
-def test_layer(axis, bias, outputs, dynamic):
-    shape = (2, 3, 4)[axis:]
-    arrays = {"x": floats(2, 3, 4), "scale": floats(*shape), "bias": floats(*shape) if bias else None}
-    check_node("LayerNormalization", arrays, {"axis": axis}, opset=17, outputs=outputs, dynamic=dynamic)
 
 
 @dynamic_or_not
@@ -52,18 +43,6 @@ def test_group_in_a_loop(dynamic):
     constants = {"n": np.array(3, np.int64), "scale": arrays["scale"], "bias": arrays["bias"]}
     model = graph_model([node], {"start": arrays["start"]}, ["out"], opset=21, constants=constants, dynamic=dynamic)
     check_model(model, {"start": arrays["start"]})
-
-
-# -- versions that ONNX Runtime adds to the default domain
-
-
-@wrong_under(Processor.SSE41, "MVN")
-@pytest.mark.parametrize("opset", [11, 16])
-@pytest.mark.parametrize("outputs", [["y"], ["y", "mean", "inverse"]], ids=["one", "three"])
-@dynamic_or_not
-def test_layers_before_opset_17(opset, outputs, dynamic):
-    given = {"x": floats(2, 3, 4), "scale": floats(4), "bias": floats(4)}
-    check_node("LayerNormalization", given, {"axis": -1}, opset=opset, outputs=outputs, dynamic=dynamic)
 
 
 read_cases(globals())
