@@ -5,14 +5,15 @@ from typing import Any
 import ml_dtypes as ml_dtypes
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto as TensorProto
+from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from mo_loop.graph.types import f8e4m3, f8e5m2
 from mo_loop.transforms.downgrade import INPUTS
 from tests.cases import read_cases
-from tests.harness import check_model, check_node, graph_model, node_model, refusal, runs
+from tests.harness import check_node, node_model, refusal, runs
 
 # -- BitCast and TfIdfVectorizer: bits read as another type, and counts of sequences of numbers
 
@@ -80,18 +81,6 @@ def test_casts_between_floats_of_8_bits(source, target):
         pytest.skip("the release reads no inputs of these types")
     x = np.array([0.5, -3, 448, -448, 0], helper.tensor_dtype_to_np_dtype(source))
     check_node("Cast", {"x": x}, {"to": target, "saturate": 1}, opset=19)
-
-
-@pytest.mark.parametrize("to", [TensorProto.INT4, TensorProto.UINT4])
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64])
-def test_integers_keep_their_lowest_four_bits(to, dtype):
-    """Also if another node computes with the result, which then has 8 bits in the runtime."""
-    feeds = {"x": np.array([0, 1, 7, 8, 11, 15, 16, 100]).astype(dtype)}
-    nodes = [helper.make_node("Cast", ["x"], ["narrow"], to=to),
-             helper.make_node("Cast", ["narrow"], ["y"], to=TensorProto.INT8)]
-    low = feeds["x"].astype(np.int8) % 16
-    expected = np.where(low > 7, low - 16, low) if to == TensorProto.INT4 else low
-    check_model(graph_model(nodes, feeds, ["y"], opset=21), feeds, expected=[expected.astype(np.int8)])
 
 
 read_cases(globals())

@@ -5,12 +5,10 @@ from typing import Any
 import numpy as np
 import openvino
 import pytest
-from onnx import helper
 
 from mo_loop import convert_model, ops
-from mo_loop.errors import MoLoopError
 from tests.cases import read_cases
-from tests.harness import check_model, check_node, every, graph_model, node_model, pairs
+from tests.harness import check_node, node_model, pairs
 
 from .test_movement import DYNAMIC, both, floats, ints
 
@@ -45,13 +43,6 @@ def test_scatter_of_booleans_with_a_reduction() -> None:
         check_node("ScatterND", inputs, {"reduction": reduction}, opset=18, expected=[expected])
 
 
-def test_tensor_scatter_along_the_batch_is_refused() -> None:
-    node = helper.make_node("TensorScatter", ["x", "u"], ["y"], axis=-3)
-    model = graph_model([node], {"x": floats(2, 5, 3), "u": floats(1, 5, 3)}, ["y"], opset=24)
-    with pytest.raises(MoLoopError, match="the axis is 0, which is that of the batch"):
-        convert_model(model)
-
-
 def hot(indices: Any, depth: int, off: Any, on: Any, axis: int) -> Any:
     at = axis if axis >= 0 else indices.ndim + 1 + axis
     steps = np.arange(depth).reshape((-1,) + (1,) * (indices.ndim - at))
@@ -75,23 +66,6 @@ def test_keys_of_places(shape: Any, k: int, largest: int, dynamic: Any) -> None:
     assert min(each.min() for each in list(found.values())[2:]) >= 0
 
 
-@both
-def test_top_k_of_many_in_a_loop(dynamic: Any) -> None:
-    body = helper.make_graph(
-        [helper.make_node("TopK", ["s", "k"], ["values", "places"]),
-         helper.make_node("GatherElements", ["s", "places"], ["found"], axis=0),
-         helper.make_node("Neg", ["s"], ["next"]), helper.make_node("Identity", ["go"], ["more"])],
-        "body",
-        [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("go", 9, []),
-         helper.make_tensor_value_info("s", 1, ["?" if dynamic else 1000])],
-        [helper.make_empty_tensor_value_info(name) for name in ("more", "next", "found", "places")],
-    )
-    feeds = {"x": some(1000, high=30)}
-    loop = helper.make_node("Loop", ["trips", "", "x"], ["last", "found", "all"], body=body)
-    constants = {"trips": np.array(3), "k": ints(40)}
-    check_model(graph_model([loop], feeds, ["found", "all"], opset=18, constants=constants, dynamic=dynamic), feeds)
-
-
 def test_top_k_takes_no_stable_search_of_many() -> None:
     """The runtime takes n * k steps for it, and for the values alone none is needed."""
     for k, outputs in ((100, 2), (3, ["v"])):
@@ -113,45 +87,6 @@ def test_unique_along_an_axis(place: Any, dtype: Any, in_order: int, dynamic: An
     expected = [y, first, inverse.reshape(-1), counts]
     attributes = {"axis": axis, "sorted": in_order}
     check_node("Unique", {"x": x}, attributes, opset=11, outputs=4, dynamic=dynamic, expected=expected)
-
-
-@both
-def test_in_the_body_of_a_loop(dynamic: Any) -> None:
-    """Constants that a translator makes are in the body, and captured ones are known there."""
-    body = helper.make_graph(
-        [
-            helper.make_node("Trilu", ["s", "diagonal"], ["t"], upper=0),
-            helper.make_node("TopK", ["t", "k"], ["values", "places"], axis=0),
-            helper.make_node("GatherElements", ["s", "places"], ["g"], axis=0),
-            helper.make_node("Concat", ["values", "g"], ["c"], axis=0),
-            helper.make_node("Slice", ["c", "from", "to"], ["shorter"]),
-            helper.make_node("Pad", ["shorter", "pads", "late"], ["padded"]),
-            helper.make_node("Split", ["padded"], ["next", "other"], axis=0, num_outputs=2),
-            helper.make_node("Unique", ["other"], ["u", "", "inverse"]),
-            helper.make_node("Identity", ["go"], ["more"]),
-        ],
-        "body",
-        [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("go", 9, []),
-         helper.make_tensor_value_info("s", 1, ["?", "?"])],
-        [helper.make_empty_tensor_value_info(name) for name in ("more", "next", "inverse")],
-    )
-    feeds = {"x": floats(4, 3), "late": np.float32(0.5)}
-    constants = {"trips": np.array(3), "diagonal": np.array(1), "k": ints(4), "from": ints(1), "to": ints(-1),
-                 "pads": ints(1, 0, 1, 0)}
-    loop = helper.make_node("Loop", ["trips", "", "x"], ["last", "all"], body=body)
-    model = graph_model([loop], feeds, ["last", "all"], opset=18, constants=constants, dynamic=dynamic)
-    check_model(model, feeds)
-
-
-@every(dynamic=[False, True], axis=[0, 1])
-def test_gather_elements_behind_a_slice(axis: int, dynamic: bool) -> None:
-    """The runtime removes the Slice, but negative indices count from its end, and sizes must agree with it."""
-    cut = helper.make_node("Slice", ["x", "from", "to", "axes"], ["cut"])
-    gathered = helper.make_node("GatherElements", ["cut", "at"], ["y"], axis=0)
-    constants = {"from": ints(0), "to": ints(2), "axes": ints(axis)}
-    at = np.array([[-1, 0, -2, 1], [1, 1, -1, 0]])[:, : 4 if axis == 0 else 2]
-    feeds = {"x": floats(3, 4), "at": at}
-    check_model(graph_model([cut, gathered], feeds, ["y"], opset=13, constants=constants, dynamic=dynamic), feeds)
 
 
 read_cases(globals())

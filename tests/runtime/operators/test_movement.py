@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 from tests.cases import read_cases
-from tests.harness import check_model, check_node, every, graph_model
+from tests.harness import check_node, every
 
 LAST, FIRST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
@@ -62,37 +61,6 @@ def test_slice(bounds: Any, dynamic: Any) -> None:
         if all(abs(v) < 2**31 for part in values if part for v in part):
             check_node("Slice", inputs, opset=13, dynamic=dynamic)
             check_node("Slice", inputs, opset=13, dynamic=dynamic, constants=("axes", "steps"))
-
-
-def test_slice_bounds_that_other_nodes_compute() -> None:
-    """INT64_MAX that passes through a Concat still means "to the end"."""
-    nodes = [helper.make_node("Concat", ["near", "far"], ["ends"], axis=0),
-             helper.make_node("Slice", ["x", "starts", "ends"], ["y"])]
-    feeds = {"x": floats(5, 6), "near": ints(3)}
-    model = graph_model(nodes, feeds, ["y"], opset=13, constants={"starts": ints(0, 1), "far": ints(LAST)})
-    check_model(model, feeds)
-
-
-@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32])
-def test_a_piece_cast_to_boolean(dtype: type) -> None:
-    """The runtime does not compile a Convert to boolean of an output of VariadicSplit."""
-    nodes = [helper.make_node("Split", ["x", "sizes"], ["a", "b"], axis=0),
-             helper.make_node("Cast", ["b"], ["y"], to=TensorProto.BOOL)]
-    graph = helper.make_graph(
-        nodes, "pieces", [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [2])],
-        [helper.make_tensor_value_info("y", TensorProto.BOOL, [1])],
-        [numpy_helper.from_array(np.array([1, 1]), "sizes")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    for last in (0, 3):
-        check_model(model, {"x": np.array([1, last], dtype)})
-
-
-def test_an_input_reshaped_at_run_time_and_returned():
-    """The runtime kept the largest shape of a result that is such an input after a copy."""
-    nodes = [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("Identity", ["r"], ["y"])]
-    feeds = [{"x": floats(n), "shape": ints(n)} for n in (2, 5, 2, 1)]
-    check_model(graph_model(nodes, feeds[0], ["y"], opset=13, dynamic=["x"]), *feeds)
 
 
 read_cases(globals())

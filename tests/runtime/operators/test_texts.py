@@ -81,23 +81,6 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("sizes", [["N"], [2], []], ids=str)
-@pytest.mark.parametrize("outputs", [["y"], ["label", "y"], ["y", "z"]], ids=" ".join)
-def test_a_label_that_has_the_name_of_an_output(sizes: list[Any], outputs: list[str]) -> None:
-    """As in a classifier of skl2onnx: an Identity gives the label the name of the output."""
-    nodes = [
-        helper.make_node("LabelEncoder", ["x"], ["label"], domain=ML, keys_int64s=[0, 1], values_strings=["ä", ""]),
-        *(helper.make_node("Identity", ["label"], [name]) for name in outputs if name != "label"),
-    ]
-    graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", INT, sizes)],
-        [helper.make_tensor_value_info(name, STRING, sizes) for name in outputs],
-    )
-    versions = [helper.make_opsetid(*each) for each in (("", 20), (ML, 4))]
-    numbers = np.array([1, 0]) if sizes else np.array(1)
-    check(helper.make_model(graph, opset_imports=versions, ir_version=9), {"x": numbers})
-
-
 # -- letters
 
 LETTERS = [chr(code) for code in range(1, 0x1F000) if not 0xD800 <= code < 0xE000]
@@ -170,28 +153,6 @@ def scores_of(documents: list[str]) -> Any:
         raw = np.exp(weights @ counts / size + [0.125, -0.125])
         found.append(raw / raw.sum())
     return np.array(found, np.float32)
-
-
-@needs_library
-def test_a_pipeline_of_labels() -> None:
-    """Strings to numbers, a network, and numbers to strings."""
-    nodes = [
-        helper.make_node("LabelEncoder", ["colour"], ["id"], domain=ML, keys_strings=["red", "green"],
-                         values_int64s=[0, 1], default_int64=2),
-        helper.make_node("Gather", ["table", "id"], ["row"]),
-        helper.make_node("ArgMax", ["row"], ["best"], axis=1, keepdims=0),
-        helper.make_node("ArrayFeatureExtractor", ["classes", "best"], ["label"], domain=ML),
-    ]
-    tensors = {"table": np.float32([[1, 3, 2], [9, 0, 1], [0, 1, 2]]), "classes": texts("warm", "hot", "neither")}
-    graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("colour", STRING, [None])],
-        [helper.make_tensor_value_info("label", STRING, [1, None])],
-        [onnx.numpy_helper.from_array(each, name) for name, each in tensors.items()],
-    )
-    versions = (("", 20), (ML, 4))
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*each) for each in versions], ir_version=9)
-    wanted = texts("hot", "warm", "neither").reshape(1, 3)
-    check(model, {"colour": texts("red", "green", "blue")}, expected=[[("label", wanted)]])
 
 
 @needs_library
