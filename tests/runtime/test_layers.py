@@ -25,6 +25,7 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.options import ConvertOptions
+from tests.cases import read_cases
 from tests.fuzz.control_flow.generator import generate
 from tests.fuzz.planted.judging import RIGHT, UNJUDGED, UNSEEN, tried_number
 from tests.harness import folded
@@ -160,20 +161,6 @@ def test_a_node_of_a_function_is_named_with_its_call() -> None:
     assert found_in(model, graph, {"x": X}).path == "call/n"
 
 
-def test_the_body_of_a_sequence_map_is_compared_for_each_element() -> None:
-    model, graph = converted("""<ir_version: 9, opset_import: ["" : 18]>
-        main (float[N,4] x) => (float[N,4] y) {
-          s = SplitToSequence <axis = 0> (x)
-          [map] r = SequenceMap (s) <body = each (float[1,4] e) => (float[1,4] g) { t = Tanh (e) g = Abs (t) }>
-          y = ConcatFromSequence <axis = 0> (r) }""")
-    feeds = {"x": np.array([[1, 2, 3, 4], [-1, 2, 3, 4], [1, 1, 1, 1]], np.float32)}
-    assert first_difference(model, graph, feeds) is None
-    for layer in layers(graph, ops.Abs):
-        replaced(graph, layer, lambda inputs: ops.ReLU(inputs[0]))
-    found = found_in(model, graph, feeds)
-    assert (found.path, found.iterations) == ("map/each/g", (("map", 1),))
-
-
 def test_fused_nodes_before_the_difference_are_listed() -> None:
     model, graph = converted(LOOP)
     (tanh,) = layers(graph, ops.Tanh)
@@ -193,17 +180,6 @@ def test_an_output_of_the_model_that_is_connected_wrongly() -> None:
     graph.set_input(result, 0, relu.output)
     result.__dict__["output_names"] = ("y",)
     assert found_in(model, graph, {"x": X, "n": np.array(3)}).tensor == "y"
-
-
-def test_a_loop_that_became_a_sequence_layer_is_compared_as_a_whole() -> None:
-    model, graph = converted("""<ir_version: 8, opset_import: ["" : 17]>
-        main (float[T,2,3] x, float[1,16,3] w, float[1,16,4] r) => (float[T,1,2,4] y) {
-          [lstm] y = LSTM <hidden_size = 4> (x, w, r)
-        }""")
-    numbers = np.random.default_rng(1)
-    shapes = {"x": (5, 2, 3), "w": (1, 16, 3), "r": (1, 16, 4)}
-    feeds = {name: numbers.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
-    assert first_difference(model, graph, feeds) is None
 
 
 @pytest.mark.parametrize("index", [3, 63, 84])
@@ -275,20 +251,6 @@ def test_a_difference_that_vanishes_alone_is_said_to_be_one(joint_only: bool, mo
     assert found.path == ("loop/step/k" if joint_only else "r")
 
 
-def test_integers_beyond_32_bits_are_mentioned_and_not_the_answer() -> None:
-    """The CPU device computes them in 32 bits; what follows often does not depend on them."""
-    model, graph = converted("""<ir_version: 8, opset_import: ["" : 17]>
-        main (float[N] x) => (float[N] y) <int64 low = {-5}> {
-          whole = Cast <to = 7> (x)  m = Max (whole, low)  f = Cast <to = 1> (m)  y = Tanh (f) }""")
-    feeds = {"x": np.array([1, -1e15, -3, 2], np.float32)}
-    assert first_difference(model, graph, feeds) is None
-    (layer,) = layers(graph, ops.Tanh)
-    replaced(graph, layer, lambda inputs: ops.Sin(inputs[0]))
-    found = found_in(model, graph, feeds)
-    assert (found.node, found.limited) == ("y", ("whole",))
-    assert "limits integers of whole to 32 bits" in str(found)
-
-
 def test_each_node_can_run_alone_and_the_stage_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     stages: list[str] = []
     monkeypatch.setattr("mo_loop.compare.layers.lockstep.report_stage", stages.append)
@@ -299,13 +261,6 @@ def test_each_node_can_run_alone_and_the_stage_names_it(monkeypatch: pytest.Monk
     stages.clear()
     assert first_difference(model, graph, {"x": X, "n": np.array(2)}) is None
     assert len(stages) < together
-
-
-def test_a_split_keeps_no_axis_if_onnx_runtime_keeps_none() -> None:
-    model, graph = converted("""<ir_version: 8, opset_import: ["" : 17]>
-        main (float[N,4] x, int64 n) => (float[4] y) <int64 one = {1}> {
-          s = SplitToSequence <axis = 0, keepdims = 0> (x, one)  e = SequenceAt (s, n)  y = Tanh (e) }""")
-    assert first_difference(model, graph, {"x": X, "n": np.array(1)}) is None
 
 
 def test_bytes_that_are_no_booleans_are_noticed() -> None:
@@ -378,3 +333,6 @@ def test_the_answer_is_data_and_a_text_of_sentences() -> None:
 def test_infinities_and_nan_are_the_worst_elements() -> None:
     found = elements_of(np.array([1, 2, np.nan, 4], np.float32), np.array([1, 3, 5, 4], np.float32), 1e-3, 1e-5)
     assert (found.index, found.count, found.actual) == ((2,), 2, 5.0)
+
+
+read_cases(globals())

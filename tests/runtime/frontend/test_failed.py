@@ -39,22 +39,6 @@ def places(error: ConversionErrors) -> dict[str, list[str]]:
     return {name: sorted(where) for name, where in found.items()}
 
 
-def test_in_bodies_and_functions() -> None:
-    """At any depth of nesting; a function called twice has two places."""
-    body = """[choice] u = If (flag) <
-        then_branch = yes () => (float[3] p) { [deep] p = odd.Two (s) },
-        else_branch = no () => (float[3] q) { [call] q = local.f (s) }>
-      [late] t = odd.One (u)"""
-    error = refusal(parsed(f"""main (float[3] x, int64 n, bool flag) => (float[3] y, float[3] z) {{
-          [head] h = odd.One (x) {LOOP.format(out="y", first="h", body=body)} [second] z = local.f (y) }}
-        <domain: "local", opset_import: ["": 18, "odd": 1]> f (v) => (r) {{ [inner] r = odd.Three (v) }}""",
-        odd=1, local=1,
-    ))
-    assert error.exit_code == 3
-    assert places(error) == {"odd::One": ["head", "loop/step/late"], "odd::Two": ["loop/step/choice/yes/deep"],
-                             "odd::Three": ["loop/step/choice/no/call/inner", "second/inner"]}
-
-
 @pytest.mark.parametrize("condition", [
     "yes = Constant <value = bool {1}> ()", "yes = Identity (truth)", "size = Size (x) yes = Equal (size, three)",
     "rank = Shape (x) first = Squeeze (rank) yes = Greater (first, one)",

@@ -10,6 +10,7 @@ from onnx import helper
 
 from mo_loop import ops
 from mo_loop.api import convert_model
+from tests.cases import read_cases
 from tests.harness import every, graph_model, node_model, parsed, refusal, run_converted
 
 COUNT = 20_000
@@ -195,23 +196,10 @@ def test_training_may_be_switched_on_at_run_time() -> None:
 # -- in bodies
 
 
-@pytest.mark.parametrize("seed", ["", ", seed = 3.0"], ids=["unseeded", "seeded"])
-@pytest.mark.parametrize("count", ["", "<int64 n = {4}>"], ids=["run-time", "constant"])
-@pytest.mark.parametrize("op", ["RandomUniform", "RandomNormal"])
-def test_every_iteration_draws_anew(op: str, count: str, seed: str) -> None:
-    """Also if the number of iterations is known and the loop may be unrolled."""
-    inputs = "float[5] x" if count else "int64 n, float[5] x"
-    model = parsed(f"""main ({inputs}) => (float[N, 5] z) {count} {{
-          y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[5] s) => (bool d, float[5] t, float[5] u) {{
-            d = Identity (c) u = {op} <shape = [5]{seed}> () t = Add (s, u) }}> }}""")
-    x = np.zeros(5, np.float32)
-    feeds = {"x": x} if count else {"x": x, "n": np.array(4)}
-    rows = np.concatenate(draws(model, feeds, feeds))
-    assert rows.shape == (8, 5)
-    assert len(np.unique(rows)) == rows.size
-
-
 def test_two_nodes_without_a_seed_draw_other_numbers() -> None:
     model = parsed("main () => (float[9] y) { a = RandomNormal <shape = [9]> () b = RandomNormal <shape = [9]> () "
                    "y = Sub (a, b) }")
     assert np.all(draws(model)[0] != 0)
+
+
+read_cases(globals())

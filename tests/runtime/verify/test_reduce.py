@@ -15,11 +15,13 @@ from mo_loop.compare.layers.rounding import amplification
 from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.compare.reducing import Reduced, reduce, windows
-from mo_loop.compare.reducing.candidates import Candidate, unwrapped, with_nodes
+from mo_loop.compare.reducing.candidates import Candidate, unwrapped
+from mo_loop.compare.reducing.candidates import with_nodes as with_nodes
 from mo_loop.compare.reducing.trial import Condition, Trial
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
+from tests.cases import read_cases
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
 
@@ -188,29 +190,6 @@ def test_the_body_in_place_of_a_node_computes_its_first_iteration(kind: str, ops
         assert np.array_equal(array, wanted[name]), name
 
 
-def test_a_removed_condition_of_a_loop_becomes_false() -> None:
-    """With true, a loop without a trip count would run forever."""
-    model = parsed("""main (float[1] x) => (float[1] y) {
-          y = Loop ("", "", x) <body = step (int64 i, bool c, float[1] s) => (bool d, float[1] t) {
-            limit = Constant <value = float[1] {100.0}> ()
-            t = Add (s, s) less = Less (t, limit) d = Squeeze (less) }> }""")
-    start = Candidate(model.SerializeToString(), ({"x": np.ones(1, np.float32)},))
-    found = with_nodes(start, 1, [1])
-    assert found is not None
-    assert OnnxRuntime(found.proto).run(found.sets[0])[0][1] == 2
-
-
-def test_a_sequence_is_no_input_where_nothing_has_values() -> None:
-    """Its type is inferred, and is that of no tensor; a tensor is an input of its type then."""
-    start = Candidate(parsed("""main (float[4] x) => (int64 y, int64[3] z) {
-      s = SplitToSequence (x) y = SequenceLength (s) r = Neg (x) c = Constant <value = int64[2] {2, 2}> ()
-      q = Reshape (r, c) z = Shape (q) }""").SerializeToString())
-    assert with_nodes(start, 0, [1]) is None
-    made = with_nodes(start, 0, [5])
-    assert made is not None
-    assert [each.name for each in made.proto.graph.input] == ["q"]
-
-
 def long_chain(count: int) -> onnx.ModelProto:
     """`count` layers of three nodes, and an operator that no one has in the middle."""
     lines = []
@@ -251,3 +230,6 @@ def test_a_condition_is_a_command_of_the_shell(tmp_path: Path) -> None:
     assert [node.op_type for node in found.best.proto.graph.node] == ["Abs"]
     with pytest.raises(UsageError, match=r"the shell does not find the command of --if: .*no-such-command"):
         reduce(path, "no-such-command {}")
+
+
+read_cases(globals())

@@ -13,6 +13,7 @@ from mo_loop.frontend.ops.images.sampling import sampled_at
 from mo_loop.frontend.ops.movement import flatten
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType, f32
+from tests.cases import read_cases
 from tests.harness import folded, parsed
 from tests.unit.graph.graphs import parameter
 
@@ -37,42 +38,11 @@ def test_matmul_with_a_constant_of_four_dimensions_is_one_operation() -> None:
         assert len(graph.of(ops.Unsqueeze)) == unsqueezed
 
 
-@pytest.mark.parametrize(("beta", "sums"), [(-1.0, 1), (0.0, 0), (0.5, 1)])
-def test_gemm_reads_its_addend_unless_beta_is_0(beta: float, sums: int) -> None:
-    """0 times an infinity is not a number."""
-    graph = converted(f"""(float[2,3] a, float[3,4] b, float[4] c) => (float[2,4] y) {{
-      y = Gemm <beta={beta}> (a, b, c)
-    }}""")
-    assert len(graph.of(ops.Add)) == sums
-
-
 @pytest.mark.parametrize(("terms", "products"), [(258, 1), (259, 2)])
 def test_integer_products_are_split_where_f32_is_not_exact(terms: int, products: int) -> None:
     """The sum of 258 products of 255 and 255 is below 2^24, that of 259 is not."""
     graph = converted(f"(uint8[2,{terms}] a, uint8[{terms},4] b) => (int32[2,4] y) {{ y = MatMulInteger (a, b) }}")
     assert len(graph.of(ops.MatMul)) == products
-
-
-def test_zero_points_of_rows_are_subtracted_from_rows() -> None:
-    graph = converted("""(uint8[2,2] a, uint8[2,4] b, uint8[2] zero) => (int32[2,4] y) {
-      y = MatMulInteger (a, b, zero)
-    }""")
-    (centred,) = graph.of(ops.Subtract)
-    assert [str(value.type) for value in centred.inputs if value is not None] == ["f32[2,2]", "f32[2,1]"]
-
-
-@pytest.mark.parametrize(
-    ("start", "limit", "step", "bounded"),
-    [("zero", "n", 1, 0), ("n", "zero", -1, 0), ("one", "n", 1, 1), ("n", "one", -1, 1)],
-)
-def test_the_limit_of_a_range_is_bounded_if_it_may_lie_before_the_start(
-    start: str, limit: str, step: int, bounded: int
-) -> None:
-    graph = converted(f"""(float[N] x) => (int64[M] y) {{
-      shape = Shape (x) n = Squeeze (shape) zero = Constant <value_int=0> () one = Constant <value_int=1> ()
-      step = Constant <value_int={step}> () y = Range ({start}, {limit}, step)
-    }}""")
-    assert len(graph.of(ops.Maximum)) + len(graph.of(ops.Minimum)) == bounded
 
 
 def test_a_negative_pad_that_wraps_removes_elements() -> None:
@@ -81,15 +51,6 @@ def test_a_negative_pad_that_wraps_removes_elements() -> None:
           pads = Constant <value_ints=[{pads}]> () y = Pad <mode="wrap"> (x, pads)
         }}""")
         assert str(graph.results[0].value.type) == expected
-
-
-def test_the_numbers_of_elements_that_a_mean_is_of_fit_its_sums() -> None:
-    """A dilated window that never starts in the padding: neither side of the division is sliced."""
-    graph = converted("""(float[1,2,?] x) => (float[A,B,C] y) {
-      y = AveragePool <kernel_shape=[3], dilations=[2], strides=[2], ceil_mode=1> (x)
-    }""")
-    (mean,) = graph.of(ops.Divide)
-    assert [type(value.node) for value in mean.inputs if value is not None] == [ops.Reshape, ops.Convolution]
 
 
 def test_only_circular_caches_wrap_around() -> None:
@@ -149,18 +110,6 @@ def test_sizes_that_are_known() -> None:
     assert is_native(resized("1,1,4,4", "1.0, 1.0, 2.0, 2.0"))
 
 
-@pytest.mark.parametrize(
-    ("least", "scale", "expected"), [(0, 2.0, True), (1, 1.5, False), (2, 1.5, True), (3, 1.3, False), (4, 1.3, True)]
-)
-def test_the_runtime_does_not_resize_an_axis_whose_size_stays(least: int, scale: float, expected: bool) -> None:
-    """The size stays where size * (scale - 1) < 1."""
-    text = f"""main (float[1,1,N,4] x, float[1,1,{least},4] more) => (float[A,B,C,D] y) {{
-      scales = Constant <value_floats=[1.0, 1.0, {scale}, 2.0]> () longer = Concat <axis=2> (x, more)
-      y = Resize <mode="linear"> (longer, "", scales)
-    }}"""
-    assert is_native(text) is expected
-
-
 def test_batch_and_channels_are_not_resized_by_the_runtime() -> None:
     assert is_native(resized("1,2,4,4", "1.0, 1.0, 2.0, 2.0"))
     assert not is_native(resized("1,2,4,4", "1.0, 2.0, 2.0, 2.0"))
@@ -186,24 +135,6 @@ def converted_window(text: str, kind: type[Node]) -> Any:
     return node
 
 
-@pytest.mark.parametrize(("size", "stride", "kernel"), list(product((4, 5, 7, 9, 12), (1, 2, 3, 5), (1, 2, 3, 5))))
-@pytest.mark.parametrize("rule", ["SAME_UPPER", "SAME_LOWER"])
-def test_pads_by_rule_of_a_pooling_with_places(size: int, stride: int, kernel: int, rule: str) -> None:
-    """A window of many places, which stays one operation."""
-    node = converted_window(
-        f"""main (float[1,1,{size},17] x) => (float[A,B,C,D] y, int64[A,B,C,D] i) {{
-          y, i = MaxPool <kernel_shape=[{kernel}, 17], strides=[{stride}, 17], auto_pad="{rule}"> (x)
-        }}""",
-        ops.MaxPool8,
-    )
-    count = (size + stride - 1) // stride
-    total = max((count - 1) * stride + kernel - size, 0)
-    less, more = total // 2, total - total // 2
-    expected = (less, more) if rule == "SAME_UPPER" else (more, less)
-    assert node.outputs[0].shape == (1, 1, count, 1)
-    assert (node.pads_begin, node.pads_end) == tuple((each, 0) for each in expected)
-
-
 @pytest.mark.parametrize(("size", "stride", "kernel"), list(product((2, 3, 4), (1, 2, 3), (1, 2, 3, 4))))
 @pytest.mark.parametrize("more", [-2, -1, 0, 1])
 def test_the_shape_that_a_transposed_convolution_is_to_have(size: int, stride: int, kernel: int, more: int) -> None:
@@ -221,20 +152,6 @@ def test_the_shape_that_a_transposed_convolution_is_to_have(size: int, stride: i
     assert node.output.shape == (1, 1, wanted)
     assert (node.pads_begin, node.pads_end) == ((-(min(more, 0) // 2),), (-min(more, 0) // 2,))
     assert node.output_padding == (max(more, 0),)
-
-
-@pytest.mark.parametrize(("size", "stride", "kernel"), list(product((2, 5), (1, 2, 3), (1, 2, 4))))
-@pytest.mark.parametrize("rule", ["SAME_UPPER", "SAME_LOWER"])
-def test_pads_by_rule_of_a_transposed_convolution(size: int, stride: int, kernel: int, rule: str) -> None:
-    node = converted_window(
-        f"""main (float[1,1,{size}] x, float[1,1,{kernel}] w) => (float[A,B,C] y) {{
-          y = ConvTranspose <strides=[{stride}], auto_pad="{rule}"> (x, w)
-        }}""",
-        ops.ConvolutionBackpropData,
-    )
-    total = max(kernel - stride, 0)
-    less, more = total // 2, total - total // 2
-    assert (*node.pads_begin, *node.pads_end) == ((less, more) if rule == "SAME_UPPER" else (more, less))
 
 
 def test_the_number_of_dimensions_that_a_window_slides_over() -> None:
@@ -256,3 +173,6 @@ def test_pads_beside_a_rule_do_not_count(rule: str) -> None:
     text = f'y = Conv <auto_pad="{rule}", pads=[1, 2]> (x, w)'
     node = converted_window(f"main (float[1,1,9] x, float[1,1,3] w) => (float[A,B,C] y) {{ {text} }}", ops.Convolution)
     assert (node.pads_begin, node.pads_end) == ((0,), (0,))
+
+
+read_cases(globals())

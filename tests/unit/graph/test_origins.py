@@ -15,6 +15,7 @@ from mo_loop.look.conversion_record import Record, mapping
 from mo_loop.origin import Origin, current, made_for, union
 from mo_loop.transforms import FunctionPass, Manager, MatcherPass, any_input, wrap_type
 from mo_loop.transforms.replace import copy_runtime_info, insert_after, replace_node
+from tests.cases import read_cases
 from tests.harness import folded, parsed
 
 LOOP = """
@@ -152,27 +153,6 @@ def test_functions_called_twice() -> None:
     assert found["F", "h"]["became"] == "kept" and found["", "a"]["became"] == "kept"
 
 
-def test_nested_bodies() -> None:
-    inner = """[half] h = ReduceMax <keepdims = 0> (s) zero = Sub (h, h) [test] more = Greater (h, zero)
-      [inner] t = If (more) <then_branch = yes () => (float[3] p) { [deep] p = Neg (s) },
-        else_branch = no () => (float[3] q) { q = Exp (s) }>"""
-    graph = translated(LOOP.replace("BODY", inner))
-    deep = only(graph, ops.Negative)
-    assert deep.origin == Origin(("loop", "step", "inner", "yes"), "deep", "Neg")
-    assert deep.graph.scope == deep.origin.scope
-
-
-def test_nodes_that_move_into_branches_stay_at_their_place() -> None:
-    text = """main (float[2] x, bool f) => (float s) {
-      [choice] z = If (f) <then_branch = a () => (float[2] p) { p = Neg (x) },
-        else_branch = b () => (float[1,2] q) <int64[1] zero = {0}> { q = Unsqueeze (x, zero) }>
-      [sum] s = ReduceSum <keepdims = 0> (z) }"""
-    graph = translated(text)
-    sums = [node for scope in graph.scopes() for node in scope.of(ops.ReduceSum)]
-    assert len(sums) == 2 and all(node.graph is not graph for node in sums)
-    assert {node.origin for node in sums} == {Origin((), "sum", "ReduceSum")}
-
-
 # -- passes
 
 
@@ -181,12 +161,6 @@ def test_merged_nodes_have_the_origins_of_both() -> None:
     merged = only(graph, ops.Exp)
     assert merged.origins == (Origin((), "a", "Exp"), Origin((), "b", "Exp"))
     assert {each.output for each in merged.output.origins} == {"p", "q"}
-
-
-def test_constants_that_are_shared() -> None:
-    text = """main (float[3] x) => (float[3] y) <float[3] v = {1.0, 2.0, 3.0}, float[3] w = {1.0, 2.0, 3.0}> {
-      a = Add (x, v) b = Exp (a) y = Add (b, w) }"""
-    assert only(converted(text), ops.Constant).origins == (Origin(output="v"), Origin(output="w"))
 
 
 class SwishOfSigmoid(MatcherPass):
@@ -316,3 +290,6 @@ def test_below() -> None:
     assert Origin(("loop", "step"), "add", "Add").is_below(loop)
     assert not Origin(("loop/step",), "add", "Add").is_below(loop)
     assert not Origin(("loop2", "step"), "add", "Add").is_below(loop) and not loop.is_below(loop)
+
+
+read_cases(globals())

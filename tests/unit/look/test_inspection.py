@@ -15,6 +15,7 @@ from mo_loop.look.inspection.description import ControlFacts, Inspection, below
 from mo_loop.look.inspection.read import inspect
 from mo_loop.look.records.opening import opened
 from tests import MODELS
+from tests.cases import read_cases
 from tests.harness import folded, parsed
 
 FILES = sorted(MODELS.glob("*/*.onnx"))
@@ -82,20 +83,6 @@ def test_initializers_that_are_listed_as_inputs_are_none() -> None:
     assert [port.name for port in inspect(model).inputs] == ["x", "n", "s", "o"]
 
 
-def test_functions() -> None:
-    text = """main (float[3] x) => (float[3] y) { a = my.twice (x) y = my.twice (a) }
-    <domain: "my", opset_import: ["": 18]> twice (v) => (w) { u = Neg (v) w = Abs (u) }
-    <domain: "my", opset_import: ["": 18]> never (v) => (w) { w = Abs (v) }"""
-    found = inspect(parsed(text, my=1))
-    assert [(each.name, each.nodes, each.calls) for each in found.functions] == [
-        ("my::twice", 2, 2),
-        ("my::never", 1, 0),
-    ]
-    assert [(each.path, each.kind) for each in found.scopes] == [
-        ("", "model"), ("my::twice", "function"), ("my::never", "function"),
-    ]
-
-
 def test_external_files(tmp_path: Path) -> None:
     model = parsed("main (float[100] x) => (float[100] y) { y = Add (x, w) z = Add (x, v) }")
     model.graph.initializer.extend(numpy_helper.from_array(np.ones(100, np.float32), name) for name in "vw")
@@ -123,18 +110,6 @@ def test_weights_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         found = inspect(file)
         assert (found.elements, found.bytes) == (1024 * 512, 4 * 1024 * 512)
     assert inspect(xml).external[0].size is None
-
-
-# -- control flow of ONNX
-
-
-def test_scan_of_opset_8() -> None:
-    text = """main (float[B,2] s, float[B,5,3] x) => (float[B,2] t) {
-      t = Scan ("", s, x) <num_scan_inputs = 1, directions = [1],
-        body = b (float[2] p, float[3] e) => (float[2] q) { q = Neg (p) }> }"""
-    found = control(inspect(parsed(text, 8)), "Scan")
-    assert found.trip_count == "5 (dimension 1 of x)" and found.scan_inputs[0].backward
-    assert [each.initial.name for each in found.states] == ["s"]
 
 
 # -- models that do not convert
@@ -312,3 +287,6 @@ def test_the_content_says_what_a_file_is(tmp_path: Path) -> None:
     other = tmp_path / "named.onnx"
     other.write_bytes(path.read_bytes())
     assert inspect(other).format == "ir"
+
+
+read_cases(globals())

@@ -14,6 +14,7 @@ import mo_loop
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError, ModelError, UsageError
 from mo_loop.text import parse, to_text
+from tests.cases import read_cases
 from tests.cli.commands import NESTED
 from tests.harness import parsed
 from tests.pages import after, assert_whole, document
@@ -262,28 +263,6 @@ def test_nodes_that_correspond_share_an_id() -> None:
     assert nodes[named(data, "first")["id"]]["inputs"][0] == [step["delta"]["added"][0]["id"], 0]
 
 
-def test_a_back_edge_that_moves_is_a_change_of_the_loop() -> None:
-    text = """
-    main (float[3] x, int64 n) => (float[3] y, float[3] z) {
-      [loop] y, z = Loop (n, "", x, x) <body = step (int64 i, bool c, float[3] s, float[3] t) =>
-          (bool d, float[3] u, float[3] v) { d = Identity (c) [up] u = Exp (s) [down] v = Neg (t) }>
-    }"""
-    other = text.replace("float[3] u, float[3] v)", "float[3] v, float[3] u)")
-    data = shown(parsed(text), parsed(other))
-    details = data["steps"][0]["details"]
-    assert any("back edge of s up -> down" in each for each in details[str(named(data, "loop")["id"])])
-
-
-def test_a_body_that_returns_a_value_twice_equals_itself() -> None:
-    text = """
-    main (float[3] x, int64 n) => (float[3] y, float[3] z) {
-      [loop] y, z = Loop (n, "", x, x) <body = step (int64 i, bool c, float[3] s, float[3] t) =>
-          (bool d, float[3] u, float[3] u) { d = Identity (c) u = Add (s, t) }>
-    }"""
-    step = shown(parsed(text), parsed(text))["steps"][0]
-    assert not step["details"] and not any(step["delta"].values())
-
-
 def test_what_is_ignored_is_in_the_page_but_does_not_count() -> None:
     other = NESTED.replace("[first]", "[other]").replace("{1.0,", "{1.5,")
     data = shown(parsed(NESTED), parsed(other), ignore="names")
@@ -406,3 +385,6 @@ def test_a_variable_has_its_id_among_the_details(tmp_path: Path) -> None:
     assert {op: attributes["variable_id"] for op, attributes in found.items()} == {
         "ReadValue": "pastpresent", "Assign": "pastpresent"
     }
+
+
+read_cases(globals())

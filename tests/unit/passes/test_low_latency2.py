@@ -9,6 +9,7 @@ from mo_loop import convert_model, ops
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
 from mo_loop.transforms.states.low_latency2 import LowLatency2
 from mo_loop.transforms.vocabulary import source_of
+from tests.cases import read_cases
 from tests.harness import parsed
 
 SCAN = """(float[2] s, float[{length},2] x) => (z, y) {{
@@ -66,34 +67,6 @@ def test_every_loop_that_cannot_be_is_named() -> None:
     with pytest.raises(ConversionErrors) as error:
         converted(text)
     assert sorted(each.where for each in error.value.errors) == ["a", "b"]
-
-
-@pytest.mark.keeps_loops
-def test_a_loop_of_a_fixed_number_beside_one_step_stays() -> None:
-    text = """main (float[2] s, float[1,2] x, float[3,2] table) => (a, b) {
-      a, _a = Scan <num_scan_inputs = 1, body = one (float[2] p, float[2] q) => (float[2] r, float[2] t)
-        { r = Add (p, q) t = Identity (r) }> (s, x)
-      b, _b = Scan <num_scan_inputs = 1, body = two (float[2] p, float[2] q) => (float[2] r, float[2] t)
-        { r = Mul (p, q) t = Identity (r) }> (s, table)
-    }"""
-    graph = converted(text)
-    assert len(graph.of(ops.ReadValue)) == 1 and any(scope.has(ops.TensorIterator) for scope in graph.scopes())
-
-
-@pytest.mark.keeps_loops
-def test_a_loop_of_a_fixed_number_in_a_step_without_states_stays() -> None:
-    """Such a model was refused, as if it had no loop over a sequence (tools/fuzz_states.py --seed 41 --only 115)."""
-    text = """main (float[1,2] x, float[2] s) => (y) {
-      y = Scan <num_scan_inputs = 1, body = step (float[2] a) => (float[2] b) {
-        count = Constant <value_int = 3> ()
-        b = Loop (count, "", s) <body = again (int64 i, bool go, float[2] c) => (on, d) {
-          on = Identity (go) d = Add (c, a)
-        }>
-      }> (x)
-    }"""
-    graph = converted(text)
-    assert not graph.has(ops.ReadValue)
-    assert any(scope.has(ops.Loop, ops.TensorIterator) for scope in graph.scopes())
 
 
 def test_a_sequence_read_backwards_is_refused() -> None:
@@ -187,3 +160,6 @@ def test_equal_names_of_layers_have_numbers_that_no_other_name_has() -> None:
     """`a`, `a` and `a#2` gave two variables of one name."""
     found = ids(layers("a", "a", "b"), {"b": "a#2"})
     assert len(set(found)) == 6 and found[-2:] == ["a/variable_0", "a/variable_1"]
+
+
+read_cases(globals())

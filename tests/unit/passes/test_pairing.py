@@ -11,6 +11,7 @@ from mo_loop.text import parse
 from mo_loop.transforms.states.make_stateful import FuseStatefulAttention, MakeStateful
 from mo_loop.transforms.states.pairing import find_pairs
 from mo_loop.transforms.states.port_names import is_next
+from tests.cases import read_cases
 from tests.texts import texts
 
 TEXTS = texts(__file__)
@@ -350,23 +351,4 @@ def test_other_names(before: str, after: str) -> None:
     assert not is_next(before, after)
 
 
-def test_states_that_nothing_reads_and_that_never_change_are_no_variables() -> None:
-    """The runtime does not read a model with such variables."""
-    graph = parse("""
-        %x = Parameter : f32[2] "x" %h = Parameter : f32[2] "h" %k = Parameter : f32[2] "k"
-        %hn = Tanh(%x) %kn = Identity(%k) %y = Exp(%x)
-        Result(%y) Result(%hn) names "hn" Result(%kn) names "kn"
-    """)
-    assert MakeStateful({"h": "hn", "k": "kn"}).run(graph) and not graph.has(ops.Assign, ops.ReadValue)
-    assert [each.name for each in graph.parameters] == ["x"] and len(graph.results) == 1
-
-
-def test_what_is_kept_leaves_no_other_input() -> None:
-    """An input that the caller keeps may be a state all the same: then the model is about `x`."""
-    text = """
-        %x = Parameter : f32[B,2] "x" %past = Parameter : f32[B,T] "past"
-        %present = Concat(%past, %x) {axis: 1} %sum = ReduceSum(%present, [1]) {keep_dims: true}
-        %y = Add(%x, %sum)
-        Result(%y) names "y" Result(%present) names "present"
-    """
-    assert found(text, {"past": ""}) == {} and list(found(text)) == ["past"]
+read_cases(globals())

@@ -7,6 +7,7 @@ import pytest
 from mo_loop import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError
 from mo_loop.transforms.states.low_latency2 import LowLatency2
+from tests.cases import read_cases
 from tests.harness import parsed
 from tests.texts import texts
 
@@ -170,32 +171,6 @@ def test_a_step_in_a_loop_that_runs_once_is_none() -> None:
     assert "ReadValue" in {node.type for node in model.graph.ordered()}
 
 
-def test_an_inner_loop_over_the_sequence_is_refused() -> None:
-    """It ran once in each step, as if the sequence had been the step."""
-    text = """main (float[T,2] x, float[2] start) => (last) {
-      shape = Shape (x) zero = Constant <value_int = 0> () n = Gather (shape, zero)
-      last = Loop (n, "", start) <body = step (int64 i, bool c, float[2] s) => (bool d, float[2] next) {
-        d = Identity (c) e = Gather (x, i)
-        next = Loop (n, "", s) <body = again (int64 j, bool f, float[2] q) => (bool g, float[2] r) {
-          g = Identity (f) r = Add (q, e)
-        }>
-      }>
-    }"""
-    (message,) = refused(text)
-    assert "runs over the sequence in each step" in message
-
-
-@pytest.mark.parametrize("attribute", ["scan_output_directions = [1]", "scan_input_directions = [1]"])
-def test_one_of_two_directions_is_refused(attribute: str) -> None:
-    text = f"""main (float[T,2] x, float[2] s) => (y) {{
-      last, y = Scan <num_scan_inputs = 1, {attribute}, body = step (float[2] a, float[2] e)
-        => (float[2] c, float[2] d) {{
-        c = Add (a, e) d = Tanh (c)
-      }}> (s, x)
-    }}"""
-    assert "backwards" in refused(text)[0] or "in reverse order" in refused(text)[0]
-
-
 # -- the help with an unknown number of steps
 
 
@@ -212,3 +187,6 @@ def test_the_help_names_the_trip_count() -> None:
 def test_the_help_does_not_name_the_option_that_is_given() -> None:
     (message,) = refused(NESTED.format())
     assert "unknown number of steps" in message and "LowLatency2[sequence_length=1]" not in message
+
+
+read_cases(globals())

@@ -8,27 +8,21 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.compare.execution.isolated import IsolatedError
-from mo_loop.compare.input_sets.expected_sequences import _stepped_axis
-from mo_loop.compare.input_sets.expected_sets import SetSearch, sizes_in
+from mo_loop.compare.input_sets.expected_sequences import _stepped_axis as _stepped_axis
+from mo_loop.compare.input_sets.expected_sets import SetSearch
+from mo_loop.compare.input_sets.expected_sets import sizes_in as sizes_in
 from mo_loop.compare.input_sets.generated import Generator, size_of
-from mo_loop.compare.input_sets.roles import COUNTS, Input, Role, roles, values_of
+from mo_loop.compare.input_sets.roles import COUNTS as COUNTS
+from mo_loop.compare.input_sets.roles import Input, Role, roles, values_of
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.model import load
 from mo_loop.graph.types import ElementType, i4, i8, u4, u8
+from tests.cases import read_cases
 from tests.harness import floats, parsed
 
 
 def generator(text: str, **known: Any) -> Generator:
     return Generator(load(parsed(text)), known)
-
-
-def test_indices_stay_below_the_length_of_the_table() -> None:
-    made = generator("""
-        main (int64[N] tokens) => (float[N,2] y) <float[5,2] w = {1,2,3,4,5,6,7,8,9,10}> {
-          wide = Unsqueeze (tokens, zero) zero = Constant <value_ints = [0]> ()
-          flat = Squeeze (wide) y = Gather (w, flat) }""")
-    drawn = np.concatenate([made.draw(number)["tokens"] for number in range(20)])
-    assert made.inputs[0].role == Role("index", 5) and set(drawn.tolist()) == {0, 1, 2, 3, 4}
 
 
 def test_words_and_segments_stay_below_the_lengths_of_their_tables() -> None:
@@ -43,25 +37,6 @@ def test_words_and_segments_stay_below_the_lengths_of_their_tables() -> None:
     domains = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(helper.make_graph([node], "g", inputs, [output], weights), opset_imports=domains)
     assert roles(load(model)) == {"ids": Role("index", 9), "kinds": Role("index", 2)}
-
-
-def test_trip_counts_and_conditions_vary_also_through_bodies() -> None:
-    made = generator("""
-        main (float[2] x, int64 n, bool go) => (float[2] y) {
-          y = If (go) <then_branch = a () => (float[2] p) {
-            p = Loop (n, "", x) <body = step (int64 i, bool c, float[2] s) => (bool d, float[2] t) {
-              d = Identity (c) t = Add (s, s) }> },
-            else_branch = b () => (float[2] q) { q = Identity (x) }> }""")
-    sets = [made.draw(number) for number in range(5)]
-    assert [int(each["n"]) for each in sets] == list(COUNTS) and {bool(each["go"]) for each in sets} == {True, False}
-
-
-def test_a_captured_name_that_a_body_defines_itself_has_no_role() -> None:
-    text = """
-        main (int64[2] k, int64 n, float[4] x) => (int64[2] z) {
-          z = Loop (n, "", k) <body = step (int64 i, bool c, int64[2] k) => (bool d, int64[2] t) {
-            d = Identity (c) t = Add (k, k) }> }"""
-    assert set(roles(load(parsed(text)))) == {"n"}
 
 
 def test_dynamic_dimensions_are_within_the_bounds_of_the_ir() -> None:
@@ -137,16 +112,6 @@ def test_an_input_without_a_type_is_refused_with_the_option_that_helps() -> None
     assert "--input-data" in raised.value.hint
 
 
-def test_an_input_that_is_compared_with_a_rate_has_the_usual_rates() -> None:
-    made = generator("""
-        main (int64 sr, float[2] x) => (float[2] y) <int64 wide = {16000}> {
-          is_wide = Equal (sr, wide)
-          y = If (is_wide) <then_branch = a () => (float[2] p) { p = Neg (x) },
-                            else_branch = b () => (float[2] q) { q = Identity (x) }> }""")
-    assert made.inputs[0].role == Role("choice", values=(8000, 16000))
-    assert [int(made.draw(number)["sr"]) for number in range(3)] == [8000, 16000, 8000]
-
-
 def test_lengths_by_their_name_fit_the_longest_sequence() -> None:
     made = generator("main (float[B,T,3] x, int64[B] x_lengths) => (int64[B] y) { y = Identity (x_lengths) }")
     for number in range(4):
@@ -175,24 +140,6 @@ def test_larger_sizes_are_tried_until_a_set_is_accepted() -> None:
     assert list(found.missing) == ["N = 0", "T = 0"]
 
 
-def test_sizes_of_a_model_are_its_kernels_its_weights_and_small_integers() -> None:
-    model = load(parsed("""
-        main (float[N,1,T] x, float[4,1,257] w) => (float[N,4,S] y) <int64[2] s = {-1, 480}, int64[3] z = {2, 3, 4}> {
-          y = Conv <kernel_shape = [257]> (x, w) }"""))
-    assert sorted(sizes_in(model)) == [2, 3, 4, 9, 24, 257, 479, 480]
-    model = load(parsed("""main (float[N,C,T] x) => (float[N,6,S] y) <float[6,5,1] w = {1}> {
-          y = Conv <kernel_shape = [1], group = 3> (x, w) }"""))
-    assert sorted(sizes_in(model)) == [5, 6, 15]
-
-
-def test_sizes_that_are_inputs_vary_and_may_be_floats() -> None:
-    made = generator("""main (float[1,1,4,4] x, float[2] size) => (float[1,1,A,B] y) <int64[2] n = {1, 1}> {
-        s = Cast <to = 7> (size)  all = Concat <axis = 0> (n, s)  y = Resize (x, , , all) }""")
-    drawn = [made.draw(number)["size"] for number in range(3)]
-    assert all(((each >= 1) & (each == np.rint(each)) & (each < 9)).all() for each in drawn)
-    assert len({tuple(each) for each in drawn}) > 1 and (made.draw(0, careful=True)["size"] == 1).all()
-
-
 @pytest.mark.parametrize("dtype", [i8, u8, u4, i4], ids=str)
 def test_integers_of_few_bits_have_their_whole_range(dtype: ElementType) -> None:
     """The ends are where quantised numbers saturate."""
@@ -201,11 +148,4 @@ def test_integers_of_few_bits_have_their_whole_range(dtype: ElementType) -> None
     assert set(found.tolist()) == set(range(lowest, lowest + (1 << dtype.bits)))
 
 
-@pytest.mark.parametrize(("axis", "found"), [(1, 1), (-2, 1), (-1, 2)])
-def test_the_axis_that_a_scan_steps_through(axis: int, found: int) -> None:
-    text = """main (float[1] s, float[2,T,3] x) => (float[1] y) {
-      y = Scan <num_scan_inputs = 1, scan_input_axes = [AXIS], body = step (float[1] a, float[P,Q] e) => (float[1] b) {
-        m = ReduceSum <keepdims = 0> (e) b = Add (a, m) }> (s, x) }"""
-    model = load(parsed(text.replace("AXIS", str(axis))))
-    inputs = {each.name: each for each in Generator(model, {}).inputs}
-    assert (_stepped_axis(model, inputs["x"]), _stepped_axis(model, inputs["s"])) == (found, None)
+read_cases(globals())
