@@ -16,7 +16,7 @@
     text = %x = Parameter : f32[2]                          a graph in the text form of the IR; other texts follow `|`
     check(model, {"x": floats(2)})                          a check of tests/harness.py, or of the module
 
-A section `# text NAME` is no test: a module reads it with `texts(__file__)` of tests/texts.py.
+A section `# text NAME` has no test: a module reads it with `texts(__file__)` of tests/texts.py.
 
 Values are expressions of Python, with the names of the module, such as its own functions, those of tests/harness.py,
 and numpy as `np`. A row can have a word that is not such a name: a text. A line that begins with spaces continues the
