@@ -9,13 +9,13 @@ model = parsed('''
     }''')
 check(model, {"x": x, "n": 3}, {"x": x, "n": 0})                # a model, written in the text of onnx.parser
 check_node("Concat", {"a": a, "b": b}, {"axis": 1}, opset=13)   # one ONNX node
-check_graph("%x = Parameter : f32[N] ...", lambda x: [-x], [x]) # a graph of the IR, written as text
+check_graph("%x = Parameter : f32[N] ...", [x])                 # a graph of the IR, written as text
 
 @every(axis=[0, 1], dtype=[np.float32, np.int64], dynamic=[False, True])    # 8 rows: all combinations
 @pairs(axis=[0, 1], dtype=[np.float32, np.int64], dynamic=[False, True])    # 4 rows: every two values meet
 
-A check converts here; native code runs in a worker process. With MO_LOOP_RUNTIME=RELEASE
-the IR runs on another OpenVINO release (tools/runtimes.py makes its environment).
+Most tests are texts that use these functions: tests/cases.py. A check converts here; native code runs in a worker
+process. With MO_LOOP_RUNTIME=RELEASE the IR runs on another OpenVINO release (tools/runtimes.py makes its environment).
 """
 
 import os

@@ -15,6 +15,7 @@ from typing import Any
 from mo_loop.compare.oracle.checked_oracle import SHAPE, row
 from mo_loop.frontend.operators import LIMITS
 from tests.running.samples import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
+from tests.texts import texts
 
 Test = Callable[[Any], bool]
 
@@ -155,31 +156,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation("Sign", "NaN", lambda f: "nan" in f.notes, "NaN has no sign; ONNX Runtime says 0"),
 )
 
-AVOIDED: tuple[tuple[str, str, str], ...] = (
-    ("LSTM GRU RNN", "layout 1, f64", "ONNX Runtime does not have them"),
-    ("LSTM GRU RNN", "ThresholdedRelu", "ONNX Runtime takes another alpha than the operator's"),
-    ("MeanVarianceNormalization", "one axis", "ONNX Runtime takes the root of a difference, which may be below 0"),
-    ("LSTM GRU RNN", "Affine and ScaledTanh without alpha and beta", "ONNX does not say what these are then"),
-    ("LSTM GRU RNN", "lengths of 0 in sequence_lens", "ONNX does not say what the last state is then"),
-    ("LpPool", "strides beyond the kernel", "ONNX Runtime pads by a rule with less than nothing"),
-    ("CenterCropPad", "a shape of type i32", "ONNX Runtime does not load its function for it"),
-    ("Resize Upsample", "integers between pixels", "which side of a whole number a mean falls on is an accident"),
-    ("Resize", "factors other than 1, or a region, that leave the size as it is",
-     "ONNX Runtime copies the tensor then"),
-    ("Resize", "keep_aspect_ratio_policy with axes below 0", "ONNX Runtime leaves such an axis as it is"),
-    ("NonZero", "scalars", "ONNX gives no row of indices, ONNX Runtime one"),
-    ("TopK", "sorted=0", "the order is not said"),
-    ("Attention", "softcap with the scores of mode 0", "the reference evaluator returns those after the softcap"),
-    ("Attention", "a nonpad_kv_seqlen of 0", "with a mask, ONNX Runtime reads keys that are padding"),
-    ("Attention", "constants as queries, keys or values", "the runtime does not compile products with one number"),
-    ("Dropout", "training", "the result is random"),
-    ("ReduceLogSum ReduceLogSumExp", "integers", "which side of a whole number a logarithm falls on is an accident"),
-    ("InstanceNormalization", "no elements", "ONNX Runtime crashes"),
-    ("com.microsoft::DecoderMaskedMultiHeadAttention", "cache_indirection with a bias of each sequence",
-     "ONNX Runtime reads the bias of another sequence"),
-    ("com.microsoft::DecoderMaskedMultiHeadAttention", "a mask without any key",
-     "which key has the largest score is decided by rounding at -10000"),
-)
+AVOIDED = [line.split(" | ") for line in texts(__file__)["avoided"].splitlines()]
 """Configurations that are not drawn: the operators, the condition, the reason."""
 
 
