@@ -101,6 +101,8 @@ def _made(lines: list[tuple[int, str]], path: Path, module: dict[str, Any]) -> C
             program[number - 1] = statement
         elif marks or any(program):
             raise ValueError(f"{path}:{number}: not a row, a mark, a value, a model or a check: {line}")
+    if not any(program):
+        raise ValueError(f"{path}:{lines[0][0] if lines else 1}: a case without a value, a model or a check")
     # The names of the file and of the line: an error shows them.
     code = compile("\n".join(program), str(path), "exec")
 
