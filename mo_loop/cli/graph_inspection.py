@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict
 from textwrap import wrap
 
 from mo_loop.cli.output import painted, stdout_encoding, terminal_width
@@ -172,12 +172,9 @@ class _Tree:
 
 
 def _facts(step: ControlNode) -> Iterator[tuple[str, str]]:
-    if step.trip_count is not None:
-        yield "trip count", shortened(step.trip_count, NAME + 20)
-    if step.condition is not None:
-        yield "condition", shortened(step.condition, NAME + 20)
-    if step.goes_on is not None:
-        yield "continues", shortened(step.goes_on, NAME + 20)
+    for name, text in (("trip count", step.trip_count), ("condition", step.condition), ("continues", step.goes_on)):
+        if text is not None:
+            yield name, shortened(text, NAME + 20)
     if step.iteration is not None:
         yield "iteration", f"-> {_name(step.iteration)}"
     for entries, line in ((step.inputs, _input), (step.outputs, _output)):
@@ -258,17 +255,8 @@ def graph_lines(
 ) -> Iterator[str]:
     """The control flow of the model at `path`, which the user calls `file`."""
     with paused_collector():
-        structure = _opened(path, scope, operator, allowed)
-        found = replace(skeleton(structure), file=file)
-    if scope is not None:
-        first, *more = [each for each in found.outlines() if each.path == scope]
-        found = replace(found, graph=first, functions=more)
-    if depth is not None:
-        graph, *functions = [_cut(each, depth) for each in (found.graph, *found.functions)]
-        found = replace(found, graph=graph, functions=functions)
-    if operator is not None:
-        graph, *functions = [_only(each, operator) for each in (found.graph, *found.functions)]
-        found = replace(found, graph=graph, functions=[each for each in functions if each.steps])
+        found = skeleton(_opened(path, scope, operator, allowed), scope, depth, operator)
+    found.file = file
     if form == "json":
         return iter([json.dumps(found.as_json(), indent=1, ensure_ascii=False)])
     return tree(found, stdout_encoding(), terminal_width())
@@ -291,7 +279,7 @@ def node_lines(
     for row in rows:
         if before:
             yield f"{before},"
-        before = json.dumps(row.as_json(), ensure_ascii=False)
+        before = json.dumps(asdict(row), ensure_ascii=False)
     yield f"{before}]}}"
 
 
@@ -307,30 +295,3 @@ def _opened(path: str, scope: str | None, operator: str | None, allowed: Sequenc
         if operator not in operators:
             raise unknown("operator", operator, list(operators))
     return structure
-
-
-def _cut(outline: Outline, depth: int) -> Outline:
-    """A graph with `depth` levels of bodies; the bodies of the last level are without their steps."""
-    steps = [
-        replace(step, bodies=[_cut(body, depth - 1) if depth else replace(body, steps=[]) for body in step.bodies])
-        if isinstance(step, ControlNode)
-        else step
-        for step in outline.steps
-    ]
-    return replace(outline, steps=steps)
-
-
-def _only(outline: Outline, operator: str) -> Outline:
-    """A graph with the nodes of one operator only, and the nodes with bodies around them."""
-    steps: list[Run | ControlNode | FunctionCall] = []
-    for step in outline.steps:
-        if isinstance(step, ControlNode):
-            bodies = [_only(body, operator) for body in step.bodies]
-            if step.operator == operator or any(body.steps for body in bodies):
-                steps.append(replace(step, bodies=bodies))
-        elif isinstance(step, Run):
-            count = step.operators.get(operator)
-            steps += [Run(count, {operator: count})] if count else []
-        elif step.operator == operator:
-            steps.append(step)
-    return replace(outline, steps=steps)

@@ -64,19 +64,15 @@ def operators(structure: Structure) -> list[Operator]:
 
 def scope_sizes(structure: Structure) -> list[ScopeSize]:
     """All graphs, outer before inner."""
-    functions = set(structure.functions.values())
-    return [
-        _size(each, "function" if each in functions else each.tag or "model", structure.kind)
-        for each in structure.scopes()
-    ]
+    return [_size(each, structure.kind) for each in structure.scopes()]
 
 
-def _size(scope: ScopeRecord, kind: str, format_: str) -> ScopeSize:
+def _size(scope: ScopeRecord, format_: str) -> ScopeSize:
     constants = scope.constants
     data = [item.data for item in constants if item.data is not None]
     counts = Counter(name for name, _ in _computed(scope, format_))
     return ScopeSize(
-        scope.text, kind, len(scope.nodes), len(constants), sum(each.elements for each in data),
+        scope.text, scope.kind, len(scope.nodes), len(constants), sum(each.elements for each in data),
         sum(each.nbytes for each in data), dict(counts.most_common()),
     )
 
@@ -108,9 +104,6 @@ class NodeRow:
     inputs: list[str]
     outputs: list[TensorPort]
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def node_rows(
     structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
@@ -123,10 +116,16 @@ def node_rows(
         operator: only nodes of this operator. Constants are left out unless this names them.
     """
     result = "output" if structure.kind == ONNX else "Result"
-    starts = [structure.main, *structure.functions.values()]
-    for start in starts if scope is None else [each for each in structure.scopes() if each.text == scope]:
+    for start in _starts(structure, scope):
         for each in start.all(depth):
             yield from _of_scope(each, result, operator)
+
+
+def _starts(structure: Structure, scope: str | None) -> list[ScopeRecord]:
+    """The main graph and the functions, or the bodies with a path: names of nodes can repeat."""
+    if scope is None:
+        return [structure.main, *structure.functions.values()]
+    return [each for each in structure.scopes() if each.text == scope]
 
 
 def _of_scope(scope: ScopeRecord, result: str, operator: str | None) -> Iterator[NodeRow]:
@@ -215,9 +214,7 @@ class Outline:
     steps: list[Run | ControlNode | FunctionCall] = field(default_factory=list)
 
     def controls(self) -> Iterator[ControlNode]:
-        for step in self.steps:
-            if isinstance(step, ControlNode):
-                yield step
+        yield from (step for step in self.steps if isinstance(step, ControlNode))
 
     def all(self) -> Iterator[Outline]:
         """This one and those of the bodies below, outer before inner."""
@@ -249,25 +246,35 @@ class Skeleton:
         return {"schema": SCHEMA, "version": VERSION, **asdict(self)}
 
 
-def skeleton(structure: Structure) -> Skeleton:
-    """The control flow of a model."""
-    reader = _Reader(structure)
-    functions = [reader.outline(scope, "function") for scope in structure.functions.values()]
-    return Skeleton(structure.source, structure.kind.lower(), reader.outline(structure.main, "model"), functions)
+def skeleton(
+    structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
+) -> Skeleton:
+    """The control flow of a model.
+
+    Args:
+        scope: the path of a body or function: only these, and the bodies in them.
+        depth: down to this number of levels of bodies; those of the last level are without their steps.
+        operator: only the nodes of this operator, and the nodes with bodies around them.
+    """
+    reader = _Reader(structure, operator)
+    first, *more = [reader.outline(each, depth) for each in _starts(structure, scope)]
+    functions = [each for each in more if each.steps or operator is None]
+    return Skeleton(structure.source, structure.kind.lower(), first, functions)
 
 
 class _Reader:
-    def __init__(self, structure: Structure) -> None:
-        self._functions = structure.functions
+    def __init__(self, structure: Structure, operator: str | None) -> None:
+        self._operator = operator
         self._with_control = _with_control(structure)
 
-    def outline(self, scope: ScopeRecord, tag: str) -> Outline:
+    def outline(self, scope: ScopeRecord, depth: int | None) -> Outline:
         inputs = [each.port() for each in scope.parameters]
         outputs = list(map(result_port, scope.results))
         nodes, constants = len(scope.nodes), len(scope.constants)
-        return Outline(scope.text, tag, nodes, constants, inputs, outputs, list(self._steps(scope)))
+        steps = list(self._steps(scope, depth)) if depth is None or depth >= 0 else []
+        return Outline(scope.text, scope.kind, nodes, constants, inputs, outputs, steps)
 
-    def _steps(self, scope: ScopeRecord) -> Iterator[Run | ControlNode | FunctionCall]:
+    def _steps(self, scope: ScopeRecord, depth: int | None) -> Iterator[Run | ControlNode | FunctionCall]:
         plain: Counter[str] = Counter()
 
         def run() -> Iterator[Run]:
@@ -276,21 +283,25 @@ class _Reader:
                 plain.clear()
 
         for item in scope.nodes:
+            is_chosen = self._operator in (None, item.operator)
             if item.bodies:
                 yield from run()
-                yield self._control(item)
+                control = self._control(item, None if depth is None else depth - 1)
+                if is_chosen or any(body.steps for body in control.bodies):
+                    yield control
             elif item.called in self._with_control:
                 yield from run()
-                yield FunctionCall(item.label, item.operator, item.called)
-            else:
+                if is_chosen:
+                    yield FunctionCall(item.label, item.operator, item.called)
+            elif is_chosen:
                 plain[item.operator] += 1
         yield from run()
 
-    def _control(self, item: Item) -> ControlNode:
+    def _control(self, item: Item, depth: int | None) -> ControlNode:
         found = ControlNode("/".join((*item.scope.path, item.label)), item.label, item.operator)
         found.inputs = list(_inputs(item))
         found.outputs = list(_outputs(item))
-        found.bodies = [self.outline(body, tag) for tag, body in item.bodies.items()]
+        found.bodies = [self.outline(body, depth) for body in item.bodies.values()]
         found.trip_count, found.condition, found.goes_on = trip_count(item), condition(item), goes_on(item)
         for body in item.bodies.values():
             for each in body.parameters:

@@ -190,6 +190,11 @@ class ScopeRecord:
         return "/".join(self.path)
 
     @property
+    def kind(self) -> str:
+        """The tag of a body, "function", or "model" for the main graph."""
+        return self.tag or ("function" if self.path else "model")
+
+    @property
     def constants(self) -> list[Item]:
         return [item for item in self.items if item.is_constant]
 
