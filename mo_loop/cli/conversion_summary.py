@@ -116,9 +116,7 @@ def summary(
         "operations": {"before": before.operations, "after": after.operations},
         "weights": {"before": before.weights, "after": after.weights, "compressed": compressed},
         "compression": None if record.compression is None else asdict(record.compression),
-        "control_flow": [
-            {"operator": each.kind, "became": each.became, "count": each.count} for each in outcomes(record)
-        ],
+        "control_flow": list(map(asdict, outcomes(record))),
         "states": _states(record),
         "sizes": record.graph.rt_info.get("sizes", {}),
         "target": record.graph.rt_info["converter"]["target"],

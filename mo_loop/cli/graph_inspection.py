@@ -32,6 +32,7 @@ from mo_loop.look.inspection.contents import (
     Skeleton,
     node_rows,
     skeleton,
+    starts,
 )
 from mo_loop.look.inspection.description import unknown
 from mo_loop.look.records.opening import opened
@@ -286,10 +287,7 @@ def node_lines(
 def _opened(path: str, scope: str | None, operator: str | None, allowed: Sequence[str]) -> Structure:
     """The structure of a model that has this scope and operator."""
     structure = opened(path, weights=False, allowed=allowed)
-    if scope is not None:
-        paths = [each.text for each in structure.scopes()]
-        if scope not in paths:
-            raise unknown("scope", scope, [each for each in paths if each])
+    starts(structure, scope)
     if operator is not None:
         operators = dict.fromkeys(item.operator for each in structure.scopes() for item in each.items)
         if operator not in operators:

@@ -45,7 +45,6 @@ from mo_loop.errors import MoLoopError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import (
     OnnxGraph,
-    OnnxTensor,
     all_graphs,
     called,
     function_graph,
@@ -102,9 +101,9 @@ class Flow:
 
 @dataclass(frozen=True)
 class LoopOutcome:
-    """`count` nodes of the operator `kind` became `became`: a type of layer or a word."""
+    """`count` nodes of the operator became `became`: a type of layer or a word."""
 
-    kind: str
+    operator: str
     became: str
     count: int
 
@@ -269,7 +268,6 @@ class Place(NamedTuple):
     layer: str
     id: int
     port: int
-    is_constant: bool
 
 
 Tensor = tuple[tuple[str, ...], str]
@@ -286,30 +284,26 @@ def mapping(record: Record) -> dict[str, Any]:
         scopes = calls.get(graph.scope, []) if graph.is_in_function else [graph.scope]
         for tensor in tensors_of(graph):
             here = [(scope, tensor.name) for scope in scopes]
-            place = next((found[each] for each in here if each in found), None)
-            known = not record.known.isdisjoint(here)
-            row = {"scope": graph.path, "tensor": tensor.name, "kind": tensor.kind}
-            rows.append({**row, **_fate(tensor, place, known)})
+            place, is_constant = next((found[each] for each in here if each in found), (None, False))
+            became = "kept"
+            if place is None:
+                became = "removed" if record.known.isdisjoint(here) else "folded"
+            elif is_constant and tensor.kind not in ("initializer", "Constant", "input"):
+                became = "folded"
+            row = {"scope": graph.path, "tensor": tensor.name, "kind": tensor.kind, "became": became}
+            rows.append(row | (dict.fromkeys(Place._fields) if place is None else place._asdict()))
     return {"schema": SCHEMA, "version": VERSION, "model": record.model.path, "tensors": rows}
 
 
-def _fate(tensor: OnnxTensor, place: Place | None, known: bool) -> dict[str, Any]:
-    if place is None:
-        became = "folded" if known else "removed"
-        return {"became": became, "where": None, "layer": None, "id": None, "port": None}
-    is_folded = place.is_constant and tensor.kind not in ("initializer", "Constant", "input")
-    became = "folded" if is_folded else "kept"
-    return {"became": became, "where": place.where, "layer": place.layer, "id": place.id, "port": place.port}
-
-
-def _places(graph: Graph) -> dict[Tensor, Place]:
-    """The port of each tensor. For a tensor that bodies capture, it is the port in the outermost graph."""
-    found: dict[Tensor, Place] = {}
+def _places(graph: Graph) -> dict[Tensor, tuple[Place, bool]]:
+    """The port of each tensor, and whether its layer is a constant. For a tensor that bodies capture, it is the port in
+    the outermost graph."""
+    found: dict[Tensor, tuple[Place, bool]] = {}
     for scope in graph.scopes():
         order = layer_order(scope)
         for number, (node, name) in enumerate(zip(order, layer_names(order), strict=True)):
             for value in node.outputs:
-                place = Place(scope.path, name, number, output_port(value), isinstance(node, Constant))
+                place = Place(scope.path, name, number, output_port(value)), isinstance(node, Constant)
                 for each in value.origins:
                     found.setdefault((each.scope, each.output), place)
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -74,8 +74,8 @@ class Difference(ShownResult):
         return {
             "schema": SCHEMA,
             "version": VERSION,
-            "old": {"source": self.old.source, "kind": self.old.kind, "nodes": self.old.nodes},
-            "new": {"source": self.new.source, "kind": self.new.kind, "nodes": self.new.nodes},
+            "old": asdict(self.old),
+            "new": asdict(self.new),
             "equal": self.equal,
             "paired": self.paired,
             "changes": [each.as_json() for each in self.changes],
@@ -139,10 +139,7 @@ def diff(
             *(opened(each, allowed=allow_external, widened=tolerance > 0) for each in (old, new)),
             ignore=ignore, scope=scope, tolerance=tolerance,
         )
-    first, second = (
-        ChangeSide(each.source, each.kind, each.count, tuple(scope.text for scope in each.scopes()))
-        for each in (found.old, found.new)
-    )
+    first, second = (ChangeSide(each.source, each.kind, each.count) for each in (found.old, found.new))
     return Difference(first, second, len(found.pairs.items), found.changes)
 
 

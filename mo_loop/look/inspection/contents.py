@@ -22,10 +22,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from mo_loop.look.inspection.description import Branch, ControlFacts, Operator, ScopeSize, SlicedFacts, StateFacts
+from mo_loop.look.inspection.description import (
+    Branch,
+    ControlFacts,
+    Operator,
+    ScopeSize,
+    SlicedFacts,
+    StateFacts,
+    below,
+    unknown,
+)
 from mo_loop.look.records.structure import (
     IR,
     ONNX,
@@ -44,15 +53,16 @@ NODES_SCHEMA, NODES_VERSION = "mo-loop nodes", 1
 """The version of the JSON of nodes; increased when a field changes its meaning or is removed, not when one is added."""
 
 
-def operators(structure: Structure) -> list[Operator]:
-    """All operators, the most frequent first; a constant counts once for each operator that reads it."""
+def operators(structure: Structure, scope: str | None = None) -> list[Operator]:
+    """All operators, the most frequent first; a constant counts once for each operator that reads it, those of a scope
+    without their constants: only the whole model has all of these."""
     found: dict[str, Operator] = {}
     seen: set[tuple[str, int]] = set()
-    for scope in structure.scopes():
-        for name, refs in _computed(scope, structure.kind):
+    for each in (each for start in starts(structure, scope) for each in start.all()):
+        for name, refs in _computed(each, structure.kind):
             operator = found.setdefault(name, Operator(name))
             operator.count += 1
-            for ref in refs:
+            for ref in refs if scope is None else ():
                 if ref is not None and ref.item.operator == "Convert":  # of a compressed constant
                     ref = ref.item.input(0)
                 if ref is not None and ref.item.data is not None and (name, id(ref.item)) not in seen:
@@ -62,9 +72,17 @@ def operators(structure: Structure) -> list[Operator]:
     return sorted(found.values(), key=lambda each: (-each.count, each.name))
 
 
-def scope_sizes(structure: Structure) -> list[ScopeSize]:
-    """All graphs, outer before inner."""
-    return [_size(each, structure.kind) for each in structure.scopes()]
+def scope_sizes(
+    structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
+) -> list[ScopeSize]:
+    """The graphs, outer before inner; the arguments are those of `skeleton`."""
+    scopes = (each for start in starts(structure, scope) for each in start.all(depth))
+    found = [_size(each, structure.kind) for each in scopes]
+    if operator is None:
+        return found
+    return [
+        replace(each, operators={operator: each.operators[operator]}) for each in found if operator in each.operators
+    ]
 
 
 def _size(scope: ScopeRecord, format_: str) -> ScopeSize:
@@ -116,16 +134,20 @@ def node_rows(
         operator: only nodes of this operator. Constants are left out unless this names them.
     """
     result = "output" if structure.kind == ONNX else "Result"
-    for start in _starts(structure, scope):
+    for start in starts(structure, scope):
         for each in start.all(depth):
             yield from _of_scope(each, result, operator)
 
 
-def _starts(structure: Structure, scope: str | None) -> list[ScopeRecord]:
-    """The main graph and the functions, or the bodies with a path: names of nodes can repeat."""
+def starts(structure: Structure, scope: str | None) -> list[ScopeRecord]:
+    """The main graph and the functions, or the bodies with a path: names of nodes can repeat. UsageError if there is
+    none."""
     if scope is None:
         return [structure.main, *structure.functions.values()]
-    return [each for each in structure.scopes() if each.text == scope]
+    found = [each for each in structure.scopes() if each.text == scope]
+    if not found:
+        raise unknown("scope", scope, [each.text for each in structure.scopes() if each.text])
+    return found
 
 
 def _of_scope(scope: ScopeRecord, result: str, operator: str | None) -> Iterator[NodeRow]:
@@ -257,7 +279,7 @@ def skeleton(
         operator: only the nodes of this operator, and the nodes with bodies around them.
     """
     reader = _Reader(structure, operator)
-    first, *more = [reader.outline(each, depth) for each in _starts(structure, scope)]
+    first, *more = [reader.outline(each, depth) for each in starts(structure, scope)]
     functions = [each for each in more if each.steps or operator is None]
     return Skeleton(structure.source, structure.kind.lower(), first, functions)
 
@@ -363,9 +385,18 @@ def _outputs(item: Item) -> Iterator[Entry]:
 # -- the control flow of an inspection
 
 
-def controls(found: Skeleton) -> list[ControlFacts]:
-    """The control flow of a model, with nested control flow inside."""
-    return [_facts(step, start, found.format) for start in (found.graph, *found.functions) for step in start.controls()]
+def controls(
+    structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
+) -> list[ControlFacts]:
+    """The control flow of a model, with nested control flow inside; of an operator only its nodes. The arguments are
+    those of `skeleton`."""
+    if depth == 0:
+        return []
+    found = skeleton(structure, scope, None if depth is None else depth - 1)
+    tops = [_facts(step, start, found.format) for start in (found.graph, *found.functions) for step in start.controls()]
+    if operator is None:
+        return tops
+    return [replace(each, branches=[]) for each in below(tops) if each.operator == operator]
 
 
 def _facts(step: ControlNode, outline: Outline, format_: str) -> ControlFacts:

@@ -8,9 +8,8 @@ Sizes are in bytes; the shape of a Port is a list of numbers, names of symbols a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mo_loop.errors import UsageError
@@ -215,58 +214,6 @@ def below(control: list[ControlFacts]) -> Iterator[ControlFacts]:
 def unknown(what: str, name: str, known: list[str]) -> UsageError:
     """The error for a name that the model does not have."""
     return UsageError(f"the model has no {what} {name!r}", hint=did_you_mean(name, known))
-
-
-# -- a part
-
-
-def chosen(inspection: Inspection, depth: int | None, scope: str | None, operator: str | None) -> Inspection:
-    """The part of an inspection in a scope, down to a number of levels of bodies, of one operator."""
-    if scope is not None:
-        inspection = _below(inspection, scope)
-    if depth is not None:
-        control = [_cut(each, depth) for each in inspection.control] if depth else []
-        kept = {branch.path for each in below(control) for branch in each.branches}
-        tops = {each.path for each in inspection.scopes if each.kind in ("model", "function")} | {scope}
-        inspection = replace(
-            inspection, control=control, scopes=[each for each in inspection.scopes if each.path in kept | tops]
-        )
-    if operator is not None:
-        inspection = _only(inspection, operator)
-    return inspection
-
-
-def _below(inspection: Inspection, path: str) -> Inspection:
-    scopes = [each for each in inspection.scopes if each.path == path or each.path.startswith(f"{path}/")]
-    if not any(each.path == path for each in scopes):
-        raise unknown("scope", path, [each.path for each in inspection.scopes if each.path])
-    control = [each for each in below(inspection.control) if each.scope == path]
-    counts: Counter[str] = Counter()
-    for each in scopes:
-        counts.update(each.operators)
-    # Only the whole model has the constants that each operator reads.
-    operators = [Operator(name, count) for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
-    return replace(inspection, scopes=scopes, control=control, operators=operators)
-
-
-def _only(inspection: Inspection, name: str) -> Inspection:
-    operators = [each for each in inspection.operators if each.name == name]
-    if not operators:
-        raise unknown("operator", name, [each.name for each in inspection.operators])
-    scopes = [
-        replace(each, operators={name: each.operators[name]}) for each in inspection.scopes if name in each.operators
-    ]
-    control = [replace(each, branches=[]) for each in below(inspection.control) if each.operator == name]
-    return replace(inspection, operators=operators, scopes=scopes, control=control)
-
-
-def _cut(control: ControlFacts, depth: int) -> ControlFacts:
-    """A control-flow node with `depth` levels of bodies; the last level is without nodes."""
-    branches = [
-        replace(each, children=[_cut(child, depth - 1) for child in each.children] if depth > 1 else [])
-        for each in control.branches
-    ]
-    return replace(control, branches=branches)
 
 
 # -- text

@@ -23,8 +23,8 @@ from mo_loop.frontend.external_files import byte_count
 from mo_loop.frontend.model import ModelSource, OnnxModel, check_names_on_error, opened
 from mo_loop.frontend.onnx_graphs import all_graphs, tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.look.inspection.contents import controls, operators, scope_sizes, skeleton
-from mo_loop.look.inspection.description import ExternalFile, Function, Initial, Inspection, VariableFacts
+from mo_loop.look.inspection.contents import controls, operators, scope_sizes
+from mo_loop.look.inspection.description import ExternalFile, Function, Initial, Inspection, VariableFacts, unknown
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.of_graph import flat, number, shape_of, structure_of_layers
 from mo_loop.look.records.of_onnx import structure_of_onnx, tensor_size
@@ -54,15 +54,24 @@ def inspect(source: ModelSource, *, allow_external: Sequence[str] = ()) -> Inspe
         IrError: the model breaks a rule of the IR that the inspection relies on.
         UnsupportedError: the IR is of another version, or bodies are nested too deeply to be read.
     """
+    return inspect_part(source, allow_external)
+
+
+def inspect_part(source: ModelSource, allow_external: Sequence[str], **chosen: Any) -> Inspection:
+    """The same for a part of a model: `chosen` has the scope, depth and operator, as the function `skeleton`.
+
+    Raises:
+        UsageError: the model does not have the scope, or this does not have the operator.
+    """
     with paused_collector():
         path = Path(source) if isinstance(source, str | os.PathLike) else None
         kind = ONNX if path is None else kind_of(path)
         if path is not None and kind == IR:
-            return inspect_ir(path)
+            return _of_ir(path, chosen)
         try:
             model = opened(source, allow_external)
             with check_names_on_error(model.proto):
-                inspection = _inspection(model)
+                inspection = _of_onnx(model, chosen)
                 json.dumps(inspection.to_dict())  # fails if a name is not UTF-8
             return inspection
         except FileError as error:
@@ -71,7 +80,7 @@ def inspect(source: ModelSource, *, allow_external: Sequence[str] = ()) -> Inspe
             raise error.at(hint="if it is a file of --dump, add --graph or --nodes") from error.__cause__
 
 
-def _inspection(model: OnnxModel) -> Inspection:
+def _of_onnx(model: OnnxModel, chosen: dict[str, Any]) -> Inspection:
     """The inspection of an ONNX model, convertible or not. Types are those that the model declares."""
     proto = model.proto
     structure = structure_of_onnx(model, model.path or "model", weights=False)
@@ -79,6 +88,7 @@ def _inspection(model: OnnxModel) -> Inspection:
     calls = Counter(called)
     return _with_contents(
         structure,
+        chosen,
         file=structure.source,
         file_bytes=os.stat(model.path).st_size if model.path else proto.ByteSize(),
         name=model.name,
@@ -97,15 +107,18 @@ def _inspection(model: OnnxModel) -> Inspection:
     )
 
 
-def _with_contents(structure: Structure, **facts: Any) -> Inspection:
-    """An inspection with these facts, and what the structure shows."""
+def _with_contents(structure: Structure, chosen: dict[str, Any], **facts: Any) -> Inspection:
+    """An inspection with these facts, and the contents of the chosen part of the structure."""
+    found, operator = operators(structure, chosen.get("scope")), chosen.get("operator")
+    if operator is not None and operator not in {each.name for each in found}:
+        raise unknown("operator", operator, [each.name for each in found])
     return Inspection(
         format=structure.kind.lower(),
         inputs=[each.port() for each in structure.main.parameters],
         outputs=list(map(result_port, structure.main.results)),
-        operators=operators(structure),
-        scopes=scope_sizes(structure),
-        control=controls(skeleton(structure)),
+        operators=[each for each in found if operator in (None, each.name)],
+        scopes=scope_sizes(structure, **chosen),
+        control=controls(structure, **chosen),
         **facts,
     )
 
@@ -140,7 +153,7 @@ _LOOKED_AT = 1 << 22
 """The number of elements of a constant above which its values are not compared with each other."""
 
 
-def inspect_ir(path: Path) -> Inspection:
+def _of_ir(path: Path, chosen: dict[str, Any]) -> Inspection:
     """Inspect the IR at `path`. Raises FileError, IrError and UnsupportedError as `records` does."""
     from mo_loop.ir.reader.layer_types import variables
     from mo_loop.ir.reader.parse import records
@@ -158,6 +171,7 @@ def inspect_ir(path: Path) -> Inspection:
     versions = Counter(layer.version for layer in layers)
     return _with_contents(
         structure,
+        chosen,
         file=os.fspath(path),
         file_bytes=path.stat().st_size,
         name=net.name,

@@ -22,7 +22,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,7 +57,6 @@ class JsonTexts:
 
     def __init__(self) -> None:
         self._nodes: dict[int, tuple[Record, str]] = {}
-        self._type = cache(spelled)
 
     def whole(self, state: GraphState, more: Mapping[int, Record] | None = None) -> str:
         """A graph; `more` is added to the records of nodes, by id."""
@@ -80,14 +79,9 @@ class JsonTexts:
             if "bodies" in record:
                 text += f',"bodies":[{",".join(self._graph(state, members, body, more) for body in record["bodies"])}]'
             nodes.append(text + "}")
-        edges = [
-            f'{{"source":{source[0]},"target":{record["id"]},"key":{port},"output":{source[1]},'
-            f'"type":{self._type(state.nodes[source[0]]["outputs"][source[1]]["type"])}}}'
-            for record in members[scope] for port, source in enumerate(record["inputs"]) if source is not None
-        ]
         return (
             f'{{"directed":true,"multigraph":true,"graph":{spelled(about)},"nodes":[{",".join(nodes)}],'
-            f'"edges":[{",".join(edges)}]}}'
+            f'"edges":{spelled(_edges(members[scope], state))}}}'
         )
 
     def _node(self, record: Record) -> str:
@@ -121,14 +115,19 @@ def delta_link(before: GraphState, after: GraphState, change: Record, **about: A
         "delta": True, **about, "removed": [_brief(before.nodes[number]) for number in change["removed"]],
         "scopes": change["scopes"], "removed_scopes": change["removed_scopes"],
     }
-    links = [
+    edges = _edges(records, after)
+    return HEAD | {"directed": True, "multigraph": True, "graph": graph, "nodes": nodes, "edges": edges}
+
+
+def _edges(records: list[Record], state: GraphState) -> list[Record]:
+    """The inputs of nodes of a state."""
+    return [
         {
             "source": source[0], "target": record["id"], "key": port, "output": source[1],
-            "type": after.nodes[source[0]]["outputs"][source[1]]["type"],
+            "type": state.nodes[source[0]]["outputs"][source[1]]["type"],
         }
         for record in records for port, source in enumerate(record["inputs"]) if source is not None
     ]
-    return HEAD | {"directed": True, "multigraph": True, "graph": graph, "nodes": nodes, "edges": links}
 
 
 def _brief(record: Record) -> Record:

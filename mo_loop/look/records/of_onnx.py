@@ -278,18 +278,21 @@ def _output(name: str, types: Mapping[str, tuple[str, str]]) -> Output:
     return Output((name,) if name else (), *types.get(name, ("", "")))
 
 
-def _captured(owner: Item) -> list[Ref]:
-    """The outer values that the bodies of a node read, each once, in the order of use."""
-    scopes = {id(scope) for body in owner.bodies.values() for scope in body.all()}
-    found: dict[tuple[int, int], Ref] = {}
-    for body in owner.bodies.values():
-        for scope in body.all():
-            refs: list[Ref | None] = [ref for item in scope.items for ref in item.inputs]
-            refs += [result.ref for result in scope.results]
-            for ref in refs:
-                if ref is not None and id(ref.item.scope) not in scopes:
-                    found.setdefault((id(ref.item), ref.output), ref)
-    return list(found.values())
+def _captured(owner: Item) -> dict[Ref, list[str]]:
+    """The outer values that the bodies of a node read, in the order of use, with the operators that read them and their
+    ports."""
+    scopes = dict.fromkeys(scope for body in owner.bodies.values() for scope in body.all())
+    found: dict[Ref, list[str]] = {}
+    for scope in scopes:
+        for item in scope.items:
+            for port, ref in enumerate(item.inputs):
+                if ref is not None and ref.item.scope not in scopes:
+                    found.setdefault(ref, []).append(f"{item.operator} {port}")
+        found |= {
+            each.ref: [] for each in scope.results
+            if each.ref is not None and each.ref.item.scope not in scopes and each.ref not in found
+        }
+    return found
 
 
 def _type(proto: Any) -> tuple[str, str]:

@@ -88,7 +88,8 @@ class Item:
     """A node, a parameter or a constant.
 
     `direct` is the number of inputs that are compared by their place; the others of a node with bodies are compared by
-    the `feed` of the parameters that they reach. `condition` is the inner value that lets a loop continue. `mapped` has
+    the `feed` of the parameters that they reach. `captures` are the outer values that the bodies read: the operators
+    that read each, and their ports. `condition` is the inner value that lets a loop continue. `mapped` has
     attributes that the feeds and drains give. `ports` is the port map, with items and results as its ends
     (node_records.py), `made_of` the object that the item describes: a Node, a Layer, or a NodeProto; an initializer or
     input of an ONNX model has none. `id` is that of its record (node_records.py), once it is described.
@@ -111,7 +112,7 @@ class Item:
     drains: list[Drain] = field(default_factory=list)
     condition: Ref | None = None
     direct: int | None = None
-    captures: list[Ref] = field(default_factory=list)
+    captures: dict[Ref, list[str]] = field(default_factory=dict)
     ports: Mapping[str, Any] | None = None
     place: int = 0
     made_of: Any = None
