@@ -72,10 +72,6 @@ class LayerMap(ShownResult):
         shown = [item for item in found if not item.is_constant] or found[:1]
         return printable(f"{name} -> {first_few(list(map(_named, shown)), len(shown) if complete else SHOWN)}")
 
-    def text(self, style: Style = PLAIN) -> str:
-        """The text that `mo-loop diff` prints."""
-        return "\n".join(self.lines(style))
-
     def to_dict(self) -> dict[str, Any]:
         """Both ways as plain data. `id` is that of the layer in its net; without it, the IR is not in a file."""
         nodes = [

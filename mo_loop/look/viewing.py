@@ -20,7 +20,7 @@ from typing import Any
 
 from mo_loop.errors import FileError, UsageError
 from mo_loop.look.differences.changes import ADDED, CHANGED, REMOVED, Aspect, Change, partners
-from mo_loop.look.differences.comparing import ModelComparison, compare, require_scope
+from mo_loop.look.differences.comparing import Difference, compare, require_scope
 from mo_loop.look.dump.step_files import PAGE
 from mo_loop.look.layer_map import LayerMap, layer_map_of
 from mo_loop.look.page import Document, is_page, name_scopes_of, page, step_record
@@ -167,7 +167,7 @@ def _name(structure: Structure) -> str:
 # -- the difference of two models
 
 
-def _of_both(found: ModelComparison, scope: str | None) -> Document:
+def _of_both(found: Difference, scope: str | None) -> Document:
     """The document of two models. With `scope` that of one body, which must be in both."""
     contents = Contents()
     before, new = described(found.old, contents), described(found.new, contents)
@@ -197,7 +197,7 @@ def _of_both(found: ModelComparison, scope: str | None) -> Document:
     return document
 
 
-def _paired_scope(found: ModelComparison, scope: str) -> str:
+def _paired_scope(found: Difference, scope: str) -> str:
     for left, right in found.pairs.scopes:
         if scope in (left.text, right.text):
             return left.id
@@ -206,7 +206,7 @@ def _paired_scope(found: ModelComparison, scope: str) -> str:
     )
 
 
-def _common_ids(found: ModelComparison, old: GraphState, new: GraphState) -> dict[int, int]:
+def _common_ids(found: Difference, old: GraphState, new: GraphState) -> dict[int, int]:
     """Id in the second model -> id of the node that corresponds in the first, or a new one."""
     ids = {right.id: left.id for left, right in found.pairs.items}
     for left, right in found.pairs.scopes:

@@ -78,15 +78,6 @@ class Change:
         return {key: value for key, value in found.items() if value is not None}
 
 
-@dataclass(frozen=True)
-class ChangeSide:
-    """One of the two models."""
-
-    source: str
-    kind: str
-    nodes: int
-
-
 Details = list[Detail]
 
 

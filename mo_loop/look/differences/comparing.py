@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.look.differences.changes import (
@@ -23,7 +23,6 @@ from mo_loop.look.differences.changes import (
     REMOVED,
     Aspect,
     Change,
-    ChangeSide,
     changes_of,
 )
 from mo_loop.look.differences.pairing import Pairs, pair
@@ -45,12 +44,17 @@ _SIGNS = {ADDED: ("+", "green"), REMOVED: ("-", "red"), CHANGED: ("~", "yellow")
 
 @dataclass(frozen=True, repr=False)
 class Difference(ShownResult):
-    """The changes from the model `old` to the model `new`, by scope, outer ones first."""
+    """The changes from the model `old` to the model `new`, by scope, outer ones first; those that count."""
 
-    old: ChangeSide
-    new: ChangeSide
-    paired: int
+    old: Structure
+    new: Structure
+    pairs: Pairs
     changes: tuple[Change, ...]
+
+    @property
+    def paired(self) -> int:
+        """The number of nodes of one model that correspond to nodes of the other."""
+        return len(self.pairs.items)
 
     @property
     def equal(self) -> bool:
@@ -71,15 +75,9 @@ class Difference(ShownResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        return {
-            "schema": SCHEMA,
-            "version": VERSION,
-            "old": asdict(self.old),
-            "new": asdict(self.new),
-            "equal": self.equal,
-            "paired": self.paired,
-            "changes": [each.as_json() for each in self.changes],
-        }
+        old, new = ({"source": each.source, "kind": each.kind, "nodes": each.count} for each in (self.old, self.new))
+        found = {"schema": SCHEMA, "version": VERSION, "old": old, "new": new, "equal": self.equal}
+        return found | {"paired": self.paired, "changes": [each.as_json() for each in self.changes]}
 
     def lines(self, style: Style = PLAIN, *, complete: bool = False) -> Iterator[str]:
         """The lines of the text: short, or `complete`.
@@ -90,7 +88,7 @@ class Difference(ShownResult):
         old, new, changes = self.old, self.new, self.changes
         kind = {"ONNX": "ONNX models", "IR": "IR", "dump": "dumps"}[old.kind]
         title = style.paint(f"{old.source} -> {new.source}", bold=True)
-        yield f"{title}: {kind} with {_nodes(old.nodes)} and {_nodes(new.nodes)}"
+        yield f"{title}: {kind} with {_nodes(old.count)} and {_nodes(new.count)}"
         if not changes:
             yield style.paint("no difference", fg="green")
             return
@@ -103,10 +101,6 @@ class Difference(ShownResult):
                     yield from _change(change, style, complete)
             else:
                 yield from _briefly(list(group), style)
-
-    def text(self, style: Style = PLAIN) -> str:
-        """The text that `mo-loop diff` prints."""
-        return "\n".join(self.lines(style))
 
     def _brief(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
@@ -135,27 +129,16 @@ def diff(
         InputError: a file cannot be read, or the models are of different kinds.
     """
     with paused_collector():
-        found = compare(
+        return compare(
             *(opened(each, allowed=allow_external, widened=tolerance > 0) for each in (old, new)),
             ignore=ignore, scope=scope, tolerance=tolerance,
         )
-    first, second = (ChangeSide(each.source, each.kind, each.count) for each in (found.old, found.new))
-    return Difference(first, second, len(found.pairs.items), found.changes)
-
-
-class ModelComparison(NamedTuple):
-    """Two models of one kind, their pairs and the changes that count."""
-
-    old: Structure
-    new: Structure
-    pairs: Pairs
-    changes: tuple[Change, ...]
 
 
 def compare(
     old: Structure, new: Structure, *, ignore: str | Iterable[str] = (), scope: str | None = None,
     tolerance: float = 0.0,
-) -> ModelComparison:
+) -> Difference:
     """Compare two structures; arguments and errors are those of `diff`."""
     ignored = {ignore} if isinstance(ignore, str) else set(ignore)
     for each in sorted(ignored - set(ASPECTS)):
@@ -165,7 +148,7 @@ def compare(
     require_same_kind(old, new)
     pairs = pair(old, new)
     found = changes_of(old, new, pairs, tolerance)
-    return ModelComparison(old, new, pairs, tuple(_counted(_within(found, scope, old, new), ignored)))
+    return Difference(old, new, pairs, tuple(_counted(_within(found, scope, old, new), ignored)))
 
 
 def _within(changes: Iterable[Change], scope: str | None, old: Structure, new: Structure) -> Iterator[Change]:
