@@ -272,8 +272,7 @@ def _of_layers(found: LayerMap) -> Document:
     document.facts = [("format", "ONNX model and IR"), *dict.fromkeys((*facts(found.model)[1:], *facts(found.ir)[1:]))]
     document.begin(model)
     document.step(step_record("layers", 1, _sizes(model, after)), after)
-    places = written(found.ir, ir)
-    document.written = {what: {ids[number]: place for number, place in places[what].items()} for what in places}
+    document.written = {ids[number]: place for number, place in written(found.ir, ir).items()}
     layers = {node.id: [ids[each.id] for each in made] for node, made in found.layers.items()}
     ends = {each.name: ids[each.id] for each in found.ir.main.results}
     layers |= {each.id: [ends[each.name]] for each in found.model.main.results if each.name in ends}

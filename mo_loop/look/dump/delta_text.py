@@ -15,7 +15,7 @@ from collections.abc import Container, Iterable, Iterator
 
 from mo_loop.graph import Graph, Value
 from mo_loop.look.records.node_records import Describer, GraphState, Record
-from mo_loop.text.dot import HEAD
+from mo_loop.text.dot import HEAD, type_note
 from mo_loop.text.dot import quoted as dot_quoted
 from mo_loop.text.printer import statement, to_text
 from mo_loop.text.spelling import WORD, quoted
@@ -211,16 +211,8 @@ def _edges(nodes: Nodes, shapes: bool, types: bool) -> Iterable[str]:
             if source is None or source[0] not in nodes:
                 continue
             outputs = nodes[source[0]][1]["outputs"]  # those that a removed node read can be gone
-            note = _note(outputs[source[1]]["type"], shapes, types) if source[1] < len(outputs) else ""
+            note = type_note(outputs[source[1]]["type"], shapes, types) if source[1] < len(outputs) else ""
             parts = [f"label={dot_quoted(note)}"] if note else []
             parts += [f'headlabel="{port}"'] if len(record["inputs"]) > 1 else []
             parts += ["style=dashed", 'color="#c05040"'] if status == "removed" else []
             yield f"  n{source[0]} -> n{number}" + (f" [{', '.join(parts)}]" if parts else "") + ";"
-
-
-def _note(text: str, shapes: bool, types: bool) -> str:
-    """The label of an edge, of `f32[2,N]`: all of it, `f32`, `[2,N]`, or nothing."""
-    dtype, bracket, dims = text.partition("[")
-    if shapes == types or "(" in dtype:
-        return text if shapes or types else ""
-    return dtype if types else bracket + dims

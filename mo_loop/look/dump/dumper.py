@@ -168,12 +168,12 @@ class Dumper:
             run.document.begin(run.described(event.graph))
             if not self._only:
                 run.write_whole("000_loaded")
-        elif event.name in ("renaming", "compressing") or run.was_stopped(event) or run.has_other_info(event.graph):
+        elif event.name in ("renaming", "compressing") or run.was_stopped(event) or event.graph.rt_info != run.info:
             self._changed_by_phase(event, run, event.graph)
         if event.name == self._last_phase:
-            run.document.written, more = _written(event, run.describer, run.state)
+            run.document.written = _written(event, run.describer, run.state)
             if not self._whole:
-                run.write_whole(f"{run.count + 1:03d}_written", more)
+                run.write_whole(f"{run.count + 1:03d}_written", run.document.written)
             self.finish()
 
     def _changed_by_phase(self, event: Phase, run: _Run, graph: Graph) -> None:
@@ -219,23 +219,19 @@ def _stem(step: Record) -> str:
     return f"{step['place']:03d}_{_UNSAFE.sub('_', step['name'])}"
 
 
-def _written(event: Phase, describer: Describer, state: GraphState) -> tuple[Record, dict[int, Record]]:
-    """The ids of the layers and, of constants, the offsets in the .bin if it is written: once for the page, once for
-    the nodes of the JSON."""
+def _written(event: Phase, describer: Describer, state: GraphState) -> dict[int, Record]:
+    """The ids of the layers and, of constants, the offsets in the .bin if it is written."""
     assert event.graph is not None
     places = getattr(event.subject, "places", {})
-    more: dict[int, Record] = {}
+    found: dict[int, Record] = {}
     for scope in event.graph.scopes():
         for layer, node in enumerate(layer_order(scope)):
             number = describer.id(node)
             if number in state.nodes:
-                more[number] = {"layer": layer}
+                found[number] = {"layer": layer}
                 if isinstance(node, Constant) and node.tensor in places:
-                    more[number]["offset"] = places[node.tensor]
-    keys = {"layers": "layer", "offsets": "offset"}
-    return {
-        what: {number: each[key] for number, each in more.items() if key in each} for what, key in keys.items()
-    }, more
+                    found[number]["offset"] = places[node.tensor]
+    return found
 
 
 class _Run:
@@ -252,7 +248,8 @@ class _Run:
         self.state = GraphState()
         self.has_ended = False
         self._around = around
-        self._info: dict[str, Any] = {}
+        self.info: dict[str, Any] = {}
+        """The rt_info of the model: the last check and the writer change nothing else."""
         self._decisions = Decisions()
         self._config: PassConfig | None = None
         self._passes: list[FunctionPass] = []
@@ -266,7 +263,7 @@ class _Run:
     def described(self, graph: Graph) -> GraphState:
         """The present state of the graph."""
         self.graph = graph
-        self._info = deepcopy(graph.rt_info)
+        self.info = deepcopy(graph.rt_info)
         self.state = self.describer.state(graph)
         set_trip_counts(self.state)
         if self._around is not None:
@@ -298,10 +295,6 @@ class _Run:
             self.document.step(_off(self._passes.pop(0)), None)
         return True
 
-    def has_other_info(self, graph: Graph) -> bool:
-        """Whether something else is known of the model as a whole: the last check and the writer change no more."""
-        return graph.rt_info != self._info
-
     def end(self) -> None:
         """Hear no more decisions."""
         self.has_ended = True
@@ -317,11 +310,8 @@ def _described(step: Step, place: int) -> Record:
     found = step_record(step.name, place, nodes, step.seconds, step.matchers, matches=step.matches, doc=doc)
     active = {name for name, _ in found["matchers"]}
     rules = [step.each, *(each for each in step.each.passes if each.name in active)]
-    gaps = [
-        {"id": gap.id, "sentence": gap.sentence, "severity": gap.severity, "form": gap.form, "since": gap.since,
-         "until": gap.until}
-        for rule in rules for gap in rule.gaps()
-    ]
+    keys = ("id", "sentence", "severity", "form", "since", "until")
+    gaps = [{key: getattr(gap, key) for key in keys} for rule in rules for gap in rule.gaps()]
     return found | ({"gaps": gaps} if gaps and step.changed else {})
 
 

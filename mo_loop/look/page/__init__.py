@@ -60,9 +60,9 @@ class Document:
     """The differences of the tensors from those of the ONNX model, if both were run."""
     texts: list[str] = field(default_factory=list)
     """The reasons of the passes; the steps refer to them by their index."""
-    written: Record | None = None
-    """The ids of the layers and the offsets of the constants in the files of the IR, by the ids of the nodes. Port maps
-    get the layers of their parameters and results."""
+    written: Mapping[int, Record] | None = None
+    """The `layer` of each node and the `offset` of each constant in the files of the IR, by the ids of the nodes. Port
+    maps get the layers of their parameters and results."""
     pairs: list[tuple[int, list[int]]] | None = None
     """The layers of each node, for an ONNX model and its IR."""
     facts: list[tuple[str, str]] = field(default_factory=list)
@@ -92,9 +92,11 @@ class Document:
             "scopes": list(self._first.scopes.values()), "nodes": list(self._first.nodes.values()),
             "steps": self._steps, "texts": self.texts,
         }
-        more = {
-            "heat": self.heat, "written": self.written, "pairs": self.pairs, "name_scopes": self.name_scopes or None
+        written = None if self.written is None else {
+            f"{key}s": {number: each[key] for number, each in self.written.items() if key in each}
+            for key in ("layer", "offset")
         }
+        more = {"heat": self.heat, "written": written, "pairs": self.pairs, "name_scopes": self.name_scopes or None}
         return found | {key: value for key, value in more.items() if value is not None}
 
 

@@ -40,6 +40,11 @@ class Ref(NamedTuple):
     item: Item
     output: int
 
+    @property
+    def made(self) -> Output:
+        """The output; an empty one that a damaged model does not have."""
+        return self.item.outputs[self.output] if self.output < len(self.item.outputs) else Output()
+
 
 def shown(ref: Ref | None) -> str:
     """A value for people: its item, with the number of the output where there are several."""
@@ -300,16 +305,12 @@ def tensor_name(ref: Ref | None) -> str:
     if ref is None:
         return ""
     item, place = ref
-    names = item.outputs[place].names if place < len(item.outputs) else ()
-    return names[0] if names else f"{item.label}:{place}" if len(item.outputs) > 1 else item.label
+    return ref.made.names[0] if ref.made.names else f"{item.label}:{place}" if len(item.outputs) > 1 else item.label
 
 
 def tensor_port(ref: Ref | None) -> TensorPort:
     """A tensor with its type; without a name if there is none."""
-    if ref is None:
-        return TensorPort("")
-    known = ref.item.outputs[ref.output] if ref.output < len(ref.item.outputs) else Output()
-    return port_of(tensor_name(ref), known.dtype, known.shape)
+    return TensorPort("") if ref is None else port_of(tensor_name(ref), ref.made.dtype, ref.made.shape)
 
 
 def result_port(end: OutputRecord) -> TensorPort:
