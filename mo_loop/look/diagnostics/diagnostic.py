@@ -28,6 +28,7 @@ from mo_loop.errors import ConversionWarning, MoLoopError, UsageError
 from mo_loop.look.diagnostics.codes import CODES
 from mo_loop.origin import Origin
 from mo_loop.printable import PLAIN, ShownResult, Style, first_few, printable
+from mo_loop.printable import counted as number_of
 from mo_loop.revision import commit
 from mo_loop.version import __version__
 
@@ -182,9 +183,8 @@ class CheckReport(ShownResult):
             return self.refused.exit_code
         return int(any(self.counts[level] for level in LEVELS[: LEVELS.index(self.fail_on) + 1]))
 
-    def text(self, style: Style = PLAIN) -> str:
-        """The text that `mo-loop check` prints."""
-        return as_text([self], style)
+    def lines(self, style: Style = PLAIN) -> Iterator[str]:
+        return lines_of([self], style)
 
     def to_dict(self) -> dict[str, Any]:
         """The part of `mo-loop check --format json` for one model."""
@@ -200,8 +200,7 @@ class CheckReport(ShownResult):
 
 def exit_code(reports: Iterable[CheckReport]) -> int:
     """The exit code of several models: the worst one."""
-    codes = {each.exit_code for each in reports}
-    return max(codes, default=0)
+    return max((each.exit_code for each in reports), default=0)
 
 
 @dataclass(frozen=True)
@@ -289,7 +288,7 @@ def counted(report: CheckReport) -> str:
     """`2 errors, 1 note`, or "nothing found", and the number of those that are accepted."""
     if report.refused is not None:
         return "not checked"
-    words = [f"{count} {level}{'s' * (count != 1)}" for level, count in report.counts.items() if count]
+    words = [number_of(count, level) for level, count in report.counts.items() if count]
     accepted = f" ({report.accepted} accepted)" if report.accepted else ""
     return (", ".join(words) or "nothing found") + accepted
 
@@ -299,29 +298,21 @@ def places_text(places: Iterable[Any]) -> str:
     return first_few(list(map(str, places)), SHOWN)
 
 
-def as_text(reports: Sequence[CheckReport], style: Style) -> str:
+def lines_of(reports: Sequence[CheckReport], style: Style) -> Iterator[str]:
     """Each diagnostic with its place, reason and help; of several models the number of bad ones."""
-    return "\n".join(_text(reports, style))
-
-
-def _text(reports: Sequence[CheckReport], style: Style) -> Iterator[str]:
     for report in reports:
         yield f"{style.paint(report.file, bold=True)}: {counted(report)}"
         yield from (f"  sizes: {printable(row)}" for row in size_rows(report.sizes))
         for group in grouped(report.shown):
-            yield from _lines(group, style)
+            first, level = group.first, group.first.level
+            name = style.paint(level, fg=COLOURS[level], bold=True)
+            yield f"  {name} {first.code}: {printable(group.message)}"
+            for name, text in (("where", places_text(group.places)), ("why", first.why), ("help", first.help)):
+                if text:
+                    yield f"    {name + ':':6} {printable(text)}"
     if len(reports) > 1:
         bad = sum(report.exit_code != 0 for report in reports)
         yield f"{len(reports)} models, {bad} with errors or warnings"
-
-
-def _lines(group: Group, style: Style) -> Iterator[str]:
-    first = group.first
-    level = style.paint(first.level, fg=COLOURS[first.level], bold=True)
-    yield f"  {level} {first.code}: {printable(group.message)}"
-    for name, text in (("where", places_text(group.places)), ("why", first.why), ("help", first.help)):
-        if text:
-            yield f"    {name + ':':6} {printable(text)}"
 
 
 def as_markdown(reports: Iterable[CheckReport]) -> str:

@@ -21,7 +21,7 @@ from mo_loop.ops.port_map import Concatenated, Merged, Sliced
 from mo_loop.ops.quantization import quantised_constant
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.origin import Origin
-from mo_loop.printable import first_few
+from mo_loop.printable import counted, first_few
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.low_precision.weights import integer_layers, rounded_products, rounding_text
 from mo_loop.transforms.manager import Phase, Step
@@ -100,14 +100,12 @@ def diagnostics(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
 
 def _all(graph: Graph, kind: type[N]) -> Iterator[N]:
     """The nodes of a class in the graph and in all bodies."""
-    for scope in graph.scopes():
-        yield from scope.of(kind)
+    return (node for scope in graph.scopes() for node in scope.of(kind))
 
 
 def _ordered(graph: Graph) -> Iterator[Node]:
     """All nodes of the graph and of all bodies."""
-    for scope in graph.scopes():
-        yield from scope.ordered()
+    return (node for scope in graph.scopes() for node in scope.ordered())
 
 
 def _doubles(graph: Graph) -> Iterator[Diagnostic]:
@@ -118,9 +116,7 @@ def _doubles(graph: Graph) -> Iterator[Diagnostic]:
     if nodes:
         inputs = sum(isinstance(node, Parameter) and node.graph is graph for node in nodes)
         others = len(nodes) - inputs
-        text = " and ".join(
-            f"{n} {what}{'s' * (n != 1)}" for n, what in ((inputs, "input"), (others, "operation")) if n
-        )
+        text = " and ".join(counted(n, what) for n, what in ((inputs, "input"), (others, "operation")) if n)
         yield Diagnostic.of_code("ML501", f"{text} of f64: computed in f32", nodes[0].origin)
 
 
@@ -182,22 +178,13 @@ def _is_known(node: Node) -> bool:
 
 
 def _integer_powers(graph: Graph) -> Iterator[Diagnostic]:
+    """Powers of integers, and those of integers converted to f32 that become integers again."""
     for node in _all(graph, Power):
-        if _is_integer(node.output) or _is_truncated(node):
+        base, use = node.operands[0].node, node.output.only_use
+        ends = (base.inputs[0], use.node.output) if isinstance(base, Convert) and use is not None else (None,)
+        is_truncated = use is not None and isinstance(use.node, Convert) and all(map(_is_integer, ends))
+        if is_truncated or _is_integer(node.output):
             yield Diagnostic.of_code("ML506", "the base is an integer", node.origin)
-
-
-def _is_truncated(node: Power) -> bool:
-    """Whether it is the power of an integer converted to f32, and becomes an integer again."""
-    base, use = node.inputs[0], node.output.only_use
-    return (
-        base is not None
-        and use is not None
-        and isinstance(base.node, Convert)
-        and _is_integer(base.node.inputs[0])
-        and isinstance(use.node, Convert)
-        and _is_integer(use.node.output)
-    )
 
 
 def _is_integer(value: Value | None) -> bool:

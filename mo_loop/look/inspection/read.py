@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,7 @@ import numpy as np
 from mo_loop.errors import FileError
 from mo_loop.frontend.external_files import byte_count
 from mo_loop.frontend.model import ModelSource, OnnxModel, check_names_on_error, opened
-from mo_loop.frontend.onnx_graphs import all_graphs, tensor_protos
-from mo_loop.frontend.strip_weights import OWN_FILE
+from mo_loop.frontend.onnx_graphs import external_tensors
 from mo_loop.look.inspection.contents import controls, operators, scope_sizes
 from mo_loop.look.inspection.description import ExternalFile, Function, Initial, Inspection, VariableFacts, unknown
 from mo_loop.look.records.data import Data
@@ -35,8 +34,6 @@ from mo_loop.support.process_memory import paused_collector
 if TYPE_CHECKING:
     from mo_loop.ir.reader.layer_records import Layer, Net
     from mo_loop.ir.reader.layer_types import VariableLayers
-
-_EXTERNAL = 1  # TensorProto.EXTERNAL
 
 
 def inspect(source: ModelSource, *, allow_external: Sequence[str] = ()) -> Inspection:
@@ -125,28 +122,18 @@ def _with_contents(structure: Structure, chosen: dict[str, Any], **facts: Any) -
 
 def _external(model: OnnxModel) -> Iterator[ExternalFile]:
     found: dict[str, ExternalFile] = {}
-    for tensor in (tensor for scope in all_graphs(model) for tensor in tensor_protos(scope)):
-        if tensor.data_location != _EXTERNAL:
-            continue
+    for _, tensor in external_tensors(model):
         info = {entry.key: entry.value for entry in tensor.external_data}
         location = info.get("location", "")
-        if location == OWN_FILE:
-            continue
         if location not in found:
-            found[location] = ExternalFile(location, 0, 0, _file_size(model, location, tensor.name))
+            identity = None
+            with suppress(FileError):  # a file that a conversion would not read has no size
+                identity = model.files.at(location, tensor.name).identity
+            found[location] = ExternalFile(location, 0, 0, None if identity is None else identity.size)
         found[location].tensors += 1
         offset = max(byte_count(info.get("offset"), 0), 0)
         found[location].needed = max(found[location].needed, offset + tensor_size(tensor)[1])
     yield from found.values()
-
-
-def _file_size(model: OnnxModel, location: str, tensor: str) -> int | None:
-    """The bytes of an external file; None for one that a conversion would not read."""
-    try:
-        file = model.files.at(location, tensor)
-    except FileError:
-        return None
-    return None if file.identity is None else file.identity.size
 
 
 _LOOKED_AT = 1 << 22
@@ -166,7 +153,8 @@ def _of_ir(path: Path, chosen: dict[str, Any]) -> Inspection:
     layers = list(_layers(net))
     constants = [layer for layer in layers if layer.type == "Const"]
     needed = max((number(layer, "offset") + number(layer, "size") for layer in constants), default=0)
-    external = [ExternalFile(weights.name, len(constants), needed, _regular_size(weights))] if constants else []
+    size = os.path.getsize(weights) if os.path.isfile(weights) else None  # opening a pipe would wait forever
+    external = [ExternalFile(weights.name, len(constants), needed, size)] if constants else []
     items = {id(item.made_of): item for scope in structure.scopes() for item in scope.items}
     versions = Counter(layer.version for layer in layers)
     return _with_contents(
@@ -190,15 +178,6 @@ def _layers(net: Net) -> Iterator[Layer]:
         yield layer
         for body in layer.bodies.values():
             yield from _layers(body)
-
-
-def _regular_size(path: Path) -> int | None:
-    """The size of a regular file; None if there is none: opening a pipe would wait forever."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
 # -- variables
@@ -225,10 +204,10 @@ def _initial(item: Item) -> Initial:
     while ref is not None and ref.item.operator in ("Convert", "Broadcast", "Tile") and ref.item not in seen:
         seen.append(ref.item)
         ref = ref.item.input(0)
-    is_computed = any(each.operator != "Convert" for each in seen)
-    data = None if ref is None else ref.item.data
-    value = "" if data is None else _uniform(data)
-    return Initial("computed" if is_computed or data is None else "constant", value, port.type, port.shape)
+    if ref is None or ref.item.data is None:
+        return Initial("computed", "", port.type, port.shape)
+    kind = "constant" if all(each.operator == "Convert" for each in seen) else "computed"
+    return Initial(kind, _uniform(ref.item.data), port.type, port.shape)
 
 
 def _uniform(data: Data) -> str:
