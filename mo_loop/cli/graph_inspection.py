@@ -186,29 +186,22 @@ def _facts(step: ControlNode) -> Iterator[tuple[str, str]]:
                 yield kind, first_few([_typed(each.value) for each in found], len(shown))
                 continue
             for place, each in enumerate(shown):
-                yield "" if place else kind, line(each)
+                inner = ", ".join(f"{_name(name)} of {_name(tag)}" for tag, name in each.inner.items())
+                yield "" if place else kind, inner if kind in ("parameter", "result") else line(each)
             if len(found) > len(shown):
                 yield "", f"and {len(found) - len(shown)} more"
 
 
 def _input(entry: Entry) -> str:
-    if entry.kind == "parameter":
-        return _of_body(entry)
     names = list(dict.fromkeys(map(_name, entry.inner.values())))
     text = f"{_typed(entry.value)} -> {', '.join(names)}{_slicing(entry)}".strip()
     return text if entry.back_edge is None else f"{text}, back edge {_name(entry.back_edge)}"
 
 
 def _output(entry: Entry) -> str:
-    if entry.kind == "result":
-        return _of_body(entry)
     names = [_name(each) or "?" for each in entry.inner.values()]
     inner = " or ".join(dict.fromkeys(names))
     return f"{inner} -> {_typed(entry.value)}{_slicing(entry)}" if entry.value.name else inner
-
-
-def _of_body(entry: Entry) -> str:
-    return ", ".join(f"{_name(name)} of {_name(tag)}" for tag, name in entry.inner.items())
 
 
 def _slicing(entry: Entry) -> str:

@@ -179,7 +179,10 @@ def _of_both(found: Difference, scope: str | None) -> Document:
         if change.kind == CHANGED and change.subject is not None:
             details.setdefault(ids[change.subject.id], []).extend(map(str, change.details))
     if scope is not None:
-        name = _paired_scope(found, scope)
+        name = next((left.id for left, right in found.pairs.scopes if scope in (left.text, right.text)), None)
+        if name is None:
+            hint = "mo-loop view MODEL --scope shows that of one model"
+            raise UsageError(f"only one of the models has the scope {scope!r}", hint=hint)
         before, after = body_of(before, name), body_of(after, name)
         details = {number: texts for number, texts in details.items() if number in before.nodes | after.nodes}
     document = Document(f"{_name(found.old)} -> {_name(found.new)}", "diff")
@@ -195,15 +198,6 @@ def _of_both(found: Difference, scope: str | None) -> Document:
     )
     document.step(step, after)
     return document
-
-
-def _paired_scope(found: Difference, scope: str) -> str:
-    for left, right in found.pairs.scopes:
-        if scope in (left.text, right.text):
-            return left.id
-    raise UsageError(
-        f"only one of the models has the scope {scope!r}", hint="mo-loop view MODEL --scope shows that of one model"
-    )
 
 
 def _common_ids(found: Difference, old: GraphState, new: GraphState) -> dict[int, int]:

@@ -108,24 +108,22 @@ class Statements:
 
     def _ends(self, scope: str, before: GraphState, after: GraphState) -> Iterator[str]:
         """The differences of the order of the parameters and results, and of the information about the graph."""
-        for key in ("parameters", "results", "info"):
-            old, new = (self._about(state, scope, key) for state in (before, after))
-            if old is not None and new != old:
+        for key in ("parameters", "results", "info") if scope in before.scopes else ():
+            old, new = (
+                str(state.scopes[scope].get(key, "")) if key == "info"
+                else ", ".join(self._end(state, each) for each in state.scopes[scope][key])
+                for state in (before, after)
+            )
+            if new != old:
                 yield f"~ {key}: {new}"
                 yield f"  was {key}: {old}"
 
-    def _about(self, state: GraphState, scope: str, key: str) -> str | None:
-        found = state.scopes.get(scope)
-        if found is None:
-            return None
-        return str(found.get(key, "")) if key == "info" else ", ".join(self._end(state, each) for each in found[key])
-
     def _end(self, state: GraphState, number: int) -> str:
         """A Parameter, or a Result by the label of the value that it reads."""
+        is_parameter = bool(state.nodes[number]["outputs"])
+        number, port = (number, 0) if is_parameter else state.nodes[number]["inputs"][0]
         record = state.nodes[number]
-        mark, (number, port) = ("%", (number, 0)) if record["outputs"] else ("@", record["inputs"][0])
-        record = state.nodes[number]
-        return mark + self._label(number, record["name"], port, len(record["outputs"]))
+        return ("%" if is_parameter else "@") + self._label(number, record["name"], port, len(record["outputs"]))
 
 
 def _title(scope: str, before: GraphState, after: GraphState) -> Iterator[str]:

@@ -267,23 +267,22 @@ def state_at(file: Path, known: dict[Path, GraphState] | None = None) -> GraphSt
         FileError: the file, or one before it, is missing or damaged.
     """
     known = {} if known is None else known
-    later: list[dict[str, Any]] = []
+    later: dict[Path, Any] = {}
     at = file
-    seen: set[Path] = set()
     while at not in known:
         data = read_file(at, None if at is file else file)
-        if not is_delta(data):
+        graph = data.get("graph") if isinstance(data, dict) else None
+        if not isinstance(graph, dict) or graph.get("delta") is not True:
             known[at] = checked(at, partial(state_of, data))
             break
-        seen.add(at)
-        later.append({"file": at, "data": data})
-        at = at.with_name(f"{Path(str(data['graph'].get('previous'))).name}.json")
-        if at in seen:
+        later[at] = data
+        at = at.with_name(f"{Path(str(graph.get('previous'))).name}.json")
+        if at in later:
             raise not_of_dump(file, "it is before itself")
-    state = known[at]
-    for each in reversed(later):
-        state = known[each["file"]] = checked(each["file"], partial(applied, state, each["data"]))
-    return state
+    for each, data in reversed(later.items()):
+        known[each] = checked(each, partial(applied, known[at], data))
+        at = each
+    return known[file]
 
 
 def state_of_text(file: Path, source: str) -> GraphState:
@@ -308,23 +307,17 @@ def state_of_text(file: Path, source: str) -> GraphState:
     return state
 
 
-def is_delta(data: Any) -> bool:
-    """Whether the data of a file are only the changes of a step."""
-    return isinstance(data, dict) and isinstance(data.get("graph"), dict) and data["graph"].get("delta") is True
-
-
 def read_file(file: Path, needed_by: Path | None = None) -> Any:
     """The data of a .json file."""
     refuse_device(file)
     try:
         return json.loads(file.read_bytes())
     except OSError as error:
-        reason = reason_of(error)
-        raise FileError(
-            f"{file} cannot be read", why=reason if needed_by is None else f"{needed_by.name} needs it: {reason}",
-            hint="" if needed_by is None else "a file of a step has only the changes: keep the files before it",
-            code="ML212",
-        ) from None
+        why, hint = reason_of(error), ""
+        if needed_by is not None:
+            why = f"{needed_by.name} needs it: {why}"
+            hint = "a file of a step has only the changes: keep the files before it"
+        raise FileError(f"{file} cannot be read", why=why, hint=hint, code="ML212") from None
     except (ValueError, RecursionError) as error:
         raise not_of_dump(file, f"it is not JSON: {error}") from None
 
