@@ -207,17 +207,21 @@ def exit_code(reports: Iterable[CheckReport]) -> int:
 class Group:
     """Errors that differ only in their place, or warnings or notes of one code."""
 
-    first: Diagnostic
-    places: tuple[NodePlace, ...]
-    count: int
-    differ: bool
+    same: list[Diagnostic]
+
+    @property
+    def first(self) -> Diagnostic:
+        return self.same[0]
+
+    @property
+    def places(self) -> list[NodePlace]:
+        return [each.place for each in self.same if str(each.place)]
 
     @property
     def message(self) -> str:
         """The first message, with the number of all."""
-        if self.count < 2:
-            return self.first.message
-        return f"{self.first.message} ({self.count} times{', with other names or numbers' if self.differ else ''})"
+        others = ", with other names or numbers" if len({each.message for each in self.same}) > 1 else ""
+        return self.first.message + (f" ({len(self.same)} times{others})" if len(self.same) > 1 else "")
 
 
 def of_warnings(heard: Iterable[ConversionWarning]) -> list[Diagnostic]:
@@ -241,13 +245,7 @@ def grouped(diagnostics: Iterable[Diagnostic]) -> list[Group]:
         is_apart = each.level == LEVELS[0] or each.code in _OF_SEVERAL_KINDS
         details = (each.message, each.why, each.help) if is_apart else ()
         found.setdefault((each.code, each.level, *details), []).append(each)
-    return [
-        Group(
-            same[0], tuple(each.place for each in same if str(each.place)), len(same),
-            len({each.message for each in same}) > 1,
-        )
-        for same in found.values()
-    ]
+    return list(map(Group, found.values()))
 
 
 # -- reports

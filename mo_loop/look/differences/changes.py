@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Literal, get_args
 
 from mo_loop.look.differences.pairing import Pairs, bodies_of
@@ -280,12 +280,8 @@ def partners(old: Sequence[OutputRecord], new: Sequence[OutputRecord]) -> list[i
 
 def _names(results: Sequence[OutputRecord]) -> list[tuple[str, int]]:
     """The names of outputs; one that a body returns several times is numbered."""
-    seen: Counter[str] = Counter()
-    found = []
-    for each in results:
-        found.append((each.name, seen[each.name]))
-        seen[each.name] += 1
-    return found
+    numbers: dict[str, count[int]] = {}
+    return [(each.name, next(numbers.setdefault(each.name, count()))) for each in results]
 
 
 def _order(what: str, old: Iterable[Item], new: Iterable[Item], pairs: Pairs) -> Details:

@@ -193,7 +193,12 @@ def _briefly(changes: Sequence[Change], style: Style) -> Iterator[str]:
     if renamed:
         sign, colour = _SIGNS[CHANGED]
         count = style.paint(f"{sign} {_nodes(len(renamed))} renamed", fg=colour)
-        yield f"  {count}{_listed(':', _renamings(renamed), False)}"
+        details = ((each, each.details[0]) for each in renamed)
+        names = [  # of the node, else of its first tensor
+            f"{detail.old} => {detail.new}" if each.old_node is None else f"{each.old_node} => {each.node}"
+            for each, detail in details
+        ]
+        yield f"  {count}{_listed(':', names, False)}"
     shapes = sum(change.follows and change.kind == CHANGED for change in changes)
     constants = sum(change.follows and change.kind != CHANGED for change in changes)
     parts = [f"{_nodes(shapes)} with shapes that follow from these"] * bool(shapes)
@@ -205,16 +210,6 @@ def _briefly(changes: Sequence[Change], style: Style) -> Iterator[str]:
 def _is_renamed(change: Change) -> bool:
     """Whether only names differ, those of the node or of its tensors."""
     return change.kind == CHANGED and bool(change.node) and all(each.aspect == NAMES for each in change.details)
-
-
-def _renamings(changes: Sequence[Change]) -> list[str]:
-    found = []
-    for change in changes:
-        before, after = change.old_node, change.node
-        if before is None:
-            before, after = change.details[0].old, change.details[0].new
-        found.append(f"{before} => {after}")
-    return found
 
 
 def _nodes(count: int) -> str:

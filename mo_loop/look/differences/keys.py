@@ -75,11 +75,8 @@ class NodeKeys:
 
         def parts(item: Item, _: dict[Item, int]) -> Any:
             inputs = tuple(None if ref is None else (keys.get(ref.item), ref.output) for ref in item.inputs)
-            uses = sorted(
-                (index, kind, keys.get(reader, 0) if isinstance(reader, Item) else 0, port)
-                for index, kind, reader, port in readers.get(item, ())
-            )
-            return keys[item], inputs, tuple(uses), "refined"
+            uses = ((index, kind, keys.get(reader, 0), port) for index, kind, reader, port in readers.get(item, ()))
+            return keys[item], inputs, tuple(sorted(uses)), "refined"
 
         return self._numbered(scope.items, parts)
 
@@ -204,7 +201,7 @@ class NodeKeys:
         inputs = self.inputs(item)
         uses = [
             (index, kind, number, port) for index, kind, reader, port in self._readers_in(item.scope).get(item, ())
-            if isinstance(reader, Item) and (number := self._number(reader)) is not None
+            if (number := self._number(reader)) is not None
         ]
         self._left -= 1
         return (self._content(item, level), inputs, tuple(sorted(uses))) if uses or any(inputs) else None
