@@ -53,13 +53,9 @@ def node_table(rows: Iterable[NodeRow]) -> Iterator[str]:
     """The lines. Names are complete, so that they can be copied."""
     lines = [HEADS, *map(_cells, rows)]
     widths = [min(max(map(len, column)), WIDEST) for column in zip(*lines, strict=True)]
-    yield painted(_row_line(HEADS, widths), bold=True)
-    for line in lines[1:]:
-        yield _row_line(line, widths)
-
-
-def _row_line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+    for place, line in enumerate(lines):
+        text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        yield text if place else painted(text, bold=True)
 
 
 def _cells(row: NodeRow) -> tuple[str, ...]:

@@ -80,15 +80,15 @@ FATES = {
 """The effect of a pass on control flow that it removes; for other passes it is "removed"."""
 
 
+@dataclass(eq=False)
 class Flow:
     """One control-flow node of the model: its operator, its present layers, and the result of its conversion."""
 
-    def __init__(self, node: Any) -> None:
-        self.kind: str = node.type
-        self.origins: Origins = node.origins
-        self.nodes: dict[Any, None] = {node: None}
-        self.count = 0
-        self.fate = ""
+    kind: str
+    origins: Origins
+    nodes: dict[Any, None]
+    count: int = 0
+    fate: str = ""
 
     @property
     def became(self) -> str:
@@ -127,24 +127,23 @@ class Record:
         """Record a Phase or a Step."""
         if isinstance(event, Step):
             self._after(event)
-        elif event.seconds is not None:
-            self._ended(event, event.seconds)
-
-    def _ended(self, phase: Phase, seconds: float) -> None:
-        self.phases[phase.name] = self.phases.get(phase.name, 0.0) + seconds
-        self.graph = phase.graph
-        if phase.name == "reading":
-            self.model = phase.subject
-        elif phase.name == "translating":
+            return
+        if event.seconds is None:
+            return
+        self.phases[event.name] = self.phases.get(event.name, 0.0) + event.seconds
+        self.graph = event.graph
+        if event.name == "reading":
+            self.model = event.subject
+        elif event.name == "translating":
             self._translated()
-        elif phase.name == "compressing":
-            self.compression = phase.subject
+        elif event.name == "compressing":
+            self.compression = event.subject
 
     def _translated(self) -> None:
         """Record the control flow of the translated graph, and which of its tensors are known."""
         graph = self.graph
         assert graph is not None
-        self.flows = [Flow(node) for scope in graph.scopes() for node in _flows(scope)]
+        self.flows = [Flow(node.type, node.origins, {node: None}) for scope in graph.scopes() for node in _flows(scope)]
         if self._tensors:
             values = (value for scope in graph.scopes() for value in _known(scope))
             self.known = {(each.scope, each.output) for value in values for each in value.origins}
@@ -178,12 +177,9 @@ def _known(graph: Graph) -> list[Any]:
     known: dict[Any, None] = {}
     for node in graph.ordered():
         op: Any = node
-        computed = (
-            bool(node.inputs) and not node.bodies and not op.random and all(each in known for each in node.inputs)
-        )
-        for value in node.outputs:
-            if hasattr(node, "tensor") or computed or getattr(value.type, "integers", None) is not None:
-                known[value] = None
+        computed = node.inputs and not node.bodies and not op.random and all(each in known for each in node.inputs)
+        is_known = bool(computed) or hasattr(node, "tensor")
+        known |= {each: None for each in node.outputs if is_known or getattr(each.type, "integers", None) is not None}
     return list(known)
 
 

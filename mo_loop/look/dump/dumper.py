@@ -168,8 +168,10 @@ class Dumper:
             run.document.begin(run.described(event.graph))
             if not self._only:
                 run.write_whole("000_loaded")
-        elif event.name in ("renaming", "compressing") or run.was_stopped(event) or event.graph.rt_info != run.info:
-            self._changed_by_phase(event, run, event.graph)
+        else:
+            was_stopped = event.name == "passes" and run.skip()
+            if was_stopped or event.name in ("renaming", "compressing") or event.graph.rt_info != run.info:
+                self._changed_by_phase(event, run, event.graph)
         if event.name == self._last_phase:
             run.document.written = _written(event, run.describer, run.state)
             if not self._whole:
@@ -192,7 +194,7 @@ class Dumper:
 
     def _step(self, step: Step, run: _Run) -> None:
         run.count += 1
-        run.add_skipped(step.each)
+        run.skip(step.each)
         found = _described(step, run.count) | run.reasons()
         if step.changed:
             before = run.state
@@ -280,20 +282,14 @@ class _Run:
         found, left_out = self._decisions.take(self.describer.known)
         return {"reasons": found} | ({"left_out": left_out} if left_out else {})
 
-    def add_skipped(self, each: FunctionPass) -> None:
-        """Add the passes before this one that did not run."""
-        if each not in self._passes:
-            return
-        while (skipped := self._passes.pop(0)) is not each:
-            self.document.step(_off(skipped), None)
-
-    def was_stopped(self, event: Phase) -> bool:
-        """Whether the passes ended before the last one: the conversion lowers what the later ones would have."""
-        if event.name != "passes" or not self._passes:
-            return False
-        while self._passes:
-            self.document.step(_off(self._passes.pop(0)), None)
-        return True
+    def skip(self, until: FunctionPass | None = None) -> bool:
+        """Add the passes that did not run before this one, or that are left at the end: the conversion lowers what they
+        would have. Whether there were any."""
+        place = len(self._passes) if until is None else self._passes.index(until) if until in self._passes else -1
+        for each in self._passes[: max(place, 0)]:
+            self.document.step(step_record(each.name, 0, (0, 0), doc=_doc(type(each)), off=True), None)
+        del self._passes[: place + 1]
+        return place > 0
 
     def end(self) -> None:
         """Hear no more decisions."""
@@ -313,11 +309,6 @@ def _described(step: Step, place: int) -> Record:
     keys = ("id", "sentence", "severity", "form", "since", "until")
     gaps = [{key: getattr(gap, key) for key in keys} for rule in rules for gap in rule.gaps()]
     return found | ({"gaps": gaps} if gaps and step.changed else {})
-
-
-def _off(each: FunctionPass) -> Record:
-    """A pass that did not run."""
-    return step_record(each.name, 0, (0, 0), doc=_doc(type(each)), off=True)
 
 
 def _doc(cls: type[Any]) -> str:

@@ -400,29 +400,23 @@ def controls(
 
 
 def _facts(step: ControlNode, outline: Outline, format_: str) -> ControlFacts:
+    inner = {port.name: port for body in step.bodies for port in (*body.outputs, *body.inputs)}
     found = ControlFacts(step.path, step.operator, outline.path, step.trip_count, step.condition, step.goes_on)
-    inner: dict[str, TensorPort] = {}
-    for body in step.bodies:
-        children = [_facts(each, body, format_) for each in body.controls()]
-        found.branches.append(Branch(body.tag, body.path, body.nodes, body.constants, children))
-        inner |= {port.name: port for port in (*body.outputs, *body.inputs)}
-    captures = set()
-    for entry in step.inputs:
+    for entry in (*step.inputs, *step.outputs):
+        name = next(iter(entry.inner.values()), "")
         if entry.kind == "merged":
-            (name,) = entry.inner.values()
-            outer, inside = entry.value, inner[name]
-            value = outer if outer.is_known else TensorPort(outer.name, inside.type, inside.shape)
+            value = entry.value if entry.value.is_known else replace(inner[name], name=entry.value.name)
             found.states.append(StateFacts(name, value))
         elif entry.kind == "sliced":
             found.scan_inputs.append(_sliced(entry.value, entry))
-        elif entry.kind in ("captured", "invariant", "branched"):
-            captures.add(entry.value.name)
-    for entry in step.outputs:
-        if entry.kind == "concatenated":
-            (name,) = entry.inner.values()
+        elif entry.kind == "concatenated":
             value = entry.value if format_ == IR.lower() else inner.get(name, TensorPort(""))
             found.scan_outputs.append(_sliced(value, entry))
-    found.captures = sorted(captures)
+    outer = ("captured", "invariant", "branched")
+    found.captures = sorted({each.value.name for each in step.inputs if each.kind in outer})
+    for body in step.bodies:
+        children = [_facts(each, body, format_) for each in body.controls()]
+        found.branches.append(Branch(body.tag, body.path, body.nodes, body.constants, children))
     return found
 
 

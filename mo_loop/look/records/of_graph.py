@@ -178,7 +178,7 @@ def _of_record(record: Record, scope: ScopeRecord) -> Item:
     data = None
     if "value" in record:
         shown = record["content"] if "content" in record else record["value"]
-        data = Data.written(f"{outputs[0].dtype}{outputs[0].shape}", shown)
+        data = Data((f"{outputs[0].dtype}{outputs[0].shape}", shown), text=shown)
     return Item(
         operator=record["op"],
         name=record["name"],
@@ -242,25 +242,23 @@ class _LayerReader:
         return scope
 
     def _item(self, layer: Layer, scope: ScopeRecord) -> Item:
-        outputs = [_port_output(port) for port in layer.outputs]
+        outputs = []
+        for port in layer.outputs:
+            known, dims = BY_PRECISION.get(port.precision), [dim if dim >= 0 else "?" for dim in port.dims]
+            outputs.append(Output(port.names, known.name if known else port.precision, shown_dims(dims)))
         info = dict(flat(layer.rt_info))
         item = Item(layer.type, layer.name, scope, layer.version, layer.data, outputs=outputs, info=info, made_of=layer)
         if layer.type == "Parameter":
             names = outputs[0].names if outputs else ()
-            dims = shape_of(layer.data.get("shape", ""))
-            shape = "[...]" if dims is None else shown_dims(dims)
+            sizes = shape_of(layer.data.get("shape", ""))
+            shape = "[...]" if sizes is None else shown_dims(sizes)
             item.outputs = [Output(names, layer.data.get("element_type", ""), shape)]
         elif layer.type == "Const":
-            dims = shape_of(layer.data.get("shape", "")) or []
-            elements = math.prod(dim for dim in dims if isinstance(dim, int))
-            item.data = Data.unread(elements, number(layer, "size"), partial(self._weights.tensor, layer))
+            sizes = shape_of(layer.data.get("shape", "")) or []
+            elements = math.prod(dim for dim in sizes if isinstance(dim, int))
+            read = partial(self._weights.tensor, layer)
+            item.data = Data(elements=elements, nbytes=number(layer, "size"), read=read)
         return item
-
-
-def _port_output(port: LayerPort) -> Output:
-    known = BY_PRECISION.get(port.precision)
-    dims = [dim if dim >= 0 else "?" for dim in port.dims]
-    return Output(port.names, known.name if known else port.precision, shown_dims(dims))
 
 
 def shape_of(text: str) -> Shape:

@@ -184,7 +184,7 @@ class _Reader:
         """The item with the data and the type of a constant."""
         item.outputs = [Output((name,) if name else (), stored.dtype, shown_dims(stored.shape)) for name in names]
         try:
-            item.data = Data.of(stored.read()) if self._weights else Data.unread(*stored[2:])
+            item.data = Data.of(stored.read()) if self._weights else Data((), None, "", *stored[2:])
         except FileError as error:
             if self._unread is None:
                 raise
