@@ -215,15 +215,11 @@ def onnx_statistics(model: OnnxModel) -> Statistics:
 
 def _tensors(scope: OnnxGraph) -> Iterator[Any]:
     yield from scope.initializers
-    if scope.kind != "function":
-        yield from (each.values for each in scope.proto.sparse_initializer)
-    for node in scope.nodes:
-        if node.op_type == "Constant":
-            for attribute in node.attribute:
-                if attribute.type == _TENSOR:
-                    yield attribute.t
-                elif attribute.type == _SPARSE:
-                    yield attribute.sparse_tensor.values
+    sparse = [] if scope.kind == "function" else list(scope.proto.sparse_initializer)
+    for attribute in (each for node in scope.nodes if node.op_type == "Constant" for each in node.attribute):
+        yield from [attribute.t] if attribute.type == _TENSOR else []
+        sparse += [attribute.sparse_tensor] if attribute.type == _SPARSE else []
+    yield from (each.values for each in sparse)
 
 
 def graph_statistics(graph: Graph) -> Statistics:

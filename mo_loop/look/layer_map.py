@@ -74,16 +74,12 @@ class LayerMap(ShownResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Both ways as plain data. `id` is that of the layer in its net; without it, the IR is not in a file."""
-        nodes = [
-            {**_node(item), "layers": [self._layer(each) for each in self.layers.get(item, ())]}
-            for item in self._computing(self.model)
-        ]
-        layers = [
-            {**self._layer(item), "nodes": [_node(each) for each in self.nodes.get(item, ())]}
-            for item in self._computing(self.ir)
-        ]
-        found = {"schema": SCHEMA, "version": VERSION, "model": self.model.source, "ir": self.ir.source}
-        return {**found, "nodes": nodes, "layers": layers}
+        nodes, layers = self._computing(self.model), self._computing(self.ir)
+        return {
+            "schema": SCHEMA, "version": VERSION, "model": self.model.source, "ir": self.ir.source,
+            "nodes": [{**_node(each), "layers": list(map(self._layer, self.layers.get(each, ())))} for each in nodes],
+            "layers": [{**self._layer(each), "nodes": list(map(_node, self.nodes.get(each, ())))} for each in layers],
+        }
 
     def _layer(self, item: Item) -> dict[str, Any]:
         id_ = self.ir.layers.get(item.made_of, "")

@@ -129,19 +129,10 @@ def _of_folder(folder: Path, other: Any, scope: str | None) -> Page:
     dump = read_dump(folder)
     document = Document(folder.resolve().name)
     document.notes.append("This page is made of the files of a dump, which do not have times, reasons and matches.")
-    before = dump.state(0)
-    document.begin(before)
+    document.begin(dump.state(0))
     for index, each in enumerate(dump.steps[1:], 1):
-        after = dump.state(index)
-        document.step(step_record(each.name, each.place, _sizes(before, after), file=each.file.stem), after)
-        before = after
+        document.step(step_record(each.name, each.place, file=each.file.stem), dump.state(index))
     return Page(page(document.as_json()))
-
-
-def _sizes(*states: GraphState) -> tuple[int, int]:
-    """The numbers of nodes before and after a step."""
-    before, after = states
-    return len(before.nodes), len(after.nodes)
 
 
 def _of_one(structure: Structure, scope: str | None, unread: list[FileError]) -> Document:
@@ -193,7 +184,7 @@ def _of_both(found: Difference, scope: str | None) -> Document:
     counts = Counter(change.kind for change in found.changes)
     document.begin(before)
     step = step_record(
-        "diff", 1, _sizes(before, after), matchers=[(kind, counts[kind]) for kind in (ADDED, REMOVED, CHANGED)],
+        "diff", 1, matchers=[(kind, counts[kind]) for kind in (ADDED, REMOVED, CHANGED)],
         matches=len(found.changes), doc=f"{found.old.source} -> {found.new.source}", details=details,
     )
     document.step(step, after)
@@ -265,7 +256,7 @@ def _of_layers(found: LayerMap) -> Document:
     document = Document(f"{_name(found.model)} -> {_name(found.ir)}", "layers")
     document.facts = [("format", "ONNX model and IR"), *dict.fromkeys((*facts(found.model)[1:], *facts(found.ir)[1:]))]
     document.begin(model)
-    document.step(step_record("layers", 1, _sizes(model, after)), after)
+    document.step(step_record("layers", 1), after)
     document.written = {ids[number]: place for number, place in written(found.ir, ir).items()}
     layers = {node.id: [ids[each.id] for each in made] for node, made in found.layers.items()}
     ends = {each.name: ids[each.id] for each in found.ir.main.results}

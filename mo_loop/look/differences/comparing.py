@@ -75,7 +75,7 @@ class Difference(ShownResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        old, new = ({"source": each.source, "kind": each.kind, "nodes": each.count} for each in (self.old, self.new))
+        old, new = ({"source": each.source, "kind": each.kind, "nodes": each.nodes} for each in (self.old, self.new))
         found = {"schema": SCHEMA, "version": VERSION, "old": old, "new": new, "equal": self.equal}
         return found | {"paired": self.paired, "changes": [each.as_json() for each in self.changes]}
 
@@ -88,7 +88,7 @@ class Difference(ShownResult):
         old, new, changes = self.old, self.new, self.changes
         kind = {"ONNX": "ONNX models", "IR": "IR", "dump": "dumps"}[old.kind]
         title = style.paint(f"{old.source} -> {new.source}", bold=True)
-        yield f"{title}: {kind} with {_nodes(old.count)} and {_nodes(new.count)}"
+        yield f"{title}: {kind} with {_nodes(old.nodes)} and {_nodes(new.nodes)}"
         if not changes:
             yield style.paint("no difference", fg="green")
             return

@@ -186,11 +186,9 @@ class Dumper:
         change = delta(before, run.described(graph))
         if any(change.values()):
             run.count += 1
-            counts = len(before.nodes), len(run.state.nodes)
             is_info = event.name == "passes" and not any(change[each] for each in ("removed", "changed", "added"))
             name, seconds = ("rt_info", 0) if is_info else (event.name, event.seconds or 0)
-            step = step_record(name, run.count, counts, seconds, doc="")
-            self._changed(step, run, before, change)
+            self._changed(step_record(name, run.count, None, seconds, doc=""), run, before, change)
 
     def _step(self, step: Step, run: _Run) -> None:
         run.count += 1

@@ -190,13 +190,13 @@ class Inspection(ShownResult):
         """The size of all constants."""
         return sum(each.bytes for each in self.scopes)
 
-    def lines(self, style: Style = PLAIN) -> Iterator[str]:
-        return _lines(printable_record(self, LONGEST), style)
-
     @property
     def count(self) -> str:
         """The numbers of nodes and scopes, as text."""
         return f"{counted(sum(each.nodes for each in self.scopes), 'node')} in {counted(len(self.scopes), 'scope')}"
+
+    def lines(self, style: Style = PLAIN) -> Iterator[str]:
+        return _lines(printable_record(self, LONGEST), style)
 
     def _brief(self) -> str:
         return f"{self.file}: {self.count}"

@@ -80,6 +80,7 @@ class Document:
         """Add a step with the state after it, None if it changed nothing; `change` is the delta, if it is known."""
         found = dict(step)
         if state is not None:
+            found["nodes"] = step["nodes"] or (len(self._last.nodes), len(state.nodes))
             found["delta"] = delta(self._last, state) if change is None else change
             self._last = state
         self._steps.append(found)
@@ -121,13 +122,14 @@ def name_scopes_of(model: Any) -> dict[str, list[str]]:
 
 
 def step_record(
-    name: str, place: int, nodes: tuple[int, int], seconds: float = 0, matchers: Sequence[tuple[str, int]] = (),
-    **more: Any,
+    name: str, place: int, nodes: tuple[int, int] | None = None, seconds: float = 0,
+    matchers: Sequence[tuple[str, int]] = (), **more: Any,
 ) -> Record:
-    """A step of a document: its number in the run, the numbers of nodes before and after it, and what is known more."""
+    """A step of a document: its number in the run, the numbers of nodes before and after it, if they are not those of
+    the states, and what is known more."""
     return {
         "name": name, "place": place, "seconds": round(seconds, 6), "matches": 0,
-        "matchers": [[matcher, count] for matcher, count in matchers if count], "nodes": list(nodes), **more,
+        "matchers": [[matcher, count] for matcher, count in matchers if count], "nodes": nodes, **more,
     }
 
 

@@ -248,7 +248,7 @@ class Structure:
             yield from start.all()
 
     @property
-    def count(self) -> int:
+    def nodes(self) -> int:
         """The number of items."""
         return sum(len(scope.items) for scope in self.scopes())
 
