@@ -1,5 +1,4 @@
-"""The contents of a Structure in an inspection: operators with the constants that they read, scopes, control flow; and
-its nodes with the names and types of their tensors (`mo-loop inspect --nodes`).
+"""The nodes of a Structure with the names and types of their tensors (`mo-loop inspect --nodes`), and its control flow.
 
     for row in node_rows(opened("model.onnx")):
         row.name, row.operator, row.inputs, row.outputs
@@ -25,16 +24,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from mo_loop.look.inspection.description import (
-    Branch,
-    ControlFacts,
-    Operator,
-    ScopeSize,
-    SlicedFacts,
-    StateFacts,
-    below,
-    unknown,
-)
+from mo_loop.look.inspection.description import Branch, ControlFacts, SlicedFacts, StateFacts, below, unknown
 from mo_loop.look.records.structure import (
     IR,
     ONNX,
@@ -51,58 +41,6 @@ from mo_loop.look.records.trip_counts import condition, goes_on, slicing, trip_c
 
 NODES_SCHEMA, NODES_VERSION = "mo-loop nodes", 1
 """The version of the JSON of nodes; increased when a field changes its meaning or is removed, not when one is added."""
-
-
-def operators(structure: Structure, scope: str | None = None) -> list[Operator]:
-    """All operators, the most frequent first; a constant counts once for each operator that reads it, those of a scope
-    without their constants: only the whole model has all of these."""
-    found: dict[str, Operator] = {}
-    seen: set[tuple[str, int]] = set()
-    for each in (each for start in starts(structure, scope) for each in start.all()):
-        for name, refs in _computed(each, structure.kind):
-            operator = found.setdefault(name, Operator(name))
-            operator.count += 1
-            for ref in refs if scope is None else ():
-                if ref is not None and ref.item.operator == "Convert":  # of a compressed constant
-                    ref = ref.item.input(0)
-                if ref is not None and ref.item.data is not None and (name, id(ref.item)) not in seen:
-                    seen.add((name, id(ref.item)))
-                    operator.elements += ref.item.data.elements
-                    operator.bytes += ref.item.data.nbytes
-    return sorted(found.values(), key=lambda each: (-each.count, each.name))
-
-
-def scope_sizes(
-    structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
-) -> list[ScopeSize]:
-    """The graphs, outer before inner; the arguments are those of `skeleton`."""
-    scopes = (each for start in starts(structure, scope) for each in start.all(depth))
-    found = [_size(each, structure.kind) for each in scopes]
-    if operator is None:
-        return found
-    return [
-        replace(each, operators={operator: each.operators[operator]}) for each in found if operator in each.operators
-    ]
-
-
-def _size(scope: ScopeRecord, format_: str) -> ScopeSize:
-    constants = scope.constants
-    data = [item.data for item in constants if item.data is not None]
-    counts = Counter(name for name, _ in _computed(scope, format_))
-    return ScopeSize(
-        scope.text, scope.kind, len(scope.nodes), len(constants), sum(each.elements for each in data),
-        sum(each.nbytes for each in data), dict(counts.most_common()),
-    )
-
-
-def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref | None]]]:
-    """The operator and the inputs of the nodes or layers of the file; an IR has its outputs as layers."""
-    for item in scope.items:
-        if item.made_of is not None:
-            yield item.operator, item.inputs
-    if format_ == IR:
-        for result in scope.results:
-            yield "Result", [result.ref]
 
 
 # -- nodes
@@ -134,9 +72,13 @@ def node_rows(
         operator: only nodes of this operator. Constants are left out unless this names them.
     """
     result = "output" if structure.kind == ONNX else "Result"
-    for start in starts(structure, scope):
-        for each in start.all(depth):
-            yield from _of_scope(each, result, operator)
+    for each in (each for start in starts(structure, scope) for each in start.all(depth)):
+        for item in each.items:
+            if not item.is_constant if operator is None else item.operator == operator:
+                inputs, outputs = list(map(tensor_name, item.inputs)), list(map(item.port, range(len(item.outputs))))
+                yield NodeRow(each.text, item.name, item.operator, inputs, outputs)
+        for end in each.results if operator in (None, result) else ():
+            yield NodeRow(each.text, end.name, result, [tensor_name(end.ref)], [])
 
 
 def starts(structure: Structure, scope: str | None) -> list[ScopeRecord]:
@@ -148,19 +90,6 @@ def starts(structure: Structure, scope: str | None) -> list[ScopeRecord]:
     if not found:
         raise unknown("scope", scope, [each.text for each in structure.scopes() if each.text])
     return found
-
-
-def _of_scope(scope: ScopeRecord, result: str, operator: str | None) -> Iterator[NodeRow]:
-    path = scope.text
-    for item in scope.items:
-        if item.is_constant if operator is None else item.operator != operator:
-            continue
-        inputs = [tensor_name(ref) for ref in item.inputs]
-        outputs = list(map(item.port, range(len(item.outputs))))
-        yield NodeRow(path, item.name, item.operator, inputs, outputs)
-    if operator in (None, result):
-        for each in scope.results:
-            yield NodeRow(path, each.name, result, [tensor_name(each.ref)], [])
 
 
 SCHEMA, VERSION = "mo-loop graph", 1

@@ -22,13 +22,22 @@ from mo_loop.errors import FileError
 from mo_loop.frontend.external_files import byte_count
 from mo_loop.frontend.model import ModelSource, OnnxModel, check_names_on_error, opened
 from mo_loop.frontend.onnx_graphs import external_tensors
-from mo_loop.look.inspection.contents import controls, operators, scope_sizes
-from mo_loop.look.inspection.description import ExternalFile, Function, Initial, Inspection, VariableFacts, unknown
+from mo_loop.look.inspection.contents import controls, starts
+from mo_loop.look.inspection.description import (
+    ExternalFile,
+    Function,
+    Initial,
+    Inspection,
+    Operator,
+    ScopeSize,
+    VariableFacts,
+    unknown,
+)
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.of_graph import flat, number, shape_of, structure_of_layers
 from mo_loop.look.records.of_onnx import structure_of_onnx, tensor_size
 from mo_loop.look.records.opening import kind_of
-from mo_loop.look.records.structure import IR, ONNX, Item, Structure, result_port, tensor_port
+from mo_loop.look.records.structure import IR, ONNX, Item, Ref, ScopeRecord, Structure, result_port, tensor_port
 from mo_loop.support.process_memory import paused_collector
 
 if TYPE_CHECKING:
@@ -106,7 +115,7 @@ def _of_onnx(model: OnnxModel, chosen: dict[str, Any]) -> Inspection:
 
 def _with_contents(structure: Structure, chosen: dict[str, Any], **facts: Any) -> Inspection:
     """An inspection with these facts, and the contents of the chosen part of the structure."""
-    found, operator = operators(structure, chosen.get("scope")), chosen.get("operator")
+    found, operator = _operators(structure, chosen.get("scope")), chosen.get("operator")
     if operator is not None and operator not in {each.name for each in found}:
         raise unknown("operator", operator, [each.name for each in found])
     return Inspection(
@@ -114,10 +123,61 @@ def _with_contents(structure: Structure, chosen: dict[str, Any], **facts: Any) -
         inputs=[each.port() for each in structure.main.parameters],
         outputs=list(map(result_port, structure.main.results)),
         operators=[each for each in found if operator in (None, each.name)],
-        scopes=scope_sizes(structure, **chosen),
+        scopes=_scope_sizes(structure, **chosen),
         control=controls(structure, **chosen),
         **facts,
     )
+
+
+# -- operators and scopes
+
+
+def _operators(structure: Structure, scope: str | None = None) -> list[Operator]:
+    """All operators, the most frequent first; a constant counts once for each operator that reads it, those of a scope
+    without their constants: only the whole model has all of these."""
+    found: dict[str, Operator] = {}
+    seen: set[tuple[str, int]] = set()
+    for each in (each for start in starts(structure, scope) for each in start.all()):
+        for name, refs in _computed(each, structure.kind):
+            operator = found.setdefault(name, Operator(name))
+            operator.count += 1
+            for ref in refs if scope is None else ():
+                if ref is not None and ref.item.operator == "Convert":  # of a compressed constant
+                    ref = ref.item.input(0)
+                if ref is not None and ref.item.data is not None and (name, id(ref.item)) not in seen:
+                    seen.add((name, id(ref.item)))
+                    operator.elements += ref.item.data.elements
+                    operator.bytes += ref.item.data.nbytes
+    return sorted(found.values(), key=lambda each: (-each.count, each.name))
+
+
+def _scope_sizes(
+    structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
+) -> list[ScopeSize]:
+    """The graphs, outer before inner; the arguments are those of the function `skeleton`."""
+    found = []
+    for each in (each for start in starts(structure, scope) for each in start.all(depth)):
+        counts = Counter(name for name, _ in _computed(each, structure.kind) if operator in (None, name))
+        if counts or operator is None:
+            data = [item.data for item in each.constants if item.data is not None]
+            found.append(ScopeSize(
+                each.text, each.kind, len(each.nodes), len(each.constants), sum(one.elements for one in data),
+                sum(one.nbytes for one in data), dict(counts.most_common()),
+            ))
+    return found
+
+
+def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref | None]]]:
+    """The operator and the inputs of the nodes or layers of the file; an IR has its outputs as layers."""
+    for item in scope.items:
+        if item.made_of is not None:
+            yield item.operator, item.inputs
+    if format_ == IR:
+        for result in scope.results:
+            yield "Result", [result.ref]
+
+
+# -- files
 
 
 def _external(model: OnnxModel) -> Iterator[ExternalFile]:

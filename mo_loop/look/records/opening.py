@@ -115,6 +115,7 @@ def kind_of(path: Path) -> str:
 def _of_onnx(
     source: Any, name: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str]
 ) -> Structure:
+    from mo_loop.frontend.declared_types import with_inferred_types
     from mo_loop.frontend.model import check_names_on_error
     from mo_loop.frontend.model import opened as opened_onnx
     from mo_loop.frontend.onnx_graphs import require_external_data
@@ -122,8 +123,6 @@ def _of_onnx(
 
     model = opened_onnx(source, allowed)
     if not weights:
-        from mo_loop.frontend.declared_types import with_inferred_types
-
         model = with_inferred_types(model)
     with check_names_on_error(model.proto):
         if weights and unread is None:
