@@ -30,7 +30,7 @@ import dataclasses
 import functools
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -182,9 +182,13 @@ PLAIN = Style()
 class ShownResult:
     """Base of these records."""
 
+    def lines(self, style: Style = PLAIN) -> Iterator[str]:
+        """The lines of the text."""
+        raise NotImplementedError
+
     def text(self, style: Style = PLAIN) -> str:
         """The text that the command prints."""
-        raise NotImplementedError
+        return "\n".join(self.lines(style))
 
     def to_dict(self) -> dict[str, Any]:
         """The document that the command prints with `--format json`, as plain data."""

@@ -164,17 +164,13 @@ def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> I
 
 
 def _formatted(form: str, reports: list[CheckReport]) -> str:
-    from mo_loop.look.diagnostics.diagnostic import as_json, as_markdown, as_text
+    from mo_loop.look.diagnostics.diagnostic import as_json, as_markdown, lines_of
+    from mo_loop.look.diagnostics.sarif import as_sarif
 
-    if form == "json":
-        return json.dumps(as_json(reports), indent=1, ensure_ascii=False, default=str)
-    if form == "sarif":
-        from mo_loop.look.diagnostics.sarif import as_sarif
-
-        return json.dumps(as_sarif(reports), indent=1, ensure_ascii=False, default=str)
-    if form == "markdown":
-        return as_markdown(reports)
-    return as_text(reports, TERMINAL)
+    if form in ("json", "sarif"):
+        document = as_json(reports) if form == "json" else as_sarif(reports)
+        return json.dumps(document, indent=1, ensure_ascii=False, default=str)
+    return as_markdown(reports) if form == "markdown" else "\n".join(lines_of(reports, TERMINAL))
 
 
 # -- codes

@@ -116,9 +116,7 @@ def summary(
         "operations": {"before": before.operations, "after": after.operations},
         "weights": {"before": before.weights, "after": after.weights, "compressed": compressed},
         "compression": None if record.compression is None else asdict(record.compression),
-        "control_flow": [
-            {"operator": each.kind, "became": each.became, "count": each.count} for each in outcomes(record)
-        ],
+        "control_flow": list(map(asdict, outcomes(record))),
         "states": _states(record),
         "sizes": record.graph.rt_info.get("sizes", {}),
         "target": record.graph.rt_info["converter"]["target"],
@@ -217,11 +215,8 @@ def _compression(counts: dict[str, int] | None) -> str:
     """The constants that compression changed or kept; empty if f16 represents all values."""
     if counts is None or not (counts["clipped"] or counts["kept"] or counts["deciding"]):
         return ""
-    kept = [
-        f"{count} {what}"
-        for count, what in ((counts["kept"], "outside f16"), (counts["deciding"], "for shapes or control flow"))
-        if count
-    ]
+    reasons = {"kept": "outside f16", "deciding": "for shapes or control flow"}
+    kept = [f"{counts[key]} {what}" for key, what in reasons.items() if counts[key]]
     clipped = f", values clipped: {counts['clipped']}" if counts["clipped"] else ""
     return f"constants: {counts['compressed']}{clipped}" + (f"; unchanged: {', '.join(kept)}" if kept else "")
 

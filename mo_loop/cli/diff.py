@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,8 +82,8 @@ def command(
     """
     is_json = form == "json" and not quiet
     with reported(debug, as_json=is_json, writes=False, report_file=report_file), limited(Limits.parse(limit)):
-        from mo_loop.look.differences.comparing import diff
-        from mo_loop.look.layer_map import layer_map
+        from mo_loop.look.differences.comparing import Difference, diff
+        from mo_loop.look.layer_map import LayerMap, layer_map
         from mo_loop.look.records.opening import kind_of
         from mo_loop.look.records.structure import IR, ONNX
 
@@ -93,24 +92,19 @@ def command(
             if sorted(kinds) == [IR, ONNX]:
                 _require_no_comparison(ignored, tolerance, quiet and report_file is None)
                 model, ir = (one, other) if kinds[0] == ONNX else (other, one)
-                layers = layer_map(model, ir, scope=scope, allow_external=allow_external)
-                layers.model.source, layers.ir.source = (named(old if each == one else new) for each in (model, ir))
-                give(
-                    lambda wanted: as_json(layers) if wanted == "json" else layers.lines(TERMINAL, complete=complete),
-                    form, report_file, quiet=quiet,
+                found: LayerMap | Difference = layer_map(model, ir, scope=scope, allow_external=allow_external)
+            else:
+                found = diff(
+                    one, other, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external
                 )
-                return
-            found = diff(
-                one, other, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external
-            )
-        found = replace(
-            found, old=replace(found.old, source=named(old)), new=replace(found.new, source=named(new))
-        )
+        sides = (found.model, found.ir) if isinstance(found, LayerMap) else (found.old, found.new)
+        for side, given in zip(sides, (new, old) if kinds == [IR, ONNX] else (old, new), strict=True):
+            side.source = named(given)
         give(
             lambda wanted: as_json(found) if wanted == "json" else found.lines(TERMINAL, complete=complete),
             form, report_file, quiet=quiet,
         )
-    sys.exit(0 if found.equal else 1)
+    sys.exit(int(isinstance(found, Difference) and not found.equal))
 
 
 def _require_no_comparison(ignored: tuple[Aspect, ...], tolerance: float, quiet: bool) -> None:

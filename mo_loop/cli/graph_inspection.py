@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict
 from textwrap import wrap
 
 from mo_loop.cli.output import painted, stdout_encoding, terminal_width
@@ -32,6 +32,7 @@ from mo_loop.look.inspection.contents import (
     Skeleton,
     node_rows,
     skeleton,
+    starts,
 )
 from mo_loop.look.inspection.description import unknown
 from mo_loop.look.records.opening import opened
@@ -52,13 +53,9 @@ def node_table(rows: Iterable[NodeRow]) -> Iterator[str]:
     """The lines. Names are complete, so that they can be copied."""
     lines = [HEADS, *map(_cells, rows)]
     widths = [min(max(map(len, column)), WIDEST) for column in zip(*lines, strict=True)]
-    yield painted(_row_line(HEADS, widths), bold=True)
-    for line in lines[1:]:
-        yield _row_line(line, widths)
-
-
-def _row_line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+    for place, line in enumerate(lines):
+        text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        yield text if place else painted(text, bold=True)
 
 
 def _cells(row: NodeRow) -> tuple[str, ...]:
@@ -172,12 +169,9 @@ class _Tree:
 
 
 def _facts(step: ControlNode) -> Iterator[tuple[str, str]]:
-    if step.trip_count is not None:
-        yield "trip count", shortened(step.trip_count, NAME + 20)
-    if step.condition is not None:
-        yield "condition", shortened(step.condition, NAME + 20)
-    if step.goes_on is not None:
-        yield "continues", shortened(step.goes_on, NAME + 20)
+    for name, text in (("trip count", step.trip_count), ("condition", step.condition), ("continues", step.goes_on)):
+        if text is not None:
+            yield name, shortened(text, NAME + 20)
     if step.iteration is not None:
         yield "iteration", f"-> {_name(step.iteration)}"
     for entries, line in ((step.inputs, _input), (step.outputs, _output)):
@@ -188,29 +182,22 @@ def _facts(step: ControlNode) -> Iterator[tuple[str, str]]:
                 yield kind, first_few([_typed(each.value) for each in found], len(shown))
                 continue
             for place, each in enumerate(shown):
-                yield "" if place else kind, line(each)
+                inner = ", ".join(f"{_name(name)} of {_name(tag)}" for tag, name in each.inner.items())
+                yield "" if place else kind, inner if kind in ("parameter", "result") else line(each)
             if len(found) > len(shown):
                 yield "", f"and {len(found) - len(shown)} more"
 
 
 def _input(entry: Entry) -> str:
-    if entry.kind == "parameter":
-        return _of_body(entry)
     names = list(dict.fromkeys(map(_name, entry.inner.values())))
     text = f"{_typed(entry.value)} -> {', '.join(names)}{_slicing(entry)}".strip()
     return text if entry.back_edge is None else f"{text}, back edge {_name(entry.back_edge)}"
 
 
 def _output(entry: Entry) -> str:
-    if entry.kind == "result":
-        return _of_body(entry)
     names = [_name(each) or "?" for each in entry.inner.values()]
     inner = " or ".join(dict.fromkeys(names))
     return f"{inner} -> {_typed(entry.value)}{_slicing(entry)}" if entry.value.name else inner
-
-
-def _of_body(entry: Entry) -> str:
-    return ", ".join(f"{_name(name)} of {_name(tag)}" for tag, name in entry.inner.items())
 
 
 def _slicing(entry: Entry) -> str:
@@ -258,17 +245,8 @@ def graph_lines(
 ) -> Iterator[str]:
     """The control flow of the model at `path`, which the user calls `file`."""
     with paused_collector():
-        structure = _opened(path, scope, operator, allowed)
-        found = replace(skeleton(structure), file=file)
-    if scope is not None:
-        first, *more = [each for each in found.outlines() if each.path == scope]
-        found = replace(found, graph=first, functions=more)
-    if depth is not None:
-        graph, *functions = [_cut(each, depth) for each in (found.graph, *found.functions)]
-        found = replace(found, graph=graph, functions=functions)
-    if operator is not None:
-        graph, *functions = [_only(each, operator) for each in (found.graph, *found.functions)]
-        found = replace(found, graph=graph, functions=[each for each in functions if each.steps])
+        found = skeleton(_opened(path, scope, operator, allowed), scope, depth, operator)
+    found.file = file
     if form == "json":
         return iter([json.dumps(found.as_json(), indent=1, ensure_ascii=False)])
     return tree(found, stdout_encoding(), terminal_width())
@@ -291,46 +269,16 @@ def node_lines(
     for row in rows:
         if before:
             yield f"{before},"
-        before = json.dumps(row.as_json(), ensure_ascii=False)
+        before = json.dumps(asdict(row), ensure_ascii=False)
     yield f"{before}]}}"
 
 
 def _opened(path: str, scope: str | None, operator: str | None, allowed: Sequence[str]) -> Structure:
     """The structure of a model that has this scope and operator."""
     structure = opened(path, weights=False, allowed=allowed)
-    if scope is not None:
-        paths = [each.text for each in structure.scopes()]
-        if scope not in paths:
-            raise unknown("scope", scope, [each for each in paths if each])
+    starts(structure, scope)
     if operator is not None:
         operators = dict.fromkeys(item.operator for each in structure.scopes() for item in each.items)
         if operator not in operators:
             raise unknown("operator", operator, list(operators))
     return structure
-
-
-def _cut(outline: Outline, depth: int) -> Outline:
-    """A graph with `depth` levels of bodies; the bodies of the last level are without their steps."""
-    steps = [
-        replace(step, bodies=[_cut(body, depth - 1) if depth else replace(body, steps=[]) for body in step.bodies])
-        if isinstance(step, ControlNode)
-        else step
-        for step in outline.steps
-    ]
-    return replace(outline, steps=steps)
-
-
-def _only(outline: Outline, operator: str) -> Outline:
-    """A graph with the nodes of one operator only, and the nodes with bodies around them."""
-    steps: list[Run | ControlNode | FunctionCall] = []
-    for step in outline.steps:
-        if isinstance(step, ControlNode):
-            bodies = [_only(body, operator) for body in step.bodies]
-            if step.operator == operator or any(body.steps for body in bodies):
-                steps.append(replace(step, bodies=bodies))
-        elif isinstance(step, Run):
-            count = step.operators.get(operator)
-            steps += [Run(count, {operator: count})] if count else []
-        elif step.operator == operator:
-            steps.append(step)
-    return replace(outline, steps=steps)

@@ -94,10 +94,9 @@ def command(
                     report_file, quiet=quiet,
                 )
             return
-        from mo_loop.look.inspection.description import chosen
-        from mo_loop.look.inspection.read import inspect
+        from mo_loop.look.inspection.read import inspect_part
 
         with opened(model) as path:
-            found = chosen(inspect(path, allow_external=allow_external), depth, scope, operator)
+            found = inspect_part(path, allow_external, depth=depth, scope=scope, operator=operator)
         found = replace(found, file=named(model))
         give(lambda wanted: formatted(found, wanted), form, report_file, quiet=quiet)

@@ -338,7 +338,7 @@ def _warning_lines(heard: Sequence[Warning | str]) -> Iterator[str]:
     groups = {each.first.code: each for each in grouped(of_warnings(found))}
     for each in heard:
         group = groups.get(each.code) if isinstance(each, ConversionWarning) else None
-        if group is None or group.count == 1:
+        if group is None or len(group.same) == 1:
             yield str(each)
         else:
             yield ": ".join(filter(None, (group.message, places_text(group.places))))

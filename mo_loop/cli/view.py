@@ -85,7 +85,8 @@ def command(
             from mo_loop.batching.batch_options import write_content
 
             write_content(place_of(output), found.html)
-            _tell(named(output), quiet)
+            if not quiet:
+                show(named(output))
             return
         own = Path(model, "index.html")
         target = Path(output) if output else own if is_page(own) else Path(_default(model, other))
@@ -93,12 +94,8 @@ def command(
             found.save(target)
         if opens and not webbrowser.open(target.resolve().as_uri()):
             message("note", f"no browser was found; open {target} in one")
-    _tell(str(target), quiet)
-
-
-def _tell(place: str, is_quiet: bool) -> None:
-    if not is_quiet:
-        show(place)
+    if not quiet:
+        show(str(target))
 
 
 def _require_fitting(

@@ -217,7 +217,7 @@ def external_files(path: str, allowed: Sequence[str] = ()) -> list[DataFile]:
     """
     model = opened(path, allowed)
     found = {}
-    for _, tensor in _external(model):
+    for _, tensor in external_tensors(model):
         try:
             file = model.files.at(location_of(tensor), tensor.name)
         except FileError:
@@ -235,7 +235,7 @@ def external_ranges(path: str | os.PathLike[str]) -> list[tuple[str, list[tuple[
         FileError: the file cannot be read, or is not an ONNX model.
     """
     found: dict[str, list[tuple[int, int]]] = {}
-    for _, tensor in _external(opened(path)):
+    for _, tensor in external_tensors(opened(path)):
         ranges = found.setdefault(location_of(tensor), [])
         with suppress(MoLoopError, OverflowError):
             ranges.append(range_of(tensor))
@@ -251,14 +251,14 @@ def require_external_data(model: OnnxModel) -> None:
         ModelError: the data does not fit the declared type and shape.
         ConversionErrors: several of these errors, grouped.
     """
-    _data_of(_external(model), model)
+    _data_of(external_tensors(model), model)
 
 
 def needs_permission(model: OnnxModel) -> bool:
     """Whether external data is read only because its folder is allowed: ONNX Runtime may refuse it."""
     files = ExternalFiles(model.files.folder)
     try:
-        for _, tensor in _external(model):
+        for _, tensor in external_tensors(model):
             files.at(location_of(tensor), tensor.name)
     except FileError:
         return True
@@ -276,7 +276,7 @@ def with_data(model: OnnxModel) -> Any:
     copy = onnx.ModelProto()
     copy.CopyFrom(model.proto)
     functions = {(each.domain, each.name, getattr(each, "overload", "")): each for each in copy.functions}
-    tensors = list(_external(replace(model, proto=copy, functions=functions), own=True))
+    tensors = list(external_tensors(replace(model, proto=copy, functions=functions), own=True))
     data = _data_of(tensors, model)
     if copy.ByteSize() + sum(each.nbytes for each in data) > LARGEST:
         raise InputError(
@@ -308,7 +308,7 @@ def location_of(tensor: Any) -> str:
     return next((str(entry.value) for entry in reversed(tensor.external_data) if entry.key == "location"), "")
 
 
-def _external(model: OnnxModel, *, own: bool = False) -> Iterator[tuple[OnnxGraph, Any]]:
+def external_tensors(model: OnnxModel, *, own: bool = False) -> Iterator[tuple[OnnxGraph, Any]]:
     """The tensors whose data is in other files, with `own` also those whose data is left in the file of the model, each
     with its graph."""
     for graph in all_graphs(model):

@@ -298,8 +298,8 @@ class Node(Operand):
     def origin(self) -> Origin:
         """The node of the ONNX model that it was made for; without one, its own place in the graph."""
         if getattr(self, "graph", None) is None:
-            return Origin((), self.name, _type_of(self))
-        return self.origins[0] if self.origins else Origin(self.graph.scope, self.label, _type_of(self))
+            return Origin((), self.name, type_of(self))
+        return self.origins[0] if self.origins else Origin(self.graph.scope, self.label, type_of(self))
 
     @property
     def label(self) -> str:
@@ -379,6 +379,6 @@ def _constant(value: Value, depth: int) -> Any:
     return None if result is NotImplemented else np.asarray(result)
 
 
-def _type_of(node: Node) -> str:
+def type_of(node: Node) -> str:
     """The type of the operation in the IR."""
     return str(getattr(node, "type", type(node).__name__))

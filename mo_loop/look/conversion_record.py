@@ -45,7 +45,6 @@ from mo_loop.errors import MoLoopError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import (
     OnnxGraph,
-    OnnxTensor,
     all_graphs,
     called,
     function_graph,
@@ -81,15 +80,15 @@ FATES = {
 """The effect of a pass on control flow that it removes; for other passes it is "removed"."""
 
 
+@dataclass(eq=False)
 class Flow:
     """One control-flow node of the model: its operator, its present layers, and the result of its conversion."""
 
-    def __init__(self, node: Any) -> None:
-        self.kind: str = node.type
-        self.origins: Origins = node.origins
-        self.nodes: dict[Any, None] = {node: None}
-        self.count = 0
-        self.fate = ""
+    kind: str
+    origins: Origins
+    nodes: dict[Any, None]
+    count: int = 0
+    fate: str = ""
 
     @property
     def became(self) -> str:
@@ -102,9 +101,9 @@ class Flow:
 
 @dataclass(frozen=True)
 class LoopOutcome:
-    """`count` nodes of the operator `kind` became `became`: a type of layer or a word."""
+    """`count` nodes of the operator became `became`: a type of layer or a word."""
 
-    kind: str
+    operator: str
     became: str
     count: int
 
@@ -128,24 +127,23 @@ class Record:
         """Record a Phase or a Step."""
         if isinstance(event, Step):
             self._after(event)
-        elif event.seconds is not None:
-            self._ended(event, event.seconds)
-
-    def _ended(self, phase: Phase, seconds: float) -> None:
-        self.phases[phase.name] = self.phases.get(phase.name, 0.0) + seconds
-        self.graph = phase.graph
-        if phase.name == "reading":
-            self.model = phase.subject
-        elif phase.name == "translating":
+            return
+        if event.seconds is None:
+            return
+        self.phases[event.name] = self.phases.get(event.name, 0.0) + event.seconds
+        self.graph = event.graph
+        if event.name == "reading":
+            self.model = event.subject
+        elif event.name == "translating":
             self._translated()
-        elif phase.name == "compressing":
-            self.compression = phase.subject
+        elif event.name == "compressing":
+            self.compression = event.subject
 
     def _translated(self) -> None:
         """Record the control flow of the translated graph, and which of its tensors are known."""
         graph = self.graph
         assert graph is not None
-        self.flows = [Flow(node) for scope in graph.scopes() for node in _flows(scope)]
+        self.flows = [Flow(node.type, node.origins, {node: None}) for scope in graph.scopes() for node in _flows(scope)]
         if self._tensors:
             values = (value for scope in graph.scopes() for value in _known(scope))
             self.known = {(each.scope, each.output) for value in values for each in value.origins}
@@ -179,12 +177,9 @@ def _known(graph: Graph) -> list[Any]:
     known: dict[Any, None] = {}
     for node in graph.ordered():
         op: Any = node
-        computed = (
-            bool(node.inputs) and not node.bodies and not op.random and all(each in known for each in node.inputs)
-        )
-        for value in node.outputs:
-            if hasattr(node, "tensor") or computed or getattr(value.type, "integers", None) is not None:
-                known[value] = None
+        computed = node.inputs and not node.bodies and not op.random and all(each in known for each in node.inputs)
+        is_known = bool(computed) or hasattr(node, "tensor")
+        known |= {each: None for each in node.outputs if is_known or getattr(each.type, "integers", None) is not None}
     return list(known)
 
 
@@ -220,15 +215,11 @@ def onnx_statistics(model: OnnxModel) -> Statistics:
 
 def _tensors(scope: OnnxGraph) -> Iterator[Any]:
     yield from scope.initializers
-    if scope.kind != "function":
-        yield from (each.values for each in scope.proto.sparse_initializer)
-    for node in scope.nodes:
-        if node.op_type == "Constant":
-            for attribute in node.attribute:
-                if attribute.type == _TENSOR:
-                    yield attribute.t
-                elif attribute.type == _SPARSE:
-                    yield attribute.sparse_tensor.values
+    sparse = [] if scope.kind == "function" else list(scope.proto.sparse_initializer)
+    for attribute in (each for node in scope.nodes if node.op_type == "Constant" for each in node.attribute):
+        yield from [attribute.t] if attribute.type == _TENSOR else []
+        sparse += [attribute.sparse_tensor] if attribute.type == _SPARSE else []
+    yield from (each.values for each in sparse)
 
 
 def graph_statistics(graph: Graph) -> Statistics:
@@ -269,7 +260,6 @@ class Place(NamedTuple):
     layer: str
     id: int
     port: int
-    is_constant: bool
 
 
 Tensor = tuple[tuple[str, ...], str]
@@ -286,30 +276,26 @@ def mapping(record: Record) -> dict[str, Any]:
         scopes = calls.get(graph.scope, []) if graph.is_in_function else [graph.scope]
         for tensor in tensors_of(graph):
             here = [(scope, tensor.name) for scope in scopes]
-            place = next((found[each] for each in here if each in found), None)
-            known = not record.known.isdisjoint(here)
-            row = {"scope": graph.path, "tensor": tensor.name, "kind": tensor.kind}
-            rows.append({**row, **_fate(tensor, place, known)})
+            place, is_constant = next((found[each] for each in here if each in found), (None, False))
+            became = "kept"
+            if place is None:
+                became = "removed" if record.known.isdisjoint(here) else "folded"
+            elif is_constant and tensor.kind not in ("initializer", "Constant", "input"):
+                became = "folded"
+            row = {"scope": graph.path, "tensor": tensor.name, "kind": tensor.kind, "became": became}
+            rows.append(row | (dict.fromkeys(Place._fields) if place is None else place._asdict()))
     return {"schema": SCHEMA, "version": VERSION, "model": record.model.path, "tensors": rows}
 
 
-def _fate(tensor: OnnxTensor, place: Place | None, known: bool) -> dict[str, Any]:
-    if place is None:
-        became = "folded" if known else "removed"
-        return {"became": became, "where": None, "layer": None, "id": None, "port": None}
-    is_folded = place.is_constant and tensor.kind not in ("initializer", "Constant", "input")
-    became = "folded" if is_folded else "kept"
-    return {"became": became, "where": place.where, "layer": place.layer, "id": place.id, "port": place.port}
-
-
-def _places(graph: Graph) -> dict[Tensor, Place]:
-    """The port of each tensor. For a tensor that bodies capture, it is the port in the outermost graph."""
-    found: dict[Tensor, Place] = {}
+def _places(graph: Graph) -> dict[Tensor, tuple[Place, bool]]:
+    """The port of each tensor, and whether its layer is a constant. For a tensor that bodies capture, it is the port in
+    the outermost graph."""
+    found: dict[Tensor, tuple[Place, bool]] = {}
     for scope in graph.scopes():
         order = layer_order(scope)
         for number, (node, name) in enumerate(zip(order, layer_names(order), strict=True)):
             for value in node.outputs:
-                place = Place(scope.path, name, number, output_port(value), isinstance(node, Constant))
+                place = Place(scope.path, name, number, output_port(value)), isinstance(node, Constant)
                 for each in value.origins:
                     found.setdefault((each.scope, each.output), place)
     return found

@@ -72,22 +72,14 @@ class LayerMap(ShownResult):
         shown = [item for item in found if not item.is_constant] or found[:1]
         return printable(f"{name} -> {first_few(list(map(_named, shown)), len(shown) if complete else SHOWN)}")
 
-    def text(self, style: Style = PLAIN) -> str:
-        """The text that `mo-loop diff` prints."""
-        return "\n".join(self.lines(style))
-
     def to_dict(self) -> dict[str, Any]:
         """Both ways as plain data. `id` is that of the layer in its net; without it, the IR is not in a file."""
-        nodes = [
-            {**_node(item), "layers": [self._layer(each) for each in self.layers.get(item, ())]}
-            for item in self._computing(self.model)
-        ]
-        layers = [
-            {**self._layer(item), "nodes": [_node(each) for each in self.nodes.get(item, ())]}
-            for item in self._computing(self.ir)
-        ]
-        found = {"schema": SCHEMA, "version": VERSION, "model": self.model.source, "ir": self.ir.source}
-        return {**found, "nodes": nodes, "layers": layers}
+        nodes, layers = self._computing(self.model), self._computing(self.ir)
+        return {
+            "schema": SCHEMA, "version": VERSION, "model": self.model.source, "ir": self.ir.source,
+            "nodes": [{**_node(each), "layers": list(map(self._layer, self.layers.get(each, ())))} for each in nodes],
+            "layers": [{**self._layer(each), "nodes": list(map(_node, self.nodes.get(each, ())))} for each in layers],
+        }
 
     def _layer(self, item: Item) -> dict[str, Any]:
         id_ = self.ir.layers.get(item.made_of, "")

@@ -20,7 +20,7 @@ from typing import Any
 
 from mo_loop.errors import FileError, UsageError
 from mo_loop.look.differences.changes import ADDED, CHANGED, REMOVED, Aspect, Change, partners
-from mo_loop.look.differences.comparing import ModelComparison, compare, require_scope
+from mo_loop.look.differences.comparing import Difference, compare, require_scope
 from mo_loop.look.dump.step_files import PAGE
 from mo_loop.look.layer_map import LayerMap, layer_map_of
 from mo_loop.look.page import Document, is_page, name_scopes_of, page, step_record
@@ -129,19 +129,10 @@ def _of_folder(folder: Path, other: Any, scope: str | None) -> Page:
     dump = read_dump(folder)
     document = Document(folder.resolve().name)
     document.notes.append("This page is made of the files of a dump, which do not have times, reasons and matches.")
-    before = dump.state(0)
-    document.begin(before)
+    document.begin(dump.state(0))
     for index, each in enumerate(dump.steps[1:], 1):
-        after = dump.state(index)
-        document.step(step_record(each.name, each.place, _sizes(before, after), file=each.file.stem), after)
-        before = after
+        document.step(step_record(each.name, each.place, file=each.file.stem), dump.state(index))
     return Page(page(document.as_json()))
-
-
-def _sizes(*states: GraphState) -> tuple[int, int]:
-    """The numbers of nodes before and after a step."""
-    before, after = states
-    return len(before.nodes), len(after.nodes)
 
 
 def _of_one(structure: Structure, scope: str | None, unread: list[FileError]) -> Document:
@@ -167,7 +158,7 @@ def _name(structure: Structure) -> str:
 # -- the difference of two models
 
 
-def _of_both(found: ModelComparison, scope: str | None) -> Document:
+def _of_both(found: Difference, scope: str | None) -> Document:
     """The document of two models. With `scope` that of one body, which must be in both."""
     contents = Contents()
     before, new = described(found.old, contents), described(found.new, contents)
@@ -179,7 +170,10 @@ def _of_both(found: ModelComparison, scope: str | None) -> Document:
         if change.kind == CHANGED and change.subject is not None:
             details.setdefault(ids[change.subject.id], []).extend(map(str, change.details))
     if scope is not None:
-        name = _paired_scope(found, scope)
+        name = next((left.id for left, right in found.pairs.scopes if scope in (left.text, right.text)), None)
+        if name is None:
+            hint = "mo-loop view MODEL --scope shows that of one model"
+            raise UsageError(f"only one of the models has the scope {scope!r}", hint=hint)
         before, after = body_of(before, name), body_of(after, name)
         details = {number: texts for number, texts in details.items() if number in before.nodes | after.nodes}
     document = Document(f"{_name(found.old)} -> {_name(found.new)}", "diff")
@@ -190,23 +184,14 @@ def _of_both(found: ModelComparison, scope: str | None) -> Document:
     counts = Counter(change.kind for change in found.changes)
     document.begin(before)
     step = step_record(
-        "diff", 1, _sizes(before, after), matchers=[(kind, counts[kind]) for kind in (ADDED, REMOVED, CHANGED)],
+        "diff", 1, matchers=[(kind, counts[kind]) for kind in (ADDED, REMOVED, CHANGED)],
         matches=len(found.changes), doc=f"{found.old.source} -> {found.new.source}", details=details,
     )
     document.step(step, after)
     return document
 
 
-def _paired_scope(found: ModelComparison, scope: str) -> str:
-    for left, right in found.pairs.scopes:
-        if scope in (left.text, right.text):
-            return left.id
-    raise UsageError(
-        f"only one of the models has the scope {scope!r}", hint="mo-loop view MODEL --scope shows that of one model"
-    )
-
-
-def _common_ids(found: ModelComparison, old: GraphState, new: GraphState) -> dict[int, int]:
+def _common_ids(found: Difference, old: GraphState, new: GraphState) -> dict[int, int]:
     """Id in the second model -> id of the node that corresponds in the first, or a new one."""
     ids = {right.id: left.id for left, right in found.pairs.items}
     for left, right in found.pairs.scopes:
@@ -271,9 +256,8 @@ def _of_layers(found: LayerMap) -> Document:
     document = Document(f"{_name(found.model)} -> {_name(found.ir)}", "layers")
     document.facts = [("format", "ONNX model and IR"), *dict.fromkeys((*facts(found.model)[1:], *facts(found.ir)[1:]))]
     document.begin(model)
-    document.step(step_record("layers", 1, _sizes(model, after)), after)
-    places = written(found.ir, ir)
-    document.written = {what: {ids[number]: place for number, place in places[what].items()} for what in places}
+    document.step(step_record("layers", 1), after)
+    document.written = {ids[number]: place for number, place in written(found.ir, ir).items()}
     layers = {node.id: [ids[each.id] for each in made] for node, made in found.layers.items()}
     ends = {each.name: ids[each.id] for each in found.ir.main.results}
     layers |= {each.id: [ends[each.name]] for each in found.model.main.results if each.name in ends}

@@ -13,7 +13,6 @@ from dataclasses import fields
 from typing import Any
 
 from mo_loop.graph import Graph, Node
-from mo_loop.graph.types import OptionalType, SequenceType
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.front import Failed
@@ -82,7 +81,7 @@ class _Writer:
                 if value is not None:
                     ends = (str(value.index) if len(value.node.outputs) > 1 else "",
                             str(port) if len(node.inputs) > 1 else "")
-                    note = self._note(value.type)
+                    note = type_note(show_type(value.type), self.shapes, self.types)
                     yield self._edge(value.node, node, note, ends)
             for body in node.bodies:
                 yield from self.edges(body)
@@ -123,20 +122,18 @@ class _Writer:
             small = node.tensor.size <= INLINE_LIMIT
             lines.append(show_array(node.tensor) if small else show_type(node.output.type))
         elif isinstance(node, Parameter) and (self.shapes or self.types):
-            lines.append(self._note(node.output.type))
+            lines.append(type_note(show_type(node.output.type), self.shapes, self.types))
         elif isinstance(node, Failed) and node.error is not None:
             lines.append(f"{node.error.code}: {node.error.message}"[:200])
         return "\n".join(lines)
 
-    def _note(self, type_: Any) -> str:
-        """The label of an edge, of `f32[2,N]`: all of it, `f32`, `[2,N]`, or nothing."""
-        text = show_type(type_) if self.shapes or self.types else ""
-        if self.shapes and self.types:
-            return text
-        if isinstance(type_, SequenceType | OptionalType):
-            return text  # the element's shape and type are not a pair of their own
-        dtype, bracket, dims = text.partition("[")
-        return dtype if self.types else bracket + dims
+
+def type_note(text: str, shapes: bool, types: bool) -> str:
+    """The label of an edge, of `f32[2,N]`: all of it, `f32`, `[2,N]`, or nothing."""
+    dtype, bracket, dims = text.partition("[")
+    if shapes == types or "(" in dtype:  # the shape and type of an element are not a pair of their own
+        return text if shapes or types else ""
+    return dtype if types else bracket + dims
 
 
 def _described(entry: Any) -> str:

@@ -13,14 +13,14 @@ ENGINE = (
 """Modules of transforms that every pass uses, which belong to the kernel."""
 
 HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
-    "kernel": (17_211, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
+    "kernel": (17_208, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
                         *(f"transforms/{name}.py" for name in ENGINE))),
     "front end": (21_323, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
     "transforms": (22_199, ("transforms",)),
-    "look": (9_011, ("mo_loop/look", "mo_loop/ir_origins.py")),
+    "look": (8_751, ("mo_loop/look", "mo_loop/ir_origins.py")),
     "verify": (9_127, ("mo_loop/compare",)),
     "batch": (5_721, ("mo_loop/batching",)),
-    "conversion, api and cli": (8_082, ("mo_loop",)),
+    "conversion, api and cli": (8_015, ("mo_loop",)),
 }
 """A house, its most lines, and its folders and modules; a module belongs to the first house that names it or its
 folder. Lines are moved from one house to another only with a reason here. The sum was 88,277 at first. Later changes
@@ -36,7 +36,9 @@ page, 20 in look. Checks for loops on the GPU took 13 in look, rules for it 140 
 the transforms and one for tensors without elements 20; batch did not need 60 of these. Pieces in f64, which show where
 ONNX Runtime is inexact, took 54 in verify, rules for the GPU 97 in the transforms.
 Helpers used once, protocols whose two sides are one module now, and lists of imported names in place of the name of a
-module gave 140 back in the transforms, 90 in the front end, 35 in verify, 22 in look and 19 in batch."""
+module gave 140 back in the transforms, 90 in the front end, 35 in verify, 22 in look and 19 in batch.
+Views that read the chosen part of one structure, and records that were made twice, gave 260 back in look, 67 in cli and
+3 in the kernel."""
 
 MODULES = 348
 

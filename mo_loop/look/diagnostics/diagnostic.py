@@ -28,6 +28,7 @@ from mo_loop.errors import ConversionWarning, MoLoopError, UsageError
 from mo_loop.look.diagnostics.codes import CODES
 from mo_loop.origin import Origin
 from mo_loop.printable import PLAIN, ShownResult, Style, first_few, printable
+from mo_loop.printable import counted as number_of
 from mo_loop.revision import commit
 from mo_loop.version import __version__
 
@@ -182,9 +183,8 @@ class CheckReport(ShownResult):
             return self.refused.exit_code
         return int(any(self.counts[level] for level in LEVELS[: LEVELS.index(self.fail_on) + 1]))
 
-    def text(self, style: Style = PLAIN) -> str:
-        """The text that `mo-loop check` prints."""
-        return as_text([self], style)
+    def lines(self, style: Style = PLAIN) -> Iterator[str]:
+        return lines_of([self], style)
 
     def to_dict(self) -> dict[str, Any]:
         """The part of `mo-loop check --format json` for one model."""
@@ -200,25 +200,28 @@ class CheckReport(ShownResult):
 
 def exit_code(reports: Iterable[CheckReport]) -> int:
     """The exit code of several models: the worst one."""
-    codes = {each.exit_code for each in reports}
-    return max(codes, default=0)
+    return max((each.exit_code for each in reports), default=0)
 
 
 @dataclass(frozen=True)
 class Group:
     """Errors that differ only in their place, or warnings or notes of one code."""
 
-    first: Diagnostic
-    places: tuple[NodePlace, ...]
-    count: int
-    differ: bool
+    same: list[Diagnostic]
+
+    @property
+    def first(self) -> Diagnostic:
+        return self.same[0]
+
+    @property
+    def places(self) -> list[NodePlace]:
+        return [each.place for each in self.same if str(each.place)]
 
     @property
     def message(self) -> str:
         """The first message, with the number of all."""
-        if self.count < 2:
-            return self.first.message
-        return f"{self.first.message} ({self.count} times{', with other names or numbers' if self.differ else ''})"
+        others = ", with other names or numbers" if len({each.message for each in self.same}) > 1 else ""
+        return self.first.message + (f" ({len(self.same)} times{others})" if len(self.same) > 1 else "")
 
 
 def of_warnings(heard: Iterable[ConversionWarning]) -> list[Diagnostic]:
@@ -242,13 +245,7 @@ def grouped(diagnostics: Iterable[Diagnostic]) -> list[Group]:
         is_apart = each.level == LEVELS[0] or each.code in _OF_SEVERAL_KINDS
         details = (each.message, each.why, each.help) if is_apart else ()
         found.setdefault((each.code, each.level, *details), []).append(each)
-    return [
-        Group(
-            same[0], tuple(each.place for each in same if str(each.place)), len(same),
-            len({each.message for each in same}) > 1,
-        )
-        for same in found.values()
-    ]
+    return list(map(Group, found.values()))
 
 
 # -- reports
@@ -289,7 +286,7 @@ def counted(report: CheckReport) -> str:
     """`2 errors, 1 note`, or "nothing found", and the number of those that are accepted."""
     if report.refused is not None:
         return "not checked"
-    words = [f"{count} {level}{'s' * (count != 1)}" for level, count in report.counts.items() if count]
+    words = [number_of(count, level) for level, count in report.counts.items() if count]
     accepted = f" ({report.accepted} accepted)" if report.accepted else ""
     return (", ".join(words) or "nothing found") + accepted
 
@@ -299,29 +296,21 @@ def places_text(places: Iterable[Any]) -> str:
     return first_few(list(map(str, places)), SHOWN)
 
 
-def as_text(reports: Sequence[CheckReport], style: Style) -> str:
+def lines_of(reports: Sequence[CheckReport], style: Style) -> Iterator[str]:
     """Each diagnostic with its place, reason and help; of several models the number of bad ones."""
-    return "\n".join(_text(reports, style))
-
-
-def _text(reports: Sequence[CheckReport], style: Style) -> Iterator[str]:
     for report in reports:
         yield f"{style.paint(report.file, bold=True)}: {counted(report)}"
         yield from (f"  sizes: {printable(row)}" for row in size_rows(report.sizes))
         for group in grouped(report.shown):
-            yield from _lines(group, style)
+            first, level = group.first, group.first.level
+            name = style.paint(level, fg=COLOURS[level], bold=True)
+            yield f"  {name} {first.code}: {printable(group.message)}"
+            for name, text in (("where", places_text(group.places)), ("why", first.why), ("help", first.help)):
+                if text:
+                    yield f"    {name + ':':6} {printable(text)}"
     if len(reports) > 1:
         bad = sum(report.exit_code != 0 for report in reports)
         yield f"{len(reports)} models, {bad} with errors or warnings"
-
-
-def _lines(group: Group, style: Style) -> Iterator[str]:
-    first = group.first
-    level = style.paint(first.level, fg=COLOURS[first.level], bold=True)
-    yield f"  {level} {first.code}: {printable(group.message)}"
-    for name, text in (("where", places_text(group.places)), ("why", first.why), ("help", first.help)):
-        if text:
-            yield f"    {name + ':':6} {printable(text)}"
 
 
 def as_markdown(reports: Iterable[CheckReport]) -> str:

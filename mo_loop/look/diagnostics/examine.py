@@ -220,7 +220,7 @@ def lost_data(model: OnnxModel, usage: Usage) -> LostData:
         diagnostic = Diagnostic.of_error(first, Origin(scope.scope, output=name))
         if len(each) > 1:
             text = f"{first.message}; {len(each)} tensors in it have this fault"
-            diagnostic = Diagnostic(diagnostic.code, text, diagnostic.place, diagnostic.why, diagnostic.help)
+            diagnostic = replace(diagnostic, message=text)
         found.diagnostics.append(diagnostic)
     return found
 

@@ -11,6 +11,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension, now
+from mo_loop.graph.node import type_of
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
 from mo_loop.look.diagnostics.diagnostic import Diagnostic
 from mo_loop.ops.arithmetic import Binary, Convert, Negative, Power
@@ -21,13 +22,14 @@ from mo_loop.ops.port_map import Concatenated, Merged, Sliced
 from mo_loop.ops.quantization import quantised_constant
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.origin import Origin
-from mo_loop.printable import first_few
+from mo_loop.printable import counted, first_few
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.low_precision.weights import integer_layers, rounded_products, rounding_text
 from mo_loop.transforms.manager import Phase, Step
 from mo_loop.transforms.states.pairing import find_pairs
 from mo_loop.transforms.states.port_names import is_next
 from mo_loop.transforms.states.step_axes import mixing_along
+from mo_loop.transforms.vocabulary import source_of
 
 N = TypeVar("N", bound=Node)
 
@@ -100,14 +102,12 @@ def diagnostics(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
 
 def _all(graph: Graph, kind: type[N]) -> Iterator[N]:
     """The nodes of a class in the graph and in all bodies."""
-    for scope in graph.scopes():
-        yield from scope.of(kind)
+    return (node for scope in graph.scopes() for node in scope.of(kind))
 
 
 def _ordered(graph: Graph) -> Iterator[Node]:
     """All nodes of the graph and of all bodies."""
-    for scope in graph.scopes():
-        yield from scope.ordered()
+    return (node for scope in graph.scopes() for node in scope.ordered())
 
 
 def _doubles(graph: Graph) -> Iterator[Diagnostic]:
@@ -118,9 +118,7 @@ def _doubles(graph: Graph) -> Iterator[Diagnostic]:
     if nodes:
         inputs = sum(isinstance(node, Parameter) and node.graph is graph for node in nodes)
         others = len(nodes) - inputs
-        text = " and ".join(
-            f"{n} {what}{'s' * (n != 1)}" for n, what in ((inputs, "input"), (others, "operation")) if n
-        )
+        text = " and ".join(counted(n, what) for n, what in ((inputs, "input"), (others, "operation")) if n)
         yield Diagnostic.of_code("ML501", f"{text} of f64: computed in f32", nodes[0].origin)
 
 
@@ -134,7 +132,7 @@ def _wide_integers(graph: Graph) -> Iterator[Diagnostic]:
             continue
         readers = [
             use.node for use in node.output.uses
-            if kind_of(use.node) not in _SATURATING and not (isinstance(use.node, Loop) and use.port == 0)
+            if type_of(use.node) not in _SATURATING and not (isinstance(use.node, Loop) and use.port == 0)
         ]
         if readers:
             worst = high if high >= 2**31 else low
@@ -169,7 +167,7 @@ def _expanded_weights(graph: Graph) -> Iterator[Diagnostic]:
 
 def _random(graph: Graph) -> Iterator[Diagnostic]:
     for node in _ordered(graph):
-        if kind_of(node) in _RANDOM and not _is_known(node):
+        if type_of(node) in _RANDOM and not _is_known(node):
             yield Diagnostic.of_code("ML503", "random numbers are drawn", node.origin)
 
 
@@ -182,22 +180,14 @@ def _is_known(node: Node) -> bool:
 
 
 def _integer_powers(graph: Graph) -> Iterator[Diagnostic]:
+    """Powers of integers, and those of integers converted to f32 that become integers again."""
     for node in _all(graph, Power):
-        if _is_integer(node.output) or _is_truncated(node):
+        base, use = node.operands[0].node, node.output.only_use
+        ends = [node.output]
+        if isinstance(base, Convert) and use is not None and isinstance(use.node, Convert):
+            ends = [base.operands[0], use.node.output]
+        if _is_integer(node.output) or all(map(_is_integer, ends)):
             yield Diagnostic.of_code("ML506", "the base is an integer", node.origin)
-
-
-def _is_truncated(node: Power) -> bool:
-    """Whether it is the power of an integer converted to f32, and becomes an integer again."""
-    base, use = node.inputs[0], node.output.only_use
-    return (
-        base is not None
-        and use is not None
-        and isinstance(base.node, Convert)
-        and _is_integer(base.node.inputs[0])
-        and isinstance(use.node, Convert)
-        and _is_integer(use.node.output)
-    )
 
 
 def _is_integer(value: Value | None) -> bool:
@@ -213,7 +203,7 @@ def _lost_nan(graph: Graph) -> Iterator[Diagnostic]:
 
 def loses_nan(node: Node) -> bool:
     """Whether the runtime gives a number for NaN where ONNX gives NaN."""
-    if kind_of(node) not in _LOSES_NAN or not node.outputs[0].dtype.is_float:
+    if type_of(node) not in _LOSES_NAN or not node.outputs[0].dtype.is_float:
         return False
     sources = {each.node.inputs[0] if isinstance(each.node, Negative) else each for each in node.inputs if each}
     return len(sources) == len(node.inputs)  # not a copy max(x, x), nor an absolute value max(-x, x): they keep NaN
@@ -237,20 +227,17 @@ def _growing(graph: Graph) -> Iterator[Diagnostic]:
 def _grows(entry: Merged) -> bool:
     """Whether the next value of a state is a Concat of it and something else."""
     joined = _source(entry.result.value).node
-    if kind_of(joined) != "Concat" or len(joined.inputs) < 2:
+    if type_of(joined) != "Concat" or len(joined.inputs) < 2:
         return False
     return any(value is not None and _source(value).node is entry.parameter for value in joined.inputs)
 
 
 def _source(value: Value) -> Value:
     """The value that a value is a view or a copy of."""
-    while True:
-        node = value.node
-        first = node.inputs[0] if node.inputs else None
-        is_copy = kind_of(node) in ("Maximum", "LogicalOr") and node.inputs[0] is node.inputs[1]
-        if first is None or not (isinstance(node, SameElements | Convert) or is_copy):
-            return value
-        value = first
+    value = source_of(value, (SameElements, Convert))
+    node = value.node
+    is_copy = type_of(node) in ("Maximum", "LogicalOr") and node.inputs[0] is node.inputs[1]
+    return _source(node.operands[0]) if is_copy else value
 
 
 def _nested_ifs(graph: Graph) -> Iterator[Diagnostic]:
@@ -287,11 +274,6 @@ def clipped(graph: Graph) -> Iterator[Diagnostic]:
     count = compressing.counts.clipped
     if count:
         yield Diagnostic.of_code("ML504", f"{count} weight{'s are' if count > 1 else ' is'} beyond the range of f16")
-
-
-def kind_of(node: Node) -> str:
-    """The type of an operation as the IR spells it."""
-    return str(getattr(node, "type", type(node).__name__))
 
 
 # -- states: variables which the runtime keeps between inferences, from which a model would gain
@@ -372,11 +354,7 @@ def _input_of(graph: Graph, value: Value, axis: int) -> str:
 
 def _maker(value: Value) -> Node:
     """The node that makes the elements of a value, outside of the branches that the value is in."""
-    while True:
-        node, owner = value.node, value.graph.owner
-        if isinstance(node, ops.SameElements | ops.Transpose | ops.Convert) and node.inputs[0] is not None:
-            value = node.inputs[0]
-        elif isinstance(node, Parameter) and isinstance(owner, If) and (outer := owner.outer(node)) is not None:
-            value = outer
-        else:
-            return node
+    node = source_of(value, (SameElements, ops.Transpose, Convert)).node
+    owner = node.graph.owner
+    outer = owner.outer(node) if isinstance(node, Parameter) and isinstance(owner, If) else None
+    return node if outer is None else _maker(outer)

@@ -41,7 +41,7 @@ def as_sarif(reports: Sequence[CheckReport], folder: str | os.PathLike[str] = ".
             "level": "error",
             "descriptor": {"id": report.refused.code},
             "message": {"text": report.refused.message},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri, "index": place}}}],
+            "locations": [_location(uri, place)],
         }
         for place, (report, uri) in enumerate(zip(reports, uris, strict=True))
         if report.refused is not None
@@ -74,28 +74,28 @@ def _rule(code: str) -> dict[str, Any]:
 
 
 def _result(diagnostic: Diagnostic, rules: dict[str, int], uri: str, artifact: int) -> dict[str, Any]:
-    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": uri, "index": artifact}}}
-    if diagnostic.place.path:
-        place, kind = diagnostic.place, "element" if diagnostic.place.node else "namespace"
+    location, place = _location(uri, artifact), diagnostic.place
+    if place.path:
+        kind = "element" if place.node else "namespace"
         location["logicalLocations"] = [
             {"name": place.node or place.path, "fullyQualifiedName": place.path, "kind": kind}
         ]
-    known = (uri, diagnostic.code, diagnostic.place.path, diagnostic.place.operator, diagnostic.message)
+    known = (uri, diagnostic.code, place.path, place.operator, diagnostic.message)
     fingerprint = hashlib.sha256("\0".join(known).encode("utf-8", "backslashreplace"))
-    parts = (
-        diagnostic.message,
-        f"Why: {diagnostic.why}" if diagnostic.why else "",
-        f"Help: {diagnostic.help}" if diagnostic.help else "",
-    )
+    more = [f"{name}: {text}" for name, text in (("Why", diagnostic.why), ("Help", diagnostic.help)) if text]
     return {
         "ruleId": diagnostic.code,
         "ruleIndex": rules[diagnostic.code],
         "level": diagnostic.level,
-        "message": {"text": "\n".join(each for each in parts if each)},
+        "message": {"text": "\n".join(filter(None, (diagnostic.message, *more)))},
         "locations": [location],
         "partialFingerprints": {"placeAndMessage/v1": fingerprint.hexdigest()[:32]},
-        "properties": {"operator": diagnostic.place.operator, "scope": diagnostic.place.scope},
+        "properties": {"operator": place.operator, "scope": place.scope},
     }
+
+
+def _location(uri: str, artifact: int) -> dict[str, Any]:
+    return {"physicalLocation": {"artifactLocation": {"uri": uri, "index": artifact}}}
 
 
 def _uri(file: str, folder: str | os.PathLike[str]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Literal, get_args
 
 from mo_loop.look.differences.pairing import Pairs, bodies_of
@@ -33,10 +33,8 @@ class Detail:
     data: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"what": self.what}
-        if self.name:
-            found["name"] = self.name
-        return {**found, "old": self.old, "new": self.new, **({"data": self.data} if self.data else {})}
+        named, data = {"name": self.name} if self.name else {}, {"data": self.data} if self.data else {}
+        return {"what": self.what, **named, "old": self.old, "new": self.new, **data}
 
     def __str__(self) -> str:
         what = " ".join(each for each in (self.what, self.name) if each)
@@ -72,31 +70,12 @@ class Change:
         return "/".join(each for each in (self.scope, self.node) if each)
 
     def as_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "kind": self.kind, "scope": self.scope, "node": self.node, "operator": self.operator,
-        }
-        if self.old_node is not None:
-            found["old_node"] = self.old_node
-        if self.readers:
-            found["readers"] = list(self.readers)
-        if self.inputs:
-            found["inputs"] = list(self.inputs)
-        if self.inner:
-            found["nodes_in_bodies"] = self.inner
+        found: dict[str, Any] = {key: getattr(self, key) for key in ("kind", "scope", "node", "operator", "old_node")}
+        found |= {"readers": list(self.readers) or None, "inputs": list(self.inputs) or None}
+        found["nodes_in_bodies"] = self.inner or None
         if self.kind == CHANGED:
-            found["follows"] = self.follows
-            found["details"] = [each.as_json() for each in self.details]
-        return found
-
-
-@dataclass(frozen=True)
-class ChangeSide:
-    """One of the two models."""
-
-    source: str
-    kind: str
-    nodes: int
-    scopes: tuple[str, ...] = ()
+            found |= {"follows": self.follows, "details": [each.as_json() for each in self.details]}
+        return {key: value for key, value in found.items() if value is not None}
 
 
 Details = list[Detail]
@@ -301,12 +280,8 @@ def partners(old: Sequence[OutputRecord], new: Sequence[OutputRecord]) -> list[i
 
 def _names(results: Sequence[OutputRecord]) -> list[tuple[str, int]]:
     """The names of outputs; one that a body returns several times is numbered."""
-    seen: Counter[str] = Counter()
-    found = []
-    for each in results:
-        found.append((each.name, seen[each.name]))
-        seen[each.name] += 1
-    return found
+    numbers: dict[str, count[int]] = {}
+    return [(each.name, next(numbers.setdefault(each.name, count()))) for each in results]
 
 
 def _order(what: str, old: Iterable[Item], new: Iterable[Item], pairs: Pairs) -> Details:

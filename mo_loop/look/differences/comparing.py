@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.look.differences.changes import (
@@ -23,7 +23,6 @@ from mo_loop.look.differences.changes import (
     REMOVED,
     Aspect,
     Change,
-    ChangeSide,
     changes_of,
 )
 from mo_loop.look.differences.pairing import Pairs, pair
@@ -45,12 +44,17 @@ _SIGNS = {ADDED: ("+", "green"), REMOVED: ("-", "red"), CHANGED: ("~", "yellow")
 
 @dataclass(frozen=True, repr=False)
 class Difference(ShownResult):
-    """The changes from the model `old` to the model `new`, by scope, outer ones first."""
+    """The changes from the model `old` to the model `new`, by scope, outer ones first; those that count."""
 
-    old: ChangeSide
-    new: ChangeSide
-    paired: int
+    old: Structure
+    new: Structure
+    pairs: Pairs
     changes: tuple[Change, ...]
+
+    @property
+    def paired(self) -> int:
+        """The number of nodes of one model that correspond to nodes of the other."""
+        return len(self.pairs.items)
 
     @property
     def equal(self) -> bool:
@@ -71,15 +75,9 @@ class Difference(ShownResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        return {
-            "schema": SCHEMA,
-            "version": VERSION,
-            "old": {"source": self.old.source, "kind": self.old.kind, "nodes": self.old.nodes},
-            "new": {"source": self.new.source, "kind": self.new.kind, "nodes": self.new.nodes},
-            "equal": self.equal,
-            "paired": self.paired,
-            "changes": [each.as_json() for each in self.changes],
-        }
+        old, new = ({"source": each.source, "kind": each.kind, "nodes": each.nodes} for each in (self.old, self.new))
+        found = {"schema": SCHEMA, "version": VERSION, "old": old, "new": new, "equal": self.equal}
+        return found | {"paired": self.paired, "changes": [each.as_json() for each in self.changes]}
 
     def lines(self, style: Style = PLAIN, *, complete: bool = False) -> Iterator[str]:
         """The lines of the text: short, or `complete`.
@@ -103,10 +101,6 @@ class Difference(ShownResult):
                     yield from _change(change, style, complete)
             else:
                 yield from _briefly(list(group), style)
-
-    def text(self, style: Style = PLAIN) -> str:
-        """The text that `mo-loop diff` prints."""
-        return "\n".join(self.lines(style))
 
     def _brief(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
@@ -135,30 +129,16 @@ def diff(
         InputError: a file cannot be read, or the models are of different kinds.
     """
     with paused_collector():
-        found = compare(
+        return compare(
             *(opened(each, allowed=allow_external, widened=tolerance > 0) for each in (old, new)),
             ignore=ignore, scope=scope, tolerance=tolerance,
         )
-    first, second = (
-        ChangeSide(each.source, each.kind, each.count, tuple(scope.text for scope in each.scopes()))
-        for each in (found.old, found.new)
-    )
-    return Difference(first, second, len(found.pairs.items), found.changes)
-
-
-class ModelComparison(NamedTuple):
-    """Two models of one kind, their pairs and the changes that count."""
-
-    old: Structure
-    new: Structure
-    pairs: Pairs
-    changes: tuple[Change, ...]
 
 
 def compare(
     old: Structure, new: Structure, *, ignore: str | Iterable[str] = (), scope: str | None = None,
     tolerance: float = 0.0,
-) -> ModelComparison:
+) -> Difference:
     """Compare two structures; arguments and errors are those of `diff`."""
     ignored = {ignore} if isinstance(ignore, str) else set(ignore)
     for each in sorted(ignored - set(ASPECTS)):
@@ -168,7 +148,7 @@ def compare(
     require_same_kind(old, new)
     pairs = pair(old, new)
     found = changes_of(old, new, pairs, tolerance)
-    return ModelComparison(old, new, pairs, tuple(_counted(_within(found, scope, old, new), ignored)))
+    return Difference(old, new, pairs, tuple(_counted(_within(found, scope, old, new), ignored)))
 
 
 def _within(changes: Iterable[Change], scope: str | None, old: Structure, new: Structure) -> Iterator[Change]:
@@ -213,7 +193,12 @@ def _briefly(changes: Sequence[Change], style: Style) -> Iterator[str]:
     if renamed:
         sign, colour = _SIGNS[CHANGED]
         count = style.paint(f"{sign} {_nodes(len(renamed))} renamed", fg=colour)
-        yield f"  {count}{_listed(':', _renamings(renamed), False)}"
+        details = ((each, each.details[0]) for each in renamed)
+        names = [  # of the node, else of its first tensor
+            f"{detail.old} => {detail.new}" if each.old_node is None else f"{each.old_node} => {each.node}"
+            for each, detail in details
+        ]
+        yield f"  {count}{_listed(':', names, False)}"
     shapes = sum(change.follows and change.kind == CHANGED for change in changes)
     constants = sum(change.follows and change.kind != CHANGED for change in changes)
     parts = [f"{_nodes(shapes)} with shapes that follow from these"] * bool(shapes)
@@ -225,16 +210,6 @@ def _briefly(changes: Sequence[Change], style: Style) -> Iterator[str]:
 def _is_renamed(change: Change) -> bool:
     """Whether only names differ, those of the node or of its tensors."""
     return change.kind == CHANGED and bool(change.node) and all(each.aspect == NAMES for each in change.details)
-
-
-def _renamings(changes: Sequence[Change]) -> list[str]:
-    found = []
-    for change in changes:
-        before, after = change.old_node, change.node
-        if before is None:
-            before, after = change.details[0].old, change.details[0].new
-        found.append(f"{before} => {after}")
-    return found
 
 
 def _nodes(count: int) -> str:

@@ -10,7 +10,7 @@ scopes share: each is made in one step from those of its neighbours, in the orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from mo_loop.look.records.structure import Item, Ref, ScopeRecord
@@ -71,20 +71,22 @@ class NodeKeys:
 
     def _refined(self, scope: ScopeRecord, keys: dict[Item, int]) -> dict[Item, int]:
         self._left -= len(scope.items)
-        found: dict[Item, int] = {}
         readers = self._readers_in(scope)
-        for item in scope.items:
-            number = self._number(item)
-            if number is not None:
-                found[item] = -1 - number
-                continue
+
+        def parts(item: Item, _: dict[Item, int]) -> Any:
             inputs = tuple(None if ref is None else (keys.get(ref.item), ref.output) for ref in item.inputs)
-            uses = sorted(
-                (index, kind, keys.get(reader, 0) if isinstance(reader, Item) else 0, port)
-                for index, kind, reader, port in readers.get(item, ())
-            )
-            found[item] = self._key((keys[item], inputs, tuple(uses), "refined"))
-        return found
+            uses = ((index, kind, keys.get(reader, 0), port) for index, kind, reader, port in readers.get(item, ()))
+            return keys[item], inputs, tuple(sorted(uses)), "refined"
+
+        return self._numbered(scope.items, parts)
+
+    def _numbered(self, items: Iterable[Item], parts: Callable[[Item, dict[Item, int]], Any]) -> dict[Item, int]:
+        """The keys of items: the number of the pair, else that of the parts, which can depend on the keys before."""
+        keys: dict[Item, int] = {}
+        for item in items:
+            number = self._number(item)
+            keys[item] = self._key(parts(item, keys)) if number is None else -1 - number
+        return keys
 
     def _key(self, parts: Any) -> int:
         return self._table.setdefault(parts, len(self._table))
@@ -110,24 +112,18 @@ class NodeKeys:
     # -- forward
 
     def _forward(self, scope: ScopeRecord, level: int) -> dict[Item, int]:
-        keys: dict[Item, int] = {}
         places = {item: place for place, item in enumerate(scope.parameters)}
-        for item in scope.items:
-            number = self._number(item)
-            if number is not None:
-                keys[item] = -1 - number
-                continue
+
+        def parts(item: Item, keys: dict[Item, int]) -> Any:
             sources = tuple(self._source(ref, keys, level) for ref in (*item.inputs, *item.captures))
-            keys[item] = self._key((self._content(item, level), sources, places.get(item)))
-        return keys
+            return self._content(item, level), sources, places.get(item)
+
+        return self._numbered(scope.items, parts)
 
     def _source(self, ref: Ref | None, keys: dict[Item, int], level: int) -> Any:
         if ref is None:
             return None
-        key = keys.get(ref.item)
-        if key is None:
-            key = self._outer(ref.item, level)
-        return key, ref.output
+        return keys[ref.item] if ref.item in keys else self._outer(ref.item, level), ref.output
 
     def _outer(self, item: Item, level: int) -> int:
         """The key of an item of an outer scope, or of a cycle. Constants of outer scopes are paired by the facts there:
@@ -140,20 +136,17 @@ class NodeKeys:
     # -- backward
 
     def _backward(self, scope: ScopeRecord, level: int, ends: bool) -> dict[Item, int]:
-        keys: dict[Item, int] = {}
         readers = self._readers_in(scope)
-        for item in reversed(scope.items):
-            number = self._number(item)
-            if number is not None:
-                keys[item] = -1 - number
-                continue
+
+        def parts(item: Item, keys: dict[Item, int]) -> Any:
             found = sorted(
                 (index, kind, keys.get(reader, -1), port) if isinstance(reader, Item)
                 else (index, kind, 0, str(reader) if ends else "")
                 for index, kind, reader, port in readers.get(item, ())
             )
-            keys[item] = self._key((self._content(item, level), tuple(found), "readers"))
-        return keys
+            return self._content(item, level), tuple(found), "readers"
+
+        return self._numbered(reversed(scope.items), parts)
 
     def _readers_in(self, scope: ScopeRecord) -> dict[Item, list[tuple[Any, ...]]]:
         """Item -> (output, kind of use, reader, port); a use at the end of the scope has the place instead."""
@@ -165,8 +158,8 @@ class NodeKeys:
             for port, ref in enumerate(item.inputs):
                 if ref is not None:
                     found.setdefault(ref.item, []).append((ref.output, "input", item, str(port)))
-            for ref, uses in _captured(item) if item.captures else ():
-                found.setdefault(ref.item, []).append((ref.output, "captured", item, uses))
+            for ref, uses in item.captures.items():
+                found.setdefault(ref.item, []).append((ref.output, "captured", item, ", ".join(sorted(uses))))
         for kind, place, ref in self._ends(scope):
             if ref is not None:
                 found.setdefault(ref.item, []).append((ref.output, kind, place, ""))
@@ -199,11 +192,8 @@ class NodeKeys:
 
     def inputs(self, item: Item) -> tuple[Any, ...]:
         """For each input the number of the pair of its producer and the output, None if that is not paired."""
-        found: list[Any] = []
-        for ref in item.inputs:
-            number = None if ref is None else self._number(ref.item)
-            found.append(None if ref is None or number is None else (number, ref.output))
-        return tuple(found)
+        known = ((ref, None if ref is None else self._number(ref.item)) for ref in item.inputs)
+        return tuple(None if ref is None or number is None else (number, ref.output) for ref, number in known)
 
     def near(self, item: Item, level: int) -> Any:
         """The content of an item, and the pairs that its inputs and readers belong to; None if none of these is paired.
@@ -211,7 +201,7 @@ class NodeKeys:
         inputs = self.inputs(item)
         uses = [
             (index, kind, number, port) for index, kind, reader, port in self._readers_in(item.scope).get(item, ())
-            if isinstance(reader, Item) and (number := self._number(reader)) is not None
+            if (number := self._number(reader)) is not None
         ]
         self._left -= 1
         return (self._content(item, level), inputs, tuple(sorted(uses))) if uses or any(inputs) else None
@@ -223,15 +213,3 @@ class NodeKeys:
             number = self._number(reader) if isinstance(reader, Item) else str(reader)
             found.append(None if number is None else (index, kind, str(number), port))
         return (None,) if None in found else tuple(sorted(found))
-
-
-def _captured(owner: Item) -> Iterator[tuple[Ref, str]]:
-    """The values that the bodies of an item capture, each with the operators that read it and their ports."""
-    uses: dict[Ref, list[str]] = {ref: [] for ref in owner.captures}
-    for body in owner.bodies.values():
-        for scope in body.all():
-            for item in scope.items:
-                for port, ref in enumerate(item.inputs):
-                    if ref in uses:
-                        uses[ref].append(f"{item.operator} {port}")
-    yield from ((ref, ", ".join(sorted(found))) for ref, found in uses.items())

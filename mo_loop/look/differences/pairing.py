@@ -122,14 +122,6 @@ def grouped(items: Iterable[tuple[Any, Item]]) -> Groups:
     return found
 
 
-def alone(old: Groups, new: Groups) -> Iterator[tuple[Item, Item]]:
-    """The pairs of items that alone have a key in both scopes."""
-    for key, items in old.items():
-        others = new.get(key, ())
-        if len(items) == len(others) == 1:
-            yield items[0], others[0]
-
-
 class Alignment:
     """Adds pairs of items of two scopes to `pairs`."""
 
@@ -176,12 +168,10 @@ class Alignment:
     # -- parameters, names and origins
 
     def _parameters(self) -> None:
-        keys: list[Callable[[Item], Any]] = [
-            lambda item: item.name,
-            lambda item: None if item.feed is None else (item.feed.kind, self._outer(item.feed.source)),
-        ]
-        for key in keys:
-            self._add(alone(*(grouped((key(item), item) for item in side) for side in self._free(parameters=True))))
+        self._by(lambda item: [item.name], parameters=True)
+        self._by(
+            lambda item: [] if item.feed is None else [(item.feed.kind, self._outer(item.feed.source))], parameters=True
+        )
         left, right = self._free(parameters=True)
         if len(left) == len(right):
             self._add(zip(left, right, strict=True))
@@ -189,11 +179,21 @@ class Alignment:
     def _outer(self, ref: Ref | None) -> Any:
         return None if ref is None else (self._pairs.number(ref.item), ref.output)
 
-    def _by(self, keys: Callable[[Item], list[Any]], fits: Callable[[Item, Item], bool] | None = None) -> None:
-        """Pair items that alone have a key, in both scopes; of the keys of an item the first that fits."""
-        for a, b in alone(*(grouped((key, item) for item in items for key in keys(item)) for items in self._free())):
-            if not self._pairs.has(a) and not self._pairs.has(b) and (fits is None or fits(a, b)):
-                self._pairs.add(a, b)
+    def _by(
+        self, keys: Callable[[Item], Iterable[Any]], fits: Callable[[Item, Item], bool] | None = None, *,
+        parameters: bool = False,
+    ) -> bool:
+        """Pair items that alone have a key, in both scopes; of the keys of an item the first that fits. Whether there
+        were any."""
+        count = len(self._pairs.items)
+        sides = self._free(parameters=parameters)
+        old, new = (grouped((key, item) for item in items for key in keys(item)) for items in sides)
+        for key, items in old.items():
+            both = (*items, *new.get(key, ()))
+            is_alone = len(items) == 1 and len(both) == 2 and not any(map(self._pairs.has, both))
+            if is_alone and (fits is None or fits(*both)):
+                self._pairs.add(*both)
+        return len(self._pairs.items) > count
 
     def _are_near(self, old: Item, new: Item) -> bool:
         """Whether they have an input or a reader in common, and both have bodies or neither."""
@@ -229,21 +229,15 @@ class Alignment:
         return found
 
     def _alone(self, level: int, forward: bool, ends: bool) -> bool:
+        known = {item: key for side in self._sides(level, forward, ends) for item, key in side.items()}
         # Without small constants forwards: equal data do not show their purpose.
-        return self._add(alone(*(
-            grouped(
-                (key, item) for item, key in side.items()
-                if not (forward and item.data is not None and not item.data.is_large)
-            )
-            for side in self._sides(level, forward, ends)
-        )))
+        return self._by(
+            lambda item: [] if forward and item.data is not None and not item.data.is_large else [known[item]]
+        )
 
     def _near(self, level: int) -> bool:
         """Pair items that alone have their neighbours, as far as these are paired. Whether there were any."""
-        if self._is_done:
-            return False
-        groups = [grouped((self._keys.near(item, level), item) for item in items) for items in self._free()]
-        return self._add(alone(*groups))
+        return not self._is_done and self._by(lambda item: [self._keys.near(item, level)])
 
     def _several(self, level: int) -> bool:
         """Pair items of which several have the same computation and use, in their order. Those whose neighbours are

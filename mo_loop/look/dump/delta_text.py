@@ -15,7 +15,7 @@ from collections.abc import Container, Iterable, Iterator
 
 from mo_loop.graph import Graph, Value
 from mo_loop.look.records.node_records import Describer, GraphState, Record
-from mo_loop.text.dot import HEAD
+from mo_loop.text.dot import HEAD, type_note
 from mo_loop.text.dot import quoted as dot_quoted
 from mo_loop.text.printer import statement, to_text
 from mo_loop.text.spelling import WORD, quoted
@@ -108,24 +108,22 @@ class Statements:
 
     def _ends(self, scope: str, before: GraphState, after: GraphState) -> Iterator[str]:
         """The differences of the order of the parameters and results, and of the information about the graph."""
-        for key in ("parameters", "results", "info"):
-            old, new = (self._about(state, scope, key) for state in (before, after))
-            if old is not None and new != old:
+        for key in ("parameters", "results", "info") if scope in before.scopes else ():
+            old, new = (
+                str(state.scopes[scope].get(key, "")) if key == "info"
+                else ", ".join(self._end(state, each) for each in state.scopes[scope][key])
+                for state in (before, after)
+            )
+            if new != old:
                 yield f"~ {key}: {new}"
                 yield f"  was {key}: {old}"
 
-    def _about(self, state: GraphState, scope: str, key: str) -> str | None:
-        found = state.scopes.get(scope)
-        if found is None:
-            return None
-        return str(found.get(key, "")) if key == "info" else ", ".join(self._end(state, each) for each in found[key])
-
     def _end(self, state: GraphState, number: int) -> str:
         """A Parameter, or a Result by the label of the value that it reads."""
+        is_parameter = bool(state.nodes[number]["outputs"])
+        number, port = (number, 0) if is_parameter else state.nodes[number]["inputs"][0]
         record = state.nodes[number]
-        mark, (number, port) = ("%", (number, 0)) if record["outputs"] else ("@", record["inputs"][0])
-        record = state.nodes[number]
-        return mark + self._label(number, record["name"], port, len(record["outputs"]))
+        return ("%" if is_parameter else "@") + self._label(number, record["name"], port, len(record["outputs"]))
 
 
 def _title(scope: str, before: GraphState, after: GraphState) -> Iterator[str]:
@@ -211,16 +209,8 @@ def _edges(nodes: Nodes, shapes: bool, types: bool) -> Iterable[str]:
             if source is None or source[0] not in nodes:
                 continue
             outputs = nodes[source[0]][1]["outputs"]  # those that a removed node read can be gone
-            note = _note(outputs[source[1]]["type"], shapes, types) if source[1] < len(outputs) else ""
+            note = type_note(outputs[source[1]]["type"], shapes, types) if source[1] < len(outputs) else ""
             parts = [f"label={dot_quoted(note)}"] if note else []
             parts += [f'headlabel="{port}"'] if len(record["inputs"]) > 1 else []
             parts += ["style=dashed", 'color="#c05040"'] if status == "removed" else []
             yield f"  n{source[0]} -> n{number}" + (f" [{', '.join(parts)}]" if parts else "") + ";"
-
-
-def _note(text: str, shapes: bool, types: bool) -> str:
-    """The label of an edge, of `f32[2,N]`: all of it, `f32`, `[2,N]`, or nothing."""
-    dtype, bracket, dims = text.partition("[")
-    if shapes == types or "(" in dtype:
-        return text if shapes or types else ""
-    return dtype if types else bracket + dims

@@ -168,12 +168,14 @@ class Dumper:
             run.document.begin(run.described(event.graph))
             if not self._only:
                 run.write_whole("000_loaded")
-        elif event.name in ("renaming", "compressing") or run.was_stopped(event) or run.has_other_info(event.graph):
-            self._changed_by_phase(event, run, event.graph)
+        else:
+            was_stopped = event.name == "passes" and run.skip()
+            if was_stopped or event.name in ("renaming", "compressing") or event.graph.rt_info != run.info:
+                self._changed_by_phase(event, run, event.graph)
         if event.name == self._last_phase:
-            run.document.written, more = _written(event, run.describer, run.state)
+            run.document.written = _written(event, run.describer, run.state)
             if not self._whole:
-                run.write_whole(f"{run.count + 1:03d}_written", more)
+                run.write_whole(f"{run.count + 1:03d}_written", run.document.written)
             self.finish()
 
     def _changed_by_phase(self, event: Phase, run: _Run, graph: Graph) -> None:
@@ -184,15 +186,13 @@ class Dumper:
         change = delta(before, run.described(graph))
         if any(change.values()):
             run.count += 1
-            counts = len(before.nodes), len(run.state.nodes)
             is_info = event.name == "passes" and not any(change[each] for each in ("removed", "changed", "added"))
             name, seconds = ("rt_info", 0) if is_info else (event.name, event.seconds or 0)
-            step = step_record(name, run.count, counts, seconds, doc="")
-            self._changed(step, run, before, change)
+            self._changed(step_record(name, run.count, None, seconds, doc=""), run, before, change)
 
     def _step(self, step: Step, run: _Run) -> None:
         run.count += 1
-        run.add_skipped(step.each)
+        run.skip(step.each)
         found = _described(step, run.count) | run.reasons()
         if step.changed:
             before = run.state
@@ -219,23 +219,19 @@ def _stem(step: Record) -> str:
     return f"{step['place']:03d}_{_UNSAFE.sub('_', step['name'])}"
 
 
-def _written(event: Phase, describer: Describer, state: GraphState) -> tuple[Record, dict[int, Record]]:
-    """The ids of the layers and, of constants, the offsets in the .bin if it is written: once for the page, once for
-    the nodes of the JSON."""
+def _written(event: Phase, describer: Describer, state: GraphState) -> dict[int, Record]:
+    """The ids of the layers and, of constants, the offsets in the .bin if it is written."""
     assert event.graph is not None
     places = getattr(event.subject, "places", {})
-    more: dict[int, Record] = {}
+    found: dict[int, Record] = {}
     for scope in event.graph.scopes():
         for layer, node in enumerate(layer_order(scope)):
             number = describer.id(node)
             if number in state.nodes:
-                more[number] = {"layer": layer}
+                found[number] = {"layer": layer}
                 if isinstance(node, Constant) and node.tensor in places:
-                    more[number]["offset"] = places[node.tensor]
-    keys = {"layers": "layer", "offsets": "offset"}
-    return {
-        what: {number: each[key] for number, each in more.items() if key in each} for what, key in keys.items()
-    }, more
+                    found[number]["offset"] = places[node.tensor]
+    return found
 
 
 class _Run:
@@ -252,7 +248,8 @@ class _Run:
         self.state = GraphState()
         self.has_ended = False
         self._around = around
-        self._info: dict[str, Any] = {}
+        self.info: dict[str, Any] = {}
+        """The rt_info of the model: the last check and the writer change nothing else."""
         self._decisions = Decisions()
         self._config: PassConfig | None = None
         self._passes: list[FunctionPass] = []
@@ -266,7 +263,7 @@ class _Run:
     def described(self, graph: Graph) -> GraphState:
         """The present state of the graph."""
         self.graph = graph
-        self._info = deepcopy(graph.rt_info)
+        self.info = deepcopy(graph.rt_info)
         self.state = self.describer.state(graph)
         set_trip_counts(self.state)
         if self._around is not None:
@@ -283,24 +280,14 @@ class _Run:
         found, left_out = self._decisions.take(self.describer.known)
         return {"reasons": found} | ({"left_out": left_out} if left_out else {})
 
-    def add_skipped(self, each: FunctionPass) -> None:
-        """Add the passes before this one that did not run."""
-        if each not in self._passes:
-            return
-        while (skipped := self._passes.pop(0)) is not each:
-            self.document.step(_off(skipped), None)
-
-    def was_stopped(self, event: Phase) -> bool:
-        """Whether the passes ended before the last one: the conversion lowers what the later ones would have."""
-        if event.name != "passes" or not self._passes:
-            return False
-        while self._passes:
-            self.document.step(_off(self._passes.pop(0)), None)
-        return True
-
-    def has_other_info(self, graph: Graph) -> bool:
-        """Whether something else is known of the model as a whole: the last check and the writer change no more."""
-        return graph.rt_info != self._info
+    def skip(self, until: FunctionPass | None = None) -> bool:
+        """Add the passes that did not run before this one, or that are left at the end: the conversion lowers what they
+        would have. Whether there were any."""
+        place = len(self._passes) if until is None else self._passes.index(until) if until in self._passes else -1
+        for each in self._passes[: max(place, 0)]:
+            self.document.step(step_record(each.name, 0, (0, 0), doc=_doc(type(each)), off=True), None)
+        del self._passes[: place + 1]
+        return place > 0
 
     def end(self) -> None:
         """Hear no more decisions."""
@@ -317,17 +304,9 @@ def _described(step: Step, place: int) -> Record:
     found = step_record(step.name, place, nodes, step.seconds, step.matchers, matches=step.matches, doc=doc)
     active = {name for name, _ in found["matchers"]}
     rules = [step.each, *(each for each in step.each.passes if each.name in active)]
-    gaps = [
-        {"id": gap.id, "sentence": gap.sentence, "severity": gap.severity, "form": gap.form, "since": gap.since,
-         "until": gap.until}
-        for rule in rules for gap in rule.gaps()
-    ]
+    keys = ("id", "sentence", "severity", "form", "since", "until")
+    gaps = [{key: getattr(gap, key) for key in keys} for rule in rules for gap in rule.gaps()]
     return found | ({"gaps": gaps} if gaps and step.changed else {})
-
-
-def _off(each: FunctionPass) -> Record:
-    """A pass that did not run."""
-    return step_record(each.name, 0, (0, 0), doc=_doc(type(each)), off=True)
 
 
 def _doc(cls: type[Any]) -> str:

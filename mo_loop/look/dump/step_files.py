@@ -19,7 +19,6 @@ import hashlib
 import json
 import os
 import re
-import stat
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -94,11 +93,9 @@ class StepFiles:
     def _write(
         self, stem: str, text: Callable[[], str], data: Callable[[], str], picture: Callable[[], str]
     ) -> None:
-        made: dict[str, str | bytes] = {}
-        if "text" in self._formats:
-            made["text"] = text()
-        if "json" in self._formats:
-            made["json"] = data()
+        made: dict[str, str | bytes] = {
+            name: make() for name, make in (("text", text), ("json", data)) if name in self._formats
+        }
         if "dot" in self._formats or "svg" in self._formats:
             made |= self._pictures(stem, picture())
         self._folder.write({stem + FORMATS[name]: content for name, content in made.items()})
@@ -200,10 +197,7 @@ class RunFolder:
 
 def _is_file(path: Path) -> bool:
     """Whether there is a file, not a link or a folder."""
-    try:
-        return stat.S_ISREG(path.lstat().st_mode)
-    except FileNotFoundError:
-        return False
+    return os.path.isfile(path) and not os.path.islink(path)
 
 
 def _digest(content: bytes) -> str:

@@ -1,5 +1,4 @@
-"""The contents of a Structure in an inspection: operators with the constants that they read, scopes, control flow; and
-its nodes with the names and types of their tensors (`mo-loop inspect --nodes`).
+"""The nodes of a Structure with the names and types of their tensors (`mo-loop inspect --nodes`), and its control flow.
 
     for row in node_rows(opened("model.onnx")):
         row.name, row.operator, row.inputs, row.outputs
@@ -22,10 +21,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from mo_loop.look.inspection.description import Branch, ControlFacts, Operator, ScopeSize, SlicedFacts, StateFacts
+from mo_loop.look.inspection.description import Branch, ControlFacts, SlicedFacts, StateFacts, below, unknown
 from mo_loop.look.records.structure import (
     IR,
     ONNX,
@@ -42,53 +41,6 @@ from mo_loop.look.records.trip_counts import condition, goes_on, slicing, trip_c
 
 NODES_SCHEMA, NODES_VERSION = "mo-loop nodes", 1
 """The version of the JSON of nodes; increased when a field changes its meaning or is removed, not when one is added."""
-
-
-def operators(structure: Structure) -> list[Operator]:
-    """All operators, the most frequent first; a constant counts once for each operator that reads it."""
-    found: dict[str, Operator] = {}
-    seen: set[tuple[str, int]] = set()
-    for scope in structure.scopes():
-        for name, refs in _computed(scope, structure.kind):
-            operator = found.setdefault(name, Operator(name))
-            operator.count += 1
-            for ref in refs:
-                if ref is not None and ref.item.operator == "Convert":  # of a compressed constant
-                    ref = ref.item.input(0)
-                if ref is not None and ref.item.data is not None and (name, id(ref.item)) not in seen:
-                    seen.add((name, id(ref.item)))
-                    operator.elements += ref.item.data.elements
-                    operator.bytes += ref.item.data.nbytes
-    return sorted(found.values(), key=lambda each: (-each.count, each.name))
-
-
-def scope_sizes(structure: Structure) -> list[ScopeSize]:
-    """All graphs, outer before inner."""
-    functions = set(structure.functions.values())
-    return [
-        _size(each, "function" if each in functions else each.tag or "model", structure.kind)
-        for each in structure.scopes()
-    ]
-
-
-def _size(scope: ScopeRecord, kind: str, format_: str) -> ScopeSize:
-    constants = scope.constants
-    data = [item.data for item in constants if item.data is not None]
-    counts = Counter(name for name, _ in _computed(scope, format_))
-    return ScopeSize(
-        scope.text, kind, len(scope.nodes), len(constants), sum(each.elements for each in data),
-        sum(each.nbytes for each in data), dict(counts.most_common()),
-    )
-
-
-def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref | None]]]:
-    """The operator and the inputs of the nodes or layers of the file; an IR has its outputs as layers."""
-    for item in scope.items:
-        if item.made_of is not None:
-            yield item.operator, item.inputs
-    if format_ == IR:
-        for result in scope.results:
-            yield "Result", [result.ref]
 
 
 # -- nodes
@@ -108,9 +60,6 @@ class NodeRow:
     inputs: list[str]
     outputs: list[TensorPort]
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def node_rows(
     structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
@@ -123,23 +72,24 @@ def node_rows(
         operator: only nodes of this operator. Constants are left out unless this names them.
     """
     result = "output" if structure.kind == ONNX else "Result"
-    starts = [structure.main, *structure.functions.values()]
-    for start in starts if scope is None else [each for each in structure.scopes() if each.text == scope]:
-        for each in start.all(depth):
-            yield from _of_scope(each, result, operator)
+    for each in (each for start in starts(structure, scope) for each in start.all(depth)):
+        for item in each.items:
+            if not item.is_constant if operator is None else item.operator == operator:
+                inputs, outputs = list(map(tensor_name, item.inputs)), list(map(item.port, range(len(item.outputs))))
+                yield NodeRow(each.text, item.name, item.operator, inputs, outputs)
+        for end in each.results if operator in (None, result) else ():
+            yield NodeRow(each.text, end.name, result, [tensor_name(end.ref)], [])
 
 
-def _of_scope(scope: ScopeRecord, result: str, operator: str | None) -> Iterator[NodeRow]:
-    path = scope.text
-    for item in scope.items:
-        if item.is_constant if operator is None else item.operator != operator:
-            continue
-        inputs = [tensor_name(ref) for ref in item.inputs]
-        outputs = list(map(item.port, range(len(item.outputs))))
-        yield NodeRow(path, item.name, item.operator, inputs, outputs)
-    if operator in (None, result):
-        for each in scope.results:
-            yield NodeRow(path, each.name, result, [tensor_name(each.ref)], [])
+def starts(structure: Structure, scope: str | None) -> list[ScopeRecord]:
+    """The main graph and the functions, or the bodies with a path: names of nodes can repeat. UsageError if there is
+    none."""
+    if scope is None:
+        return [structure.main, *structure.functions.values()]
+    found = [each for each in structure.scopes() if each.text == scope]
+    if not found:
+        raise unknown("scope", scope, [each.text for each in structure.scopes() if each.text])
+    return found
 
 
 SCHEMA, VERSION = "mo-loop graph", 1
@@ -215,9 +165,7 @@ class Outline:
     steps: list[Run | ControlNode | FunctionCall] = field(default_factory=list)
 
     def controls(self) -> Iterator[ControlNode]:
-        for step in self.steps:
-            if isinstance(step, ControlNode):
-                yield step
+        yield from (step for step in self.steps if isinstance(step, ControlNode))
 
     def all(self) -> Iterator[Outline]:
         """This one and those of the bodies below, outer before inner."""
@@ -249,25 +197,35 @@ class Skeleton:
         return {"schema": SCHEMA, "version": VERSION, **asdict(self)}
 
 
-def skeleton(structure: Structure) -> Skeleton:
-    """The control flow of a model."""
-    reader = _Reader(structure)
-    functions = [reader.outline(scope, "function") for scope in structure.functions.values()]
-    return Skeleton(structure.source, structure.kind.lower(), reader.outline(structure.main, "model"), functions)
+def skeleton(
+    structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
+) -> Skeleton:
+    """The control flow of a model.
+
+    Args:
+        scope: the path of a body or function: only these, and the bodies in them.
+        depth: down to this number of levels of bodies; those of the last level are without their steps.
+        operator: only the nodes of this operator, and the nodes with bodies around them.
+    """
+    reader = _Reader(structure, operator)
+    first, *more = [reader.outline(each, depth) for each in starts(structure, scope)]
+    functions = [each for each in more if each.steps or operator is None]
+    return Skeleton(structure.source, structure.kind.lower(), first, functions)
 
 
 class _Reader:
-    def __init__(self, structure: Structure) -> None:
-        self._functions = structure.functions
+    def __init__(self, structure: Structure, operator: str | None) -> None:
+        self._operator = operator
         self._with_control = _with_control(structure)
 
-    def outline(self, scope: ScopeRecord, tag: str) -> Outline:
+    def outline(self, scope: ScopeRecord, depth: int | None) -> Outline:
         inputs = [each.port() for each in scope.parameters]
         outputs = list(map(result_port, scope.results))
         nodes, constants = len(scope.nodes), len(scope.constants)
-        return Outline(scope.text, tag, nodes, constants, inputs, outputs, list(self._steps(scope)))
+        steps = list(self._steps(scope, depth)) if depth is None or depth >= 0 else []
+        return Outline(scope.text, scope.kind, nodes, constants, inputs, outputs, steps)
 
-    def _steps(self, scope: ScopeRecord) -> Iterator[Run | ControlNode | FunctionCall]:
+    def _steps(self, scope: ScopeRecord, depth: int | None) -> Iterator[Run | ControlNode | FunctionCall]:
         plain: Counter[str] = Counter()
 
         def run() -> Iterator[Run]:
@@ -276,21 +234,25 @@ class _Reader:
                 plain.clear()
 
         for item in scope.nodes:
+            is_chosen = self._operator in (None, item.operator)
             if item.bodies:
                 yield from run()
-                yield self._control(item)
+                control = self._control(item, None if depth is None else depth - 1)
+                if is_chosen or any(body.steps for body in control.bodies):
+                    yield control
             elif item.called in self._with_control:
                 yield from run()
-                yield FunctionCall(item.label, item.operator, item.called)
-            else:
+                if is_chosen:
+                    yield FunctionCall(item.label, item.operator, item.called)
+            elif is_chosen:
                 plain[item.operator] += 1
         yield from run()
 
-    def _control(self, item: Item) -> ControlNode:
+    def _control(self, item: Item, depth: int | None) -> ControlNode:
         found = ControlNode("/".join((*item.scope.path, item.label)), item.label, item.operator)
         found.inputs = list(_inputs(item))
         found.outputs = list(_outputs(item))
-        found.bodies = [self.outline(body, tag) for tag, body in item.bodies.items()]
+        found.bodies = [self.outline(body, depth) for body in item.bodies.values()]
         found.trip_count, found.condition, found.goes_on = trip_count(item), condition(item), goes_on(item)
         for body in item.bodies.values():
             for each in body.parameters:
@@ -352,35 +314,38 @@ def _outputs(item: Item) -> Iterator[Entry]:
 # -- the control flow of an inspection
 
 
-def controls(found: Skeleton) -> list[ControlFacts]:
-    """The control flow of a model, with nested control flow inside."""
-    return [_facts(step, start, found.format) for start in (found.graph, *found.functions) for step in start.controls()]
+def controls(
+    structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
+) -> list[ControlFacts]:
+    """The control flow of a model, with nested control flow inside; of an operator only its nodes. The arguments are
+    those of `skeleton`."""
+    if depth == 0:
+        return []
+    found = skeleton(structure, scope, None if depth is None else depth - 1)
+    tops = [_facts(step, start, found.format) for start in (found.graph, *found.functions) for step in start.controls()]
+    if operator is None:
+        return tops
+    return [replace(each, branches=[]) for each in below(tops) if each.operator == operator]
 
 
 def _facts(step: ControlNode, outline: Outline, format_: str) -> ControlFacts:
+    inner = {port.name: port for body in step.bodies for port in (*body.outputs, *body.inputs)}
     found = ControlFacts(step.path, step.operator, outline.path, step.trip_count, step.condition, step.goes_on)
-    inner: dict[str, TensorPort] = {}
-    for body in step.bodies:
-        children = [_facts(each, body, format_) for each in body.controls()]
-        found.branches.append(Branch(body.tag, body.path, body.nodes, body.constants, children))
-        inner |= {port.name: port for port in (*body.outputs, *body.inputs)}
-    captures = set()
-    for entry in step.inputs:
+    for entry in (*step.inputs, *step.outputs):
+        name = next(iter(entry.inner.values()), "")
         if entry.kind == "merged":
-            (name,) = entry.inner.values()
-            outer, inside = entry.value, inner[name]
-            value = outer if outer.is_known else TensorPort(outer.name, inside.type, inside.shape)
+            value = entry.value if entry.value.is_known else replace(inner[name], name=entry.value.name)
             found.states.append(StateFacts(name, value))
         elif entry.kind == "sliced":
             found.scan_inputs.append(_sliced(entry.value, entry))
-        elif entry.kind in ("captured", "invariant", "branched"):
-            captures.add(entry.value.name)
-    for entry in step.outputs:
-        if entry.kind == "concatenated":
-            (name,) = entry.inner.values()
+        elif entry.kind == "concatenated":
             value = entry.value if format_ == IR.lower() else inner.get(name, TensorPort(""))
             found.scan_outputs.append(_sliced(value, entry))
-    found.captures = sorted(captures)
+    outer = ("captured", "invariant", "branched")
+    found.captures = sorted({each.value.name for each in step.inputs if each.kind in outer})
+    for body in step.bodies:
+        children = [_facts(each, body, format_) for each in body.controls()]
+        found.branches.append(Branch(body.tag, body.path, body.nodes, body.constants, children))
     return found
 
 

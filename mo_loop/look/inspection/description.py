@@ -8,9 +8,8 @@ Sizes are in bytes; the shape of a Port is a list of numbers, names of symbols a
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mo_loop.errors import UsageError
@@ -191,13 +190,16 @@ class Inspection(ShownResult):
         """The size of all constants."""
         return sum(each.bytes for each in self.scopes)
 
-    def text(self, style: Style = PLAIN) -> str:
-        """The text that `mo-loop inspect` prints."""
-        return "\n".join(_Text(style).lines(printable_record(self, LONGEST)))
+    @property
+    def count(self) -> str:
+        """The numbers of nodes and scopes, as text."""
+        return f"{counted(sum(each.nodes for each in self.scopes), 'node')} in {counted(len(self.scopes), 'scope')}"
+
+    def lines(self, style: Style = PLAIN) -> Iterator[str]:
+        return _lines(printable_record(self, LONGEST), style)
 
     def _brief(self) -> str:
-        nodes = sum(each.nodes for each in self.scopes)
-        return f"{self.file}: {counted(nodes, 'node')} in {counted(len(self.scopes), 'scope')}"
+        return f"{self.file}: {self.count}"
 
     def to_dict(self) -> dict[str, Any]:
         """The inspection as plain data; the name of the schema and its version come first."""
@@ -217,143 +219,76 @@ def unknown(what: str, name: str, known: list[str]) -> UsageError:
     return UsageError(f"the model has no {what} {name!r}", hint=did_you_mean(name, known))
 
 
-# -- a part
-
-
-def chosen(inspection: Inspection, depth: int | None, scope: str | None, operator: str | None) -> Inspection:
-    """The part of an inspection in a scope, down to a number of levels of bodies, of one operator."""
-    if scope is not None:
-        inspection = _below(inspection, scope)
-    if depth is not None:
-        control = [_cut(each, depth) for each in inspection.control] if depth else []
-        kept = {branch.path for each in below(control) for branch in each.branches}
-        tops = {each.path for each in inspection.scopes if each.kind in ("model", "function")} | {scope}
-        inspection = replace(
-            inspection, control=control, scopes=[each for each in inspection.scopes if each.path in kept | tops]
-        )
-    if operator is not None:
-        inspection = _only(inspection, operator)
-    return inspection
-
-
-def _below(inspection: Inspection, path: str) -> Inspection:
-    scopes = [each for each in inspection.scopes if each.path == path or each.path.startswith(f"{path}/")]
-    if not any(each.path == path for each in scopes):
-        raise unknown("scope", path, [each.path for each in inspection.scopes if each.path])
-    control = [each for each in below(inspection.control) if each.scope == path]
-    counts: Counter[str] = Counter()
-    for each in scopes:
-        counts.update(each.operators)
-    # Only the whole model has the constants that each operator reads.
-    operators = [Operator(name, count) for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
-    return replace(inspection, scopes=scopes, control=control, operators=operators)
-
-
-def _only(inspection: Inspection, name: str) -> Inspection:
-    operators = [each for each in inspection.operators if each.name == name]
-    if not operators:
-        raise unknown("operator", name, [each.name for each in inspection.operators])
-    scopes = [
-        replace(each, operators={name: each.operators[name]}) for each in inspection.scopes if name in each.operators
-    ]
-    control = [replace(each, branches=[]) for each in below(inspection.control) if each.operator == name]
-    return replace(inspection, operators=operators, scopes=scopes, control=control)
-
-
-def _cut(control: ControlFacts, depth: int) -> ControlFacts:
-    """A control-flow node with `depth` levels of bodies; the last level is without nodes."""
-    branches = [
-        replace(each, children=[_cut(child, depth - 1) for child in each.children] if depth > 1 else [])
-        for each in control.branches
-    ]
-    return replace(control, branches=branches)
-
-
 # -- text
 
 
-class _Text:
-    def __init__(self, style: Style) -> None:
-        self._style = style
+def _lines(found: Inspection, style: Style) -> Iterator[str]:
+    kind = "ONNX" if found.format == "onnx" else "OpenVINO IR"
+    by = f", made by {found.producer}" if found.producer else ""
+    title = style.paint(found.file, bold=True)
+    yield f"{title}: {kind} version {found.ir_version}, {sized(found.file_bytes)}{by}"
+    if found.name:
+        yield f"name       {found.name}"
+    opsets = [f"{name or 'unnamed'} {version}" for name, version in found.opsets.items()]
+    yield f"opsets     {', '.join(opsets)}"
+    if target := found.metadata.get("converter.target"):
+        yield f"target     OpenVINO {target}, device {found.metadata.get('conversion_parameters.device', ANY)}"
+    elements = f"{counted(found.elements, 'element')} in constants ({sized(found.bytes)})"
+    yield f"contents   {found.count}, {elements if found.elements else 'no constants'}"
 
-    def lines(self, inspection: Inspection) -> Iterator[str]:
-        kind = "ONNX" if inspection.format == "onnx" else "OpenVINO IR"
-        by = f", made by {inspection.producer}" if inspection.producer else ""
-        size = sized(inspection.file_bytes)
-        yield f"{self._style.paint(inspection.file, bold=True)}: {kind} version {inspection.ir_version}, {size}{by}"
-        if inspection.name:
-            yield f"name       {inspection.name}"
-        opsets = [f"{name or 'unnamed'} {version}" for name, version in inspection.opsets.items()]
-        yield f"opsets     {', '.join(opsets)}"
-        if target := inspection.metadata.get("converter.target"):
-            yield f"target     OpenVINO {target}, device {inspection.metadata.get('conversion_parameters.device', ANY)}"
-        nodes = sum(each.nodes for each in inspection.scopes)
-        elements = f"{counted(inspection.elements, 'element')} in constants ({sized(inspection.bytes)})"
-        weights = elements if inspection.elements else "no constants"
-        yield f"contents   {counted(nodes, 'node')} in {counted(len(inspection.scopes), 'scope')}, {weights}"
-        sizes = {name: f"may be [{text}]" for name, text in inspection.sizes.items() if text}
-        inputs = [(each.name, str(each), sizes.get(each.name, "")) for each in inspection.inputs]
-        yield from self._section("inputs", inputs)
-        yield from self._section("outputs", [(each.name, str(each)) for each in inspection.outputs])
-        operators = [
-            (each.name, str(each.count), sized(each.bytes) if each.bytes else "") for each in inspection.operators
-        ]
-        yield from self._section("operators", operators, (1, 2), ("operator", "nodes", "constants"))
-        scopes = [
-            (each.path or "(main)", each.kind, str(each.nodes), str(each.elements), sized(each.bytes))
-            for each in inspection.scopes
-        ]
-        yield from self._section("scopes", scopes, (2, 3, 4), ("path", "kind", "nodes", "elements", "constants"))
-        if inspection.control:
-            yield self._style.paint("control flow", bold=True)
-            for each in inspection.control:
-                yield from self._tree(each, "  ")
-        states = [
-            (each.id, str(TensorPort("", each.type, each.shape)), str(each.initial), _listed(each.read),
-             _listed(each.assigned))
-            for each in inspection.states
-        ]
-        yield from self._section("states", states, (), ("variable", "type", "initial", "read", "assigned"))
-        functions = [
-            (each.name, counted(each.nodes, "node"), counted(each.calls, "call"), f"({', '.join(each.inputs)})")
-            for each in inspection.functions
-        ]
-        yield from self._section("functions", functions, (1, 2))
-        files = [
-            (each.path, counted(each.tensors, "tensor"),
-             "missing, or refused" if each.size is None else sized(each.size))
-            for each in inspection.external
-        ]
-        yield from self._section("weights in", files, (1, 2))
-        metadata = [(key, " ".join(value.split())[:100]) for key, value in inspection.metadata.items()]
-        yield from self._section("metadata", metadata)
-
-    def _section(
-        self, title: str, rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = (), heads: tuple[str, ...] = ()
+    def section(
+        title: str, rows: Iterable[tuple[str, ...]], right: tuple[int, ...] = (), heads: tuple[str, ...] = ()
     ) -> Iterator[str]:
-        if rows:
-            yield self._style.paint(title, bold=True)
-            yield self._style.table([heads, *rows] if heads else rows, right, indent="  ", heads=bool(heads))
+        if cells := list(rows):
+            yield style.paint(title, bold=True)
+            yield style.table([heads, *cells] if heads else cells, right, indent="  ", heads=bool(heads))
 
-    def _tree(self, control: ControlFacts, indent: str) -> Iterator[str]:
-        yield f"{indent}{self._style.paint(control.operator, fg='cyan')} {control.path}"
-        facts = [
-            ("trip count", control.trip_count), ("condition", control.condition), ("continues", control.goes_on),
-            ("states", _listed([f"{each.name} {_typed(each.initial)}" for each in control.states])),
-            ("slices", _listed([f"{each.name} {_typed(each.value)} axis {each.axis}{' backwards' * each.backward}"
-                                for each in control.scan_inputs])),
-            ("joins", _listed([f"{each.name} axis {each.axis}{' backwards' * each.backward}"
-                               for each in control.scan_outputs])),
-            ("captures", _listed(control.captures)),
-        ]
-        for name, text in facts:
-            if text:
-                yield f"{indent}  {name:10} {text}"
-        for branch in control.branches:
-            constants = f", {counted(branch.constants, 'constant')}" if branch.constants else ""
-            yield f"{indent}  {branch.name}: {counted(branch.nodes, 'node')}{constants}"
-            for child in branch.children:
-                yield from self._tree(child, indent + "    ")
+    sizes = {name: f"may be [{text}]" for name, text in found.sizes.items() if text}
+    yield from section("inputs", ((each.name, str(each), sizes.get(each.name, "")) for each in found.inputs))
+    yield from section("outputs", ((each.name, str(each)) for each in found.outputs))
+    yield from section("operators", (
+        (each.name, str(each.count), sized(each.bytes) if each.bytes else "") for each in found.operators
+    ), (1, 2), ("operator", "nodes", "constants"))
+    yield from section("scopes", (
+        (each.path or "(main)", each.kind, str(each.nodes), str(each.elements), sized(each.bytes))
+        for each in found.scopes
+    ), (2, 3, 4), ("path", "kind", "nodes", "elements", "constants"))
+    if found.control:
+        yield style.paint("control flow", bold=True)
+        yield from (line for each in found.control for line in _tree(each, "  ", style))
+    yield from section("states", (
+        (each.id, str(TensorPort("", each.type, each.shape)), str(each.initial), _listed(each.read),
+         _listed(each.assigned))
+        for each in found.states
+    ), (), ("variable", "type", "initial", "read", "assigned"))
+    yield from section("functions", (
+        (each.name, counted(each.nodes, "node"), counted(each.calls, "call"), f"({', '.join(each.inputs)})")
+        for each in found.functions
+    ), (1, 2))
+    yield from section("weights in", (
+        (each.path, counted(each.tensors, "tensor"), "missing, or refused" if each.size is None else sized(each.size))
+        for each in found.external
+    ), (1, 2))
+    yield from section("metadata", ((key, " ".join(value.split())[:100]) for key, value in found.metadata.items()))
+
+
+def _tree(control: ControlFacts, indent: str, style: Style) -> Iterator[str]:
+    yield f"{indent}{style.paint(control.operator, fg='cyan')} {control.path}"
+
+    def cut(each: SlicedFacts, type_: str = "") -> str:
+        return f"{each.name}{type_} axis {each.axis}{' backwards' * each.backward}"
+
+    facts = [
+        ("trip count", control.trip_count), ("condition", control.condition), ("continues", control.goes_on),
+        ("states", _listed([f"{each.name} {_typed(each.initial)}" for each in control.states])),
+        ("slices", _listed([cut(each, f" {_typed(each.value)}") for each in control.scan_inputs])),
+        ("joins", _listed(list(map(cut, control.scan_outputs)))), ("captures", _listed(control.captures)),
+    ]
+    yield from (f"{indent}  {name:10} {text}" for name, text in facts if text)
+    for branch in control.branches:
+        constants = f", {counted(branch.constants, 'constant')}" if branch.constants else ""
+        yield f"{indent}  {branch.name}: {counted(branch.nodes, 'node')}{constants}"
+        yield from (line for child in branch.children for line in _tree(child, indent + "    ", style))
 
 
 def _typed(port: TensorPort) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,22 +21,28 @@ import numpy as np
 from mo_loop.errors import FileError
 from mo_loop.frontend.external_files import byte_count
 from mo_loop.frontend.model import ModelSource, OnnxModel, check_names_on_error, opened
-from mo_loop.frontend.onnx_graphs import all_graphs, tensor_protos
-from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.look.inspection.contents import controls, operators, scope_sizes, skeleton
-from mo_loop.look.inspection.description import ExternalFile, Function, Initial, Inspection, VariableFacts
+from mo_loop.frontend.onnx_graphs import external_tensors
+from mo_loop.look.inspection.contents import controls, starts
+from mo_loop.look.inspection.description import (
+    ExternalFile,
+    Function,
+    Initial,
+    Inspection,
+    Operator,
+    ScopeSize,
+    VariableFacts,
+    unknown,
+)
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.of_graph import flat, number, shape_of, structure_of_layers
 from mo_loop.look.records.of_onnx import structure_of_onnx, tensor_size
 from mo_loop.look.records.opening import kind_of
-from mo_loop.look.records.structure import IR, ONNX, Item, Structure, result_port, tensor_port
+from mo_loop.look.records.structure import IR, ONNX, Item, Ref, ScopeRecord, Structure, result_port, tensor_port
 from mo_loop.support.process_memory import paused_collector
 
 if TYPE_CHECKING:
     from mo_loop.ir.reader.layer_records import Layer, Net
     from mo_loop.ir.reader.layer_types import VariableLayers
-
-_EXTERNAL = 1  # TensorProto.EXTERNAL
 
 
 def inspect(source: ModelSource, *, allow_external: Sequence[str] = ()) -> Inspection:
@@ -54,15 +60,24 @@ def inspect(source: ModelSource, *, allow_external: Sequence[str] = ()) -> Inspe
         IrError: the model breaks a rule of the IR that the inspection relies on.
         UnsupportedError: the IR is of another version, or bodies are nested too deeply to be read.
     """
+    return inspect_part(source, allow_external)
+
+
+def inspect_part(source: ModelSource, allow_external: Sequence[str], **chosen: Any) -> Inspection:
+    """The same for a part of a model: `chosen` has the scope, depth and operator, as the function `skeleton`.
+
+    Raises:
+        UsageError: the model does not have the scope, or this does not have the operator.
+    """
     with paused_collector():
         path = Path(source) if isinstance(source, str | os.PathLike) else None
         kind = ONNX if path is None else kind_of(path)
         if path is not None and kind == IR:
-            return inspect_ir(path)
+            return _of_ir(path, chosen)
         try:
             model = opened(source, allow_external)
             with check_names_on_error(model.proto):
-                inspection = _inspection(model)
+                inspection = _of_onnx(model, chosen)
                 json.dumps(inspection.to_dict())  # fails if a name is not UTF-8
             return inspection
         except FileError as error:
@@ -71,7 +86,7 @@ def inspect(source: ModelSource, *, allow_external: Sequence[str] = ()) -> Inspe
             raise error.at(hint="if it is a file of --dump, add --graph or --nodes") from error.__cause__
 
 
-def _inspection(model: OnnxModel) -> Inspection:
+def _of_onnx(model: OnnxModel, chosen: dict[str, Any]) -> Inspection:
     """The inspection of an ONNX model, convertible or not. Types are those that the model declares."""
     proto = model.proto
     structure = structure_of_onnx(model, model.path or "model", weights=False)
@@ -79,6 +94,7 @@ def _inspection(model: OnnxModel) -> Inspection:
     calls = Counter(called)
     return _with_contents(
         structure,
+        chosen,
         file=structure.source,
         file_bytes=os.stat(model.path).st_size if model.path else proto.ByteSize(),
         name=model.name,
@@ -97,50 +113,94 @@ def _inspection(model: OnnxModel) -> Inspection:
     )
 
 
-def _with_contents(structure: Structure, **facts: Any) -> Inspection:
-    """An inspection with these facts, and what the structure shows."""
+def _with_contents(structure: Structure, chosen: dict[str, Any], **facts: Any) -> Inspection:
+    """An inspection with these facts, and the contents of the chosen part of the structure."""
+    found, operator = _operators(structure, chosen.get("scope")), chosen.get("operator")
+    if operator is not None and operator not in {each.name for each in found}:
+        raise unknown("operator", operator, [each.name for each in found])
     return Inspection(
         format=structure.kind.lower(),
         inputs=[each.port() for each in structure.main.parameters],
         outputs=list(map(result_port, structure.main.results)),
-        operators=operators(structure),
-        scopes=scope_sizes(structure),
-        control=controls(skeleton(structure)),
+        operators=[each for each in found if operator in (None, each.name)],
+        scopes=_scope_sizes(structure, **chosen),
+        control=controls(structure, **chosen),
         **facts,
     )
 
 
+# -- operators and scopes
+
+
+def _operators(structure: Structure, scope: str | None = None) -> list[Operator]:
+    """All operators, the most frequent first; a constant counts once for each operator that reads it, those of a scope
+    without their constants: only the whole model has all of these."""
+    found: dict[str, Operator] = {}
+    seen: set[tuple[str, int]] = set()
+    for each in (each for start in starts(structure, scope) for each in start.all()):
+        for name, refs in _computed(each, structure.kind):
+            operator = found.setdefault(name, Operator(name))
+            operator.count += 1
+            for ref in refs if scope is None else ():
+                if ref is not None and ref.item.operator == "Convert":  # of a compressed constant
+                    ref = ref.item.input(0)
+                if ref is not None and ref.item.data is not None and (name, id(ref.item)) not in seen:
+                    seen.add((name, id(ref.item)))
+                    operator.elements += ref.item.data.elements
+                    operator.bytes += ref.item.data.nbytes
+    return sorted(found.values(), key=lambda each: (-each.count, each.name))
+
+
+def _scope_sizes(
+    structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
+) -> list[ScopeSize]:
+    """The graphs, outer before inner; the arguments are those of the function `skeleton`."""
+    found = []
+    for each in (each for start in starts(structure, scope) for each in start.all(depth)):
+        counts = Counter(name for name, _ in _computed(each, structure.kind) if operator in (None, name))
+        if counts or operator is None:
+            data = [item.data for item in each.constants if item.data is not None]
+            found.append(ScopeSize(
+                each.text, each.kind, len(each.nodes), len(each.constants), sum(one.elements for one in data),
+                sum(one.nbytes for one in data), dict(counts.most_common()),
+            ))
+    return found
+
+
+def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref | None]]]:
+    """The operator and the inputs of the nodes or layers of the file; an IR has its outputs as layers."""
+    for item in scope.items:
+        if item.made_of is not None:
+            yield item.operator, item.inputs
+    if format_ == IR:
+        for result in scope.results:
+            yield "Result", [result.ref]
+
+
+# -- files
+
+
 def _external(model: OnnxModel) -> Iterator[ExternalFile]:
     found: dict[str, ExternalFile] = {}
-    for tensor in (tensor for scope in all_graphs(model) for tensor in tensor_protos(scope)):
-        if tensor.data_location != _EXTERNAL:
-            continue
+    for _, tensor in external_tensors(model):
         info = {entry.key: entry.value for entry in tensor.external_data}
         location = info.get("location", "")
-        if location == OWN_FILE:
-            continue
         if location not in found:
-            found[location] = ExternalFile(location, 0, 0, _file_size(model, location, tensor.name))
+            identity = None
+            with suppress(FileError):  # a file that a conversion would not read has no size
+                identity = model.files.at(location, tensor.name).identity
+            found[location] = ExternalFile(location, 0, 0, None if identity is None else identity.size)
         found[location].tensors += 1
         offset = max(byte_count(info.get("offset"), 0), 0)
         found[location].needed = max(found[location].needed, offset + tensor_size(tensor)[1])
     yield from found.values()
 
 
-def _file_size(model: OnnxModel, location: str, tensor: str) -> int | None:
-    """The bytes of an external file; None for one that a conversion would not read."""
-    try:
-        file = model.files.at(location, tensor)
-    except FileError:
-        return None
-    return None if file.identity is None else file.identity.size
-
-
 _LOOKED_AT = 1 << 22
 """The number of elements of a constant above which its values are not compared with each other."""
 
 
-def inspect_ir(path: Path) -> Inspection:
+def _of_ir(path: Path, chosen: dict[str, Any]) -> Inspection:
     """Inspect the IR at `path`. Raises FileError, IrError and UnsupportedError as `records` does."""
     from mo_loop.ir.reader.layer_types import variables
     from mo_loop.ir.reader.parse import records
@@ -153,11 +213,13 @@ def inspect_ir(path: Path) -> Inspection:
     layers = list(_layers(net))
     constants = [layer for layer in layers if layer.type == "Const"]
     needed = max((number(layer, "offset") + number(layer, "size") for layer in constants), default=0)
-    external = [ExternalFile(weights.name, len(constants), needed, _regular_size(weights))] if constants else []
+    size = os.path.getsize(weights) if os.path.isfile(weights) else None  # opening a pipe would wait forever
+    external = [ExternalFile(weights.name, len(constants), needed, size)] if constants else []
     items = {id(item.made_of): item for scope in structure.scopes() for item in scope.items}
     versions = Counter(layer.version for layer in layers)
     return _with_contents(
         structure,
+        chosen,
         file=os.fspath(path),
         file_bytes=path.stat().st_size,
         name=net.name,
@@ -176,15 +238,6 @@ def _layers(net: Net) -> Iterator[Layer]:
         yield layer
         for body in layer.bodies.values():
             yield from _layers(body)
-
-
-def _regular_size(path: Path) -> int | None:
-    """The size of a regular file; None if there is none: opening a pipe would wait forever."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
 # -- variables
@@ -211,10 +264,10 @@ def _initial(item: Item) -> Initial:
     while ref is not None and ref.item.operator in ("Convert", "Broadcast", "Tile") and ref.item not in seen:
         seen.append(ref.item)
         ref = ref.item.input(0)
-    is_computed = any(each.operator != "Convert" for each in seen)
-    data = None if ref is None else ref.item.data
-    value = "" if data is None else _uniform(data)
-    return Initial("computed" if is_computed or data is None else "constant", value, port.type, port.shape)
+    if ref is None or ref.item.data is None:
+        return Initial("computed", "", port.type, port.shape)
+    kind = "constant" if all(each.operator == "Convert" for each in seen) else "computed"
+    return Initial(kind, _uniform(ref.item.data), port.type, port.shape)
 
 
 def _uniform(data: Data) -> str:

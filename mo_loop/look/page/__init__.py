@@ -60,9 +60,9 @@ class Document:
     """The differences of the tensors from those of the ONNX model, if both were run."""
     texts: list[str] = field(default_factory=list)
     """The reasons of the passes; the steps refer to them by their index."""
-    written: Record | None = None
-    """The ids of the layers and the offsets of the constants in the files of the IR, by the ids of the nodes. Port maps
-    get the layers of their parameters and results."""
+    written: Mapping[int, Record] | None = None
+    """The `layer` of each node and the `offset` of each constant in the files of the IR, by the ids of the nodes. Port
+    maps get the layers of their parameters and results."""
     pairs: list[tuple[int, list[int]]] | None = None
     """The layers of each node, for an ONNX model and its IR."""
     facts: list[tuple[str, str]] = field(default_factory=list)
@@ -80,6 +80,7 @@ class Document:
         """Add a step with the state after it, None if it changed nothing; `change` is the delta, if it is known."""
         found = dict(step)
         if state is not None:
+            found["nodes"] = step["nodes"] or (len(self._last.nodes), len(state.nodes))
             found["delta"] = delta(self._last, state) if change is None else change
             self._last = state
         self._steps.append(found)
@@ -92,9 +93,11 @@ class Document:
             "scopes": list(self._first.scopes.values()), "nodes": list(self._first.nodes.values()),
             "steps": self._steps, "texts": self.texts,
         }
-        more = {
-            "heat": self.heat, "written": self.written, "pairs": self.pairs, "name_scopes": self.name_scopes or None
+        written = None if self.written is None else {
+            f"{key}s": {number: each[key] for number, each in self.written.items() if key in each}
+            for key in ("layer", "offset")
         }
+        more = {"heat": self.heat, "written": written, "pairs": self.pairs, "name_scopes": self.name_scopes or None}
         return found | {key: value for key, value in more.items() if value is not None}
 
 
@@ -119,13 +122,14 @@ def name_scopes_of(model: Any) -> dict[str, list[str]]:
 
 
 def step_record(
-    name: str, place: int, nodes: tuple[int, int], seconds: float = 0, matchers: Sequence[tuple[str, int]] = (),
-    **more: Any,
+    name: str, place: int, nodes: tuple[int, int] | None = None, seconds: float = 0,
+    matchers: Sequence[tuple[str, int]] = (), **more: Any,
 ) -> Record:
-    """A step of a document: its number in the run, the numbers of nodes before and after it, and what is known more."""
+    """A step of a document: its number in the run, the numbers of nodes before and after it, if they are not those of
+    the states, and what is known more."""
     return {
         "name": name, "place": place, "seconds": round(seconds, 6), "matches": 0,
-        "matchers": [[matcher, count] for matcher, count in matchers if count], "nodes": list(nodes), **more,
+        "matchers": [[matcher, count] for matcher, count in matchers if count], "nodes": nodes, **more,
     }
 
 

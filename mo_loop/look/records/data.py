@@ -45,9 +45,10 @@ LIMIT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The data of a constant: a tensor, or only a text for it, as in a dump, or a function that reads it."""
+    """The data of a constant: a tensor, or only a text for it, as in a dump, or its size and a function that reads it.
+    """
 
-    key: tuple[Any, ...]
+    key: tuple[Any, ...] = ()
     tensor: Tensor | None = None
     text: str = ""
     elements: int = 0
@@ -59,16 +60,6 @@ class Data:
         # The hash of a sample distinguishes most weights without reading them.
         key = tensor.dtype.name, tensor.shape, hash(tensor.sample())
         return cls(key, tensor, "", tensor.size, tensor.nbytes)
-
-    @classmethod
-    def written(cls, type_: str, text: str) -> Data:
-        """Data that are known as a text only."""
-        return cls((type_, text), None, text)
-
-    @classmethod
-    def unread(cls, elements: int, nbytes: int, read: Callable[[], Tensor]) -> Data:
-        """Data that are not read: only their size is known."""
-        return cls((), None, "", elements, nbytes, read)
 
     def array(self, longest: int) -> np.ndarray[Any, Any] | None:
         """The elements in row-major order; None if they are more than `longest`, or cannot be read."""
@@ -121,7 +112,7 @@ class DataChange:
     def as_json(self) -> dict[str, Any]:
         index = None if self.index is None else list(self.index)
         found = asdict(self) | {"largest": _number(self.largest), "relative": _number(self.relative), "index": index}
-        return {key: value for key, value in found.items() if value is not None and value != ""}
+        return {key: value for key, value in found.items() if value not in (None, "")}
 
     def __str__(self) -> str:
         if self.count is None:

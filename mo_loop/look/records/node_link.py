@@ -22,7 +22,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,7 +57,6 @@ class JsonTexts:
 
     def __init__(self) -> None:
         self._nodes: dict[int, tuple[Record, str]] = {}
-        self._type = cache(spelled)
 
     def whole(self, state: GraphState, more: Mapping[int, Record] | None = None) -> str:
         """A graph; `more` is added to the records of nodes, by id."""
@@ -80,14 +79,9 @@ class JsonTexts:
             if "bodies" in record:
                 text += f',"bodies":[{",".join(self._graph(state, members, body, more) for body in record["bodies"])}]'
             nodes.append(text + "}")
-        edges = [
-            f'{{"source":{source[0]},"target":{record["id"]},"key":{port},"output":{source[1]},'
-            f'"type":{self._type(state.nodes[source[0]]["outputs"][source[1]]["type"])}}}'
-            for record in members[scope] for port, source in enumerate(record["inputs"]) if source is not None
-        ]
         return (
             f'{{"directed":true,"multigraph":true,"graph":{spelled(about)},"nodes":[{",".join(nodes)}],'
-            f'"edges":[{",".join(edges)}]}}'
+            f'"edges":{spelled(_edges(members[scope], state))}}}'
         )
 
     def _node(self, record: Record) -> str:
@@ -121,14 +115,19 @@ def delta_link(before: GraphState, after: GraphState, change: Record, **about: A
         "delta": True, **about, "removed": [_brief(before.nodes[number]) for number in change["removed"]],
         "scopes": change["scopes"], "removed_scopes": change["removed_scopes"],
     }
-    links = [
+    edges = _edges(records, after)
+    return HEAD | {"directed": True, "multigraph": True, "graph": graph, "nodes": nodes, "edges": edges}
+
+
+def _edges(records: list[Record], state: GraphState) -> list[Record]:
+    """The inputs of nodes of a state."""
+    return [
         {
             "source": source[0], "target": record["id"], "key": port, "output": source[1],
-            "type": after.nodes[source[0]]["outputs"][source[1]]["type"],
+            "type": state.nodes[source[0]]["outputs"][source[1]]["type"],
         }
         for record in records for port, source in enumerate(record["inputs"]) if source is not None
     ]
-    return HEAD | {"directed": True, "multigraph": True, "graph": graph, "nodes": nodes, "edges": links}
 
 
 def _brief(record: Record) -> Record:
@@ -268,23 +267,22 @@ def state_at(file: Path, known: dict[Path, GraphState] | None = None) -> GraphSt
         FileError: the file, or one before it, is missing or damaged.
     """
     known = {} if known is None else known
-    later: list[dict[str, Any]] = []
+    later: dict[Path, Any] = {}
     at = file
-    seen: set[Path] = set()
     while at not in known:
         data = read_file(at, None if at is file else file)
-        if not is_delta(data):
+        graph = data.get("graph") if isinstance(data, dict) else None
+        if not isinstance(graph, dict) or graph.get("delta") is not True:
             known[at] = checked(at, partial(state_of, data))
             break
-        seen.add(at)
-        later.append({"file": at, "data": data})
-        at = at.with_name(f"{Path(str(data['graph'].get('previous'))).name}.json")
-        if at in seen:
+        later[at] = data
+        at = at.with_name(f"{Path(str(graph.get('previous'))).name}.json")
+        if at in later:
             raise not_of_dump(file, "it is before itself")
-    state = known[at]
-    for each in reversed(later):
-        state = known[each["file"]] = checked(each["file"], partial(applied, state, each["data"]))
-    return state
+    for each, data in reversed(later.items()):
+        known[each] = checked(each, partial(applied, known[at], data))
+        at = each
+    return known[file]
 
 
 def state_of_text(file: Path, source: str) -> GraphState:
@@ -309,23 +307,17 @@ def state_of_text(file: Path, source: str) -> GraphState:
     return state
 
 
-def is_delta(data: Any) -> bool:
-    """Whether the data of a file are only the changes of a step."""
-    return isinstance(data, dict) and isinstance(data.get("graph"), dict) and data["graph"].get("delta") is True
-
-
 def read_file(file: Path, needed_by: Path | None = None) -> Any:
     """The data of a .json file."""
     refuse_device(file)
     try:
         return json.loads(file.read_bytes())
     except OSError as error:
-        reason = reason_of(error)
-        raise FileError(
-            f"{file} cannot be read", why=reason if needed_by is None else f"{needed_by.name} needs it: {reason}",
-            hint="" if needed_by is None else "a file of a step has only the changes: keep the files before it",
-            code="ML212",
-        ) from None
+        why, hint = reason_of(error), ""
+        if needed_by is not None:
+            why = f"{needed_by.name} needs it: {why}"
+            hint = "a file of a step has only the changes: keep the files before it"
+        raise FileError(f"{file} cannot be read", why=why, hint=hint, code="ML212") from None
     except (ValueError, RecursionError) as error:
         raise not_of_dump(file, f"it is not JSON: {error}") from None
 

@@ -166,7 +166,7 @@ def _of_records(state: GraphState, members: Mapping[str, list[Record]], scope: S
     for place, number in enumerate(about["results"]):
         record = state.nodes[number]
         ref = next(iter(refs(record)), None)
-        names = [*record.get("names", ()), *(() if ref is None else ref.item.outputs[ref.output].names)]
+        names = [*record.get("names", ()), *(() if ref is None else ref.made.names)]
         scope.results.append(OutputRecord((*names, record["name"])[0] or f"output {place}", ref, id=number))
     if scope.owner is not None:
         scope.info = _info(about.get("info"))
@@ -178,7 +178,7 @@ def _of_record(record: Record, scope: ScopeRecord) -> Item:
     data = None
     if "value" in record:
         shown = record["content"] if "content" in record else record["value"]
-        data = Data.written(f"{outputs[0].dtype}{outputs[0].shape}", shown)
+        data = Data((f"{outputs[0].dtype}{outputs[0].shape}", shown), text=shown)
     return Item(
         operator=record["op"],
         name=record["name"],
@@ -237,36 +237,28 @@ class _LayerReader:
         for layer in net.layers:
             if layer.type == "Result":
                 ref = refs.get((layer.id, layer.inputs[0].label)) if layer.inputs else None
-                scope.results.append(_layer_result(layer, ref))
+                names = (layer.name,) if ref is None else (*layer.output_names, *ref.made.names, ref.item.name)
+                scope.results.append(OutputRecord(names[0], ref))
         return scope
 
     def _item(self, layer: Layer, scope: ScopeRecord) -> Item:
-        outputs = [_port_output(port) for port in layer.outputs]
+        outputs = []
+        for port in layer.outputs:
+            known, dims = BY_PRECISION.get(port.precision), [dim if dim >= 0 else "?" for dim in port.dims]
+            outputs.append(Output(port.names, known.name if known else port.precision, shown_dims(dims)))
         info = dict(flat(layer.rt_info))
         item = Item(layer.type, layer.name, scope, layer.version, layer.data, outputs=outputs, info=info, made_of=layer)
         if layer.type == "Parameter":
             names = outputs[0].names if outputs else ()
-            dims = shape_of(layer.data.get("shape", ""))
-            shape = "[...]" if dims is None else shown_dims(dims)
+            sizes = shape_of(layer.data.get("shape", ""))
+            shape = "[...]" if sizes is None else shown_dims(sizes)
             item.outputs = [Output(names, layer.data.get("element_type", ""), shape)]
         elif layer.type == "Const":
-            dims = shape_of(layer.data.get("shape", "")) or []
-            elements = math.prod(dim for dim in dims if isinstance(dim, int))
-            item.data = Data.unread(elements, number(layer, "size"), partial(self._weights.tensor, layer))
+            sizes = shape_of(layer.data.get("shape", "")) or []
+            elements = math.prod(dim for dim in sizes if isinstance(dim, int))
+            read = partial(self._weights.tensor, layer)
+            item.data = Data(elements=elements, nbytes=number(layer, "size"), read=read)
         return item
-
-
-def _layer_result(layer: Layer, ref: Ref | None) -> OutputRecord:
-    if ref is None:
-        return OutputRecord(layer.name, None)
-    names = ref.item.outputs[ref.output].names if ref.output < len(ref.item.outputs) else ()
-    return OutputRecord((*layer.output_names, *names, ref.item.name)[0], ref)
-
-
-def _port_output(port: LayerPort) -> Output:
-    known = BY_PRECISION.get(port.precision)
-    dims = [dim if dim >= 0 else "?" for dim in port.dims]
-    return Output(port.names, known.name if known else port.precision, shown_dims(dims))
 
 
 def shape_of(text: str) -> Shape:
@@ -304,26 +296,25 @@ def _connect_layer(layer: Layer, item: Item) -> None:
 def _iteration_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
     """The port map of a Loop or TensorIterator."""
     found: dict[str, Any] = {"inputs": [], "outputs": []}
-    parameters = {id_: end for (tag, id_), end in ends.items() if tag == "body" and isinstance(end, Item)}
-    results = {id_: end for (tag, id_), end in ends.items() if tag == "body" and isinstance(end, OutputRecord)}
+    parameters, results = (
+        {id_: end for (tag, id_), end in ends.items() if tag == "body" and isinstance(end, kind)}
+        for kind in (Item, OutputRecord)
+    )
     states = {parameter: results.get(result) for result, parameter in layer.back_edges}
     map_ = layer.port_maps.get("port_map", PortMap())
-    for port, link in _by_port(layer.inputs, map_.inputs):
-        if link.layer in parameters:
-            state = states.get(link.layer)
-            more = {"role": "Invariant"} if state is None else {"role": "Merged", "result": state}
-            more = {"role": "Sliced"} | asdict(link.cut) if link.cut is not None else more
-            found["inputs"].append({"port": port, "parameter": parameters[link.layer]} | more)
-    for port, link in _by_port(layer.outputs, map_.outputs):
-        if link.layer in results:
-            cut = {"role": "Final"} if link.cut is None else {"role": "Concatenated"} | asdict(link.cut)
-            found["outputs"].append({"port": port, "result": results[link.layer]} | cut)
-    for link in map_.inputs:
-        if link.purpose == "current_iteration" and link.layer in parameters:
-            found["iteration"] = parameters[link.layer]
-    for link in map_.outputs:
-        if link.purpose == "execution_condition" and link.layer in results:
-            found["condition"] = results[link.layer]
+    for port, link in _by_port(layer.inputs, map_.inputs, parameters):
+        state = states.get(link.layer)
+        more = {"role": "Invariant"} if state is None else {"role": "Merged", "result": state}
+        more = {"role": "Sliced"} | asdict(link.cut) if link.cut is not None else more
+        found["inputs"].append({"port": port, "parameter": parameters[link.layer]} | more)
+    for port, link in _by_port(layer.outputs, map_.outputs, results):
+        cut = {"role": "Final"} if link.cut is None else {"role": "Concatenated"} | asdict(link.cut)
+        found["outputs"].append({"port": port, "result": results[link.layer]} | cut)
+    purposes = (("iteration", "current_iteration", parameters), ("condition", "execution_condition", results))
+    for key, purpose, inner in purposes:
+        for link in (*map_.inputs, *map_.outputs):
+            if link.purpose == purpose and link.layer in inner:
+                found[key] = inner[link.layer]
     return found
 
 
@@ -334,9 +325,9 @@ def _branch_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[str
     def entries(side: str, kind: type) -> Iterator[tuple[int, str, Any]]:
         for tag, key in keys.items():
             map_ = layer.port_maps.get(tag.replace("body", "port_map"), PortMap())
-            for port, link in _by_port(getattr(layer, side), getattr(map_, side)):
-                if isinstance(ends.get((tag, link.layer)), kind):
-                    yield port, key, ends[tag, link.layer]
+            inner = {id_: end for (body, id_), end in ends.items() if body == tag and isinstance(end, kind)}
+            for port, link in _by_port(getattr(layer, side), getattr(map_, side), inner):
+                yield port, key, inner[link.layer]
 
     inputs = [{"role": "Branched", "port": port, key: end} for port, key, end in entries("inputs", Item)]
     outputs: list[dict[str, Any]] = [
@@ -347,8 +338,8 @@ def _branch_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[str
     return {"inputs": inputs, "outputs": outputs}
 
 
-def _by_port(ports: list[LayerPort], links: list[Link]) -> list[tuple[int, Link]]:
-    """The entries that name a port of the layer, in the order of the ports."""
+def _by_port(ports: list[LayerPort], links: list[Link], inner: Mapping[str, Any]) -> list[tuple[int, Link]]:
+    """The entries that name a port of the layer and a layer of the body, in the order of the ports."""
     places = {port.label: place for place, port in enumerate(ports)}
-    found = [(places[link.port], link) for link in links if link.port is not None and link.port in places]
+    found = [(places[link.port], link) for link in links if link.port in places and link.layer in inner]
     return sorted(found, key=lambda each: each[0])

@@ -35,8 +35,16 @@ from mo_loop.look.records.structure import (
 )
 from mo_loop.text.literals import show_array
 
-# AttributeProto.AttributeType
-_FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _GRAPHS = 1, 2, 3, 4, 5, 6, 7, 8, 10
+_TENSOR, _GRAPH, _GRAPHS = 4, 5, 10  # AttributeProto.AttributeType
+
+_FIELDS = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints", 8: "strings"}
+"""The fields of an AttributeProto by its type: numbers and strings."""
+
+_NUMBERS = {
+    "value_float": ("f", np.float32), "value_int": ("i", np.int64),
+    "value_floats": ("floats", np.float32), "value_ints": ("ints", np.int64),
+}
+"""The attributes of a Constant that are numbers: their fields and types."""
 
 SMALL = 16
 """The number of elements up to which the tensor of an attribute is shown with its values."""
@@ -176,7 +184,7 @@ class _Reader:
         """The item with the data and the type of a constant."""
         item.outputs = [Output((name,) if name else (), stored.dtype, shown_dims(stored.shape)) for name in names]
         try:
-            item.data = Data.of(stored.read()) if self._weights else Data.unread(*stored[2:])
+            item.data = Data.of(stored.read()) if self._weights else Data((), None, "", *stored[2:])
         except FileError as error:
             if self._unread is None:
                 raise
@@ -206,14 +214,10 @@ class _Reader:
             tensor = ArrayTensor(texts if name.endswith("s") else np.array(attribute.s, object), string)
             size = sum(map(len, tensor.array().flat))
             return _Stored("string", tensor.shape, tensor.size, size, lambda: tensor)
-        values = {
-            "value_float": lambda: np.float32(attribute.f), "value_int": lambda: np.int64(attribute.i),
-            "value_floats": lambda: np.array(attribute.floats, np.float32),
-            "value_ints": lambda: np.array(attribute.ints, np.int64),
-        }
-        if name not in values:
+        if name not in _NUMBERS:
             return None
-        plain = ArrayTensor(np.asarray(values[name]()))
+        key, dtype = _NUMBERS[name]
+        plain = ArrayTensor(np.array(getattr(attribute, key), dtype))
         return _Stored(plain.dtype.name, plain.shape, plain.size, plain.nbytes, lambda: plain)
 
     # -- nodes
@@ -237,23 +241,14 @@ class _Reader:
         return item
 
     def _text(self, attribute: Any) -> str:
-        kind = attribute.type
         if attribute.ref_attr_name:
             return f"@{attribute.ref_attr_name}"
-        if kind == _FLOAT:
-            return f"{attribute.f:.9g}"
-        if kind == _INT:
-            return str(attribute.i)
-        if kind == _STRING:
-            return attribute.s.decode(errors="replace")
-        if kind == _TENSOR:
-            return _tensor_text(tensor_from(attribute.t, self._model.files))
-        if kind == _FLOATS:
-            return f"[{', '.join(f'{each:.9g}' for each in attribute.floats)}]"
-        if kind == _INTS:
-            return f"[{', '.join(map(str, attribute.ints))}]"
-        if kind == _STRINGS:
-            return f"[{', '.join(each.decode(errors='replace') for each in attribute.strings)}]"
+        if attribute.type in _FIELDS:
+            return _plain_text(getattr(attribute, _FIELDS[attribute.type]))
+        if attribute.type == _TENSOR:
+            tensor = tensor_from(attribute.t, self._model.files)
+            content = show_array(tensor) if tensor.size <= SMALL else digest(tensor)
+            return f"{tensor.dtype}{shown_dims(tensor.shape)} {content}"
         data = attribute.SerializeToString(deterministic=True)
         return f"{len(data)} bytes {blake2b(data, digest_size=6).hexdigest()}"
 
@@ -267,29 +262,32 @@ def tensor_size(proto: Any) -> tuple[int, int]:
     return elements, known.size_of(elements) if known else 0
 
 
-def _tensor_text(tensor: Tensor) -> str:
-    type_ = f"{tensor.dtype}{shown_dims(tensor.shape)}"
-    if tensor.size <= SMALL:
-        return f"{type_} {show_array(tensor)}"
-    return f"{type_} {digest(tensor)}"
+def _plain_text(value: Any) -> str:
+    """A number, a string, or a list of these."""
+    if isinstance(value, int | float):
+        return f"{value:.9g}" if isinstance(value, float) else str(value)
+    return value.decode(errors="replace") if isinstance(value, bytes) else f"[{', '.join(map(_plain_text, value))}]"
 
 
 def _output(name: str, types: Mapping[str, tuple[str, str]]) -> Output:
     return Output((name,) if name else (), *types.get(name, ("", "")))
 
 
-def _captured(owner: Item) -> list[Ref]:
-    """The outer values that the bodies of a node read, each once, in the order of use."""
-    scopes = {id(scope) for body in owner.bodies.values() for scope in body.all()}
-    found: dict[tuple[int, int], Ref] = {}
-    for body in owner.bodies.values():
-        for scope in body.all():
-            refs: list[Ref | None] = [ref for item in scope.items for ref in item.inputs]
-            refs += [result.ref for result in scope.results]
-            for ref in refs:
-                if ref is not None and id(ref.item.scope) not in scopes:
-                    found.setdefault((id(ref.item), ref.output), ref)
-    return list(found.values())
+def _captured(owner: Item) -> dict[Ref, list[str]]:
+    """The outer values that the bodies of a node read, in the order of use, with the operators that read them and their
+    ports."""
+    scopes = dict.fromkeys(scope for body in owner.bodies.values() for scope in body.all())
+    found: dict[Ref, list[str]] = {}
+    for scope in scopes:
+        for item in scope.items:
+            for port, ref in enumerate(item.inputs):
+                if ref is not None and ref.item.scope not in scopes:
+                    found.setdefault(ref, []).append(f"{item.operator} {port}")
+        found |= {
+            each.ref: [] for each in scope.results
+            if each.ref is not None and each.ref.item.scope not in scopes and each.ref not in found
+        }
+    return found
 
 
 def _type(proto: Any) -> tuple[str, str]:

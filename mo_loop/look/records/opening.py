@@ -115,6 +115,7 @@ def kind_of(path: Path) -> str:
 def _of_onnx(
     source: Any, name: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str]
 ) -> Structure:
+    from mo_loop.frontend.declared_types import with_inferred_types
     from mo_loop.frontend.model import check_names_on_error
     from mo_loop.frontend.model import opened as opened_onnx
     from mo_loop.frontend.onnx_graphs import require_external_data
@@ -122,8 +123,6 @@ def _of_onnx(
 
     model = opened_onnx(source, allowed)
     if not weights:
-        from mo_loop.frontend.declared_types import with_inferred_types
-
         model = with_inferred_types(model)
     with check_names_on_error(model.proto):
         if weights and unread is None:
@@ -179,17 +178,16 @@ def facts(structure: Structure) -> list[tuple[str, str]]:
     return found + [(key.removeprefix("metadata/"), text) for key, text in structure.metadata.items()]
 
 
-def written(structure: Structure, state: GraphState) -> Record:
+def written(structure: Structure, state: GraphState) -> dict[int, Record]:
     """The places of the nodes of a state in the files of an IR: the ids of layers, and the offsets of constants."""
-    layers, offsets = {}, {}
+    found: dict[int, Record] = {}
     for each in (each for scope in structure.scopes() for each in scope.entries):
-        layer = structure.layers.get(each.made_of, "")
+        layer, tensor = structure.layers.get(each.made_of, ""), getattr(each.made_of, "tensor", None)
         if each.id in state.nodes and layer.isdecimal():
-            layers[each.id] = int(layer)
-            tensor = getattr(each.made_of, "tensor", None)
+            found[each.id] = {"layer": int(layer)}
             if isinstance(tensor, FileTensor):
-                offsets[each.id] = tensor.offset
-    return {"layers": layers, "offsets": offsets}
+                found[each.id]["offset"] = tensor.offset
+    return found
 
 
 def body_of(state: GraphState, scope: str) -> GraphState:

@@ -40,6 +40,11 @@ class Ref(NamedTuple):
     item: Item
     output: int
 
+    @property
+    def made(self) -> Output:
+        """The output; an empty one that a damaged model does not have."""
+        return self.item.outputs[self.output] if self.output < len(self.item.outputs) else Output()
+
 
 def shown(ref: Ref | None) -> str:
     """A value for people: its item, with the number of the output where there are several."""
@@ -88,7 +93,8 @@ class Item:
     """A node, a parameter or a constant.
 
     `direct` is the number of inputs that are compared by their place; the others of a node with bodies are compared by
-    the `feed` of the parameters that they reach. `condition` is the inner value that lets a loop continue. `mapped` has
+    the `feed` of the parameters that they reach. `captures` are the outer values that the bodies read: the operators
+    that read each, and their ports. `condition` is the inner value that lets a loop continue. `mapped` has
     attributes that the feeds and drains give. `ports` is the port map, with items and results as its ends
     (node_records.py), `made_of` the object that the item describes: a Node, a Layer, or a NodeProto; an initializer or
     input of an ONNX model has none. `id` is that of its record (node_records.py), once it is described.
@@ -111,7 +117,7 @@ class Item:
     drains: list[Drain] = field(default_factory=list)
     condition: Ref | None = None
     direct: int | None = None
-    captures: list[Ref] = field(default_factory=list)
+    captures: dict[Ref, list[str]] = field(default_factory=dict)
     ports: Mapping[str, Any] | None = None
     place: int = 0
     made_of: Any = None
@@ -190,6 +196,11 @@ class ScopeRecord:
         return "/".join(self.path)
 
     @property
+    def kind(self) -> str:
+        """The tag of a body, "function", or "model" for the main graph."""
+        return self.tag or ("function" if self.path else "model")
+
+    @property
     def constants(self) -> list[Item]:
         return [item for item in self.items if item.is_constant]
 
@@ -237,7 +248,7 @@ class Structure:
             yield from start.all()
 
     @property
-    def count(self) -> int:
+    def nodes(self) -> int:
         """The number of items."""
         return sum(len(scope.items) for scope in self.scopes())
 
@@ -294,16 +305,12 @@ def tensor_name(ref: Ref | None) -> str:
     if ref is None:
         return ""
     item, place = ref
-    names = item.outputs[place].names if place < len(item.outputs) else ()
-    return names[0] if names else f"{item.label}:{place}" if len(item.outputs) > 1 else item.label
+    return ref.made.names[0] if ref.made.names else f"{item.label}:{place}" if len(item.outputs) > 1 else item.label
 
 
 def tensor_port(ref: Ref | None) -> TensorPort:
     """A tensor with its type; without a name if there is none."""
-    if ref is None:
-        return TensorPort("")
-    known = ref.item.outputs[ref.output] if ref.output < len(ref.item.outputs) else Output()
-    return port_of(tensor_name(ref), known.dtype, known.shape)
+    return TensorPort("") if ref is None else port_of(tensor_name(ref), ref.made.dtype, ref.made.shape)
 
 
 def result_port(end: OutputRecord) -> TensorPort:

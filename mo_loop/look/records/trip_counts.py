@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
-from mo_loop.look.records.data import Data
 from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.look.records.structure import (
     Feed,
@@ -49,15 +48,15 @@ _SMALL = 4
 # -- values
 
 
-def origin(ref: Ref | None) -> Ref | None:
-    """The value that is handed on; in a cycle any of it."""
+def origin(ref: Ref | None, *, inside: bool = False) -> Ref | None:
+    """The value that is handed on; in a cycle any of it. With `inside` the last one in its scope."""
     seen: set[int] = set()
     while ref is not None and id(ref.item) not in seen:
         seen.add(id(ref.item))
         item = ref.item
         if _hands_on(item):
             ref = item.inputs[0]
-        elif item.feed is not None and item.feed.source is not None and _never_changes(item):
+        elif not inside and item.feed is not None and item.feed.source is not None and _never_changes(item):
             ref = item.feed.source
         else:
             break
@@ -75,10 +74,7 @@ def _never_changes(parameter: Item) -> bool:
     feed = parameter.feed
     if feed is None or feed.kind != "merged":
         return feed is not None and feed.kind == "invariant"
-    at, seen = feed.next, set()
-    while at is not None and id(at.item) not in seen and _hands_on(at.item):
-        seen.add(id(at.item))
-        at = at.item.inputs[0]
+    at = origin(feed.next, inside=True)
     return at is not None and at.item is parameter
 
 
@@ -156,12 +152,9 @@ def trip_count(owner: Item) -> str | None:
 def _constant_text(ref: Ref | None) -> str:
     """The value of a small constant."""
     at = origin(ref)
-    return "" if at is None or at.item.data is None else _values(at.item.data)
-
-
-def _values(data: Data) -> str:
-    if data.text:
-        text = data.text.strip("[]")
+    data = None if at is None else at.item.data
+    if data is None or data.text:
+        text = "" if data is None else data.text.strip("[]")
         return {"true": "1", "false": "0"}.get(text, text) if len(text) <= 20 else ""
     values = data.array(_SMALL)
     if values is None or values.dtype.kind == "O":
@@ -194,7 +187,7 @@ def source_of(ref: Ref | None) -> str:
         return "none"
     item = ref.item
     if item.is_constant:
-        return f"constant {'' if item.data is None else _values(item.data)}".rstrip()
+        return f"constant {_constant_text(ref)}".rstrip()
     if item.feed is not None:
         owner = "" if item.scope.owner is None else item.scope.owner.label
         numbered = item.feed.kind in ("iteration number", "condition")
@@ -211,9 +204,8 @@ def source_of(ref: Ref | None) -> str:
 def set_trip_counts(state: GraphState) -> None:
     """Add the text to each Loop, TensorIterator and Scan. Their records are replaced: other states can hold them."""
     loops = [record for record in state.nodes.values() if "port_map" in record]
-    records = _Records(state) if loops else None
+    records = _Records(state if loops else GraphState())
     for record in loops:
-        assert records is not None
         text = records.loop(record) if record["op"] == "Loop" else records.slices(record)
         if text:
             state.nodes[record["id"]] = record | {"port_map": record["port_map"] | {"trip_count": text}}
