@@ -62,7 +62,7 @@ def comparing_options(command: F) -> F:
         help="Compare each IR with ONNX Runtime, on generated inputs. A model whose numbers differ fails, and its "
         "files are not written; one that cannot be compared is reported as not verified.",
     )
-    return verify(flags(Comparing)(command))
+    return verify(flags(Comparing, *Comparing.__annotations__)(command))
 
 
 def comparing_values(context: click.Context) -> dict[str, Any]:
