@@ -130,7 +130,8 @@ class Deciding:
         options = ConvertOptions.of(given.options)
         settings = replace(given, options=options, ir=ir, dump=dump, inputs=(), expected=())  # which `sets` are made of
         return Question(
-            os.path.abspath(self.path), os.path.abspath(self.source), settings, [sets[number] for number in numbers],
+            os.path.abspath(self.path), os.path.abspath(self.source), settings,
+            [(sets[number].name, sets[number].feeds) for number in numbers],
             "" if side.name == F32 else side.name, outputs, runs=side.status in (PASSED, DIFFERS),
         )
 
@@ -146,8 +147,7 @@ class Deciding:
         moves: dict[int, Mapping[str, float]] = {}
         for number in self._numbers(side):
             try:
-                feeds = found.sets[number][1]
-                given = str(self.source), feeds, pieces.inexact
+                given = str(self.source), found.sets[number].feeds, pieces.inexact
                 moves[number] = isolated(amplification, *given, limit=self.settings.limit)
             except IsolatedError as error:
                 self.notes.append(f"whether the model amplifies rounding is not known: {brief(error)}")
@@ -158,7 +158,7 @@ class Deciding:
             if kind == "values":
                 is_explained = bool(pieces.lost_nan) or explains(moved, row.output, row.result.largest_abs)
             if is_explained:
-                expected = dict(found.expected[row.set]).get(row.output)
+                expected = dict(found.sets[row.set].expected).get(row.output)
                 row = replace(row, result=replace(row.result, kind=AMPLIFIED, message=_words(row, expected, pieces)))
             rows.append(row)
         status = PASSED if all(row.result for row in rows) else DIFFERS
@@ -250,32 +250,26 @@ def compared_sets(question: Question) -> PieceFindings:
     heat = None if dumper is None else Heat()
     with warnings.catch_warnings(action="ignore"):
         graph = _graph(question, history, dumper)
-    found, count = PieceFindings(), 0
-    undecided: dict[str, str] = {}
-    lost_nan: dict[str, None] = {}
-    inexact: dict[str, float] = {}
+    found = PieceFindings()
     properties = properties_of(question.precision, "CPU") if question.precision else None
     try:
         for name, feeds in question.sets:
             if heat is not None:
                 heat.sets.append(name)
                 heat.precision = question.precision
-            found = compared(
+            compared(
                 question.reference, graph, feeds, rtol=settings.rtol, atol=settings.atol, memory=settings.memory,
                 history=history, one_by_one=question.one_by_one, heat=heat, properties=properties,
-                with_piece=settings.save is not None, samples=not settings.layers,
+                with_piece=settings.save is not None, samples=not settings.layers, pieces=found,
             )
-            undecided |= found.undecided
-            lost_nan |= dict.fromkeys(found.lost_nan)
-            inexact |= {each: max(error, inexact.get(each, 0.0)) for each, error in found.inexact.items()}
-            count = max(count, found.count)
             if found.difference is not None:
                 break
     finally:
         if dumper is not None and heat is not None:
             write_page(dumper, heat, graph, question.outputs)
-    first = None if found.difference is None else replace(found.difference, precision=question.precision)
-    return PieceFindings(first, undecided, tuple(lost_nan), inexact, count, found.piece)
+    if found.difference is not None:
+        found.difference = replace(found.difference, precision=question.precision)
+    return found
 
 
 def _graph(question: Question, history: History, dumper: Dumper | None) -> Graph:

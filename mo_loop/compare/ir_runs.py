@@ -31,7 +31,7 @@ import numpy as np
 from mo_loop.compare.execution.isolated import SERVE, Hosted, IsolatedError, brief
 from mo_loop.compare.execution.runtime import GROUP_SIZE, KNOWN, ReshapeError, compile_ir
 from mo_loop.compare.input_sets.expected_sequences import SequenceRun
-from mo_loop.compare.input_sets.expected_sets import ExpectedSets
+from mo_loop.compare.input_sets.expected_sets import ExpectedSet, ExpectedSets
 from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.results.array_comparison import Named, by_wanted_name, flat, largest_number, packed, unpacked
 from mo_loop.compare.results.report import AGAINST, DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side, rows_of
@@ -110,7 +110,7 @@ class SideRun:
                 self._status = NOT_RESHAPABLE
         finally:
             if self.worker is not None:
-                self.worker.release()
+                self.worker.close()
 
 
 # -- an IR without states
@@ -158,14 +158,17 @@ class PlainSide:
                     continue
                 run.worker = run.worker or compiled(self.settings, target, precision, shared=self.pool)
                 self.properties = run.worker.facts[2]
-                run.reaches(f"inference {inference} ({self.found.sets[number][0]})")
-                outputs = self._outputs(run, run.worker, number)
+                each = self.found.sets[number]
+                run.reaches(f"inference {inference} ({each.name})")
+                outputs = self._outputs(run, run.worker, each)
                 if outputs is None:
                     self.refused.add(number)
                     continue
                 found[number] = outputs
-                expected, of_scale = self.found.expected[number], precision == F32
-                run.add(rows_of(number, inference, expected, outputs, self.settings, self.notes, of_scale=of_scale))
+                of_scale = precision == F32
+                run.add(
+                    rows_of(number, inference, each.expected, outputs, self.settings, self.notes, of_scale=of_scale)
+                )
         save_sets(self.settings.save, run.name, found)
         return run.side()
 
@@ -174,7 +177,7 @@ class PlainSide:
 
         The sets that stay refused are as they were. Both runtimes run at once meanwhile.
         """
-        numbers = [number for number in sorted(self.refused) if not is_empty(self.found.sets[number][1])]
+        numbers = [number for number in sorted(self.refused) if not is_empty(self.found.sets[number].feeds)]
         if self.settings.inputs or not numbers:
             return False
         with closing(self.found.hosted()) as oracle, closing(compiled(self.settings, target, F32)) as ir:
@@ -182,7 +185,7 @@ class PlainSide:
 
     def _enlarge(self, number: int, oracle: Hosted, ir: Hosted) -> bool:
         found, known = self.found, {name for names in ir.facts[0] for name in names}
-        for sizes, feeds in found.search.candidates(number, above=found.sizes[number]):
+        for sizes, feeds in found.search.candidates(number, above=found.sets[number].sizes):
             try:
                 expected = oracle.run(feeds)
                 ir.run(packed(feeds, known))
@@ -190,8 +193,7 @@ class PlainSide:
                 if error.status != "error":
                     return False
                 continue
-            found.sets[number] = (found.sets[number][0], feeds)
-            found.expected[number], found.sizes[number] = expected, sizes
+            found.sets[number] = ExpectedSet(found.sets[number].name, feeds, expected, sizes)
             found.search.fits(sizes)
             return True
         return False
@@ -206,20 +208,19 @@ class PlainSide:
             return Side(name, ENDED.get(outcome.status, "refused"), outcome.message)
         return self.ran(F32, target, name)
 
-    def _outputs(self, run: SideRun, worker: Hosted, number: int) -> Named | None:
+    def _outputs(self, run: SideRun, worker: Hosted, each: ExpectedSet) -> Named | None:
         """The outputs for a set; None, with a note, if the runtime refuses its sizes: one is 0, or below a window."""
-        set_name, feeds = self.found.sets[number]
         known = {name for names in worker.facts[0] for name in names}
         try:
-            return unpacked(worker.run(packed(feeds, known)), self.found.expected[number])
+            return unpacked(worker.run(packed(each.feeds, known)), each.expected)
         except IsolatedError as error:
-            is_of_size = is_empty(feeds) or any(each in str(error) for each in WINDOWS)
+            is_of_size = is_empty(each.feeds) or any(text in str(error) for text in WINDOWS)
             if error.status != "error" or not is_of_size:
                 raise
             # Many operations of the runtime refuse tensors without elements, and windows longer than their input: a
             # limit, not a difference.
-            self.notes.append(f"OpenVINO ({run.name}) does not run the inputs {set_name}: {brief(error)}")
-            worker.close()  # an inference after one that failed can fail for the same reason
+            self.notes.append(f"OpenVINO ({run.name}) does not run the inputs {each.name}: {brief(error)}")
+            (self.pool or worker).close()  # an inference after one that failed can fail for the same reason
             run.worker = self.pool = None
             return None
 
@@ -277,7 +278,7 @@ def default_run(plain: PlainSide, target: Path, graph: Graph) -> DefaultRun:
     worst = DefaultRun()
     for row in side.rows:
         largest = np.inf if row.result.kind == "shape" else row.result.largest_abs
-        scale = largest_number(dict(flat(found.expected[row.set])).get(row.output, 0.0))
+        scale = largest_number(dict(flat(found.sets[row.set].expected)).get(row.output, 0.0))
         if largest / (scale or 1.0) > worst.relative:
             worst = DefaultRun(row.output, largest, largest / (scale or 1.0))
     changed = {name: value for name, value in again.properties.items() if value != KNOWN[name]}

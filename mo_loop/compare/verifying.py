@@ -37,7 +37,7 @@ from mo_loop.compare.oracle.checked_oracle import EXACT, NOTED, OracleError, err
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
 from mo_loop.compare.oracle.recorded_conversion import as_converted, recorded
 from mo_loop.compare.results.array_comparison import AMPLIFIED, Named
-from mo_loop.compare.results.report import DIFFERS, PASSED, InputSet, Report, Side, type_text
+from mo_loop.compare.results.report import DIFFERS, PASSED, InputSet, Report, Side
 from mo_loop.compare.verify_options import F32, VerifyOptions, require_interpreter, require_packages
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model, read_model, write_pair
@@ -127,8 +127,8 @@ class _Verification:
                 defaults = default_run(plain, target, converted.graph)
         deciding = Deciding(self.path, source, settings, self.notes, plain)
         sides = [deciding.decided(first)]
-        save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(found.sets)})
-        save_sets(settings.save, "onnxruntime", dict(enumerate(found.expected)))
+        save_sets(settings.save, "inputs", {number: each.feeds.items() for number, each in enumerate(found.sets)})
+        save_sets(settings.save, "onnxruntime", {number: each.expected for number, each in enumerate(found.sets)})
         sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
         sides += [plain.other(each, self.path, self.folder) for each in settings.against]
         layers, passes = deciding.explained(sides)
@@ -140,11 +140,11 @@ class _Verification:
 
         cause = cause_of(sides[0], layers, converted.graph, self.options, run) if settings.layers else ""
         page = None if settings.dump is None or str(layers).startswith(UNKNOWN) else Path(settings.dump, "index.html")
-        sets = [InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in found.sets]
         return self._report(
-            converted, found.oracle, sets, plain.order, sides, found.expected, layers=layers, passes=passes,
-            page=str(page) if page is not None and page.exists() else "", pieces=deciding.pieces, defaults=defaults,
-            cause=cause, sizes={name: sizes_text(each) for name, each in settings.given_sizes.items()},
+            converted, found.oracle, [InputSet.of(each.name, each.feeds) for each in found.sets], plain.order, sides,
+            [each.expected for each in found.sets], layers=layers, passes=passes, pieces=deciding.pieces,
+            page=str(page) if page is not None and page.exists() else "", defaults=defaults, cause=cause,
+            sizes={name: sizes_text(each) for name, each in settings.given_sizes.items()},
         )
 
     def _stepwise(self, target: Path, source: Path, converted: Model) -> Report:

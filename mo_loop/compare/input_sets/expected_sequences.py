@@ -39,7 +39,7 @@ from mo_loop.compare.input_sets.given import input_names, read_sets
 from mo_loop.compare.input_sets.roles import COUNT, LENGTH, Input, possible
 from mo_loop.compare.input_sets.step_inputs import PLANS, CacheInputs, CacheStep, StateVariable, state_variables
 from mo_loop.compare.results.array_comparison import Named
-from mo_loop.compare.results.report import InputSet, type_text
+from mo_loop.compare.results.report import InputSet
 from mo_loop.compare.verify_options import Feeds, VerifyOptions
 from mo_loop.converted_model import Model
 from mo_loop.errors import InputError, NotComparableError, UnsupportedError
@@ -92,7 +92,7 @@ class SequenceRun:
     @property
     def record(self) -> InputSet:
         """The sequence as the report has it, with the types of its first step."""
-        return InputSet(self.name, {name: type_text(value) for name, value in self.steps[0].feeds.items()})
+        return InputSet.of(self.name, self.steps[0].feeds)
 
     @property
     def expected(self) -> list[Named]:

@@ -1,7 +1,7 @@
 """Trial: whether a candidate shows a condition, which a worker process finds out.
 
     trial = Trial(candidate, Condition.parse("differs"), options)
-    outcome = Pool(SHOWS).call(trial)
+    outcome = Pool(SERVE).call((Trial.shows, (trial,)))
     trial.is_shown(outcome)               # a crash can be the condition too
 
 A candidate that ONNX Runtime does not run shows nothing: it is not a model with known numbers.
@@ -230,12 +230,3 @@ class Trial:
             return piece.difference is not None
         moves = amplification(str(path), feeds, piece.inexact)
         return not all(explains(moves, each.name, each.largest_abs) for each in wrong)
-
-
-def shows(trial: Trial) -> bool:
-    """Whether a candidate shows the condition."""
-    return trial.shows()
-
-
-SHOWS = f"{__name__}:{shows.__name__}"
-"""The function of the workers."""

@@ -50,6 +50,11 @@ class InputSet:
     name: str
     types: Mapping[str, str]
 
+    @classmethod
+    def of(cls, name: str, feeds: Mapping[str, Any]) -> InputSet:
+        """A set with these arrays."""
+        return cls(name, {key: type_text(value) for key, value in feeds.items()})
+
 
 @dataclass(frozen=True)
 class Row:

@@ -169,10 +169,10 @@ def test_larger_sizes_are_tried_until_a_set_is_accepted() -> None:
             raise IsolatedError("too short", "error")
         return []
 
-    found = SetSearch(made, [300]).accepted(3, run)
-    shapes = [feeds["x"].shape for _, feeds in found.sets]
+    search = SetSearch(made, [300])
+    shapes = [each.feeds["x"].shape for each in search.accepted(3, run)]
     assert shapes == [(1, 1, 300), (1, 1, 300), (1, 1, 301)] and (2, 1, 3) in tried
-    assert list(found.missing) == ["N = 0", "T = 0"]
+    assert list(search.missing) == ["N = 0", "T = 0"]
 
 
 def test_sizes_of_a_model_are_its_kernels_its_weights_and_small_integers() -> None:
@@ -190,7 +190,7 @@ def test_sizes_that_are_inputs_vary_and_may_be_floats() -> None:
         s = Cast <to = 7> (size)  all = Concat <axis = 0> (n, s)  y = Resize (x, , , all) }""")
     drawn = [made.draw(number)["size"] for number in range(3)]
     assert all(((each >= 1) & (each == np.rint(each)) & (each < 9)).all() for each in drawn)
-    assert len({tuple(each) for each in drawn}) > 1 and (made.draw(0, careful=True)["size"] == 1).all()
+    assert len({tuple(each) for each in drawn}) > 1 and (made.sized(0, {}, careful=True)["size"] == 1).all()
 
 
 @pytest.mark.parametrize("dtype", [i8, u8, u4, i4], ids=str)
