@@ -134,12 +134,9 @@ def _as_given(report: Report, model: str, ir: str | None, files: dict[str, str])
 def _formatted(report: Report, form: str) -> str:
     from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
 
-    if form == "json":
-        return as_json(report)
-    if form == "markdown":
-        return as_markdown(report)
-    if form == "junit":
-        return as_junit(report)
+    forms = {"json": as_json, "markdown": as_markdown, "junit": as_junit}
+    if form in forms:
+        return forms[form](report)
     text = as_text(report, table, terminal_width())
     if not is_terminal(sys.stdout):
         return text

@@ -23,7 +23,7 @@ from typing import Any
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.input_sets.expected_sets import GIVEN
 from mo_loop.compare.input_sets.given import save
-from mo_loop.compare.ir_runs import PlainSide, worker_pool
+from mo_loop.compare.ir_runs import IrRuns, worker_pool
 from mo_loop.compare.layers import Heat, History, PieceFindings, assign_origins, compared
 from mo_loop.compare.layers.findings import NOT_REPRODUCED
 from mo_loop.compare.layers.rounding import amplification, explains
@@ -36,7 +36,6 @@ from mo_loop.conversion import Conversion
 from mo_loop.converted_model import compressed, read_model
 from mo_loop.graph import Graph
 from mo_loop.look.dump.dumper import Dumper
-from mo_loop.options import ConvertOptions
 from mo_loop.support.workers import CRASH, Pool
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Observer
@@ -71,11 +70,6 @@ class Question:
     runs: bool
     one_by_one: bool = False
 
-    @property
-    def options(self) -> ConvertOptions:
-        """The options of the conversion."""
-        return ConvertOptions.of(self.settings.options)
-
 
 @dataclass
 class Deciding:
@@ -85,7 +79,7 @@ class Deciding:
     source: Path
     settings: VerifyOptions
     notes: list[str]
-    plain: PlainSide
+    plain: IrRuns
     pieces: PieceFindings | None = None
     """The answer of the pieces, where they decide."""
 
@@ -127,8 +121,7 @@ class Deciding:
         outputs = [(row.output, row.result) for row in side.rows if row.set in numbers]
         paths = given.ir, given.dump if has_page else None
         ir, dump = (None if each is None else os.path.abspath(each) for each in paths)
-        options = ConvertOptions.of(given.options)
-        settings = replace(given, options=options, ir=ir, dump=dump, inputs=(), expected=())  # which `sets` are made of
+        settings = replace(given, ir=ir, dump=dump, inputs=(), expected=())  # which `sets` are made of
         return Question(
             os.path.abspath(self.path), os.path.abspath(self.source), settings,
             [(sets[number].name, sets[number].feeds) for number in numbers],
@@ -192,8 +185,8 @@ class Deciding:
         """The pass that changed the numbers; a sentence if there is none."""
         settings = replace(self.settings, save=None, dump=None)
         with worker_pool(settings) as pool:
-            plain = PlainSide(self.plain.found, settings, [], pool, self._numbers(side))
-            found = changing_pass(str(self.path), ConvertOptions.of(settings.options), plain)
+            plain = IrRuns(self.plain.found, settings, [], pool, self._numbers(side))
+            found = changing_pass(str(self.path), settings.conversion, plain)
         return found or (CONVERTED_AGAIN if self.settings.ir is None else CONVERTED_RIGHT)
 
 
@@ -234,9 +227,10 @@ def pieces_of(question: Question) -> PieceFindings:
             return replace(found, difference=None, undecided=undecided, piece=None)
         if first is not None and first.steps > 1 and settings.ir is None and settings.dump is None:
             # In a conversion with one step in each iteration, the difference is in a step.
-            config = PassConfig() if question.options.config is None else copy.deepcopy(question.options.config)
+            options = settings.conversion
+            config = PassConfig() if options.config is None else copy.deepcopy(options.config)
             config.disable("StepsPerIteration")
-            single = replace(settings, options=replace(question.options, config=config))
+            single = replace(settings, options=replace(options, config=config))
             apart: PieceFindings | None = pool.call(replace(question, settings=single)).value
             if apart is not None and apart.difference is not None:
                 found = replace(found, difference=replace(apart.difference, steps=first.steps, apart=True))
@@ -274,7 +268,7 @@ def compared_sets(question: Question) -> PieceFindings:
 
 def _graph(question: Question, history: History, dumper: Dumper | None) -> Graph:
     """The graph of the IR, which the page shows: converted, or read and compared with a conversion."""
-    options, ir = question.options, question.settings.ir
+    options, ir = question.settings.conversion, question.settings.ir
     if ir is None:
         observers: list[Observer] = [history] if dumper is None else [history, dumper]
         graph = Conversion(options, observers).run(question.model)

@@ -9,14 +9,12 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from mo_loop.errors import InputError, UsageError
+from mo_loop.options import ConvertOptions
 from mo_loop.support.files import reason_of
 from mo_loop.support.flags import COMPARISON, FILES, PASSES, argument, flag
-
-if TYPE_CHECKING:
-    from mo_loop.options import ConvertOptions
 
 Feeds = dict[str, Any]
 
@@ -150,6 +148,11 @@ class VerifyOptions:
         for count, what in ((self.sets, f"{self.sets} sets of inputs"), (self.steps, f"{self.steps} steps")):
             if count < 1:
                 raise UsageError(f"{what} cannot be compared", hint="give at least 1")
+
+    @property
+    def conversion(self) -> ConvertOptions:
+        """`options`, as ConvertOptions."""
+        return ConvertOptions.of(self.options)
 
     @property
     def given_sizes(self) -> Sizes:

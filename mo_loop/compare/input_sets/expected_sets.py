@@ -27,13 +27,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
 from mo_loop.compare.input_sets.generated import SIZES, Generator, Known, sizes_text
 from mo_loop.compare.input_sets.given import read_outputs, read_sets, take_outputs
 from mo_loop.compare.input_sets.roles import constant_integers
 from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError, misshapen_by
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
-from mo_loop.compare.results.array_comparison import Named, compare_all
+from mo_loop.compare.results.array_comparison import Named, by_wanted_name, compare_all
 from mo_loop.compare.results.report import Row, shape_in
 from mo_loop.compare.verify_options import Feeds, VerifyOptions
 from mo_loop.errors import InputError, NotComparableError
@@ -60,13 +62,55 @@ Candidate = tuple[Sizes, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class ExpectedSet:
-    """A set of inputs, and its outputs. `sizes` are those of the dynamic dimensions of a generated one."""
+class StepRun:
+    """One inference of the IR: its inputs, the outputs that it has to give, and values of variables by their ids.
 
-    name: str
+    Where ONNX Runtime runs a whole sequence at once, `expected` are the outputs of all, and this is the step `number`
+    of `count`.
+    """
+
     feeds: Feeds
     expected: Named
+    states: Mapping[str, Any] = field(default_factory=dict)
+    number: int = 0
+    count: int = 1
+
+    def compared(self, outputs: Named) -> tuple[Named, Named]:
+        """The outputs that can be compared after the step, and those of the IR: of outputs with the axis of the
+        sequence the slices, the others at last."""
+        if self.count == 1:
+            return self.expected, outputs
+        found, wanted = by_wanted_name(self.expected, outputs), []
+        for name, array in self.expected:
+            shape = np.shape(array)
+            small = np.shape(found[name]) if name in found else shape
+            axes = [axis for axis, (a, b) in enumerate(zip(shape, small, strict=False)) if a != b]
+            if len(shape) == len(small) and len(axes) == 1 and (shape[axes[0]], small[axes[0]]) == (self.count, 1):
+                wanted.append((name, np.take(array, [self.number], axes[0])))
+            elif self.number == self.count - 1:
+                wanted.append((name, array))
+        # Otherwise an output lacks, which the comparison reports.
+        return wanted, [*found.items()] if len(outputs) == len(self.expected) else outputs
+
+
+@dataclass(frozen=True)
+class ExpectedSet:
+    """A set of inputs with the outputs: of one inference, or of the steps from one reset of the states to the next.
+    `sizes` are those of the dynamic dimensions of generated inputs."""
+
+    name: str
+    steps: Sequence[StepRun]
     sizes: Sizes = field(default_factory=dict)
+
+    @property
+    def feeds(self) -> Feeds:
+        """The inputs of the first step."""
+        return self.steps[0].feeds
+
+    @property
+    def expected(self) -> Named:
+        """The outputs of the first step."""
+        return self.steps[0].expected
 
 
 class SetSearch:
@@ -119,7 +163,7 @@ class SetSearch:
             self.missing.pop(name, None)
             if 0 not in sizes.values():
                 self.fits(sizes)
-            yield ExpectedSet(name, feeds, expected, sizes)
+            yield ExpectedSet(name, [StepRun(feeds, expected)], sizes)
             return
 
     def fits(self, sizes: Sizes) -> None:
@@ -213,6 +257,8 @@ def oracle_of(source: Any, settings: VerifyOptions, notes: list[str], hint: str,
 class ExpectedSets:
     """`sets` are those that can be compared, `oracle` is the source of their outputs."""
 
+    has_states = False
+
     def __init__(
         self, source: Path, model: OnnxModel, settings: VerifyOptions, notes: list[str],
         shapes: Mapping[str, Sequence[Known] | None],
@@ -291,7 +337,7 @@ class ExpectedSets:
             if not result:
                 self._notes.append(f"ONNX Runtime differs from the given outputs of {name}: {result}")
         expected = [*outputs.items(), *(each for each in computed if each[0] not in outputs)]
-        self.sets.append(ExpectedSet(name, feeds, expected))
+        self.sets.append(ExpectedSet(name, [StepRun(feeds, expected)]))
 
     def _of_sizes(self, error: InputError) -> InputError:
         """The error for inputs that ONNX Runtime refuses: with --sizes, their sizes are the first thing to question."""

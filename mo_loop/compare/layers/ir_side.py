@@ -29,6 +29,7 @@ from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If
 from mo_loop.origin import Origin
+from mo_loop.support.traversal import reached
 
 Key = tuple[tuple[str, ...], str]
 """The scope path of an ONNX graph, and the name of a tensor in it."""
@@ -200,21 +201,17 @@ class IrFrame:
 
         The nodes of `wanted` are computed also where they are known to their readers.
         """
-        nodes: dict[Node, None] = {}
         inputs: dict[Value, None] = {}
-        pending = [value.node for value in wanted]
-        while pending:
-            node = pending.pop()
-            if node in nodes:
-                continue
+
+        def makers(node: Node) -> list[Node]:
             if isinstance(node, Parameter):
                 raise IrRunError("run", f"{node.path} has no value")
-            nodes[node] = None
-            for value in (each for each in node.inputs if each is not None):
-                if value in known or (value.node in self.branches and self._has(value)):
-                    inputs[value] = None
-                else:
-                    pending.append(value.node)
+            read = [each for each in node.inputs if each is not None]
+            begins = [each for each in read if each in known or (each.node in self.branches and self._has(each))]
+            inputs.update(dict.fromkeys(begins))
+            return [each.node for each in read if each not in inputs]
+
+        nodes = dict.fromkeys(reached([value.node for value in wanted], makers))
         return nodes.keys(), list(inputs)
 
     def _run(self, wanted: Sequence[Value], known: Collection[Value], cut: Mapping[Value, Any]) -> dict[Value, Any]:

@@ -130,6 +130,7 @@ def reduce(
     """
     begin = time.monotonic()
     options = ConvertOptions.of(options)
+    settings = VerifyOptions(inputs=inputs, sets=sets, seed=seed, rtol=rtol, atol=atol, options=options)
     wanted = Condition.parse(condition)
     if wanted.runs_ir:
         require_packages()
@@ -141,9 +142,9 @@ def reduce(
         )
     Conversion(options)  # wrong names of passes and extensions are errors here, not in every trial
     data = with_data(opened).SerializeToString()
-    start = Candidate(data, _sets(data, opened, wanted, VerifyOptions(inputs=inputs, sets=sets, seed=seed)))
+    start = Candidate(data, _sets(data, opened, wanted, settings))
     with Pool(SERVE, jobs=jobs, limit=trial_seconds) as pool:
-        search = ReductionSearch(Trial(start, wanted, options, rtol, atol), pool, better or _ignored)
+        search = ReductionSearch(Trial(start, wanted, replace(settings, inputs=())), pool, better or _ignored)
         if search.tried([start]) is None:
             raise InputError(
                 f"{model} does not show the condition", why=f"this does not hold: {wanted}",
