@@ -32,7 +32,7 @@ from mo_loop.compare.results.report import rows_of
 from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model, write_pair
-from mo_loop.errors import ConversionErrors, MoLoopError, UsageError
+from mo_loop.errors import MoLoopError, UsageError
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph
 from mo_loop.support.workers import CRASH, TIMEOUT, TaskOutcome, report_stage
@@ -65,10 +65,8 @@ class Condition:
     def parse(cls, text: str) -> Condition:
         """From the text of `--if`. UsageError if it cannot be understood."""
         word, _, rest = text.strip().partition(" ")
-        if word in _TEXTS and not rest:
-            return cls(word)
-        if word == FAILS and re.fullmatch(r"(ML\d{3})?", rest.strip()):
-            return cls(FAILS, rest.strip())
+        if (word in _TEXTS and not rest) or (word == FAILS and re.fullmatch(r"(ML\d{3})?", rest.strip())):
+            return cls(word, rest.strip())
         try:
             parts = shlex.split(text)
         except ValueError as error:
@@ -156,16 +154,12 @@ class Trial:
 
     def _errors(self) -> list[MoLoopError]:
         """The errors with which the conversion ends, of the code that is wanted."""
-        errors: list[MoLoopError] = []
         try:
             _ = self._graph
-        except ConversionErrors as several:
-            errors = list(several.errors)
-        except MoLoopError as error:
-            errors = [error]
         except Exception as error:
-            errors = [MoLoopError(str(error), code="ML499")]
-        return [each for each in errors if self.condition.detail in ("", each.code)]
+            one = error if isinstance(error, MoLoopError) else MoLoopError(str(error), code="ML499")
+            return [each for each in getattr(error, "errors", [one]) if self.condition.detail in ("", each.code)]
+        return []
 
     def _is_valid(self) -> bool:
         """Whether the candidate follows the rules of ONNX that need no types; it may have unknown operators."""
