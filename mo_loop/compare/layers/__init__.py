@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.execution.runtime import Compiled
+from mo_loop.compare.execution.runtime import Compiled, ordered
 from mo_loop.compare.layers.findings import Findings, PieceFindings
 from mo_loop.compare.layers.ir_side import IrSide
 from mo_loop.compare.layers.lockstep import Lockstep
@@ -99,24 +99,14 @@ def compared(
 
 
 def _fed(graph: Graph, feeds: Mapping[str, Any]) -> dict[Value, Any]:
-    """The arrays of the Parameters, found by any of their names."""
-    names = {
-        each: (each.name, *each.output.names, *(origin.output for origin in each.output.origins))
-        for each in graph.parameters
+    """The arrays of the Parameters that are read, found by any of their names."""
+    used = [each.output for each in graph.parameters if each.output.is_used]
+    names = [(each.node.name, *each.names, *(origin.output for origin in each.origins)) for each in used]
+    found = map(np.asarray, ordered(packed(feeds, set(chain.from_iterable(names))), names))
+    return {
+        value: array if array.dtype.kind in "OSU" else array.astype(value.dtype.numpy, copy=False)
+        for value, array in zip(used, found, strict=True)
     }
-    arrays = {
-        name: np.asarray(value)
-        for name, value in packed(feeds, set(chain.from_iterable(names.values()))).items()
-        if not isinstance(value, list)
-    }
-    found: dict[Value, Any] = {}
-    for parameter, value in ((each, each.output) for each in graph.parameters):
-        array = next((arrays[name] for name in names[parameter] if name in arrays), None)
-        if array is None and value.is_used:
-            raise KeyError(f"no value for the input {parameter.name}; given: {', '.join(feeds) or 'nothing'}")
-        if array is not None:
-            found[value] = array if array.dtype.kind in "OSU" else array.astype(value.dtype.numpy, copy=False)
-    return found
 
 
 class History:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,12 @@ from mo_loop.compare.layers.ir_side import Key
 from mo_loop.compare.results.array_comparison import BEYOND, ArrayComparison, compare
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant
-from mo_loop.printable import printable
+from mo_loop.printable import first_few, printable
 
 COUNT, BRANCH, FAILED = "iterations", "branch", "failed"
 OUTPUT, BODY_INPUT, MODEL_OUTPUT = "output", "body input", "model output"
+
+_listed = partial(first_few, most=8)
 
 AROUND = 3
 """The elements shown before and after the worst one."""
@@ -201,11 +204,6 @@ def _plain(value: Any) -> Any:
 def number(value: Any) -> str:
     """A number in a message."""
     return f"{value:.7g}" if isinstance(value, float) else repr(value) if isinstance(value, str) else str(value)
-
-
-def _listed(items: tuple[str, ...], most: int = 8) -> str:
-    more = f" and {len(items) - most} more" if len(items) > most else ""
-    return f"{', '.join(items[:most])}{more}"
 
 
 def is_overwritten(actual: Any) -> bool:
