@@ -32,7 +32,7 @@ from mo_loop.compare.execution.runtime import GROUP_SIZE, KNOWN, ReshapeError, c
 from mo_loop.compare.input_sets.expected_sequences import ExpectedSequences
 from mo_loop.compare.input_sets.expected_sets import ExpectedSet, ExpectedSets, StepRun
 from mo_loop.compare.input_sets.given import save
-from mo_loop.compare.results.array_comparison import Named, flat, largest_number, packed, unpacked
+from mo_loop.compare.results.array_comparison import Named, flat, json_ready, largest_number, packed, unpacked
 from mo_loop.compare.results.report import AGAINST, DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side, rows_of
 from mo_loop.compare.verify_options import DEFAULT, F32, VerifyOptions, properties_of
 from mo_loop.errors import UsageError
@@ -270,8 +270,8 @@ class DefaultRun:
 
     def as_json(self) -> dict[str, Any]:
         """All fields; a difference that is not finite is text."""
-        found = {key: value for key, value in asdict(self).items() if value or isinstance(value, float)}
-        return {key: str(value) if value in (np.inf, -np.inf) else value for key, value in found.items()}
+        found = json_ready(asdict(self))
+        return {key: value for key, value in found.items() if value or isinstance(value, float)}
 
     def __str__(self) -> str:
         if self.error:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.compare.layers.ir_side import Key
-from mo_loop.compare.results.array_comparison import BEYOND, ArrayComparison, compare
+from mo_loop.compare.results.array_comparison import BEYOND, ArrayComparison, compare, json_ready
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant
 from mo_loop.printable import first_few, printable
@@ -103,9 +103,9 @@ class LayerDifference:
 
     def as_json(self) -> dict[str, Any]:
         """All fields, in types that JSON has."""
-        found = {key: _plain(value) for key, value in asdict(self).items()}
-        found["iterations"] = [{"loop": path, "iteration": number} for path, number in self.iterations]
-        return {**found, "path": self.path}
+        iterations = [{"loop": path, "iteration": number} for path, number in self.iterations]
+        found: dict[str, Any] = json_ready(asdict(self))
+        return {**found, "iterations": iterations, "path": self.path}
 
     @property
     def brief(self) -> str:
@@ -189,16 +189,6 @@ def _item(value: Any) -> Any:
     if isinstance(item, bool | int | str | float):
         return item
     return str(item) if isinstance(item, complex | bytes) else float(item)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return str(value)
-    return value
 
 
 def number(value: Any) -> str:
