@@ -18,9 +18,9 @@ HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
     "front end": (21_323, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
     "transforms": (22_199, ("transforms",)),
     "look": (9_011, ("mo_loop/look", "mo_loop/ir_origins.py")),
-    "verify": (9_047, ("mo_loop/compare",)),
+    "verify": (9_038, ("mo_loop/compare",)),
     "batch": (5_721, ("mo_loop/batching",)),
-    "conversion, api and cli": (7_999, ("mo_loop",)),
+    "conversion, api and cli": (8_000, ("mo_loop",)),
 }
 """A house, its most lines, and its folders and modules; a module belongs to the first house that names it or its
 folder. Lines are moved from one house to another only with a reason here. The sum was 88,277 at first. Later changes
