@@ -62,7 +62,11 @@ def comparing_options(command: F) -> F:
         help="Compare each IR with ONNX Runtime, on generated inputs. A model whose numbers differ fails, and its "
         "files are not written; one that cannot be compared is reported as not verified.",
     )
-    return verify(flags(Comparing)(command))
+    texts = {
+        "seed": "The seed of the inputs that --verify generates.", "rtol": "The relative tolerance of --verify.",
+        "atol": "The absolute tolerance of --verify.",
+    }
+    return verify(flags(Comparing, "inputs", "sets", *texts, "limit", "strict", texts=texts)(command))
 
 
 def comparing_values(context: click.Context) -> dict[str, Any]:

@@ -128,12 +128,12 @@ def format_option(*forms: str, what: str = "The format of the report on stdout."
 
 def flags(
     cls: type, *fields: str, read: Read | None = None, is_argument: bool = False,
-    defaults: Mapping[str, Any] | None = None, texts: Mapping[str, str] | None = None,
+    texts: Mapping[str, str] | None = None,
 ) -> Callable[[F], F]:
     """The options of the fields of `cls`, all that have a flag or those of these names.
 
     `made` and `values_of` give their values, as `read` makes them from those of click; with `is_argument` they are
-    arguments of the command instead. `texts` are other texts for --help, and `defaults` other defaults, by field.
+    arguments of the command instead. `texts` are other texts for --help, by field.
     """
     known = flags_of(cls)
 
@@ -144,12 +144,11 @@ def flags(
     def decorated(command: F) -> F:
         for field in reversed(fields or tuple(known)):
             each = known[field]
-            default, text = (defaults or {}).get(field, each.default), (texts or {}).get(field, each.help)
-            each = each._replace(default=default, help=text)
+            text = (texts or {}).get(field, each.help)
             names = each.names or (f"--{field.replace('_', '-')}",)
             settings = _settings(each, is_pair="/" in names[0])
             settings |= {} if is_argument else {"expose_value": False, "callback": keep}
-            command = option(*names, group=each.group, place=each.place, help=each.help, **settings)(command)
+            command = option(*names, group=each.group, place=each.place, help=text, **settings)(command)
         return command
 
     return decorated

@@ -22,7 +22,7 @@ from mo_loop.cli.flag_options import (
 )
 from mo_loop.cli.output import ReportFile, as_json, give, printed_warnings, reported
 from mo_loop.cli.pass_options import pass_choice
-from mo_loop.compare.batch_comparison import Comparing
+from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.errors import UsageError
 from mo_loop.support.files import is_among
 from mo_loop.support.flags import FILES, RUN
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     "CODE, or a command that exits with 0, in which {} is the path of the model.",
 )
 @flags(
-    Comparing, "inputs", "sets", "seed", "rtol", "atol", is_argument=True, defaults={"sets": 3},
+    VerifyOptions, "inputs", "sets", "seed", "rtol", "atol", is_argument=True,
     texts={
         "inputs": "Inputs of MODEL, as for verify. By default inputs are generated.",
-        "sets": "The number of sets of inputs that are generated.", "seed": "The seed of the generated inputs.",
+        "sets": "The number of sets of inputs that are generated.",
         "rtol": "The relative tolerance of `differs`.", "atol": "The absolute tolerance of `differs`.",
     },
 )

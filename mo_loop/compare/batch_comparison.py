@@ -25,15 +25,6 @@ class Comparing(VerifyOptions):
     sets: int = flag(
         2, "The number of sets of inputs that --verify generates.", FILES, least=1, show_default=True, metavar="N"
     )
-    seed: int = flag(
-        0, "The seed of the inputs that --verify generates.", FILES, least=0, show_default=True, metavar="N"
-    )
-    rtol: float | None = flag(
-        None, "The relative tolerance of --verify.", COMPARISON, kind="number", metavar="NUMBER", least=0, place=1
-    )
-    atol: float | None = flag(
-        None, "The absolute tolerance of --verify.", COMPARISON, kind="number", metavar="NUMBER", least=0, place=1
-    )
     limit: float = flag(
         300.0, "End the comparison of a model that takes longer.", COMPARISON, "--verify-timeout", kind="number",
         above=0, most=1e6, show_default=True, metavar="SECONDS", place=1,

@@ -23,7 +23,7 @@ from typing import Any
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.input_sets.expected_sets import GIVEN
 from mo_loop.compare.input_sets.given import save
-from mo_loop.compare.ir_runs import PlainSide, worker_pool
+from mo_loop.compare.ir_runs import IrRuns, worker_pool
 from mo_loop.compare.layers import Heat, History, PieceFindings, assign_origins, compared
 from mo_loop.compare.layers.findings import NOT_REPRODUCED
 from mo_loop.compare.layers.rounding import amplification, explains
@@ -36,7 +36,6 @@ from mo_loop.conversion import Conversion
 from mo_loop.converted_model import compressed, read_model
 from mo_loop.graph import Graph
 from mo_loop.look.dump.dumper import Dumper
-from mo_loop.options import ConvertOptions
 from mo_loop.support.workers import CRASH, Pool
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Observer
@@ -71,11 +70,6 @@ class Question:
     runs: bool
     one_by_one: bool = False
 
-    @property
-    def options(self) -> ConvertOptions:
-        """The options of the conversion."""
-        return ConvertOptions.of(self.settings.options)
-
 
 @dataclass
 class Deciding:
@@ -85,7 +79,7 @@ class Deciding:
     source: Path
     settings: VerifyOptions
     notes: list[str]
-    plain: PlainSide
+    plain: IrRuns
     pieces: PieceFindings | None = None
     """The answer of the pieces, where they decide."""
 
@@ -127,10 +121,10 @@ class Deciding:
         outputs = [(row.output, row.result) for row in side.rows if row.set in numbers]
         paths = given.ir, given.dump if has_page else None
         ir, dump = (None if each is None else os.path.abspath(each) for each in paths)
-        options = ConvertOptions.of(given.options)
-        settings = replace(given, options=options, ir=ir, dump=dump, inputs=(), expected=())  # which `sets` are made of
+        settings = replace(given, ir=ir, dump=dump, inputs=(), expected=())  # which `sets` are made of
         return Question(
-            os.path.abspath(self.path), os.path.abspath(self.source), settings, [sets[number] for number in numbers],
+            os.path.abspath(self.path), os.path.abspath(self.source), settings,
+            [(sets[number].name, sets[number].feeds) for number in numbers],
             "" if side.name == F32 else side.name, outputs, runs=side.status in (PASSED, DIFFERS),
         )
 
@@ -146,8 +140,7 @@ class Deciding:
         moves: dict[int, Mapping[str, float]] = {}
         for number in self._numbers(side):
             try:
-                feeds = found.sets[number][1]
-                given = str(self.source), feeds, pieces.inexact
+                given = str(self.source), found.sets[number].feeds, pieces.inexact
                 moves[number] = isolated(amplification, *given, limit=self.settings.limit)
             except IsolatedError as error:
                 self.notes.append(f"whether the model amplifies rounding is not known: {brief(error)}")
@@ -158,7 +151,7 @@ class Deciding:
             if kind == "values":
                 is_explained = bool(pieces.lost_nan) or explains(moved, row.output, row.result.largest_abs)
             if is_explained:
-                expected = dict(found.expected[row.set]).get(row.output)
+                expected = dict(found.sets[row.set].expected).get(row.output)
                 row = replace(row, result=replace(row.result, kind=AMPLIFIED, message=_words(row, expected, pieces)))
             rows.append(row)
         status = PASSED if all(row.result for row in rows) else DIFFERS
@@ -192,8 +185,8 @@ class Deciding:
         """The pass that changed the numbers; a sentence if there is none."""
         settings = replace(self.settings, save=None, dump=None)
         with worker_pool(settings) as pool:
-            plain = PlainSide(self.plain.found, settings, [], pool, self._numbers(side))
-            found = changing_pass(str(self.path), ConvertOptions.of(settings.options), plain)
+            plain = IrRuns(self.plain.found, settings, [], pool, self._numbers(side))
+            found = changing_pass(str(self.path), settings.conversion, plain)
         return found or (CONVERTED_AGAIN if self.settings.ir is None else CONVERTED_RIGHT)
 
 
@@ -234,9 +227,10 @@ def pieces_of(question: Question) -> PieceFindings:
             return replace(found, difference=None, undecided=undecided, piece=None)
         if first is not None and first.steps > 1 and settings.ir is None and settings.dump is None:
             # In a conversion with one step in each iteration, the difference is in a step.
-            config = PassConfig() if question.options.config is None else copy.deepcopy(question.options.config)
+            options = settings.conversion
+            config = PassConfig() if options.config is None else copy.deepcopy(options.config)
             config.disable("StepsPerIteration")
-            single = replace(settings, options=replace(question.options, config=config))
+            single = replace(settings, options=replace(options, config=config))
             apart: PieceFindings | None = pool.call(replace(question, settings=single)).value
             if apart is not None and apart.difference is not None:
                 found = replace(found, difference=replace(apart.difference, steps=first.steps, apart=True))
@@ -250,37 +244,31 @@ def compared_sets(question: Question) -> PieceFindings:
     heat = None if dumper is None else Heat()
     with warnings.catch_warnings(action="ignore"):
         graph = _graph(question, history, dumper)
-    found, count = PieceFindings(), 0
-    undecided: dict[str, str] = {}
-    lost_nan: dict[str, None] = {}
-    inexact: dict[str, float] = {}
+    found = PieceFindings()
     properties = properties_of(question.precision, "CPU") if question.precision else None
     try:
         for name, feeds in question.sets:
             if heat is not None:
                 heat.sets.append(name)
                 heat.precision = question.precision
-            found = compared(
+            compared(
                 question.reference, graph, feeds, rtol=settings.rtol, atol=settings.atol, memory=settings.memory,
                 history=history, one_by_one=question.one_by_one, heat=heat, properties=properties,
-                with_piece=settings.save is not None, samples=not settings.layers,
+                with_piece=settings.save is not None, samples=not settings.layers, pieces=found,
             )
-            undecided |= found.undecided
-            lost_nan |= dict.fromkeys(found.lost_nan)
-            inexact |= {each: max(error, inexact.get(each, 0.0)) for each, error in found.inexact.items()}
-            count = max(count, found.count)
             if found.difference is not None:
                 break
     finally:
         if dumper is not None and heat is not None:
             write_page(dumper, heat, graph, question.outputs)
-    first = None if found.difference is None else replace(found.difference, precision=question.precision)
-    return PieceFindings(first, undecided, tuple(lost_nan), inexact, count, found.piece)
+    if found.difference is not None:
+        found.difference = replace(found.difference, precision=question.precision)
+    return found
 
 
 def _graph(question: Question, history: History, dumper: Dumper | None) -> Graph:
     """The graph of the IR, which the page shows: converted, or read and compared with a conversion."""
-    options, ir = question.options, question.settings.ir
+    options, ir = question.settings.conversion, question.settings.ir
     if ir is None:
         observers: list[Observer] = [history] if dumper is None else [history, dumper]
         graph = Conversion(options, observers).run(question.model)

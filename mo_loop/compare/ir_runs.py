@@ -1,9 +1,8 @@
 """Runs of an IR on its device, compared with expected values: one side of a verification.
 
-    plain = PlainSide(found, settings, notes)                      # the ExpectedSets
-    side = plain.ran("f32", Path("model.xml"))                     # all sets on one compiled model
-    other = plain.other("ovc", Path("model.onnx"), folder)         # the IR of another converter
-    side = ran_in_steps(Path("model.xml"), sequences, ...)         # an IR with states: each sequence from a reset
+    runs = IrRuns(found, settings, notes)                     # of ExpectedSets, or of ExpectedSequences
+    side = runs.ran("f32", Path("model.xml"))                 # all sets on one compiled model
+    other = runs.other("ovc", Path("model.onnx"), folder)     # the IR of another converter
 
     run = SideRun("f32")
     with run.running():                              # an IsolatedError ends the block, and becomes the status
@@ -30,10 +29,10 @@ import numpy as np
 
 from mo_loop.compare.execution.isolated import SERVE, Hosted, IsolatedError, brief
 from mo_loop.compare.execution.runtime import GROUP_SIZE, KNOWN, ReshapeError, compile_ir
-from mo_loop.compare.input_sets.expected_sequences import SequenceRun
-from mo_loop.compare.input_sets.expected_sets import ExpectedSets
+from mo_loop.compare.input_sets.expected_sequences import ExpectedSequences
+from mo_loop.compare.input_sets.expected_sets import ExpectedSet, ExpectedSets, StepRun
 from mo_loop.compare.input_sets.given import save
-from mo_loop.compare.results.array_comparison import Named, by_wanted_name, flat, largest_number, packed, unpacked
+from mo_loop.compare.results.array_comparison import Named, flat, json_ready, largest_number, packed, unpacked
 from mo_loop.compare.results.report import AGAINST, DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side, rows_of
 from mo_loop.compare.verify_options import DEFAULT, F32, VerifyOptions, properties_of
 from mo_loop.errors import UsageError
@@ -110,21 +109,19 @@ class SideRun:
                 self._status = NOT_RESHAPABLE
         finally:
             if self.worker is not None:
-                self.worker.release()
-
-
-# -- an IR without states
+                self.worker.close()
 
 
 @dataclass
-class PlainSide:
-    """Runs IR with the same sets; `notes` get the remarks that do not count as differences.
+class IrRuns:
+    """Runs IR with the same sets, each from a reset of the states; `notes` get the remarks that do not count as
+    differences.
 
     By default all sets run forwards and backwards, else those of `numbers`. `pool` is a process that stays after a run
     for the next one: `sharing` gives one.
     """
 
-    found: ExpectedSets
+    found: ExpectedSets | ExpectedSequences
     settings: VerifyOptions
     notes: list[str]
     pool: Pool | None = None
@@ -149,24 +146,40 @@ class PlainSide:
 
     def ran(self, precision: str, target: Path, name: str = "") -> Side:
         """Run an IR and compare."""
-        run = SideRun(name or precision)
-        found: dict[int, Named] = {}
+        run, sets, settings = SideRun(name or precision), self.found.sets, self.settings
+        has_states, found = self.found.has_states, dict[int, Named]()
         self.refused = set()
+        # Caches that the device fuses with attention are u8 otherwise.
+        is_exact = has_states and precision == F32 and settings.device.startswith("CPU")
+        more = {"KV_CACHE_PRECISION": F32} if is_exact else {}
+        steps = ((number, place, step) for number in self.order for place, step in enumerate(sets[number].steps, 1))
         with run.running():
-            for inference, number in enumerate(self.order):
+            for inference, (number, place, step) in enumerate(steps):
                 if number in self.refused:
                     continue
-                run.worker = run.worker or compiled(self.settings, target, precision, shared=self.pool)
+                run.worker = run.worker or compiled(settings, target, precision, self.pool, **more)
                 self.properties = run.worker.facts[2]
-                run.reaches(f"inference {inference} ({self.found.sets[number][0]})")
-                outputs = self._outputs(run, run.worker, number)
-                if outputs is None:
+                of = sets[number].name
+                run.reaches(f"step {place} of {of}" if has_states else f"inference {inference} ({of})")
+                done = self._inferred(run, run.worker, of, step, is_first=place == 1)
+                if done is None:
                     self.refused.add(number)
                     continue
-                found[number] = outputs
-                expected, of_scale = self.found.expected[number], precision == F32
-                run.add(rows_of(number, inference, expected, outputs, self.settings, self.notes, of_scale=of_scale))
-        save_sets(self.settings.save, run.name, found)
+                outputs, states = done
+                wanted, have = step.compared(outputs)
+                after = {each: _as(value, states.get(each), precision) for each, value in step.states.items()}
+                of_scale = precision == F32 and not has_states
+                for expected, outcome in ((wanted, have), (_named(step.states), _named(after))):
+                    rows = rows_of(number, inference, expected, outcome, settings, self.notes, of_scale=of_scale)
+                    run.add(replace(row, step=place if has_states else 0) for row in rows)
+                if not has_states:
+                    found[number] = outputs
+                elif settings.save is not None:
+                    files = {"inputs": step.feeds.items(), "onnxruntime": [*wanted, *_named(step.states)],
+                             precision: [*outputs, *_named(states)]}
+                    for kind, arrays in files.items():
+                        save(Path(settings.save, f"sequence{number + 1}-step{place}-{kind}.npz"), arrays)
+        save_sets(settings.save, run.name, found)
         return run.side()
 
     def enlarge(self, target: Path) -> bool:
@@ -174,15 +187,16 @@ class PlainSide:
 
         The sets that stay refused are as they were. Both runtimes run at once meanwhile.
         """
-        numbers = [number for number in sorted(self.refused) if not is_empty(self.found.sets[number][1])]
-        if self.settings.inputs or not numbers:
+        found, sets = self.found, self.found.sets
+        numbers = [number for number in sorted(self.refused) if not is_empty(sets[number].feeds)]
+        if self.settings.inputs or not numbers or not isinstance(found, ExpectedSets):
             return False
-        with closing(self.found.hosted()) as oracle, closing(compiled(self.settings, target, F32)) as ir:
-            return any([self._enlarge(number, oracle, ir) for number in numbers])
+        with closing(found.hosted()) as oracle, closing(compiled(self.settings, target, F32)) as ir:
+            return any([self._enlarge(found, number, oracle, ir) for number in numbers])
 
-    def _enlarge(self, number: int, oracle: Hosted, ir: Hosted) -> bool:
-        found, known = self.found, {name for names in ir.facts[0] for name in names}
-        for sizes, feeds in found.search.candidates(number, above=found.sizes[number]):
+    def _enlarge(self, found: ExpectedSets, number: int, oracle: Hosted, ir: Hosted) -> bool:
+        known = {name for names in ir.facts[0] for name in names}
+        for sizes, feeds in found.search.candidates(number, above=found.sets[number].sizes):
             try:
                 expected = oracle.run(feeds)
                 ir.run(packed(feeds, known))
@@ -190,8 +204,7 @@ class PlainSide:
                 if error.status != "error":
                     return False
                 continue
-            found.sets[number] = (found.sets[number][0], feeds)
-            found.expected[number], found.sizes[number] = expected, sizes
+            found.sets[number] = ExpectedSet(found.sets[number].name, [StepRun(feeds, expected)], sizes)
             found.search.fits(sizes)
             return True
         return False
@@ -206,20 +219,24 @@ class PlainSide:
             return Side(name, ENDED.get(outcome.status, "refused"), outcome.message)
         return self.ran(F32, target, name)
 
-    def _outputs(self, run: SideRun, worker: Hosted, number: int) -> Named | None:
-        """The outputs for a set; None, with a note, if the runtime refuses its sizes: one is 0, or below a window."""
-        set_name, feeds = self.found.sets[number]
+    def _inferred(
+        self, run: SideRun, worker: Hosted, name: str, step: StepRun, *, is_first: bool
+    ) -> tuple[Named, dict[str, Any]] | None:
+        """The outputs and the states after a step, the first one from a reset; None, with a note, if the runtime
+        refuses the sizes of a set: one is 0, or below a window."""
         known = {name for names in worker.facts[0] for name in names}
         try:
-            return unpacked(worker.run(packed(feeds, known)), self.found.expected[number])
+            is_reset, has_states = is_first and self.found.has_states, bool(step.states)
+            outputs, states = worker.call("step", packed(step.feeds, known), is_reset, has_states)
+            return unpacked(outputs, step.expected), states
         except IsolatedError as error:
-            is_of_size = is_empty(feeds) or any(each in str(error) for each in WINDOWS)
-            if error.status != "error" or not is_of_size:
+            is_of_size = is_empty(step.feeds) or any(text in str(error) for text in WINDOWS)
+            if self.found.has_states or error.status != "error" or not is_of_size:
                 raise
             # Many operations of the runtime refuse tensors without elements, and windows longer than their input: a
             # limit, not a difference.
-            self.notes.append(f"OpenVINO ({run.name}) does not run the inputs {set_name}: {brief(error)}")
-            worker.close()  # an inference after one that failed can fail for the same reason
+            self.notes.append(f"OpenVINO ({run.name}) does not run the inputs {name}: {brief(error)}")
+            (self.pool or worker).close()  # an inference after one that failed can fail for the same reason
             run.worker = self.pool = None
             return None
 
@@ -253,8 +270,8 @@ class DefaultRun:
 
     def as_json(self) -> dict[str, Any]:
         """All fields; a difference that is not finite is text."""
-        found = {key: value for key, value in asdict(self).items() if value or isinstance(value, float)}
-        return {key: str(value) if value in (np.inf, -np.inf) else value for key, value in found.items()}
+        found = json_ready(asdict(self))
+        return {key: value for key, value in found.items() if value or isinstance(value, float)}
 
     def __str__(self) -> str:
         if self.error:
@@ -265,19 +282,19 @@ class DefaultRun:
         return f"with the device's defaults, {what if self.output else 'nothing differs'}{why}"
 
 
-def default_run(plain: PlainSide, target: Path, graph: Graph) -> DefaultRun:
+def default_run(plain: IrRuns, target: Path, graph: Graph) -> DefaultRun:
     """Run each set once, but for those whose sizes the runtime does not take. `graph` is that of the IR, `plain` ran it
     in f32, in a process that may still be there."""
     found = plain.found
     order = [number for number in range(len(found.sets)) if number not in plain.refused]
-    again = PlainSide(found, replace(plain.settings, save=None, dump=None), [], plain.pool, order)
+    again = IrRuns(found, replace(plain.settings, save=None, dump=None), [], plain.pool, order)
     side = again.ran(DEFAULT, target)
     if side.status not in (PASSED, DIFFERS):
         return DefaultRun(error=side.message)
     worst = DefaultRun()
     for row in side.rows:
         largest = np.inf if row.result.kind == "shape" else row.result.largest_abs
-        scale = largest_number(dict(flat(found.expected[row.set])).get(row.output, 0.0))
+        scale = largest_number(dict(flat(found.sets[row.set].expected)).get(row.output, 0.0))
         if largest / (scale or 1.0) > worst.relative:
             worst = DefaultRun(row.output, largest, largest / (scale or 1.0))
     changed = {name: value for name, value in again.properties.items() if value != KNOWN[name]}
@@ -302,38 +319,6 @@ def require_stepwise(settings: VerifyOptions) -> None:
                 why="it runs single inferences, and those of such an IR depend on the ones before",
                 hint="verify the conversion without states (without --stateful and LowLatency2) with it",
             )
-
-
-def ran_in_steps(
-    target: Path, sequences: Sequence[SequenceRun], order: Sequence[int], precision: str, settings: VerifyOptions,
-    notes: list[str],
-) -> Side:
-    """Run an IR: the sequences in this order, each from a reset. `notes` get the remarks that do not count as
-    differences."""
-    run = SideRun(precision)
-    steps = [(number, place, step) for number in order for place, step in enumerate(sequences[number].steps, 1)]
-    # Caches that the device fuses with attention are u8 otherwise.
-    more = {"KV_CACHE_PRECISION": F32} if precision == F32 and settings.device.startswith("CPU") else {}
-    with run.running():
-        worker = run.worker = compiled(settings, target, precision, None, **more)
-        for inference, (number, place, step) in enumerate(steps):
-            run.reaches(f"step {place} of {sequences[number].name}")
-            outputs, states = worker.call("step", step.feeds, place == 1, bool(step.states))
-            named = by_wanted_name(step.expected, outputs)
-            wanted, kept = step.wanted(named), _named(step.states)
-            # Otherwise an output lacks, which the comparison reports.
-            found = [*named.items()] if len(outputs) == len(step.expected) else outputs
-            have = [(f"state {name}", _as(value, states.get(name), precision)) for name, value in step.states.items()]
-            for expected, outcome in ((wanted, found), (kept, have)):
-                rows = rows_of(number, inference, expected, outcome, settings, notes)
-                run.add(replace(row, step=place) for row in rows)
-            if settings.save is not None:
-                start = f"sequence{number + 1}-step{place}"
-                files = {"inputs": step.feeds.items(), "onnxruntime": [*wanted, *kept],
-                         precision: [*outputs, *_named(states)]}
-                for name, arrays in files.items():
-                    save(Path(settings.save, f"{start}-{name}.npz"), arrays)
-    return run.side()
 
 
 def _named(states: Mapping[str, np.ndarray]) -> Named:

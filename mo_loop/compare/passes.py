@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.compare.execution.isolated import brief
-from mo_loop.compare.ir_runs import PlainSide
+from mo_loop.compare.ir_runs import IrRuns
 from mo_loop.compare.results.report import DIFFERS
 from mo_loop.compare.verify_options import F32
 from mo_loop.conversion import Conversion
@@ -86,7 +86,7 @@ class PassDifference:
         return "\n".join(map(printable, lines))
 
 
-def changing_pass(model: Any, options: ConvertOptions, plain: PlainSide) -> PassDifference | None:
+def changing_pass(model: Any, options: ConvertOptions, plain: IrRuns) -> PassDifference | None:
     """The pass that changed the numbers; None if the IR gives the right ones.
 
     Args:
@@ -111,7 +111,7 @@ class _Trials:
 
     model: Any
     options: ConvertOptions
-    plain: PlainSide
+    plain: IrRuns
     folder: Path
     steps: list[Step] = field(default_factory=list)
     results: dict[int, tuple[str, str]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
@@ -30,14 +30,14 @@ from mo_loop.compare.input_sets.expected_sets import ExpectedSets
 from mo_loop.compare.input_sets.generated import new_sizes, shapes_of, sizes_text
 from mo_loop.compare.input_sets.given import input_names
 from mo_loop.compare.input_sets.step_inputs import has_states
-from mo_loop.compare.ir_runs import PlainSide, default_run, ran_in_steps, require_stepwise, save_sets
+from mo_loop.compare.ir_runs import IrRuns, default_run, require_stepwise, save_sets
 from mo_loop.compare.layers.findings import UNKNOWN
 from mo_loop.compare.layers.rounding import QUANTISING
 from mo_loop.compare.oracle.checked_oracle import EXACT, NOTED, OracleError, errors_in
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
 from mo_loop.compare.oracle.recorded_conversion import as_converted, recorded
 from mo_loop.compare.results.array_comparison import AMPLIFIED, Named
-from mo_loop.compare.results.report import DIFFERS, PASSED, InputSet, Report, Side, type_text
+from mo_loop.compare.results.report import DIFFERS, PASSED, InputSet, Report, Side
 from mo_loop.compare.verify_options import F32, VerifyOptions, require_interpreter, require_packages
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model, read_model, write_pair
@@ -99,7 +99,7 @@ class _Verification:
         """`folder` is for the files of the comparison."""
         self.path, self.folder = path, folder
         self.ir = None if settings.ir is None else Path(settings.ir)
-        self.options = options = ConvertOptions.of(settings.options)
+        self.options = options = settings.conversion
         self.settings = settings
         self.notes: list[str] = []
         self.model: OnnxModel = load(str(path), options.allowed_folders)
@@ -120,15 +120,15 @@ class _Verification:
                 )
             return self._stepwise(target, source, converted)
         found = ExpectedSets(source, self.model, settings, self.notes, {**shapes_of(converted), **settings.given_sizes})
-        plain, defaults = PlainSide(found, settings, self.notes), None
+        plain, defaults = IrRuns(found, settings, self.notes), None
         with plain.sharing():
-            first = self._ran(plain, target)
+            first = self._ran(plain, found, target)
             if first.status in (PASSED, DIFFERS) and settings.precision == F32:
                 defaults = default_run(plain, target, converted.graph)
         deciding = Deciding(self.path, source, settings, self.notes, plain)
         sides = [deciding.decided(first)]
-        save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(found.sets)})
-        save_sets(settings.save, "onnxruntime", dict(enumerate(found.expected)))
+        save_sets(settings.save, "inputs", {number: each.feeds.items() for number, each in enumerate(found.sets)})
+        save_sets(settings.save, "onnxruntime", {number: each.expected for number, each in enumerate(found.sets)})
         sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
         sides += [plain.other(each, self.path, self.folder) for each in settings.against]
         layers, passes = deciding.explained(sides)
@@ -140,11 +140,10 @@ class _Verification:
 
         cause = cause_of(sides[0], layers, converted.graph, self.options, run) if settings.layers else ""
         page = None if settings.dump is None or str(layers).startswith(UNKNOWN) else Path(settings.dump, "index.html")
-        sets = [InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in found.sets]
         return self._report(
-            converted, found.oracle, sets, plain.order, sides, found.expected, layers=layers, passes=passes,
-            page=str(page) if page is not None and page.exists() else "", pieces=deciding.pieces, defaults=defaults,
-            cause=cause, sizes={name: sizes_text(each) for name, each in settings.given_sizes.items()},
+            converted, plain, sides, layers=layers, passes=passes, pieces=deciding.pieces,
+            page=str(page) if page is not None and page.exists() else "", defaults=defaults, cause=cause,
+            sizes={name: sizes_text(each) for name, each in settings.given_sizes.items()},
         )
 
     def _stepwise(self, target: Path, source: Path, converted: Model) -> Report:
@@ -152,22 +151,13 @@ class _Verification:
         settings = self.settings
         require_stepwise(settings)
         found = ExpectedSequences(self.path, source, self.model, target, converted, settings, self.notes)
-        order = (*range(len(found.sequences)), *reversed(range(len(found.sequences))))
-        sides = [
-            ran_in_steps(target, found.sequences, order, each, settings, self.notes)
-            for each in dict.fromkeys((F32, settings.precision))
-        ]
-        return self._report(
-            converted, found.oracle, [each.record for each in found.sequences], order, sides,
-            [outputs for each in found.sequences for outputs in each.expected],
-            steps=tuple(len(each.steps) for each in found.sequences),
-        )
+        plain = IrRuns(found, settings, self.notes)
+        sides = [plain.ran(each, target) for each in dict.fromkeys((F32, settings.precision))]
+        return self._report(converted, plain, sides, steps=tuple(len(each.steps) for each in found.sets))
 
-    def _report(
-        self, converted: Model, oracle: str, sets: Iterable[InputSet], order: Sequence[int], sides: Iterable[Side],
-        expected: Iterable[Named], **more: Any,
-    ) -> Report:
-        settings = self.settings
+    def _report(self, converted: Model, plain: IrRuns, sides: Iterable[Side], **more: Any) -> Report:
+        settings, oracle, sets = self.settings, plain.found.oracle, plain.found.sets
+        expected = [[*step.expected, *step.states.items()] for each in sets for step in each.steps]
         notes = [*self.notes, *notes_about(self.model, converted.graph, oracle, expected)]
         versions = {}
         for package in ("mo_loop", "openvino", "onnxruntime", "onnx", "numpy"):
@@ -175,8 +165,9 @@ class _Verification:
                 with suppress(PackageNotFoundError):
                     versions[package] = version(package)
         return Report(
-            str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device, tuple(sets),
-            tuple(order), tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(notes)), versions,
+            str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device,
+            tuple(InputSet.of(each.name, each.feeds) for each in sets), plain.order, tuple(sides),
+            (settings.rtol, settings.atol), tuple(dict.fromkeys(notes)), versions,
             time.perf_counter() - self.start, **more,
         )
 
@@ -212,9 +203,9 @@ class _Verification:
 
     # -- the IR
 
-    def _ran(self, plain: PlainSide, target: Path) -> Side:
+    def _ran(self, plain: IrRuns, found: ExpectedSets, target: Path) -> Side:
         """The IR with all sets in f32; once more with larger sizes for those that OpenVINO refuses."""
-        found, side = plain.found, plain.ran(F32, target)
+        side = plain.ran(F32, target)
         if plain.enlarge(target):
             side = plain.ran(F32, target)
         if found.leave_out_misshapen(row for row in side.rows if row.result.kind == "shape"):

@@ -12,7 +12,7 @@ from onnx.parser import parse_model
 from mo_loop import ops
 from mo_loop.compare import passes
 from mo_loop.compare.input_sets.expected_sets import ExpectedSets
-from mo_loop.compare.ir_runs import PlainSide
+from mo_loop.compare.ir_runs import IrRuns
 from mo_loop.compare.passes import AGREES, DIFFERS, NOT_RUN, PassDifference, _Trials
 from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.frontend.model import load
@@ -74,7 +74,7 @@ def changing_pass(model: Any, options: ConvertOptions, feeds: list[Any], **more:
     with tempfile.TemporaryDirectory() as folder:
         path = saved(model, Path(folder))
         found = ExpectedSets(path, load(str(path)), settings, [], {})
-        return passes.changing_pass(str(path), options, PlainSide(found, settings, []))
+        return passes.changing_pass(str(path), options, IrRuns(found, settings, []))
 
 
 def test_right_numbers_have_no_changing_pass() -> None:
@@ -163,7 +163,7 @@ def test_weights_of_16_bits_are_told_apart() -> None:
 ])
 def test_bisection_skips_what_cannot_be_run(results: list[str], expected: tuple[int, int],
                                             monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    trials = _Trials(MODEL, ConvertOptions(), cast(PlainSide, None), tmp_path)
+    trials = _Trials(MODEL, ConvertOptions(), cast(IrRuns, None), tmp_path)
     tried: list[int] = []
 
     def run(number: int) -> tuple[str, str]:

@@ -138,10 +138,10 @@ def input_set(model: Path) -> tuple[str, dict[str, Any]]:
     oracle = Hosted(Oracle, str(model))
     try:
         search = SetSearch(Generator(loaded, shapes_of(convert_model(model))), sizes_in(loaded))
-        name, feeds = search.accepted(1, oracle.run).sets[0]
+        (first,) = search.accepted(1, oracle.run)[:1]
     finally:
         oracle.close()
-    return name, feeds
+    return first.name, first.feeds
 
 
 def _time(row: Row, task: Task, folder: Path, feeds: dict[str, Any]) -> None:

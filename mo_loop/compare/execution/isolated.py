@@ -92,10 +92,6 @@ class Hosted:
         return self._call((_run, (method, *arguments)))
 
     def close(self) -> None:
-        """End the worker."""
-        self._pool.close()
-
-    def release(self) -> None:
         """End the worker, unless it is that of a pool: another object can take its place."""
         if self._owns_pool:
             self._pool.close()

@@ -1,7 +1,7 @@
 """The steps for an IR with states, and what ONNX Runtime expects of them.
 
     found = ExpectedSequences(path, source, model, target, converted, settings, notes)
-    found.sequences, found.oracle                  # the steps for an IR with states
+    found.sets, found.oracle                       # the steps for an IR with states
 
 Two kinds of variables give two kinds of sequences (mo_loop/compare/input_sets/step_inputs.py):
 
@@ -24,7 +24,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +33,11 @@ from mo_loop import ops
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.execution.runtime import initial_states
 from mo_loop.compare.input_sets import generated
-from mo_loop.compare.input_sets.expected_sets import SetSearch, oracle_of, sizes_in
+from mo_loop.compare.input_sets.expected_sets import ExpectedSet, SetSearch, StepRun, oracle_of, sizes_in
 from mo_loop.compare.input_sets.given import input_names, read_sets
 from mo_loop.compare.input_sets.roles import COUNT, LENGTH, Input, possible
 from mo_loop.compare.input_sets.step_inputs import PLANS, CacheInputs, CacheStep, StateVariable, state_variables
 from mo_loop.compare.results.array_comparison import Named
-from mo_loop.compare.results.report import InputSet, type_text
 from mo_loop.compare.verify_options import Feeds, VerifyOptions
 from mo_loop.converted_model import Model
 from mo_loop.errors import InputError, NotComparableError, UnsupportedError
@@ -53,55 +51,10 @@ from mo_loop.transforms.states.port_names import BEAM_INDEX
 # -- steps of an IR with states
 
 
-@dataclass(frozen=True)
-class StepRun:
-    """One inference of the IR: its inputs, the outputs that it has to give, and values of variables by their ids.
-
-    Where ONNX Runtime runs a whole sequence at once, `expected` are the outputs of all, and this is the step `number`
-    of `count`.
-    """
-
-    feeds: Feeds
-    expected: Named
-    states: Mapping[str, np.ndarray] = field(default_factory=dict)
-    number: int = 0
-    count: int = 1
-
-    def wanted(self, found: Mapping[str, Any]) -> Named:
-        """The outputs that can be compared after the step: slices of those with the axis of the sequence, the others
-        at last. `found` are those of the IR after this step, under the same names."""
-        wanted: Named = []
-        for name, array in self.expected:
-            shape = np.shape(array)
-            small = np.shape(found[name]) if name in found else shape
-            axes = [axis for axis, (a, b) in enumerate(zip(shape, small, strict=False)) if a != b]
-            if len(shape) == len(small) and len(axes) == 1 and (shape[axes[0]], small[axes[0]]) == (self.count, 1):
-                wanted.append((name, np.take(array, [self.number], axes[0])))
-            elif self.number == self.count - 1:
-                wanted.append((name, array))
-        return wanted
-
-
-@dataclass(frozen=True)
-class SequenceRun:
-    """The steps from one reset to the next."""
-
-    name: str
-    steps: Sequence[StepRun]
-
-    @property
-    def record(self) -> InputSet:
-        """The sequence as the report has it, with the types of its first step."""
-        return InputSet(self.name, {name: type_text(value) for name, value in self.steps[0].feeds.items()})
-
-    @property
-    def expected(self) -> list[Named]:
-        """The outputs of ONNX Runtime."""
-        return [[*each.expected, *each.states.items()] for each in self.steps]
-
-
 class ExpectedSequences:
-    """`sequences` are those to run, `oracle` is the source of their expected values."""
+    """`sets` are the sequences to run, `oracle` is the source of their expected values."""
+
+    has_states = True
 
     def __init__(
         self, path: Path, source: Path, model: OnnxModel, target: Path, converted: Model, settings: VerifyOptions,
@@ -130,17 +83,17 @@ class ExpectedSequences:
         with closing(oracle_of(source, settings, notes, "there is nothing to compare with", path)) as self._oracle:
             self.oracle = self._oracle.facts[0]
             if is_sliced:
-                self.sequences = self._sliced(SliceInputs(model, converted, self._caches, settings.seed))
+                self.sets = self._sliced(SliceInputs(model, converted, self._caches, settings.seed))
             else:
                 inputs = CacheInputs(model, known, self._caches, settings.seed, has_beam=self._has_beam)
-                self.sequences = self._given(inputs) if settings.inputs else self._generated(inputs)
+                self.sets = self._given(inputs) if settings.inputs else self._generated(inputs)
 
     # -- states that the caller carries
 
-    def _generated(self, inputs: CacheInputs) -> list[SequenceRun]:
+    def _generated(self, inputs: CacheInputs) -> list[ExpectedSet]:
         """Sequences of the usual sizes; with larger ones, each on its own, if ONNX Runtime does not run those."""
 
-        def sequence(number: int, *plan: bool) -> SequenceRun:
+        def sequence(number: int, *plan: bool) -> ExpectedSet:
             first = inputs.first(number, *plan)
             return self._carried(f"sequence {number + 1}", inputs.drawn(first, self._settings.steps), inputs, first)
 
@@ -169,7 +122,7 @@ class ExpectedSequences:
             hint="give the inputs of the steps, one file for each: --input-data STEP1.npz --input-data STEP2.npz",
         )
 
-    def _given(self, inputs: CacheInputs) -> list[SequenceRun]:
+    def _given(self, inputs: CacheInputs) -> list[ExpectedSet]:
         """The given sets are the steps of one sequence."""
         sets = read_sets(self._settings.inputs, self._model, self._needed)
         carried = {each.input for each in self._caches}
@@ -182,7 +135,7 @@ class ExpectedSequences:
         except IsolatedError as error:
             raise InputError("ONNX Runtime does not accept the given steps", why=brief(error)) from None
 
-    def _carried(self, name: str, draws: Sequence[Feeds], inputs: CacheInputs, first: CacheStep) -> SequenceRun:
+    def _carried(self, name: str, draws: Sequence[Feeds], inputs: CacheInputs, first: CacheStep) -> ExpectedSet:
         """ONNX Runtime, step by step: the states that it returns are the inputs of its next step."""
         computed: dict[str, np.ndarray] = {}
         try:
@@ -199,7 +152,7 @@ class ExpectedSequences:
             have = dict(outputs)
             states = {each.input: have[each.output] for each in self._caches}
             steps.append(StepRun(feeds, *self._parts(outputs)))
-        return SequenceRun(name, steps)
+        return ExpectedSet(name, steps)
 
     def _parts(self, outputs: Named) -> tuple[Named, dict[str, np.ndarray]]:
         """The outputs that the IR still has, and the values of its variables by their ids."""
@@ -226,7 +179,7 @@ class ExpectedSequences:
 
     # -- states inside the model
 
-    def _sliced(self, inputs: SliceInputs) -> list[SequenceRun]:
+    def _sliced(self, inputs: SliceInputs) -> list[ExpectedSet]:
         if self._has_beam:
             raise UnsupportedError(f"verify cannot reorder states by {BEAM_INDEX} if a loop of the model has states")
         found = []
@@ -238,7 +191,7 @@ class ExpectedSequences:
                     f"ONNX Runtime does not accept the inputs of {name}", why=brief(error),
                     hint="give the inputs of whole sequences: --input-data FILE.npz",
                 ) from None
-            found.append(SequenceRun(name, [
+            found.append(ExpectedSet(name, [
                 StepRun(inputs.step(whole, number), expected, states if number == count - 1 else {}, number, count)
                 for number in range(count)
             ]))

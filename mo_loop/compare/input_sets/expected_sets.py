@@ -1,14 +1,14 @@
 """The inputs of a verification, and the expected outputs: from files, or from ONNX Runtime.
 
     found = ExpectedSets(Path("model.onnx"), model, settings, notes, shapes_of(converted))
-    found.sets, found.expected, found.oracle
+    found.sets, found.oracle
 
 Without given inputs, sets are generated that ONNX Runtime accepts, and whose values are the same in two runs. Which
 sizes a model needs is found by trying larger ones:
 
     search = SetSearch(Generator(model, known), sizes_in(model))
-    found = search.accepted(3, oracle.run)
-    found.sets, found.expected, found.missing
+    search.accepted(3, oracle.run)                  # the sets
+    search.missing                                  # the others, with the errors
 
 A set with the usual small sizes is refused where a window is longer than its input, where the sizes do not divide, or
 where they have to fit a constant. Then the dimensions other than the batch change together, after that one by one, and
@@ -22,18 +22,20 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
-from mo_loop.compare.input_sets.generated import Generator, Known, sizes_text
+from mo_loop.compare.input_sets.generated import SIZES, Generator, Known, sizes_text
 from mo_loop.compare.input_sets.given import read_outputs, read_sets, take_outputs
 from mo_loop.compare.input_sets.roles import constant_integers
 from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError, misshapen_by
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
-from mo_loop.compare.results.array_comparison import Named, compare_all
+from mo_loop.compare.results.array_comparison import Named, by_wanted_name, compare_all
 from mo_loop.compare.results.report import Row, shape_in
 from mo_loop.compare.verify_options import Feeds, VerifyOptions
 from mo_loop.errors import InputError, NotComparableError
@@ -59,43 +61,83 @@ Sizes = Mapping[str, int]
 Candidate = tuple[Sizes, dict[str, Any]]
 
 
-@dataclass
-class Accepted:
-    """Generated sets that a runtime accepts, and its outputs for each.
+@dataclass(frozen=True)
+class StepRun:
+    """One inference of the IR: its inputs, the outputs that it has to give, and values of variables by their ids.
 
-    `missing` are the other sets, with the error of the first try.
+    Where ONNX Runtime runs a whole sequence at once, `expected` are the outputs of all, and this is the step `number`
+    of `count`.
     """
 
-    sets: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    expected: list[Any] = field(default_factory=list)
-    sizes: list[Sizes] = field(default_factory=list)
-    missing: dict[str, IsolatedError] = field(default_factory=dict)
+    feeds: Feeds
+    expected: Named
+    states: Mapping[str, Any] = field(default_factory=dict)
+    number: int = 0
+    count: int = 1
+
+    def compared(self, outputs: Named) -> tuple[Named, Named]:
+        """The outputs that can be compared after the step, and those of the IR: of outputs with the axis of the
+        sequence the slices, the others at last."""
+        if self.count == 1:
+            return self.expected, outputs
+        found, wanted = by_wanted_name(self.expected, outputs), []
+        for name, array in self.expected:
+            shape = np.shape(array)
+            small = np.shape(found[name]) if name in found else shape
+            axes = [axis for axis, (a, b) in enumerate(zip(shape, small, strict=False)) if a != b]
+            if len(shape) == len(small) and len(axes) == 1 and (shape[axes[0]], small[axes[0]]) == (self.count, 1):
+                wanted.append((name, np.take(array, [self.number], axes[0])))
+            elif self.number == self.count - 1:
+                wanted.append((name, array))
+        # Otherwise an output lacks, which the comparison reports.
+        return wanted, [*found.items()] if len(outputs) == len(self.expected) else outputs
+
+
+@dataclass(frozen=True)
+class ExpectedSet:
+    """A set of inputs with the outputs: of one inference, or of the steps from one reset of the states to the next.
+    `sizes` are those of the dynamic dimensions of generated inputs."""
+
+    name: str
+    steps: Sequence[StepRun]
+    sizes: Sizes = field(default_factory=dict)
+
+    @property
+    def feeds(self) -> Feeds:
+        """The inputs of the first step."""
+        return self.steps[0].feeds
+
+    @property
+    def expected(self) -> Named:
+        """The outputs of the first step."""
+        return self.steps[0].expected
 
 
 class SetSearch:
-    """Looks for sets that are accepted."""
+    """Looks for sets that a runtime accepts. `missing` are the others, with the error of the first try."""
 
     def __init__(self, generator: Generator, constants: Iterable[int] = ()) -> None:
         """`constants` are sizes that are tried in addition to `LARGER`."""
         self._generator = generator
         self._larger = sorted({*LARGER, *constants})
         self._fitting: list[Sizes] = []
+        self.missing: dict[str, IsolatedError] = {}
         self._end = time.monotonic() + SECONDS
 
-    def accepted(self, count: int, run: Callable[[dict[str, Any]], Any]) -> Accepted:
+    def accepted(self, count: int, run: Callable[[Feeds], Named]) -> list[ExpectedSet]:
         """`count` sets, and sets with a dimension of size 0.
 
         `run` raises IsolatedError for a set that the runtime refuses. NotComparableError if it refuses all of them.
         """
-        found = Accepted()
+        found: list[ExpectedSet] = []
         for number in range(count):
-            self._add(found, f"generated {number}", self.candidates(number), run)
-        if found.sets:
+            found += self._first(f"generated {number}", self.candidates(number), run)
+        if found:
             for symbol in [each for each in self._generator.symbols if self._generator.allows(each, 0)][:2]:
-                sizes = {**found.sizes[0], symbol: 0}
-                self._add(found, f"{symbol} = 0", [(sizes, self._generator.sized(0, sizes))], run)
+                sizes = {**found[0].sizes, symbol: 0}
+                found += self._first(f"{symbol} = 0", [(sizes, self._generator.sized(0, sizes))], run)
             return found
-        name, error = next(iter(found.missing.items()))
+        name, error = next(iter(self.missing.items()))
         if unstable_text(error):
             raise NotComparableError(
                 "ONNX Runtime gives no result that can be compared", why=f"{name}: {unstable_text(error)}",
@@ -106,24 +148,22 @@ class SetSearch:
             hint="give inputs: --input-data FILE.npz",
         )
 
-    def _add(
-        self, found: Accepted, name: str, candidates: Iterable[Candidate], run: Callable[[dict[str, Any]], Any]
-    ) -> None:
-        """Add the first candidate that `run` accepts."""
+    def _first(
+        self, name: str, candidates: Iterable[Candidate], run: Callable[[Feeds], Named]
+    ) -> Iterator[ExpectedSet]:
+        """The first candidate that `run` accepts, if there is one."""
         for sizes, feeds in candidates:
             try:
                 expected = run(feeds)
             except IsolatedError as error:
-                found.missing.setdefault(name, error)
+                self.missing.setdefault(name, error)
                 if error.status == "timeout":
                     return
                 continue
-            found.missing.pop(name, None)
-            found.sets.append((name, feeds))
-            found.expected.append(expected)
-            found.sizes.append(sizes)
+            self.missing.pop(name, None)
             if 0 not in sizes.values():
                 self.fits(sizes)
+            yield ExpectedSet(name, [StepRun(feeds, expected)], sizes)
             return
 
     def fits(self, sizes: Sizes) -> None:
@@ -137,8 +177,9 @@ class SetSearch:
         """
         draw, usual = self._generator, self._generator.sizes(number)
         if above is None:
+            equal = dict.fromkeys(usual, SIZES[number % len(SIZES)][0])
             yield usual, draw.draw(number)
-            yield dict.fromkeys(usual, next(iter(usual.values()), 0)), draw.draw(number, careful=True)
+            yield equal, draw.sized(number, equal, careful=True)
         for sizes in self.larger_sizes(number):
             growth = {name: size - above[name] for name, size in sizes.items()} if above is not None else {"": 1}
             shrinks = any(change < 0 for name, change in growth.items() if name not in draw.batches)
@@ -196,12 +237,12 @@ GIVEN = "the given outputs"
 """The source of expected values that come from files."""
 
 
-def oracle_of(source: Path, settings: VerifyOptions, notes: list[str], hint: str, named: Path | None = None) -> Hosted:
+def oracle_of(source: Any, settings: VerifyOptions, notes: list[str], hint: str, named: Path | str = "") -> Hosted:
     """ONNX Runtime in a process, or who computes in its place, with a note. NotComparableError with the `hint` if it
-    does not run the model `source`, which the message calls `named`."""
+    does not run the model `source`, a path or bytes, which the message calls `named`."""
     try:
         libraries = [os.fspath(each) for each in settings.custom_ops]
-        oracle = Hosted(Oracle, str(source), libraries, limit=settings.limit)
+        oracle = Hosted(Oracle, source, libraries, limit=settings.limit)
     except IsolatedError as error:
         text = f"ONNX Runtime does not run {named or source}"
         if "construct locale" in str(error):
@@ -214,7 +255,9 @@ def oracle_of(source: Path, settings: VerifyOptions, notes: list[str], hint: str
 
 
 class ExpectedSets:
-    """`sets` are (name, arrays), `expected` their outputs, `oracle` is the source of them."""
+    """`sets` are those that can be compared, `oracle` is the source of their outputs."""
+
+    has_states = False
 
     def __init__(
         self, source: Path, model: OnnxModel, settings: VerifyOptions, notes: list[str],
@@ -228,24 +271,20 @@ class ExpectedSets:
             InputError: it does not accept the given sets.
         """
         self._source, self._model, self._settings, self._notes = source, model, settings, notes
-        self.sets: list[tuple[str, Feeds]] = []
-        self.expected: list[Named] = []
+        self.sets: list[ExpectedSet] = []
         self.oracle = GIVEN
-        self.sizes: list[Mapping[str, int]] = []
-        """Those of the dynamic dimensions of generated sets; `search` finds others."""
         if settings.inputs:
             self._take_given()
             return
         with closing(self.hosted()) as oracle:
-            self.search = SetSearch(Generator(model, shapes, settings.seed), sizes_in(model))
+            self.search = search = SetSearch(Generator(model, shapes, settings.seed), sizes_in(model))
             try:
-                found = self.search.accepted(settings.sets, oracle.run)
+                self.sets = search.accepted(settings.sets, oracle.run)
             except NotComparableError as error:
                 raise self._of_sizes(error) from None
-        self.sets, self.expected, self.sizes = found.sets, found.expected, found.sizes
-        unstable = {name: text for name, error in found.missing.items() if (text := unstable_text(error))}
+        unstable = {name: text for name, error in search.missing.items() if (text := unstable_text(error))}
         notes += [f"{name} is left out: {text}" for name, text in unstable.items()]
-        if refused := ", ".join(name for name in found.missing if name not in unstable):
+        if refused := ", ".join(name for name in search.missing if name not in unstable):
             notes.append(f"ONNX Runtime does not accept these inputs, which were left out: {refused}")
 
     def hosted(self) -> Hosted:
@@ -297,8 +336,8 @@ class ExpectedSets:
         for result in compare_all([(each, outputs[each]) for each, _ in both], both):
             if not result:
                 self._notes.append(f"ONNX Runtime differs from the given outputs of {name}: {result}")
-        self.sets.append((name, feeds))
-        self.expected.append([*outputs.items(), *(each for each in computed if each[0] not in outputs)])
+        expected = [*outputs.items(), *(each for each in computed if each[0] not in outputs)]
+        self.sets.append(ExpectedSet(name, [StepRun(feeds, expected)]))
 
     def _of_sizes(self, error: InputError) -> InputError:
         """The error for inputs that ONNX Runtime refuses: with --sizes, their sizes are the first thing to question."""
@@ -319,19 +358,14 @@ class ExpectedSets:
         shapes: dict[int, dict[str, list[int]]] = {}
         for row in differing if self.oracle == ONNX_RUNTIME else ():
             shapes.setdefault(row.set, {})[row.output] = shape_in(row.found)
-        wrong: dict[int, str] = {}
+        before = self.sets
         for number, other in shapes.items():
-            feeds, expected = self.sets[number][1], self.expected[number]
-            try:
-                wrong[number] = isolated(misshapen_by, str(self._source), feeds, expected, other)
-            except IsolatedError:  # the inference of onnx fails: the shapes may still be right
-                continue
-        kept = [number for number in range(len(self.sets)) if not wrong.get(number)]
-        self._notes += [f"{self.sets[number][0]} is left out: {text}" for number, text in wrong.items() if text]
-        changed = len(kept) < len(self.sets)
-        self.sets = [self.sets[number] for number in kept]
-        self.expected = [self.expected[number] for number in kept]
-        return changed
+            each = before[number]
+            with suppress(IsolatedError):  # the inference of onnx fails: the shapes may still be right
+                if text := isolated(misshapen_by, str(self._source), each.feeds, each.expected, other):
+                    self._notes.append(f"{each.name} is left out: {text}")
+                    self.sets = [kept for kept in self.sets if kept is not each]
+        return self.sets is not before
 
 
 def unstable_text(error: IsolatedError) -> str:

@@ -80,13 +80,13 @@ class Generator:
         self.batches |= {name for name in self.symbols if name in first}
         """Those of `symbols` that probably count samples: a first dimension."""
 
-    def draw(self, number: int, *, careful: bool = False) -> dict[str, Any]:
-        """The set of this number. With `careful`, dynamic dimensions are equal and integers are 0 or 1."""
-        equal = dict.fromkeys(self.symbols, SIZES[number % len(SIZES)][0])
-        return self.sized(number, equal if careful else self.sizes(number), careful=careful)
+    def draw(self, number: int) -> dict[str, Any]:
+        """The set of this number."""
+        return self.sized(number, self.sizes(number))
 
     def sized(self, number: int, sizes: Mapping[str, int], *, careful: bool = False) -> dict[str, Any]:
-        """The values of the set of this number, for dynamic dimensions of these sizes."""
+        """The values of the set of this number, for dynamic dimensions of these sizes. With `careful`, integers are 0
+        or 1."""
         found: dict[str, Any] = {}
         sizes = self._allowed(sizes)
         for each in self.inputs:

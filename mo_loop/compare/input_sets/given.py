@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.compare.verify_options import Feeds
 from mo_loop.errors import FileError, UsageError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.support.files import write_whole
 from mo_loop.support.packed_arrays import pack_sequence, unpack_sequence
-
-Feeds = dict[str, Any]
 
 
 def read_sets(

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.execution.runtime import Compiled
+from mo_loop.compare.execution.runtime import Compiled, ordered
 from mo_loop.compare.layers.findings import Findings, PieceFindings
 from mo_loop.compare.layers.ir_side import IrSide
 from mo_loop.compare.layers.lockstep import Lockstep
@@ -57,6 +57,7 @@ def compared(
     properties: Mapping[str, Any] | None = None,
     with_piece: bool = False,
     samples: bool = False,
+    pieces: PieceFindings | None = None,
 ) -> PieceFindings:
     """All that is found by comparing the pieces, up to the first difference.
 
@@ -78,6 +79,7 @@ def compared(
         properties: of OpenVINO, for example its precision; f32 by default.
         with_piece: keep the piece that differs.
         samples: of a loop whose outputs agree, compare the iterations 0, 1, 2, 4, 8 and so on, and the last one.
+        pieces: the findings with other sets of inputs, which get those with this one.
 
     Raises:
         OnnxError: a node of the ONNX model does not run.
@@ -85,40 +87,30 @@ def compared(
     """
     loaded = model if isinstance(model, OnnxModel) else load(model)
     side = IrSide() if properties is None else IrSide(partial(Compiled, properties=properties))
-    findings = Findings(graph, side, (rtol, atol), heat, with_piece)
+    findings = Findings(graph, side, (rtol, atol), heat, with_piece, pieces or PieceFindings())
     memory = memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
     lockstep = Lockstep(loaded, findings, memory=memory, one_by_one=one_by_one, samples=samples)
     found = lockstep.run(feeds, _fed(graph, feeds))
     first = found.difference
     if first is None or history is None:
         return found
-    passes = history.passes_of(Origin(first.scope, first.node, first.operator))
-    return replace(found, difference=replace(first, passes=passes))
-
-
-def _fed(graph: Graph, feeds: Mapping[str, Any]) -> dict[Value, Any]:
-    """The arrays of the Parameters, found by any of their names."""
-    names = {
-        each: (each.name, *each.output.names, *(origin.output for origin in each.output.origins))
-        for each in graph.parameters
-    }
-    arrays = {
-        name: np.asarray(value)
-        for name, value in packed(feeds, set(chain.from_iterable(names.values()))).items()
-        if not isinstance(value, list)
-    }
-    found: dict[Value, Any] = {}
-    for parameter, value in ((each, each.output) for each in graph.parameters):
-        array = next((arrays[name] for name in names[parameter] if name in arrays), None)
-        if array is None and value.is_used:
-            raise KeyError(f"no value for the input {parameter.name}; given: {', '.join(feeds) or 'nothing'}")
-        if array is not None:
-            found[value] = array if array.dtype.kind in "OSU" else array.astype(value.dtype.numpy, copy=False)
+    found.difference = replace(first, passes=history.passes_of(Origin(first.scope, first.node, first.operator)))
     return found
 
 
+def _fed(graph: Graph, feeds: Mapping[str, Any]) -> dict[Value, Any]:
+    """The arrays of the Parameters that are read, found by any of their names."""
+    used = [each.output for each in graph.parameters if each.output.is_used]
+    names = [(each.node.name, *each.names, *(origin.output for origin in each.origins)) for each in used]
+    found = map(np.asarray, ordered(packed(feeds, set(chain.from_iterable(names))), names))
+    return {
+        value: array if array.dtype.kind in "OSU" else array.astype(value.dtype.numpy, copy=False)
+        for value, array in zip(used, found, strict=True)
+    }
+
+
 class History:
-    """An observer of one conversion. It can be pickled."""
+    """An observer of one conversion. It can be pickled afterwards."""
 
     def __init__(self) -> None:
         self._passes: dict[tuple[str, ...], dict[str, None]] = {}
@@ -141,9 +133,6 @@ class History:
     def passes_of(self, origin: Origin) -> tuple[str, ...]:
         """The passes that made, replaced or removed a layer of an ONNX node, in the order in which they ran."""
         return tuple(self._passes.get((*origin.scope, origin.node), ()))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_passes": self._passes, "_nodes": set()}
 
 
 def _all_nodes(graph: Graph) -> set[Node]:

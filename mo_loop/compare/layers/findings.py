@@ -62,9 +62,9 @@ NOT_REPRODUCED = (
 UNKNOWN = "the pieces are not compared: "
 
 
-@dataclass(frozen=True)
+@dataclass
 class PieceFindings:
-    """The result of comparing all pieces: the first difference, or None.
+    """The result of comparing all pieces, with one set of inputs or several: the first difference, or None.
 
     `undecided` has tensors of which the comparison shows nothing, with the reason, `lost_nan` the layers in which the
     runtime has numbers for NaN, `inexact` tensors of which OpenVINO has the exact numbers, with the largest error of
@@ -73,9 +73,9 @@ class PieceFindings:
     """
 
     difference: LayerDifference | None = None
-    undecided: Mapping[str, str] = field(default_factory=dict)
-    lost_nan: tuple[str, ...] = ()
-    inexact: Mapping[str, float] = field(default_factory=dict)
+    undecided: dict[str, str] = field(default_factory=dict)
+    lost_nan: dict[str, None] = field(default_factory=dict)
+    inexact: dict[str, float] = field(default_factory=dict)
     count: int = 0
     piece: tuple[bytes, Mapping[str, Any]] | None = None
 
@@ -143,14 +143,15 @@ class Different(Exception):
 
 @dataclass
 class Findings:
-    """The findings of one comparison so far. `ir` is the graph of the IR; with `keeps_piece`, the result has the piece
-    that differs."""
+    """The findings of one comparison so far. `ir` is the graph of the IR; `pieces` takes what is found, with
+    `keeps_piece` also the piece that differs."""
 
     ir: Graph
     side: IrSide
     tolerances: tuple[float | None, float | None]
     heat: Heat | None = None
     keeps_piece: bool = False
+    pieces: PieceFindings = field(default_factory=PieceFindings)
     run: Run = field(init=False)
     """Runs the iterations of a loop of the ONNX model, which the comparison sets."""
     _compared: set[Key] = field(default_factory=set)
@@ -158,10 +159,6 @@ class Findings:
     _first: LayerDifference | None = None
     _vanishing: LayerDifference | None = None
     _limited: dict[str, None] = field(default_factory=dict)
-    _undecided: dict[str, str] = field(default_factory=dict)
-    _lost_nan: dict[str, None] = field(default_factory=dict)
-    _inexact: dict[str, float] = field(default_factory=dict)
-    _piece: tuple[bytes, Mapping[str, Any]] | None = None
 
     @property
     def is_forced(self) -> bool:
@@ -176,9 +173,9 @@ class Findings:
     def result(self, ended: LayerDifference | None) -> PieceFindings:
         """All that was found. The difference is the one that `ended` the comparison; else the first one; else the first
         one that vanishes."""
-        difference = ended or self._first or self._vanishing
-        lost, count = tuple(self._lost_nan), len(self._compared)
-        return PieceFindings(difference, self._undecided, lost, self._inexact, count, self._piece)
+        self.pieces.difference = ended or self._first or self._vanishing
+        self.pieces.count = max(self.pieces.count, len(self._compared))
+        return self.pieces
 
     # -- comparing
 
@@ -192,7 +189,7 @@ class Findings:
         # Dropout draws numbers in training, which an input tells.
         is_random = node.op_type in RANDOM_OPERATORS or (node.op_type == "Dropout" and len(node.input) > 2)
         if spot.role == OUTPUT and is_random:
-            self._undecided.setdefault(spot.path, "its numbers are drawn at random")
+            self.pieces.undecided.setdefault(spot.path, "its numbers are drawn at random")
             return False
         if expected is None or isinstance(expected, list) or np.asarray(expected).dtype.name in PACKED:
             self._missed.setdefault(key, LISTS)
@@ -245,8 +242,8 @@ class Findings:
         if self.heat is not None:
             self.heat.add(value, spot.key, result, spot.holder.recorded)
         if not result and is_first:
-            if self.keeps_piece and self._piece is None:
-                self._piece = piece_model(spot.frame, spot.place, spot.name)
+            if self.keeps_piece and self.pieces.piece is None:
+                self.pieces.piece = piece_model(spot.frame, spot.place, spot.name)
             self.found(spot, *self._told(result, expected, actual))
         return bool(result)
 
@@ -279,12 +276,12 @@ class Findings:
             is_wrong = is_beyond(self.run, spot.holder, spot.name, expected, actual, coarsest)
             error = error_of_oracle(spot.holder, spot.name, expected, actual) if is_wrong else 0.0
             if error:
-                self._inexact[spot.name] = max(error, self._inexact.get(spot.name, 0.0))
+                self.pieces.inexact[spot.name] = max(error, self.pieces.inexact.get(spot.name, 0.0))
             return is_wrong and not error
         except Undecided as error:
             if _is_calm(spot, error.moved, actual):
                 return True
-            self._undecided.setdefault(spot.path, str(error))
+            self.pieces.undecided.setdefault(spot.path, str(error))
             return False
 
     def _with_nan(self, spot: Spot, expected: Any, actual: Any) -> Any:
@@ -296,7 +293,7 @@ class Findings:
         if not lost.any():
             return actual
         losing = [node.path for node in spot.ir.piece(spot.value) if node.outputs and loses_nan(node)]
-        self._lost_nan.update(dict.fromkeys(losing))
+        self.pieces.lost_nan.update(dict.fromkeys(losing))
         return np.where(lost, left, right) if losing else actual
 
     # -- the answer

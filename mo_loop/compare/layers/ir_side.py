@@ -11,7 +11,6 @@ segment like any other, unless it was driven: then its outputs are values alread
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -24,11 +23,12 @@ from mo_loop.compare.execution.runtime import Compiled, read_in_memory
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import fresh, high, low
 from mo_loop.graph.types import TensorType
-from mo_loop.ir.bin import Weights
-from mo_loop.ir.xml import XmlWriter
+from mo_loop.ir.xml import in_memory
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If
 from mo_loop.origin import Origin
+from mo_loop.support.traversal import reached
+from mo_loop.transforms.runtime.inference import computed_from_constants
 
 Key = tuple[tuple[str, ...], str]
 """The scope path of an ONNX graph, and the name of a tensor in it."""
@@ -57,7 +57,7 @@ class IrSide:
     def __init__(self, compile_: Callable[[Any], Any] = Compiled) -> None:
         self.index = cache(_index)
         """The values of a graph that contain each tensor of the ONNX model."""
-        self.fixed = cache(_fixed)
+        self.fixed = cache(computed_from_constants)
         """The nodes that depend on constants alone: the runtime may need them as such, for example weights."""
         self.segments: dict[Any, Any] = {}
         """The compiled segments of bodies."""
@@ -69,15 +69,6 @@ def _index(graph: Graph) -> Mapping[Key, list[Value]]:
     for value in (value for node in graph.ordered() for value in node.outputs):
         for each in value.origins:
             found.setdefault((each.scope, each.output), []).append(value)
-    return found
-
-
-def _fixed(graph: Graph) -> Collection[Node]:
-    found: set[Node] = set()
-    for node in graph.ordered():
-        inputs = [each.node for each in node.inputs if each is not None]
-        if isinstance(node, Constant) or (inputs and found.issuperset(inputs)):
-            found.add(node)
     return found
 
 
@@ -160,7 +151,7 @@ class IrFrame:
 
     def fit(self, value: Value, array: Any) -> Any:
         """An array of the ONNX model as one of this value; None if its shape is another one, or it has to stay."""
-        is_fixed = value.node in self.side.fixed(self.graph)
+        is_fixed = isinstance(value.node, Constant) or value.node in self.side.fixed(self.graph)
         if isinstance(array, list) or array is None or is_fixed or value.dtype.numpy is None:
             return None
         array = np.asarray(array)
@@ -200,21 +191,17 @@ class IrFrame:
 
         The nodes of `wanted` are computed also where they are known to their readers.
         """
-        nodes: dict[Node, None] = {}
         inputs: dict[Value, None] = {}
-        pending = [value.node for value in wanted]
-        while pending:
-            node = pending.pop()
-            if node in nodes:
-                continue
+
+        def makers(node: Node) -> list[Node]:
             if isinstance(node, Parameter):
                 raise IrRunError("run", f"{node.path} has no value")
-            nodes[node] = None
-            for value in (each for each in node.inputs if each is not None):
-                if value in known or (value.node in self.branches and self._has(value)):
-                    inputs[value] = None
-                else:
-                    pending.append(value.node)
+            read = [each for each in node.inputs if each is not None]
+            begins = [each for each in read if each in known or (each.node in self.branches and self._has(each))]
+            inputs.update(dict.fromkeys(begins))
+            return [each.node for each in read if each not in inputs]
+
+        nodes = dict.fromkeys(reached([value.node for value in wanted], makers))
         return nodes.keys(), list(inputs)
 
     def _run(self, wanted: Sequence[Value], known: Collection[Value], cut: Mapping[Value, Any]) -> dict[Value, Any]:
@@ -248,17 +235,13 @@ class IrFrame:
         self, nodes: Collection[Node], inputs: Sequence[Value], arrays: Sequence[Any], outputs: Sequence[Value]
     ) -> Any:
         graph = Graph("segment")
-        values: dict[Value, Value] = {}
-        for value, array in zip(inputs, arrays, strict=True):
-            values[value] = Parameter(graph=graph, type=_type_for(value, array)).output
-        made = _Copies(values)
+        pairs = zip(inputs, arrays, strict=True)
+        made = _Copies({value: Parameter(graph=graph, type=_type_for(value, array)).output for value, array in pairs})
         graph.adopt(self.graph, nodes, made)
         for value in outputs:
             Result(made.computed[value])
-        xml, data = io.StringIO(), io.BytesIO()
         with _errors_of("compile"):
-            XmlWriter(xml, Weights(data)).write(graph)
-            return self.side.compile(read_in_memory(xml.getvalue().encode(), data.getvalue()))
+            return self.side.compile(read_in_memory(*in_memory(graph)))
 
     def release(self) -> None:
         """Forget the values that no node reads any more, except those that were given: others hold them anyway."""

@@ -14,7 +14,7 @@ does not run ends it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -345,30 +345,18 @@ class Lockstep:
             for holder, value in frame.counterparts(name):
                 wanted.setdefault(holder, {})[value] = name
         computed: dict[Value, Any] = {}
+        is_forced = self.findings.is_forced  # then nodes that read the values get the numbers of ONNX Runtime
         for holder, values in wanted.items():
-            found = dict(self._computed_apart(frame, holder, values))
-            computed |= found
-            if self.findings.is_forced:
-                frame.cut.update(values[value] for value in found)
+            given = {value: frame.values.get(name) if is_forced else None for value, name in values.items()
+                     if not isinstance(value.node, Constant)}
+            for part in (given, *({value: array} for value, array in given.items())):
+                with suppress(IrRunError):
+                    computed |= holder.need_apart(part)
+                    if part is given:
+                        break
+            if is_forced:
+                frame.cut.update(name for value, name in values.items() if value in computed)
         return computed
-
-    def _computed_apart(
-        self, frame: OnnxFrame, holder: IrFrame, values: Mapping[Value, str]
-    ) -> Iterator[tuple[Value, Any]]:
-        """The values that can be computed: together, or each alone. For the nodes that read them, they have the numbers
-        of ONNX Runtime where these begin pieces."""
-        given = {
-            value: frame.values.get(name) if self.findings.is_forced else None
-            for value, name in values.items()
-            if not isinstance(value.node, Constant)
-        }
-        for part in (given, *({value: array} for value, array in given.items())):
-            try:
-                yield from holder.need_apart(part).items()
-            except IrRunError:
-                continue
-            if part is given:
-                return
 
     def _model_outputs(self, frame: OnnxFrame, ir: IrFrame) -> None:
         """The outputs of the model, which may be connected to other values than those that were compared."""

@@ -15,18 +15,21 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mo_loop.compare.layers.ir_side import Key
-from mo_loop.compare.results.array_comparison import BEYOND, ArrayComparison, compare
+from mo_loop.compare.results.array_comparison import BEYOND, ArrayComparison, compare, json_ready
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant
-from mo_loop.printable import printable
+from mo_loop.printable import first_few, printable
 
 COUNT, BRANCH, FAILED = "iterations", "branch", "failed"
 OUTPUT, BODY_INPUT, MODEL_OUTPUT = "output", "body input", "model output"
+
+_listed = partial(first_few, most=8)
 
 AROUND = 3
 """The elements shown before and after the worst one."""
@@ -100,9 +103,9 @@ class LayerDifference:
 
     def as_json(self) -> dict[str, Any]:
         """All fields, in types that JSON has."""
-        found = {key: _plain(value) for key, value in asdict(self).items()}
-        found["iterations"] = [{"loop": path, "iteration": number} for path, number in self.iterations]
-        return {**found, "path": self.path}
+        iterations = [{"loop": path, "iteration": number} for path, number in self.iterations]
+        found: dict[str, Any] = json_ready(asdict(self))
+        return {**found, "iterations": iterations, "path": self.path}
 
     @property
     def brief(self) -> str:
@@ -188,24 +191,9 @@ def _item(value: Any) -> Any:
     return str(item) if isinstance(item, complex | bytes) else float(item)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return str(value)
-    return value
-
-
 def number(value: Any) -> str:
     """A number in a message."""
     return f"{value:.7g}" if isinstance(value, float) else repr(value) if isinstance(value, str) else str(value)
-
-
-def _listed(items: tuple[str, ...], most: int = 8) -> str:
-    more = f" and {len(items) - most} more" if len(items) > most else ""
-    return f"{', '.join(items[:most])}{more}"
 
 
 def is_overwritten(actual: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import onnx
 
-from mo_loop.frontend.node_order import NamesRead, renamed
+from mo_loop.frontend.node_order import NamesRead, needed, renamed
 from mo_loop.frontend.onnx_graphs import body_protos, graph_protos
 
 
@@ -80,9 +80,7 @@ def replace_entries(field: Any, entries: Sequence[Any]) -> None:
 
 def keep(field: Any, names: Collection[str]) -> None:
     """Remove the entries of a repeated field that have other names."""
-    for place in reversed(range(len(field))):
-        if field[place].name not in names:
-            del field[place]
+    replace_entries(field, [each for each in field if each.name in names])
 
 
 def rename(graph: Any, names: Mapping[str, str], *, ports: bool = True) -> None:
@@ -97,12 +95,9 @@ def rename(graph: Any, names: Mapping[str, str], *, ports: bool = True) -> None:
 
 def sweep(graph: Any) -> None:
     """Remove the nodes that no output needs."""
-    names, needed, kept = NamesRead(), {entry.name for entry in graph.output}, []
-    for node in reversed(graph.node):  # ONNX orders the nodes
-        if needed.intersection(node.output):
-            kept.append(node)
-            needed |= names.of_node(node)
-    replace_entries(graph.node, list(reversed(kept)))
+    reads, made = [*map(NamesRead().of_node, graph.node)], [node.output for node in graph.node]
+    kept = needed(made, [entry.name for entry in graph.output], (), reads)
+    replace_entries(graph.node, [graph.node[place] for place in kept])
 
 
 def with_all_outputs(model: Any) -> Any:

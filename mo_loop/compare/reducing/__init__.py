@@ -23,11 +23,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
-from mo_loop.compare.input_sets.expected_sets import SetSearch, sizes_in
+from mo_loop.compare.execution.isolated import SERVE, IsolatedError, isolated
+from mo_loop.compare.input_sets.expected_sets import SetSearch, oracle_of, sizes_in
 from mo_loop.compare.input_sets.generated import Generator
 from mo_loop.compare.input_sets.given import read_sets
-from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.reducing.candidates import (
     Candidate,
     lengths,
@@ -37,10 +36,10 @@ from mo_loop.compare.reducing.candidates import (
     with_outputs,
     with_simpler_numbers,
 )
-from mo_loop.compare.reducing.trial import SHOWS, Condition, Trial
-from mo_loop.compare.verify_options import require_packages
+from mo_loop.compare.reducing.trial import Condition, Trial
+from mo_loop.compare.verify_options import VerifyOptions, require_packages
 from mo_loop.conversion import Conversion
-from mo_loop.errors import InputError, MoLoopError, NotComparableError, UsageError
+from mo_loop.errors import InputError, MoLoopError, UsageError
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.frontend.node_order import NamesRead
 from mo_loop.frontend.onnx_graphs import operator_of, with_data
@@ -131,6 +130,7 @@ def reduce(
     """
     begin = time.monotonic()
     options = ConvertOptions.of(options)
+    settings = VerifyOptions(inputs=inputs, sets=sets, seed=seed, rtol=rtol, atol=atol, options=options)
     wanted = Condition.parse(condition)
     if wanted.runs_ir:
         require_packages()
@@ -142,9 +142,9 @@ def reduce(
         )
     Conversion(options)  # wrong names of passes and extensions are errors here, not in every trial
     data = with_data(opened).SerializeToString()
-    start = Candidate(data, _sets(opened, data, wanted, inputs, sets, seed))
-    with Pool(SHOWS, jobs=jobs, limit=trial_seconds) as pool:
-        search = ReductionSearch(Trial(start, wanted, options, rtol, atol), pool, better or _ignored)
+    start = Candidate(data, _sets(data, opened, wanted, settings))
+    with Pool(SERVE, jobs=jobs, limit=trial_seconds) as pool:
+        search = ReductionSearch(Trial(start, wanted, replace(settings, inputs=())), pool, better or _ignored)
         if search.tried([start]) is None:
             raise InputError(
                 f"{model} does not show the condition", why=f"this does not hold: {wanted}",
@@ -154,24 +154,18 @@ def reduce(
     return Reduced(str(model), search.best, start, search.trials, time.monotonic() - begin)
 
 
-def _sets(
-    opened: OnnxModel, data: bytes, wanted: Condition, inputs: Sequence[Any], count: int, seed: int
-) -> tuple[Mapping[str, Any], ...]:
+def _sets(data: bytes, model: OnnxModel, wanted: Condition, settings: VerifyOptions) -> tuple[Mapping[str, Any], ...]:
     """The sets of inputs. Without given ones they are generated, if ONNX Runtime runs the model."""
-    if inputs:
-        return tuple(feeds for _, feeds in read_sets(inputs, opened))
+    if settings.inputs:
+        return tuple(feeds for _, feeds in read_sets(settings.inputs, model))
     try:
-        with closing(Hosted(Oracle, data)) as oracle:
-            sets = SetSearch(Generator(opened, {}, seed), sizes_in(opened))
-            return tuple(feeds for _, feeds in sets.accepted(count, oracle.run).sets)
-    except (IsolatedError, MoLoopError) as error:
-        if not wanted.runs_ir:
-            return ()
-        if isinstance(error, MoLoopError):
+        with closing(oracle_of(data, settings, [], "correct the model as the reason says", "the model")) as oracle:
+            search = SetSearch(Generator(model, {}, settings.seed), sizes_in(model))
+            return tuple(each.feeds for each in search.accepted(settings.sets, oracle.run))
+    except MoLoopError:
+        if wanted.runs_ir:
             raise
-        raise NotComparableError(
-            "ONNX Runtime does not run the model", why=brief(error), hint="correct the model as the reason says"
-        ) from None
+        return ()
 
 
 class ReductionSearch:
@@ -214,13 +208,12 @@ class ReductionSearch:
     def tried(self, candidates: Sequence[Candidate]) -> int | None:
         """The place of the first candidate that shows the condition; all are tried at once."""
         trials = [replace(self._start, candidate=each) for each in candidates]
-        showing = set[int]()
-        for outcome in self._pool.map(trials):
+        showing = list[Trial]()
+        for outcome in self._pool.map((Trial.shows, (each,)) for each in trials):
             self.trials += 1
             self._slowest = max(self._slowest, outcome.seconds)
-            if self._start.is_shown(outcome):
-                showing.add(id(outcome.task))
-        return next((place for place, each in enumerate(trials) if id(each) in showing), None)
+            showing += outcome.task[1] if self._start.is_shown(outcome) else ()
+        return next((place for place, each in enumerate(trials) if any(each is one for one in showing)), None)
 
     def _is_late(self) -> bool:
         return time.monotonic() > self._end

@@ -1,7 +1,7 @@
 """Trial: whether a candidate shows a condition, which a worker process finds out.
 
-    trial = Trial(candidate, Condition.parse("differs"), options)
-    outcome = Pool(SHOWS).call(trial)
+    trial = Trial(candidate, Condition.parse("differs"), VerifyOptions())
+    outcome = Pool(SERVE).call((Trial.shows, (trial,)))
     trial.is_shown(outcome)               # a crash can be the condition too
 
 A candidate that ONNX Runtime does not run shows nothing: it is not a model with known numbers.
@@ -32,10 +32,9 @@ from mo_loop.compare.results.report import rows_of
 from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model, write_pair
-from mo_loop.errors import ConversionErrors, MoLoopError, UsageError
+from mo_loop.errors import MoLoopError, UsageError
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph
-from mo_loop.options import ConvertOptions
 from mo_loop.support.workers import CRASH, TIMEOUT, TaskOutcome, report_stage
 
 NOT_FOUND = 127
@@ -66,10 +65,8 @@ class Condition:
     def parse(cls, text: str) -> Condition:
         """From the text of `--if`. UsageError if it cannot be understood."""
         word, _, rest = text.strip().partition(" ")
-        if word in _TEXTS and not rest:
-            return cls(word)
-        if word == FAILS and re.fullmatch(r"(ML\d{3})?", rest.strip()):
-            return cls(FAILS, rest.strip())
+        if (word in _TEXTS and not rest) or (word == FAILS and re.fullmatch(r"(ML\d{3})?", rest.strip())):
+            return cls(word, rest.strip())
         try:
             parts = shlex.split(text)
         except ValueError as error:
@@ -95,16 +92,14 @@ class MissingCommand(Exception):
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate and its condition, with the options of the conversion and the tolerances of `differs`.
+    """A candidate and its condition; `settings` have the options of the conversion and the tolerances of `differs`.
 
     All methods but `is_shown` run native code: call them in a worker process.
     """
 
     candidate: Candidate
     condition: Condition
-    options: ConvertOptions
-    rtol: float | None = None
-    atol: float | None = None
+    settings: VerifyOptions
 
     def shows(self) -> bool:
         """Whether the candidate shows the condition."""
@@ -137,10 +132,10 @@ class Trial:
 
     @cached_property
     def _graph(self) -> Graph:
-        return Conversion(self.options).run(self.candidate.model)
+        return Conversion(self.settings.conversion).run(self.candidate.model)
 
     def _piece(self, feeds: Feeds) -> PieceFindings:
-        return compared(self.candidate.model, self._graph, feeds, rtol=self.rtol, atol=self.atol)
+        return compared(self.candidate.model, self._graph, feeds, rtol=self.settings.rtol, atol=self.settings.atol)
 
     def is_shown(self, outcome: TaskOutcome) -> bool:
         """Whether a worker found that the candidate shows the condition, or crashed because it does.
@@ -159,16 +154,12 @@ class Trial:
 
     def _errors(self) -> list[MoLoopError]:
         """The errors with which the conversion ends, of the code that is wanted."""
-        errors: list[MoLoopError] = []
         try:
             _ = self._graph
-        except ConversionErrors as several:
-            errors = list(several.errors)
-        except MoLoopError as error:
-            errors = [error]
         except Exception as error:
-            errors = [MoLoopError(str(error), code="ML499")]
-        return [each for each in errors if self.condition.detail in ("", each.code)]
+            one = error if isinstance(error, MoLoopError) else MoLoopError(str(error), code="ML499")
+            return [each for each in getattr(error, "errors", [one]) if self.condition.detail in ("", each.code)]
+        return []
 
     def _is_valid(self) -> bool:
         """Whether the candidate follows the rules of ONNX that need no types; it may have unknown operators."""
@@ -197,7 +188,7 @@ class Trial:
             report_stage("expected values")
             expected = values_of_sets(self.candidate.model, sets) if sets else []
             report_stage("convert")
-            write_pair(Model(self._graph), target, self.options.compress_to_fp16)
+            write_pair(Model(self._graph), target, self.settings.conversion.compress_to_fp16)
             report_stage(RUNNING)
             fault = UNREADABLE
             model = read_ir(target)
@@ -215,27 +206,16 @@ class Trial:
     def differs(self, path: Path, feeds: Feeds, expected: Named, found: Named) -> bool:
         """Whether an output differs, and a piece does, as `verify` decides. Known limits are not differences: an empty
         result can have other dimensions, and the CPU device computes integers of 64 bits with 32."""
-        settings = VerifyOptions(rtol=self.rtol, atol=self.atol)
         wanted, have = ([each for each in named if not isinstance(each[1], list)] for named in (expected, found))
-        rows = list(rows_of(0, 0, wanted, have, settings, [], of_scale=True))
         left, right = dict(wanted), by_wanted_name(wanted, have)
         wrong = [
-            each.result for each in rows
+            each.result for each in rows_of(0, 0, wanted, have, self.settings, [], of_scale=True)
             if not each.result and not (each.output in left and is_limited(left[each.output], right[each.output]))
         ]
-        if not wrong or any(each.kind != "values" for each in wrong) or settings.has_tolerance:
+        if not wrong or any(each.kind != "values" for each in wrong) or self.settings.has_tolerance:
             return bool(wrong)
         piece = self._piece(feeds)
         if piece.difference is not None or piece.undecided:
             return piece.difference is not None
         moves = amplification(str(path), feeds, piece.inexact)
         return not all(explains(moves, each.name, each.largest_abs) for each in wrong)
-
-
-def shows(trial: Trial) -> bool:
-    """Whether a candidate shows the condition."""
-    return trial.shows()
-
-
-SHOWS = f"{__name__}:{shows.__name__}"
-"""The function of the workers."""

@@ -185,6 +185,15 @@ def flat(named: Iterable[NamedArray]) -> Named:
     return found
 
 
+def json_ready(value: Any) -> Any:
+    """A record in types that JSON has; numbers that are not finite become text."""
+    if isinstance(value, Mapping):
+        return {str(key): json_ready(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [json_ready(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def is_limited(expected: Any, actual: Any) -> bool:
     """Whether 64-bit integers differ only because the CPU device computes them in 32 bits, which limits them."""
     if np.asarray(expected).dtype != np.int64 or np.shape(expected) != np.shape(actual):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from mo_loop.compare.results.array_comparison import (
     by_wanted_name,
     compare_all,
     flat,
+    json_ready,
     tolerance_of_ends,
 )
 from mo_loop.compare.verify_options import VerifyOptions
@@ -49,6 +49,11 @@ class InputSet:
 
     name: str
     types: Mapping[str, str]
+
+    @classmethod
+    def of(cls, name: str, feeds: Mapping[str, Any]) -> InputSet:
+        """A set with these arrays."""
+        return cls(name, {key: type_text(value) for key, value in feeds.items()})
 
 
 @dataclass(frozen=True)
@@ -245,20 +250,19 @@ def _side(side: Side) -> dict[str, Any]:
         "rows": [_row(each) for each in side.rows],
     }
     row = side.first
-    if row is None or not row.step:
-        return found
-    place = {"set": row.set, "step": row.step, "output": row.output, "inference": row.inference}
-    return found | {"first_difference": place}  # of an IR with states
+    if row is not None and row.step:  # of an IR with states
+        keys = "set", "step", "output", "inference"
+        found["first_difference"] = {key: getattr(row, key) for key in keys}
+    return found
 
 
 def _row(row: Row) -> dict[str, Any]:
     result = row.result
-    found = {
+    found: dict[str, Any] = json_ready({
         "output": row.output, "set": row.set, "inference": row.inference, "expected": row.expected, "found": row.found,
         "kind": result.kind, "message": result.message, "largest_abs": result.largest_abs,
         "largest_rel": result.largest_rel, "mean_abs": result.mean_abs, "cosine": result.cosine, "snr": result.snr,
         "top1": result.top1, "beyond": result.count, "size": result.size,
-        "worst": None if result.worst is None else list(result.worst), "values": list(result.pair),
-    } | ({"step": row.step} if row.step else {})
-    return {key: str(value) if isinstance(value, float) and not isfinite(value) else value
-            for key, value in found.items()}
+        "worst": result.worst, "values": result.pair,
+    })
+    return found | ({"step": row.step} if row.step else {})

@@ -19,6 +19,7 @@ from mo_loop.compare.reducing.candidates import Candidate, unwrapped
 from mo_loop.compare.reducing.candidates import with_nodes as with_nodes
 from mo_loop.compare.reducing.trial import Condition, Trial
 from mo_loop.compare.results.array_comparison import compare
+from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
 from tests.cases import read_cases
@@ -119,12 +120,13 @@ def test_rounding_is_no_difference(tmp_path: Path) -> None:
     onnx.save(model, path)
     expected = Oracle(str(path)).run(feeds)
     moved = amplification(str(path), feeds, {})["y"]
-    trial = Trial(Candidate(model.SerializeToString()), Condition("differs"), ConvertOptions())
+    trial = Trial(Candidate(model.SerializeToString()), Condition("differs"), VerifyOptions())
     for factor, differs in ((1.0, False), (100.0, True)):
         found = [("y", (expected[0][1] + np.float32(factor * moved)))]
         assert not compare(expected[0][1], found[0][1])
         assert trial.differs(path, feeds, expected, found) == differs
-    assert replace(trial, rtol=1e-9, atol=1e-9).differs(path, feeds, expected, expected) is False
+    strict = replace(trial, settings=VerifyOptions(rtol=1e-9, atol=1e-9))
+    assert strict.differs(path, feeds, expected, expected) is False
 
 
 def test_a_model_without_the_condition_is_refused(tmp_path: Path) -> None:

@@ -134,10 +134,10 @@ def test_larger_sizes_are_tried_until_a_set_is_accepted() -> None:
             raise IsolatedError("too short", "error")
         return []
 
-    found = SetSearch(made, [300]).accepted(3, run)
-    shapes = [feeds["x"].shape for _, feeds in found.sets]
+    search = SetSearch(made, [300])
+    shapes = [each.feeds["x"].shape for each in search.accepted(3, run)]
     assert shapes == [(1, 1, 300), (1, 1, 300), (1, 1, 301)] and (2, 1, 3) in tried
-    assert list(found.missing) == ["N = 0", "T = 0"]
+    assert list(search.missing) == ["N = 0", "T = 0"]
 
 
 @pytest.mark.parametrize("dtype", [i8, u8, u4, i4], ids=str)
