@@ -51,14 +51,12 @@ from mo_loop.transforms.low_precision.lower_quantization import (
 )
 from mo_loop.transforms.manager import Step, StepObserver
 from mo_loop.transforms.runtime.branches import CopySlicedBranches, NameBranchResults, WidenBranchInputs
-from mo_loop.transforms.runtime.computed_constants import CopyComputedConstants
+from mo_loop.transforms.runtime.computed_constants import ComputeConstantStates, CopyComputedConstants
 from mo_loop.transforms.runtime.device_loops import (
-    BranchUnlessRun,
-    ComputeConstantStates,
+    AppendPieces,
     CutFinalValues,
     FollowIterations,
     ReadStatesTwice,
-    RunOnce,
     SeparateDynamicValues,
     SeparateFinalValues,
     WidenEmptyStates,
@@ -67,6 +65,7 @@ from mo_loop.transforms.runtime.empty_dimensions import (
     AddLeadingDimension,
     ConcatenateAlongFirstAxis,
     PreserveEmptyBroadcasts,
+    SelectReductionOfNothing,
 )
 from mo_loop.transforms.runtime.hidden_sizes import (
     BreakStateSymbols,
@@ -88,7 +87,6 @@ from mo_loop.transforms.runtime.known_shapes import (
     SelectElements,
 )
 from mo_loop.transforms.runtime.local import LocalRules
-from mo_loop.transforms.runtime.local.gpu_operations import SelectReductionOfNothing
 from mo_loop.transforms.runtime.loop_inputs import (
     EliminateUnreadSlices,
     PreventLoopFolding,
@@ -103,7 +101,13 @@ from mo_loop.transforms.runtime.memory_copies import (
     IsolateParameters,
     ReshapeReturnedInputs,
 )
-from mo_loop.transforms.runtime.trip_guards import GuardTripCounts, GuardZeroTrips, SelectFinalValues
+from mo_loop.transforms.runtime.trip_guards import (
+    BranchUnlessRun,
+    GuardTripCounts,
+    GuardZeroTrips,
+    RunOnce,
+    SelectFinalValues,
+)
 from mo_loop.transforms.runtime.weight_forms import (
     DivideStackedWeights,
     SeparateWeightOrders,
@@ -196,6 +200,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     RunOnce,  # after the passes that correct outputs for no iterations
     BranchUnlessRun,  # those that the pass before leaves
     FollowIterations,  # more iterations than before would write beyond the memory
+    AppendPieces,  # of the loops that the pass before leaves
     WidenEmptyStates,  # also those that the pass before makes
     CutFinalValues,
     RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
@@ -225,6 +230,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     RemoveSliceBounds,
     ShareTransposedConstants,  # after the passes that fold and merge constants
     TransposeWeights,  # those that no constant holds in this form already
+    SelectReductionOfNothing,  # before the pass that merges the sizes which several reductions read
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, and LocalRules counts readers
     SharedOpOptimization,
     WidenBranchInputs,  # after the passes that make inputs and outputs of If
@@ -265,7 +271,7 @@ RELIED_ON = (PushConstantToSubgraph,)
 """Rules whose form other rules rely on: they read axes and sizes where the constants are."""
 
 BY_SIZES = (
-    AddLeadingDimension, BreakStateSymbols, ConcatenateAlongFirstAxis, CutFinalValues, FollowIterations,
+    AddLeadingDimension, AppendPieces, BreakStateSymbols, ConcatenateAlongFirstAxis, CutFinalValues, FollowIterations,
     GuardZeroTrips, InsertKnownSizes, InsertStaticShapes, ReadStatesTwice, RemoveResultBounds, SelectFinalValues,
     SelectReductionOfNothing, WidenEmptyStates,
 )

@@ -10,7 +10,7 @@ from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.support.traversal import reached
-from mo_loop.transforms.replace import replace_output
+from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, ops
 
 ENDLESS = 2**31 - 1
@@ -178,6 +178,17 @@ def keep_inputs(node: Control, keep: Sequence[int]) -> None:
     node.input_map = tuple(node.input_map[number] for number in keep)
     values: list[Value | None] = [*node.inputs[: node.first_data_port], *(data[number] for number in keep)]
     node.graph.set_inputs(node, values)
+
+
+def order_forwards(node: Loop) -> None:
+    """Concatenate all outputs in the order of the steps, and reverse after the loop what was in reverse order."""
+    entries = list(node.output_map)
+    for place, (entry, output) in enumerate(zip(node.output_map, node.outputs, strict=True)):
+        if isinstance(entry, Concatenated) and entry.stride == -1:
+            entries[place] = replace(entry, start=0, end=-1, stride=1)
+            readers = output.uses
+            move_readers(output, reversed_along(output, entry.axis), readers)
+    node.output_map = tuple(entries)
 
 
 def reversed_along(value: Value, axis: int) -> Value:

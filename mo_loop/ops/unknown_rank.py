@@ -35,7 +35,8 @@ def advice(value: Value, captured: Mapping[Node, Value] = _NOTHING) -> str:
 def decision(condition: Value, captured: Mapping[Node, Value] = _NOTHING) -> str:
     """The inputs of the model that decide a condition: if they are frozen, or have a known shape, it is constant."""
     found = list(dict.fromkeys(_deciding(condition, captured)))
-    return f"give the condition a constant value ({', '.join(found)}), or {SAME_RANK}" if found else SAME_RANK
+    is_known = bool(found) and all(found)
+    return f"give the condition a constant value ({', '.join(found)}), or {SAME_RANK}" if is_known else SAME_RANK
 
 
 def _options(value: Value, captured: Mapping[Node, Value]) -> Iterator[str]:
@@ -59,6 +60,7 @@ def _options(value: Value, captured: Mapping[Node, Value]) -> Iterator[str]:
 
 
 def _deciding(condition: Value, captured: Mapping[Node, Value]) -> Iterator[str]:
+    """An option for each input on which the condition depends; an empty one for data."""
     stack, seen = [(condition, False)], set()
     while stack:
         each, of_shape = stack.pop()
@@ -72,8 +74,8 @@ def _deciding(condition: Value, captured: Mapping[Node, Value]) -> Iterator[str]
             yield f'--input "{node.name}[SIZES]"'
         elif isinstance(node, Parameter):
             count = element_count(each.shape) if isinstance(each.type, TensorType) else None
-            if isinstance(count, int) and count <= MOST_FROZEN:  # others are data, which no caller freezes
-                yield f'--freeze "{node.name}=VALUE"'
+            is_few = isinstance(count, int) and count <= MOST_FROZEN  # others are data, which no caller freezes
+            yield f'--freeze "{node.name}=VALUE"' if is_few else ""
         else:
             is_shape = of_shape or isinstance(node, ShapeOf)
             stack += [(source, is_shape) for source in node.inputs if source is not None]

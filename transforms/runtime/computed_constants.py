@@ -2,13 +2,26 @@
 
 from collections.abc import Container, Iterable
 
+import numpy as np
+
 from mo_loop.graph.shape import element_count, is_static
-from mo_loop.graph.types import string
+from mo_loop.graph.types import i64, string
 from mo_loop.ops.control import Control, Loop
-from mo_loop.target import ERROR, NEVER, Processor
+from mo_loop.target import CRASH, ERROR, GPU, NEVER, Processor
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime import inference
-from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Node, Value, ops
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    FunctionPass,
+    Gap,
+    Graph,
+    Node,
+    Parameter,
+    Value,
+    node_pass,
+    ops,
+)
 
 ELEMENTWISE = (ops.Binary, ops.Select, ops.PReLU)
 """Operations that write into the memory of their first input. A chain of them is one operation of the runtime, so the
@@ -142,3 +155,24 @@ def _fits(value: Value, result: Value) -> bool:
     if not is_static(value.shape) or value.dtype is string:
         return False
     return not is_static(result.shape) or element_count(value.shape) == element_count(result.shape)
+
+
+@node_pass((Loop,), "a `Select` by the iteration number", Gap(
+    "gpu-state-of-constant",
+    "a state that becomes a constant has the memory of the constant, into which the first value is written: the "
+    "process ends",
+    severity=CRASH, device=GPU,
+))
+def ComputeConstantStates(node: Loop) -> str:
+    """state = c in each iteration  ->  state = Select(i >= 0, c, 0), where i is the number of the iteration"""
+    results = [each.result for each in node.back_edges if isinstance(each.result.value.node, Constant)]
+    if not results:
+        return "no state becomes a constant"
+    if node.iteration is None:
+        node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
+    is_run = F.GreaterEqual(node.iteration, 0)
+    for result in results:
+        value = result.value
+        zero = F.Constant(np.zeros((), value.dtype.numpy), graph=node.body, dtype=value.dtype)
+        node.body.set_input(result, 0, F.Select(is_run, value, zero))
+    return ""

@@ -2,19 +2,36 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import mul
 from typing import Any
+
+import numpy as np
 
 from mo_loop.graph.dimension import Dimension, high, low, now
 from mo_loop.graph.shape import Shape, assume_fixed, is_static, of_declared_sizes
-from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, i64, u8
+from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, i8, i64, u8
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
-from mo_loop.target import CRASH, Gap
+from mo_loop.ops.reduction import Reduction
+from mo_loop.target import CRASH, GPU, Gap
 from mo_loop.transforms.predicates import consumed_only_by
-from mo_loop.transforms.replace import drop_dead, move_readers, supersede
+from mo_loop.transforms.replace import drop_dead, insert_after, move_readers, supersede
 from mo_loop.transforms.runtime.barriers import size_of
-from mo_loop.transforms.runtime.inference import may_be_empty
-from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Result, Value, integers, node_pass, ops
+from mo_loop.transforms.runtime.inference import may_be_empty, may_be_empty_as_declared
+from mo_loop.transforms.total_operations import ELEMENTWISE
+from mo_loop.transforms.vocabulary import (
+    F,
+    FunctionPass,
+    Graph,
+    Node,
+    Result,
+    Value,
+    integers,
+    node_pass,
+    ops,
+    source_of,
+)
 
 
 @node_pass((Loop, TensorIterator), "axis 0, then `Transpose`", Gap(
@@ -317,3 +334,67 @@ def _add_inside(node: Iteration, results: Collection[Result]) -> None:
         replace(entry, result=new[entry.result]) if isinstance(entry, Final) and entry.result in new else entry
         for entry in node.output_map
     )
+
+
+# -- reductions of no elements
+
+
+@node_pass((Reduction,), "`Select` by the number of elements", Gap(
+    "reduction-of-nothing", "a reduction of no elements returns the memory of an earlier inference", device=GPU,
+))
+def SelectReductionOfNothing(node: Reduction) -> str:
+    """ReduceSum(x : [?,?], 0)  ->  Select(size of x along 0 == 0, 0, ReduceSum(x, 0)), and other reductions
+
+    A kernel of which an input has no elements is not run. Integers of 8 bits are selected as f32: the plugin gives them
+    to the Select in this type, and has no kernel for both.
+    """
+    x, axes = node.operands[0], node.along
+    open_axes = [axis for axis in axes or () if may_be_empty_as_declared(x.type.dims[axis])]
+    if not open_axes or _is_selected(node):
+        return "it has elements, or is selected already"
+    is_empty = F.Equal(reduce(mul, (_input_of_size(x, axis).size(axis) for axis in open_axes)), 0)
+    if isinstance(node, ops.ReduceLogicalAnd):
+        insert_after(node.output, lambda r: F.LogicalOr(is_empty, r))
+    elif isinstance(node, ops.ReduceLogicalOr):
+        insert_after(node.output, lambda r: F.LogicalAnd(F.LogicalNot(is_empty), r))
+    elif x.dtype in (i8, u8):
+        nothing = _neutral(node).astype(f32)
+        insert_after(node.output, lambda r: F.Select(is_empty, nothing, r.astype(f32)).astype(r.dtype))
+    else:
+        insert_after(node.output, lambda r: F.Select(is_empty, _neutral(node), r))
+    return ""
+
+
+def _neutral(node: Reduction) -> Value:
+    """The result of the reduction of no elements."""
+    x = node.operands[0]
+    number = int(isinstance(node, ops.ReduceProd))
+    if isinstance(node, ops.ReduceMax | ops.ReduceMin):
+        kind = np.int32 if x.dtype.is_integer and x.dtype.bits > 32 else x.dtype.numpy
+        limits = np.finfo(kind) if x.dtype.is_float else np.iinfo(kind)
+        number = limits.min if isinstance(node, ops.ReduceMax) else limits.max
+    return F.Constant(np.array(number), graph=node.graph, dtype=x.dtype)
+
+
+def _input_of_size(x: Value, axis: int) -> Value:
+    """The input of the graph, or a view of it, that `x` is computed from element by element, if it has the same size
+    along an axis, else `x`: several reductions share the size, and the runtime fuses what one node alone reads."""
+    size, before = x.type.dims[axis], x
+    found: Value | None = x
+    while found is not None:
+        before, operands = found, found.node.operands if isinstance(found.node, ELEMENTWISE) else ()
+        found = next((each for each in operands if each.rank == x.rank and each.type.dims[axis] == size), None)
+    return before if isinstance(source_of(before, ops.View).node, ops.Parameter) else x
+
+
+def _is_selected(node: Reduction) -> bool:
+    """Whether the result is already read only where there are elements."""
+    use = node.output.only_use
+    if use is not None and isinstance(use.node, ops.Convert):
+        use = use.node.output.only_use
+    if use is None:
+        return False
+    condition = use.node.operands[0].node
+    if isinstance(condition, ops.LogicalNot):
+        condition = condition.operands[0].node
+    return isinstance(condition, ops.Equal) and use.port > 0 and condition.operands[1].type.integers == (0,)

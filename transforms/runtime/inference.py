@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from mo_loop.graph.dimension import Dimension, high, low
+from mo_loop.graph.dimension import Dimension, high, low, now
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Final, Invariant, Merged
@@ -52,6 +52,12 @@ def is_bounded(dim: Dimension) -> bool:
 def may_be_empty(dim: Dimension) -> bool:
     """Whether a size that is not known may be 0."""
     return not isinstance(dim, int) and low(dim) == 0
+
+
+def may_be_empty_as_declared(dim: Dimension) -> bool:
+    """Whether a size may be 0 that does not follow from declared sizes of inputs: a size of 0 is not what a caller
+    gives in place of another one."""
+    return may_be_empty(dim) and now(dim) is None
 
 
 def has_constant_sizes(reader: Node) -> bool:

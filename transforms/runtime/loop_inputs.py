@@ -1,6 +1,5 @@
 """Inputs and outputs of loops that the runtime reads, removes or evaluates wrongly while it reads the model."""
 
-from dataclasses import replace
 
 from mo_loop.graph.dimension import low
 from mo_loop.graph.types import boolean
@@ -9,7 +8,6 @@ from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512
 from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
-from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations, zero_from_outside
 from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Op, Parameter, Value, is_static
@@ -197,14 +195,8 @@ def ReverseBehindLoops(node: Loop) -> str:
 
     Where the same size is read in another place, x is an input that the runtime removes.
     """
-    entries = list(node.output_map)
-    turned = [entry for entry in entries if isinstance(entry, Concatenated) and entry.stride == -1]
+    turned = [entry for entry in node.output_map if isinstance(entry, Concatenated) and entry.stride == -1]
     if not turned or not port_maps.reads_only_sizes(node):
         return "no output is reversed, or the numbers of all inputs are read"
-    for place, (entry, output) in enumerate(zip(node.output_map, node.outputs, strict=True)):
-        if entry in turned:
-            entries[place] = replace(entry, start=0, end=-1, stride=1)
-            readers = output.uses
-            move_readers(output, port_maps.reversed_along(output, entry.axis), readers)
-    node.output_map = tuple(entries)
+    port_maps.order_forwards(node)
     return ""

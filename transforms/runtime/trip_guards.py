@@ -2,18 +2,23 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import is_static, normalise_axis
-from mo_loop.graph.types import i64
-from mo_loop.ops.control import If, Loop
-from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.graph.types import i64, string
+from mo_loop.ops.control import If, Iteration, Loop
+from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
+from mo_loop.ops.recurrent import Recurrent
+from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.port_maps import add_input, invariant_source, keep_inputs
-from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.replace import move_readers, replace_node
 from mo_loop.transforms.runtime import zero_trips
 from mo_loop.transforms.runtime.barriers import iterations
-from mo_loop.transforms.total_operations import is_harmless
-from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Parameter, Value, ops
+from mo_loop.transforms.slice_reads import ends_by_trip_count
+from mo_loop.transforms.total_operations import is_harmless, is_safe
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Parameter, Result, Value, ops
 
 
 def growing_axis(last: Value, initial: Value) -> int | None:
@@ -288,3 +293,99 @@ def _remove_trip_count_bounds(node: Loop) -> None:
     trip = node.operands[0]
     if not isinstance(trip.node, Constant | ops.Barrier) and high(iterations(node)) is not None:
         node.graph.set_input(node, 0, F.Barrier(trip, hides="bounds"))
+
+
+# -- loops that may run zero times on a GPU
+
+COSTLY = (Iteration, Recurrent, ops.MatMul, ops.Convolution, ops.GroupConvolution)
+"""Operations that make an iteration more expensive than what it saves."""
+
+RUNS = "runs"
+"""The name of the branch of a loop that runs."""
+
+
+@node_pass((Loop,), "at least one iteration; the outputs are cut after it", Gap(
+    "gpu-no-iteration",
+    "a loop without an iteration leaves unknown sizes of its outputs unknown, and a reader fails",
+    severity=ERROR, device=GPU,
+))
+def RunOnce(node: Loop) -> str:
+    """Loop(M, C) that may run zero times  ->  Loop(ran ? M : 1, true), if the body can do no harm and costs little
+
+    SelectFinalValues and GuardZeroTrips have corrected its outputs.
+    """
+    reason = "an iteration is expensive" if _is_costly(node) else _needless(node)
+    if reason:
+        return reason
+    if any(isinstance(entry, Sliced) for entry in node.input_map):
+        return "there may be no slice to read"
+    finals = [output for entry, output in zip(node.output_map, node.outputs, strict=True) if isinstance(entry, Final)]
+    if not all(zero_trips.is_selected(each, node) for each in finals):
+        return "a final value is read without a selection, as for releases that need none"
+    if not all(map(is_safe, node.body.ordered())):
+        return "an iteration may fail"
+    zero_trips.run_once(node, zero_trips.RunGuard(node).condition)
+    return ""
+
+
+def _is_costly(node: Loop) -> bool:
+    return any(scope.of(kind) for scope in node.body.scopes() for kind in COSTLY)
+
+
+@node_pass(
+    (Loop,), "`If` with the loop",
+    Gap(
+        "gpu-no-expensive-iteration",
+        "a loop without an iteration, whose iterations would be expensive, leaves unknown sizes of its outputs unknown",
+        severity=ERROR, device=GPU,
+    ),
+    Gap(
+        "gpu-no-iteration-that-may-fail",
+        "a loop without an iteration, whose iterations may fail, leaves unknown sizes of its outputs unknown",
+        severity=ERROR, device=GPU,
+    ),
+)
+def BranchUnlessRun(node: Loop) -> str:
+    """y = Loop(M, C, s) that may run zero times  ->  If(ran, Loop(M, C, s), s), where RunOnce has left it
+
+    Its other outputs have sizes of 0 in the second branch.
+    """
+    reason = "its branch has it alone" if node.graph.name == RUNS else _needless(node)
+    if reason:
+        return reason
+    if any(each.shape is None or each.dtype is string for each in node.outputs):
+        return "an output has an unknown rank, or is a string"
+    ran = zero_trips.RunGuard(node).condition
+    initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
+    kept = [initial.get(entry.result) if isinstance(entry, Final) else None for entry in node.output_map]
+    runs, other = Graph(RUNS), Graph("does_not_run")
+    there = {value: zero_trips.in_body(value, runs) for value in dict.fromkeys(node.operands)}
+    beside = {value: zero_trips.in_body(value, other) for value in dict.fromkeys(kept) if value is not None}
+    inner = {value: each.output for value, each in there.items()}
+    runs.adopt(node.graph, {node}, inner)
+    results = []
+    for state, output in zip(kept, node.outputs, strict=True):
+        zeros = np.zeros([dim if isinstance(dim, int) else 0 for dim in output.type.dims])
+        instead = Constant(zeros, graph=other, dtype=output.dtype) if state is None else beside[state]
+        results.append(Selected(Result(inner[output]), Result(instead.output)))
+    fed = {
+        value: Branched(*(each if isinstance(each, Parameter) else None for each in (made, beside.get(value))))
+        for value, made in there.items() if isinstance(made, Parameter)
+    }
+    chosen = ops.If(
+        ran, *fed, graph=node.graph, then_body=runs, else_body=other, name=node.name, input_map=tuple(fed.values()),
+        output_map=tuple(results),
+    )
+    replace_node(node, chosen)
+    return ""
+
+
+def _needless(node: Loop) -> str:
+    """Why it needs no iteration for known sizes of its outputs, or empty."""
+    if low(iterations(node)) > 0:
+        return "it runs at least once"
+    pieces = [entry.result.value for entry in node.output_map if isinstance(entry, Concatenated)]
+    are_known = ends_by_trip_count(node) and all(is_static(each.shape) for each in pieces)
+    if (not pieces or are_known) and all(is_static(each.result.value.shape) for each in node.back_edges):
+        return "the sizes of its pieces and states are known"
+    return ""

@@ -125,6 +125,15 @@ def is_selection(reader: Node, node: ops.Loop) -> bool:
     return is_cut(reader)
 
 
+def is_selected(output: Value, node: Node) -> bool:
+    """Whether each reader of a final value, of a view or a piece of it selects the initial value after no iteration."""
+    return isinstance(node, ops.Loop) and all(
+        is_selection(use.node, node)
+        or (isinstance(use.node, ops.Slice | ops.View) and is_selected(use.node.output, node))
+        for use in output.uses
+    )
+
+
 def are_equal(last: Value, initial: Value) -> bool:
     """Whether both are one tensor, or have no elements."""
     return last is initial or (last.shape == initial.shape and _is_empty(last))

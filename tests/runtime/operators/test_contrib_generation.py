@@ -86,7 +86,7 @@ def test_the_loop_ends_when_all_sequences_have_ended() -> None:
     [[(_, found)]] = run_converted(model,
                                    {"input_ids": ints([[4, 5], [6, 7]]), "max_length": ints([6]), "vocab_mask": only})
     assert found.tolist() == [[4, 5, *[PAD] * 4], [6, 7, *[PAD] * 4]]
-    [loop] = convert_model(model).graph.of(Loop)
+    [loop] = [each for scope in convert_model(model).graph.scopes() for each in scope.of(Loop)]
     assert loop.inputs[1].constant is None
 
 

@@ -35,9 +35,13 @@ class Leaf:
 
 @dataclass(frozen=True)
 class EmittedOutputs:
-    """All hidden states [batch, time, hidden] in the order of the slices, and the final states [batch, hidden]."""
+    """All hidden states [batch, time, hidden] in the order of the slices, and the final states [batch, hidden].
+
+    `every` is `steps` with a batch of 0 if there is no step, as a loop of ONNX returns it.
+    """
 
     node: Any
+    steps: Value
     every: Value
     last: tuple[Value, ...]
 
@@ -64,13 +68,13 @@ def emitted(cell: RecognisedCell, leaves: Sequence[Leaf], initial: Sequence[Valu
         attributes["linear_before_reset"] = cell.linear_before_reset
     kind = {"LSTM": ops.LSTMSequence, "GRU": ops.GRUSequence, "RNN": ops.RNNSequence}[cell.kind]
     node = kind(x, *firsts, _lengths(x, batch, time), *constants, name=name, **attributes)
-    every = F.Squeeze(node.outputs[0], [1])
+    steps = every = F.Squeeze(node.outputs[0], [1])
     last = [F.Squeeze(output, [1]) for output in node.outputs[1:]]
     if low(time) < 1:  # without a step the runtime leaves old contents in the final states
         ran = F.Greater(F.Gather(x.sizes, 1, 0), 0)
         last = [F.Select(ran, a, rows(b)) for a, b in zip(last, initial, strict=True)]
-        every = every if isinstance(batch, int) else _cut(every, ran)
-    return EmittedOutputs(node, every, tuple(last))
+        every = steps if isinstance(batch, int) else _cut(steps, ran)
+    return EmittedOutputs(node, steps, every, tuple(last))
 
 
 def _cut(every: Value, ran: Value) -> Value:
@@ -329,10 +333,10 @@ class _Fusion:
         """The body reads slices of the hidden states instead of computing them."""
         node, root = self.node, self.roots[0]
         readers = root.uses
-        piece = outcome.every.type
+        piece = outcome.steps.type
         parameter = Parameter(graph=node.body, type=piece.with_shape((piece.dims[0], 1, piece.dims[2])))
         element = as_final(F.Squeeze(parameter.output, [1]), root.type.dims)
         for reader, port in readers:
             node.body.set_input(reader, port, element)
         sliced = Sliced(parameter, 1, start=-1, end=0, stride=-1) if self.leaves[0].reverse else Sliced(parameter, 1)
-        port_maps.add_input(node, sliced, outcome.every)
+        port_maps.add_input(node, sliced, outcome.steps)

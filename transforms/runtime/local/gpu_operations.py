@@ -1,13 +1,12 @@
 """Operations that the GPU device computes wrongly, or does not compile."""
 
-import operator
 from functools import reduce
 
 import numpy as np
 
 from mo_loop.graph.dimension import fresh, now
 from mo_loop.graph.shape import assume_fixed, normalise_axis
-from mo_loop.graph.types import ElementType, boolean, f32, i8, i32, i64, string, u8
+from mo_loop.graph.types import ElementType, boolean, i8, i32, i64, string, u8
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.port_map import Sliced
@@ -15,7 +14,7 @@ from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import insert_after
-from mo_loop.transforms.runtime.inference import is_computable, may_be_empty
+from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import (
     both_orders,
     is_declared,
@@ -225,60 +224,6 @@ def HideAddedConstant(node: ops.Add | ops.Subtract) -> Node | None:
             node.graph.set_input(node, port, F.Barrier(c, hides="value"))
             return node
     return None
-
-
-_NEUTRAL = {ops.ReduceProd: 1, ops.ReduceLogicalAnd: True}
-
-
-def _neutral(node: Reduction) -> Value:
-    """The result of the reduction of no elements."""
-    x = node.operands[0]
-    number = _NEUTRAL.get(type(node), 0)
-    if isinstance(node, ops.ReduceMax | ops.ReduceMin):
-        kind = np.int32 if x.dtype.is_integer and x.dtype.bits > 32 else x.dtype.numpy
-        limits = np.finfo(kind) if x.dtype.is_float else np.iinfo(kind)
-        number = limits.min if isinstance(node, ops.ReduceMax) else limits.max
-    return F.Constant(np.array(number), graph=node.graph, dtype=x.dtype)
-
-
-@rule(wrap_type(Reduction), "`Select` by the number of elements", Gap(
-    "reduction-of-nothing", "a reduction of no elements returns the memory of an earlier inference", device=GPU,
-    alone=True,
-))
-def SelectReductionOfNothing(node: Reduction) -> Node | None:
-    """ReduceSum(x : [?,?], 0)  ->  Select(size of x along 0 == 0, 0, ReduceSum(x, 0)), and other reductions
-
-    A kernel of which an input has no elements is not run. Integers of 8 bits are selected as f32: the plugin gives them
-    to the Select in this type, and has no kernel for both.
-    """
-    x, axes = node.operands[0], node.along
-    open_axes = [axis for axis in axes or () if may_be_empty(x.type.dims[axis])]
-    if not open_axes or _is_selected(node):
-        return None
-    is_empty = F.Equal(reduce(operator.mul, (x.size(axis) for axis in open_axes)), 0)
-    if isinstance(node, ops.ReduceLogicalAnd):
-        insert_after(node.output, lambda r: F.LogicalOr(is_empty, r))
-    elif isinstance(node, ops.ReduceLogicalOr):
-        insert_after(node.output, lambda r: F.LogicalAnd(F.LogicalNot(is_empty), r))
-    elif x.dtype in (i8, u8):
-        nothing = _neutral(node).astype(f32)
-        insert_after(node.output, lambda r: F.Select(is_empty, nothing, r.astype(f32)).astype(r.dtype))
-    else:
-        insert_after(node.output, lambda r: F.Select(is_empty, _neutral(node), r))
-    return node
-
-
-def _is_selected(node: Reduction) -> bool:
-    """Whether the result is already read only where there are elements."""
-    use = node.output.only_use
-    if use is not None and isinstance(use.node, ops.Convert):
-        use = use.node.output.only_use
-    if use is None:
-        return False
-    condition = use.node.operands[0].node
-    if isinstance(condition, ops.LogicalNot):
-        condition = condition.operands[0].node
-    return isinstance(condition, ops.Equal) and use.port > 0 and condition.operands[1].type.integers == (0,)
 
 
 def _is_computed(*values: Value) -> bool:
