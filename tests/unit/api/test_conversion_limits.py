@@ -107,7 +107,7 @@ CASES: dict[str, tuple[Callable[[], onnx.ModelProto], str, int, int, dict[str, A
     "nesting": (lambda: nested(4), "ML312", 3, 4, {}),
     "call_depth": (lambda: doubling(5), "ML312", 4, 5, {}),
     "nodes": (lambda: chain(9), "ML341", 8, 9, {}),
-    "made_nodes": (lambda: windows(5), "ML348", 100, 1000, {}),
+    "made_nodes": (lambda: windows(5), "ML348", 100, 2000, {}),
     "calls": (lambda: doubling(4), "ML347", 7, 8, {}),
     "unrolled_nodes": (lambda: loop(3), "ML346", 5, 100, {"unroll": 5}),
     "constant_bytes": (sparse, "ML342", 4095, 4096, {}),
