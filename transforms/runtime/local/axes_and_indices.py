@@ -252,7 +252,9 @@ def _of_all_rows(x: Value, indices: Value, at: int, batch: int) -> Node:
     before = [x.size(axis) for axis in range(at)]
     count = reduce(operator.mul, before)
     numbers = F.Range(0, count * length, length, output_type=indices.dtype)
-    size = length if isinstance(length, int) else F.Convert(length, destination_type=indices.dtype)
+    size: Value | int = length
+    if isinstance(length, Value):  # of as many dimensions: see RaiseRankOfFused
+        size = F.Unsqueeze(F.Convert(length, destination_type=indices.dtype), list(range(indices.type.rank)))
     starts = numbers.reshape([*before, *[1] * more])
     places = indices if is_not_negative(indices) else F.Select(indices < 0, indices + size, indices)
     rows = F.Unsqueeze(places, list(range(batch, at))) if at > batch else places
