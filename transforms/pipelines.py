@@ -271,9 +271,9 @@ RELIED_ON = (PushConstantToSubgraph,)
 """Rules whose form other rules rely on: they read axes and sizes where the constants are."""
 
 BY_SIZES = (
-    AddLeadingDimension, AppendPieces, BreakStateSymbols, ConcatenateAlongFirstAxis, CutFinalValues, FollowIterations,
-    GuardZeroTrips, InsertKnownSizes, InsertStaticShapes, ReadStatesTwice, RemoveResultBounds, SelectFinalValues,
-    SelectReductionOfNothing, WidenEmptyStates,
+    AddLeadingDimension, AppendPieces, BranchUnlessRun, BreakStateSymbols, ConcatenateAlongFirstAxis,
+    CutFinalValues, FollowIterations, GuardZeroTrips, InsertKnownSizes, InsertStaticShapes, ReadStatesTwice,
+    RemoveResultBounds, RunOnce, SelectFinalValues, SelectReductionOfNothing, WidenEmptyStates,
 )
 """Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of
 loops that surely run, and more are known where equal nodes have been merged."""

@@ -8,7 +8,7 @@ from mo_loop.graph.dimension import low
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.movement import FAR
-from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 from mo_loop.support.traversal import reached
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, ops
@@ -17,12 +17,16 @@ ENDLESS = 2**31 - 1
 """A trip count of at least this number, or below 0, is not a limit."""
 
 
-def invariant_source(node: Iteration, entry: Final) -> Value | None:
-    """The outer value of the invariant input that the body returns unchanged as a final value, or None."""
-    for outer, value in node.fed:
-        if isinstance(outer, Invariant) and entry.result.value is outer.parameter.output:
-            return value
-    return None
+def invariant_source(node: Control, entry: object) -> Value | None:
+    """The outer value that the body of a loop returns unchanged as a final value, or both branches of an If."""
+    if isinstance(entry, Selected):
+        results = (entry.then.value.node, entry.else_.value.node)
+        fed = [(each.then, each.else_, value) for each, value in node.fed if isinstance(each, Branched)]
+        then, other = (next((each[2] for each in fed if each[at] is results[at]), None) for at in (0, 1))
+        return then if then is other else None
+    made = entry.result.value if isinstance(entry, Final) else None
+    inputs = ((each, value) for each, value in node.fed if isinstance(each, Invariant))
+    return next((value for each, value in inputs if each.parameter.output is made), None)
 
 
 def add_input(node: Control, entry: object, value: Value) -> None:

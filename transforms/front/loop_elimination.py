@@ -177,24 +177,25 @@ def EliminateLoopInputsOutputs(node: Iteration) -> str:
     return ""
 
 
-@node_pass((Iteration,), "the tensor itself, outside", Gap(
+@node_pass((Iteration, If), "the tensor itself, outside", Gap(
     "invariant-result-reversed",
     "a final value that is a captured tensor fails if another output is concatenated in reverse", severity=ERROR,
 ))
-def EliminateInvariantOutputs(node: Iteration) -> str:
+def EliminateInvariantOutputs(node: Iteration | If) -> str:
     """the final value of an invariant input, at least one iteration  ->  the outer tensor itself
+    an input that both branches of an If return  ->  the outer tensor itself
 
-    The runtime does the same and rebuilds the loop for it. That fails if an output is concatenated in reverse.
+    The runtime does the first and rebuilds the loop for it. That fails if an output is concatenated in reverse.
     """
-    if low(node.count) < 1:
+    if isinstance(node, Iteration) and low(node.count) < 1:
         return "it may run zero times"
     changed = False
     for entry, output in zip(node.output_map, node.outputs, strict=True):
-        value = invariant_source(node, entry) if isinstance(entry, Final) and output.is_used else None
+        value = invariant_source(node, entry) if output.is_used else None
         if value is not None:
             replace_output(output, value)
             changed = True
-    return "" if changed else "no final value is an invariant input"
+    return "" if changed else "no output is an input that stays as it is"
 
 
 _INPUT_RANK = {Merged: 0, Sliced: 1, Invariant: 2}
