@@ -70,7 +70,8 @@ def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
     Gap(
         "gpu-elements-of-whole",
         "a product, `Select`, `Broadcast`, `If` or loop that reads a piece of a `Split` of unknown size, or a view of "
-        "one, reads the elements of the whole; `Select` a piece of known size too, in a model of unknown sizes",
+        "one, reads the elements of the whole; `Select` a piece of known size too, in a model of unknown sizes, where an "
+        "`If` does not take it (\"Unexpected layout of input memory\")",
         device=GPU,
     ),
 )
@@ -85,7 +86,7 @@ def CopyPieces(node: Node) -> Use | None:
         source = source_of(value, VIEWS)
         is_matrix = isinstance(node, ops.MatMul) and port == 1 and node.transpose_b and value.rank == 2
         if isinstance(source.node, ops.Split | ops.VariadicSplit) and (
-            is_matrix or not is_declared(source) or (isinstance(node, ops.Select) and not _is_static(node.graph))
+            is_matrix or not is_declared(source) or (isinstance(node, ops.Select | ops.If) and not _is_static(node.graph))
         ):
             return Use(node, port)
     return None
