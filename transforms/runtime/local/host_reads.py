@@ -70,8 +70,8 @@ def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
     Gap(
         "gpu-elements-of-whole",
         "a product, `Select`, `Broadcast`, `If` or loop that reads a piece of a `Split` of unknown size, or a view of "
-        "one, reads the elements of the whole; `Select` a piece of known size too, in a model of unknown sizes, where an "
-        "`If` does not take it (\"Unexpected layout of input memory\")",
+        "one, reads the elements of the whole; `Select` a piece of known size too, in a model of unknown sizes, where "
+        "an `If` does not take it (\"Unexpected layout of input memory\")",
         device=GPU,
     ),
 )
@@ -84,10 +84,11 @@ def CopyPieces(node: Node) -> Use | None:
     """
     for port, value in enumerate(node.operands):
         source = source_of(value, VIEWS)
+        if not isinstance(source.node, ops.Split | ops.VariadicSplit):
+            continue
         is_matrix = isinstance(node, ops.MatMul) and port == 1 and node.transpose_b and value.rank == 2
-        if isinstance(source.node, ops.Split | ops.VariadicSplit) and (
-            is_matrix or not is_declared(source) or (isinstance(node, ops.Select | ops.If) and not _is_static(node.graph))
-        ):
+        of_any_size = isinstance(node, ops.Select | ops.If) and not _is_static(node.graph)
+        if is_matrix or of_any_size or not is_declared(source):
             return Use(node, port)
     return None
 
