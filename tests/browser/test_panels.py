@@ -90,7 +90,7 @@ def test_search_lists_all_and_says_how_many(nested: Shown) -> None:
     nested.page.get_by_role("combobox", name="Search").fill("op:Multiply")
     options = nested.page.get_by_role("listbox", name="Search results").get_by_role("option")
     assert options.count() == 8  # those of the model, of the numbers of steps and of elements
-    assert "6 nodes" in nested.page.locator(".search-status").inner_text()
+    assert "8 nodes" in nested.page.locator(".search-status").inner_text()
     nested.page.get_by_role("combobox", name="Search").fill("nothing like this")
     assert options.count() == 0 and "Nothing" in nested.page.locator(".search-status").inner_text()
 
