@@ -35,6 +35,14 @@ def add_input(node: Control, entry: object, value: Value) -> None:
     node.graph.set_inputs(node, [*node.inputs, value])
 
 
+def iteration_number(node: Loop) -> Value:
+    """The number of the iteration, a scalar i64 in the body, which reads it from then on."""
+    if node.iteration is None:
+        node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
+    number: Value = node.iteration.output
+    return number
+
+
 def captured(body: Graph, value: Value) -> Value:
     """A Parameter of a body for a value of the graph around it."""
     owner = body.owner

@@ -4,7 +4,7 @@ from mo_loop.graph.dimension import Dimension, least, low
 from mo_loop.graph.types import TensorType, boolean, i32, i64, string
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
-from mo_loop.transforms.port_maps import ENDLESS, drop_unused_inputs
+from mo_loop.transforms.port_maps import ENDLESS, drop_unused_inputs, iteration_number
 from mo_loop.transforms.total_operations import is_total
 from mo_loop.transforms.vocabulary import Constant, F, Node, Op, Parameter, Result, Use, Value, node_pass, ops
 
@@ -175,9 +175,7 @@ def _read_iteration(node: Loop, entry: Merged, start: int) -> None:
     readers = [use for use in state.uses if use.node is not step]
     if not readers:
         return
-    if node.iteration is None:
-        node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
-    value = node.iteration.output.astype(state.dtype)
+    value = iteration_number(node).astype(state.dtype)
     value = value if start == 0 else value + start
     if value.shape != state.shape:
         value = F.Reshape(value, list(state.type.dims))

@@ -11,8 +11,8 @@ from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.types import f16, f32, f64, i8, i32, i64, u8
 from mo_loop.ops.control import If, Loop
 from mo_loop.transforms.function_pass import pass_with
-from mo_loop.transforms.port_maps import captured
-from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Node, Parameter, Use, Value, ops, source_of
+from mo_loop.transforms.port_maps import captured, iteration_number
+from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Node, Use, Value, ops, source_of
 
 _COMPARED = (f32, f16, f64, i64, i32, i8, u8)
 """Types that every device compares."""
@@ -139,9 +139,7 @@ class RunTimeNumbers:
         if owner is None:
             return opaque_zero(graph)
         if isinstance(owner, Loop):
-            if owner.iteration is None:
-                owner.iteration = Parameter(graph=graph, dtype=i64, shape=())
-            return F.Minimum(owner.iteration, 0).reshape([1])
+            return F.Minimum(iteration_number(owner), 0).reshape([1])
         zero = captured(graph, self.zero(owner.graph))
         return zero if isinstance(owner, If) else F.Maximum(zero, zero)  # see IsolateParameters
 

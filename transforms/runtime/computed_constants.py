@@ -5,23 +5,14 @@ from collections.abc import Container, Iterable
 import numpy as np
 
 from mo_loop.graph.shape import element_count, is_static
-from mo_loop.graph.types import i64, string
+from mo_loop.graph.types import string
 from mo_loop.ops.control import Control, Loop
 from mo_loop.target import CRASH, ERROR, GPU, NEVER, Processor
+from mo_loop.transforms.function_pass import node_pass
+from mo_loop.transforms.port_maps import iteration_number
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime import inference
-from mo_loop.transforms.vocabulary import (
-    Constant,
-    F,
-    FunctionPass,
-    Gap,
-    Graph,
-    Node,
-    Parameter,
-    Value,
-    node_pass,
-    ops,
-)
+from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Gap, Graph, Node, Value, ops
 
 ELEMENTWISE = (ops.Binary, ops.Select, ops.PReLU)
 """Operations that write into the memory of their first input. A chain of them is one operation of the runtime, so the
@@ -168,9 +159,7 @@ def ComputeConstantStates(node: Loop) -> str:
     results = [each.result for each in node.back_edges if isinstance(each.result.value.node, Constant)]
     if not results:
         return "no state becomes a constant"
-    if node.iteration is None:
-        node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
-    is_run = F.GreaterEqual(node.iteration, 0)
+    is_run = F.GreaterEqual(iteration_number(node), 0)
     for result in results:
         value = result.value
         zero = F.Constant(np.zeros((), value.dtype.numpy), graph=node.body, dtype=value.dtype)

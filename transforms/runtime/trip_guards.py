@@ -12,7 +12,7 @@ from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merge
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.function_pass import node_pass
-from mo_loop.transforms.port_maps import add_input, invariant_source, keep_inputs
+from mo_loop.transforms.port_maps import add_input, invariant_source, iteration_number, keep_inputs
 from mo_loop.transforms.replace import move_readers, replace_node
 from mo_loop.transforms.runtime import zero_trips
 from mo_loop.transforms.runtime.barriers import iterations
@@ -123,10 +123,8 @@ def _count_in_condition(node: Loop, trip: Value) -> None:
     """The trip count becomes an invariant input, and the condition compares the iteration number with it."""
     body, go = node.body, node.operands[1]
     node.graph.set_input(node, 1, go & F.Greater(trip, 0))
-    if node.iteration is None:
-        node.iteration = Parameter(graph=body, dtype=i64, shape=())
-    limit = Parameter(graph=body, type=trip.type)
-    body.set_input(node.condition, 0, node.condition.value & ((node.iteration + 1) < limit))
+    number, limit = iteration_number(node), Parameter(graph=body, type=trip.type)
+    body.set_input(node.condition, 0, node.condition.value & ((number + 1) < limit))
     add_input(node, Invariant(limit), trip)
 
 
