@@ -82,7 +82,7 @@ def SeparateDynamicValues(node: Iteration) -> str:
 
     The CPU gives such a final value an old shape.
     """
-    if isinstance(node.count, int) or not isinstance(node, Loop) or low(iterations(node)) > 0:
+    if _surely_runs(node):
         return "it runs at least once"
     return _separate(node, lambda shape: not _is_static_now(shape))
 
@@ -92,14 +92,18 @@ def _is_static_now(shape: Shape) -> bool:
     return is_static(of_declared_sizes(shape))
 
 
+def _surely_runs(node: Iteration) -> bool:
+    return isinstance(node.count, int) or (isinstance(node, Loop) and low(iterations(node)) > 0)
+
+
 def _separate(node: Iteration, when: Callable[[Shape], bool]) -> str:
     states = {each.result for each in node.back_edges}
-    entries, runs = list(node.output_map), isinstance(node, Loop) and low(iterations(node)) > 0
+    entries, runs = list(node.output_map), _surely_runs(node)
     for place, (entry, output) in enumerate(zip(node.output_map, node.outputs, strict=True)):
         if not isinstance(entry, Final) or entry.result not in states or not when(entry.result.value.shape):
             continue
         # A result of its own has no initial value.
-        if runs or isinstance(node.count, int) or is_selected(output, node):
+        if runs or is_selected(output, node):
             entries[place] = replace(entry, result=Result(entry.result.value))
     if entries == list(node.output_map):
         return "it has no such final value of a state"
@@ -119,9 +123,11 @@ def FollowIterations(node: Loop) -> str:
     The range has another length where n is another number. The runtime may remove the input where the piece has one
     element, and then refuses an output in reverse order (see ReverseBehindLoops).
     """
+    if not ends_by_trip_count(node):
+        return "its condition may end it"
     joined = _joined(node)
-    if isinstance(joined, str) or not ends_by_trip_count(node):
-        return joined if isinstance(joined, str) else "its condition may end it"
+    if isinstance(joined, str):
+        return joined
     port_maps.order_forwards(node)
     entry = joined[0][1]
     number = Parameter(graph=node.body, dtype=i64, shape=(1,))
@@ -245,11 +251,12 @@ def _end(first: Value, last: Value, axis: int, new: Value, state: Value) -> Valu
     """The size of a final value along an axis, or more; None if it follows from no size of the first value."""
     if not may_be_empty_as_declared(first.type.dims[axis]):
         return None
-    size = size_of(first, axis)
     if first.type.dims[axis] == last.type.dims[axis]:
-        return size
+        return size_of(first, axis)
+    if not _has_all(new, state, axis, False):
+        return None
     none, every = (F.Constant([end], graph=first.graph, dtype=i64) for end in (0, END))
-    return F.Select(F.Equal(size, 0), none, every) if _has_all(new, state, axis, False) else None
+    return F.Select(F.Equal(size_of(first, axis), 0), none, every)
 
 
 def _is_cut_all(value: Value) -> bool:
