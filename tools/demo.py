@@ -135,7 +135,10 @@ def control_flow_layers(net: ET.Element, depth: int = 0) -> Iterator[Layer]:
 
 
 def conversion_table(model: onnx.ModelProto, xml: Path) -> Table:
-    """Pairs of ONNX nodes and layers: by name if the names agree, else by order; the rest has no partner."""
+    """Pairs of ONNX nodes and layers: by name if the names agree, else by order; the rest has no partner.
+
+    A loop that may not run is in an If that the converter adds.
+    """
     layers = list(control_flow_layers(ET.parse(xml).getroot()))
     table = Table(title="What was converted", title_justify="left")
     for column in ("ONNX node", "IR layer", "name in the IR"):
@@ -143,9 +146,8 @@ def conversion_table(model: onnx.ModelProto, xml: Path) -> Table:
     for column in ("inputs", "outputs", "back edges"):
         table.add_column(column, justify="right")
     for node, depth in control_flow_nodes(model.graph):
-        partner = next((layer for layer in layers if layer.name == node.name), None) or next(
-            (layer for layer in layers if layer.kind.startswith(node.op_type) and layer.depth == depth), None
-        )
+        alike = [each for each in layers if each.kind.startswith(node.op_type) and each.depth >= depth]
+        partner = next((layer for layer in layers if layer.name == node.name), None) or next(iter(alike), None)
         label = f"{'  ' * depth}{node.op_type} [dim]{node.name}[/dim]"
         if partner is None:
             table.add_row(label, "(written out as plain layers)")
