@@ -5,6 +5,7 @@ from functools import cache
 
 from mo_loop.errors import InternalError
 from mo_loop.target import Gap, Target
+from mo_loop.transforms.common.batch_norms import FuseBatchNorms
 from mo_loop.transforms.common.nop_elimination import NopElimination
 from mo_loop.transforms.common.simplification import (
     ConstantFolding,
@@ -164,6 +165,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     QuantizeToFakeQuantize,
     IntegerMatMulToFakeQuantize,
     IntegerProductToFloat,  # those that the pass before leaves
+    FuseBatchNorms,  # after the passes that fold and quantise weights
     PushWeightsToSubgraph,  # the weights of a matrix product are in its graph
     LowerQuantization,  # before the rules of the runtime, which see its nodes
     *COMMON,  # before any pass examines states and ports of loops: nodes without effect would hide their form
