@@ -61,13 +61,14 @@ def _biased(x: Value, channels: int) -> tuple[Any, Any]:
 
 
 def _multiplied(node: Any, factor: np.ndarray) -> Value:
-    """The convolution with filters multiplied by the factor of their channel."""
+    """The convolution with filters multiplied by the factor of their channel, and without the names it had."""
     old: Constant = node.operands[1].node
     new = Constant(scaled(old.tensor, factor.astype(np.float32), CHANNELS[type(node)]), graph=node.graph, name=old.name)
     new.origins = old.origins
-    made = type(node)(node.operands[0], new, *node.operands[2:], **node.attribute_values())
-    made.origins = node.origins
-    return made.output
+    node.graph.set_input(node, 1, new.output)
+    drop_dead([old])
+    node.name, node.output.names, node.output.origins = "", (), ()
+    return node.output
 
 
 def scaled(tensor: Tensor, factor: np.ndarray, axis: int) -> Tensor:
