@@ -16,10 +16,16 @@ from tools.benching.works import Model, Work, batch, convert, copy, ovc, shell_l
 
 TINY = convert(Model("chain", 3))
 FUNCTIONS = Path(__file__).with_name("function_times.py")
+FIRST_RESULTS = Path(__file__).with_name("first_results.py")
 CLUSTER = Path(__file__).with_name("cluster_load.py")
 CLUSTER_RATIO = 1.25
 """The CPU seconds of the workers of a cluster, of those of local workers."""
 
+FIRST = (
+    ("first-small", "48 exports", 1.0),  # compilation takes 70% of it, of which most does not depend on the IR
+    ("first-loops", "22 exports with loops and branches", 1.65),  # several steps in an iteration, and guards
+    ("first-large", "4 models of 3,000 nodes", 0.9),
+)
 BANNED = ("onnx", "numpy", "networkx", "lxml")
 SHAPES = {
     "layers": "as transformer layers",
@@ -115,6 +121,11 @@ def _short() -> list[Row | FunctionRow]:
         _growth("growth-30k", larger, "growth-30k", full=False),
         *_shapes(6_000, "6k", full=False),
         _workers(100, "batch-100", full=False),
+        *(
+            FunctionRow(name, f"conversion, compilation and first inference of {what}, of ovc's", target, 3,
+                        full=False, script=FIRST_RESULTS)
+            for name, what, target in FIRST
+        ),
     ]
 
 

@@ -121,16 +121,16 @@ def table(rows: list[Times]) -> str:
 def main(arguments: list[str]) -> None:
     group, rounds = arguments[0], int(arguments[1])
     rows: list[Times] = []
+    apart: list[str] = []
     pool = Pool("tools.benching.first_results:measure", jobs=1, limit=600)
     with tempfile.TemporaryDirectory() as scratch, pool:
         for outcome in pool.map(tasks(group, rounds, Path(scratch))):
             if outcome.ok:
                 rows.append(outcome.value)
             else:
-                reason = (str(outcome.message).strip().splitlines() or [""])[0][:100]
-                print(f"{outcome.task.name}: {outcome.stage}: {reason}", file=sys.stderr)
+                apart.append(f"{outcome.task.name}: {outcome.stage}: {outcome.message.strip()[:100]!r}")
     if "--models" in arguments:
-        print(table(rows), file=sys.stderr)
+        print("\n".join([*apart, table(rows)]), file=sys.stderr)
     seconds = {
         side: [mean([sum(row.rounds[side][number]) for row in rows]) for number in range(rounds)] for side in SIDES
     }
