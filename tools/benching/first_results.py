@@ -4,7 +4,7 @@
     python tools/benching/first_results.py first-loops 5 --models    a table of the models, too, on stderr
 
 Both sides run in turns in one process, on one thread, after a round that does not count; in CPU time, because the
-machine may have more to do. The second of a side are the geometric mean over the models of its round. A model counts
+machine may have more to do. The seconds of a side in a round are the geometric mean over the models. A model counts
 if both sides convert and run it. `first-small` and `first-loops` are the exported models of tests/models without and
 with a loop or branch in ours, `first-large` are models of about 3,000 nodes.
 """

@@ -9,8 +9,9 @@ import pytest
 
 import mo_loop
 from tools import bench
-from tools.benching.bench_rows import Row, rows
+from tools.benching.bench_rows import FunctionRow, Row, rows
 from tools.benching.children import Run, run
+from tools.benching.first_results import Times, table
 from tools.benching.model_writers import write
 from tools.benching.ratio_table import as_json, print_table
 from tools.benching.rounds import grouped, imported, measure, result_of
@@ -69,7 +70,9 @@ def test_names_of_rows_are_unique_and_those_of_a_minute_need_no_large_model():
     assert len({row.name for row in every}) == len(every)
     short = [row for row in every if not row.full]
     assert {"help", "version", "tiny", "chain-3k"} < {row.name for row in short}
-    assert all(work.model.size <= 30_000 for row in short for work in row.works if work.model is not None)
+    works = [work for row in short if isinstance(row, Row) for work in row.works]
+    assert all(work.model.size <= 30_000 for work in works if work.model is not None)
+    assert {"first-small", "first-loops", "first-large"} == {row.name for row in short if isinstance(row, FunctionRow)}
 
 
 def test_a_row_that_is_shared_runs_its_work_once_a_round(tmp_path):
@@ -165,3 +168,10 @@ def test_wrong_arguments_are_refused(arguments, message, capsys):
     with pytest.raises(SystemExit) as found:
         bench.main(arguments)
     assert found.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_the_ratio_of_a_first_result_is_that_of_the_least_times():
+    times = Times("m", {"mo-loop": [(1.0, 2.0, 3.0), (2.0, 2.0, 1.0)], "ovc": [(4.0, 2.0, 4.0), (5.0, 1.0, 5.0)]})
+    assert times.ratio() == 5 / 10
+    assert [times.ratio(stage) for stage in range(3)] == [1 / 4, 2 / 1, 1 / 4]
+    assert table([times]).splitlines()[-1] == "1 models: convert 0.250, compile 2.000, infer 0.250, all 0.500"
