@@ -6,7 +6,7 @@
 Both sides run in turns in one process, on one thread, after a round that does not count; in CPU time, because the
 machine may have more to do. The seconds of a side in a round are the geometric mean over the models. A model counts
 if both sides convert and run it. `first-small` and `first-loops` are the exported models of tests/models without and
-with a loop or branch in ours, `first-large` are models of about 3,000 nodes.
+with a Loop, Scan or If, `first-large` are models of about 3,000 nodes.
 """
 
 import json

@@ -34,8 +34,8 @@ from mo_loop.transforms.vocabulary import (
 
 FREE = (Constant, Parameter, Result)
 
-MOST = 8
-"""Operations of one element in both branches, which take the runtime no longer than an If."""
+MOST = 16
+"""Operations of one element in both branches, which take the runtime no longer than an If (measured)."""
 
 VECTORS = {
     ops.Reshape: (1,), ops.Broadcast: (1,), ops.Tile: (1,), ops.Pad: (1, 2), ops.Pad12: (1, 2), ops.Slice: (1, 2),
@@ -167,10 +167,9 @@ def DistinguishStaticShapes(node: If) -> str:
 def SelectElements(node: If) -> str:
     """y = If(c, then: x + 1, else: 2)  ->  Select(c, x + 1, 2), if all tensors in it have one element
 
-    For an If that DistinguishElements would change, if both branches are elementwise and cannot fail.
+    If both branches are elementwise and cannot fail. On a GPU a reader of such an If, also a state of a loop, may have
+    the result of the other branch.
     """
-    if not any(map(_is_padded, _kept(node))):
-        return "no output of one element is read in place"
     computed = [each for body in node.bodies for each in body.ordered() if not isinstance(each, FREE)]
     allowed = (*ELEMENTWISE, ops.View)
     if len(computed) > MOST or not all(isinstance(each, allowed) and is_safe(each) for each in computed):
