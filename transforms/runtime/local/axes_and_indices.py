@@ -10,7 +10,7 @@ from mo_loop.graph.dimension import Dimension, may_be_one, open_symbols
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.movement import END
-from mo_loop.target import CRASH, NEVER, Processor
+from mo_loop.target import CRASH, GPU, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import drop_dead
 from mo_loop.transforms.runtime.inference import is_computable
@@ -291,3 +291,20 @@ def _may_be_in_order(indices: Value, size: Dimension) -> bool:
     return (size == numbers.size or not isinstance(size, int)) and np.array_equal(
         numbers.ravel(), np.arange(numbers.size)
     )
+
+
+@rule(wrap_type(ops.Gather), "indices of one more dimension", Gap(
+    "gpu-element-of-each-batch",
+    "a `Gather` of one element of each batch has the rank of its input if that has one element there", device=GPU,
+))
+def GatherRowsOfBatches(node: ops.Gather) -> Node | None:
+    """Gather(x : [N,K,C], i : [N], 1) {batch_dims: 1}  ->  Squeeze(Gather(x, Unsqueeze(i, 1), 1) {batch_dims: 1}, 1)
+
+    The plugin takes a Gather of all elements along an axis for its input.
+    """
+    x, indices, axes = node.operands
+    axis = axes.type.integers
+    if not indices.rank or node.batches(indices.rank) != indices.rank or axis is None or x.rank is None:
+        return None
+    found = F.Gather(x, F.Unsqueeze(indices, [indices.rank]), axes, batch_dims=indices.rank)
+    return ops.Squeeze(found, [axis[0] % x.rank])

@@ -1,11 +1,15 @@
-"""Forms for one device alone: they cost other devices time."""
+"""Forms for one device, most of which cost other devices time."""
 
-from mo_loop.graph.dimension import Dimension
+import numpy as np
+
+from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.shape import element_count
-from mo_loop.ops.recurrent import Recurrent
-from mo_loop.target import ARM, ERROR
+from mo_loop.graph.types import i64
+from mo_loop.ops.recurrent import Recurrent, Sequence
+from mo_loop.target import ARM, ERROR, GPU
 from mo_loop.transforms.low_precision.weights import KEEPING_8_BITS, LEVELS
 from mo_loop.transforms.pattern import wrap_type
+from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.local.rule import both_orders, is_weights, maximum_rule, rule
 from mo_loop.transforms.vocabulary import F, Gap, Node, Use, Value, is_static, ops, source_of
 
@@ -104,3 +108,46 @@ def _has_scales(value: Value) -> bool:
     if not isinstance(value.node, ops.Multiply | ops.Dequantize | ops.FakeQuantize) or not is_weights(value):
         return False
     return element_count(value.node.operands[1].shape) != 1
+
+
+@rule(wrap_type(Sequence), "`Pad` before it, `Slice` after it", Gap(
+    "gpu-sequence-without-steps", "a sequence without a step is an error after an inference with steps",
+    severity=ERROR, device=GPU, alone=True,
+))
+def AddStepToEmptySequence(node: Sequence) -> Node | None:
+    """RNNSequence(x : [N,T,C], h, lengths)  ->  Slice(RNNSequence(Pad(x, max(1 - T, 0) steps), h, lengths), T steps)
+
+    The lengths stay, so that the added step computes nothing.
+    """
+    x = node.operands[0]
+    if x.shape is None or low(x.shape[1]) > 0:
+        return None
+    steps = F.Gather(x.sizes, [1], 0)
+    zeros = F.Constant(np.zeros(1), graph=node.graph, dtype=i64)
+    ends = F.Concat(zeros, F.Maximum(1 - steps, [0]), zeros, axis=0)
+    padded = F.Pad(x, [0, 0, 0], ends, 0.0)
+    node.graph.set_input(node, 0, F.AtLeast(padded, sizes=(0, 1, 0)))
+    readers = node.outputs[0].uses
+    move_readers(node.outputs[0], F.Slice(node.outputs[0], [0], steps, [1], [2]), readers)
+    return node
+
+
+@rule(wrap_type(ops.Multiply, when=lambda y: y.dtype.is_float), "the scale multiplied first", Gap(
+    "gpu-scales-of-groups", "a scale of RMS normalisation with more numbers than the last axis is read for the first "
+    "group alone", device=GPU,
+))
+def ScaleGroupsFirst(node: ops.Multiply) -> Node | None:
+    """x * (1 / Sqrt(Mean(x^2) + e)) * s  ->  x * s * (1 / Sqrt(Mean(x^2) + e)), where s is [3,2] for x : [N,3,2]
+
+    The plugin makes one operation of the first form, which has a scale for each element of the last axis.
+    """
+    for normalised, scale in both_orders(node):
+        if not isinstance(normalised.node, ops.Multiply) or not scale.rank or not is_weights(scale):
+            continue
+        for x, inverse in both_orders(normalised.node):
+            by_root = isinstance(inverse.node, ops.Power) or (
+                isinstance(inverse.node, ops.Divide) and isinstance(inverse.node.operands[1].node, ops.Sqrt)
+            )
+            if by_root and inverse.rank and inverse.type.dims[-1] == 1 != element_count(scale.shape[:-1]):
+                return ops.Multiply(x * scale, inverse)
+    return None

@@ -4,17 +4,16 @@ from functools import reduce
 
 import numpy as np
 
-from mo_loop.graph.dimension import fresh, low, now
+from mo_loop.graph.dimension import fresh, now
 from mo_loop.graph.shape import assume_fixed, normalise_axis
 from mo_loop.graph.types import ElementType, boolean, i8, i32, i64, string, u8
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.port_map import Sliced
-from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
-from mo_loop.transforms.replace import insert_after, move_readers
+from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import (
     both_orders,
@@ -319,73 +318,3 @@ def MaximumBeforeInnerLoop(node: Iteration) -> Use | None:
     slices = {entry.parameter for entry, value in pairs if isinstance(entry, Sliced) and not is_declared(value)}
     read = [value for value in node.operands if slices and source_of(value, ops.View).node in slices]
     return next((use for value in read for use in value.uses if use.node is node and value.dtype is not string), None)
-
-
-@rule(wrap_type(Sequence), "`Pad` before it, `Slice` after it", Gap(
-    "gpu-sequence-without-steps", "a sequence without a step is an error after an inference with steps",
-    severity=ERROR, device=GPU, alone=True,
-))
-def AddStepToEmptySequence(node: Sequence) -> Node | None:
-    """RNNSequence(x : [N,T,C], h, lengths)  ->  Slice(RNNSequence(Pad(x, max(1 - T, 0) steps), h, lengths), T steps)
-
-    The lengths stay, so that the added step computes nothing.
-    """
-    x = node.operands[0]
-    if x.shape is None or low(x.shape[1]) > 0:
-        return None
-    steps = F.Gather(x.sizes, [1], 0)
-    zeros = F.Constant(np.zeros(1), graph=node.graph, dtype=i64)
-    ends = F.Concat(zeros, F.Maximum(1 - steps, [0]), zeros, axis=0)
-    padded = F.Pad(x, [0, 0, 0], ends, 0.0)
-    node.graph.set_input(node, 0, F.AtLeast(padded, sizes=(0, 1, 0)))
-    readers = node.outputs[0].uses
-    move_readers(node.outputs[0], F.Slice(node.outputs[0], [0], steps, [1], [2]), readers)
-    return node
-
-
-@rule(wrap_type(ops.Gather), "indices of one more dimension", Gap(
-    "gpu-element-of-each-batch",
-    "a `Gather` of one element of each batch has the rank of its input if that has one element there", device=GPU,
-))
-def GatherRowsOfBatches(node: ops.Gather) -> Node | None:
-    """Gather(x : [N,K,C], i : [N], 1) {batch_dims: 1}  ->  Squeeze(Gather(x, Unsqueeze(i, 1), 1) {batch_dims: 1}, 1)
-
-    The plugin takes a Gather of all elements along an axis for its input.
-    """
-    x, indices, axes = node.operands
-    axis = axes.type.integers
-    if not indices.rank or node.batches(indices.rank) != indices.rank or axis is None or x.rank is None:
-        return None
-    found = F.Gather(x, F.Unsqueeze(indices, [indices.rank]), axes, batch_dims=indices.rank)
-    return ops.Squeeze(found, [axis[0] % x.rank])
-
-
-@maximum_rule(wrap_type((ops.Split, ops.VariadicSplit, ops.Slice)), "`max(p, p)`", Gap(
-    "gpu-rows",
-    "elementwise operations with several inputs, `Tile` and `FakeQuantize` read the first row for a piece of a vector "
-    "or matrix of known sizes along its first axis", device=GPU,
-))
-def CopyRows(node: Op) -> Value | None:
-    """x + Split(y : [3,2], 0)[1]  ->  x + max(p, p) with p = Split(y, 0)[1]
-
-    A piece has the memory of the whole. Kernels that broadcast, and operations that are fused, do not know where it
-    begins; a matrix product rearranges its second operand (CopyPieces).
-    """
-    whole, *others = node.operands
-    is_slice = isinstance(node, ops.Slice)
-    axes = (0,) if is_slice and len(others) < 4 else others[3 if is_slice else 0].type.integers or ()
-    if whole.rank not in (1, 2) or not is_declared(whole) or not {0, -whole.rank} & set(axes):
-        return None
-    if is_slice and set(others[0].type.integers or (1,)) == {0}:
-        return None
-    pieces = node.outputs[0 if is_slice else 1 :]  # the first one begins where the whole does
-    return next((each for each in pieces if is_declared(each) and _is_read_from_start(each)), None)
-
-
-def _is_read_from_start(value: Value) -> bool:
-    return any(
-        isinstance(node, ops.Tile | ops.FakeQuantize | ops.Select) or (isinstance(node, ops.MatMul) and port == 1)
-        or (isinstance(node, ops.Binary) and node.operands[0] is not node.operands[1])
-        or (isinstance(node, ops.View) and _is_read_from_start(node.output))
-        for node, port in value.uses
-    )

@@ -12,7 +12,20 @@ from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
 from mo_loop.transforms.runtime.local.rule import is_declared, is_weights, maximum_rule, rule
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Node, Parameter, Use, Value, integers, ops, source_of
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    Gap,
+    Graph,
+    Node,
+    Op,
+    Parameter,
+    Use,
+    Value,
+    integers,
+    ops,
+    source_of,
+)
 
 
 def _reads_iteration(value: Value) -> bool:
@@ -100,6 +113,37 @@ def _is_static(graph: Graph) -> bool:
     return graph.note("all sizes declared", lambda: all(
         is_declared(each) for node in graph.of(Node) for each in node.outputs  # in any order: sorting takes longer
     ))
+
+
+@maximum_rule(wrap_type((ops.Split, ops.VariadicSplit, ops.Slice)), "`max(p, p)`", Gap(
+    "gpu-rows",
+    "elementwise operations with several inputs, `Tile` and `FakeQuantize` read the first row for a piece of a vector "
+    "or matrix of known sizes along its first axis", device=GPU,
+))
+def CopyRows(node: Op) -> Value | None:
+    """x + Split(y : [3,2], 0)[1]  ->  x + max(p, p) with p = Split(y, 0)[1]
+
+    A piece has the memory of the whole. Kernels that broadcast, and operations that are fused, do not know where it
+    begins; a matrix product rearranges its second operand (CopyPieces).
+    """
+    whole, *others = node.operands
+    is_slice = isinstance(node, ops.Slice)
+    axes = (0,) if is_slice and len(others) < 4 else others[3 if is_slice else 0].type.integers or ()
+    if whole.rank not in (1, 2) or not is_declared(whole) or not {0, -whole.rank} & set(axes):
+        return None
+    if is_slice and set(others[0].type.integers or (1,)) == {0}:
+        return None
+    pieces = node.outputs[0 if is_slice else 1 :]  # the first one begins where the whole does
+    return next((each for each in pieces if is_declared(each) and _is_read_from_start(each)), None)
+
+
+def _is_read_from_start(value: Value) -> bool:
+    return any(
+        isinstance(node, ops.Tile | ops.FakeQuantize | ops.Select) or (isinstance(node, ops.MatMul) and port == 1)
+        or (isinstance(node, ops.Binary) and node.operands[0] is not node.operands[1])
+        or (isinstance(node, ops.View) and _is_read_from_start(node.output))
+        for node, port in value.uses
+    )
 
 
 @rule(wrap_type((ops.Convolution, ops.ConvolutionBackpropData)), "a convolution with constant filters, `MatMul`", Gap(
