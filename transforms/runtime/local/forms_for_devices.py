@@ -148,6 +148,6 @@ def ScaleGroupsFirst(node: ops.Multiply) -> Node | None:
             by_root = isinstance(inverse.node, ops.Power) or (
                 isinstance(inverse.node, ops.Divide) and isinstance(inverse.node.operands[1].node, ops.Sqrt)
             )
-            if by_root and inverse.rank and inverse.type.dims[-1] == 1 != element_count(scale.shape[:-1]):
+            if by_root and inverse.rank and inverse.type.dims[-1] == 1 != element_count(scale.type.dims[:-1]):
                 return ops.Multiply(x * scale, inverse)
     return None
