@@ -130,13 +130,10 @@ def _displays(quiet: bool, verbose: bool) -> list[Any]:
     """The observers that show on stderr how far the conversion is."""
     if quiet:
         return []
-    from mo_loop.cli.conversion_summary import Progress
+    from mo_loop.cli.conversion_summary import Progress, TimeTable
 
-    if not verbose:
-        return [Progress()]
-    from mo_loop.cli.conversion_summary import TimeTable
-
-    return [TimeTable(), Progress()]  # left last: its table appears below the line of Progress
+    # The table is left last: it appears below the line of Progress.
+    return [TimeTable(), Progress()] if verbose else [Progress()]
 
 
 def _convert(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,6 @@ from mo_loop.cli.output import ReportFile, formatted, give, reported
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import FILES
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(cls=GroupedCommand)
@@ -85,14 +81,12 @@ def command(
         if graph and nodes:
             raise UsageError("--graph and --nodes cannot be combined", hint="give one of them")
         if graph or nodes:
-            from mo_loop.cli.graph_inspection import graph_lines, node_lines
+            from mo_loop.cli.graph_inspection import graph_lines, node_lines, structure_with
 
             with opened(model) as path:
+                structure, chosen = structure_with(scope, operator, path, allow_external), (scope, depth, operator)
                 lines = graph_lines if graph else node_lines
-                give(
-                    lambda wanted: lines(path, model, wanted, depth, scope, operator, allow_external), form,
-                    report_file, quiet=quiet,
-                )
+                give(lambda wanted: lines(structure, model, wanted, *chosen), form, report_file, quiet=quiet)
             return
         from mo_loop.look.inspection.read import inspect_part
 

@@ -26,7 +26,6 @@ from typing import Any
 
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.tensor import Tensor
-from mo_loop.graph.types import TensorType
 from mo_loop.look.records.data import LIMIT, SHOWN, Contents, described_constant
 from mo_loop.look.records.structure import Drain, Feed, Item, OutputRecord, Ref
 from mo_loop.ops.base import Constant, Result
@@ -152,7 +151,6 @@ class Describer:
         self._records: dict[Node, tuple[Fields, Record]] = {}  # what a record was made of, and the record
         self._scopes: dict[Graph, str] = {}
         self._owned: dict[str, int] = {}  # how many bodies an owner has had under a tag
-        self._types: dict[Any, str] = {}
         self._contents = contents or Contents()
 
     def id(self, node: Node) -> int:
@@ -249,7 +247,7 @@ class Describer:
             "id": self.id(node), "scope": scope, "op": op, "opset": node.opset_name if node.library else node.opset,
             "name": node.name,
             "inputs": [None if value is None else [self.id(value.node), value.index] for value in node.inputs],
-            "outputs": [{"type": self._type(value.type), "names": list(value.names)} for value in node.outputs],
+            "outputs": [{"type": show_type(value.type), "names": list(value.names)} for value in node.outputs],
         }
         attributes = shown_attributes(node)
         if isinstance(node, Opaque):  # a layer of an IR that is kept as it is in the file
@@ -284,15 +282,6 @@ class Describer:
         content = show_data(tensor, SHOWN)
         return found if content == found["value"] else found | {"content": content}
 
-    def _type(self, type_: Any) -> str:
-        if type(type_) is not TensorType:
-            return show_type(type_)
-        key = type_.dtype, type_.shape
-        found = self._types.get(key)
-        if found is None:
-            found = self._types[key] = show_type(type_)
-        return found
-
 
 Fields = tuple[Any, ...]
 
@@ -300,18 +289,9 @@ Fields = tuple[Any, ...]
 def _fields(node: Any) -> Fields:
     """All that a record is made of, but for the ids: if it is the same, the record is. A graph never changes its nodes,
     so the scope is the same, too."""
-    outputs = node.outputs
-    types: Any
-    if len(outputs) == 1:
-        value = outputs[0]
-        types = value.type, value.names
-    else:
-        types = [(value.type, value.names) for value in outputs]
-    info = getattr(node, "_rt_info", None)
-    return (
-        outputs, node.inputs, node.name, node.origins, repr(info) if info else "", types,
-        tuple(node.__dict__.values()),
-    )
+    types = [(value.type, value.names) for value in node.outputs]
+    info = repr(getattr(node, "_rt_info", None))
+    return node.outputs, node.inputs, node.name, node.origins, info, types, tuple(node.__dict__.values())
 
 
 def _same(old: Fields, new: Fields) -> bool:
