@@ -42,7 +42,7 @@ ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
 FORM = ELSEWHERE | {"absent", "status", "layer", "offset"}
 """Fields of the form that a record does not have."""
 
-spelled = json.JSONEncoder(separators=(",", ":")).encode
+spelled = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 SCOPE = ("tag", "name", "parameters", "results", "info")
 """Fields of a scope in the form."""
