@@ -13,7 +13,7 @@ import click
 
 from mo_loop.batching.storage.locations import is_url
 from mo_loop.cli.conversion_options import conversion_options, named, opened, options_of
-from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
+from mo_loop.cli.flag_options import GroupedCommand, format_option, message_options, option
 from mo_loop.cli.output import TERMINAL, ReportFile, give, message, printed_warnings, reported, table, tell
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
@@ -54,9 +54,7 @@ if TYPE_CHECKING:
     output="Tensors that become the outputs, separated by commas.",
 )
 @pass_choice
-@quiet_option
-@verbose_option
-@debug_option
+@message_options
 @click.pass_context
 def command(
     context: click.Context, models: tuple[str, ...], form: str, report_file: ReportFile | None, level: Level,

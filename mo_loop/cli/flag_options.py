@@ -94,6 +94,11 @@ version_option = option(
 quiet_option = option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print only errors.")
 
 
+def message_options(command: F) -> F:
+    """Add --quiet, --verbose and --debug to the command."""
+    return quiet_option(verbose_option(debug_option(command)))
+
+
 def report_text(*forms: str, also: str = " as well") -> str:
     """The help of --report, where its file may have these formats or JSON."""
     if not forms:

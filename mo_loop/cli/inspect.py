@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from mo_loop.cli.conversion_options import allow_external_option, limit_option, named, opened
-from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
+from mo_loop.cli.flag_options import GroupedCommand, format_option, message_options, option
 from mo_loop.cli.output import ReportFile, formatted, give, reported
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
@@ -30,9 +30,7 @@ from mo_loop.support.flags import FILES
 @option("--nodes", group=FILES, is_flag=True, help="List the nodes with the names, types and shapes of their tensors.")
 @allow_external_option()
 @limit_option("the command")
-@quiet_option
-@verbose_option
-@debug_option
+@message_options
 def command(
     model: str,
     form: str,
