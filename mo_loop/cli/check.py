@@ -15,7 +15,6 @@ from mo_loop.batching.storage.locations import is_url
 from mo_loop.cli.conversion_options import conversion_options, named, opened, options_of
 from mo_loop.cli.flag_options import GroupedCommand, format_option, message_options, option
 from mo_loop.cli.output import TERMINAL, ReportFile, give, message, printed_warnings, reported, table, tell
-from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
 from mo_loop.printable import printable
 from mo_loop.support.files import reason_of
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
     "input", "output", input='Inputs as for convert: "x[1,3,?,224..512],rate->16000". For every MODEL.',
     output="Tensors that become the outputs, separated by commas.",
 )
-@pass_choice
 @message_options
 @click.pass_context
 def command(

@@ -51,13 +51,12 @@ from mo_loop.support.process_memory import paused_collector
     "-o", "--output-model", "target", group=FILES, type=click.Path(), metavar="FILE",
     help="The .xml file to write (and its .bin), a folder, or a name without .xml.  [default: ./MODEL.xml]",
 )
-@conversion_options(*OF_ONE_MODEL)
+@conversion_options(*OF_ONE_MODEL, of_passes=pass_options)
 @option(
     "--mapping", group=FILES, place=1, type=click.Path(), metavar="FILE",
     help="Write the place of each ONNX tensor in the IR, as JSON.",
 )
 @flags(BatchOptions, "durable", is_argument=True)
-@pass_options
 @format_option("text", "json", what="The format of the summary on stdout.")
 @quiet_option
 @option(

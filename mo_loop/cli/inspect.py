@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from mo_loop.cli.conversion_options import allow_external_option, limit_option, named, opened
+from mo_loop.cli.conversion_options import named, opened, reading_options
 from mo_loop.cli.flag_options import GroupedCommand, format_option, message_options, option
 from mo_loop.cli.output import ReportFile, formatted, give, reported
 from mo_loop.conversion_limits import Limits, limited
@@ -28,8 +28,7 @@ from mo_loop.support.flags import FILES
     help="Show the control flow as a tree, with the nodes before, in and after it.",
 )
 @option("--nodes", group=FILES, is_flag=True, help="List the nodes with the names, types and shapes of their tensors.")
-@allow_external_option()
-@limit_option("the command")
+@reading_options
 @message_options
 def command(
     model: str,

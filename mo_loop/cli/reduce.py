@@ -13,7 +13,6 @@ import click
 from mo_loop.cli.conversion_options import conversion_options, named, opened, options_of, require_local
 from mo_loop.cli.flag_options import GroupedCommand, flags, format_option, message_options, option
 from mo_loop.cli.output import ReportFile, as_json, give, printed_warnings, reported
-from mo_loop.cli.pass_options import pass_choice
 from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.errors import UsageError
 from mo_loop.support.files import is_among
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
 @option("--trial-timeout", group=RUN, type=click.FloatRange(min=1), default=60.0, show_default=True,
         metavar="SECONDS", help="End one trial after this time.")
 @conversion_options()
-@pass_choice
 @format_option("text", "json")
 @message_options
 @click.pass_context

@@ -21,7 +21,6 @@ from mo_loop.cli.conversion_options import (
 )
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, flags, format_option, option, verbose_option
 from mo_loop.cli.output import ReportFile, as_json, give, painted, printed_warnings, reported, table, terminal_width
-from mo_loop.cli.pass_options import pass_choice
 from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import REPORTS
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     output="Tensors that become the outputs, separated by commas.",
     freeze="Make an input a constant, as for convert.",
 )
-@pass_choice
 @verbose_option
 @debug_option
 @format_option("text", "json", "markdown", "junit")
