@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     "input", "output", input='Inputs as for convert: "x[1,3,?,224..512],rate->16000". For every MODEL.',
     output="Tensors that become the outputs, separated by commas.",
 )
-@message_options
+@message_options()
 @click.pass_context
 def command(
     context: click.Context, models: tuple[str, ...], form: str, report_file: ReportFile | None, level: Level,
@@ -83,8 +83,7 @@ def command(
 
     Exit code 1: errors or warnings were found (--fail-on).
     """
-    is_json = form == "json" and not quiet
-    with reported(debug, as_json=is_json, writes=False, report_file=report_file):
+    with reported(debug, as_json=form == "json" and not quiet, writes=False, report_file=report_file):
         if codes:
             give(code_table, form, report_file)
             return

@@ -24,16 +24,7 @@ from mo_loop.cli.conversion_options import (
     require_places,
     sources_of,
 )
-from mo_loop.cli.flag_options import (
-    debug_option,
-    flags,
-    format_option,
-    made,
-    option,
-    quiet_option,
-    values_of,
-    version_option,
-)
+from mo_loop.cli.flag_options import debug_option, flags, format_option, made, option, values_of, version_option
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
 from mo_loop.cli.output import ReportFile, give, printed_warnings, reported, show
 from mo_loop.cli.pass_options import PassObservers, PassOptions, listing, pass_options
@@ -58,7 +49,7 @@ from mo_loop.support.process_memory import paused_collector
 )
 @flags(BatchOptions, "durable", is_argument=True)
 @format_option("text", "json", what="The format of the summary on stdout.")
-@quiet_option
+@option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print only errors.")
 @option(
     "-v", "--verbose", group=REPORTS, is_flag=True,
     help="Show the time and memory of each phase as a table on stderr.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mo_loop.cli.conversion_options import fetched, named, reading_options
-from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, verbose_option
+from mo_loop.cli.flag_options import GroupedCommand, format_option, message_options, option
 from mo_loop.cli.output import TERMINAL, ReportFile, as_json, give, reported
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
@@ -39,12 +39,7 @@ ignore_option = option(
 @format_option("text", "json")
 @reading_options
 @option("--all", "complete", group=REPORTS, is_flag=True, help="List every node and every detail in the text.")
-@option(
-    "-q", "--quiet", group=REPORTS, is_flag=True,
-    help="Print nothing: the exit code is the result.",
-)
-@verbose_option
-@debug_option
+@message_options("Print nothing: the exit code is the result.")
 def command(
     old: str,
     new: str,

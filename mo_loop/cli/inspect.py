@@ -29,7 +29,7 @@ from mo_loop.support.flags import FILES
 )
 @option("--nodes", group=FILES, is_flag=True, help="List the nodes with the names, types and shapes of their tensors.")
 @reading_options
-@message_options
+@message_options()
 def command(
     model: str,
     form: str,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 )
 @flags(ConvertOptions, "extensions", "plugins", is_argument=True)
 @format_option("text", "json", "markdown")
-@message_options
+@message_options()
 def command(
     operators: tuple[str, ...], opset: int | None, domain: str | None, how: tuple[str, ...],
     extension: tuple[str, ...], no_plugins: bool, form: str, report_file: ReportFile | None, quiet: bool, debug: bool,

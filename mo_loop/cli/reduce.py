@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         metavar="SECONDS", help="End one trial after this time.")
 @conversion_options()
 @format_option("text", "json")
-@message_options
+@message_options()
 @click.pass_context
 def command(
     context: click.Context, model: str, target: str, condition: str, jobs: int | None, timeout: float,
