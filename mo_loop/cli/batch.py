@@ -20,7 +20,7 @@ from mo_loop.cli.batch_config import WorkByModel, comparing_options, comparing_v
 from mo_loop.cli.conversion_options import conversion_options, options_of, plain_options
 from mo_loop.cli.flag_options import GroupedCommand, flags, made, option, report_text, verbose_option
 from mo_loop.cli.output import ReportFile, is_terminal, message, printed_warnings, reported, show, write
-from mo_loop.cli.pass_options import PassOptions, pass_choice
+from mo_loop.cli.pass_options import PassOptions
 from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import UsageError
 from mo_loop.printable import first_few
@@ -81,7 +81,6 @@ class BatchFlags(BatchOptions):
 @config_option
 @comparing_options
 @conversion_options()
-@pass_choice
 @verbose_option
 @option("--debug", group=PASSES, is_flag=True, help="Show the traceback of an error of the batch itself.")
 @click.pass_context

@@ -31,7 +31,6 @@ from mo_loop.batching.storage.locations import masked, place_of
 from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of, plain_options, require_local
 from mo_loop.cli.flag_options import flags, made, option, values_of
 from mo_loop.cli.output import reported
-from mo_loop.cli.pass_options import pass_choice
 from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import FileError, UsageError
 from mo_loop.printable import did_you_mean
@@ -77,7 +76,6 @@ def comparing_values(context: click.Context) -> dict[str, Any]:
 @click.command()
 @comparing_options
 @conversion_options(*OF_ONE_MODEL)
-@pass_choice
 def _of_one_model(**_: Any) -> None:
     """The options of one model; the command is never called, but click reads and checks its options."""
 

@@ -13,9 +13,8 @@ import click
 
 from mo_loop.batching.storage.locations import is_url
 from mo_loop.cli.conversion_options import conversion_options, named, opened, options_of
-from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
+from mo_loop.cli.flag_options import GroupedCommand, format_option, message_options, option
 from mo_loop.cli.output import TERMINAL, ReportFile, give, message, printed_warnings, reported, table, tell
-from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
 from mo_loop.printable import printable
 from mo_loop.support.files import reason_of
@@ -53,10 +52,7 @@ if TYPE_CHECKING:
     "input", "output", input='Inputs as for convert: "x[1,3,?,224..512],rate->16000". For every MODEL.',
     output="Tensors that become the outputs, separated by commas.",
 )
-@pass_choice
-@quiet_option
-@verbose_option
-@debug_option
+@message_options()
 @click.pass_context
 def command(
     context: click.Context, models: tuple[str, ...], form: str, report_file: ReportFile | None, level: Level,
@@ -87,8 +83,7 @@ def command(
 
     Exit code 1: errors or warnings were found (--fail-on).
     """
-    is_json = form == "json" and not quiet
-    with reported(debug, as_json=is_json, writes=False, report_file=report_file):
+    with reported(debug, as_json=form == "json" and not quiet, writes=False, report_file=report_file):
         if codes:
             give(code_table, form, report_file)
             return

@@ -27,7 +27,7 @@ import click
 
 from mo_loop.batching.storage.locations import Location, is_url, location_of
 from mo_loop.cli.flag_options import flags, key_of, made, values_of
-from mo_loop.cli.pass_options import PassOptions
+from mo_loop.cli.pass_options import PassOptions, pass_choice
 from mo_loop.conversion_limits import Limits
 from mo_loop.errors import ConversionErrors, FileError, MoLoopError, UsageError
 from mo_loop.options import ConvertOptions
@@ -36,6 +36,9 @@ from mo_loop.support.flags import IMAGES, flag, flags_of, masked, parts, unquote
 
 if TYPE_CHECKING:
     from mo_loop.transforms.config import PassConfig
+
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @contextmanager
@@ -208,15 +211,10 @@ def _require_folder(file: str, code: str) -> None:
     raise FileError(f"{file} cannot be written", why=why, hint=hint, code=code)
 
 
-def allow_external_option() -> Callable[[Any], Any]:
-    """The option --allow-external of a command that only reads models."""
-    return flags(ConvertOptions, "allow_external", is_argument=True)
-
-
-def limit_option(what: str) -> Callable[[Any], Any]:
-    """The option --limit of a command that only reads models; `what` is limited."""
-    text = flags_of(ConvertOptions)["limits"].help.replace("the conversion", what)
-    return flags(ConvertOptions, "limits", is_argument=True, texts={"limits": text})
+def reading_options(command: F) -> F:
+    """Add --allow-external and --limit to a command that only reads models."""
+    text = flags_of(ConvertOptions)["limits"].help.replace("the conversion", "the command")
+    return flags(ConvertOptions, "allow_external", "limits", is_argument=True, texts={"limits": text})(command)
 
 
 def names(text: str | None) -> list[str] | None:
@@ -264,8 +262,6 @@ def _pairs(flag: str, form: str, texts: tuple[str, ...], *, may_be_empty: bool =
         yield name, value
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 OF_ONE_MODEL = ("input", "output", "freeze", "rename")
 """The options that only commands with one model have, and the tables of `batch --config`."""
 
@@ -282,13 +278,15 @@ class BothLayouts:
     )
 
 
-def conversion_options(*of_model: str, without: Sequence[str] = (), **texts: str) -> Callable[[F], F]:
-    """Add the options to a command `without` some, of `OF_ONE_MODEL` only the given ones; `texts` are other texts for
-    --help."""
+def conversion_options(
+    *of_model: str, without: Sequence[str] = (), of_passes: Callable[[Any], Any] = pass_choice, **texts: str
+) -> Callable[[F], F]:
+    """Add the options to a command `without` some, of `OF_ONE_MODEL` only the given ones, and those `of_passes`;
+    `texts` are other texts for --help."""
     common = [name for name in flags_of(ConvertOptions) if name not in (*OF_ONE_MODEL, *without)]
 
     def decorated(command: F) -> F:
-        return flags(ConvertOptions, *of_model, *common, texts=texts)(flags(BothLayouts)(command))
+        return flags(ConvertOptions, *of_model, *common, texts=texts)(flags(BothLayouts)(of_passes(command)))
 
     return decorated
 

@@ -24,16 +24,7 @@ from mo_loop.cli.conversion_options import (
     require_places,
     sources_of,
 )
-from mo_loop.cli.flag_options import (
-    debug_option,
-    flags,
-    format_option,
-    made,
-    option,
-    quiet_option,
-    values_of,
-    version_option,
-)
+from mo_loop.cli.flag_options import debug_option, flags, format_option, made, option, values_of, version_option
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
 from mo_loop.cli.output import ReportFile, give, printed_warnings, reported, show
 from mo_loop.cli.pass_options import PassObservers, PassOptions, listing, pass_options
@@ -51,15 +42,14 @@ from mo_loop.support.process_memory import paused_collector
     "-o", "--output-model", "target", group=FILES, type=click.Path(), metavar="FILE",
     help="The .xml file to write (and its .bin), a folder, or a name without .xml.  [default: ./MODEL.xml]",
 )
-@conversion_options(*OF_ONE_MODEL)
+@conversion_options(*OF_ONE_MODEL, of_passes=pass_options)
 @option(
     "--mapping", group=FILES, place=1, type=click.Path(), metavar="FILE",
     help="Write the place of each ONNX tensor in the IR, as JSON.",
 )
 @flags(BatchOptions, "durable", is_argument=True)
-@pass_options
 @format_option("text", "json", what="The format of the summary on stdout.")
-@quiet_option
+@option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print only errors.")
 @option(
     "-v", "--verbose", group=REPORTS, is_flag=True,
     help="Show the time and memory of each phase as a table on stderr.",
@@ -130,13 +120,10 @@ def _displays(quiet: bool, verbose: bool) -> list[Any]:
     """The observers that show on stderr how far the conversion is."""
     if quiet:
         return []
-    from mo_loop.cli.conversion_summary import Progress
+    from mo_loop.cli.conversion_summary import Progress, TimeTable
 
-    if not verbose:
-        return [Progress()]
-    from mo_loop.cli.conversion_summary import TimeTable
-
-    return [TimeTable(), Progress()]  # left last: its table appears below the line of Progress
+    # The table is left last: it appears below the line of Progress.
+    return [TimeTable(), Progress()] if verbose else [Progress()]
 
 
 def _convert(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mo_loop.cli.conversion_options import allow_external_option, fetched, limit_option, named
-from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, verbose_option
+from mo_loop.cli.conversion_options import fetched, named, reading_options
+from mo_loop.cli.flag_options import GroupedCommand, format_option, message_options, option
 from mo_loop.cli.output import TERMINAL, ReportFile, as_json, give, reported
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
@@ -37,15 +37,9 @@ ignore_option = option(
     "matter then whether an IR stores them as f16.",
 )
 @format_option("text", "json")
-@allow_external_option()
-@limit_option("the command")
+@reading_options
 @option("--all", "complete", group=REPORTS, is_flag=True, help="List every node and every detail in the text.")
-@option(
-    "-q", "--quiet", group=REPORTS, is_flag=True,
-    help="Print nothing: the exit code is the result.",
-)
-@verbose_option
-@debug_option
+@message_options("Print nothing: the exit code is the result.")
 def command(
     old: str,
     new: str,

@@ -91,7 +91,12 @@ version_option = option(
     "-V", "--version", group=REPORTS, is_flag=True, expose_value=False, is_eager=True, callback=show_version,
     help="Show the version and the commit, and exit.",
 )
-quiet_option = option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print only errors.")
+
+
+def message_options(quiet: str = "Print only errors.") -> Callable[[F], F]:
+    """The options --quiet, of which `quiet` is the help, --verbose and --debug."""
+    shorter = option("-q", "--quiet", group=REPORTS, is_flag=True, help=quiet)
+    return lambda command: shorter(verbose_option(debug_option(command)))
 
 
 def report_text(*forms: str, also: str = " as well") -> str:

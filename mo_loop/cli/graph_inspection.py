@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from textwrap import wrap
+from typing import Any
 
 from mo_loop.cli.output import painted, stdout_encoding, terminal_width
 from mo_loop.look.inspection.contents import (
@@ -239,43 +240,31 @@ def _name(text: str) -> str:
     return shortened(text, NAME)
 
 
-def graph_lines(
-    path: str, file: str, form: str, depth: int | None, scope: str | None, operator: str | None,
-    allowed: Sequence[str] = (),
-) -> Iterator[str]:
-    """The control flow of the model at `path`, which the user calls `file`."""
+def graph_lines(structure: Structure, file: str, form: str, *chosen: Any) -> Iterator[str]:
+    """The control flow of a model, which the user calls `file`; `chosen` are further arguments of `skeleton`."""
     with paused_collector():
-        found = skeleton(_opened(path, scope, operator, allowed), scope, depth, operator)
+        found = skeleton(structure, *chosen)
     found.file = file
     if form == "json":
         return iter([json.dumps(found.as_json(), indent=1, ensure_ascii=False)])
     return tree(found, stdout_encoding(), terminal_width())
 
 
-def node_lines(
-    path: str, file: str, form: str, depth: int | None, scope: str | None, operator: str | None,
-    allowed: Sequence[str] = (),
-) -> Iterator[str]:
-    """The nodes of the model at `path`, which the user calls `file`."""
-    with paused_collector():
-        structure = _opened(path, scope, operator, allowed)
-    rows = node_rows(structure, scope, depth, operator)
+def node_lines(structure: Structure, file: str, form: str, *chosen: Any) -> Iterator[str]:
+    """The nodes of a model, which the user calls `file`; `chosen` are further arguments of `node_rows`."""
+    rows = node_rows(structure, *chosen)
     if form == "text":
         yield from node_table(rows)
         return
     head = {"schema": NODES_SCHEMA, "version": NODES_VERSION, "file": file, "format": structure.kind.lower()}
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "nodes": ['
-    before = ""
-    for row in rows:
-        if before:
-            yield f"{before},"
-        before = json.dumps(asdict(row), ensure_ascii=False)
-    yield f"{before}]}}"
+    yield ",\n".join(json.dumps(asdict(row), ensure_ascii=False) for row in rows) + "]}"
 
 
-def _opened(path: str, scope: str | None, operator: str | None, allowed: Sequence[str]) -> Structure:
-    """The structure of a model that has this scope and operator."""
-    structure = opened(path, weights=False, allowed=allowed)
+def structure_with(scope: str | None, operator: str | None, path: str, allowed: Sequence[str]) -> Structure:
+    """The structure of the model at `path`. UsageError if it does not have this scope or operator."""
+    with paused_collector():
+        structure = opened(path, weights=False, allowed=allowed)
     starts(structure, scope)
     if operator is not None:
         operators = dict.fromkeys(item.operator for each in structure.scopes() for item in each.items)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
-from mo_loop.cli.conversion_options import allow_external_option, limit_option, named, opened
-from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
+from mo_loop.cli.conversion_options import named, opened, reading_options
+from mo_loop.cli.flag_options import GroupedCommand, format_option, message_options, option
 from mo_loop.cli.output import ReportFile, formatted, give, reported
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import FILES
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(cls=GroupedCommand)
@@ -32,11 +28,8 @@ if TYPE_CHECKING:
     help="Show the control flow as a tree, with the nodes before, in and after it.",
 )
 @option("--nodes", group=FILES, is_flag=True, help="List the nodes with the names, types and shapes of their tensors.")
-@allow_external_option()
-@limit_option("the command")
-@quiet_option
-@verbose_option
-@debug_option
+@reading_options
+@message_options()
 def command(
     model: str,
     form: str,
@@ -85,14 +78,12 @@ def command(
         if graph and nodes:
             raise UsageError("--graph and --nodes cannot be combined", hint="give one of them")
         if graph or nodes:
-            from mo_loop.cli.graph_inspection import graph_lines, node_lines
+            from mo_loop.cli.graph_inspection import graph_lines, node_lines, structure_with
 
             with opened(model) as path:
+                structure, chosen = structure_with(scope, operator, path, allow_external), (scope, depth, operator)
                 lines = graph_lines if graph else node_lines
-                give(
-                    lambda wanted: lines(path, model, wanted, depth, scope, operator, allow_external), form,
-                    report_file, quiet=quiet,
-                )
+                give(lambda wanted: lines(structure, model, wanted, *chosen), form, report_file, quiet=quiet)
             return
         from mo_loop.look.inspection.read import inspect_part
 

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mo_loop.cli.flag_options import (
-    GroupedCommand,
-    debug_option,
-    flags,
-    format_option,
-    option,
-    quiet_option,
-    verbose_option,
-)
+from mo_loop.cli.flag_options import GroupedCommand, flags, format_option, message_options, option
 from mo_loop.cli.output import ReportFile, give, reported, table
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
@@ -44,9 +36,7 @@ if TYPE_CHECKING:
 )
 @flags(ConvertOptions, "extensions", "plugins", is_argument=True)
 @format_option("text", "json", "markdown")
-@quiet_option
-@verbose_option
-@debug_option
+@message_options()
 def command(
     operators: tuple[str, ...], opset: int | None, domain: str | None, how: tuple[str, ...],
     extension: tuple[str, ...], no_plugins: bool, form: str, report_file: ReportFile | None, quiet: bool, debug: bool,

@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.cli.conversion_options import conversion_options, named, opened, options_of, require_local
-from mo_loop.cli.flag_options import (
-    GroupedCommand,
-    debug_option,
-    flags,
-    format_option,
-    option,
-    quiet_option,
-    verbose_option,
-)
+from mo_loop.cli.flag_options import GroupedCommand, flags, format_option, message_options, option
 from mo_loop.cli.output import ReportFile, as_json, give, printed_warnings, reported
-from mo_loop.cli.pass_options import pass_choice
 from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.errors import UsageError
 from mo_loop.support.files import is_among
@@ -57,11 +48,8 @@ if TYPE_CHECKING:
 @option("--trial-timeout", group=RUN, type=click.FloatRange(min=1), default=60.0, show_default=True,
         metavar="SECONDS", help="End one trial after this time.")
 @conversion_options()
-@pass_choice
 @format_option("text", "json")
-@quiet_option
-@verbose_option
-@debug_option
+@message_options()
 @click.pass_context
 def command(
     context: click.Context, model: str, target: str, condition: str, jobs: int | None, timeout: float,

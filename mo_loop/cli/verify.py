@@ -19,26 +19,8 @@ from mo_loop.cli.conversion_options import (
     options_of,
     require_local,
 )
-from mo_loop.cli.flag_options import (
-    GroupedCommand,
-    debug_option,
-    flags,
-    format_option,
-    option,
-    verbose_option,
-)
-from mo_loop.cli.output import (
-    ReportFile,
-    as_json,
-    give,
-    is_terminal,
-    painted,
-    printed_warnings,
-    reported,
-    table,
-    terminal_width,
-)
-from mo_loop.cli.pass_options import pass_choice
+from mo_loop.cli.flag_options import GroupedCommand, debug_option, flags, format_option, option, verbose_option
+from mo_loop.cli.output import ReportFile, as_json, give, painted, printed_warnings, reported, table, terminal_width
 from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import REPORTS
@@ -57,7 +39,6 @@ if TYPE_CHECKING:
     output="Tensors that become the outputs, separated by commas.",
     freeze="Make an input a constant, as for convert.",
 )
-@pass_choice
 @verbose_option
 @debug_option
 @format_option("text", "json", "markdown", "junit")
@@ -137,8 +118,9 @@ def _formatted(report: Report, form: str) -> str:
     forms = {"json": as_json, "markdown": as_markdown, "junit": as_junit}
     if form in forms:
         return forms[form](report)
-    text = as_text(report, table, terminal_width())
-    if not is_terminal(sys.stdout):
+    width = terminal_width()
+    text = as_text(report, table, width)
+    if width is None:
         return text
     head, _, rest = text.partition("\n")
     return f"{painted(head, bold=True, fg='green' if report.passed else 'red')}\n{rest}"

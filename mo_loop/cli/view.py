@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from mo_loop.batching.storage.locations import Location, is_url, place_of
-from mo_loop.cli.conversion_options import allow_external_option, fetched, limit_option, named, opened
+from mo_loop.cli.conversion_options import fetched, named, opened, reading_options
 from mo_loop.cli.diff import ignore_option
-from mo_loop.cli.flag_options import GroupedCommand, debug_option, option, verbose_option
+from mo_loop.cli.flag_options import GroupedCommand, message_options, option
 from mo_loop.cli.output import message, reported, show, write
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
-from mo_loop.support.flags import COMPARISON, FILES, REPORTS
+from mo_loop.support.flags import COMPARISON, FILES
 
 if TYPE_CHECKING:
     from mo_loop.look.differences.changes import Aspect
@@ -36,11 +36,8 @@ if TYPE_CHECKING:
     "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",
     help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example.",
 )
-@allow_external_option()
-@limit_option("the command")
-@option("-q", "--quiet", group=REPORTS, is_flag=True, help="Do not print the name of the page.")
-@verbose_option
-@debug_option
+@reading_options
+@message_options("Do not print the name of the page.")
 def command(
     model: str,
     other: str | None,

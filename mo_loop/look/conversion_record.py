@@ -43,24 +43,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import (
-    OnnxGraph,
-    all_graphs,
-    called,
-    function_graph,
-    main_graph,
-    operator_of,
-    tensors_of,
-)
+from mo_loop.frontend.onnx_graphs import all_graphs, called, function_graph, main_graph, operator_of, tensors_of
 from mo_loop.graph import Graph
+from mo_loop.graph.node import type_of
 from mo_loop.graph.types import from_onnx
 from mo_loop.ir.xml import layer_names, layer_order, output_port
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.control import Control, Iteration
+from mo_loop.ops.control import Iteration
 from mo_loop.origin import Origins
 from mo_loop.transforms.manager import Phase, Step
 
 if TYPE_CHECKING:
+    from mo_loop.frontend.onnx_graphs import OnnxGraph
     from mo_loop.transforms.low_precision.compress_weights import Compression
 
 
@@ -143,7 +137,8 @@ class Record:
         """Record the control flow of the translated graph, and which of its tensors are known."""
         graph = self.graph
         assert graph is not None
-        self.flows = [Flow(node.type, node.origins, {node: None}) for scope in graph.scopes() for node in _flows(scope)]
+        flows = (node for scope in graph.scopes() for node in scope.nodes_with_bodies())
+        self.flows = [Flow(type_of(node), node.origins, {node: None}) for node in flows]
         if self._tensors:
             values = (value for scope in graph.scopes() for value in _known(scope))
             self.known = {(each.scope, each.output) for value in values for each in value.origins}
@@ -154,7 +149,7 @@ class Record:
         self.pairs |= {each.variable_id: (each.input, each.output) for each in pairs}
         if not step.changed or not self.flows:
             return
-        present = dict.fromkeys(node for scope in step.graph.scopes() for node in _flows(scope))
+        present = dict.fromkeys(node for scope in step.graph.scopes() for node in scope.nodes_with_bodies())
         known = {node for flow in self.flows for node in flow.nodes}
         new = [node for node in present if node not in known]
         for flow in self.flows:
@@ -166,10 +161,6 @@ class Record:
                 flow.fate = FATES.get(step.name, "removed")
                 if flow.fate == "unrolled" and isinstance(gone[0], Iteration) and isinstance(gone[0].count, int):
                     flow.count = gone[0].count
-
-
-def _flows(graph: Graph) -> list[Any]:
-    return [node for node in graph.nodes_with_bodies() if isinstance(node, Control)]
 
 
 def _known(graph: Graph) -> list[Any]:

@@ -45,7 +45,8 @@ def to_dot(
 
 def quoted(text: str) -> str:
     """`text` as a dot string, with quotes, backslashes and entities escaped."""
-    shown = "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+    is_shown = text.replace("\n", "").isprintable()
+    shown = text if is_shown else "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
     for special, written in (("\\", "\\\\"), ('"', '\\"'), ("&", "&amp;"), ("\n", "\\n")):
         shown = shown.replace(special, written)
     return f'"{shown}"'

@@ -22,7 +22,7 @@ _SKIPPED: dict[type[Op], set[str]] = {Control: {*PORTS, *BODIES}, Failed: {"coun
 
 def to_text(
     graph: Graph, *, names: bool = True, canonical: bool = False, weights_limit: int = 16,
-    label: Callable[[Value], str] | None = None, known: Callable[[Node], str] | None = None,
+    label: Callable[[Value], str] | None = None,
 ) -> str:
     """`graph` as text that `parse` reads.
 
@@ -32,9 +32,8 @@ def to_text(
             consumers in the order in which the Results need them. Equal graphs then have equal texts.
         weights_limit: constants of more elements are printed as one value, or as a seed.
         label: gives the label of a value, instead of the default one; each value of a graph has a label of its own.
-        known: gives an earlier result of `statement` for a node with this `label`, to save time.
     """
-    printer = _Printer(names, canonical or not names, weights_limit, label, known)
+    printer = _Printer(names, canonical or not names, weights_limit, label)
     return "".join(line + "\n" for line in printer.graph("graph", printer.plan(graph), ""))
 
 
@@ -92,15 +91,11 @@ class _Plan:
 
 
 class _Printer:
-    def __init__(
-        self, names: bool, canonical: bool, limit: int, label: Callable[[Value], str] | None,
-        known: Callable[[Node], str] | None = None,
-    ) -> None:
+    def __init__(self, names: bool, canonical: bool, limit: int, label: Callable[[Value], str] | None) -> None:
         self.names = names
         self.canonical = canonical
         self.limit = limit
         self.label = label
-        self.known = known
 
     # -- planning: statements and labels
 
@@ -150,11 +145,6 @@ class _Printer:
         yield f"{pad}}}"
 
     def _statement(self, node: Any, plan: _Plan, pad: str) -> Iterator[str]:
-        # A small constant that several nodes read has a label here, which a statement alone does not give it.
-        is_other = node.bodies or ":" in plan.results.get(node, "")
-        if self.known and not is_other and not any(self.is_small(x.node) for x in node.inputs if x in plan.values):
-            yield pad + self.known(node)
-            return
         bodies = [self.plan(body) for body in node.bodies]
         left, attributes, right = self.parts(node, plan, bodies)
         left = pad + left

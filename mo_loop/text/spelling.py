@@ -122,7 +122,7 @@ def show_type(type_: Any) -> str:
     if isinstance(type_, OptionalType):
         present = "" if type_.present is None else ", here" if type_.present else ", absent"
         return f"optional({show_type(type_.element)}{present})"
-    dims = "..." if type_.shape is None else ",".join(show_dim(dim) for dim in type_.shape)
+    dims = "..." if type_.shape is None else ",".join(map(show_dim, type_.shape))
     return f"{type_.dtype or '?'}[{dims}]"
 
 

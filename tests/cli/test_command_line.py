@@ -128,7 +128,7 @@ class TestHelp:
         for name in COMMANDS:
             if name not in ("completion", "help"):
                 missing = {"--quiet", "--verbose", "--debug"} - options_of(name).keys()
-                assert not missing, f"{name} needs @quiet_option, @verbose_option, @debug_option: {sorted(missing)}"
+                assert not missing, f"{name} needs @message_options(): {sorted(missing)}"
 
     def test_an_option_without_a_group_is_shown_last(self) -> None:
         made = GroupedCommand("made", params=[FlagOption(["--strict"], group=CONVERSION), click.Option(["--new"])])

@@ -26,14 +26,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.compare.input_sets.generated import (
-    UNNAMED,
-    Generator,
-    bound_sizes,
-    expression_in,
-    input_of,
-    size_of,
-)
+from mo_loop.compare.input_sets import generated
 from mo_loop.compare.input_sets.roles import CHOICE, INDEX, MASK, Input, possible
 from mo_loop.compare.verify_options import Feeds
 from mo_loop.frontend.model import OnnxModel
@@ -171,7 +164,7 @@ class CacheInputs:
         self, model: OnnxModel, known: Mapping[str, Sequence[int | None] | None], states: Sequence[StateVariable],
         seed: int, *, has_beam: bool,
     ) -> None:
-        self.generator = Generator(model, known, seed)
+        self.generator = generated.Generator(model, known, seed)
         self.larger: Mapping[str, int] = {}
         """The sizes of dimensions that are not those of tokens and caches, where they are not the usual ones."""
         self._has_beam = has_beam
@@ -209,7 +202,7 @@ class CacheInputs:
             for each in self._inputs:
                 dims = [*each.dims[:-1], TOTAL] if step.has_total and self._is_total(each) else each.dims
                 with possible(each.name):
-                    shape = tuple(size_of(dim, sizes) for dim in dims)
+                    shape = tuple(generated.size_of(dim, sizes) for dim in dims)
                     found[-1][each.name] = self._value(each, shape, step)
             self.reorder(step, found[-1])
             step = replace(step, number=step.number + 1, past=step.past + step.tokens, tokens=self._fixed or 1)
@@ -221,7 +214,7 @@ class CacheInputs:
         `computed` are the initial values of the IR by the ids of its variables: only the IR has sizes that the ONNX
         model leaves open. Other sizes are those of the other inputs.
         """
-        sizes = self._sizes(step) | bound_sizes(self._inputs, feeds)
+        sizes = self._sizes(step) | generated.bound_sizes(self._inputs, feeds)
         found = {}
         for each in self._caches:
             dims, value = each.input.dims, computed.get(each.state.id)
@@ -229,7 +222,8 @@ class CacheInputs:
                 each.grows = tuple(axis for axis, size in enumerate(value.shape) if not size)
             shape = [
                 dim if isinstance(dim, int) else 0 if axis in each.grows
-                else value.shape[axis] if value is not None and value.ndim == len(dims) else size_of(dim, sizes)
+                else value.shape[axis] if value is not None and value.ndim == len(dims)
+                else generated.size_of(dim, sizes)
                 for axis, dim in enumerate(dims)
             ]
             with possible(each.input.name):
@@ -241,8 +235,8 @@ class CacheInputs:
         if not self._has_beam:
             return
         dim = self._caches[0].input.dims[self._caches[0].state.batch or 0]
-        sizes = self._sizes(step) | bound_sizes(self._inputs, feeds)
-        rows = np.arange(size_of(dim, sizes), dtype=np.int32)
+        sizes = self._sizes(step) | generated.bound_sizes(self._inputs, feeds)
+        rows = np.arange(generated.size_of(dim, sizes), dtype=np.int32)
         orders = np.maximum(rows - 1, 0) if step.number else rows, np.roll(rows, 1), rows
         feeds.setdefault(BEAM_INDEX, orders[step.number % 3])
 
@@ -261,10 +255,10 @@ class CacheInputs:
     def _is_total(self, each: Input) -> bool:
         """Whether the last dimension of a mask may be that of all tokens: no other input has one of this name."""
         last = each.dims[-1] if each.dims else 0
-        if each.role.kind != MASK or isinstance(last, int) or expression_in(last) is not None:
+        if each.role.kind != MASK or isinstance(last, int) or generated.expression_in(last) is not None:
             return False
-        others = (*self._inputs, *(cache.input for cache in self._caches))
-        return last.startswith(UNNAMED) or all(last not in other.dims for other in others if other.role.kind != MASK)
+        others = (each for each in (*self._inputs, *(cache.input for cache in self._caches)) if each.role.kind != MASK)
+        return last.startswith(generated.UNNAMED) or all(last not in other.dims for other in others)
 
     # -- values
 
@@ -293,7 +287,7 @@ class CacheInputs:
 def _cache(state: StateVariable, entry: Input, output: Any) -> _Cache:
     """It grows along the axes of the IR, or those that ONNX names otherwise after the model. The model may not declare
     the type of an output."""
-    dims, after = entry.dims, input_of(output).dims if output.type.WhichOneof("value") else ()
+    dims, after = entry.dims, generated.input_of(output).dims if output.type.WhichOneof("value") else ()
     if state.grows is not None:
         return _Cache(state, entry, after, tuple(axis for axis in state.grows if axis < len(dims)))
     pairs = enumerate(zip(dims, after, strict=True)) if len(dims) == len(after) else ()

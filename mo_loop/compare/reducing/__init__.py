@@ -86,8 +86,6 @@ class Reduced(ShownResult):
         return f"{self.model}: {self.start.size.all_nodes} -> {self.best.size.all_nodes} nodes"
 
 
-def _ignored(candidate: Candidate, trials: int) -> None:
-    """Nobody waits for smaller candidates."""
 
 
 def reduce(
@@ -144,7 +142,7 @@ def reduce(
     data = with_data(opened).SerializeToString()
     start = Candidate(data, _sets(data, opened, wanted, settings))
     with Pool(SERVE, jobs=jobs, limit=trial_seconds) as pool:
-        search = ReductionSearch(Trial(start, wanted, replace(settings, inputs=())), pool, better or _ignored)
+        search = ReductionSearch(Trial(start, wanted, replace(settings, inputs=())), pool, better or (lambda *_: None))
         if search.tried([start]) is None:
             raise InputError(
                 f"{model} does not show the condition", why=f"this does not hold: {wanted}",

@@ -15,15 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.conversion import Conversion
-from mo_loop.errors import (
-    ConversionErrors,
-    ConversionWarning,
-    ExtensionError,
-    FileError,
-    MoLoopError,
-    UsageError,
-    traceback_text,
-)
+from mo_loop.errors import ConversionWarning, ExtensionError, FileError, MoLoopError, UsageError, traceback_text
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.external_files import IN_MEMORY, tensor_from
 from mo_loop.frontend.input_text import InputEntry
@@ -100,7 +92,7 @@ def _examined(
     except (ExtensionError, UsageError) as error:
         return CheckReport(file, refused=error)
     except MoLoopError as error:
-        conversion.errors += error.errors if isinstance(error, ConversionErrors) else [error]
+        conversion.errors += getattr(error, "errors", [error])
     errors = (each for each in conversion.errors if usage.is_needed(each.origin) and not lost.explains(each))
     once = {(each.code, each.message, each.where): each for each in errors}  # a node may be translated several times
     diagnostics = [*lost.diagnostics, *map(Diagnostic.of_error, once.values())]

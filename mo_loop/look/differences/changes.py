@@ -109,57 +109,46 @@ def _of_scope(
         yield Change(CHANGED, path, "", "", tuple(details))
     if old.owner is None:
         yield from _results(old.results, new.results, pairs, path)
-    readers = _Readers(old, new, pairs)
+    readers: dict[Item, list[Item]] = {}
+    for item in (*old.items, *new.items):
+        for ref in (*item.inputs, *item.captures):
+            if ref is not None:
+                readers.setdefault(ref.item, []).append(item)
+    stored = {
+        kind: {item.data.key for item in scope.items if item.data is not None}
+        for kind, scope in ((ADDED, old), (REMOVED, new))
+    }
+
+    def named(item: Item) -> tuple[str, ...]:
+        """The readers of a constant by name."""
+        return tuple(dict.fromkeys(each.label for each in readers.get(item, ()))) if item.is_constant else ()
+
+    def lonely(kind: str, item: Item) -> Change:
+        """An item that was added or removed. A constant for others of these, or stored in the other model, follows."""
+        own = readers.get(item, ())
+        is_apart = bool(own) and all(pairs.of(each) is None for each in own)
+        inner = sum(len(scope.items) for body in item.bodies.values() for scope in body.all())
+        refs = item.inputs if item.feed is None or item.feed.source is None else [item.feed.source]
+        return Change(
+            kind, path, item.label, item.operator, (), named(item), tuple(map(shown, refs)), inner=inner,
+            follows=item.data is not None and (is_apart or item.data.key in stored[kind]), subject=item,
+        )
+
     for item in old.items:
         other = pairs.of(item)
         if other is None:
-            yield readers.lonely(REMOVED, item, path)
+            yield lonely(REMOVED, item)
         elif found[item, other]:
             details = found[item, other]
             shapes = all(each.aspect == SHAPES for each in details)
             yield Change(
-                CHANGED, path, other.label, other.operator, tuple(details), readers.of(other),
+                CHANGED, path, other.label, other.operator, tuple(details), named(other),
                 old_node=item.label if item.label != other.label else None,
                 follows=shapes and any(source in moved for source in _sources(item)), subject=other,
             )
     for item in new.items:
         if pairs.of(item) is None:
-            yield readers.lonely(ADDED, item, path)
-
-
-class _Readers:
-    """The readers of the items of two scopes."""
-
-    def __init__(self, old: ScopeRecord, new: ScopeRecord, pairs: Pairs) -> None:
-        self._pairs = pairs
-        self._readers: dict[Item, list[Item]] = {}
-        self._stored = {
-            kind: {item.data.key for item in scope.items if item.data is not None}
-            for kind, scope in ((ADDED, old), (REMOVED, new))
-        }
-        for scope in (old, new):
-            for item in scope.items:
-                for ref in (*item.inputs, *item.captures):
-                    if ref is not None:
-                        self._readers.setdefault(ref.item, []).append(item)
-
-    def of(self, item: Item) -> tuple[str, ...]:
-        """The readers of a constant by name."""
-        return tuple(dict.fromkeys(each.label for each in self._readers.get(item, ()))) if item.is_constant else ()
-
-    def lonely(self, kind: str, item: Item, path: str) -> Change:
-        """An item that was added or removed. A constant for others of these, or stored in the other model, follows."""
-        readers = self._readers.get(item, ())
-        follows = item.data is not None and (
-            item.data.key in self._stored[kind]
-            or (bool(readers) and all(self._pairs.of(each) is None for each in readers))
-        )
-        inner = sum(len(scope.items) for body in item.bodies.values() for scope in body.all())
-        refs = item.inputs if item.feed is None or item.feed.source is None else [item.feed.source]
-        inputs = tuple(shown(ref) for ref in refs)
-        return Change(
-            kind, path, item.label, item.operator, (), self.of(item), inputs, inner=inner, follows=follows, subject=item
-        )
+            yield lonely(ADDED, item)
 
 
 def _sources(item: Item) -> Iterator[Item]:

@@ -15,16 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from mo_loop.errors import UsageError
-from mo_loop.look.differences.changes import (
-    ADDED,
-    ASPECTS,
-    CHANGED,
-    NAMES,
-    REMOVED,
-    Aspect,
-    Change,
-    changes_of,
-)
+from mo_loop.look.differences.changes import ADDED, ASPECTS, CHANGED, NAMES, REMOVED, Aspect, Change, changes_of
 from mo_loop.look.differences.pairing import Pairs, pair
 from mo_loop.look.records.opening import AnyModel, opened, require_same_kind
 from mo_loop.look.records.structure import Structure

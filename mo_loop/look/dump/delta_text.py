@@ -67,10 +67,9 @@ class Statements:
 
     def of_graph(self, graph: Graph, state: GraphState) -> str:
         """The text of the graph that the state describes."""
-        if self._texts:
-            return to_text(graph, label=self.label)
-        self.read(graph, state.nodes)  # later only what changes is read
-        return to_text(graph, label=self.label, known=lambda node: self._texts[self._describer.id(node)])
+        if not self._texts:
+            self.read(graph, state.nodes)  # later only what changes is read
+        return to_text(graph, label=self.label)
 
     def of_part(self, graph: Graph, state: GraphState) -> str:
         """The statements of those nodes of the graph that the state has."""

@@ -23,7 +23,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from mo_loop.look.page import Document, delta, name_scopes_of, page, step_record
 from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.ops.base import Constant
+from mo_loop.text.attributes import show_attribute
 from mo_loop.transforms.config import PassConfig, name_of
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.manager import Manager, Phase, Step, flattened
@@ -170,7 +170,9 @@ class Dumper:
                 run.write_whole("000_loaded")
         else:
             was_stopped = event.name == "passes" and run.skip()
-            if was_stopped or event.name in ("renaming", "compressing") or event.graph.rt_info != run.info:
+            info = show_attribute(event.graph.rt_info, Any) if event.graph.rt_info else None
+            # The last check and the writer change nothing else.
+            if was_stopped or event.name in ("renaming", "compressing") or info != run.state.scopes[""].get("info"):
                 self._changed_by_phase(event, run, event.graph)
         if event.name == self._last_phase:
             run.document.written = _written(event, run.describer, run.state)
@@ -248,8 +250,6 @@ class _Run:
         self.state = GraphState()
         self.has_ended = False
         self._around = around
-        self.info: dict[str, Any] = {}
-        """The rt_info of the model: the last check and the writer change nothing else."""
         self._decisions = Decisions()
         self._config: PassConfig | None = None
         self._passes: list[FunctionPass] = []
@@ -263,7 +263,6 @@ class _Run:
     def described(self, graph: Graph) -> GraphState:
         """The present state of the graph."""
         self.graph = graph
-        self.info = deepcopy(graph.rt_info)
         self.state = self.describer.state(graph)
         set_trip_counts(self.state)
         if self._around is not None:

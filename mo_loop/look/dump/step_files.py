@@ -28,7 +28,7 @@ from typing import Any
 from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.look.dump.delta_text import Statements, delta_dot, state_dot
-from mo_loop.look.records.node_link import JsonTexts, delta_link, spelled
+from mo_loop.look.records.node_link import delta_link, node_link, spelled
 from mo_loop.look.records.node_records import ENDS, Describer, GraphState, Record
 from mo_loop.printable import did_you_mean
 from mo_loop.support.files import reason_of, write_whole
@@ -58,7 +58,6 @@ class StepFiles:
         self._formats = formats
         self._describer = describer
         self._statements = Statements(describer)
-        self._json = JsonTexts()
         self._edges = {"shapes": shapes, "types": types}
 
     def whole(
@@ -74,7 +73,7 @@ class StepFiles:
         else:
             text = self._statements.of_graph
             picture = partial(to_dot, graph, **self._edges, number=self._describer.id)
-        self._write(stem, partial(text, graph, state), partial(self._json.whole, state, more), picture)
+        self._write(stem, partial(text, graph, state), lambda: spelled(node_link(state, more)) + "\n", picture)
         if not beside:
             self.previous = stem
 

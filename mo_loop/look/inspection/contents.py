@@ -207,58 +207,49 @@ def skeleton(
         depth: down to this number of levels of bodies; those of the last level are without their steps.
         operator: only the nodes of this operator, and the nodes with bodies around them.
     """
-    reader = _Reader(structure, operator)
-    first, *more = [reader.outline(each, depth) for each in starts(structure, scope)]
+    calling = _with_control(structure)
+    first, *more = [_outline(each, depth, operator, calling) for each in starts(structure, scope)]
     functions = [each for each in more if each.steps or operator is None]
     return Skeleton(structure.source, structure.kind.lower(), first, functions)
 
 
-class _Reader:
-    def __init__(self, structure: Structure, operator: str | None) -> None:
-        self._operator = operator
-        self._with_control = _with_control(structure)
+def _outline(scope: ScopeRecord, depth: int | None, operator: str | None, calling: set[str]) -> Outline:
+    inputs, outputs = [each.port() for each in scope.parameters], list(map(result_port, scope.results))
+    found = Outline(scope.text, scope.kind, len(scope.nodes), len(scope.constants), inputs, outputs)
+    plain: Counter[str] = Counter()
 
-    def outline(self, scope: ScopeRecord, depth: int | None) -> Outline:
-        inputs = [each.port() for each in scope.parameters]
-        outputs = list(map(result_port, scope.results))
-        nodes, constants = len(scope.nodes), len(scope.constants)
-        steps = list(self._steps(scope, depth)) if depth is None or depth >= 0 else []
-        return Outline(scope.text, scope.kind, nodes, constants, inputs, outputs, steps)
+    def end_run() -> None:
+        if plain:
+            operators = dict(sorted(plain.items(), key=lambda pair: (-pair[1], pair[0])))
+            found.steps.append(Run(plain.total(), operators))
+            plain.clear()
 
-    def _steps(self, scope: ScopeRecord, depth: int | None) -> Iterator[Run | ControlNode | FunctionCall]:
-        plain: Counter[str] = Counter()
+    for item in scope.nodes if depth is None or depth >= 0 else ():
+        is_chosen = operator in (None, item.operator)
+        if item.bodies or item.called in calling:
+            end_run()
+        if item.bodies:
+            control = _control(item)
+            more = None if depth is None else depth - 1
+            control.bodies = [_outline(body, more, operator, calling) for body in item.bodies.values()]
+            if is_chosen or any(body.steps for body in control.bodies):
+                found.steps.append(control)
+        elif is_chosen and item.called in calling:
+            found.steps.append(FunctionCall(item.label, item.operator, item.called))
+        elif is_chosen:
+            plain[item.operator] += 1
+    end_run()
+    return found
 
-        def run() -> Iterator[Run]:
-            if plain:
-                yield Run(plain.total(), dict(sorted(plain.items(), key=lambda pair: (-pair[1], pair[0]))))
-                plain.clear()
 
-        for item in scope.nodes:
-            is_chosen = self._operator in (None, item.operator)
-            if item.bodies:
-                yield from run()
-                control = self._control(item, None if depth is None else depth - 1)
-                if is_chosen or any(body.steps for body in control.bodies):
-                    yield control
-            elif item.called in self._with_control:
-                yield from run()
-                if is_chosen:
-                    yield FunctionCall(item.label, item.operator, item.called)
-            elif is_chosen:
-                plain[item.operator] += 1
-        yield from run()
-
-    def _control(self, item: Item, depth: int | None) -> ControlNode:
-        found = ControlNode("/".join((*item.scope.path, item.label)), item.label, item.operator)
-        found.inputs = list(_inputs(item))
-        found.outputs = list(_outputs(item))
-        found.bodies = [self.outline(body, depth) for body in item.bodies.values()]
-        found.trip_count, found.condition, found.goes_on = trip_count(item), condition(item), goes_on(item)
-        for body in item.bodies.values():
-            for each in body.parameters:
-                if each.feed is not None and each.feed.kind == "iteration number":
-                    found.iteration = each.port().name
-        return found
+def _control(item: Item) -> ControlNode:
+    """A node with bodies, without these."""
+    parameters = [each for body in item.bodies.values() for each in body.parameters]
+    numbers = [each.port().name for each in parameters if each.feed and each.feed.kind == "iteration number"]
+    return ControlNode(
+        "/".join((*item.scope.path, item.label)), item.label, item.operator, trip_count(item), condition(item),
+        goes_on(item), next(reversed(numbers), None), list(_inputs(item)), list(_outputs(item)),
+    )
 
 
 def _with_control(structure: Structure) -> set[str]:

@@ -41,7 +41,6 @@ from mo_loop.look.records.structure import IR, ONNX, Item, Ref, ScopeRecord, Str
 from mo_loop.support.process_memory import paused_collector
 
 if TYPE_CHECKING:
-    from mo_loop.ir.reader.layer_records import Layer, Net
     from mo_loop.ir.reader.layer_types import VariableLayers
 
 
@@ -210,7 +209,7 @@ def _of_ir(path: Path, chosen: dict[str, Any]) -> Inspection:
     structure = structure_of_layers(net, path)
     weights = path.with_suffix(".bin")
     metadata = structure.metadata
-    layers = list(_layers(net))
+    layers = [each.made_of for scope in structure.scopes() for each in scope.entries]
     constants = [layer for layer in layers if layer.type == "Const"]
     needed = max((number(layer, "offset") + number(layer, "size") for layer in constants), default=0)
     size = os.path.getsize(weights) if os.path.isfile(weights) else None  # opening a pipe would wait forever
@@ -232,12 +231,6 @@ def _of_ir(path: Path, chosen: dict[str, Any]) -> Inspection:
         sizes=dict(flat(given)) if isinstance(given, dict) else {},
     )
 
-
-def _layers(net: Net) -> Iterator[Layer]:
-    for layer in net.layers:
-        yield layer
-        for body in layer.bodies.values():
-            yield from _layers(body)
 
 
 # -- variables

@@ -29,6 +29,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.version import __version__
 
@@ -108,16 +109,12 @@ def name_scopes_of(model: Any) -> dict[str, list[str]]:
     is in the modules model and layers.0.
     """
     found: dict[str, list[str]] = {}
-    graphs = [model.graph, *model.functions]
-    while graphs:
-        for node in graphs.pop().node:
-            for each in node.metadata_props:
-                if each.key == NAME_SCOPES:
-                    paths = ["", *(path for path in _QUOTED.findall(each.value)[:-1] if path not in _NO_MODULE)]
-                    inner = [path.removeprefix(f"{outer}.") for outer, path in pairwise(paths)]
-                    found.setdefault(node.name or node.output[0], inner)
-            for attribute in node.attribute:
-                graphs += [*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])]
+    for node in (node for graph in graph_protos(model) for node in graph.node):
+        for each in node.metadata_props:
+            if each.key == NAME_SCOPES:
+                paths = ["", *(path for path in _QUOTED.findall(each.value)[:-1] if path not in _NO_MODULE)]
+                inner = [path.removeprefix(f"{outer}.") for outer, path in pairwise(paths)]
+                found.setdefault(node.name or node.output[0], inner)
     return found
 
 

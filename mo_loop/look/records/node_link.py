@@ -1,6 +1,6 @@
 """A state of the graph as data for other tools: the node-link form of networkx, as a dictionary that JSON can hold.
 
-    data = node_link(state)                             # JsonTexts().whole(state) is its text
+    data = node_link(state)                             # spelled(data) is its text
     networkx.node_link_graph(data, edges="edges")
     state_of(data)                                      # the state again
 
@@ -42,7 +42,7 @@ ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
 FORM = ELSEWHERE | {"absent", "status", "layer", "offset"}
 """Fields of the form that a record does not have."""
 
-spelled = json.JSONEncoder(separators=(",", ":")).encode
+spelled = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 SCOPE = ("tag", "name", "parameters", "results", "info")
 """Fields of a scope in the form."""
@@ -52,51 +52,25 @@ Read = TypeVar("Read")
 _NAME = re.compile(r"(\d{3,})_([\w.-]+)\.json")
 
 
-class JsonTexts:
-    """The JSON texts of whole graphs of one run; nodes that stay the same are spelled once."""
-
-    def __init__(self) -> None:
-        self._nodes: dict[int, tuple[Record, str]] = {}
-
-    def whole(self, state: GraphState, more: Mapping[int, Record] | None = None) -> str:
-        """A graph; `more` is added to the records of nodes, by id."""
-        members: dict[str, list[Record]] = {name: [] for name in state.scopes}
-        for number in sorted(state.nodes):
-            record = state.nodes[number]
-            members[record["scope"]].append(record)
-        return f'{spelled(HEAD)[:-1]},{self._graph(state, members, "", more or {})[1:]}\n'
-
-    def _graph(
-        self, state: GraphState, members: Mapping[str, list[Record]], scope: str, more: Mapping[int, Record]
-    ) -> str:
-        about = {"scope": scope, **{key: value for key, value in state.scopes[scope].items() if key in SCOPE}}
-        nodes = []
-        for record in members[scope]:
-            text = self._node(record)
-            added = more.get(record["id"])
-            if added:
-                text += f",{spelled(added)[1:-1]}"
-            if "bodies" in record:
-                text += f',"bodies":[{",".join(self._graph(state, members, body, more) for body in record["bodies"])}]'
-            nodes.append(text + "}")
-        return (
-            f'{{"directed":true,"multigraph":true,"graph":{spelled(about)},"nodes":[{",".join(nodes)}],'
-            f'"edges":{spelled(_edges(members[scope], state))}}}'
-        )
-
-    def _node(self, record: Record) -> str:
-        """The text of a node without the last brace."""
-        number = record["id"]
-        known = self._nodes.get(number)
-        if known is None or known[0] is not record:
-            known = self._nodes[number] = record, spelled(described_node(record))[:-1]
-        return known[1]
+def node_link(state: GraphState, more: Mapping[int, Record] | None = None) -> Record:
+    """The whole graph; `more` is added to the records of nodes, by id."""
+    members: dict[str, list[Record]] = {name: [] for name in state.scopes}
+    for number in sorted(state.nodes):
+        record = state.nodes[number]
+        members[record["scope"]].append(record)
+    return HEAD | _graph(state, members, "", more or {})
 
 
-def node_link(state: GraphState) -> Record:
-    """The whole graph."""
-    found: Record = json.loads(JsonTexts().whole(state))
-    return found
+def _graph(state: GraphState, members: Mapping[str, list[Record]], scope: str, more: Mapping[int, Record]) -> Record:
+    about = {"scope": scope, **{key: value for key, value in state.scopes[scope].items() if key in SCOPE}}
+    nodes = []
+    for record in members[scope]:
+        node = described_node(record) | more.get(record["id"], {})
+        if "bodies" in record:
+            node["bodies"] = [_graph(state, members, body, more) for body in record["bodies"]]
+        nodes.append(node)
+    edges = _edges(members[scope], state)
+    return {"directed": True, "multigraph": True, "graph": about, "nodes": nodes, "edges": edges}
 
 
 def delta_link(before: GraphState, after: GraphState, change: Record, **about: Any) -> Record:

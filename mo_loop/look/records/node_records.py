@@ -26,7 +26,6 @@ from typing import Any
 
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.tensor import Tensor
-from mo_loop.graph.types import TensorType
 from mo_loop.look.records.data import LIMIT, SHOWN, Contents, described_constant
 from mo_loop.look.records.structure import Drain, Feed, Item, OutputRecord, Ref
 from mo_loop.ops.base import Constant, Result
@@ -152,7 +151,6 @@ class Describer:
         self._records: dict[Node, tuple[Fields, Record]] = {}  # what a record was made of, and the record
         self._scopes: dict[Graph, str] = {}
         self._owned: dict[str, int] = {}  # how many bodies an owner has had under a tag
-        self._types: dict[Any, str] = {}
         self._contents = contents or Contents()
 
     def id(self, node: Node) -> int:
@@ -195,8 +193,7 @@ class Describer:
     def _describe(self, graph: Graph, scope: str, owner: Node | None, tag: str, state: GraphState) -> None:
         ids = self._ids
         for node in graph.ordered():  # new nodes are numbered in this order
-            if node not in ids:
-                self.id(node)
+            self.id(node)
         found: Record = {
             "id": scope, "owner": None if owner is None else self.id(owner), "tag": tag, "name": graph.name,
             "parameters": [self.id(node) for node in graph.parameters],
@@ -210,28 +207,12 @@ class Describer:
             made_of = _fields(node)
             known = records.get(node)
             if known is None or not _same(known[0], made_of):
-                record = self._record_again(node, scope, made_of, known)
-            else:
-                record = known[1]
-            nodes[ids[node]] = record
+                record = self.record(node, scope)  # an equal one stays
+                known = records[node] = made_of, record if known is None or known[1] != record else known[1]
+            nodes[ids[node]] = known[1]
             if node.bodies:
                 for name, body in zip(tags(node), node.bodies, strict=True):
                     self._describe(body, self._scope(body, node, name), node, name, state)
-
-    def _record_again(self, node: Node, scope: str, made_of: Fields, known: tuple[Fields, Record] | None) -> Record:
-        """The record of a node that is new or was changed; the former one if it is equal."""
-        record = self.record(node, scope)
-        if known is not None:
-            if known[1] == record:
-                record = known[1]
-            if known[0][0] is not made_of[0]:  # readers name outputs by their numbers
-                for value in node.outputs:
-                    for use in value.uses:
-                        reader = self._records.get(use.node)
-                        if reader is not None:  # it is described again, too
-                            self._records[use.node] = reader[0][:1], reader[1]
-        self._records[node] = made_of, record
-        return record
 
     def _scope(self, body: Graph, owner: Node, tag: str) -> str:
         """The id of a body: that of its first owner with a tag. It keeps it when it moves to another owner."""
@@ -249,7 +230,7 @@ class Describer:
             "id": self.id(node), "scope": scope, "op": op, "opset": node.opset_name if node.library else node.opset,
             "name": node.name,
             "inputs": [None if value is None else [self.id(value.node), value.index] for value in node.inputs],
-            "outputs": [{"type": self._type(value.type), "names": list(value.names)} for value in node.outputs],
+            "outputs": [{"type": show_type(value.type), "names": list(value.names)} for value in node.outputs],
         }
         attributes = shown_attributes(node)
         if isinstance(node, Opaque):  # a layer of an IR that is kept as it is in the file
@@ -284,15 +265,6 @@ class Describer:
         content = show_data(tensor, SHOWN)
         return found if content == found["value"] else found | {"content": content}
 
-    def _type(self, type_: Any) -> str:
-        if type(type_) is not TensorType:
-            return show_type(type_)
-        key = type_.dtype, type_.shape
-        found = self._types.get(key)
-        if found is None:
-            found = self._types[key] = show_type(type_)
-        return found
-
 
 Fields = tuple[Any, ...]
 
@@ -300,18 +272,10 @@ Fields = tuple[Any, ...]
 def _fields(node: Any) -> Fields:
     """All that a record is made of, but for the ids: if it is the same, the record is. A graph never changes its nodes,
     so the scope is the same, too."""
-    outputs = node.outputs
-    types: Any
-    if len(outputs) == 1:
-        value = outputs[0]
-        types = value.type, value.names
-    else:
-        types = [(value.type, value.names) for value in outputs]
-    info = getattr(node, "_rt_info", None)
-    return (
-        outputs, node.inputs, node.name, node.origins, repr(info) if info else "", types,
-        tuple(node.__dict__.values()),
-    )
+    types = [(value.type, value.names) for value in node.outputs]
+    ports = [None if value is None else value.index for value in node.inputs]
+    info = repr(getattr(node, "_rt_info", None))
+    return node.inputs, ports, node.name, node.origins, info, types, tuple(node.__dict__.values())
 
 
 def _same(old: Fields, new: Fields) -> bool:

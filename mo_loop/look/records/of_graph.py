@@ -6,7 +6,7 @@ a constant is asked for its values, and an edge or an entry of a port map with a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -207,58 +207,55 @@ def _info(shown: str | None) -> dict[str, str]:
 
 def structure_of_layers(net: Net, path: Path) -> Structure:
     """The structure of the records of the .xml at `path`."""
-    main = _LayerReader(WeightFile(path.with_suffix(".bin"))).scope(net, ScopeRecord())
+    main = _of_net(net, WeightFile(path.with_suffix(".bin")), ScopeRecord())
     return Structure(IR, str(path), main, metadata=dict(flat(net.rt_info, ".")), made_of=net)
 
 
-class _LayerReader:
-    def __init__(self, weights: WeightFile) -> None:
-        self._weights = weights
+def _of_net(net: Net, weights: WeightFile, scope: ScopeRecord) -> ScopeRecord:
+    """Fill `scope` with the items of a net and of its bodies."""
+    layers = {layer.id: layer for layer in net.layers}
+    items = {layer.id: _of_layer(layer, weights, scope) for layer in net.layers if layer.type != "Result"}
+    refs: dict[tuple[str, str], Ref] = {}
+    for edge in net.edges:
+        made = items.get(edge.from_layer)
+        if made is not None:
+            labels = [port.label for port in layers[edge.from_layer].outputs]
+            place = labels.index(edge.from_port) if edge.from_port in labels else len(labels)
+            refs[edge.to_layer, edge.to_port] = Ref(made, place)
+    for id_, item in items.items():
+        item.inputs = [refs.get((id_, port.label)) for port in layers[id_].inputs]
+    for id_, item in items.items():
+        for tag, inner in layers[id_].bodies.items():
+            item.bodies[tag] = _of_net(inner, weights, ScopeRecord((*scope.path, item.label, tag), item, tag))
+        _connect_layer(layers[id_], item)
+    scope.items = in_order(list(items.values()))
+    scope.parameters = [items[layer.id] for layer in net.layers if layer.type == "Parameter"]
+    for layer in net.layers:
+        if layer.type == "Result":
+            ref = refs.get((layer.id, layer.inputs[0].label)) if layer.inputs else None
+            names = (layer.name,) if ref is None else (*layer.output_names, *ref.made.names, ref.item.name)
+            scope.results.append(OutputRecord(names[0], ref, made_of=layer))
+    return scope
 
-    def scope(self, net: Net, scope: ScopeRecord) -> ScopeRecord:
-        """Fill `scope` with the items of a net and of its bodies."""
-        layers = {layer.id: layer for layer in net.layers}
-        items = {layer.id: self._item(layer, scope) for layer in net.layers if layer.type != "Result"}
-        refs: dict[tuple[str, str], Ref] = {}
-        for edge in net.edges:
-            made = items.get(edge.from_layer)
-            if made is not None:
-                labels = [port.label for port in layers[edge.from_layer].outputs]
-                place = labels.index(edge.from_port) if edge.from_port in labels else len(labels)
-                refs[edge.to_layer, edge.to_port] = Ref(made, place)
-        for id_, item in items.items():
-            item.inputs = [refs.get((id_, port.label)) for port in layers[id_].inputs]
-        for id_, item in items.items():
-            for tag, inner in layers[id_].bodies.items():
-                item.bodies[tag] = self.scope(inner, ScopeRecord((*scope.path, item.label, tag), item, tag))
-            _connect_layer(layers[id_], item)
-        scope.items = in_order(list(items.values()))
-        scope.parameters = [items[layer.id] for layer in net.layers if layer.type == "Parameter"]
-        for layer in net.layers:
-            if layer.type == "Result":
-                ref = refs.get((layer.id, layer.inputs[0].label)) if layer.inputs else None
-                names = (layer.name,) if ref is None else (*layer.output_names, *ref.made.names, ref.item.name)
-                scope.results.append(OutputRecord(names[0], ref))
-        return scope
 
-    def _item(self, layer: Layer, scope: ScopeRecord) -> Item:
-        outputs = []
-        for port in layer.outputs:
-            known, dims = BY_PRECISION.get(port.precision), [dim if dim >= 0 else "?" for dim in port.dims]
-            outputs.append(Output(port.names, known.name if known else port.precision, shown_dims(dims)))
-        info = dict(flat(layer.rt_info))
-        item = Item(layer.type, layer.name, scope, layer.version, layer.data, outputs=outputs, info=info, made_of=layer)
-        if layer.type == "Parameter":
-            names = outputs[0].names if outputs else ()
-            sizes = shape_of(layer.data.get("shape", ""))
-            shape = "[...]" if sizes is None else shown_dims(sizes)
-            item.outputs = [Output(names, layer.data.get("element_type", ""), shape)]
-        elif layer.type == "Const":
-            sizes = shape_of(layer.data.get("shape", "")) or []
-            elements = math.prod(dim for dim in sizes if isinstance(dim, int))
-            read = partial(self._weights.tensor, layer)
-            item.data = Data(elements=elements, nbytes=number(layer, "size"), read=read)
-        return item
+def _of_layer(layer: Layer, weights: WeightFile, scope: ScopeRecord) -> Item:
+    outputs = []
+    for port in layer.outputs:
+        known, dims = BY_PRECISION.get(port.precision), [dim if dim >= 0 else "?" for dim in port.dims]
+        outputs.append(Output(port.names, known.name if known else port.precision, shown_dims(dims)))
+    info = dict(flat(layer.rt_info))
+    item = Item(layer.type, layer.name, scope, layer.version, layer.data, outputs=outputs, info=info, made_of=layer)
+    if layer.type == "Parameter":
+        names = outputs[0].names if outputs else ()
+        sizes = shape_of(layer.data.get("shape", ""))
+        shape = "[...]" if sizes is None else shown_dims(sizes)
+        item.outputs = [Output(names, layer.data.get("element_type", ""), shape)]
+    elif layer.type == "Const":
+        sizes = shape_of(layer.data.get("shape", "")) or []
+        elements = math.prod(dim for dim in sizes if isinstance(dim, int))
+        read = partial(weights.tensor, layer)
+        item.data = Data(elements=elements, nbytes=number(layer, "size"), read=read)
+    return item
 
 
 def shape_of(text: str) -> Shape:
@@ -283,23 +280,20 @@ def number(layer: Layer, key: str) -> int:
 
 def _connect_layer(layer: Layer, item: Item) -> None:
     """Set the port map of an item. An entry with a missing end is left out."""
-    ends: dict[tuple[str, str], Any] = {}
-    for tag, net in layer.bodies.items():
-        for kind, found in (("Parameter", item.bodies[tag].parameters), ("Result", item.bodies[tag].results)):
-            ends |= zip([(tag, each.id) for each in net.layers if each.type == kind], found, strict=True)
     if layer.type == "If" and layer.bodies:
-        node_records.connect(item, _branch_ports(layer, ends))
+        node_records.connect(item, _branch_ports(layer, item.bodies))
     elif "body" in layer.bodies:
-        node_records.connect(item, _iteration_ports(layer, ends))
+        node_records.connect(item, _iteration_ports(layer, item.bodies["body"]))
 
 
-def _iteration_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+def _by_id(ends: Iterable[Item | OutputRecord]) -> dict[str, Any]:
+    return {end.made_of.id: end for end in ends}
+
+
+def _iteration_ports(layer: Layer, body: ScopeRecord) -> dict[str, Any]:
     """The port map of a Loop or TensorIterator."""
     found: dict[str, Any] = {"inputs": [], "outputs": []}
-    parameters, results = (
-        {id_: end for (tag, id_), end in ends.items() if tag == "body" and isinstance(end, kind)}
-        for kind in (Item, OutputRecord)
-    )
+    parameters, results = _by_id(body.parameters), _by_id(body.results)
     states = {parameter: results.get(result) for result, parameter in layer.back_edges}
     map_ = layer.port_maps.get("port_map", PortMap())
     for port, link in _by_port(layer.inputs, map_.inputs, parameters):
@@ -318,23 +312,20 @@ def _iteration_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[
     return found
 
 
-def _branch_ports(layer: Layer, ends: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+def _branch_ports(layer: Layer, bodies: Mapping[str, ScopeRecord]) -> dict[str, Any]:
     """The port map of an If."""
-    keys = {tag: node_records.branch_key(tag) for tag in layer.bodies}
-
-    def entries(side: str, kind: type) -> Iterator[tuple[int, str, Any]]:
-        for tag, key in keys.items():
-            map_ = layer.port_maps.get(tag.replace("body", "port_map"), PortMap())
-            inner = {id_: end for (body, id_), end in ends.items() if body == tag and isinstance(end, kind)}
-            for port, link in _by_port(getattr(layer, side), getattr(map_, side), inner):
-                yield port, key, inner[link.layer]
-
-    inputs = [{"role": "Branched", "port": port, key: end} for port, key, end in entries("inputs", Item)]
+    keys = {tag: node_records.branch_key(tag) for tag in bodies}
+    inputs: list[dict[str, Any]] = []
     outputs: list[dict[str, Any]] = [
         {"role": "Selected", "port": port, **dict.fromkeys(keys.values())} for port in range(len(layer.outputs))
     ]
-    for port, key, end in entries("outputs", OutputRecord):
-        outputs[port][key] = end
+    for tag, key in keys.items():
+        map_ = layer.port_maps.get(tag.replace("body", "port_map"), PortMap())
+        parameters, results = _by_id(bodies[tag].parameters), _by_id(bodies[tag].results)
+        for port, link in _by_port(layer.inputs, map_.inputs, parameters):
+            inputs.append({"role": "Branched", "port": port, key: parameters[link.layer]})
+        for port, link in _by_port(layer.outputs, map_.outputs, results):
+            outputs[port][key] = results[link.layer]
     return {"inputs": inputs, "outputs": outputs}
 
 

@@ -16,7 +16,7 @@ from mo_loop.frontend.external_files import dense_from_sparse, tensor_from
 from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.onnx_graphs import OnnxGraph, function_graph, main_graph, operator_of
 from mo_loop.graph.tensor import ArrayTensor, Tensor
-from mo_loop.graph.types import BY_ONNX, string
+from mo_loop.graph.types import BY_ONNX, f32, i64, string
 from mo_loop.look.records.data import Data, digest
 from mo_loop.look.records.node_records import SCAN_ATTRIBUTES, branch_key, connect, ref_of
 from mo_loop.look.records.structure import (
@@ -40,11 +40,11 @@ _TENSOR, _GRAPH, _GRAPHS = 4, 5, 10  # AttributeProto.AttributeType
 _FIELDS = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints", 8: "strings"}
 """The fields of an AttributeProto by its type: numbers and strings."""
 
-_NUMBERS = {
-    "value_float": ("f", np.float32), "value_int": ("i", np.int64),
-    "value_floats": ("floats", np.float32), "value_ints": ("ints", np.int64),
+_PLAIN = {
+    "value_float": ("f", f32), "value_floats": ("floats", f32), "value_int": ("i", i64), "value_ints": ("ints", i64),
+    "value_string": ("s", string), "value_strings": ("strings", string),
 }
-"""The attributes of a Constant that are numbers: their fields and types."""
+"""The attributes of a Constant that are numbers or strings: their fields and types."""
 
 SMALL = 16
 """The number of elements up to which the tensor of an attribute is shown with its values."""
@@ -208,17 +208,12 @@ class _Reader:
             return self._stored(attribute.t)
         if name == "sparse_value":
             return self._stored_sparse(attribute.sparse_tensor)
-        if name in ("value_string", "value_strings"):
-            texts = np.empty(len(attribute.strings), object)
-            texts[:] = list(attribute.strings)
-            tensor = ArrayTensor(texts if name.endswith("s") else np.array(attribute.s, object), string)
-            size = sum(map(len, tensor.array().flat))
-            return _Stored("string", tensor.shape, tensor.size, size, lambda: tensor)
-        if name not in _NUMBERS:
+        if name not in _PLAIN:
             return None
-        key, dtype = _NUMBERS[name]
-        plain = ArrayTensor(np.array(getattr(attribute, key), dtype))
-        return _Stored(plain.dtype.name, plain.shape, plain.size, plain.nbytes, lambda: plain)
+        key, dtype = _PLAIN[name]
+        tensor = ArrayTensor(np.array(getattr(attribute, key), dtype.numpy), dtype)
+        size = sum(map(len, tensor.array().flat)) if dtype is string else tensor.nbytes
+        return _Stored(dtype.name, tensor.shape, tensor.size, size, lambda: tensor)
 
     # -- nodes
 

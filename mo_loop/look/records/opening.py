@@ -20,7 +20,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.tensor import ArrayTensor, FileTensor
 from mo_loop.look.records.data import Contents, described_constant
 from mo_loop.look.records.node_records import Describer, GraphState, Ports, Record, renamed
-from mo_loop.look.records.structure import DUMP, IR, ONNX, Item, Output, Ref, ScopeRecord, Structure
+from mo_loop.look.records.structure import DUMP, IR, ONNX, Item, Output, OutputRecord, Ref, ScopeRecord, Structure
 from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.ops.arithmetic import Convert
 from mo_loop.ops.base import Constant
@@ -157,7 +157,7 @@ def described(structure: Structure, contents: Contents) -> GraphState:
     if isinstance(structure.made_of, GraphState):  # of a dump: it has the ids, and the records have their trip counts
         return structure.made_of
     if structure.kind == ONNX:
-        state = _OnnxRecords(structure, contents).state
+        state = _onnx_state(structure, contents)
     else:
         describer = Describer(contents)
         state = describer.state(structure.made_of)
@@ -210,79 +210,57 @@ def body_of(state: GraphState, scope: str) -> GraphState:
     return found
 
 
-class _OnnxRecords:
-    """Numbers the items and results of an ONNX model, and makes their records: `state`."""
+def _onnx_state(structure: Structure, contents: Contents) -> GraphState:
+    """Number the items and results of an ONNX model, and make their records."""
+    from mo_loop.look.records.of_onnx import inferred_outputs
 
-    def __init__(self, structure: Structure, contents: Contents) -> None:
-        from mo_loop.look.records.of_onnx import inferred_outputs
+    state, numbers, outputs = GraphState(), count(), inferred_outputs(structure)
+    file = PurePath(structure.source).name
+    for scope in structure.scopes():
+        for each in scope.entries:
+            each.id = next(numbers)
+        if scope.path:
+            scope.id = f"function/{scope.path[0]}" if scope.owner is None else f"{scope.owner.id}/{scope.tag}"
 
-        self.state = GraphState()
-        self._structure = structure
-        self._contents = contents
-        self._file = PurePath(structure.source).name
-        self._outputs = inferred_outputs(structure)
-        self._numbers = count()
-        for scope in structure.scopes():
-            for each in scope.entries:
-                each.id = next(self._numbers)
-            if scope.path:
-                scope.id = f"function/{scope.path[0]}" if scope.owner is None else f"{scope.owner.id}/{scope.tag}"
-        for scope in structure.scopes():
-            self._scope(scope)
+    def record(item: Item | OutputRecord, scope: ScopeRecord, op: str, *inputs: Ref | None, **more: Any) -> Record:
+        """The record of an item or result; those of items that nothing defines, but it reads, are added to the state.
+        """
+        for ref in inputs:
+            if ref is not None and ref.item.id < 0:
+                ref.item.id = next(numbers)
+                made = [{"type": "?", "names": [ref.item.name]}]
+                state.nodes[ref.item.id] = record(ref.item, ref.item.scope, "undefined", outputs=made)
+        refs = [None if ref is None else [ref.item.id, ref.output] for ref in inputs]
+        head = {"id": item.id, "scope": scope.id, "op": op, "opset": "", "name": item.name}
+        return head | {"inputs": refs, "outputs": []} | more
 
-    def _scope(self, scope: ScopeRecord) -> None:
-        record: Record = {
-            "id": scope.id, "owner": None if scope.owner is None else scope.owner.id,
-            "tag": scope.tag or scope.id.replace("/", " ", 1),
-            "name": scope.path[-1] if scope.path else self._structure.metadata.get("name", ""),
-            "parameters": [each.id for each in scope.parameters], "results": [each.id for each in scope.results],
-        }
-        if scope.settings:
-            record["info"] = show_attribute(scope.settings, Any)
-        self.state.scopes[scope.id] = record
-        at = scope
-        while at.owner is not None:
-            at = at.owner.scope
-        own = {key.removeprefix("opset "): text for key, text in at.settings.items() if key.startswith("opset ")}
-        opsets = self._structure.opsets | own  # a function and its bodies have their own
-        for item in scope.items:
-            self.state.nodes[item.id] = self._record(item, opsets, is_input=item in scope.parameters)
-        for each in scope.results:
-            self.state.nodes[each.id] = {
-                "id": each.id, "scope": scope.id, "op": "Result", "opset": "", "name": each.name,
-                "inputs": [self._ref(each.ref)], "outputs": [], "names": [each.name],
-            }
-
-    def _record(self, item: Item, opsets: dict[str, str], *, is_input: bool) -> Record:
-        found: Record = {
-            "id": item.id, "scope": item.scope.id,
-            "op": "Parameter" if is_input else item.operator, "opset": "" if is_input else _version(item, opsets),
-            "name": item.name, "inputs": [self._ref(ref) for ref in item.inputs],
-            "outputs": [{"type": _type(output), "names": list(output.names)} for output in self._outputs[item]],
-        }
-        if item.attributes or item.mapped:
-            found["attributes"] = item.attributes | item.mapped
-        if item.data is not None and item.data.tensor is not None:
-            found |= described_constant(item.data.tensor, self._contents, f"{self._file}: {item.label}")
-        if item.info:
-            found["info"] = show_attribute(item.info, Any)
-        if item.bodies:
-            found["bodies"] = [body.id for body in item.bodies.values()]
-            if item.ports is not None:
-                found["port_map"] = _port_map(item.ports)
-        return found
-
-    def _ref(self, ref: Ref | None) -> list[int] | None:
-        if ref is None:
-            return None
-        item = ref.item
-        if item.id < 0:  # a name that nothing defines
-            item.id = next(self._numbers)
-            self.state.nodes[item.id] = {
-                "id": item.id, "scope": item.scope.id, "op": "undefined", "opset": "",
-                "name": item.name, "inputs": [], "outputs": [{"type": "?", "names": [item.name]}],
-            }
-        return [item.id, ref.output]
+    for start in (structure.main, *structure.functions.values()):
+        own = {key.removeprefix("opset "): text for key, text in start.settings.items() if key.startswith("opset ")}
+        opsets = structure.opsets | own  # a function and its bodies have their own
+        for scope in start.all():
+            state.scopes[scope.id] = {
+                "id": scope.id, "owner": None if scope.owner is None else scope.owner.id,
+                "tag": scope.tag or scope.id.replace("/", " ", 1),
+                "name": scope.path[-1] if scope.path else structure.metadata.get("name", ""),
+                "parameters": [each.id for each in scope.parameters], "results": [each.id for each in scope.results],
+            } | ({"info": show_attribute(scope.settings, Any)} if scope.settings else {})
+            for item in scope.items:
+                made = [{"type": _type(output), "names": list(output.names)} for output in outputs[item]]
+                is_input = item in scope.parameters
+                op, opset = ("Parameter", "") if is_input else (item.operator, _version(item, opsets))
+                found = state.nodes[item.id] = record(item, scope, op, *item.inputs, outputs=made, opset=opset)
+                if item.attributes or item.mapped:
+                    found["attributes"] = item.attributes | item.mapped
+                if item.data is not None and item.data.tensor is not None:
+                    found |= described_constant(item.data.tensor, contents, f"{file}: {item.label}")
+                if item.info:
+                    found["info"] = show_attribute(item.info, Any)
+                if item.bodies:
+                    found["bodies"] = [body.id for body in item.bodies.values()]
+                    found |= {} if item.ports is None else {"port_map": _port_map(item.ports)}
+            for each in scope.results:
+                state.nodes[each.id] = record(each, scope, "Result", each.ref, names=[each.name])
+    return state
 
 
 def _port_map(ports: Ports) -> Record:

@@ -20,17 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from mo_loop.look.records.node_records import GraphState, Record
-from mo_loop.look.records.structure import (
-    Feed,
-    Item,
-    Ref,
-    TensorPort,
-    port_of,
-    shown_dims,
-    split,
-    tensor_name,
-    tensor_port,
-)
+from mo_loop.look.records.structure import Feed, Item, Ref, TensorPort, port_of, shown_dims, split, tensor_port
 from mo_loop.ops.control import STEPS, slice_count
 
 _STEPS = re.compile(rf'{STEPS}: {{value: "([0-9]{{1,9}})"}}')
@@ -191,10 +181,10 @@ def source_of(ref: Ref | None) -> str:
     if item.feed is not None:
         owner = "" if item.scope.owner is None else item.scope.owner.label
         numbered = item.feed.kind in ("iteration number", "condition")
-        return f"{item.feed.kind if numbered else tensor_name(ref)} of {owner}"
+        return f"{item.feed.kind if numbered else tensor_port(ref).name} of {owner}"
     if item.operator in ("input", "Parameter") and not item.inputs:
         is_model = item.scope.owner is None and not item.scope.path
-        return f"{'input' if is_model else 'argument'} {tensor_name(ref)}"
+        return f"{'input' if is_model else 'argument'} {tensor_port(ref).name}"
     return f"undefined {item.name}" if item.operator == "undefined" else f"computed ({item.operator})"
 
 

@@ -198,22 +198,25 @@ class TestDamage:
 
 def test_the_text_of_a_whole_graph_is_its_json() -> None:
     """Also the second time, when unchanged nodes are taken from the first; with additions, bodies, odd names."""
-    from mo_loop.look.records.node_link import JsonTexts
-    from mo_loop.look.records.node_records import Describer, GraphState
+    from mo_loop.look.records.node_link import spelled
+    from mo_loop.look.records.node_records import Describer, GraphState, Record
 
     graph = parse(TEXT)
     graph.parameters[1].name = 'a "b" \ud800 \\ \u2028 \x00'
-    describer, texts = Describer(), JsonTexts()
+    describer = Describer()
+
+    def whole(state: GraphState, more: dict[int, Record]) -> str:
+        return spelled(node_link(state, more)) + "\n"
 
     def plain(state: GraphState) -> str:
         return json.dumps(node_link(state), separators=(",", ":")) + "\n"
 
-    assert texts.whole(describer.state(graph), {}) == plain(describer.state(graph))
+    assert whole(describer.state(graph), {}) == plain(describer.state(graph))
     graph.parameters[0].name = "other"
     state = describer.state(graph)
     loop = next(number for number, record in state.nodes.items() if record["op"] == "Loop")
     inner = next(number for number, record in state.nodes.items() if record["op"] == "Unsqueeze")
-    found = json.loads(texts.whole(state, {loop: {"layer": 5}, inner: {"layer": 6, "offset": 64}}))
+    found = json.loads(whole(state, {loop: {"layer": 5}, inner: {"layer": 6, "offset": 64}}))
     assert stripped(found) == json.loads(plain(state))
     (node,) = [node for node in found["nodes"] if node["id"] == loop]
     (below,) = [each for each in node["bodies"][0]["nodes"] if each["id"] == inner]
