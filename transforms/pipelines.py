@@ -69,6 +69,7 @@ from mo_loop.transforms.runtime.empty_dimensions import (
 )
 from mo_loop.transforms.runtime.hidden_sizes import (
     BreakStateSymbols,
+    ComputeCopiedConditions,
     MakeAssignedShapesDynamic,
     MakeFinalShapesDynamic,
     MakeStateShapesDynamic,
@@ -204,6 +205,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     WidenEmptyStates,  # also those that the pass before makes
     CutFinalValues,
     RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
+    ComputeCopiedConditions,
     MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop while a state grows
     EliminateUnusedPorts,  # guards and lowering leave unread ports
     EliminateUnreadSlices,  # without a slice the runtime executes the body once
