@@ -1,5 +1,7 @@
 """While loops that count up to a limit, and computation that gives the same result in every iteration."""
 
+from functools import reduce
+
 from mo_loop.graph.dimension import Dimension, least, low
 from mo_loop.graph.types import TensorType, boolean, i32, i64, string
 from mo_loop.ops.control import Control, Iteration, Loop
@@ -17,6 +19,9 @@ def WhileLoopToCountedLoop(node: Loop) -> str:
     the same comparison. TensorFlow writes loops over sequences in this form and compares floats. Then n must be a
     dimension, because floats are exact integers only up to 2^24. Readers of j read the iteration number instead, so
     that later passes recognise slices.
+
+    A condition i < n of the number of the iteration that ends gives max(n, 0) + 1 iterations, or fewer by the trip
+    count.
     """
     trip, go = node.operands[:2]
     if node.continues_always:
@@ -24,7 +29,9 @@ def WhileLoopToCountedLoop(node: Loop) -> str:
     parts = _parts(node.condition.value)
     limits = [_limit_of_iteration(node, each) for each in parts]
     counted = [_counted(node, part) for part, known in zip(parts, limits, strict=True) if known is None]
-    if not counted or None in counted:
+    if not counted:
+        return _end_behind_limit(node, [each for each in limits if each is not None])
+    if None in counted:
         return "its condition is not a conjunction of counters below invariant limits"
     (entry, start, limit), *others = [each for each in counted if each is not None]
     ends = [(other_limit, other_start) for _, other_start, other_limit in others]
@@ -38,6 +45,24 @@ def WhileLoopToCountedLoop(node: Loop) -> str:
     for counter, first, _ in [(entry, start, limit), *others]:
         _read_iteration(node, counter, first)
     _count(node, start, limit)
+    return ""
+
+
+def _end_behind_limit(node: Loop, limits: list[Value]) -> str:
+    """Continue while i < n  ->  trip count min(max(n, 0), M - 1) + 1: n + 1 may be beyond 64 bits"""
+    graph, trip = node.graph, node.operands[0]
+    is_endless = _is_endless_or(trip, None)
+    if not is_endless and not node.none_below_zero:
+        return "its trip count may mean no limit"
+    node.starts = node.starts or low(node.count) > 0
+    numbers = [each for each in (_sum(limit, 0) for limit in limits) if isinstance(each, int)]
+    lasts = [_outside(node, each).astype(i64) for each in limits]
+    if len(numbers) == len(limits):
+        lasts = [F.Constant(min(*numbers, ENDLESS - 1), graph=graph, dtype=i64)]
+    last = F.Maximum(reduce(F.Minimum, lasts), 0)
+    last = last if last.rank == 0 else last.reshape([])
+    graph.set_input(node, 0, F.Minimum(last, ENDLESS - 1 if is_endless else trip - 1) + 1)
+    node.body.set_input(node.condition, 0, F.Constant(True, graph=node.body, dtype=boolean))
     return ""
 
 
@@ -157,8 +182,7 @@ def _is_endless_or(trip: Value, count: Dimension | None) -> bool:
 
 def _count(node: Loop, start: int, limit: Value) -> None:
     graph, body = node.graph, node.body
-    if isinstance(limit.node, Constant) and limit.graph is body:
-        limit = F.Constant(limit.node.tensor, graph=graph)
+    limit = _outside(node, limit)
     trip = limit if start == 0 else limit - start
     count = _sum(limit, -start)
     if count is None or least(count) < 0:  # a constant below 0 would mean no limit
@@ -166,6 +190,11 @@ def _count(node: Loop, start: int, limit: Value) -> None:
     graph.set_input(node, 0, trip)
     graph.set_input(node, 1, F.Constant(True, graph=graph, dtype=boolean))
     body.set_input(node.condition, 0, F.Constant(True, graph=body, dtype=boolean))
+
+
+def _outside(node: Loop, limit: Value) -> Value:
+    """A limit in the graph of the loop."""
+    return F.Constant(limit.node.tensor, graph=node.graph) if isinstance(limit.node, Constant) else limit
 
 
 def _read_iteration(node: Loop, entry: Merged, start: int) -> None:
