@@ -40,8 +40,8 @@ module gave 140 back in the transforms, 90 in the front end, 35 in verify, 22 in
 Views that read the chosen part of one structure, and records that were made twice, gave 260 back in look, 67 in cli and
 3 in the kernel; one run for models with and without states, and flags of verify that are fields, 89 in verify and 82
 in cli. Rules for loops and reductions of the GPU that hold for any device took 115 in the transforms and 25 in the
-kernel. Rules for inputs, outputs and conditions of loops on the GPU took 168 in the transforms and one module, loops
-that end after a number of iterations 29."""
+kernel. Rules for inputs, outputs and conditions of loops on the GPU took 168 in the transforms and one module,
+loops that end after a number of iterations 29."""
 
 MODULES = 349
 
