@@ -59,6 +59,7 @@ from mo_loop.transforms.runtime.device_loops import (
     ReadStatesTwice,
     SeparateDynamicValues,
     SeparateFinalValues,
+    SizeSlicedInputs,
     WidenEmptyStates,
 )
 from mo_loop.transforms.runtime.empty_dimensions import (
@@ -210,6 +211,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     EliminateUnusedPorts,  # guards and lowering leave unread ports
     EliminateUnreadSlices,  # without a slice the runtime executes the body once
     EliminateUnusedPorts,  # the tensors that the unread slices came from
+    SizeSlicedInputs,
     BreakStateSymbols,  # the runtime would take the size of a state that grows for that of other tensors
     SelectElements,  # an If of a few numbers needs none of the next passes
     DistinguishBranchShapes,  # an output of If may be that of an earlier inference
