@@ -1,5 +1,6 @@
 """While loops that count up to a limit, and computation that gives the same result in every iteration."""
 
+import math
 from functools import reduce
 
 from mo_loop.graph.dimension import Dimension, least, low
@@ -34,7 +35,7 @@ def WhileLoopToCountedLoop(node: Loop) -> str:
     if None in counted:
         return "its condition is not a conjunction of counters below invariant limits"
     (entry, start, limit), *others = [each for each in counted if each is not None]
-    ends = [(other_limit, other_start) for _, other_start, other_limit in others]
+    ends: list[tuple[Value | int, int]] = [(other_limit, other_start) for _, other_start, other_limit in others]
     ends += [(each, 0) for each in limits if each is not None]  # i + 1 < n says that i < n
     if not all(_is_same(limit, start, *each) for each in ends):
         return "its counters are not proven to reach their limits in the same iteration"
@@ -48,7 +49,7 @@ def WhileLoopToCountedLoop(node: Loop) -> str:
     return ""
 
 
-def _end_behind_limit(node: Loop, limits: list[Value]) -> str:
+def _end_behind_limit(node: Loop, limits: list[Value | int]) -> str:
     """Continue while i < n  ->  trip count min(max(n, 0), M - 1) + 1: n + 1 may be beyond 64 bits"""
     graph, trip = node.graph, node.operands[0]
     is_endless = _is_endless_or(trip, None)
@@ -95,16 +96,19 @@ def _counted(node: Loop, condition: Value) -> tuple[Merged, int, Value] | None:
     return *counter, limit
 
 
-def _limit_of_iteration(node: Loop, condition: Value) -> Value | None:
+def _limit_of_iteration(node: Loop, condition: Value) -> Value | int | None:
     """The outer integer n of i < n, where i is the number of the iteration that ends."""
     compared = _compared(condition)
     if compared is None or node.iteration is None or _plain(compared[0]) is not node.iteration.output:
         return None
+    number = compared[1].constant
+    if number is not None and number.size == 1 and number.dtype.kind == "f" and abs(number) < 2**24:
+        return math.ceil(number.reshape(()))
     limit = _limit(node, compared[1])
     return None if limit is None or (compared[0].dtype.is_float and limit.type.known is None) else limit
 
 
-def _is_same(limit: Value, start: int, other: Value, other_start: int) -> bool:
+def _is_same(limit: Value, start: int, other: Value | int, other_start: int) -> bool:
     """Whether limit - start equals other - other_start."""
     count = _sum(limit, -start)
     return (other is limit and other_start == start) or (count is not None and _sum(other, -other_start) == count)
@@ -153,7 +157,9 @@ def _is_number(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.dtype in (i32, i64) and value.shape in ((), (1,))
 
 
-def _sum(value: Value, number: int) -> Dimension | None:
+def _sum(value: Value | int, number: int) -> Dimension | None:
+    if isinstance(value, int):
+        return value + number
     known = value.type.known
     return None if known is None else known.reshape(-1)[0] + number
 
@@ -192,8 +198,10 @@ def _count(node: Loop, start: int, limit: Value) -> None:
     body.set_input(node.condition, 0, F.Constant(True, graph=body, dtype=boolean))
 
 
-def _outside(node: Loop, limit: Value) -> Value:
+def _outside(node: Loop, limit: Value | int) -> Value:
     """A limit in the graph of the loop."""
+    if isinstance(limit, int):
+        return F.Constant(limit, graph=node.graph, dtype=i64)
     return F.Constant(limit.node.tensor, graph=node.graph) if isinstance(limit.node, Constant) else limit
 
 
