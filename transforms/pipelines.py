@@ -60,6 +60,7 @@ from mo_loop.transforms.runtime.device_loops import (
     ReadStatesTwice,
     SeparateDynamicValues,
     SeparateFinalValues,
+    SizeSlicedInputs,
     WidenEmptyStates,
 )
 from mo_loop.transforms.runtime.empty_dimensions import (
@@ -70,6 +71,7 @@ from mo_loop.transforms.runtime.empty_dimensions import (
 )
 from mo_loop.transforms.runtime.hidden_sizes import (
     BreakStateSymbols,
+    ComputeCopiedConditions,
     MakeAssignedShapesDynamic,
     MakeFinalShapesDynamic,
     MakeStateShapesDynamic,
@@ -206,10 +208,12 @@ FRONT: tuple[type[FunctionPass], ...] = (
     WidenEmptyStates,  # also those that the pass before makes
     CutFinalValues,
     RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
+    ComputeCopiedConditions,
     MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop while a state grows
     EliminateUnusedPorts,  # guards and lowering leave unread ports
     EliminateUnreadSlices,  # without a slice the runtime executes the body once
     EliminateUnusedPorts,  # the tensors that the unread slices came from
+    SizeSlicedInputs,
     BreakStateSymbols,  # the runtime would take the size of a state that grows for that of other tensors
     SelectElements,  # an If of a few numbers needs none of the next passes
     DistinguishBranchShapes,  # an output of If may be that of an earlier inference

@@ -267,20 +267,23 @@ class EliminateReshape(Elimination):  # before MergeReshapes: a tensor that gets
 
 
 class MergeReshapes(MatcherPass):
-    """reshape(reshape(x, a), b)  ->  reshape(x, b); likewise for a Squeeze or Unsqueeze of x
+    """reshape(reshape(x, a), b)  ->  reshape(x, b); likewise for a Squeeze or Unsqueeze of x, and a Squeeze to a scalar
 
-    Only if inference knows as much of the result as before, and no 0 in b copies a dimension that x has elsewhere.
+    Only if inference knows as much of the result as before, and no 0 in b copies a dimension that x has elsewhere. The
+    GPU plugin compiles no branch of If with a Squeeze of another view to a scalar.
     """
 
-    x, sizes = any_input(), any_input()
+    x = any_input()
     middle = wrap_type(ops.View, x, ...)
-    pattern = wrap_type(ops.Reshape, middle, sizes)
+    pattern = wrap_type(ops.View, middle, ...)
 
     def matched(self, match: Match) -> bool:
-        x, pattern, old = match[self.x], match[self.sizes], match.root
-        assert isinstance(old, ops.Reshape)
-        if is_static(old.output.shape):
+        x, old = match[self.x], match.root
+        if old.output.rank == 0 or (isinstance(old, ops.Reshape) and is_static(old.output.shape)):
             return self.replace(match, ops.Reshape(x, np.array(old.output.shape, np.int64)))
+        if not isinstance(old, ops.Reshape):
+            return False
+        pattern = old.operands[1]
         if old.special_zero and not _copies_alike(x, match[self.middle], pattern):
             return False
         if old.infer(x.type, pattern.type).shape != old.output.shape:

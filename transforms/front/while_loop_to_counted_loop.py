@@ -1,5 +1,8 @@
 """While loops that count up to a limit, and computation that gives the same result in every iteration."""
 
+import math
+from functools import reduce
+
 from mo_loop.graph.dimension import Dimension, least, low
 from mo_loop.graph.types import TensorType, boolean, i32, i64, string
 from mo_loop.ops.control import Control, Iteration, Loop
@@ -17,6 +20,9 @@ def WhileLoopToCountedLoop(node: Loop) -> str:
     the same comparison. TensorFlow writes loops over sequences in this form and compares floats. Then n must be a
     dimension, because floats are exact integers only up to 2^24. Readers of j read the iteration number instead, so
     that later passes recognise slices.
+
+    A condition i < n of the number of the iteration that ends gives max(n, 0) + 1 iterations, or fewer by the trip
+    count.
     """
     trip, go = node.operands[:2]
     if node.continues_always:
@@ -24,10 +30,12 @@ def WhileLoopToCountedLoop(node: Loop) -> str:
     parts = _parts(node.condition.value)
     limits = [_limit_of_iteration(node, each) for each in parts]
     counted = [_counted(node, part) for part, known in zip(parts, limits, strict=True) if known is None]
-    if not counted or None in counted:
+    if not counted:
+        return _end_behind_limit(node, [each for each in limits if each is not None])
+    if None in counted:
         return "its condition is not a conjunction of counters below invariant limits"
     (entry, start, limit), *others = [each for each in counted if each is not None]
-    ends = [(other_limit, other_start) for _, other_start, other_limit in others]
+    ends: list[tuple[Value | int, int]] = [(other_limit, other_start) for _, other_start, other_limit in others]
     ends += [(each, 0) for each in limits if each is not None]  # i + 1 < n says that i < n
     if not all(_is_same(limit, start, *each) for each in ends):
         return "its counters are not proven to reach their limits in the same iteration"
@@ -38,6 +46,24 @@ def WhileLoopToCountedLoop(node: Loop) -> str:
     for counter, first, _ in [(entry, start, limit), *others]:
         _read_iteration(node, counter, first)
     _count(node, start, limit)
+    return ""
+
+
+def _end_behind_limit(node: Loop, limits: list[Value | int]) -> str:
+    """Continue while i < n  ->  trip count min(max(n, 0), M - 1) + 1: n + 1 may be beyond 64 bits"""
+    graph, trip = node.graph, node.operands[0]
+    is_endless = _is_endless_or(trip, None)
+    if not is_endless and not node.none_below_zero:
+        return "its trip count may mean no limit"
+    node.starts = node.starts or low(node.count) > 0
+    numbers = [each for each in (_sum(limit, 0) for limit in limits) if isinstance(each, int)]
+    lasts = [_outside(node, each).astype(i64) for each in limits]
+    if len(numbers) == len(limits):
+        lasts = [F.Constant(min(*numbers, ENDLESS - 1), graph=graph, dtype=i64)]
+    last = F.Maximum(reduce(F.Minimum, lasts), 0)
+    last = last if last.rank == 0 else last.reshape([])
+    graph.set_input(node, 0, F.Minimum(last, ENDLESS - 1 if is_endless else trip - 1) + 1)
+    node.body.set_input(node.condition, 0, F.Constant(True, graph=node.body, dtype=boolean))
     return ""
 
 
@@ -70,16 +96,19 @@ def _counted(node: Loop, condition: Value) -> tuple[Merged, int, Value] | None:
     return *counter, limit
 
 
-def _limit_of_iteration(node: Loop, condition: Value) -> Value | None:
+def _limit_of_iteration(node: Loop, condition: Value) -> Value | int | None:
     """The outer integer n of i < n, where i is the number of the iteration that ends."""
     compared = _compared(condition)
     if compared is None or node.iteration is None or _plain(compared[0]) is not node.iteration.output:
         return None
+    number = compared[1].constant
+    if number is not None and number.size == 1 and number.dtype.kind == "f" and abs(number) < 2**24:
+        return math.ceil(number.reshape(()))
     limit = _limit(node, compared[1])
     return None if limit is None or (compared[0].dtype.is_float and limit.type.known is None) else limit
 
 
-def _is_same(limit: Value, start: int, other: Value, other_start: int) -> bool:
+def _is_same(limit: Value, start: int, other: Value | int, other_start: int) -> bool:
     """Whether limit - start equals other - other_start."""
     count = _sum(limit, -start)
     return (other is limit and other_start == start) or (count is not None and _sum(other, -other_start) == count)
@@ -128,7 +157,9 @@ def _is_number(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.dtype in (i32, i64) and value.shape in ((), (1,))
 
 
-def _sum(value: Value, number: int) -> Dimension | None:
+def _sum(value: Value | int, number: int) -> Dimension | None:
+    if isinstance(value, int):
+        return value + number
     known = value.type.known
     return None if known is None else known.reshape(-1)[0] + number
 
@@ -157,8 +188,7 @@ def _is_endless_or(trip: Value, count: Dimension | None) -> bool:
 
 def _count(node: Loop, start: int, limit: Value) -> None:
     graph, body = node.graph, node.body
-    if isinstance(limit.node, Constant) and limit.graph is body:
-        limit = F.Constant(limit.node.tensor, graph=graph)
+    limit = _outside(node, limit)
     trip = limit if start == 0 else limit - start
     count = _sum(limit, -start)
     if count is None or least(count) < 0:  # a constant below 0 would mean no limit
@@ -166,6 +196,13 @@ def _count(node: Loop, start: int, limit: Value) -> None:
     graph.set_input(node, 0, trip)
     graph.set_input(node, 1, F.Constant(True, graph=graph, dtype=boolean))
     body.set_input(node.condition, 0, F.Constant(True, graph=body, dtype=boolean))
+
+
+def _outside(node: Loop, limit: Value | int) -> Value:
+    """A limit in the graph of the loop."""
+    if isinstance(limit, int):
+        return F.Constant(limit, graph=node.graph, dtype=i64)
+    return F.Constant(limit.node.tensor, graph=node.graph) if isinstance(limit.node, Constant) else limit
 
 
 def _read_iteration(node: Loop, entry: Merged, start: int) -> None:

@@ -71,7 +71,8 @@ class WidenBranchInputs(FunctionPass):
       the plugin has a map from the name of a node to the Parameter;
     - it is a part of another tensor of static shape: the plugin gives the branch the memory with its gaps;
     - a branch returns it, and only Parameters and constants: for such a branch the plugin sets all outputs by the
-      index 0. If it returns constants alone, one of them becomes Select(c, constant, 0);
+      index 0. If it returns constants and sizes alone, one of them becomes Select(c, constant, 0), also for one output
+      if the branch has an input;
     - all shapes of the model are static and the If has more than one output: then the plugin finds the outputs only
       with the inference of shapes that a rank of 7 requires.
     """
@@ -86,6 +87,10 @@ class WidenBranchInputs(FunctionPass):
             severity=ERROR, device=GPU,
         ),
         Gap(
+            "if-returns-sizes", "a branch that reads only known sizes of its inputs does not run", severity=ERROR,
+            device=GPU,
+        ),
+        Gap(
             "static-if-outputs", "an `If` with more than one output does not compile if all shapes are static",
             severity=ERROR, device=GPU,
         ),
@@ -98,7 +103,7 @@ class WidenBranchInputs(FunctionPass):
             several = len(node.output_map) > 1
             moved = _join_inputs(node) | _move_condition(node)
             widened = dict.fromkeys(_shared(node), 1)
-            for side in SIDES if several else ():
+            for side in SIDES:
                 if (number := _returned(node, side)) is not None:
                     widened[number] = 1
             if several and is_narrow:
@@ -174,8 +179,10 @@ def _returned(node: If, side: str) -> int | None:
     """The input of which a branch must return a view, because it returns nothing that is computed."""
     results: list[Result] = [getattr(entry, side) for entry in node.output_map]
     sources = [source_of(each.value, Identity) for each in results]
-    constant = {*inference.computed_from_constants(results[0].graph)}
-    if not all(isinstance(each.node, Parameter | Constant) or each.node in constant for each in sources):
+    known = {each.output: is_declared(each.operands[0]) for each in results[0].graph.of(ops.ShapeOf)}
+    if not all(isinstance(each.node, Parameter) or inference.is_computable(each, known) for each in sources):
+        return None
+    if len(results) == 1 and (sources[0].node in results[0].graph.parameters or not results[0].graph.parameters):
         return None
     for number in _possible(node):
         parameter = getattr(node.input_map[number], side)

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from mo_loop.graph.dimension import low
+from mo_loop.graph.dimension import Dimension, low, now
 from mo_loop.graph.shape import Shape, of_declared_sizes
 from mo_loop.graph.types import i64, string
-from mo_loop.ops.control import Iteration, Loop
+from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.movement import END
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.target import CRASH, ERROR, GPU
@@ -21,7 +21,7 @@ from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations, size_of
-from mo_loop.transforms.runtime.inference import may_be_empty_as_declared
+from mo_loop.transforms.runtime.inference import UNROLLED, may_be_empty_as_declared
 from mo_loop.transforms.runtime.zero_trips import is_cut, is_selected
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import ELEMENTWISE
@@ -135,6 +135,39 @@ def FollowIterations(node: Loop) -> str:
     node.body.set_input(entry.result, 0, piece)
     port_maps.add_input(node, Sliced(number, 0), F.Range(0, node.operands[0].reshape([]), 1, output_type=i64))
     return ""
+
+
+@node_pass((TensorIterator,), "`Reshape` to the size of another input", Gap(
+    "gpu-slices-of-unknown-number",
+    "a loop of at most 15 iterations that also reads slices of a tensor of unknown size along the axis does not run "
+    "(\"bad_function_call\"), or reads other elements", severity=ERROR, device=GPU,
+))
+def SizeSlicedInputs(node: TensorIterator) -> str:
+    """TensorIterator(x : [2,3], y : [?])  ->  TensorIterator(x, Reshape(y, [2])), where both are cut along axis 0
+
+    The plugin writes the loop out, with a Split of y.
+    """
+    pairs = zip(node.input_map, node.data_inputs, strict=True)
+    cut = [(each, value) for each, value in pairs if isinstance(each, Sliced) and value is not None and value.rank]
+    given = next(((value, each.axis) for each, value in cut if isinstance(_size(each, value), int)), None)
+    is_written_out = now(node.count) in UNROLLED and all(port_maps.is_one_after_another(each) for each, _ in cut)
+    if given is None or not is_written_out:
+        return "the plugin does not write it out, or knows no size"
+    changed = False
+    for port, (entry, value) in enumerate(node.fed, node.first_data_port):
+        if (entry, value) not in cut or isinstance(_size(entry, value), int) or value.dtype is string:
+            continue
+        size = size_of(*given)
+        sizes = [size if axis == entry.axis else [0] for axis in range(value.type.rank)]
+        pattern = F.Concat(*sizes, axis=0) if len(sizes) > 1 else size
+        node.graph.set_input(node, port, F.Reshape(value, pattern, special_zero=True))
+        changed = True
+    return "" if changed else "the sizes of all slices are known"
+
+
+def _size(entry: Sliced, value: Value) -> Dimension:
+    """The declared size of an input along the axis of its slices."""
+    return (of_declared_sizes(value.shape) or ())[entry.axis]
 
 
 @node_pass((Loop,), "a state that grows", Gap(

@@ -6,7 +6,7 @@ from mo_loop.graph.types import string
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.infer import symbols_in
 from mo_loop.ops.port_map import Concatenated, Final, Merged
-from mo_loop.target import ERROR, Gap
+from mo_loop.target import ERROR, GPU, Gap
 from mo_loop.transforms.runtime import inference
 from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations
 from mo_loop.transforms.vocabulary import Constant, F, FunctionPass, Graph, Node, Result, Use, Value, is_static, ops
@@ -68,6 +68,22 @@ def MakeTripCountsDynamic(node: Loop) -> list[HiddenPort] | str:
     if isinstance(trip.node, ops.Barrier) and trip.node.hides == "value":
         return "its trip count is dynamic already"
     return [(Use(node, 0), ())]
+
+
+@barrier_rule((Loop,), "value", "an execution condition that is computed", Gap(
+    "gpu-copied-condition",
+    "a loop inside one of at most 15 iterations, which is in a body itself, does not compile: the copies of its "
+    "execution condition become one constant (\"does not have primitive map\")", severity=ERROR, device=GPU,
+))
+def ComputeCopiedConditions(node: Loop) -> list[HiddenPort] | str:
+    """In a body, for i in range(3): Loop(n, true)  ->  for i in range(3): Loop(n, Barrier(true, value))
+
+    The plugin merges the copies of a constant in the main graph itself.
+    """
+    outer = node.graph.owner
+    if not isinstance(outer, Iteration) or outer.graph.owner is None or now(outer.count) not in inference.UNROLLED:
+        return "no loop of few iterations, which is in a body, has it in its body"
+    return [(Use(node, 1), ())] if isinstance(node.operands[1].node, Constant) else "its condition is computed"
 
 
 @barrier_rule((ops.Assign,), "bounds", "`Tile` of the value by a number known only at run time", Gap(

@@ -18,6 +18,10 @@ UNKNOWN_TO_INFERENCE = (Control, ops.Barrier, ops.CumSum, ops.RandomUniform, ops
 """Operations at which the runtime's inference of bounds stops."""
 
 
+UNROLLED = range(2, 16)
+"""Numbers of iterations of the loops that the GPU plugin writes out."""
+
+
 # -- sizes
 
 

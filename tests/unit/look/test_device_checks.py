@@ -75,8 +75,9 @@ def test_other_models_have_none(text: str) -> None:
     (
         """main (float[2,N] x, float z, int64 n) => (float y, float[2,N] last) {
           y, last = Loop (n, "", z, x) <body = step (int64 i, bool c, float r, float[2,N] s) => (bool d, q, t) {
-            d = Less (i, n)  sum = ReduceSum <keepdims = 0> (s)  q = Add (r, sum)  t = Identity (x) }> }""", "Loop",
-        "ML570", "no elements",
+            k = Mul (i, i)  d = Less (k, n)  sum = ReduceSum <keepdims = 0> (s)  q = Add (r, sum)
+            t = Identity (x) }> }""",
+        "Loop", "ML570", "no elements",
     ),
     (
         """main (float[N] x, int64 n) => (float[N] y, float[T,N] z) {

@@ -187,7 +187,7 @@ def test_sizes_of_the_inputs_of_an_ir(tmp_path: Path) -> None:
 def test_a_loop_of_the_ir(tmp_path: Path) -> None:
     text = """main (float[3] x, int64 n) => (float[3] y, float[N,3] z) <float[3] w = {1.0, 2.0, 3.0}> {
       [loop] y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o)
-        { d = Less (i, n) t = Add (s, w) o = Neg (s) }> }"""
+        { d = Less (n, i) t = Add (s, w) o = Neg (s) }> }"""
     found = inspect(saved_ir(parsed(text), tmp_path))
     assert (found.format, found.ir_version) == ("ir", 11)
     assert [(port.name, str(port)) for port in found.inputs] == [("x", "f32[3]"), ("n", "i64[]")]

@@ -10,6 +10,7 @@ from mo_loop.transforms.runtime.local import (
     empty_tensors,
     forms_for_devices,
     fused_constants,
+    gpu_loops,
     gpu_operations,
     host_reads,
     movement_of_data,
@@ -19,7 +20,7 @@ from mo_loop.transforms.runtime.local import (
 
 FILES = (
     elementwise_layers, movement_of_data, axes_and_indices, empty_tensors, products_and_convolutions, quantised_scales,
-    attention_heads, gpu_operations, forms_for_devices, host_reads,
+    attention_heads, gpu_operations, gpu_loops, forms_for_devices, host_reads,
     fused_constants,  # after those that place a maximum for other reasons
 )
 

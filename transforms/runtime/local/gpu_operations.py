@@ -6,10 +6,8 @@ import numpy as np
 
 from mo_loop.graph.dimension import fresh, now
 from mo_loop.graph.shape import assume_fixed, normalise_axis
-from mo_loop.graph.types import ElementType, boolean, i8, i32, i64, string, u8
-from mo_loop.ops.control import Iteration
+from mo_loop.graph.types import ElementType, boolean, i8, i32, i64, u8
 from mo_loop.ops.exact import is_not_negative
-from mo_loop.ops.port_map import Sliced
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
@@ -20,10 +18,9 @@ from mo_loop.transforms.runtime.local.rule import (
     is_declared,
     is_one_element,
     is_static_there,
-    maximum_rule,
     rule,
 )
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Use, Value, ops, source_of
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, ops
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -302,19 +299,3 @@ def WidenEmptyInput(node: ops.Parameter) -> Node | None:
         return None
     node.retype(type_.with_shape(tuple(fresh() if dim == 0 else dim for dim in type_.shape)))
     return node
-
-
-@maximum_rule(wrap_type(Iteration), "`max(x, x)` in the outer loop", Gap(
-    "slice-for-inner-loop", "an inner loop reads the slice of the first iteration, or a view of it, where a loop runs "
-    "over slices of a tensor of unknown shape", device=GPU,
-))
-def MaximumBeforeInnerLoop(node: Iteration) -> Use | None:
-    """In a loop over slices x of a : [N,3], Loop(x) or Loop(Squeeze(x))  ->  Loop(max(x, x))
-
-    The plugin gives each slice other memory, and the inner loop keeps what it got first.
-    """
-    owner = node.graph.owner
-    pairs = owner.fed if isinstance(owner, Iteration) else ()
-    slices = {entry.parameter for entry, value in pairs if isinstance(entry, Sliced) and not is_declared(value)}
-    read = [value for value in node.operands if slices and source_of(value, ops.View).node in slices]
-    return next((use for value in read for use in value.uses if use.node is node and value.dtype is not string), None)

@@ -82,6 +82,8 @@ class ReduceBeforeUnsqueeze(LocalRule):
             x = self.register_new_node(type(node)(x, reduced, keep_dims=True)).output  # `x` may have inserted ones, too
         elif isinstance(node, ops.ReduceL1 | ops.ReduceL2):
             x = F.Abs(x)
+        if node.output.rank == 0:  # as one view (see MergeReshapes)
+            return ops.Reshape(x, np.array([], np.int64))
         restored = ops.Unsqueeze(x, inserted)
         return restored if node.keep_dims else ops.Squeeze(restored, sorted(gone))
 
