@@ -46,7 +46,7 @@ def test_names_that_a_branch_uses_itself() -> None:
 
 @pytest.mark.parametrize("body", [
     "step (int64 i, bool g, float[] t) => (bool h, float[] u) <float flat = {2.0}, float kept = {2.0}> {",
-    "step (int64 i, bool g, float[] t) => (bool h, float[] u) { two = Add (t, t)  flat = Div (two, t)  kept = Div (two, t)",
+    "step (int64 i, bool g, float[] t) => (bool h, float[] u) { two = Add (t, t)  flat = Div (two, t)  kept = Neg (t)",
     "step (int64 flat, bool kept, float[] t) => (bool h, float[] u) { two = Add (t, t)  both = Div (two, t)",
 ])
 def test_names_that_a_body_of_a_moved_node_uses_itself(body: str) -> None:

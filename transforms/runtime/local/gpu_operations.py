@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 
 from mo_loop.graph.dimension import fresh, now
-from mo_loop.graph.shape import assume_fixed, normalise_axis
+from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.types import ElementType, boolean, i8, i32, i64, string, u8
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.exact import is_not_negative
@@ -19,11 +19,12 @@ from mo_loop.transforms.runtime.local.rule import (
     both_orders,
     is_declared,
     is_one_element,
+    is_static_model,
     is_static_there,
     maximum_rule,
     rule,
 )
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Use, Value, ops, source_of
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Use, Value, ops, source_of
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -318,3 +319,36 @@ def MaximumBeforeInnerLoop(node: Iteration) -> Use | None:
     slices = {entry.parameter for entry, value in pairs if isinstance(entry, Sliced) and not is_declared(value)}
     read = [value for value in node.operands if slices and source_of(value, ops.View).node in slices]
     return next((use for value in read for use in value.uses if use.node is node and value.dtype is not string), None)
+
+
+ACTIVATIONS = (ops.Unary, ops.HardSigmoid, ops.PReLU, ops.Selu, ops.Swish, ops.Power)
+
+
+@maximum_rule(wrap_type(ACTIVATIONS), "`max(y, y)`", Gap(
+    "gpu-returned-activation",
+    "an activation of a view, of known sizes in a model of unknown sizes, is left out if it is returned and read "
+    "elsewhere", device=GPU,
+))
+def MaximumBehindActivation(node: Op) -> Value | None:
+    """y = Tanh(Reshape(x)), which is returned and read elsewhere  ->  max(y, y)
+
+    The plugin makes the activation a part of the view, and leaves the view out. A reduction along sizes of 1 is a view
+    there too, as is a Transpose that moves only these.
+    """
+    y = node.output
+    returned = sum(isinstance(use.node, Result) for use in y.uses)
+    if not 0 < returned < len(y.uses) or not is_declared(y) or y.dtype is boolean or is_static_model(node.graph):
+        return None
+    sources = [node.operands[0]]
+    for source in sources:
+        if source.only_use is not None and isinstance(source.node, (*ACTIVATIONS, ops.Binary)):
+            sources += source.node.operands
+    return y if any(each.only_use is not None and _may_be_view(each.node) for each in sources) else None
+
+
+def _may_be_view(node: Node) -> bool:
+    """Whether the output has the elements of the first input, as far as its sizes tell."""
+    if not isinstance(node, Reduction | ops.Transpose | ops.Gather):
+        return isinstance(node, ops.View)
+    before, after = (of_declared_sizes(each.shape) or () for each in (node.operands[0], node.outputs[0]))
+    return [size for size in before if size != 1] == [size for size in after if size != 1]

@@ -11,8 +11,8 @@ from mo_loop.ops.port_map import Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
-from mo_loop.transforms.runtime.local.rule import is_declared, is_weights, maximum_rule, rule
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Node, Parameter, Use, Value, integers, ops, source_of
+from mo_loop.transforms.runtime.local.rule import is_declared, is_static_model, is_weights, maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Parameter, Use, Value, integers, ops, source_of
 
 
 def _reads_iteration(value: Value) -> bool:
@@ -87,19 +87,10 @@ def CopyPieces(node: Node) -> Use | None:
         if not isinstance(source.node, ops.Split | ops.VariadicSplit):
             continue
         is_matrix = isinstance(node, ops.MatMul) and port == 1 and node.transpose_b and value.rank == 2
-        of_any_size = isinstance(node, ops.Select | ops.If) and not _is_static(node.graph)
+        of_any_size = isinstance(node, ops.Select | ops.If) and not is_static_model(node.graph)
         if is_matrix or of_any_size or not is_declared(source):
             return Use(node, port)
     return None
-
-
-def _is_static(graph: Graph) -> bool:
-    """Whether the model has static shapes alone."""
-    while graph.owner is not None:
-        graph = graph.owner.graph
-    return graph.note("all sizes declared", lambda: all(
-        is_declared(each) for node in graph.of(Node) for each in node.outputs  # in any order: sorting takes longer
-    ))
 
 
 @rule(wrap_type((ops.Convolution, ops.ConvolutionBackpropData)), "a convolution with constant filters, `MatMul`", Gap(
