@@ -11,7 +11,14 @@ from mo_loop.ops.port_map import Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
-from mo_loop.transforms.runtime.local.rule import is_declared, is_static_model, is_weights, maximum_rule, rule
+from mo_loop.transforms.runtime.local.rule import (
+    both_orders,
+    is_declared,
+    is_static_model,
+    is_weights,
+    maximum_rule,
+    rule,
+)
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Parameter, Use, Value, integers, ops, source_of
 
 
@@ -59,7 +66,8 @@ def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
 
 @maximum_rule(
     wrap_type(
-        (ops.MatMul, ops.Select, ops.Broadcast, Control), when=lambda y: y.graph.has(ops.Split, ops.VariadicSplit)
+        (ops.MatMul, ops.Select, ops.Broadcast, ops.Binary, Control),
+        when=lambda y: y.graph.has(ops.Split, ops.VariadicSplit, ops.Slice),
     ),
     "`max(p, p)`",
     Gap(
@@ -74,14 +82,23 @@ def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
         "an `If` does not take it (\"Unexpected layout of input memory\")",
         device=GPU,
     ),
+    Gap(
+        "gpu-repeated-piece",
+        "an elementwise operation that repeats a piece, of known size, of a `Split` along the first axis, or of a "
+        "tensor of fewer dimensions, and follows another operation, reads the first piece",
+        device=GPU,
+    ),
 )
 def CopyPieces(node: Node) -> Use | None:
     """MatMul(x, Split(w, 0)[1], transpose_b)  ->  MatMul(x, max(p, p), transpose_b) with p = Split(w, 0)[1]
     Select(c, Split(x : [?,4], 1)[0], 0)  ->  Select(c, max(p, p), 0) with p = Split(x, 1)[0]
+    x * y : [3,4] + Split(z : [2,4], 0)[1]  ->  x * y + max(p, p) with p = Split(z, 0)[1]
 
     A piece has the memory of the whole. The plugin rearranges a matrix of weights, with the bytes around it; kernels
-    for unknown sizes get no strides.
+    for unknown sizes, and those of two operations in one, get no strides.
     """
+    if isinstance(node, ops.Binary):
+        return next((Use(node, port) for port, pair in enumerate(both_orders(node)) if _is_repeated(node, *pair)), None)
     for port, value in enumerate(node.operands):
         source = source_of(value, VIEWS)
         if not isinstance(source.node, ops.Split | ops.VariadicSplit):
@@ -131,6 +148,18 @@ def _with_channels(value: Value, count: int, like: Value) -> Value:
     """The elements as [N, count, D...], where `like` is [N, C, D...]."""
     rest = F.Slice(like.sizes, [2], [like.type.rank], [1], [0])
     return F.Reshape(value, F.Concat(F.Gather(like.sizes, [0], 0), [count], rest, axis=0))
+
+
+def _is_repeated(node: ops.Binary, piece: Value, other: Value) -> bool:
+    """Whether the first operand is such a piece, and the other one is computed. Several Slice become a Split."""
+    made = piece.node
+    if isinstance(other.node, Parameter | Constant) or not isinstance(made, ops.Split | ops.VariadicSplit | ops.Slice):
+        return False
+    whole = made.operands[0]
+    if isinstance(made, ops.Slice) and len([use for use in whole.uses if isinstance(use.node, ops.Slice)]) < 2:
+        return False
+    before, size, after = (of_declared_sizes(each.shape) or () for each in (whole, piece, node.output))
+    return is_declared(whole) and size != after and (len(size) < len(after) or before[:1] != size[:1])
 
 
 SIZES: dict[type[Node], tuple[int, ...]] = {
