@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from mo_loop.graph.types import string
-from mo_loop.ops.control import If, Iteration
+from mo_loop.ops.control import Control, If, Iteration
 from mo_loop.ops.port_map import Branched, Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms import port_maps
@@ -20,6 +20,7 @@ from mo_loop.transforms.vocabulary import (
     Gap,
     Graph,
     Identity,
+    Node,
     Parameter,
     Result,
     Value,
@@ -70,6 +71,8 @@ class WidenBranchInputs(FunctionPass):
     - another input, or the condition, is another output of the same node (one that is the same becomes one with it):
       the plugin has a map from the name of a node to the Parameter;
     - it is a part of another tensor of static shape: the plugin gives the branch the memory with its gaps;
+    - it is an output of an If or a loop, not the first one, and a branch that computes nothing returns a view of it:
+      the plugin takes the shape of the first;
     - a branch returns it, and only Parameters and constants: for such a branch the plugin sets all outputs by the
       index 0. If it returns constants alone, one of them becomes Select(c, constant, 0);
     - all shapes of the model are static and the If has more than one output: then the plugin finds the outputs only
@@ -81,6 +84,11 @@ class WidenBranchInputs(FunctionPass):
         Gap("if-inputs-of-one-node", "two outputs of one node become one input of an `If`", severity=ERROR, device=GPU),
         Gap("if-input-twice", "a tensor that is two inputs is not set", severity=ERROR, device=GPU, form="one input"),
         Gap("if-input-in-place", "a part of a tensor is read with gaps in a branch", severity=ERROR, device=GPU),
+        Gap(
+            "if-returns-second-output",
+            "a branch that returns only a view of an output of an `If` or a loop has the shape of its first output",
+            device=GPU,
+        ),
         Gap(
             "if-returns-inputs", "a branch that returns only inputs and constants sets the first output alone",
             severity=ERROR, device=GPU,
@@ -97,7 +105,7 @@ class WidenBranchInputs(FunctionPass):
         for node in self.candidates(graph, If):
             several = len(node.output_map) > 1
             moved = _join_inputs(node) | _move_condition(node)
-            widened = dict.fromkeys(_shared(node), 1)
+            widened = dict.fromkeys((*_shared(node), *_passed_on(node)), 1)
             for side in SIDES if several else ():
                 if (number := _returned(node, side)) is not None:
                     widened[number] = 1
@@ -167,6 +175,22 @@ def _shared(node: If) -> Iterator[int]:
         assert value is not None
         is_part = isinstance(value.node, PARTS) and is_declared(value)
         if is_part or any(each.node is value.node and each is not value for each in values):
+            yield number
+
+
+def _passed_on(node: If) -> Iterator[int]:
+    """The inputs of which a branch that computes nothing returns a view, and that are outputs of an If or a loop after
+    one of unknown sizes."""
+    views, returned = (Identity, ops.View), set[Node]()
+    for side in SIDES:
+        results = {source_of(getattr(entry, side).value, views).node for entry in node.output_map}
+        returned |= results if all(isinstance(each, Parameter | Constant) for each in results) else set()
+    for number in _possible(node):
+        value, entry = node.data_inputs[number], node.input_map[number]
+        if value is None or isinstance(value.node, ops.Unsqueeze) or returned.isdisjoint((entry.then, entry.else_)):
+            continue
+        source = source_of(value, views)
+        if source.index and isinstance(source.node, Control) and not is_declared(source.node.outputs[0]):
             yield number
 
 
