@@ -7,7 +7,7 @@ import numpy as np
 
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Control, If, Iteration
-from mo_loop.ops.port_map import Branched, Sliced
+from mo_loop.ops.port_map import Branched, Merged, Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms import port_maps
 from mo_loop.transforms.replace import move_readers
@@ -248,16 +248,21 @@ def _widen(node: If, number: int, rank: int) -> None:
 
 @node_pass((Iteration,), "`max(y, y)`, `y or y` for booleans", Gap(
     "sliced-if-output", "a loop reads slices of the memory of the other branch of an `If`", device=GPU, alone=True,
+), Gap(
+    "gpu-state-of-if-output", "a state that begins with an output of an `If` of unknown size, or a part of one, begins "
+    "with that of the other branch", device=GPU, alone=True,
 ))
 def CopySlicedBranches(node: Iteration) -> str:
-    """Loop(y) of slices of y = If(c)  ->  Loop(max(y, y))
+    """Loop(y) of slices of y = If(c), or with the state y  ->  Loop(max(y, y))
 
-    The plugin makes the slices of a tensor once. The memory of an output of If is that of the branch that ran.
+    The plugin makes the slices of a tensor once, and takes the memory of a first value again while its shape stays. The
+    memory of an output of If is that of the branch that ran.
     """
     changed = False
     for port, (entry, value) in enumerate(node.fed, node.first_data_port):
         source = source_of(value, (ops.View, ops.Slice, ops.Barrier, ops.AtLeast, Identity))
-        if isinstance(entry, Sliced) and isinstance(source.node, If) and value.dtype is not string:
+        is_read = isinstance(entry, Sliced) or (isinstance(entry, Merged) and not is_declared(value))
+        if is_read and isinstance(source.node, If) and value.dtype is not string:
             node.graph.set_input(node, port, doubled(value).output)
             changed = True
-    return "" if changed else "it reads no slices of an output of If"
+    return "" if changed else "no slice and no state of it begins with an output of If"
