@@ -57,6 +57,7 @@ from mo_loop.transforms.runtime.device_loops import (
     AppendPieces,
     CutFinalValues,
     FollowIterations,
+    ReadSizesOutside,
     ReadStatesTwice,
     SeparateDynamicValues,
     SeparateFinalValues,
@@ -237,6 +238,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ShareTransposedConstants,  # after the passes that fold and merge constants
     TransposeWeights,  # those that no constant holds in this form already
     SelectReductionOfNothing,  # before the pass that merges the sizes which several reductions read
+    ReadSizesOutside,  # also those that the pass before reads
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, and LocalRules counts readers
     SharedOpOptimization,
     WidenBranchInputs,  # after the passes that make inputs and outputs of If
@@ -278,8 +280,8 @@ RELIED_ON = (PushConstantToSubgraph,)
 
 BY_SIZES = (
     AddLeadingDimension, AppendPieces, BranchUnlessRun, BreakStateSymbols, ConcatenateAlongFirstAxis,
-    CutFinalValues, FollowIterations, GuardZeroTrips, InsertKnownSizes, InsertStaticShapes, ReadStatesTwice,
-    RemoveResultBounds, RunOnce, SelectFinalValues, SelectReductionOfNothing, WidenEmptyStates,
+    CutFinalValues, FollowIterations, GuardZeroTrips, InsertKnownSizes, InsertStaticShapes, ReadSizesOutside,
+    ReadStatesTwice, RemoveResultBounds, RunOnce, SelectFinalValues, SelectReductionOfNothing, WidenEmptyStates,
 )
 """Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of
 loops that surely run, and more are known where equal nodes have been merged."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.context import Body, Context, TranslatedBody, Translation, as_values
-from mo_loop.frontend.node_order import NamesRead, WaitingNodes, all_names_in, renamed
+from mo_loop.frontend.node_order import NamesRead, WaitingNodes, all_names_in, renamed, unused
 from mo_loop.frontend.onnx_graphs import body_name, label, operator_of
 from mo_loop.frontend.ops.conditional import is_decided, selected
 from mo_loop.frontend.scope import Scope
@@ -42,28 +42,17 @@ def extended(
     copy.CopyFrom(branch)
     taken = all_names_in(branch)
     inner = {name: entry.name for name, entry in zip(outputs, branch.output, strict=False) if name}
-    made = {name for node in nodes for name in node.output if name}
-    inner.update({name: _fresh(name, taken) for name in made})
+    inner.update({name: unused(name, taken) for node in nodes for name in node.output if name})
     aliases: dict[str, str] = {}
-    read = {name for node in nodes for name in names_read.of_node(node)}
-    for name in sorted(read - inner.keys()):
+    for name in sorted({each for node in nodes for each in names_read.of_node(node)} - inner.keys()):
         if name in taken:
-            inner[name] = _fresh(name, taken)
+            inner[name] = unused(name, taken)
             aliases[inner[name]] = name
     copy.node.extend(renamed(node, inner) for node in nodes)
     del copy.output[:]
     for name in wanted:
         copy.output.add().name = inner[name]
     return aliases, copy
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    """`name`, with a number where it is in use already; the result is added to the names in use."""
-    found, number = name, 1
-    while found in taken:
-        found, number = f"{name}.{number}", number + 1
-    taken.add(found)
-    return found
 
 
 LIMIT = 1000

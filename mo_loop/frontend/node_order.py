@@ -130,14 +130,28 @@ def _rename(node: Any, names: Mapping[str, str]) -> None:
 
 
 def _rename_captures(graph: Any, names: Mapping[str, str]) -> None:
-    """Rename the values that a body reads from outside. A name that the body defines itself means another value, and
-    stays."""
+    """Rename the values that a body reads from outside. A name that the body defines itself means another value: it
+    stays, or gets a number where it would hide a new name."""
     own = names_defined_in(graph)
     captured = {name: other for name, other in names.items() if name not in own}
+    if not own.isdisjoint(captured.values()):
+        taken = all_names_in(graph).union(captured.values())
+        hidden = own & {other for name, other in captured.items() if name in taken}
+        captured |= {name: unused(name, taken) for name in sorted(hidden)}
+    initializers = (*graph.initializer, *(each.values for each in graph.sparse_initializer))
+    for entry in (*graph.input, *graph.output, *graph.value_info, *initializers):
+        entry.name = captured.get(entry.name, entry.name)
     for node in graph.node:
         _rename(node, captured)
-    for entry in graph.output:
-        entry.name = captured.get(entry.name, entry.name)
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """`name`, with a number where it is in use already; the result is added to the names in use."""
+    found, number = name, 1
+    while found in taken:
+        found, number = f"{name}.{number}", number + 1
+    taken.add(found)
+    return found
 
 
 class WaitingNodes:

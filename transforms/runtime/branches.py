@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from mo_loop.graph.types import string
-from mo_loop.ops.control import If, Iteration
-from mo_loop.ops.port_map import Branched, Sliced
+from mo_loop.ops.control import Control, If, Iteration
+from mo_loop.ops.port_map import Branched, Merged, Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms import port_maps
 from mo_loop.transforms.replace import move_readers
@@ -20,6 +20,7 @@ from mo_loop.transforms.vocabulary import (
     Gap,
     Graph,
     Identity,
+    Node,
     Parameter,
     Result,
     Value,
@@ -70,6 +71,8 @@ class WidenBranchInputs(FunctionPass):
     - another input, or the condition, is another output of the same node (one that is the same becomes one with it):
       the plugin has a map from the name of a node to the Parameter;
     - it is a part of another tensor of static shape: the plugin gives the branch the memory with its gaps;
+    - it is an output of an If or a loop, not the first one, and a branch that computes nothing returns a view of it:
+      the plugin takes the shape of the first;
     - a branch returns it, and only Parameters and constants: for such a branch the plugin sets all outputs by the
       index 0. If it returns constants and sizes alone, one of them becomes Select(c, constant, 0), also for one output
       if the branch has an input;
@@ -82,6 +85,11 @@ class WidenBranchInputs(FunctionPass):
         Gap("if-inputs-of-one-node", "two outputs of one node become one input of an `If`", severity=ERROR, device=GPU),
         Gap("if-input-twice", "a tensor that is two inputs is not set", severity=ERROR, device=GPU, form="one input"),
         Gap("if-input-in-place", "a part of a tensor is read with gaps in a branch", severity=ERROR, device=GPU),
+        Gap(
+            "if-returns-second-output",
+            "a branch that returns only a view of an output of an `If` or a loop has the shape of its first output",
+            device=GPU,
+        ),
         Gap(
             "if-returns-inputs", "a branch that returns only inputs and constants sets the first output alone",
             severity=ERROR, device=GPU,
@@ -102,7 +110,7 @@ class WidenBranchInputs(FunctionPass):
         for node in self.candidates(graph, If):
             several = len(node.output_map) > 1
             moved = _join_inputs(node) | _move_condition(node)
-            widened = dict.fromkeys(_shared(node), 1)
+            widened = dict.fromkeys((*_shared(node), *_passed_on(node)), 1)
             for side in SIDES:
                 if (number := _returned(node, side)) is not None:
                     widened[number] = 1
@@ -175,6 +183,22 @@ def _shared(node: If) -> Iterator[int]:
             yield number
 
 
+def _passed_on(node: If) -> Iterator[int]:
+    """The inputs of which a branch that computes nothing returns a view, and that are outputs of an If or a loop after
+    one of unknown sizes."""
+    views, returned = (Identity, ops.View), set[Node]()
+    for side in SIDES:
+        results = {source_of(getattr(entry, side).value, views).node for entry in node.output_map}
+        returned |= results if all(isinstance(each, Parameter | Constant) for each in results) else set()
+    for number in _possible(node):
+        value, entry = node.data_inputs[number], node.input_map[number]
+        if value is None or isinstance(value.node, ops.Unsqueeze) or returned.isdisjoint((entry.then, entry.else_)):
+            continue
+        source = source_of(value, views)
+        if source.index and isinstance(source.node, Control) and not is_declared(source.node.outputs[0]):
+            yield number
+
+
 def _returned(node: If, side: str) -> int | None:
     """The input of which a branch must return a view, because it returns nothing that is computed."""
     results: list[Result] = [getattr(entry, side) for entry in node.output_map]
@@ -231,16 +255,21 @@ def _widen(node: If, number: int, rank: int) -> None:
 
 @node_pass((Iteration,), "`max(y, y)`, `y or y` for booleans", Gap(
     "sliced-if-output", "a loop reads slices of the memory of the other branch of an `If`", device=GPU, alone=True,
+), Gap(
+    "gpu-state-of-if-output", "a state that begins with an output of an `If` of unknown size, or a part of one, begins "
+    "with that of the other branch", device=GPU, alone=True,
 ))
 def CopySlicedBranches(node: Iteration) -> str:
-    """Loop(y) of slices of y = If(c)  ->  Loop(max(y, y))
+    """Loop(y) of slices of y = If(c), or with the state y  ->  Loop(max(y, y))
 
-    The plugin makes the slices of a tensor once. The memory of an output of If is that of the branch that ran.
+    The plugin makes the slices of a tensor once, and takes the memory of a first value again while its shape stays. The
+    memory of an output of If is that of the branch that ran.
     """
     changed = False
     for port, (entry, value) in enumerate(node.fed, node.first_data_port):
         source = source_of(value, (ops.View, ops.Slice, ops.Barrier, ops.AtLeast, Identity))
-        if isinstance(entry, Sliced) and isinstance(source.node, If) and value.dtype is not string:
+        is_read = isinstance(entry, Sliced) or (isinstance(entry, Merged) and not is_declared(value))
+        if is_read and isinstance(source.node, If) and value.dtype is not string:
             node.graph.set_input(node, port, doubled(value).output)
             changed = True
-    return "" if changed else "it reads no slices of an output of If"
+    return "" if changed else "no slice and no state of it begins with an output of If"

@@ -20,12 +20,12 @@ from mo_loop.target import CRASH, ERROR, GPU
 from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.runtime import zero_trips
 from mo_loop.transforms.runtime.barriers import HiddenPort, barrier_rule, iterations, size_of
 from mo_loop.transforms.runtime.inference import UNROLLED, may_be_empty_as_declared
-from mo_loop.transforms.runtime.zero_trips import is_cut, is_selected
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import ELEMENTWISE
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Parameter, Result, Value, is_static, ops, source_of
+from mo_loop.transforms.vocabulary import F, Gap, Parameter, Result, Use, Value, is_static, ops, source_of
 
 
 @barrier_rule((Iteration,), "memory", "`max(s, s)` in the body", Gap(
@@ -103,7 +103,7 @@ def _separate(node: Iteration, when: Callable[[Shape], bool]) -> str:
         if not isinstance(entry, Final) or entry.result not in states or not when(entry.result.value.shape):
             continue
         # A result of its own has no initial value.
-        if runs or is_selected(output, node):
+        if runs or zero_trips.is_selected(output, node):
             entries[place] = replace(entry, result=Result(entry.result.value))
     if entries == list(node.output_map):
         return "it has no such final value of a state"
@@ -257,20 +257,27 @@ def WidenEmptyStates(node: Iteration) -> str:
 
 @node_pass((Iteration,), "`Slice` to the size of the first value", Gap(
     "gpu-final-of-nothing",
-    "a final value without elements has the shape and the numbers of an earlier inference, because no kernel runs",
-    device=GPU, alone=True,
+    "a final value or a concatenated output without elements has the shape and the numbers of an earlier inference, "
+    "because no kernel runs", device=GPU, alone=True,
 ))
 def CutFinalValues(node: Iteration) -> str:
     """last = Loop(x : [?,2]) of the same shape  ->  Slice(last, 0, size of x)
     last = Loop(x : [?,2]) that is computed element by element  ->  Slice(last, 0, size of x == 0 ? 0 : all)
+
+    Concatenated outputs likewise. What GuardZeroTrips and SelectFinalValues have cut or selected needs no other Slice.
     """
     first = {entry.result: (entry.parameter.output, value) for entry, value in node.fed if isinstance(entry, Merged)}
-    changed = False
+    known, changed = zero_trips.sizes_of_states(node), False
     for entry, output in zip(node.output_map, node.outputs, strict=True):
         state, value = first.get(entry.result, (None, None)) if isinstance(entry, Final) else (None, None)
-        if state is None or value is None or value.dtype is string or value.rank != output.rank or _is_cut_all(output):
+        if output.dtype is string or _is_cut_all(output, node):
             continue
-        ends = {axis: _end(value, output, axis, entry.result.value, state) for axis in range(value.rank or 0)}
+        ends = dict[int, Value | None]()
+        if isinstance(entry, Concatenated):
+            places = ((axis, known.get(dim)) for axis, dim in enumerate(output.shape or ()) if axis != entry.axis)
+            ends = {axis: size_of(*place) for axis, place in places if place is not None}
+        elif state is not None and value is not None and value.rank == output.rank:
+            ends = {axis: _end(value, output, axis, entry.result.value, state) for axis in range(value.rank or 0)}
         found = {axis: end for axis, end in ends.items() if end is not None}
         if found:
             readers, count = output.uses, len(found)
@@ -278,6 +285,41 @@ def CutFinalValues(node: Iteration) -> str:
             move_readers(output, F.Slice(output, [0] * count, end, [1] * count, [*found]), readers)
             changed = True
     return "" if changed else "no state that keeps its shape may have no elements"
+
+
+@node_pass((Iteration,), "the size of the first value, as an input", Gap(
+    "gpu-size-of-state",
+    "the size of a state without elements, which keeps its size, is that of an earlier inference in the body, if a "
+    "number or a choice depends on it",
+    device=GPU,
+))
+def ReadSizesOutside(node: Iteration) -> str:
+    """Gather(ShapeOf(s), k) in the body == 0, where s : [N,2] is the state x in the first iteration  ->  n == 0, where
+    n is Gather(ShapeOf(x), k), an input
+
+    Sizes that shapes in the body follow from stay: the runtime would infer less.
+    """
+    known = zero_trips.sizes_of_states(node)
+    made = dict[tuple[Dimension, int | None], Value]()
+    for each in [use.node for sizes in node.body.of(ops.ShapeOf) for use in sizes.output.uses] if known else ():
+        place = each.operands[1].type.integers if isinstance(each, ops.Gather) else None
+        size = each.operands[0].node.operands[0].type.dims[place[0]] if place is not None and len(place) == 1 else None
+        if size not in known or not all(map(_is_compared, each.output.uses)):
+            continue
+        key = size, each.output.rank
+        if key not in made:
+            first = size_of(*known[size])
+            made[key] = port_maps.captured(node.body, first if key[1] else first.reshape([]))
+        each.output.replace_with(made[key])
+    node.body.sweep()
+    return "" if made else "no size in its body is that of a state which may have no elements"
+
+
+def _is_compared(use: Use) -> bool:
+    """Whether a size, or a product with it, is only compared, or converted to another type."""
+    if isinstance(use.node, ops.Multiply | ops.View):
+        return all(map(_is_compared, use.node.output.uses))
+    return isinstance(use.node, ops.Binary | ops.Convert) and not use.node.outputs[0].dtype.is_integer
 
 
 def _end(first: Value, last: Value, axis: int, new: Value, state: Value) -> Value | None:
@@ -292,11 +334,13 @@ def _end(first: Value, last: Value, axis: int, new: Value, state: Value) -> Valu
     return F.Select(F.Equal(size_of(first, axis), 0), none, every)
 
 
-def _is_cut_all(value: Value) -> bool:
-    """Whether only Slices with computed ends, other than those of a RunGuard, read `value`."""
-    readers = [use.node for use in value.uses]
-    slices = [each for each in readers if isinstance(each, ops.Slice) and not is_cut(each)]
-    return len(slices) == len(readers) and not any(isinstance(each.operands[2].node, Constant) for each in slices)
+def _is_cut_all(value: Value, node: Iteration) -> bool:
+    """Whether only Slices with computed ends, and choices of the initial value, read `value`."""
+    return all(
+        (isinstance(each, ops.Slice) and zero_trips.is_cut_to_size(each))
+        or (isinstance(each, ops.Select) and isinstance(node, Loop) and zero_trips.is_selection(each, node))
+        for each in (use.node for use in value.uses)
+    )
 
 
 def _empty_axis(entry: Merged, value: Value) -> int | None:

@@ -241,6 +241,11 @@ class GuardZeroTrips(FunctionPass):
             "after zero iterations of a loop whose trip count has bounds, a `Slice` to length 0 is taken for the whole",
             "ends and trip counts after `ReduceSum`, where the inference of bounds stops",
         ),
+        Gap(
+            "gpu-pieces-of-nothing",
+            "a concatenated output keeps the sizes of an earlier inference, if a state has no elements",
+            "`Slice` to the size of the first value", device=GPU,
+        ),
     )
 
     kinds = (Loop,)
@@ -261,7 +266,8 @@ class GuardZeroTrips(FunctionPass):
                 continue
             if isinstance(entry, Concatenated):
                 ran = ran or zero_trips.RunGuard(node)
-                corrected = zero_trips.cut(output, entry, ran, output.shape or ())
+                known = zero_trips.sizes_of_states(node)
+                corrected = zero_trips.cut(output, entry, ran, output.shape or (), known)
                 _remove_trip_count_bounds(node)
             elif isinstance(entry, Final) and entry.result in initial:
                 parameter, value = initial[entry.result]

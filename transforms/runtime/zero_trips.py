@@ -1,15 +1,17 @@
 """Loops that did not run: how the graph detects it, and the replacement of their outputs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from mo_loop.graph.dimension import Dimension, fresh, least, low
 from mo_loop.graph.types import boolean, i64, string
+from mo_loop.ops.control import Iteration
 from mo_loop.ops.movement import FAR
-from mo_loop.ops.port_map import Branched, Concatenated, Selected
+from mo_loop.ops.port_map import Branched, Concatenated, Merged, Selected
 from mo_loop.transforms.runtime.barriers import at_least, reshaped, size_of
+from mo_loop.transforms.runtime.inference import may_be_empty_as_declared
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Parameter, Result, Value, is_static, ops, source_of
 
 
@@ -31,6 +33,11 @@ class RunGuard:
         """
         everything = F.Constant([FAR], graph=self.condition.graph, dtype=i64)
         return F.Barrier(F.Select(self.condition, everything, length), hides="bounds")
+
+    def end_if_run(self, length: Value) -> Value:
+        """The end [1] of a Slice: after `length` if the loop ran, else of nothing."""
+        nothing = F.Constant([0], graph=self.condition.graph, dtype=i64)
+        return F.Barrier(F.Select(self.condition, length, nothing), hides="bounds")
 
 
 def _has_run(node: ops.Loop) -> Value:
@@ -80,15 +87,32 @@ def _conditions(node: ops.Loop) -> tuple[Value, Value]:
     return source_of(trip, ops.Barrier), source_of(go, ops.Barrier)
 
 
-def cut(output: Value, entry: Concatenated, ran: RunGuard, dims: Sequence[Dimension]) -> Value:
-    """An output with sizes of 0 if the loop did not run, as in ONNX Runtime; `dims` are those of the loop's output."""
+def cut(
+    output: Value, entry: Concatenated, ran: RunGuard, dims: Sequence[Dimension],
+    known: Mapping[Dimension, tuple[Value, int]] | None = None,
+) -> Value:
+    """An output with sizes of 0 if the loop did not run, as in ONNX Runtime; `dims` are those of the loop's output.
+
+    `known` are the sizes that it has if it ran (see `sizes_of_states`): a GPU gives pieces without elements old ones.
+    """
     unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int) and i != entry.axis]
     declared = {i: entry.declared[i] for i in unknown if entry.declared and entry.declared[i] >= 0}
     for axis in sorted([entry.axis, *(i for i in unknown if i not in declared)]):
-        output = F.Slice(output, [0], ran.end, [1], [axis])
+        place = (known or {}).get(dims[axis]) if axis != entry.axis else None
+        end = ran.end if place is None else ran.end_if_run(size_of(*place))
+        output = F.Slice(output, [0], end, [1], [axis])
     # The runtime may know fewer dimensions: outputs of an inner If or Scan are often dynamic to it.
     static = {i: dim for i, dim in enumerate(dims) if isinstance(dim, int) and i != entry.axis}
     return _sized(output, entry.axis, static, declared, ran.condition) if declared or static else output
+
+
+def sizes_of_states(node: Iteration) -> dict[Dimension, tuple[Value, int]]:
+    """The sizes of states that keep their shape and may have no elements, and the first value and axis of each."""
+    kept = [value for each, value in node.fed if isinstance(each, Merged) and value.dtype is not string and (
+        value.shape == each.parameter.output.shape == each.result.value.shape
+    )]
+    pairs = ((dim, (value, axis)) for value in kept for axis, dim in enumerate(value.shape or ()))
+    return {dim: place for dim, place in pairs if may_be_empty_as_declared(dim)}
 
 
 def _sized(output: Value, axis: int, static: dict[int, int], declared: dict[int, int], ran: Value) -> Value:
@@ -116,6 +140,17 @@ def is_cut(node: Node) -> bool:
     if end is not None and isinstance(end.node, ops.Concat):  # the ends along several axes
         end = end.node.operands[0]
     return end is not None and isinstance(end.node, ops.Barrier)
+
+
+def is_cut_to_size(node: ops.Slice) -> bool:
+    """Whether the end of a Slice is computed, and not all or nothing as that of a RunGuard."""
+    end = node.operands[2]
+    ends = end.node.operands if isinstance(end.node, ops.Concat) else [end]
+    for each in ends:
+        made = source_of(each, ops.Barrier).node
+        if isinstance(made, Constant) or (isinstance(made, ops.Select) and made.operands[1].type.integers == (FAR,)):
+            return False
+    return True
 
 
 def is_selection(reader: Node, node: ops.Loop) -> bool:
@@ -153,16 +188,18 @@ def final_value(last: Value, initial: Value, ran: RunGuard) -> Value:
     dims = [a if a == b else fresh(min(low(a), low(b))) for a, b in pairs]
     axis = next(axis for axis, dim in enumerate(dims) if not isinstance(dim, int))
     keeps_shape = last.shape == initial.shape
+    empty = [at for at, dim in enumerate(dims) if keeps_shape and may_be_empty_as_declared(dim)]
+    ends = [ran.end_if_run(size_of(initial, at)) for at in empty] or [ran.end]  # a GPU gives what is empty old sizes
     parts = {}
     if not _is_empty(last):
-        axes = [axis]
+        axes = empty or [axis]
         if not keeps_shape:
             # Its sizes are read: without iterations it has others, which the runtime would take for those it shares.
             axes = [place for place, (a, b) in enumerate(pairs) if place == axis or (a == b and not isinstance(a, int))]
-        end = F.Concat(*[ran.end] * len(axes), axis=0) if len(axes) > 1 else ran.end
+        end = F.Concat(*(ends if empty else [ran.end] * len(axes)), axis=0) if len(axes) > 1 else ends[0]
         parts[last] = F.Slice(last, [0] * len(axes), end, [1] * len(axes), axes)
     if not _is_empty(initial):
-        parts[initial] = F.Slice(initial, ran.end, [FAR], [1], [axis])
+        parts[initial] = F.Slice(initial, ends[0], [FAR], [1], [(empty or [axis])[0]])
 
     def shape() -> Value:
         if keeps_shape:

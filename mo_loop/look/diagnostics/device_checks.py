@@ -10,13 +10,13 @@ another form is not found in its graph: the explanations of the passes have it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import low, now
+from mo_loop.graph.dimension import Dimension, low, now
 from mo_loop.graph.shape import is_static, of_declared_sizes
 from mo_loop.graph.types import f32
 from mo_loop.look.diagnostics.diagnostic import Diagnostic, NodePlace
@@ -30,6 +30,7 @@ from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import avoided_gaps
 from mo_loop.transforms.runtime.local.forms_for_devices import has_scales_of_columns, is_quantised_average, port_of_bias
 from mo_loop.transforms.runtime.local.rule import is_declared, is_weights
+from mo_loop.transforms.runtime.zero_trips import sizes_of_states
 
 ALONE = "convert for this device alone (--device ARM)"
 IN_F32 = "set the property INFERENCE_PRECISION_HINT to f32 when you compile the model"
@@ -127,20 +128,50 @@ def _empty_axes(*values: Value) -> set[int]:
 
 
 def _has_nothing(node: Iteration) -> bool:
-    """Whether a state that keeps its size may have no elements, and the body reads this size, which is then an old one,
-    or gives pieces without elements; a state that changes its size may have none along two axes; or pieces may have
-    none, and so may an input of computed size, which then has no memory in the first inference."""
-    joined = (each for each in node.output_map if isinstance(each, Concatenated))
+    """Whether the body reads the size of a state that keeps its size and may have no elements, which is then an old
+    one; a state that changes its size may have none along two axes; or pieces may have no elements along an axis whose
+    size is not that of such a state, or that is not cut, and so may a state that keeps its size, or an input of
+    computed size, which then has no memory in the first inference."""
     merged = ((each.parameter.output, each.result.value, value) for each, value in node.fed if isinstance(each, Merged))
-    states = [(old, old.shape == new.shape, _empty_axes(old, new, value)) for old, new, value in merged]
-    if any(not keeps and len(axes) > 1 for _, keeps, axes in states):
+    states = [(old.shape == new.shape, _empty_axes(old, new, value)) for old, new, value in merged]
+    if any(not keeps and len(axes) > 1 for keeps, axes in states):
         return True
-    may_be_empty = [old for old, keeps, axes in states if keeps and axes]
-    is_read = any(isinstance(use.node, ops.ShapeOf) for old in may_be_empty for use in old.uses)
-    pieces = [_empty_axes(each.result.value) - {each.axis} for each in joined]
+    known = sizes_of_states(node)
+    if _reads_size(node, known):
+        return True
     read = [value for each, value in node.fed if isinstance(each, Invariant)]
     has_computed = any(value.type.dims[axis].has_fresh() for value in read for axis in _empty_axes(value))
-    return is_read or ((bool(may_be_empty) or has_computed) and any(pieces))
+    if not has_computed and not any(keeps and axes for keeps, axes in states):
+        return False
+    for each, output in zip(node.output_map, node.outputs, strict=True):
+        axes = _empty_axes(each.result.value) - {each.axis} if isinstance(each, Concatenated) else set()
+        dims = [each.result.value.type.dims[axis] for axis in axes]
+        if not known.keys() >= set(dims) or (dims and not _is_cut(output)):
+            return True
+    return False
+
+
+def _reads_size(node: Iteration, known: Container[Dimension]) -> bool:
+    """Whether a shape in the body, or a Concat along an axis of this size, depends on the size of such a state."""
+    sizes = (each.operands[0].shape for each in node.body.of(ops.ShapeOf) if each.output.is_used)
+    joined = ((value.shape or (1,))[each.axis] for each in node.body.of(ops.Concat) for value in each.operands)
+    return any(dim in known for dims in (*sizes, joined) for dim in dims or ())
+
+
+def _is_cut(output: Value) -> bool:
+    """Whether each reader, also of an If in whose branch the loop is, is a Slice with computed ends."""
+    for use in output.uses:
+        owner = use.node.graph.owner
+        if isinstance(use.node, ops.Result) and isinstance(owner, ops.If):
+            entries = zip(owner.output_map, owner.outputs, strict=True)
+            if not all(_is_cut(outer) for each, outer in entries if use.node in (each.then, each.else_)):
+                return False
+        elif isinstance(use.node, ops.View):
+            if not _is_cut(use.node.output):
+                return False
+        elif not isinstance(use.node, ops.Slice) or isinstance(use.node.operands[2].node, ops.Constant):
+            return False
+    return True
 
 
 def _always(_: Any) -> bool:

@@ -44,6 +44,24 @@ def test_names_that_a_branch_uses_itself() -> None:
         check(made, *feeds, expected=[[("y", (s * np.exp(Z[0]) - Z[0]).sum())] for s in (-X, X)], rtol=1e-5)
 
 
+@pytest.mark.parametrize("body", [
+    "step (int64 i, bool g, float[] t) => (bool h, float[] u) <float flat = {2.0}, float kept = {2.0}> {",
+    "step (int64 i, bool g, float[] t) => (bool h, float[] u) { two = Add (t, t)  flat = Div (two, t)  kept = Neg (t)",
+    "step (int64 flat, bool kept, float[] t) => (bool h, float[] u) { two = Add (t, t)  both = Div (two, t)",
+])
+def test_names_that_a_body_of_a_moved_node_uses_itself(body: str) -> None:
+    """`kept` and `flat` are the outputs of the branches, and other values in the body of the moved loop."""
+    other = "both" if "both" in body else "flat"
+    text = f"""n = Constant <value_int = 2> ()  one = Constant <value_float = 1.0> ()
+        y = Loop (n, "", one) <body = {body}
+            h = Identity (g)  a = ReduceSum <keepdims = 0> (s)  b = Mul (t, {other})  u = Add (a, b) }}>"""
+    text = text.replace("Identity (g)", "Identity (kept)") if "bool kept" in body else text
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = model(text, "float[] y")
+        check(made, *BOTH, expected=[[("y", 4 + 3 * s.sum())] for s in (-X, X)], rtol=1e-5)
+
+
 def test_names_of_outputs_stay() -> None:
     assert convert_model(model("y = ReduceSum <keepdims = 0> (s)", "float[] y")).outputs == ["y"]
 

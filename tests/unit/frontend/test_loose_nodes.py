@@ -207,7 +207,7 @@ def test_a_name_that_two_nodes_make(case: str) -> None:
 
 
 def test_one_of_several_outputs_is_left_out() -> None:
-    text = "main (float[4] x) => (float[2] y) { u, v = Split <axis = 0> (x) u = Neg (v) y = Add (u, v) }"
+    text = "main (float[2,4] x) => (float[2,2] y) { u, v = Split <axis = 1> (x) u = Neg (v) y = Add (u, v) }"
     graph = graph_with(parsed(text, opset=13), "ML518", "two nodes make 'u'")
     assert one(graph, ops.Negative).inputs[0] is one(graph, ops.Split).outputs[1]
 

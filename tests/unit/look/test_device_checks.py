@@ -73,16 +73,17 @@ def test_other_models_have_none(text: str) -> None:
         "unknown sizes",
     ),
     (
-        """main (float[2,N] x, float z, int64 n) => (float y, float[2,N] last) {
-          y, last = Loop (n, "", z, x) <body = step (int64 i, bool c, float r, float[2,N] s) => (bool d, q, t) {
-            k = Mul (i, i)  d = Less (k, n)  sum = ReduceSum <keepdims = 0> (s)  q = Add (r, sum)
-            t = Identity (x) }> }""",
-        "Loop", "ML570", "no elements",
+        """main (float[N,2] x, float[2] z, int64 n) => (float[2] y) {
+          y, last = Loop (n, "", z, x) <body = step (int64 i, bool c, float[2] r, float[N,2] s) => (bool d, q, t) {
+            k = Mul (i, i)  d = Less (k, n)  t = Sin (s)
+            zero = Constant <value_ints = [0]> ()  row = Unsqueeze (r, zero)
+            rows = Concat <axis = 0> (s, row)  q = ReduceMax <keepdims = 0> (rows, zero) }> }""", "Loop",
+        "ML570", "no elements",
     ),
     (
-        """main (float[N] x, int64 n) => (float[N] y, float[T,N] z) {
+        """main (float[N] x, int64 n) => (float[N] y, float[T,M] z) {
           y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[N] s) => (bool d, t, u) {
-            d = Identity (c)  t = Sin (s)  u = Cos (t) }> }""", "Loop", "ML570", "no elements",
+            d = Identity (c)  t = Sin (s)  u = Concat <axis = 0> (t, t) }> }""", "Loop", "ML570", "no elements",
     ),
     (
         """main (float[1] x, int64[1] size, float z, int64 n) => (float y, float[T,M] w) {
@@ -113,6 +114,12 @@ def test_what_is_left_on_the_gpu(text: str, operator: str, code: str, message: s
       y = Loop (n, "", x) <body = step (int64 i, bool c, float[N,M] s) => (bool d, t) {
         d = Identity (c)  t = Sin (s) }> }""",
     "main (float[0,2] x) => (float[0,2] y) { y = Neg (x) }",
+    """main (float[2,N] x, float z, int64 n) => (float y, float[2,N] last) {
+      y, last = Loop (n, "", z, x) <body = step (int64 i, bool c, float r, float[2,N] s) => (bool d, q, t) {
+        d = Less (i, n)  sum = ReduceSum <keepdims = 0> (s)  q = Add (r, sum)  t = Identity (x) }> }""",
+    """main (float[N] x, int64 n) => (float[N] y, float[T,N] z) {
+      y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[N] s) => (bool d, t, u) {
+        d = Identity (c)  t = Sin (s)  u = Cos (t) }> }""",
 ])
 def test_other_models_have_none_on_the_gpu(text: str) -> None:
     assert list(device_diagnostics(convert_model(parsed(text), device=GPU).graph, GPU)) == []

@@ -2,9 +2,9 @@
 
 from mo_loop.graph.dimension import now
 from mo_loop.graph.types import f16, f32, i32, string
-from mo_loop.ops.control import Control, Iteration
+from mo_loop.ops.control import Control, If, Iteration
 from mo_loop.ops.movement import END
-from mo_loop.ops.port_map import Final, Sliced
+from mo_loop.ops.port_map import Final, Merged, Sliced
 from mo_loop.support.traversal import reached
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
@@ -28,17 +28,39 @@ from mo_loop.transforms.vocabulary import (
 @maximum_rule(wrap_type(Iteration), "`max(x, x)` in the outer loop", Gap(
     "slice-for-inner-loop", "an inner loop reads the slice of the first iteration, or a view of it, where a loop runs "
     "over slices of a tensor of unknown shape", device=GPU,
+), Gap(
+    "gpu-state-for-inner-loop", "an inner loop whose number of iterations is not known, and whose state begins with a "
+    "state of the outer loop or a view of one, reads that of another iteration", device=GPU,
 ))
 def MaximumBeforeInnerLoop(node: Iteration) -> Use | None:
     """In a loop over slices x of a : [N,3], Loop(x) or Loop(Squeeze(x))  ->  Loop(max(x, x))
+    In a loop with the state s, also in a branch of If, Loop(n, s) or Loop(n, Squeeze(s))  ->  Loop(n, max(s, s))
 
-    The plugin gives each slice other memory, and the inner loop keeps what it got first.
+    The plugin gives each slice other memory, and a state the memory of two in turn. The inner loop keeps what it got
+    first.
     """
-    owner = node.graph.owner
-    pairs = owner.fed if isinstance(owner, Iteration) else ()
-    slices = {entry.parameter for entry, value in pairs if isinstance(entry, Sliced) and not is_declared(value)}
-    read = [value for value in node.operands if slices and source_of(value, ops.View).node in slices]
-    return next((use for value in read for use in value.uses if use.node is node and value.dtype is not string), None)
+    if node.graph.owner is None:
+        return None
+    for port, (entry, value) in enumerate(node.fed, node.first_data_port):
+        source = _source_of_branch(source_of(value, ops.View))
+        owner = source.graph.owner
+        fed = {each.parameter: (each, outer) for each, outer in owner.fed} if isinstance(owner, Iteration) else {}
+        outside, given = fed.get(source.node, (None, None))
+        is_state = isinstance(outside, Merged) and isinstance(entry, Merged) and not isinstance(node.count, int)
+        is_slice = isinstance(outside, Sliced) and given is not None and not is_declared(given)
+        if (is_state or is_slice) and value.dtype is not string:
+            return Use(node, port)
+    return None
+
+
+def _source_of_branch(value: Value) -> Value:
+    """The value outside of all branches of If that a Parameter of a branch has."""
+    owner = value.graph.owner
+    if isinstance(owner, If) and isinstance(value.node, Parameter):
+        for entry, outer in zip(owner.input_map, owner.data_inputs, strict=True):
+            if value.node in (entry.then, entry.else_) and outer is not None:
+                return _source_of_branch(source_of(outer, ops.View))
+    return value
 
 
 @maximum_rule(wrap_type((ops.Add, ops.Subtract)), "`max(x, x)`", Gap(

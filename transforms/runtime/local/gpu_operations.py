@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 
 from mo_loop.graph.dimension import fresh, now
-from mo_loop.graph.shape import assume_fixed, normalise_axis
+from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.types import ElementType, boolean, i8, i32, i64, u8
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.reduction import Reduction
@@ -17,10 +17,12 @@ from mo_loop.transforms.runtime.local.rule import (
     both_orders,
     is_declared,
     is_one_element,
+    is_static_model,
     is_static_there,
+    maximum_rule,
     rule,
 )
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Value, ops
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -299,3 +301,36 @@ def WidenEmptyInput(node: ops.Parameter) -> Node | None:
         return None
     node.retype(type_.with_shape(tuple(fresh() if dim == 0 else dim for dim in type_.shape)))
     return node
+
+
+ACTIVATIONS = (ops.Unary, ops.HardSigmoid, ops.PReLU, ops.Selu, ops.Swish, ops.Power)
+
+
+@maximum_rule(wrap_type(ACTIVATIONS), "`max(y, y)`", Gap(
+    "gpu-returned-activation",
+    "an activation of a view, of known sizes in a model of unknown sizes, is left out if it is returned and read "
+    "elsewhere", device=GPU,
+))
+def MaximumBehindActivation(node: Op) -> Value | None:
+    """y = Tanh(Reshape(x)), which is returned and read elsewhere  ->  max(y, y)
+
+    The plugin makes the activation a part of the view, and leaves the view out. A reduction along sizes of 1 is a view
+    there too, as is a Transpose that moves only these.
+    """
+    y = node.output
+    returned = sum(isinstance(use.node, Result) for use in y.uses)
+    if not 0 < returned < len(y.uses) or not is_declared(y) or y.dtype is boolean or is_static_model(node.graph):
+        return None
+    sources = [node.operands[0]]
+    for source in sources:
+        if source.only_use is not None and isinstance(source.node, (*ACTIVATIONS, ops.Binary)):
+            sources += source.node.operands
+    return y if any(each.only_use is not None and _may_be_view(each.node) for each in sources) else None
+
+
+def _may_be_view(node: Node) -> bool:
+    """Whether the output has the elements of the first input, as far as its sizes tell."""
+    if not isinstance(node, Reduction | ops.Transpose | ops.Gather):
+        return isinstance(node, ops.View)
+    before, after = (of_declared_sizes(each.shape) or () for each in (node.operands[0], node.outputs[0]))
+    return [size for size in before if size != 1] == [size for size in after if size != 1]

@@ -11,21 +11,14 @@ from mo_loop.ops.port_map import Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
-from mo_loop.transforms.runtime.local.rule import is_declared, is_weights, maximum_rule, rule
-from mo_loop.transforms.vocabulary import (
-    Constant,
-    F,
-    Gap,
-    Graph,
-    Node,
-    Op,
-    Parameter,
-    Use,
-    Value,
-    integers,
-    ops,
-    source_of,
+from mo_loop.transforms.runtime.local.rule import (
+    is_declared,
+    is_static_model,
+    is_weights,
+    maximum_rule,
+    rule,
 )
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Parameter, Use, Value, integers, ops, source_of
 
 
 def _reads_iteration(value: Value) -> bool:
@@ -100,26 +93,25 @@ def CopyPieces(node: Node) -> Use | None:
         if not isinstance(source.node, ops.Split | ops.VariadicSplit):
             continue
         is_matrix = isinstance(node, ops.MatMul) and port == 1 and node.transpose_b and value.rank == 2
-        of_any_size = isinstance(node, ops.Select | ops.If) and not _is_static(node.graph)
+        of_any_size = isinstance(node, ops.Select | ops.If) and not is_static_model(node.graph)
         if is_matrix or of_any_size or not is_declared(source):
             return Use(node, port)
     return None
 
 
-def _is_static(graph: Graph) -> bool:
-    """Whether the model has static shapes alone."""
-    while graph.owner is not None:
-        graph = graph.owner.graph
-    return graph.note("all sizes declared", lambda: all(
-        is_declared(each) for node in graph.of(Node) for each in node.outputs  # in any order: sorting takes longer
-    ))
-
-
-@maximum_rule(wrap_type((ops.Split, ops.VariadicSplit, ops.Slice)), "`max(p, p)`", Gap(
-    "gpu-rows",
-    "elementwise operations with several inputs, `Tile` and `FakeQuantize` read the first row for a piece of a vector "
-    "or matrix of known sizes along its first axis", device=GPU,
-))
+@maximum_rule(
+    wrap_type((ops.Split, ops.VariadicSplit, ops.Slice)), "`max(p, p)`",
+    Gap(
+        "gpu-rows",
+        "elementwise operations with several inputs, `Tile` and `FakeQuantize` read the first row for a piece of a "
+        "vector or matrix of known sizes along its first axis", device=GPU,
+    ),
+    Gap(
+        "gpu-repeated-piece",
+        "an elementwise operation whose result has more dimensions reads the first piece of a matrix of known sizes "
+        "for another one", device=GPU,
+    ),
+)
 def CopyRows(node: Op) -> Value | None:
     """x + Split(y : [3,2], 0)[1]  ->  x + max(p, p) with p = Split(y, 0)[1]
 
@@ -129,20 +121,23 @@ def CopyRows(node: Op) -> Value | None:
     whole, *others = node.operands
     is_slice = isinstance(node, ops.Slice)
     axes = (0,) if is_slice and len(others) < 4 else others[3 if is_slice else 0].type.integers or ()
-    if whole.rank not in (1, 2) or not is_declared(whole) or not {0, -whole.rank} & set(axes):
+    if whole.rank not in (1, 2) or not is_declared(whole):
         return None
     if is_slice and set(others[0].type.integers or (1,)) == {0}:
         return None
+    are_rows = bool({0, -whole.rank} & set(axes))
     pieces = node.outputs[0 if is_slice else 1 :]  # the first one begins where the whole does
-    return next((each for each in pieces if is_declared(each) and _is_read_from_start(each)), None)
+    return next((each for each in pieces if is_declared(each) and _is_read_from_start(each, are_rows)), None)
 
 
-def _is_read_from_start(value: Value) -> bool:
+def _is_read_from_start(value: Value, is_row: bool) -> bool:
     return any(
-        isinstance(node, ops.Tile | ops.FakeQuantize | ops.Select) or (isinstance(node, ops.MatMul) and port == 1)
-        or (isinstance(node, ops.Binary) and node.operands[0] is not node.operands[1])
-        or (isinstance(node, ops.View) and _is_read_from_start(node.output))
-        for node, port in value.uses
+        (is_row and isinstance(node, ops.Tile | ops.FakeQuantize | ops.Select | ops.MatMul))
+        or (isinstance(node, ops.Binary) and node.operands[0] is not node.operands[1] and (
+            is_row or node.output.rank != value.rank
+        ))
+        or (isinstance(node, ops.View) and _is_read_from_start(node.output, is_row))
+        for node, _ in value.uses
     )
 
 

@@ -18,7 +18,7 @@ from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.pattern import Match, Pattern
 from mo_loop.transforms.replace import insert_before, replace_node
 from mo_loop.transforms.rewrite import MatcherPass
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Result, Use, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Node, Result, Use, Value, is_static, ops
 
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
@@ -120,6 +120,15 @@ def is_weights(value: Value) -> bool:
 def is_declared(value: Value) -> bool:
     """Whether the shape of `value` in the file is static."""
     return is_static(of_declared_sizes(value.shape))
+
+
+def is_static_model(graph: Graph) -> bool:
+    """Whether the model has static shapes alone."""
+    while graph.owner is not None:
+        graph = graph.owner.graph
+    return graph.note("all sizes declared", lambda: all(
+        is_declared(each) for node in graph.of(Node) for each in node.outputs  # in any order: sorting takes longer
+    ))
 
 
 def is_static_there(node: Node) -> bool:
