@@ -168,8 +168,8 @@ class TestProfile:
     def test_table(self, loop: Path, target: Path) -> None:
         done = convert(loop, "-o", target, "--profile")
         assert done.returncode == 0
-        rows = [line.split()[0] for line in done.stderr.splitlines()]
-        passes = enabled()
+        lines = [line for line in done.stderr.splitlines() if not re.match(r"  \w", line)]  # without inner passes
+        rows, passes = [line.split()[0] for line in lines], enabled()
         assert rows == ["ms", "reading", "translating", *passes, "checking", "writing", "passes", "all"]
         assert "%" not in done.stdout
 

@@ -72,6 +72,9 @@ GIVEN: dict[str, dict[int, Any]] = {
     "eliminate_movement/sizes_that_may_be_zero": {0: np.ones((1, 6)), 1: np.ones((2, 3)), 2: np.ones((3, 2))},
     "pack_sequences/branches": {1: np.arange(6), 2: np.array([[1, 2], [2, 2]])},
     "pack_sequences/joined_along_the_second_axis": {0: np.arange(6), 1: np.array([[2, 1], [2, 2]])},
+    "size_sliced_inputs/of_another_input": {
+        1: np.arange(3), 2: np.ones((4, 3)), 5: np.arange(16), 6: np.arange(1),
+    },
 }
 """Inputs that random numbers rarely hit, by their position."""
 

@@ -13,7 +13,7 @@ from mo_loop.ops.movement import END
 from mo_loop.target import CRASH, GPU, NEVER, Processor
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import drop_dead
-from mo_loop.transforms.runtime.inference import is_computable
+from mo_loop.transforms.runtime.inference import is_computable, is_inferred
 from mo_loop.transforms.runtime.local.rule import is_tiny_product, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Value, ops, source_of
 
@@ -304,7 +304,9 @@ def GatherRowsOfBatches(node: ops.Gather) -> Node | None:
     """
     x, indices, axes = node.operands
     axis = axes.type.integers
-    if not indices.rank or node.batches(indices.rank) != indices.rank or axis is None or x.rank is None:
+    if is_inferred(indices) or not indices.rank or axis is None or x.rank is None:
+        return None
+    if node.batches(indices.rank) != indices.rank:
         return None
     found = F.Gather(x, F.Unsqueeze(indices, [indices.rank]), axes, batch_dims=indices.rank)
     return ops.Squeeze(found, [axis[0] % x.rank])
