@@ -77,8 +77,8 @@ def _judged(report: Any, nodes: tuple[str, ...]) -> tuple[str, str]:
     found = report.layers
     if not hasattr(found, "path"):
         return NOT_DECIDED, report.sides[0].message or str(found)
-    own = nodes[0].rpartition("/")[2]
-    is_named = found.path in nodes or any(each.rpartition(" (")[0] == own for each in found.between)
+    own = {each.rpartition("/")[2] for each in nodes}  # a loop around the fault is named as well as the node itself
+    is_named = found.path in nodes or any(each.rpartition(" (")[0] in own for each in found.between)
     return (FOUND if is_named else OTHER_PLACE), str(found)
 
 
