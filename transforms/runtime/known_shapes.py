@@ -221,9 +221,9 @@ def _keeps_memory(use: Use) -> bool:
     """
     is_pattern = use.port == 1 and isinstance(use.node, ops.Reshape)
     is_widened = isinstance(use.node, ops.Unsqueeze) and all(isinstance(each.node, If) for each in use.node.output.uses)
-    is_returned = isinstance(use.node, ops.LogicalOr) and len({*use.node.inputs}) == 1 and all(
-        isinstance(each.node, Result) for each in use.node.output.uses
-    )
+    is_or = isinstance(use.node, ops.LogicalOr) and len({*use.node.inputs}) == 1
+    is_result = isinstance(use.node, ops.Reshape) and isinstance(use.node.graph.owner, If)  # as _distinguish makes it
+    is_returned = (is_or or is_result) and all(isinstance(each.node, Result) for each in use.node.output.uses)
     return not (is_pattern or is_widened or is_returned or isinstance(use.node, Result | If | ops.ShapeOf))
 
 

@@ -304,9 +304,8 @@ def GatherRowsOfBatches(node: ops.Gather) -> Node | None:
     """
     x, indices, axes = node.operands
     axis = axes.type.integers
-    if is_inferred(indices) or not indices.rank or axis is None or x.rank is None:
-        return None
-    if node.batches(indices.rank) != indices.rank:
+    is_one_each = bool(indices.rank) and node.batches(indices.rank) == indices.rank
+    if not is_one_each or axis is None or x.rank is None or is_inferred(indices):
         return None
     found = F.Gather(x, F.Unsqueeze(indices, [indices.rank]), axes, batch_dims=indices.rank)
     return ops.Squeeze(found, [axis[0] % x.rank])
