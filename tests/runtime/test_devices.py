@@ -91,13 +91,7 @@ def test_a_counted_loop(precision: str, sizes: str, python: str, tmp_path: Path)
 
 
 SEED, COUNT = 31, 10
-WRONG: dict[str, dict[str, str]] = {
-    "arm": {},
-    "gpu": {
-        "31-5": "a TensorIterator with an inner loop fails",
-        "31-13": "a size that may be 0 is wrong",
-    },
-}
+WRONG: dict[str, dict[str, str]] = {"arm": {}, "gpu": {}}
 """The models of the seed that are not right on a device, and why."""
 
 

@@ -76,7 +76,7 @@ def scaled(tensor: Tensor, factor: np.ndarray, axis: int) -> Tensor:
 
     Large ones are multiplied block by block while the .bin is written.
     """
-    inner = tensor.size // len(factor) if axis == 0 else math.prod(tensor.shape[axis + 1 :])
+    inner = max(1, tensor.size // len(factor) if axis == 0 else math.prod(tensor.shape[axis + 1 :]))
 
     def blocks() -> Iterator[bytes | memoryview]:
         start = 0

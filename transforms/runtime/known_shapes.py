@@ -167,7 +167,7 @@ def DistinguishStaticShapes(node: If) -> str:
 def SelectElements(node: If) -> str:
     """y = If(c, then: x + 1, else: 2)  ->  Select(c, x + 1, 2), if all tensors in it have one element
 
-    If both branches are elementwise and cannot fail. On a GPU a reader of such an If, also a state of a loop, may have
+    Both branches must be elementwise and cannot fail. On a GPU a reader of such an If, also a state of a loop, may have
     the result of the other branch.
     """
     computed = [each for body in node.bodies for each in body.ordered() if not isinstance(each, FREE)]
