@@ -127,7 +127,8 @@ def CopyRows(node: Op) -> Value | None:
         return None
     are_rows = bool({0, -whole.rank} & set(axes))
     pieces = node.outputs[0 if is_slice else 1 :]  # the first one begins where the whole does
-    return next((each for each in pieces if is_declared(each) and _is_read_from_start(each, are_rows)), None)
+    found = (each for each in pieces if is_declared(each) and not is_inferred(each))  # the host computes sizes
+    return next((each for each in found if _is_read_from_start(each, are_rows)), None)
 
 
 def _is_read_from_start(value: Value, is_row: bool) -> bool:
