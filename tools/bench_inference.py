@@ -39,10 +39,9 @@ from tests.models.sources.exporting.inputs import read_cases
 from tests.models.sources.real_models.rows import matching
 from tools.measuring import OURS, PEER
 from tools.real import pairs, records, targets
-from tools.timing import Row, Task
+from tools.timing import Row, Task, exported
 
 ROOT = Path(__file__).resolve().parents[1]
-MODELS = ROOT / "tests" / "models"
 EXPORTED = ROOT / "out" / "real"
 MEAN, EACH, FASTER = 1.02, 1.10, 1.9
 LENGTH, INPUT, HIDDEN = 200, 64, 128
@@ -95,19 +94,11 @@ CELLS = {"cell/lstm": (LSTM, 4, ("h", "c")), "cell/gru": (GRU, 3, ("h",)), "cell
 
 def tasks(wanted: Sequence[str], rounds: int) -> Iterator[Task]:
     """The models whose names contain one of `wanted`, all if it is empty; each with its largest set of inputs."""
-    for folder in sorted(path.parent for path in MODELS.glob("*/cases.toml")):
-        for name, model in sorted(read_cases(folder / "cases.toml").items()):
-            full = f"{folder.name}/{name}"
-            if _is_wanted(full, wanted):
-                feeds = max(model.sets, key=lambda each: sum(array.size for array in each.values()))
-                yield Task(full, (folder / f"{name}.onnx").read_bytes(), feeds, rounds)
+    for name, path, feeds in exported(wanted):
+        yield Task(name, path.read_bytes(), feeds, rounds)
     for name in CELLS:
-        if _is_wanted(name, wanted):
+        if not wanted or any(each in name for each in wanted):
             yield cell_task(name, rounds)
-
-
-def _is_wanted(name: str, wanted: Sequence[str]) -> bool:
-    return not wanted or any(each in name for each in wanted)
 
 
 def cell_task(name: str, rounds: int) -> Task:

@@ -28,12 +28,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
-from tests.models.sources.exporting.inputs import read_cases
 from tools.benching.loop_kinds import KINDS, batched, looped
 from tools.benching.loop_times import Row, Task
 from tools.measuring import operators
+from tools.timing import exported
 
-MODELS = Path(__file__).resolve().parents[1] / "tests" / "models"
 MEAN, EACH = 0.4, 1.0
 SLOWER = {
     "*/1/?": "one step: an inference costs OpenVINO about 10 microseconds, ONNX Runtime 7",
@@ -58,12 +57,9 @@ def tasks(wanted: Sequence[str], rounds: int, disabled: tuple[str, ...] = ()) ->
                 size = length if form == "static" else 0
                 hand = batched(kind, size) if kind.is_map else b""
                 yield Task(name, looped(kind, size), kind.feeds(length), threads, rounds, hand, disabled)
-    for folder in sorted(path.parent for path in MODELS.glob("*/cases.toml")):
-        for model, case in sorted(read_cases(folder / "cases.toml").items()):
-            name = f"{folder.name}/{model}"
-            if (not wanted or any(each in name for each in wanted)) and _has_loop(folder / f"{model}.onnx"):
-                feeds = max(case.sets, key=lambda each: sum(array.size for array in each.values()))
-                yield Task(name, (folder / f"{model}.onnx").read_bytes(), feeds, 1, rounds, b"", disabled)
+    for name, path, feeds in exported(wanted):
+        if _has_loop(path):
+            yield Task(name, path.read_bytes(), feeds, 1, rounds, b"", disabled)
 
 
 def _forms() -> Iterator[tuple[str, int, int]]:

@@ -99,7 +99,7 @@ def changes(rules: Sequence[str]) -> Iterator[tuple[str, Path, Arrays]]:
             config.explain(*rules)
             convert_model(models.path(name), config=config)
             changed = {each.pass_name for each in config.explanations if each.outcome == "changed"}
-            feeds = max(models.models[name].sets, key=lambda each: sum(array.size for array in each.values()))
+            feeds = models.models[name].largest
             yield from ((rule, models.path(name), feeds) for rule in rules if rule in changed)
 
 

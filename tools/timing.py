@@ -8,13 +8,15 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.support.workers import report_stage
+from tests import MODELS
+from tests.models.sources.exporting.inputs import read_cases
 from tools.measuring import CONVERTERS, OURS, PEER
 
 LEAST = 2e-3
@@ -42,6 +44,16 @@ class Row:
     ratio: float = 0.0
     spread: float = 0.0
     missed: str = ""
+
+
+def exported(wanted: Sequence[str] = ()) -> Iterator[tuple[str, Path, Mapping[str, Any]]]:
+    """The exported models whose names contain one of `wanted`, all if it is empty: the name, the file, the largest
+    inputs."""
+    for listed in sorted(MODELS.glob("*/cases.toml")):
+        for name, model in sorted(read_cases(listed).items()):
+            full = f"{listed.parent.name}/{name}"
+            if not wanted or any(each in full for each in wanted):
+                yield full, listed.with_name(f"{name}.onnx"), model.largest
 
 
 def measure(task: Task) -> Row:

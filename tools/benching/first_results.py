@@ -10,8 +10,6 @@ with a Loop, Scan or If, `first-large` are models of about 3,000 nodes.
 """
 
 import json
-import math
-import statistics
 import sys
 import tempfile
 import time
@@ -19,6 +17,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
@@ -28,11 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from mo_loop.compare.execution.runtime import ONE_THREAD, compile_ir
 from mo_loop.support.workers import Pool, report_stage
-from tests import MODELS
-from tests.models.sources.exporting.inputs import read_cases
 from tools.benching.model_writers import write
 from tools.measuring import CONVERTERS, OURS, PEER, operators
-from tools.timing import Task
+from tools.timing import Task, exported
 
 STAGES = ("convert", "compile", "infer")
 LARGE = {"chain": (2, 4), "layers": (1, 2, 8), "cnn": (1, 4, 8, 8), "body": (2, 4)}
@@ -67,12 +64,10 @@ def tasks(group: str, rounds: int, folder: Path) -> Iterator[Task]:
             write(kind, 3_000, path)
             yield Task(kind, path.read_bytes(), {"x": np.full(shape, 0.5, np.float32), "n": np.int64(3)}, rounds)
         return
-    for listed in sorted(MODELS.glob("*/cases.toml")):
-        for name, model in sorted(read_cases(listed).items()):
-            content = listed.with_name(f"{name}.onnx").read_bytes()
-            has_control = not CONTROL.isdisjoint(operators(onnx.load_from_string(content)))
-            if has_control == (group == "first-loops"):
-                yield Task(f"{listed.parent.name}/{name}", content, model.sets[0], rounds)
+    for name, path, feeds in exported():
+        content = path.read_bytes()
+        if CONTROL.isdisjoint(operators(onnx.load_from_string(content))) == (group == "first-small"):
+            yield Task(name, content, feeds, rounds)
 
 
 def measure(task: Task) -> Times:
@@ -102,11 +97,6 @@ def once(side: str, source: Path, target: Path, feeds: Mapping[str, Any]) -> tup
     return converted - start, ready - converted, time.process_time() - ready
 
 
-def mean(values: list[float]) -> float:
-    """The geometric mean."""
-    return math.exp(statistics.mean(map(math.log, values)))
-
-
 def table(rows: list[Times]) -> str:
     """The models, the dearest compilation first: our milliseconds of each stage, and the ratio to ovc's."""
     width = max(len(row.name) for row in rows)
@@ -114,8 +104,9 @@ def table(rows: list[Times]) -> str:
     for row in sorted(rows, key=lambda row: -row.ratio(1)):
         cells = [f"{1e3 * row.least(OURS, stage):8.1f} {row.ratio(stage):6.2f}" for stage in range(len(STAGES))]
         lines.append(f"{row.name:{width}} {'  '.join(cells)}  all {row.ratio():6.2f}")
-    means = [f"{stage} {mean([row.ratio(n) for row in rows]):.3f}" for n, stage in enumerate(STAGES)]
-    return "\n".join([*lines, f"{len(rows)} models: {', '.join(means)}, all {mean([row.ratio() for row in rows]):.3f}"])
+    stages = (*enumerate(STAGES), (None, "all"))
+    means = [f"{stage} {geometric_mean(row.ratio(number) for row in rows):.3f}" for number, stage in stages]
+    return "\n".join([*lines, f"{len(rows)} models: {', '.join(means)}"])
 
 
 def main(arguments: list[str]) -> None:
@@ -132,7 +123,8 @@ def main(arguments: list[str]) -> None:
     if "--models" in arguments:
         print("\n".join([*apart, table(rows)]), file=sys.stderr)
     seconds = {
-        side: [mean([sum(row.rounds[side][number]) for row in rows]) for number in range(rounds)] for side in SIDES
+        side: [geometric_mean(sum(row.rounds[side][number]) for row in rows) for number in range(rounds)]
+        for side in SIDES
     }
     print(json.dumps({"seconds": seconds, "units": dict.fromkeys(SIDES, 1)}))
 

@@ -75,6 +75,11 @@ class Listed:
         """The arrays of every case, in order."""
         return [{name: data.array() for name, data in case.items()} for case in self.cases.values()]
 
+    @property
+    def largest(self) -> dict[str, np.ndarray]:
+        """The arrays of the case with the most elements."""
+        return max(self.sets, key=lambda each: sum(array.size for array in each.values()))
+
 
 def read_cases(path: Path) -> dict[str, Listed]:
     """The models listed in a cases.toml, by name."""
