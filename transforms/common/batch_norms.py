@@ -63,7 +63,8 @@ def _biased(x: Value, channels: int) -> tuple[Any, Any]:
 def _multiplied(node: Any, factor: np.ndarray) -> Value:
     """The convolution with filters multiplied by the factor of their channel, and without the names it had."""
     old: Constant = node.operands[1].node
-    new = Constant(scaled(old.tensor, factor.astype(np.float32), CHANNELS[type(node)]), graph=node.graph, name=old.name)
+    tensor = _scaled(old.tensor, factor.astype(np.float32), CHANNELS[type(node)])
+    new = Constant(tensor, graph=node.graph, name=old.name)
     new.origins = old.origins
     node.graph.set_input(node, 1, new.output)
     drop_dead([old])
@@ -71,7 +72,7 @@ def _multiplied(node: Any, factor: np.ndarray) -> Value:
     return node.output
 
 
-def scaled(tensor: Tensor, factor: np.ndarray, axis: int) -> Tensor:
+def _scaled(tensor: Tensor, factor: np.ndarray, axis: int) -> Tensor:
     """Filters of f32 multiplied by a factor for each channel: those of `axis`, of 0 with the axis of groups before it.
 
     Large ones are multiplied block by block while the .bin is written.

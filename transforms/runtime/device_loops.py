@@ -147,15 +147,15 @@ def SizeSlicedInputs(node: TensorIterator) -> str:
 
     The plugin writes the loop out, with a Split of y.
     """
-    pairs = zip(node.input_map, node.data_inputs, strict=True)
-    cut = [(each, value) for each, value in pairs if isinstance(each, Sliced) and value is not None and value.rank]
-    given = next(((value, each.axis) for each, value in cut if isinstance(_size(each, value), int)), None)
-    is_written_out = now(node.count) in UNROLLED and all(port_maps.is_one_after_another(each) for each, _ in cut)
+    fed = enumerate(node.fed, node.first_data_port)
+    cut = [(port, each, value) for port, (each, value) in fed if isinstance(each, Sliced) and value.rank]
+    given = next(((value, each.axis) for _, each, value in cut if isinstance(_size(each, value), int)), None)
+    is_written_out = now(node.count) in UNROLLED and all(port_maps.is_one_after_another(each) for _, each, _ in cut)
     if given is None or not is_written_out:
         return "the plugin does not write it out, or knows no size"
     changed = False
-    for port, (entry, value) in enumerate(node.fed, node.first_data_port):
-        if (entry, value) not in cut or isinstance(_size(entry, value), int) or value.dtype is string:
+    for port, entry, value in cut:
+        if isinstance(_size(entry, value), int) or value.dtype is string:
             continue
         size = size_of(*given)
         sizes = [size if axis == entry.axis else [0] for axis in range(value.type.rank)]

@@ -259,14 +259,13 @@ class GuardZeroTrips(FunctionPass):
             return self.refuse(node, "it runs at least once")
         initial = {entry.result: (entry.parameter, value) for entry, value in node.fed if isinstance(entry, Merged)}
         ran: zero_trips.RunGuard | None = None
-        changed = False
+        known, changed = zero_trips.sizes_of_states(node), False
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             readers = output.uses
             if not readers or all(zero_trips.is_selection(reader, node) for reader, _ in readers):
                 continue
             if isinstance(entry, Concatenated):
                 ran = ran or zero_trips.RunGuard(node)
-                known = zero_trips.sizes_of_states(node)
                 corrected = zero_trips.cut(output, entry, ran, output.shape or (), known)
                 _remove_trip_count_bounds(node)
             elif isinstance(entry, Final) and entry.result in initial:

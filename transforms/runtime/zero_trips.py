@@ -31,13 +31,14 @@ class RunGuard:
 
         If the end had bounds, the runtime would assume that the slice is as long as the whole (see RemoveSliceBounds).
         """
-        everything = F.Constant([FAR], graph=self.condition.graph, dtype=i64)
-        return F.Barrier(F.Select(self.condition, everything, length), hides="bounds")
+        return self._end(F.Constant([FAR], graph=self.condition.graph, dtype=i64), length)
 
     def end_if_run(self, length: Value) -> Value:
         """The end [1] of a Slice: after `length` if the loop ran, else of nothing."""
-        nothing = F.Constant([0], graph=self.condition.graph, dtype=i64)
-        return F.Barrier(F.Select(self.condition, length, nothing), hides="bounds")
+        return self._end(length, F.Constant([0], graph=self.condition.graph, dtype=i64))
+
+    def _end(self, run: Value, other: Value) -> Value:
+        return F.Barrier(F.Select(self.condition, run, other), hides="bounds")
 
 
 def _has_run(node: ops.Loop) -> Value:
@@ -189,17 +190,18 @@ def final_value(last: Value, initial: Value, ran: RunGuard) -> Value:
     axis = next(axis for axis, dim in enumerate(dims) if not isinstance(dim, int))
     keeps_shape = last.shape == initial.shape
     empty = [at for at, dim in enumerate(dims) if keeps_shape and may_be_empty_as_declared(dim)]
+    axes = empty or [axis]
     ends = [ran.end_if_run(size_of(initial, at)) for at in empty] or [ran.end]  # a GPU gives what is empty old sizes
     parts = {}
     if not _is_empty(last):
-        axes = empty or [axis]
         if not keeps_shape:
             # Its sizes are read: without iterations it has others, which the runtime would take for those it shares.
             axes = [place for place, (a, b) in enumerate(pairs) if place == axis or (a == b and not isinstance(a, int))]
-        end = F.Concat(*(ends if empty else [ran.end] * len(axes)), axis=0) if len(axes) > 1 else ends[0]
+            ends = [ran.end] * len(axes)
+        end = F.Concat(*ends, axis=0) if len(ends) > 1 else ends[0]
         parts[last] = F.Slice(last, [0] * len(axes), end, [1] * len(axes), axes)
     if not _is_empty(initial):
-        parts[initial] = F.Slice(initial, ends[0], [FAR], [1], [(empty or [axis])[0]])
+        parts[initial] = F.Slice(initial, ends[0], [FAR], [1], axes[:1])
 
     def shape() -> Value:
         if keeps_shape:

@@ -86,8 +86,6 @@ class Reduced(ShownResult):
         return f"{self.model}: {self.start.size.all_nodes} -> {self.best.size.all_nodes} nodes"
 
 
-
-
 def reduce(
     model: str | os.PathLike[str],
     condition: str,

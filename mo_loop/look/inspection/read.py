@@ -232,7 +232,6 @@ def _of_ir(path: Path, chosen: dict[str, Any]) -> Inspection:
     )
 
 
-
 # -- variables
 
 

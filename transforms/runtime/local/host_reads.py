@@ -11,13 +11,7 @@ from mo_loop.ops.port_map import Sliced
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import VIEWS, is_inferred
-from mo_loop.transforms.runtime.local.rule import (
-    is_declared,
-    is_static_model,
-    is_weights,
-    maximum_rule,
-    rule,
-)
+from mo_loop.transforms.runtime.local.rule import is_declared, is_static_model, is_weights, maximum_rule, rule
 from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Parameter, Use, Value, integers, ops, source_of
 
 
