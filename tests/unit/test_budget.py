@@ -15,9 +15,9 @@ ENGINE = (
 HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
     "kernel": (17_224, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
                         *(f"transforms/{name}.py" for name in ENGINE))),
-    "front end": (21_323, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
+    "front end": (21_343, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
     "transforms": (22_935, ("transforms",)),
-    "look": (8_614, ("mo_loop/look", "mo_loop/ir_origins.py")),
+    "look": (8_610, ("mo_loop/look", "mo_loop/ir_origins.py")),
     "verify": (9_028, ("mo_loop/compare",)),
     "batch": (5_721, ("mo_loop/batching",)),
     "conversion, api and cli": (7_846, ("mo_loop",)),
@@ -46,7 +46,8 @@ that several commands share 87 in cli. Filters with the factors of a batch norma
 rules for sequences and pieces on the GPU 108. Rules for inputs, outputs and conditions of loops on the GPU took 203 in
 the transforms and one module, loops that end after a number of iterations 39,
 those for states and pieces without elements, inner loops, activations of views and branches that return an output 160,
-and their exact conditions 31 in look."""
+and their exact conditions 31 in look. A GRU of computed weights, which is a loop for the GPU, took 20 in the front end
+and gave 4 back in look."""
 
 MODULES = 350
 

@@ -19,8 +19,9 @@ from mo_loop.frontend.ops.recurrent_steps import GATES, Recurrence, activations_
 from mo_loop.frontend.ops.shared import constant_like, full, require_choice, zeros
 from mo_loop.frontend.vocabulary import Attributes, Context, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32
+from mo_loop.ops.base import Constant
 from mo_loop.ops.ranges import Floats, Integers, Matrix, Positive, Rank3, Strings, Vector
-from mo_loop.target import Gap
+from mo_loop.target import ERROR, GPU, Gap
 
 _SWITCH = 1e4
 """Far beyond all sums of gates; the sigmoid is 1, and 0 at its negative."""
@@ -200,6 +201,10 @@ AVOIDS = (
         "sequence-of-length-zero", "recurrent sequence operations of length 0 do not write their last state",
         "`Select` of zeros", rule="translator of LSTM",
     ),
+    Gap(
+        "gru-of-computed-weights", "a GRU whose recurrent weights are not constant does not compile, unless it resets "
+        "after the product", "a loop over its steps", ERROR, rule="translator of GRU", device=GPU,
+    ),
 )
 """The errors of the runtime that these translators avoid."""
 
@@ -260,9 +265,24 @@ def recurrent_outputs(
     native = tuple(str(each.name).lower() for each in functions[0])
     are_same = all([each.name for each in others] == [each.name for each in functions[0]] for others in functions)
     is_plain = not task.clip and not task.input_forget and peepholes is None
-    if not are_same or native not in _NATIVE[kind] or not is_plain or is_quantised:
+    # The CPU device makes such a loop itself.
+    is_composed = kind == "GRU" and not linear_before_reset and _is_computed(r)
+    if not are_same or native not in _NATIVE[kind] or not is_plain or is_quantised or is_composed:
         return scanned(node, task, x, w, r, b, lengths, states, peepholes)
     return sequence(node, task, native, x, w, r, b, lengths, states)
+
+
+def _is_computed(weights: Value) -> bool:
+    """Whether weights depend on anything but constants."""
+    pending, seen = [weights.node], set()
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            if not node.inputs and not isinstance(node, Constant):
+                return True
+            seen.add(node)
+            pending += [each.node for each in node.inputs if each is not None]
+    return False
 
 
 def _require_sizes(kind: str, name: str, value: Value | None, sizes: Sequence[int | None]) -> None:

@@ -29,7 +29,7 @@ from mo_loop.target import ARM, GPU, Gap
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import avoided_gaps
 from mo_loop.transforms.runtime.local.forms_for_devices import has_scales_of_columns, is_quantised_average, port_of_bias
-from mo_loop.transforms.runtime.local.rule import is_declared, is_weights
+from mo_loop.transforms.runtime.local.rule import is_declared
 from mo_loop.transforms.runtime.zero_trips import sizes_of_states
 
 ALONE = "convert for this device alone (--device ARM)"
@@ -233,10 +233,6 @@ _ON_GPU = (
     DeviceFault(
         "ML571", (ops.BitwiseNot,), _always, "BitwiseNot of unsigned numbers does not compile",
         "cast the numbers to a signed type before",
-    ),
-    DeviceFault(
-        "ML571", (ops.GRUSequence,), lambda node: not (node.linear_before_reset or is_weights(node.operands[4])),
-        "a GRU whose recurrent weights are not constant does not compile", "make the weights constant (--freeze)",
     ),
     DeviceFault(
         "ML570", (Iteration,), _has_nothing, "this loop is wrong, or ends the process, if a state or a piece of an "

@@ -78,6 +78,19 @@ def test_lengths_make_no_loop(kind):
     assert not made & {"Loop", "TensorIterator"} and f"{kind}Sequence" in made
 
 
+@pytest.mark.parametrize("weights, resets_after, loops", [("input", 0, True), ("input", 1, False), ("", 0, False)])
+def test_a_gru_of_input_weights_is_a_loop(weights, resets_after, loops):
+    """The GPU device does not compile it. Weights that constants give stay those of a sequence."""
+    r = "float[1, 6, 2] r" if weights == "input" else ""
+    model = parsed(f"""main (float[4, 3, 2] x{r and ", " + r}) => (float[?, ?, ?, 2] y)
+      <int8[1, 6, 2] q = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}}, float scale = {{0.1}}, int8 zero = {{3}}> {{
+      w = DequantizeLinear (q, scale, zero) {"" if r else "r = Abs (w)"}
+      y = GRU <hidden_size = 2, linear_before_reset = {resets_after}> (x, w, r)
+    }}""", opset=18)
+    made = {type(node).__name__ for node in convert_model(model).graph.ordered()}
+    assert ("GRUSequence" not in made) == loops
+
+
 @every(kind=KINDS, direction=DIRECTIONS)
 @pytest.mark.parametrize("padding", [np.nan, np.inf, 1e30], ids=str)
 def test_what_is_behind_the_end_does_not_matter(kind, direction, padding):

@@ -62,10 +62,6 @@ def test_other_models_have_none(text: str) -> None:
         "main (float[2,N] x, int64[K] axes) => (float[A,B] y) { y = ReduceSum (x, axes) }", "ReduceSum", "ML571",
         "computed",
     ),
-    (
-        """main (float[T,N,2] x, float[1,3,1] r) => (float[T,1,N,1] y) <float[1,3,2] w = {1,2,3,4,5,6}> {
-          y, h = GRU <hidden_size = 1> (x, w, r) }""", "GRU", "ML571", "recurrent weights",
-    ),
     ("main (uint32[N] x) => (uint32[N] y) { y = BitwiseNot (x) }", "BitwiseNot", "ML571", "unsigned"),
     (
         """main (float[1,2,H,W] x, float[1,8,A,B] offset) => (float[1,1,A,B] y) <
