@@ -206,7 +206,7 @@ def assume_least(bounds: Iterable[tuple[Dimension, int]]) -> None:
         raise Assumption(least=least)
 
 
-def assume_equal(a: Shape, b: Shape) -> None:
+def assume_equal(a: Sequence[Dimension] | None, b: Sequence[Dimension] | None) -> None:
     """Raise Assumption if sizes differ, but not for the declared sizes of the model's inputs."""
     fixed: set[Symbol] = set()
     equal: list[set[Symbol]] = []

@@ -86,7 +86,7 @@ def _widened(
     assumed: list[Any], results: Sequence[Result], least: Sequence[int | None], outer: set[Symbol]
 ) -> list[Any] | None:
     """Types that cover the assumed ones and those that the body returns; None if the assumed ones do."""
-    found = list(assumed)
+    pairs: dict[int, tuple[Any, Any]] = {}
     for i, result in enumerate(results):
         old, new = assumed[i], result.value.type
         if new is UNKNOWN:
@@ -99,9 +99,12 @@ def _widened(
         if lowest is not None and (result.value.rank or 0) - lowest <= MOST:
             padded, new = with_equal_ranks(old, new)
             old = old if padded.rank == old.rank else padded
-        if isinstance(old, TensorType):
-            assume_equal(old.shape, new.shape)
-        found[i] = widen_types(old, new, outer)
+        pairs[i] = old, new
+    # Of all states at once: the conversion begins again.
+    tensors = [(old.shape, new.shape) for old, new in pairs.values() if isinstance(old, TensorType)]
+    sizes = [each for old, new in tensors for each in zip(old or (), new or (), strict=False)]
+    assume_equal([old for old, _ in sizes], [new for _, new in sizes])
+    found = [widen_types(*pairs[i], outer) if i in pairs else type_ for i, type_ in enumerate(assumed)]
     return found if any(new is not old for new, old in zip(found, assumed, strict=True)) else None
 
 

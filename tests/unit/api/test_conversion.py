@@ -39,6 +39,14 @@ main (float[3] s, float[N, 3] x) => (float[3] t, float[N, 3] y) {
     body = step (float[3] a, float[3] b) => (float[3] c, float[3] d) { c = Add (a, b) d = Identity (c) }> }"""
 
 
+STATES = """
+main (int64 n, float[3] a, float[4] b, float[5] c) => (float[?] x, float[?] y, float[?] z) <
+  float[3] three = {1, 2, 3}, float[4] four = {1, 2, 3, 4}, float[5] five = {1, 2, 3, 4, 5}> {
+  x, y, z = Loop (n, "", a, b, c) <body = step (int64 i, bool g, float[?] p, float[?] q, float[?] r)
+    => (bool h, float[?] s, float[?] t, float[?] u) {
+    h = Identity (g)  s = Mul (p, three)  t = Mul (q, four)  u = Mul (r, five) }> }"""
+
+
 class Failing(FunctionPass):
     """anything  ->  an error"""
 
@@ -156,6 +164,17 @@ class TestObservers:
         assert seen["reading"][0] is None and seen["reading"][1].proto.graph.name == "main"
         assert all(seen[name][0] is graph for name in ("translating", "passes", "renaming", "checking"))
         assert seen["renaming"][1] == {"y": "z"}
+
+    def test_sizes_of_all_states_are_fixed_at_once(self) -> None:
+        """A conversion that begins again for each state takes a time that is quadratic in their number."""
+        begun: list[Any] = []
+
+        def observer(event: Step | Phase) -> None:
+            if isinstance(event, Phase) and event.name == "translating" and event not in begun:
+                begun.append(event)
+
+        Conversion(observers=[observer]).run(parsed(STATES))
+        assert len(begun) == 2
 
     def test_seconds_are_set_at_the_end(self) -> None:
         seconds: list[float | None] = []
