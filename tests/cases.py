@@ -6,6 +6,7 @@
     @ keeps_loops                                           a mark of pytest
     every op = Abs | Neg; dynamic = False | True            a row for each combination; `pairs`: every two values meet
     rows shape, axis = (3, 4), 0 | (2, 4), -2               a row for each tuple
+    uses tmp_path                                           fixtures of pytest
     p = ints(0, 2)                                          a value
     Gather-11,13 <axis = axis> (x = floats(*shape), p)      a model for each opset: attributes, inputs in their order
     $op-13 (x = p); dynamic = dynamic, expected = [-p]      options of `check_node`
@@ -13,14 +14,15 @@
     y = Abs-13 (x); for x in (p, -p); if axis               repeated, left out; `y` is the expected result
     assert y[0] == 1                                        a check of that
     model-18 = main (float[N] x) => (float[N] y) { ... }    a model in the text form of ONNX, with $op and other values
-    text = %x = Parameter : f32[2]                          a graph in the text form of the IR; other texts follow `|`
-    check(model, {"x": floats(2)})                          a check of tests/harness.py, or of the module
+    graph-ir = %x = Parameter : f32[2] ...                  a graph of the IR in its text form
+    text = %x = Parameter : f32[2]                          such a text, or another one, which follows `|`
+    check(model, {"x": floats(2)})                          a check of tests/harness.py, of the module, or of a value
 
 A section `# text NAME` has no test: a module reads it with `texts(__file__)` of tests/texts.py.
 
-Values are expressions of Python, with the names of the module, such as its own functions, those of tests/harness.py,
-and numpy as `np`. A row can have a word that is not such a name: a text. A line that begins with spaces continues the
-one above.
+Values are expressions of Python, with the names of the module, such as its own functions, those of tests/harness.py and
+of mo_loop/errors.py, `ops`, `ConvertOptions`, and numpy as `np`. A row can have a word that is not such a name: a text.
+A line that begins with spaces continues the one above.
 """
 
 import ast
@@ -32,13 +34,15 @@ from typing import Any
 
 import pytest
 
+from mo_loop import errors, ops
+from mo_loop.options import ConvertOptions
 from tests import harness
 from tests.harness import every, node_model, pairs, refusal
 from tests.texts import SECTION
 
 NODE = re.compile(r"(?:(\*?\w+(?:, \w+)*) = )?([\w.]*\$?\w+)-([\w, ]+?)(?: <(.*?)>)? \((.*)")
 MODEL = re.compile(r"(\w+)(?:-(\w+(?: [\w.]+=\d+)*))? = (\w+ *\(.*=>.*)", re.DOTALL)
-TEXT = re.compile(r"(\w+) = (?:\|\n)?((?<=\n).*|%.*)", re.DOTALL)
+TEXT = re.compile(r"(\w+)(-ir)? = (?:\|\n)?((?<=\n).*|%.*)", re.DOTALL)
 CALL = re.compile(r"([a-z_]\w*)\((.*)")
 VALUE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
@@ -69,7 +73,8 @@ def filled(text: str, names: dict[str, Any]) -> str:
     return VALUE.sub(lambda found: str(names[found[1] or found[2]]), text)
 
 
-OWN = vars(harness) | {"refuse_node": refuse_node, "filled": filled}
+OWN = vars(errors) | vars(harness)
+OWN |= {"ops": ops, "ConvertOptions": ConvertOptions, "refuse_node": refuse_node, "filled": filled}
 CONSTANTS = {"None": None, "True": True, "False": False, "NEWEST": harness.NEWEST}
 
 
@@ -83,6 +88,7 @@ def _made(lines: list[tuple[int, str]], path: Path, module: dict[str, Any]) -> C
     """The test of a case."""
     program = [""] * (lines[-1][0] if lines else 0)
     marks: list[pytest.MarkDecorator] = []
+    fixtures: list[str] = []
     for number, text in lines:
         line = re.sub(r"\n\s*", " ", text)
         kind, _, rest = line.partition(" ")
@@ -94,6 +100,8 @@ def _made(lines: list[tuple[int, str]], path: Path, module: dict[str, Any]) -> C
         elif kind == "rows":
             titles, _, values = rest.partition(" = ")
             marks.append(pytest.mark.parametrize(titles.split(", "), list(_tuples(values, module))))
+        elif kind == "uses":
+            fixtures += rest.split(", ")
         elif kind == "@":
             is_own = rest.partition("(")[0] in module
             marks.append(eval(rest if is_own else f"pytest.mark.{rest}", {"pytest": pytest} | module))
@@ -106,12 +114,13 @@ def _made(lines: list[tuple[int, str]], path: Path, module: dict[str, Any]) -> C
     # The names of the file and of the line: an error shows them.
     code = compile("\n".join(program), str(path), "exec")
 
-    def test(**row: str) -> None:
-        values = {name: _value(text, module | CONSTANTS) for name, text in row.items()}
-        exec(code, OWN | module | values)
-
     titles = [name for mark in marks if mark.name == "parametrize" for name in mark.args[0]]
-    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in titles]
+
+    def test(**given: Any) -> None:
+        row = {name: _value(given[name], module | CONSTANTS) for name in titles}
+        exec(code, OWN | module | given | row)
+
+    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in (*titles, *fixtures)]
     test.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     for mark in marks:
         test = mark(test)
@@ -123,13 +132,15 @@ def _statement(text: str, line: str, module: dict[str, Any]) -> str:
     if found := NODE.fullmatch(line):
         return _node(*found.groups())
     try:
-        is_one = isinstance(ast.parse(line).body[0], ast.Assign | ast.AugAssign | ast.Assert)
+        statement = ast.parse(line).body[0]
     except SyntaxError:
-        is_one = False
-    if is_one:
+        statement = ast.Pass()
+    is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+    if is_call or isinstance(statement, ast.Assign | ast.AugAssign | ast.Assert):
         return line
     if found := TEXT.fullmatch(text):
-        return f"{found[1]} = filled({found[2]!r}, globals())"
+        value = f"filled({found[3]!r}, globals())"
+        return f"{found[1]} = parse({value})" if found[2] else f"{found[1]} = {value}"
     if found := MODEL.fullmatch(text):
         version, *domains = (found[2] or "18").split()
         imports = {name: int(of) for name, of in (each.split("=") for each in domains)}

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx
@@ -55,6 +55,7 @@ from tools.runtimes import VARIABLE, chosen_interpreter, release_of
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Any]
+E = TypeVar("E", bound=BaseException)
 
 NEWEST = onnx.defs.onnx_opset_version()
 RELEASE = release_of(os.environ.get(VARIABLE, "")) or version("openvino").partition("-")[0]
@@ -75,19 +76,31 @@ def parsed(text: str, opset: int = 18, **domains: int) -> onnx.ModelProto:
     return onnx.parser.parse_model(f"<ir_version: 10, opset_import: [{imports}]>\n{text}")
 
 
+def with_weights(model: str | onnx.ModelProto, weights: Feeds | None = None, /, **others: Any) -> onnx.ModelProto:
+    """The model, or that of a text, with these arrays as initializers; one that has no array is a TensorProto."""
+    made = parsed(model) if isinstance(model, str) else model
+    for name, each in {**(weights or {}), **others}.items():
+        is_proto = isinstance(each, onnx.TensorProto)
+        made.graph.initializer.append(each if is_proto else numpy_helper.from_array(np.asarray(each), name))
+    return made
+
+
+def without(*passes: Any) -> PassConfig:
+    """A configuration in which these passes do not run."""
+    config = PassConfig()
+    config.disable(*passes)
+    return config
+
+
 def folded(**options: Any) -> dict[str, Any]:
     """Options of a conversion for the declared sizes, without checks of them: what they decide is constant."""
-    config = PassConfig()
-    config.disable("WriteSizes")
-    return {"static": True, "config": config, **options}
+    return {"static": True, "config": without("WriteSizes"), **options}
 
 
 def keeping_loops() -> PassConfig:
     """A configuration without the passes that shorten loops, for other processes: the mark keeps_loops does not reach
     them."""
-    config = PassConfig()
-    config.disable(*LOOPS)
-    return config
+    return without(*LOOPS)
 
 
 def check(
@@ -247,11 +260,16 @@ def boolean(item: Any) -> Array:
     return np.array(item, np.bool_)
 
 
+def raised(kind: type[E], call: Callable[..., Any], *arguments: Any, match: str = "", **options: Any) -> E:
+    """The error that a call has to raise, with a text that has the pattern `match`."""
+    with pytest.raises(kind, match=match or None) as caught:
+        call(*arguments, **options)
+    return caught.value
+
+
 def refusal(model: onnx.ModelProto, **arguments: Any) -> MoLoopError:
     """The first error of a conversion, which has to fail."""
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(model, **arguments)
-    error = caught.value
+    error = raised(MoLoopError, convert_model, model, **arguments)
     return error.errors[0] if isinstance(error, ConversionErrors) else error
 
 
