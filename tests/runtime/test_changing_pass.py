@@ -18,8 +18,8 @@ from mo_loop.compare.verify_options import VerifyOptions
 from mo_loop.frontend.model import load
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
-from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.function_pass import FunctionPass
+from tests.cases import read_cases
 from tests.cli.commands import saved
 
 MODEL = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
@@ -105,24 +105,6 @@ def test_before_the_lowering_the_answer_is_a_range() -> None:
     assert any(result == NOT_RUN for _, _, result in found.runs)
 
 
-@pytest.mark.keeps_loops
-def test_a_rule_that_is_switched_off_is_named() -> None:
-    """Without GuardZeroTrips the outputs of a loop that does not run are old contents."""
-    loop = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
-        main (float[2,3] x, int64 n) => (float[2,3] y, float[K,2,3] all) {
-          y, all = Loop (n, "", x) <
-              body = step (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t, float[2,3] o) {
-            d = Identity (c)  t = Tanh (s)  o = Abs (t) }> }""")
-    feeds = [{"x": np.ones((2, 3), np.float32), "n": np.array(trips, np.int64)} for trips in (3, 0)]
-    assert changing_pass(loop, ConvertOptions(), feeds) is None
-    config = PassConfig()
-    config.disable("GuardZeroTrips", "SharedOpOptimization")
-    found = changing_pass(loop, ConvertOptions(config=config), feeds)
-    assert found is not None
-    assert (found.kind, found.passes) == ("switched off", ("GuardZeroTrips",))
-    assert "The numbers agree if GuardZeroTrips runs: it is switched off." in str(found)
-
-
 def test_a_wrong_translator_is_not_blamed_on_a_pass() -> None:
     def register(extensions: Any) -> None:
         @extensions.translates("Sigmoid")
@@ -133,25 +115,6 @@ def test_a_wrong_translator_is_not_blamed_on_a_pass() -> None:
         main (float[3,4] x) => (float[3,4] y) { a = Abs (x) y = Sigmoid (a) }""")
     found = changing_pass(plain, ConvertOptions(extensions=register), [{"x": FEEDS[0]["x"]}])
     assert found is not None and (found.kind, found.passes) == ("translation", ())
-
-
-def test_outputs_of_files_take_the_place_of_onnx_runtime() -> None:
-    plain = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
-        main (float[3,4] x) => (float[3,4] y) { y = Abs (x) }""")
-    x = FEEDS[0]["x"]
-    assert changing_pass(plain, ConvertOptions(), [{"x": x}], expected=[{"y": np.abs(x)}]) is None
-    found = changing_pass(plain, ConvertOptions(), [{"x": x}], expected=[{"y": -np.abs(x)}])
-    assert found is not None and found.kind == "translation"
-
-
-def test_weights_of_16_bits_are_told_apart() -> None:
-    plain = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
-        main (float[4] x) => (float[4] y) <float[4] w = {1.0001, 1.0002, 1.0003, 1.0004}> {
-          m = Mul (x, w)  y = Sub (m, x) }""")
-    feeds = [{"x": np.ones(4, np.float32)}]
-    assert changing_pass(plain, ConvertOptions(), feeds, rtol=1e-2) is None
-    found = changing_pass(plain, ConvertOptions(compress_to_fp16=True), feeds, rtol=1e-2)
-    assert found is not None and found.kind == "writing" and "f16" in str(found)
 
 
 @pytest.mark.parametrize(("results", "expected"), [
@@ -180,3 +143,6 @@ def test_bisection_skips_what_cannot_be_run(results: list[str], expected: tuple[
 def test_an_answer_without_a_pass_is_a_sentence() -> None:
     found = PassDifference("translation", (), "y: 1 of 4 values differ")
     assert str(found).splitlines()[0].endswith("or the runtime is.")
+
+
+read_cases(globals())

@@ -11,10 +11,12 @@ import pytest
 from openvino import opset8
 
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.oracle.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime
+from mo_loop.compare.oracle.oracle import ONNX_RUNTIME, OnnxRuntime
+from mo_loop.compare.oracle.oracle import REFERENCE as REFERENCE
 from mo_loop.errors import NotComparableError
 from mo_loop.support.workers import Pool
-from tests.harness import floats, node_model, oracle, parsed, run_converted
+from tests.cases import read_cases
+from tests.harness import floats, node_model, oracle, parsed, raised
 from tests.running import samples as elsewhere
 from tests.running.samples import (
     BUG,
@@ -38,33 +40,6 @@ def test_onnx_runtime_is_tried_first() -> None:
     found = oracle(parsed(NEG), [{"x": floats(2, 3)}, {"x": floats(1, 1)}])
     assert (found.source, found.reason) == (ONNX_RUNTIME, "")
     assert [array.shape for [(_, array)] in found.values] == [(2, 3), (1, 1)]
-
-
-def test_the_reference_evaluator_computes_what_onnx_runtime_does_not_implement() -> None:
-    model = parsed("main (bfloat16[2] x) => (bfloat16[2] y) { y = Softplus (x) }", opset=22)
-    model.graph.node[0].op_type = "Celu"
-    model.graph.input[0].type.tensor_type.elem_type = model.graph.output[0].type.tensor_type.elem_type = 10
-    found = oracle(model, [{"x": np.array([-1, 1], np.float16)}])
-    assert found.source == REFERENCE and "Celu" in found.reason
-    np.testing.assert_allclose(found.values[0][0][1].astype(np.float32), [np.exp(-1) - 1, 1], atol=1e-2)
-
-
-def test_other_errors_are_raised() -> None:
-    """An invalid model, and inputs that do not fit."""
-    with pytest.raises(IsolatedError, match="Unexpected input data type"):
-        oracle(parsed(NEG), [{"x": np.zeros((2, 2), np.int32)}])
-    with pytest.raises(IsolatedError, match="ghost"):
-        oracle(parsed("main (float[2] x) => (float[2] y) { y = Add (x, ghost) }"), [{"x": floats(2)}])
-
-
-def test_integers_do_not_depend_on_the_cpu() -> None:
-    """Pairs of products beyond 16 bits: with AVX2 and without VNNI, ONNX Runtime saturates each of these sums."""
-    model = parsed("main (uint8[1,4] a, int8[4,1] b) => (int32[1,1] y) { y = MatMulInteger (a, b) }")
-    feeds = {"a": np.full((1, 4), 255, np.uint8), "b": np.full((4, 1), -128, np.int8)}
-    found = oracle(model, [feeds])
-    assert found.source == REFERENCE and "exact integer arithmetic" in found.reason
-    assert found.values[0][0][1].tolist() == [[4 * 255 * -128]]
-    assert run_converted(model, feeds)[0][0][1].tolist() == [[4 * 255 * -128]]
 
 
 def test_sessions_are_exact_with_constant_weights() -> None:
@@ -136,8 +111,7 @@ def test_a_release_without_environment_is_an_error(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(runtimes.VARIABLE, "2024.6.0")
     with pytest.raises(FileNotFoundError, match=r"no environment for OpenVINO 2024.6.0 .*make runtimes ARGS=2024.6.0"):
         runtimes.chosen_interpreter()
-    with pytest.raises(SystemExit):
-        fuzz_controlflow.main(["--runtime", "2024.6.0"])
+    raised(SystemExit, fuzz_controlflow.main, ["--runtime", "2024.6.0"])
     python = tmp_path / "2024.6.0" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     python.parent.mkdir(parents=True)
     python.touch()
@@ -156,11 +130,8 @@ def failing_task(task: Any) -> None:
 
 
 def test_a_worker_that_crashes_is_replaced() -> None:
-    with pytest.raises(IsolatedError, match="SIGABRT") as crash:
-        isolated(failing, "crash")
-    assert crash.value.status == "crash"
-    with pytest.raises(IsolatedError, match="ValueError: the reason"):
-        isolated(failing, "error")
+    assert raised(IsolatedError, isolated, failing, "crash", match="SIGABRT").status == "crash"
+    raised(IsolatedError, isolated, failing, "error", match="ValueError: the reason")
     assert isolated(expected_values, parsed(NEG).SerializeToString(), [{"x": floats(1, 1)}]).source == ONNX_RUNTIME
 
 
@@ -168,18 +139,6 @@ def test_an_operator_that_only_the_test_computes_needs_expected() -> None:
     model = node_model("acme.nn::Swish3", {"x": floats(2)}, opset=1)
     with pytest.raises(NotComparableError, match=r"neither .* implement acme.nn::Swish3 .*\n.* the test `expected=`"):
         oracle(model, [{"x": floats(2)}])
-
-
-def test_a_tie_is_rounded_before_the_zero_point_is_added() -> None:
-    """The sums 1 and 3 in steps of 2 are 0.5 and 1.5: half to even gives 0 and 2, then the zero point 5 is added."""
-    model = parsed("""
-        main (uint8[2,1] a, uint8[1,1] b) => (uint8[2,1] y)
-          <float one = {1.0}, uint8 zero = {0}, float step = {2.0}, uint8 five = {5}>
-        { y = QLinearMatMul (a, one, zero, b, one, zero, step, five) }""")
-    feeds = {"a": np.array([[1], [3]], np.uint8), "b": np.array([[1]], np.uint8)}
-    found = oracle(model, [feeds])
-    assert found.source == REFERENCE and found.values[0][0][1].tolist() == [[5], [7]]
-    assert OnnxRuntime(model).run(feeds)[0][1].tolist() == [[5], [7]]
 
 
 def test_outputs_that_have_the_memory_of_inputs() -> None:
@@ -222,3 +181,6 @@ def test_integers_of_four_bits_share_the_bytes_of_onnx_runtime() -> None:
         {"x": wide}
     )
     assert narrow.dtype == numbers.dtype and narrow.astype(int).tolist() == [-8, 7, 3, -1, 0]
+
+
+read_cases(globals())

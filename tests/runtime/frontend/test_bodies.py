@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from mo_loop.api import convert_model
 from mo_loop.errors import UnsupportedError
 from tests.cases import read_cases
-from tests.harness import floats, parsed, refusal
+from tests.harness import floats, parsed, raised, refusal
 
 from .models import X, nested, same_numbers
 
@@ -23,32 +23,6 @@ def sparse(values: list[float], indices: Any, dims: list[int], name: str) -> Any
     """A SparseTensorProto."""
     return helper.make_sparse_tensor(numpy_helper.from_array(np.array(values, np.float32), name),
                                      numpy_helper.from_array(np.array(indices, np.int64), f"{name}_indices"), dims)
-
-
-def test_sparse_initializers() -> None:
-    """In the main graph, captured by a body, and in a body: they count as their dense form."""
-    text = """main (float[2,3] x, int64 n) => (float[2,3] y) DENSE {
-          h = Add (x, a)
-          y = Loop (n, "", h) <body = step (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t) INNER {
-            d = Identity (c) u = Mul (s, b) t = Add (u, a) }> }"""
-    dense = "<float[2,3] a = {0.0, 3.0, 0.0, 0.0, 0.0, 4.0}>"
-    plain = parsed(text.replace("DENSE", dense).replace("INNER", "<float[2,3] b = {1.0, 0.0, 0.0, 2.0, 0.0, 0.0}>"))
-    made = parsed(text.replace("DENSE", "").replace("INNER", ""))
-    made.graph.sparse_initializer.append(sparse([3, 4], [[0, 1], [1, 2]], [2, 3], "a"))
-    made.graph.node[1].attribute[0].g.sparse_initializer.append(sparse([1, 2], [0, 3], [2, 3], "b"))
-    same_numbers(made, plain, *({"x": floats(2, 3, seed=n), "n": n} for n in (2, 0)))
-
-
-def test_sparse_constant_in_a_body() -> None:
-    node = helper.make_node("Constant", [], ["k"], sparse_value=sparse([2, 3], [1, 2], [3], "k"))
-    made = parsed("""main (float[3] x, bool flag) => (float[3] y) {
-          y = If (flag) <then_branch = yes () => (float[3] r) { r = Mul (x, k) }, else_branch = no () => (float[3] e) {
-            e = Neg (x) }> }""")
-    plain = onnx.ModelProto.FromString(made.SerializeToString())
-    next(a for a in made.graph.node[0].attribute if a.name == "then_branch").g.node.insert(0, node)
-    dense = helper.make_node("Constant", [], ["k"], value_floats=[0.0, 2.0, 3.0])
-    next(a for a in plain.graph.node[0].attribute if a.name == "then_branch").g.node.insert(0, dense)
-    same_numbers(made, plain, *({"x": X[0], "flag": flag} for flag in (True, False)))
 
 
 def stripped(graph: Any, inside: bool = False) -> None:
@@ -75,16 +49,6 @@ def test_bodies_without_types(kinds: tuple[str, ...]) -> None:
     start = floats(3, seed=2)
     sets = [{"x": X / 2, "start": start, "n": n, "flag": flag} for n, flag in ((2, True), (0, False))]
     same_numbers(made, plain, *sets)
-
-
-def test_declared_shapes_of_a_body_may_be_wrong() -> None:
-    """Exporters declare the first iteration's shape of a state that grows; the actual shape of the inputs counts."""
-    made = parsed("""main (float[1,3] x, int64 n) => (float[K,3] y) {
-          y = Loop (n, "", x) <body = step (int64 i, bool c, float[1,3] s) => (bool d, float[1,3] t) {
-            d = Identity (c) t = Concat <axis = 0> (s, x) }> }""")
-    same_numbers(made, parsed("""main (float[1,3] x, int64 n) => (float[K,3] y) {
-          y = Loop (n, "", x) <body = step (int64 i, bool c, float[P,3] s) => (bool d, float[Q,3] t) {
-            d = Identity (c) t = Concat <axis = 0> (s, x) }> }"""), *({"x": X[:1] + n, "n": n} for n in (3, 0, 1)))
 
 
 # -- depth
@@ -118,9 +82,7 @@ def test_bodies_33_deep_are_refused() -> None:
 
 
 def test_bodies_too_deep_for_protobuf_are_refused() -> None:
-    with pytest.raises(UnsupportedError) as caught:
-        convert_model(nested_bytes(60))
-    assert caught.value.code == "ML312"
+    assert raised(UnsupportedError, convert_model, nested_bytes(60)).code == "ML312"
 
 
 def nested_bytes(depth: int) -> bytes:

@@ -10,7 +10,7 @@ from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
 from mo_loop.frontend.ops.classical.forest import Forest
 from tests.cases import read_cases
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, parsed, raised
 
 X = floats(3, seed=1)
 
@@ -22,9 +22,7 @@ LOOP = """[loop] {out} = Loop (n, "", {first}) <body = step (int64 i, bool c, fl
 
 def refusal(model: Any, **arguments: Any) -> ConversionErrors:
     """The error of a conversion that must fail."""
-    with pytest.raises(ConversionErrors) as caught:
-        convert_model(model, **arguments)
-    return caught.value
+    return raised(ConversionErrors, convert_model, model, **arguments)
 
 
 def places(error: ConversionErrors) -> dict[str, list[str]]:
@@ -59,28 +57,6 @@ def test_a_branch_that_is_never_taken_is_not_reported(condition: str, outer: str
     check(made, *({"x": X, "n": n} for n in result), expected=[[("y", each)] for each in result.values()])
 
 
-def test_operators_beyond_a_cut_are_not_reported() -> None:
-    """`output` ends the conversion before the operator, `input` starts it after the operator."""
-    made = parsed("""main (float[3] x) => (float[3] z) {
-          a = Neg (x) [bad] b = odd.One (a) c = Abs (b) z = Exp (c) }""", odd=1)
-    made.graph.value_info.extend([made.graph.output[0]])
-    made.graph.value_info[0].name = "b"
-    refusal(made)
-    refusal(made, output="c")
-    check(made, {"x": X}, expected=[[("a", -X)]], output="a")
-    check(made, {"b": X}, expected=[[("z", np.exp(np.abs(X)))]], input="b")
-    check(made, {"b": X}, expected=[[("c", np.abs(X))]], input=["b"], output=["c"])
-
-
-def test_one_of_several_outputs_is_cut() -> None:
-    """One output of a node becomes an input, the node still computes another."""
-    made = parsed("""main (float[4] x) => (float[2] y, float[2] z) {
-          a, b = Split <axis = 0, num_outputs = 2> (x) y = Neg (a) z = Neg (b) }""")
-    made.graph.value_info.add(name="a").type.CopyFrom(made.graph.output[0].type)
-    x, a = floats(4), floats(2, seed=2)
-    check(made, {"x": x, "a": a}, expected=[[("y", -a), ("z", -x[2:])]], input=["x", "a"])
-
-
 @pytest.mark.parametrize("kind", ["sequence", "optional", "map", "sparse"])
 def test_inputs_that_are_not_tensors(kind: str) -> None:
     made = parsed("main (float[3] x, float[3] s) => (float[3] y) { y = Neg (x) }")
@@ -94,10 +70,9 @@ def test_inputs_that_are_not_tensors(kind: str) -> None:
         type_.sparse_tensor_type.elem_type = tensor
     else:
         getattr(type_, f"{kind}_type").elem_type.tensor_type.elem_type = tensor
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(made)
-    assert caught.value.exit_code == 3
-    assert caught.value.where == "s"
+    caught = raised(MoLoopError, convert_model, made)
+    assert caught.exit_code == 3
+    assert caught.where == "s"
 
 
 TREE = """nodes_treeids = [0], nodes_nodeids = [0], nodes_featureids = [0], nodes_modes = ["LEAF"],
@@ -135,16 +110,6 @@ def test_trees_before_a_branch_that_is_never_taken_are_translated(monkeypatch: p
                      else_branch = else () => (float[N,1] b) {{ b = Neg (u) }}> }}""", **ML)
     check(model, {"x": np.zeros((3, 2), np.float32)}, expected=[[("y", np.full((3, 1), -2, np.float32))]])
     assert len(translated) == 1
-
-
-def test_the_option_that_converts_the_other_outputs_is_named() -> None:
-    model = parsed("""main (float[3] x) => (float[3] y, float[3] z, float[3] w) {
-      y = Neg (x)  z = odd.One (x)  w = Abs (x) }""", **ML)
-    assert "--output y,w" in refusal(model).errors[0].hint
-    renamed = parsed("main (float[3] x) => (float[3] y, float[3] z) { y = Neg (x)  z = odd.One (x) }", **ML)
-    renamed.graph.node[0].output[0] = renamed.graph.output[0].name = "y,1"
-    assert "--output '\"y,1\"'" in refusal(renamed).errors[0].hint
-    check(model, {"x": X}, output=["y", "w"], expected=[[("y", -X), ("w", np.abs(X))]])
 
 
 read_cases(globals())

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mo_loop.api import convert_model
-from mo_loop.errors import MoLoopError
 from mo_loop.frontend.context import Body
 from tests.cases import read_cases
 from tests.harness import check, floats, parsed, refusal
@@ -158,23 +156,6 @@ def pushed(rows: int, condition: str, read: str) -> Any:
         }}""")
 
 
-@pytest.mark.parametrize(("next_value", "said"), [
-    ("wide = Reshape (s, flat)  t = Slice (wide, zero, four, axis)", "4 elements do not fit into"),
-    ("wide = Reshape (s, flat)  t = Add (wide, s)", "4 elements do not fit into"),
-    ("t = Add (s, two)", "cannot be broadcast"),
-])
-def test_a_body_that_always_refuses_the_initial_sizes_is_refused(next_value: str, said: str) -> None:
-    made = parsed(f"""
-        main (int64 n) => (float[A,B] y) <float[1,4] start = {{1, 2, 3, 4}}, int64[2] flat = {{1, 8}},
-          int64[1] zero = {{0}}, int64[1] four = {{4}}, int64[1] axis = {{1}}, float[2] two = {{1, 2}}> {{
-          y = Loop (n, "", start) <body = b (int64 i, bool c, s) => (bool d, t) {{
-            d = Identity (c)
-            {next_value} }}>
-        }}""")
-    with pytest.raises(MoLoopError, match=said):
-        convert_model(made)
-
-
 @pytest.mark.parametrize(
     ("statement", "place"),
     [
@@ -194,15 +175,6 @@ def test_state_that_changes_its_element_type(statement: str, place: str) -> None
     assert (error.code, error.exit_code) == ("ML239", 2)
     assert "state 0 starts as f32 and becomes i64" in str(error)
     assert f"where: {place}\n" in f"{error}\n"
-
-
-def test_rank_that_changes_is_refused() -> None:
-    """The runtime compiles known ranks only; the message contains the path."""
-    error = refusal(parsed("""main (float[2] x, int64 n) => (y) {
-          [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, s) => (bool d, t) <int64[1] axes = {0}> {
-            d = Identity (c) t = Unsqueeze (s, axes) }> }"""))
-    assert error.exit_code == 3
-    assert "rank" in str(error) and "loop/step/" in str(error)
 
 
 read_cases(globals())

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 
 from mo_loop import ops
 from mo_loop.api import Model, convert_model, read_model, save_model
-from mo_loop.compare.execution.isolated import isolated
-from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.graph.dimension import fresh, high, low
@@ -27,9 +25,9 @@ from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Loop
 from mo_loop.text import parse
 from mo_loop.transforms.last_check import last_check
+from tests.cases import read_cases
 from tests.fuzz.control_flow.generator import generate
 from tests.golden.test_golden import CASES, read
-from tests.harness import check, parsed
 from tests.runtime.ir.support import assert_identical
 
 SEED = 2026
@@ -229,32 +227,4 @@ def test_constants_of_integers_keep_their_values_known(tmp_path: Path) -> None:
     assert constant.output.type.integers == (3, 2) and constant.output.dtype is i64
 
 
-def test_the_numbers_stay(tmp_path: Path) -> None:
-    """A model that was read runs like the converted one; their bytes are equal, so one model is enough."""
-    model = parsed("""main (float[N] x, int64 n) => (float[N] y, float[K, N] all) {
-          y, all = Loop (n, "", x) <body = step (int64 i, bool c, float[N] s) => (bool d, float[N] t, float[N] u) {
-            d = Identity (c)  t = Add (s, s)  u = Identity (s) }> }""")
-    check(model, {"x": np.ones(3, np.float32), "n": 2}, {"x": np.ones(2, np.float32), "n": 0})
-    assert_identical(convert_model(model), tmp_path)
-
-
-def test_a_loop_that_ends_after_its_first_iteration_has_one_in_the_file_that_was_read(tmp_path: Path) -> None:
-    """Where it would not run it runs once, which only the sizes of the file tell."""
-    model = parsed("""main (float[N] x, int64 n, bool go) => (float[K, N] all) <bool no = {0}> {
-          all = Loop (n, go) <body = step (int64 i, bool c) => (bool d, float[N] t) {
-            d = Identity (no)  t = Sin (x) }> }""")
-    found = assert_identical(convert_model(model), tmp_path)
-    assert [loop.count for loop in found.of(Loop)] == [1]
-
-
-def test_a_variable_keeps_its_value(tmp_path: Path) -> None:
-    """A variable keeps its value between inferences: the sum of all inputs so far."""
-    graph = parse("""
-        %x = Parameter : f32[1]
-        %count = ReadValue([0.0]) {variable_id: "count", variable_type: f32, variable_shape: [1]}
-        %y = Add(%count, %x) names "y"
-        Result(%y)
-        %kept = Assign(%y) {variable_id: "count", variable_type: f32, variable_shape: [1]}""")
-    save_model(Model(graph), tmp_path / "counter.xml")
-    found = isolated(run_ir, tmp_path / "counter.xml", [[np.array([step], np.float32)] for step in (1, 2, 4)])
-    assert [(name, array.tolist()) for ((name, array),) in found] == [("y", [1.0]), ("y", [3.0]), ("y", [7.0])]
+read_cases(globals())

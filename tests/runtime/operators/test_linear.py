@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 from tests.cases import read_cases
-from tests.harness import check, check_model, check_node, every, floats, node_model, parsed, refusal
+from tests.harness import check_model, check_node, every, floats, node_model, refusal, with_weights
 
 # -- MatMul, Gemm and Einsum, compared with ONNX Runtime
 
@@ -17,21 +16,6 @@ RNG = np.random.default_rng(5)
 
 def drawn(*shape, dtype=np.float32):
     return RNG.standard_normal(shape).astype(dtype)
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "factors"), [((3, 3), (3,), (3,)), ((2, 3, 3), (3,), (2, 1)), ((3,), (2, 3, 3), (2, 1)),
-                            ((3,), (4, 3, 5), (1,)), ((2, 3, 3), (3,), (2, 2, 3))],
-)
-@every(constant=["a", "b"], dynamic=[False, True])
-def test_factors_behind_products_with_vectors(a, b, factors, constant, dynamic):
-    arrays = {"a": drawn(*a), "b": drawn(*b), "c": drawn(*factors)}
-    (name,) = {"a", "b"} - {constant}
-    sizes = ",".join("LMN"[: arrays[name].ndim] if dynamic else map(str, arrays[name].shape))
-    made = parsed(f"m (float[{sizes}] {name}) => (float[K] y) {{ m = MatMul (a, b)  n = Mul (m, c)  y = Sub (n, c) }}")
-    made.graph.initializer.extend(numpy_helper.from_array(arrays[each], each) for each in (constant, "c"))
-    made.graph.output[0].type.tensor_type.ClearField("shape")
-    check(made, {name: arrays[name]})
 
 
 @pytest.mark.parametrize(("a", "b"), [((5, 0), (0, 3)), ((5, 2), (2, 0)), ((0, 2), (2, 3)), ((0, 0), (0, 3))])
@@ -78,9 +62,7 @@ def test_no_square_matrix(shape: Any) -> None:
 
 
 def checked(text: str, sets: list[dict[str, object]], **constants: object) -> None:
-    model = parsed(text, 18)
-    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items())
-    check_model(model, *sets)
+    check_model(with_weights(text, constants), *sets)
 
 
 QUANTISED = "q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) "
@@ -94,21 +76,6 @@ def integers(*shape: int) -> np.ndarray:
 def steps(*shape: int) -> np.ndarray:
     """Multiples of the scale, which quantisation leaves unchanged."""
     return np.round(floats(*shape) * 32) / np.float32(64)
-
-
-@every(kind=["int4", "uint4", "int8", "uint8"], rows=[16, 32], block=[0, 16], follower=["Identity (p)", "Mul (p, c)"])
-def test_several_matrices_of_weights(kind: str, rows: int, block: int, follower: str) -> None:
-    """One scale for each matrix, or for each block of rows."""
-    given = "axis = 1, block_size = 16" if block else "axis = 0"
-    text = f"""main (float[N,2,{rows}] x) => (float[3,2,5] y) {{
-      d = DequantizeLinear <{given}> (w, s) p = MatMul (x, d) y = {follower} }}"""
-    scales = np.abs(floats(3, rows // 16, 5) if block else floats(3)) / 16 + np.float32(0.01)
-    model = parsed(text, 21)
-    constants = {"s": scales, "c": floats(5, seed=3)}
-    dtype, numbers = TensorProto.DataType.Value(kind.upper()), [each % 7 for each in range(3 * rows * 5)]
-    model.graph.initializer.append(helper.make_tensor("w", dtype, (3, rows, 5), numbers))
-    model.graph.initializer.extend(numpy_helper.from_array(each, name) for name, each in constants.items())
-    check_model(model, {"x": floats(3, 2, rows)})
 
 
 read_cases(globals())

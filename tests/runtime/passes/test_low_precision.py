@@ -244,26 +244,4 @@ def test_exact_tells_the_runtime() -> None:
     assert "runtime_options" not in convert_model(net.model("x")).graph.rt_info
 
 
-@pytest.mark.parametrize("quantization", ["fast", "exact"])
-def test_a_mask_of_the_least_number_keeps_zero(quantization: str) -> None:
-    """The step of such a mask is 1.3e36; what is added to its zeros must not change."""
-    text = """<ir_version: 8, opset_import: ["": 17]>
-        main (float[2,N] x, bool[2,N] hidden) => (float[2,N] y)
-        <float least = {-3.4028235e38}, float none = {0}, float s = {1.3344406e36}, uint8 z = {255}> {
-            mask = Where (hidden, least, none)  q = QuantizeLinear (mask, s, z)  m = DequantizeLinear (q, s, z)
-            sum = Add (x, m)  y = Softmax <axis = -1> (sum) }"""
-    x = np.random.default_rng(3).standard_normal((2, 6)).astype(np.float32)
-    hidden = np.array([[False] * 4 + [True] * 2, [False] * 6])
-    check(onnx.parser.parse_model(text), {"x": x, "hidden": hidden}, quantization=quantization)
-
-
-def test_extreme_scales_are_divided_exactly() -> None:
-    text = """<ir_version: 8, opset_import: ["": 17]>
-        main (float[4] x, float[4] t) => (uint8[4] y, int8[4] u)
-        <float s = {1.3344406e36}, uint8 z = {3}, float r = {1e-36}, int8 n = {0}> {
-            y = QuantizeLinear (x, s, z)  u = QuantizeLinear (t, r, n) }"""
-    x, t = np.float32([0, 1e36, 3.3e38, -1e36]), np.float32([0, 2.4e-36, 9e-35, -7e-36])
-    check(onnx.parser.parse_model(text), {"x": x, "t": t}, quantization="exact")
-
-
 read_cases(globals())

@@ -13,21 +13,12 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.text import to_text
 from mo_loop.transforms.config import PassConfig
 from tests.cases import read_cases
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, parsed, with_weights
 
 # -- Weights whose bytes two nodes read in both orders: the runtime packs them once, and uses the result for both
 
 
 N, K = 12, 8
-
-
-def with_weights(text: str, opset: int = 18, **weights: Any) -> onnx.ModelProto:
-    """A model with initializers; one that has no array is a TensorProto."""
-    made = parsed(text, opset)
-    for name, each in weights.items():
-        tensor = each if isinstance(each, TensorProto) else numpy_helper.from_array(each, name)
-        made.graph.initializer.append(tensor)
-    return made
 
 
 def bin_of(model: onnx.ModelProto, folder: Path, without: bool = False) -> bytes:
@@ -132,11 +123,9 @@ FORMS = {
 def model(form: str, rows: int = VOCABULARY) -> onnx.ModelProto:
     """A model of one of the FORMS with a table of `rows` x WIDTH."""
     text, names = FORMS[form]
-    made = parsed(text)
     table = np.random.default_rng(0).standard_normal((rows, WIDTH)).astype(np.float32)
     held = {"v": table, "w": np.ascontiguousarray(table.T)}
-    made.graph.initializer.extend(numpy_helper.from_array(held[name], name) for name in names)
-    return made
+    return with_weights(text, **{name: held[name] for name in names})
 
 
 @pytest.mark.parametrize("rows", [VOCABULARY, WIDTH], ids=["matrix", "square"])
@@ -162,8 +151,7 @@ TYPES = {"float": np.float32, "float16": np.float16}
 def product(shape: str, batch: tuple[int, ...] = (), kind: str = "float") -> onnx.ModelProto:
     model = parsed(f"main ({kind}[{shape}] x) => ({kind} y) {{ y = MatMul(x, w) }}")
     model.graph.output[0].type.tensor_type.ClearField("shape")
-    model.graph.initializer.append(numpy_helper.from_array(floats(*batch, INNER, COLUMNS).astype(TYPES[kind]), "w"))
-    return model
+    return with_weights(model, w=floats(*batch, INNER, COLUMNS).astype(TYPES[kind]))
 
 
 @pytest.mark.parametrize("kind", TYPES)

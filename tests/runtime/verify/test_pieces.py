@@ -1,6 +1,7 @@
 """The parts of a model that verify compares: pieces of the IR, recorded options, iterations of a loop."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,11 @@ from mo_loop.compare.layers import LayerDifference, PieceFindings, assign_origin
 from mo_loop.compare.results.report_formats import as_text
 from mo_loop.compare.verifying import verify
 from mo_loop.conversion import Conversion
-from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
-from mo_loop.text import parse
-from mo_loop.transforms.config import PassConfig
+from tests.cases import read_cases
 from tests.cli.commands import saved
 from tests.fuzz.planted.verdicts import AGREES, PASSES, ROUNDS, model_verdict, right_verdict
-from tests.harness import floats, parsed
+from tests.harness import floats, parsed, without
 from tests.models.sources.registry_kinds import KINDS
 from tests.running.processor import fail_or_skip
 
@@ -29,14 +28,12 @@ from tests.running.processor import fail_or_skip
 LARGE = np.linspace(2000, 4000, 64, dtype=np.float32)
 
 
-def pieces(
-    right: onnx.ModelProto, wrong: onnx.ModelProto, feeds: dict[str, Any], path: Path, *without: str
-) -> PieceFindings:
-    """The pieces of a model and the IR of another one, which is converted without these passes."""
-    config = PassConfig()
-    config.disable(*without)
-    save_model(Model(Conversion(ConvertOptions(config=config)).run(wrong.SerializeToString())), path / "wrong.xml")
-    return isolated(_compared, right.SerializeToString(), str(path / "wrong.xml"), feeds)
+def pieces(text: str, right: Any, wrong: Any, feeds: dict[str, Any], *passes: str) -> PieceFindings:
+    """The pieces of the model `text % right` and the IR of `text % wrong`, which is converted without these passes."""
+    with TemporaryDirectory() as folder:
+        ir = written(parsed(text % wrong), Path(folder, "wrong.xml"), *passes)
+        found: PieceFindings = isolated(_compared, parsed(text % right).SerializeToString(), str(ir), feeds)
+    return found
 
 
 def found_in(*arguments: Any) -> LayerDifference:
@@ -51,75 +48,6 @@ def _compared(model: bytes, ir: str, feeds: dict[str, Any]) -> Any:
     graph = read_model(ir).graph
     assign_origins(graph, model)
     return compared(model, graph, feeds)
-
-
-@pytest.mark.parametrize("change", ["Mul (e, k)", "Add (e, k)"])
-def test_a_difference_of_large_numbers_is_rounded_once(tmp_path: Path, change: str) -> None:
-    text = "main (float[64] a, float[64] b) => (float[64] y) <float k = {1.01}> { %s y = Tanh (s) }"
-    feeds = {"a": LARGE, "b": LARGE + np.linspace(-0.3, 0.3, 64, dtype=np.float32)}
-    wrong = parsed(text % f"e = Sub (a, b) s = {change}")
-    assert found_in(parsed(text % "s = Sub (a, b)"), wrong, feeds, tmp_path).tensor == "s"
-
-
-def test_a_tensor_that_the_file_names_elsewhere_does_not_agree(tmp_path: Path) -> None:
-    text = """main (float[8] x, float[4] s, int64 n) => (float[4] y) <float k = {1.01}> {
-      [loop] y = Loop (n, "", s) <body = step (int64 i, bool c, float[4] t) => (bool d, float[4] u) {
-        d = Identity (c) h = Sin (t) [mean] %s = ReduceMean <keepdims = 0> (x) %s u = Add (h, m) }> }"""
-    wrong = parsed(text % ("e", "[more] m = Mul (e, k)"))
-    feeds = {"x": np.arange(8, dtype=np.float32), "s": np.ones(4, np.float32), "n": np.int64(5)}
-    found = found_in(parsed(text % ("m", "")), wrong, feeds, tmp_path, "StepsPerIteration")
-    assert "m" not in found.agreeing
-    assert found.path == "loop/step/mean" or "mean (ReduceMean)" in found.between
-
-
-def test_a_scan_without_declared_shapes_is_computed_once_more(tmp_path: Path) -> None:
-    text = """main (float[5,3] x, float[3] b) => (float[5,3] y) <float k = {1.01}> {
-      [scan] y = Scan <num_scan_inputs = 1, body = step (e) => (z) { s = Sin (e) p = Mul (s, b) %s }> (x) }"""
-    wrong = parsed(text % "q = Mul (p, k) z = Relu (q)")
-    feeds = {"x": np.ones((5, 3), np.float32), "b": np.ones(3, np.float32)}
-    assert found_in(parsed(text % "z = Relu (p)"), wrong, feeds, tmp_path).path.startswith("scan")
-
-
-def test_a_scan_that_onnx_runtime_does_not_run_alone_is_computed_step_by_step(tmp_path: Path) -> None:
-    text = """main (float[3,5] x, float[3] b) => (float[5,3] y) <float k = {1.01}, int64 zero = {0}> {
-      both = SequenceConstruct (b, b)
-      [scan] y = Scan <num_scan_inputs = 1, scan_input_axes = [1], body = step (float[3] e) => (float[3] z) {
-        s = Sin (e) a = SequenceAt (both, zero) p = Mul (s, a) %s }> (x) }"""
-    wrong = parsed(text % "q = Mul (p, k) z = Relu (q)")
-    feeds = {"x": np.ones((3, 5), np.float32), "b": np.ones(3, np.float32)}
-    assert found_in(parsed(text % "z = Relu (p)"), wrong, feeds, tmp_path).path.startswith("scan")
-
-
-def test_an_input_in_place_of_a_chaotic_loop_differs(tmp_path: Path) -> None:
-    right = """main (float[6] x) => (float[6] y) <int64 n = {100}, float one = {1}, float r = {3.9}> {
-      [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[6] v) => (bool d, float[6] w) {
-        d = Identity (c) o = Sub (one, v) p = Mul (v, o) w = Mul (r, p) }> }"""
-    ir = """graph m {
-      %x = Parameter : f32[6] "x" names "x" "y"
-      Result(%x)
-    }"""
-    save_model(Model(parse(ir)), tmp_path / "wrong.xml")
-    feeds = {"x": np.linspace(0.1, 0.9, 6, dtype=np.float32)}
-    found = isolated(_compared, parsed(right).SerializeToString(), str(tmp_path / "wrong.xml"), feeds)
-    assert found.difference is not None and found.difference.path == "loop"
-
-
-@pytest.mark.parametrize("change", ["1.0000001", "0.9999999"])
-def test_numbers_between_two_steps_may_be_rounded_to_either(tmp_path: Path, change: str) -> None:
-    text = f"""main (float[400] x) => (float[400] y) <float s = {{0.5}}, uint8 z = {{128}}, float k = {{{change}}}> {{
-      %s q = QuantizeLinear (%s, s, z) y = DequantizeLinear (q, s, z) }}"""
-    feeds = {"x": np.arange(-50, 50, 0.25, dtype=np.float32)}
-    found = pieces(parsed(text % ("", "x")), parsed(text % ("e = Mul (x, k)", "e")), feeds, tmp_path)
-    assert found.difference is None and not found.undecided
-
-
-def test_steps_are_as_exact_as_the_largest(tmp_path: Path) -> None:
-    text = """main (float[256] x) => (float[256] y)
-      <float s = {12.05}, uint8 z = {128}, float k = {0.0001}> {
-      q = QuantizeLinear (x, s, z) %s = DequantizeLinear (q, s, z) %s }"""
-    feeds = {"x": np.arange(-1000, 1048, 8, dtype=np.float32)}
-    found = pieces(parsed(text % ("y", "")), parsed(text % ("e", "y = Add (e, k)")), feeds, tmp_path)
-    assert found.difference is None and not found.undecided
 
 
 # -- verify of an IR that records how it was converted: ONNX Runtime's side gets the same parameters
@@ -177,25 +105,6 @@ def test_what_the_ir_records_is_what_it_must_compute(old: str, new: str, tmp_pat
     assert not verify(path, target)
 
 
-def test_parameters_that_cannot_be_applied_are_refused_with_their_name(tmp_path: Path) -> None:
-    path = saved(parsed(ALONE), tmp_path)
-    model = convert_model(path)
-    model.graph.rt_info["converter"] = {"name": "another"}
-    model.graph.rt_info["conversion_parameters"] = {"mean_values": "image[1,2,3]"}
-    target = tmp_path / "other.xml"
-    save_model(model, target)
-    with pytest.raises(UsageError, match=r"cannot apply mean_values = image\[1,2,3\]"):
-        verify(path, target)
-    long = saved(parsed("main (float[20] x, float[20] w) => (float[20] y) { y = Mul (x, w) }"), tmp_path, "long.onnx")
-    with pytest.raises(UsageError, match="cannot apply freeze = w="):
-        verify(long, converted(long, freeze={"w": floats(20)}))
-    read = read_model(converted(path))
-    read.graph.rt_info["preprocessing"] = {"crop": {"image": "1"}}
-    save_model(read, target)
-    with pytest.raises(UsageError, match="cannot apply crop"):
-        verify(path, target)
-
-
 def test_given_inputs_have_the_form_of_the_ir(tmp_path: Path) -> None:
     path = saved(parsed(ALONE), tmp_path)
     target = converted(path, layout="image(nchw->nhwc)")
@@ -231,11 +140,9 @@ WHILE = """main (float[4] x) => (float[4] y) <float b = {1}, float most = {98.5}
 X = np.linspace(0.0, 0.1, 4, dtype=np.float32)
 
 
-def written(model: onnx.ModelProto, path: Path, *without: str) -> Path:
+def written(model: onnx.ModelProto, path: Path, *passes: str) -> Path:
     """The IR of a model, converted without these passes."""
-    config = PassConfig()
-    config.disable(*without)
-    save_model(Model(Conversion(ConvertOptions(config=config)).run(model.SerializeToString())), path)
+    save_model(Model(Conversion(ConvertOptions(config=without(*passes))).run(model.SerializeToString())), path)
     return path
 
 
@@ -313,3 +220,6 @@ def test_random_models(number: int) -> None:
     """Sizes that a Split and a Reshape need, and a body that returns its iteration number."""
     _, verdict, text = right_verdict((3501, number))
     assert verdict == PASSES, text
+
+
+read_cases(globals())

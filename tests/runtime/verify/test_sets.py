@@ -11,73 +11,32 @@ from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.deciding import NOT_REPRODUCED
-from mo_loop.compare.execution.runtime import instruction_set
+from mo_loop.compare.execution.runtime import instruction_set as instruction_set
 from mo_loop.compare.layers.rounding import amplification
 from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError
 from mo_loop.compare.results.array_comparison import compare
-from mo_loop.compare.results.report import Row, Side, shape_in
+from mo_loop.compare.results.report import Row, Side
+from mo_loop.compare.results.report import shape_in as shape_in
 from mo_loop.compare.results.report_formats import as_text
 from mo_loop.compare.verifying import cause_of, verify
-from mo_loop.errors import FileError, InputError, NotComparableError, UsageError
+from mo_loop.errors import FileError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
-from mo_loop.transforms.config import PassConfig
+from tests.cases import read_cases
 from tests.cli.commands import saved
-from tests.harness import floats, parsed
+from tests.harness import floats, parsed, raised, with_weights, without
 from tools import probe_oracle
 
 WITHOUT_NUMPY = "#!/bin/sh\necho no numpy >&2; exit 1\n"
 SQUARE = "main (float[N,2] x) => (float[N,2] y) { y = Mul (x, x) }"
 
 
-def with_weights(text: str, **weights: np.ndarray) -> onnx.ModelProto:
-    model = parsed(text)
-    model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in weights.items())
-    return model
-
-
-def test_a_window_that_is_longer_than_the_usual_sizes(tmp_path: Path) -> None:
-    text = "main (float[B,1,T] x) => (float[B,4,S] y) { y = Conv <kernel_shape = [256], strides = [64]> (x, w) }"
-    report = verify(saved(with_weights(text, w=floats(4, 1, 256)), tmp_path))
-    assert report, as_text(report)
-    sizes = [shape_in(each.types["x"]) for each in report.sets if each.name.startswith("generated")]
-    assert len(sizes) == 3
-    assert all(length >= 256 for _, _, length in sizes)
-
-
-def test_a_window_that_only_openvino_refuses_is_a_note(tmp_path: Path) -> None:
-    text = """main (float[B,1,T] x) => (float[B,1,U] y) <int64[6] p = {0, 0, 2, 0, 0, 2}> {
-      a = Conv <kernel_shape = [4], strides = [4]> (x, w) y = Pad <mode = "reflect"> (a, p) }"""
-    report = verify(saved(with_weights(text, w=floats(1, 1, 4)), tmp_path))
-    assert report, as_text(report)
-    assert all(shape_in(each.types["x"])[2] >= 12 for each in report.sets if each.name.startswith("generated"))
-
-
-def test_a_rate_that_decides_how_long_the_window_is(tmp_path: Path) -> None:
-    text = """main (float[N,T] x, int64 sr) => (float[N,M] y) <int64 wide = {16000}, int64[2] a = {-1, 512},
-        int64[2] b = {-1, 256}> {
-      is_wide = Equal (sr, wide)
-      y = If (is_wide) <then_branch = t () => (float[P,512] p) { p = Reshape (x, a) },
-                        else_branch = e () => (float[Q,256] q) { q = Reshape (x, b) }> }"""
-    report = verify(saved(parsed(text), tmp_path))
-    assert report, as_text(report)
-
-
 def test_memory_that_was_never_written_leaves_the_set_out_and_names_the_operator(tmp_path: Path) -> None:
     model, feeds, _ = probe_oracle.PROBES["cell-state-of-no-steps"]()
-    with pytest.raises(UnstableError, match="LSTM 'y': the final cell state of a sequence without steps"):
-        Oracle(model).run(feeds)
+    raised(UnstableError, Oracle(model).run, feeds, match="LSTM 'y': the final cell state of a sequence without steps")
     report = verify(saved(model, tmp_path))
     assert report, as_text(report)
     assert any(each.startswith("T = 0 is left out: ") and "LSTM" in each for each in report.notes), report.notes
     assert "T = 0" not in {each.name for each in report.sets}
-
-
-def test_random_numbers_are_said_to_be_random(tmp_path: Path) -> None:
-    path = saved(parsed("main (float[3] x) => (float[3] y) { r = RandomNormalLike (x) y = Add (x, r) }"), tmp_path)
-    with pytest.raises(InputError, match="gives no result that can be compared") as caught:
-        verify(path)
-    assert "RandomNormalLike" in str(caught.value.why)
-    assert "it draws random numbers" in str(caught.value.why)
 
 
 @pytest.mark.parametrize("id", ["scan-returns-input", "loop-returns-number"])
@@ -141,8 +100,7 @@ def test_expected_outputs_of_another_number_or_name_are_refused(tmp_path: Path) 
     path, x = saved(parsed(SQUARE), tmp_path), floats(2, 2)
     with pytest.raises(UsageError, match="1 sets of expected outputs for 2 sets of inputs"):
         verify(path, inputs=[{"x": x}, {"x": x}], expected=[{"y": x}])
-    with pytest.raises(UsageError, match="no output of the model"):
-        verify(path, inputs=[{"x": x}], expected=[{"z": x}])
+    raised(UsageError, verify, path, inputs=[{"x": x}], expected=[{"z": x}], match="no output of the model")
 
 
 def test_the_table_of_the_errors_of_onnx_runtime_is_true_of_the_installed_release() -> None:
@@ -207,21 +165,6 @@ def test_the_error_of_onnx_runtime_is_the_largest_of_all_sets(tmp_path: Path) ->
     assert part < whole == both
 
 
-def test_a_gain_in_a_difference_of_large_sums_is_found(tmp_path: Path) -> None:
-    """Rounding moves the outputs as far as the gain does, but not the product alone."""
-    text = """main (float[4,256] x) => (float[4,8] y) {
-      a = MatMul (x, w) b = MatMul (x, v) s = Sub (a, b) y = Mul (s, k) }"""
-    w = 1000 * floats(256, 8)
-    weights = {"w": w, "v": (w + np.float32(1e-2) * floats(256, 8)).astype(np.float32)}
-    path, ir = saved(with_weights(text, **weights, k=np.float32(1)), tmp_path), tmp_path / "gain.xml"
-    save_model(convert_model(with_weights(text, **weights, k=np.float32(1.01))), ir)
-    report = verify(path, ir, inputs=[{"x": 100 * floats(4, 256)}], save=tmp_path / "kept")
-    assert (report.status, report.exit_code, report.layers.tensor) == ("differs", 1, "y"), as_text(report)
-    piece = onnx.load(tmp_path / "kept" / "piece.onnx")
-    assert [node.op_type for node in piece.graph.node] == ["Mul"]
-    assert set(np.load(tmp_path / "kept" / "piece.npz")) == {"s"}
-
-
 def test_a_number_between_two_steps_may_be_either(tmp_path: Path) -> None:
     """The numbers lie in the middle of two steps; the quantisation is a piece, and so is the product before it."""
     text = """main (int32[12] x) => (float[12] y) { f = Cast <to = 1> (x) h = Mul (f, halves)
@@ -237,30 +180,6 @@ def test_a_number_between_two_steps_may_be_either(tmp_path: Path) -> None:
 
 def model_weight(model: onnx.ModelProto, name: str) -> np.ndarray:
     return next(numpy_helper.to_array(each) for each in model.graph.initializer if each.name == name)
-
-
-def test_a_wrong_weight_is_no_rounding(tmp_path: Path) -> None:
-    text = "main (float[4,256] x) => (float[4,8] y) { y = MatMul (x, w) }"
-    w = floats(256, 8)
-    path, ir = saved(with_weights(text, w=w), tmp_path), tmp_path / "wrong.xml"
-    wrong = w.copy()
-    wrong[3, 5] += 0.02
-    save_model(convert_model(with_weights(text, w=wrong)), ir)
-    report = verify(path, ir, inputs=[{"x": floats(4, 256)}])
-    assert not report
-    assert report.sides[0].worst[0].result.kind == "values"
-
-
-def test_half_weights_are_measured_against_half_weights(tmp_path: Path) -> None:
-    text = "main (float[4,256] x) => (float[4,8] y) { y = MatMul (x, w) }"
-    path = saved(with_weights(text, w=floats(256, 8)), tmp_path)
-    options = ConvertOptions(compress_to_fp16=True)
-    assert verify(path, options=options, rtol=1e-3, atol=1e-5)
-    target = tmp_path / "half.xml"
-    save_model(convert_model(path), target, compress_to_fp16=True)
-    assert verify(path, target, rtol=1e-3, atol=1e-5), "the weights of the IR say so"
-    save_model(convert_model(path), target)
-    assert verify(path, target, options=options, rtol=1e-4, atol=1e-5), "the weights of this one are in f32"
 
 
 def test_tolerances_of_single_outputs(tmp_path: Path) -> None:
@@ -279,16 +198,6 @@ def test_the_signal_to_noise_ratio_and_the_agreement_of_classes() -> None:
     assert compare(expected, expected).snr is None
 
 
-def test_an_ir_of_another_model_is_named_with_both_interfaces(tmp_path: Path) -> None:
-    path, ir = saved(parsed(SQUARE), tmp_path), tmp_path / "other.xml"
-    save_model(convert_model(parsed("main (float[2] a, float[2] b) => (float[2] c) { c = Add (a, b) }")), ir)
-    with pytest.raises(UsageError, match="is not the IR of this model") as caught:
-        verify(path, ir)
-    assert caught.value.why == "the model has inputs x and outputs y, the IR has inputs a, b and outputs c"
-    with pytest.raises(UsageError, match="is an ONNX model"):
-        verify(path, path)
-
-
 @pytest.mark.skipif(os.name == "nt", reason="programs are not files with a mode there")
 def test_an_interpreter_that_does_not_run_an_ir_is_a_wrong_argument(tmp_path: Path) -> None:
     path, program = saved(parsed(SQUARE), tmp_path), tmp_path / "python"
@@ -297,52 +206,15 @@ def test_an_interpreter_that_does_not_run_an_ir_is_a_wrong_argument(tmp_path: Pa
         (lambda: (program.write_text(WITHOUT_NUMPY), program.chmod(0o755)), "ML203", "no numpy"),
     ):
         make()
-        with pytest.raises(UsageError, match=f"the interpreter {program} ") as caught:
-            verify(path, python=str(program))
-        assert caught.value.code == code and caught.value.exit_code == 2 and why in caught.value.why
-
-
-def test_the_cause_of_activations_that_the_ir_does_not_round_is_the_quantisation(tmp_path: Path) -> None:
-    text = """main (float[6,1,8] x) => (float[6,1,1,16] y) {
-      y, h, c = com.microsoft.DynamicQuantizeLSTM <hidden_size = 16> (x, w, r, , , , , , ws, wz, rs, rz) }"""
-    zero, step = np.zeros(1, np.int8), np.float32([0.01])
-    weights = {"w": (8, 64), "r": (16, 64)}
-    integers = {name: np.clip(40 * floats(1, *shape), -100, 100).astype(np.int8) for name, shape in weights.items()}
-    model = with_weights(text, **integers, ws=step, rs=step, wz=zero, rz=zero)
-    model.opset_import.add(domain="com.microsoft", version=1)
-    report = verify(saved(model, tmp_path), layers=True)
-    assert report.cause.startswith("steps of the quantisation in com.microsoft::DynamicQuantizeLSTM: "), report.cause
-
-
-def test_the_cause_of_a_wrong_weight_is_a_fault_with_its_place(tmp_path: Path) -> None:
-    text = "main (float[4,16] x) => (float[4,8] y) { [product] y = MatMul (x, w) }"
-    w = floats(16, 8)
-    path, ir = saved(with_weights(text, w=w), tmp_path), tmp_path / "wrong.xml"
-    save_model(convert_model(with_weights(text, w=w + np.float32(1))), ir)
-    report = verify(path, ir, inputs=[{"x": floats(4, 16)}], layers=True)
-    assert report.cause.startswith("a fault in the node product (MatMul): "), report.cause
-    assert report.to_dict()["cause"] == report.cause
-    assert f"cause: {report.cause}" in as_text(report)
-    assert not verify(path, ir, inputs=[{"x": floats(4, 16)}]).cause
-
-
-@pytest.mark.parametrize("quantization", ["fast", "exact"])
-def test_a_quantised_model_names_the_instructions(tmp_path: Path, quantization: str) -> None:
-    text = """
-    main (float[4,16] x) => (float[4,8] y) <float s = {0.1}, uint8 z = {128}, float t = {0.01}, int8 n = {0}> {
-      q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) v = DequantizeLinear (w, t, n) y = MatMul (d, v) }"""
-    path = saved(with_weights(text, w=np.full((16, 8), 100, np.int8)), tmp_path)
-    notes = " ".join(verify(path, sets=1, options=ConvertOptions(quantization=quantization)).notes)
-    said = ("(ML508)", "--quantization exact", instruction_set())
-    assert all(each in notes for each in said) == (quantization == "fast"), notes
+        caught = raised(UsageError, verify, path, python=str(program), match=f"the interpreter {program} ")
+        assert caught.code == code and caught.exit_code == 2 and why in caught.why
 
 
 def test_the_cause_is_the_runtime_where_tensors_agree_one_by_one() -> None:
     row = Row(0, 0, "float32[2]", "float32[2]", compare(np.float32([1, 2]), np.float32([1, 3]), "y"))
     side = Side("f32", "differs", rows=(row,))
     graph = convert_model(parsed(SQUARE)).graph
-    config = PassConfig()
-    config.disable("IsolateParameters")
+    config = without("IsolateParameters")
     said = cause_of(side, NOT_REPRODUCED, graph, ConvertOptions(config=config), lambda options: side)
     assert said.startswith("an error of the runtime: the tensors agree when each is computed alone; one of swapped")
     assert cause_of(replace(side, status="crash"), NOT_REPRODUCED, graph, ConvertOptions(), lambda _: side) == ""
@@ -351,13 +223,13 @@ def test_the_cause_is_the_runtime_where_tensors_agree_one_by_one() -> None:
 def test_a_library_that_does_not_exist_is_an_error_of_its_path(tmp_path: Path) -> None:
     """A name without a folder was searched in the library path of the system, not in the current folder."""
     model = saved(parsed(SQUARE), tmp_path)
-    with pytest.raises(FileError, match=r"the library .*none\.so does not exist"):
-        verify(model, custom_ops=[tmp_path / "none.so"])
+    raised(FileError, verify, model, custom_ops=[tmp_path / "none.so"], match=r"the library .*none\.so does not exist")
 
 
 def test_a_file_that_holds_no_arrays_is_refused_without_the_advice_to_load_it_unsafely(tmp_path: Path) -> None:
     model = saved(parsed(SQUARE), tmp_path)
     (tmp_path / "junk.npz").write_bytes(b"junk")
-    with pytest.raises(FileError) as caught:
-        verify(model, inputs=[tmp_path / "junk.npz"])
-    assert caught.value.why == "it is neither .npy nor .npz"
+    assert raised(FileError, verify, model, inputs=[tmp_path / "junk.npz"]).why == "it is neither .npy nor .npz"
+
+
+read_cases(globals())

@@ -11,18 +11,17 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.execution.runtime import ONE_THREAD, run_ir
+from mo_loop.compare.execution.runtime import ONE_THREAD as ONE_THREAD
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.compare.results.report import InputSet, Report, Row, Side
 from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import ConversionErrors, FileError, InputError, UsageError
 from mo_loop.ops.base import Constant
-from mo_loop.options import ConvertOptions
 from tests import MODELS
+from tests.cases import read_cases
 from tests.cli.commands import saved
-from tests.harness import floats, parsed
+from tests.harness import floats, parsed, raised, with_weights
 from tests.pages import document
 from tests.running.processor import fail_or_skip
 
@@ -59,18 +58,6 @@ def test_a_model_that_converts_rightly_passes_in_several_inferences(model: Path)
     assert {row.output for row in report.sides[0].rows} == {"y", "z"}
     row = next(each for each in report.sides[0].worst if each.output == "z")
     assert (row.result.count, row.result.size, row.result.cosine) == (0, 2, 1.0)
-
-
-def test_a_check_that_fails_at_run_time_is_an_error(tmp_path: Path) -> None:
-    """With one thread the inference returns, with the results of the one before."""
-    text = "main (float[A,B,C] x) => (float[6,4,4] y) <int64[3] p = {6, 4, 4}> { r = Reshape (x, p) y = Relu (r) }"
-    target = tmp_path / "model.xml"
-    save_model(convert_model(parsed(text)), target)
-    right, wrong = np.ones((6, 4, 4), np.float32), np.zeros((1, 9, 8), np.float32)
-    with pytest.raises(IsolatedError, match="shape"):
-        isolated(run_ir, target, [[right], [wrong]])
-    _, [(_, stale)] = isolated(run_ir, target, [[right], [wrong]], ONE_THREAD)
-    assert stale.tolist() == right.tolist()
 
 
 def test_a_wrong_weight_in_a_body_is_found_with_its_worst_element(model: Path) -> None:
@@ -120,8 +107,7 @@ def test_wrong_inputs_are_refused(model: Path, tmp_path: Path, content: Any, err
         np.savez(path, **content)
     elif content is not None:
         path.write_bytes(content)
-    with pytest.raises(error, match=said):
-        verify(model, inputs=[path])
+    raised(error, verify, model, inputs=[path], match=said)
 
 
 def npy(header: str) -> bytes:
@@ -137,8 +123,7 @@ def npy(header: str) -> bytes:
 )
 def test_damaged_arrays_are_refused(model: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.npy").write_bytes(content)
-    with pytest.raises(FileError, match="not a file of arrays"):
-        verify(model, inputs=[tmp_path / "x.npy"])
+    raised(FileError, verify, model, inputs=[tmp_path / "x.npy"], match="not a file of arrays")
 
 
 def test_damaged_archives_are_refused(model: Path, tmp_path: Path) -> None:
@@ -151,17 +136,14 @@ def test_damaged_archives_are_refused(model: Path, tmp_path: Path) -> None:
     }
     for name, content in damaged.items():
         (tmp_path / f"{name}.npz").write_bytes(content)
-        with pytest.raises(FileError) as error:
-            verify(model, inputs=[tmp_path / f"{name}.npz"])
-        assert error.value.code == "ML212"
+        assert raised(FileError, verify, model, inputs=[tmp_path / f"{name}.npz"]).code == "ML212"
 
 
 @pytest.mark.parametrize("proto", [onnx.TensorProto(data_type=99, dims=[1], raw_data=b"1234"),
                                    onnx.TensorProto(data_type=1, dims=[1], data_location=onnx.TensorProto.EXTERNAL)])
 def test_damaged_tensors_are_refused(model: Path, tmp_path: Path, proto: onnx.TensorProto) -> None:
     (tmp_path / "input_0.pb").write_bytes(proto.SerializeToString())
-    with pytest.raises(FileError, match="is not a tensor of ONNX"):
-        verify(model, inputs=[tmp_path])
+    raised(FileError, verify, model, inputs=[tmp_path], match="is not a tensor of ONNX")
 
 
 def test_a_tensor_in_another_file_is_not_read(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,25 +152,13 @@ def test_a_tensor_in_another_file_is_not_read(model: Path, tmp_path: Path, monke
     proto = onnx.TensorProto(data_type=1, dims=[2], data_location=onnx.TensorProto.EXTERNAL)
     proto.external_data.add(key="location", value="secret")
     (tmp_path / "input_0.pb").write_bytes(proto.SerializeToString())
-    with pytest.raises(FileError, match="is not a tensor of ONNX"):
-        verify(model, inputs=[tmp_path])
+    raised(FileError, verify, model, inputs=[tmp_path], match="is not a tensor of ONNX")
 
 
 def test_inputs_that_are_no_arrays(model: Path) -> None:
-    with pytest.raises(UsageError, match="of type int"):
-        verify(model, inputs=[1])
-    with pytest.raises(UsageError, match="no value for the input 'n'"):
-        verify(model, inputs=[{"x": floats(3, 2)}])
-    with pytest.raises(InputError, match="does not accept the inputs"):
-        verify(model, inputs=[{"x": None, "n": 2}])
-
-
-def test_a_dimension_that_divides_by_zero(tmp_path: Path) -> None:
-    made = parsed("main (float[a,b] p, float[N] x) => (float[a,b] q, float[M] y) { q = Neg (p) y = Neg (x) }")
-    made.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "a//b"
-    report = verify(saved(made, tmp_path), sets=1)
-    assert report.passed, as_text(report)
-    assert "b = 0" in [each.name for each in report.sets]
+    raised(UsageError, verify, model, inputs=[1], match="of type int")
+    raised(UsageError, verify, model, inputs=[{"x": floats(3, 2)}], match="no value for the input 'n'")
+    raised(InputError, verify, model, inputs=[{"x": None, "n": 2}], match="does not accept the inputs")
 
 
 def test_what_was_compared_can_be_saved_and_repeated(model: Path, tmp_path: Path) -> None:
@@ -204,64 +174,14 @@ def test_what_was_compared_can_be_saved_and_repeated(model: Path, tmp_path: Path
     assert np.allclose(kept["y"], computed["y"])
 
 
-def test_a_cut_model_is_compared_with_the_model_cut_at_the_same_tensors(tmp_path: Path) -> None:
-    path = saved(parsed("""main (float[2,3] x, float[3] w) => (float[2,3] y) {
-          a = Add (x, w) b = Neg (a) y = Mul (b, b) }"""), tmp_path)
-    report = verify(path, options=ConvertOptions(input="a,w->[1.0,2.0,3.0]", output="b"))
-    assert report.passed, as_text(report)
-    assert [dict(each.types) for each in report.sets] == [{"a": "f32[2,3]"}] * 3
-    assert {row.output for row in report.sides[0].rows} == {"b"}
-
-
-def test_new_shapes_of_inputs_are_those_of_the_generated_arrays(tmp_path: Path) -> None:
-    path = saved(parsed("main (float[2,3] x) => (float[2,3] y) { y = Neg (x) }"), tmp_path)
-    report = verify(path, options=ConvertOptions(input="x[4,3]"))
-    assert report.passed
-    assert report.sets[0].types == {"x": "f32[4,3]"}
-
-
-def test_packed_sequences_are_compared_element_by_element(tmp_path: Path) -> None:
-    report = verify(saved(parsed("""main (seq(float[?,2]) s, float[2] x) => (seq(float[?,2]) t) {
-          e = Neg (x) zero = Constant <value_ints = [0]> () row = Unsqueeze (e, zero)
-          t = SequenceInsert (s, row) }"""), tmp_path), options=ConvertOptions(sequence_io="packed"))
-    assert report.passed, as_text(report)
-    assert {row.output for row in report.sides[0].rows} == {"length of t", "t[0]", "t[1]", "t[2]", "t[3]"}
-
-
 def test_the_cost_of_a_precision_is_told_apart(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    weight = onnx.numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float32), "w")
-    model = parsed("main (float[4,64] x) => (float[4,64] y) { y = MatMul (x, w) }")
-    model.graph.initializer.append(weight)
+    model = with_weights("main (float[4,64] x) => (float[4,64] y) { y = MatMul (x, w) }", w=floats(64, 64))
     report = verify(saved(model, tmp_path), precision="bf16", atol=1e-4, rtol=1e-4)
     f32, bf16 = report.sides
     assert (f32.name, f32.passed, bf16.name) == ("f32", True, "bf16")
     if not bf16.passed:  # a processor without bf16 computes in f32
         assert report.exit_code == 1
         assert "the precision of the device makes the difference" in as_text(report)
-
-
-def test_a_run_with_the_defaults_of_the_device_has_a_line(tmp_path: Path) -> None:
-    model = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
-    model.graph.initializer.append(onnx.numpy_helper.from_array(floats(64, 64), "w"))
-    report = verify(saved(model, tmp_path), sets=1)
-    assert report.passed, "the line is no part of the verdict"
-    line = next(each for each in as_text(report).splitlines() if "with the device's defaults" in each)
-    assert str(report.defaults) in line and "defaults, " in as_markdown(report)
-    hint = {} if report.defaults.relative < 1e-4 else {"INFERENCE_PRECISION_HINT": "bf16"}
-    assert report.to_dict()["defaults"].get("properties", {}) == hint, "and no word of a quantisation"
-    assert verify(saved(model, tmp_path), sets=1, precision="default").defaults is None, "it has a table then"
-
-
-def test_a_default_run_that_rounds_activations_names_the_property(tmp_path: Path) -> None:
-    """8-bit weights: the device rounds activations in groups, where it has the instructions."""
-    text = """main (float[N,1024] x) => (float[N,64] y) { f = Cast <to = 1> (q) k = Mul (f, s) y = MatMul (x, k) }"""
-    weights = np.random.default_rng(0).integers(-127, 128, (1024, 64)).astype(np.int8)
-    model = parsed(text)
-    for name, value in (("q", weights), ("s", np.full(64, 0.001, np.float32))):
-        model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
-    report = verify(saved(model, tmp_path), sets=1)
-    assert report.passed and report.defaults.properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] != "0"
 
 
 def test_another_converter_does_not_decide(model: Path) -> None:
@@ -290,8 +210,7 @@ def test_models_that_cannot_be_converted_or_read_raise(tmp_path: Path) -> None:
     with pytest.raises(ConversionErrors, match="RegexFullMatch"):
         refused = 'main (string[2] x) => (bool[2] y) { y = RegexFullMatch <pattern = "(a*)*"> (x) }'
         verify(saved(parsed(refused, opset=20), tmp_path))
-    with pytest.raises(FileError):
-        verify(tmp_path / "missing.onnx")
+    raised(FileError, verify, tmp_path / "missing.onnx")
 
 
 def test_limits_of_the_comparison_are_notes(tmp_path: Path) -> None:
@@ -330,31 +249,9 @@ def _titles(report: Report, width: int | None) -> list[str]:
     return re.split(r" {2,}", line.strip())
 
 
-def test_the_type_of_an_output_that_the_runtime_names_otherwise(tmp_path: Path) -> None:
-    """The runtime moves a product with a scalar, and the output then has the name of the tensor before it as well."""
-    report = verify(saved(parsed("""
-    main (float[N,2] x, int64 n) => (float[N,2] y) <float[1] k = {3.0}, float[2,2] w = {1.0, 2.0, 3.0, 4.0}> {
-      s = Loop (n, "", x) <body = step (int64 i, bool c, float[N,2] t) => (bool d, float[N,2] u) {
-        d = Identity (c) u = MatMul (t, w) }>
-      y = Mul (s, k) }"""), tmp_path), sets=1)
-    assert report and all(row.found == row.expected for row in report.sides[0].rows)
-
-
-def test_layers_are_those_of_compressed_weights(tmp_path: Path) -> None:
-    text = "main (float[2] x) => (float[2] y) <float[2] w = {1000.1, 0.1}> { y = Mul (x, w) }"
-    path, options = saved(parsed(text), tmp_path), ConvertOptions(compress_to_fp16=True)
-    report = verify(path, inputs=[{"x": floats(2)}], dump=tmp_path / "steps", options=options)
-    assert report, "ONNX Runtime has the weights of the IR"
-    data = document(Path(report.page).read_text("utf-8"))
-    assert "compressing" in [step["name"] for step in data["steps"]]
-    assert data["heat"]["tensors"] and max(each["worst"] for _, _, each in data["heat"]["tensors"]) < 1
-    assert not verify(path, faulty(path, 0.1, 0.2), inputs=[{"x": floats(2)}], options=options)
-
-
 def test_layers_are_compared_in_the_precision_that_differs(tmp_path: Path) -> None:
     text = "main (float[N,64] x) => (float[N,64] y) <float one = {1.0}> { h = MatMul (x, w) y = Add (h, one) }"
-    model = parsed(text)
-    model.graph.initializer.append(onnx.numpy_helper.from_array(floats(64, 64), "w"))
+    model = with_weights(text, w=floats(64, 64))
     path = saved(model, tmp_path)
     report = verify(path, sets=1, precision="bf16", layers=True, dump=tmp_path / "steps")
     if report.passed:
@@ -383,3 +280,6 @@ def test_labels_that_onnx_runtime_does_not_return_are_explained() -> None:
     report = verify(made)
     assert {row.output for row in report.sides[0].rows if row.result.count} == {"label"}
     assert any("in place of the labels" in note for note in report.notes)
+
+
+read_cases(globals())

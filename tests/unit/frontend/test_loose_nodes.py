@@ -12,6 +12,7 @@ from onnx import helper
 from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError
+from tests.cases import read_cases
 from tests.harness import node_model, parsed
 
 X = np.ones((2, 3, 4), np.float32)
@@ -58,15 +59,6 @@ def test_a_later_operator_that_is_a_function() -> None:
     inputs = {"q": X[None], "k": X[None], "v": X[None]}
     graph = graph_with(node_model("Attention", inputs, opset=17), "ML516", "ONNX has Attention from opset 23 on")
     assert graph.results[0].value.type.dims == (1, 2, 3, 4)
-
-
-@pytest.mark.parametrize(("domain", "op", "text"), [
-    ("com.microsoft", "QuickGelu", "does not import com.microsoft: QuickGelu is read as one of version 1"),
-    ("ai.onnx.ml", "Scaler", "does not import ai.onnx.ml: Scaler is read as one of version 1"),
-])
-def test_a_domain_that_the_model_does_not_import(domain: str, op: str, text: str) -> None:
-    """ONNX Runtime takes the newest version, too."""
-    graph_with(domain_model(op, domain, 1), "ML516", text)
 
 
 def test_the_newest_version_of_a_domain_that_is_not_imported() -> None:
@@ -141,16 +133,6 @@ def test_a_missing_shape_is_that_of_a_scalar() -> None:
     assert graph.results[0].value.type.dims == ()
 
 
-def test_a_body_with_a_loose_node_warns_once() -> None:
-    model = parsed("""
-        main (float[3] x, int64 n) => (float[3] y) {
-          y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-            d = Identity (c) t = Neg <odd = 1> (s)
-          }>
-        }""")
-    graph_with(model, "ML517", "y/step/t: Neg of opset 18 has no attribute 'odd'")
-
-
 # -- kinds of attributes
 
 KINDS: dict[str, tuple[str, dict[str, Any], str, Any]] = {
@@ -199,19 +181,6 @@ REPEATED = {
 }
 
 
-@pytest.mark.parametrize("case", REPEATED)
-def test_a_name_that_two_nodes_make(case: str) -> None:
-    text, kind = REPEATED[case]
-    graph = graph_with(parsed(f"main (float[3] x) => (float[3] y) {{ {text} }}"), "ML518", "two nodes make")
-    assert one(graph, kind) and len(graph.of(ops.Negative)) + len(graph.of(ops.Abs)) == (kind is not ops.Sin)
-
-
-def test_one_of_several_outputs_is_left_out() -> None:
-    text = "main (float[2,4] x) => (float[2,2] y) { u, v = Split <axis = 1> (x) u = Neg (v) y = Add (u, v) }"
-    graph = graph_with(parsed(text, opset=13), "ML518", "two nodes make 'u'")
-    assert one(graph, ops.Negative).inputs[0] is one(graph, ops.Split).outputs[1]
-
-
 @pytest.mark.parametrize("text", [
     "u = Neg (x) v = Abs (u) u = Sin (x) y = Add (u, v)", "u = Neg (x) u = Abs (u) y = Sin (u)",
     "y = Sin (u) u = Neg (x) u = Abs (x)",
@@ -240,3 +209,6 @@ def test_a_name_that_is_made_again_is_refused_with_all_that_make_it(case: str) -
     with pytest.raises(MoLoopError, match=re.escape(message)) as caught:
         convert_model(parsed(f"main (float[3] x, float[4] z, bool k) => (y) <float[3] w = {{1, 2, 3}}> {{ {text} }}"))
     assert caught.value.code == "ML220"
+
+
+read_cases(globals())

@@ -9,6 +9,7 @@ from mo_loop.graph import Graph, Node
 from mo_loop.graph.types import TensorType, f32
 from mo_loop.graph.verifier import invariants
 from mo_loop.text import parse, to_text
+from tests.cases import read_cases
 from tests.unit.graph.graphs import LOOP, chain, parameter
 
 INNER_LOOP = LOOP.replace("Parameter : i64[]", "Parameter").replace("Parameter : f32[2]", "Parameter")
@@ -65,49 +66,6 @@ class TestTypes:
         graph.validate()
         assert loop.body.parameters[1].output.shape == (1,) and loop.output.shape == (2,) and not invariants(graph)
 
-    def test_a_change_in_a_branch_that_is_never_taken_is_inferred(self) -> None:
-        graph = parse("""
-            %x = Parameter : f32[2]
-            %y = If(true, %x) { input_map: [Branched(%a, %b)], output_map: [Selected(@a, @e)] }
-              then_body {
-                %a = Parameter
-                Result(%a)
-              }
-              else_body {
-                %b = Parameter
-                %e = Exp(%b)
-                Result(%e)
-              }
-            Result(%y)""")
-        (node,) = graph.of(ops.If)
-        (exp,) = node.else_body.of(ops.Exp)
-        node.else_body.set_input(exp, 0, ops.Concat(exp.operands[0], exp.operands[0], axis=0).output)
-        graph.validate()
-        assert exp.output.shape == (4,) and not invariants(graph)
-
-    def test_through_two_levels(self) -> None:
-        graph = parse(f"""
-            %c = Parameter : boolean[] %m = Parameter : i64[] %x = Parameter : f32[2] %w = Parameter : f32[2]
-            %y = If(%c, %m, %x, %w) {{
-              input_map: [Branched(%m, _), Branched(%x, %k), Branched(%w, _)], output_map: [Selected(@y, @k)]
-            }}
-              then_body {{ {INNER_LOOP} }}
-              else_body {{
-                %k = Parameter
-                Result(%k)
-              }}
-            Result(%y)""")
-        choice = graph.of(ops.If)[0]
-        loop = choice.then_body.of(ops.Loop)[0]
-        loop.body.touch(loop.body.of(ops.Add)[0])
-        assert graph.is_dirty and choice.then_body.is_dirty
-        graph.validate()
-        graph.parameters[3].retype(TensorType(f32, (1, 2)))
-        graph.parameters[2].retype(TensorType(f32, (1, 2)))
-        graph.validate()
-        assert loop.body.parameters[1].output.shape == (1, 2) and choice.output.shape == (1, 2)
-        assert not invariants(graph)
-
     def test_a_type_that_no_longer_fits_is_an_error_with_its_place(self) -> None:
         graph, _ = chain(0)
         x = graph.parameters[0].output
@@ -132,10 +90,6 @@ class TestCopies:
         loop.body.set_input(add, 1, add.inputs[0])
         copy.validate()
         assert to_text(graph) == before != to_text(copy) and not set(graph) & set(copy)
-
-    def test_a_clone_shares_the_weights(self) -> None:
-        graph = parse("%c = Constant seed(1) : f32[64,64]\nResult(%c)")
-        assert graph.clone().of(ops.Constant)[0].tensor is graph.of(ops.Constant)[0].tensor
 
     def test_a_clone_is_as_dirty_as_its_original(self) -> None:
         graph = parse(LOOP)
@@ -171,38 +125,5 @@ class TestCopies:
         )
         assert not invariants(graph)
 
-    def test_what_is_inlined_is_typed_by_its_bindings(self) -> None:
-        graph = parse("""
-            %m = Parameter : i64[] %x = Parameter : f32[1]
-            %y = Loop(%m, true, %x) {condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]}
-              body {
-                %s = Parameter
-                %n = Concat(%s, %s) {axis: 0}
-                Result(true) @go Result(%n)
-              }
-            Result(%y)""")
-        (loop,) = graph.of(ops.Loop)
-        assert str(loop.body.of(ops.Concat)[0].output.type) == "f32[?]"
-        _, state = graph.inline(loop.body, [graph.parameters[1].output])
-        graph.validate()
-        assert state.shape == (2,)
 
-    def test_inlining_copies_bodies_within_bodies(self) -> None:
-        graph = parse(f"""
-            %c = Parameter : boolean[] %i = Parameter : i64[] %u = Parameter : f32[2] %v = Parameter : f32[2]
-            %r = If(%c, %i, %u, %v) {{
-              input_map: [Branched(%m, _), Branched(%x, %k), Branched(%w, _)], output_map: [Selected(@y, @k)]
-            }}
-              then_body {{ {INNER_LOOP} }}
-              else_body {{
-                %k = Parameter
-                Result(%k)
-              }}
-            Result(%r)""")
-        choice = graph.of(ops.If)[0]
-        (value,) = graph.inline(choice.then_body, [each.output for each in graph.parameters[1:]])
-        choice.output.replace_with(value)
-        graph.sweep()
-        graph.validate()
-        wanted = parse(LOOP.replace("%m = ", "%c = Parameter : boolean[]\n%m = "))
-        assert to_text(graph, names=False) == to_text(wanted, names=False) and not invariants(graph)
+read_cases(globals())

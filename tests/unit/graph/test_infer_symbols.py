@@ -12,7 +12,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dimension, fresh, high, least, low, most, named, now, opened, unknown
 from mo_loop.graph.types import ElementType, TensorType, boolean, f32, i32, i64, known_array, u8, u32
 from mo_loop.ops import values
-from mo_loop.text import parse
+from tests.cases import read_cases
 
 
 def tensor(graph: Graph, *shape: Dimension) -> Value:
@@ -76,50 +76,6 @@ class TestRenaming:
         assert found.output.type is before
 
 
-class TestBodies:
-    def test_a_state_that_grows_has_not_the_size_it_began_with(self) -> None:
-        graph = parse("""
-            %n = Parameter : i64[] %x = Parameter : f32[?]
-            %y = Loop(%n, true, %x) {condition: @go, input_map: [Merged(%s, @next)], output_map: [Final(@next)]}
-              body {
-                %s = Parameter
-                %next = Concat(%s, [1.0]) {axis: 0}
-                Result(true) @go Result(%next)
-              }
-            Result(%y)""")
-        (loop,) = graph.of(ops.Loop)
-        (begun,) = graph.parameters[1].output.shape or ()
-        (ended,) = loop.output.shape or ()
-        (inside,) = loop.body.parameters[0].output.shape or ()
-        assert begun not in (inside, ended) and begun + 1 != ended
-
-    def test_of_two_branches_the_wider_one_is_not_both(self) -> None:
-        graph = parse("""
-            %c = Parameter : boolean[] %x = Parameter : f32[?]
-            %y = If(%c, %x) {input_map: [Branched(%a, _)], output_map: [Selected(@a, @five)]}
-              then_body {
-                %a = Parameter
-                Result(%a)
-              }
-              else_body {
-                %five = Constant [1.0, 2.0, 3.0, 4.0, 5.0]
-                Result(%five)
-              }
-            Result(%y)""")
-        assert graph.of(ops.If)[0].output.shape != graph.parameters[1].output.shape
-
-    def test_a_condition_that_is_false_from_the_first_iteration_on(self) -> None:
-        graph = parse("""
-            %x = Parameter : f32[3]
-            %y = Loop(7, true, %x) {condition: @go, input_map: [Invariant(%s)], output_map: [Concatenated(@s, axis: 0)]}
-              body {
-                %s = Parameter
-                Result(false) @go Result(%s)
-              }
-            Result(%y)""")
-        assert graph.of(ops.Loop)[0].output.shape == (3,)
-
-
 class TestPartlyKnown:
     def test_an_unknown_item_spoils_none_but_its_own(self) -> None:
         graph = Graph()
@@ -131,15 +87,6 @@ class TestPartlyKnown:
         tiled = ops.Tile(tensor(graph, 1, 2, 3), pattern).output
         assert tiled.shape is not None and tiled.shape[:2] == (n, 8)
         assert ops.Gather(pattern, 1, 0).output.type.integers == (4,)
-
-    def test_the_pattern_of_expand(self) -> None:
-        """where(pattern = -1, 1, pattern), as exporters write it."""
-        graph = Graph()
-        n = named("N")
-        pattern = vector(graph, n, -1, 7)
-        ones = vector(graph, 1, 1, 1)
-        chosen = ops.Select(ops.Equal(pattern, vector(graph, -1, -1, -1)), ones, pattern)
-        assert list(chosen.output.known) == [n, 1, 7]
 
     def test_one_unknown_size_of_a_reshape_is_what_is_left(self) -> None:
         graph = Graph()
@@ -254,3 +201,6 @@ def test_slices_of_unknown_sizes(lo: int, more: int | None, start: int, stop: in
     (found,) = ops.Slice(tensor(graph, size), [start], [stop], [step], [0]).output.shape or ()
     top = high(said)
     assert isinstance(found, int) and low(said) <= found and (top is None or found <= top)
+
+
+read_cases(globals())

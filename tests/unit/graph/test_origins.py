@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import onnx
 import pytest
 
 from mo_loop import convert_model, ops
@@ -16,7 +15,7 @@ from mo_loop.origin import Origin, current, made_for, union
 from mo_loop.transforms import FunctionPass, Manager, MatcherPass, any_input, wrap_type
 from mo_loop.transforms.replace import copy_runtime_info, insert_after, replace_node
 from tests.cases import read_cases
-from tests.harness import folded, parsed
+from tests.harness import folded, parsed, raised
 
 LOOP = """
 main (float[3] x, int64 n) => (float[3] y) {
@@ -51,49 +50,6 @@ def rows(text: str, **options: Any) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 # -- the front end
-
-
-def test_node_and_tensor() -> None:
-    graph = translated("main (float[3] x) => (float[3] y) { [first] a = Neg (x) y = Abs (a) }")
-    negative, absolute = only(graph, ops.Negative), only(graph, ops.Abs)
-    assert negative.origins == (Origin((), "first", "Neg"),)
-    assert negative.output.origins == (Origin((), "first", "Neg", "a"),)
-    assert absolute.origin == Origin((), "y", "Abs")  # a node without a name has the name of its output
-    assert graph.parameters[0].origin == graph.parameters[0].output.origin == Origin(output="x")
-
-
-def test_what_one_node_becomes_has_its_origin() -> None:
-    graph = translated("main (float[2,3] x) => (float[2,3] y) { [m] y = Mod <fmod = 1> (x, x) }")
-    made = [node for node in graph if not isinstance(node, ops.Parameter)]
-    assert {node.origin for node in made} == {Origin((), "m", "Mod")}
-
-
-def test_functions_and_domains() -> None:
-    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 18, "my": 1]>
-      main (float[3] x) => (float[3] y) { [call] y = my.Twice (x) }
-      <domain: "my", opset_import: ["": 18]> Twice (a) => (b) { [add] b = Add (a, a) }""")
-    add = only(translate(load(model)), ops.Add)
-    assert add.origin == Origin(("call",), "add", "Add")
-    assert add.output.origins == (Origin(("call",), "add", "Add", "b"), Origin((), "call", "my::Twice", "y"))
-
-
-@pytest.mark.keeps_loops
-def test_names_with_slashes() -> None:
-    text = """main (float[3] x, int64 n) => (float[3] y) {
-      l = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-        d = Identity (c) u = Neg (s) t = Exp (u) }> y = Abs (l) }"""
-    model = parsed(text)
-    loop = model.graph.node[0]
-    loop.name, loop.output[0], loop.attribute[0].g.name = "/a/Loop", "/a/Loop_0", "b/c"
-    model.graph.node[1].input[0] = "/a/Loop_0"
-    inner = loop.attribute[0].g
-    inner.node[1].name, inner.node[1].output[0], inner.node[2].input[0] = "/d/Neg", "/d/Neg_0", "/d/Neg_0"
-    graph = convert_model(model, **folded()).graph
-    origin = only(graph, ops.Negative).origin
-    assert origin == Origin(("/a/Loop", "b/c"), "/d/Neg", "Neg") and origin.path == "/a/Loop/b/c//d/Neg"
-    rename_tensors(graph, {"/a/Loop/b/c//d/Neg_0": "negative", "/a/Loop_0": "last"})
-    assert only(graph, ops.Negative).output.names == ("negative",)
-    assert any("last" in value.names for node in graph for value in node.outputs)
 
 
 def test_equal_names_in_two_bodies() -> None:
@@ -139,28 +95,7 @@ def test_inlined_branches() -> None:
     assert negative.output.names == ("inner",)
 
 
-def test_functions_called_twice() -> None:
-    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 18, "my": 1]>
-      main (float[3] x) => (float[3] y) { [one] a = my.F (x) [two] y = my.F (a) }
-      <domain: "my", opset_import: ["": 18]> F (a) => (b) { [neg] h = Neg (a) b = Exp (h) }""")
-    graph = translate(load(model))
-    assert [node.origin for node in graph.of(ops.Negative)] == [
-        Origin(("one",), "neg", "Neg"), Origin(("two",), "neg", "Neg"),
-    ]
-    record = Record(tensors=True)
-    record.graph = convert_model(model, observers=[record]).graph
-    found = {(row["scope"], row["tensor"]): row for row in mapping(record)["tensors"]}
-    assert found["F", "h"]["became"] == "kept" and found["", "a"]["became"] == "kept"
-
-
 # -- passes
-
-
-def test_merged_nodes_have_the_origins_of_both() -> None:
-    graph = converted("main (float[3] x) => (float[3] y) { [a] p = Exp (x) [b] q = Exp (x) y = Add (p, q) }")
-    merged = only(graph, ops.Exp)
-    assert merged.origins == (Origin((), "a", "Exp"), Origin((), "b", "Exp"))
-    assert {each.output for each in merged.output.origins} == {"p", "q"}
 
 
 class SwishOfSigmoid(MatcherPass):
@@ -171,15 +106,6 @@ class SwishOfSigmoid(MatcherPass):
 
     def matched(self, match: Any) -> bool:
         return self.replace(match, ops.Swish(match[self.x], 1.0))
-
-
-def test_fused_nodes_have_the_origins_of_all() -> None:
-    graph = translated("main (float[3] x) => (float[3] y) { [gate] g = Sigmoid (x) [times] y = Mul (x, g) }")
-    Manager([SwishOfSigmoid()]).run(graph)
-    swish = only(graph, ops.Swish)
-    assert swish.origins == (Origin((), "times", "Mul"), Origin((), "gate", "Sigmoid"))
-    assert only(graph, ops.Constant).origins == swish.origins
-    assert swish.output.origins == (Origin((), "times", "Mul", "y"),) and current.get() == ()
 
 
 def test_unrolled_loops() -> None:
@@ -218,9 +144,8 @@ def test_an_error_leaves_no_current_origin() -> None:
             raise ValueError("no")
 
     graph = translated(LOOP.replace("BODY", "[neg] t = Neg (s)"))
-    with pytest.raises(Exception, match="no") as caught:
-        Manager([Fails()]).run(graph)
-    assert caught.value.origin == Origin(("loop", "step"), "neg", "Neg")  # type: ignore[attr-defined]
+    caught = raised(Exception, Manager([Fails()]).run, graph, match="no")
+    assert caught.origin == Origin(("loop", "step"), "neg", "Neg")  # type: ignore[attr-defined]
     assert current.get() == ()
 
 

@@ -25,10 +25,11 @@ from mo_loop.look.differences.changes import Change
 from mo_loop.look.differences.comparing import Difference
 from mo_loop.look.dump import Dumper
 from mo_loop.text import parse, to_text
+from tests.cases import read_cases
 from tests.costs import executed_lines
 from tests.fuzz.control_flow.generator import generate
 from tests.fuzz.planted.planting import planted
-from tests.harness import parsed
+from tests.harness import parsed, raised
 from tests.texts import texts
 
 TEXTS = texts(__file__)
@@ -244,18 +245,6 @@ def test_faults_in_converted_models_are_named(seed: int, tmp_path: Path) -> None
     assert not missed, "\n".join(missed)
 
 
-def test_shapes_that_follow_from_others_are_marked() -> None:
-    text = """
-    %x = Parameter : f32[2,{size}]
-    %a = Sigmoid(%x) %b = Tanh(%a)
-    Result(%b)"""
-    found = diff(parse(text.format(size=3)), parse(text.format(size=4)))
-    assert [(each.operator, each.follows) for each in found.changes] == [
-        ("Parameter", False), ("Sigmoid", True), ("Tanh", True),
-    ]
-    assert diff(parse(text.format(size=3)), parse(text.format(size=4)), ignore="shapes").equal
-
-
 # -- weights
 
 
@@ -320,16 +309,6 @@ def test_weights_of_another_type_are_compared_as_numbers() -> None:
     assert found is not None and [detail.what for detail in found.details] == ["type", "weights"]
 
 
-def test_a_constant_that_is_stored_twice_reads_the_same() -> None:
-    once = """
-    %x = Parameter : f32[2]
-    %w = Constant [1.0, 2.0] : f32[2] %a = Add(%x, %w) %b = Multiply(%a, %w)
-    Result(%b)"""
-    twice = once.replace("%a = Add", "%v = Constant [1.0, 2.0] : f32[2]\n    %a = Add").replace("%a, %w", "%a, %v")
-    found = diff(parse(once), parse(twice))
-    assert [(each.kind, each.operator, each.follows) for each in found.changes] == [("added", "Const", True)]
-
-
 # -- options and errors
 
 
@@ -338,9 +317,8 @@ def test_scope() -> None:
     text = IF.replace("Neg (x)", "Softmax <axis = 1> (x)").replace("Sin (x)", "Softmax <axis = -1> (x)")
     assert [each.path for each in changed(text, *edits, scope="choice/yes").changes] == ["choice/yes/one"]
     assert changed(text, *edits, scope="choice/no").equal
-    with pytest.raises(UsageError, match="no model has a scope 'choice/yess'") as error:
-        changed(text, *edits, scope="choice/yess")
-    assert "choice/yes" in error.value.hint
+    error = raised(UsageError, changed, text, *edits, scope="choice/yess", match="no model has a scope 'choice/yess'")
+    assert "choice/yes" in error.hint
 
 
 def test_scope_has_the_port_map_of_its_owner() -> None:
@@ -360,26 +338,6 @@ def test_metadata_and_opsets() -> None:
     assert shown(diff(old, new, ignore="metadata")) == [("changed", "", ["opset ai.onnx 18 -> 19"])]
 
 
-def test_functions() -> None:
-    text = """
-    main (float[3] x) => (float[3] y) { [call] y = local.twice (x) }
-    <opset_import: ["" : 18], domain: "local"> twice (a) => (b) { [add] b = Add (a, a) }"""
-    old = parsed(text, local=1)
-    assert shown(diff(old, parsed(text.replace("Add (a, a)", "Mul (a, a)"), local=1))) == [
-        ("changed", "local::twice/add", ["operator Add -> Mul"]),
-    ]
-    newer = parsed(text.replace('["" : 18], domain', '["" : 19], domain'), local=1)
-    assert shown(diff(old, newer)) == [("changed", "local::twice", ["opset ai.onnx 18 -> 19"])]
-    other = parsed(text.replace("twice (", "double ("), local=1)
-    assert [(each.kind, each.path) for each in diff(old, other).changes] == [
-        ("removed", "local::twice"), ("added", "local::double"), ("changed", "call"),
-    ]
-    names = [f"f{number}" for number in range(8)]
-    more = [f'<opset_import: ["" : 18], domain: "local"> {name} (a) => (b) {{ b = Neg (a) }}' for name in names]
-    found = diff(old, parsed("\n".join([text, *more]), local=1)).changes
-    assert [each.node for each in found] == [f"local::{name}" for name in names]
-
-
 def test_files_of_different_kinds_are_refused(tmp_path: Path) -> None:
     model = parsed(PLAIN)
     xml, dumped = tmp_path / "a.xml", tmp_path / "dump.txt"
@@ -389,9 +347,7 @@ def test_files_of_different_kinds_are_refused(tmp_path: Path) -> None:
     for old, new, hint in (
         (model, xml, "layer_map"), (xml, model, "layer_map"), (dumped, xml, "dump"), (model, dumped, "kind"),
     ):
-        with pytest.raises(UsageError, match=r" is an? ") as error:
-            diff(old, new)
-        assert hint in error.value.hint
+        assert hint in raised(UsageError, diff, old, new, match=r" is an? ").hint
 
 
 @pytest.mark.parametrize(("name", "content"), [
@@ -403,16 +359,13 @@ def test_files_of_different_kinds_are_refused(tmp_path: Path) -> None:
 def test_other_files_are_refused(name: str, content: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(content)
-    with pytest.raises(FileError, match="is not a graph of --dump"):
-        diff(path, path)
+    raised(FileError, diff, path, path, match="is not a graph of --dump")
 
 
 def test_wrong_options() -> None:
     model = parsed(PLAIN)
-    with pytest.raises(UsageError, match="cannot ignore 'colours'"):
-        diff(model, model, ignore=["colours"])
-    with pytest.raises(UsageError, match="tolerance"):
-        diff(model, model, tolerance=float("nan"))
+    raised(UsageError, diff, model, model, ignore=["colours"], match="cannot ignore 'colours'")
+    raised(UsageError, diff, model, model, tolerance=float("nan"), match="tolerance")
 
 
 # -- form
@@ -435,17 +388,6 @@ def test_json_can_be_written_and_repeats(tmp_path: Path) -> None:
     found = json.loads(texts.pop())
     assert found["schema"] == "mo-loop diff" and found["old"]["source"] == str(old)
     assert [each["node"] for each in found["changes"]] == ["grow", "end"]
-
-
-def test_long_lists_are_cut() -> None:
-    nodes = "\n".join(f"[n{number}a] t{number} = Neg (x)" for number in range(50))
-    outputs = ", ".join(f"float[2] t{number}" for number in range(50))
-    old = parsed(f"main (float[2] x) => ({outputs}) {{ {nodes} }}")
-    new = parsed(f"main (float[2] x) => ({outputs}) {{ {nodes.replace('Neg', 'Abs')} }}")
-    found = diff(old, new)
-    brief, whole = [*found.lines()], [*found.lines(complete=True)]
-    assert len(found.changes) == 50 and len(brief) < 30 and len(whole) > 50
-    assert brief[-1].strip() == "... and 30 changed more"
 
 
 def test_renamed_nodes_are_counted() -> None:
@@ -504,10 +446,4 @@ def with_variables(first: str, second: str, added: str = "") -> Graph:
     return parse(f'%x = Parameter : f32[2] "x"\n{text}')
 
 
-def test_what_reads_and_assigns_a_variable_corresponds_by_its_id() -> None:
-    swapped = diff(with_variables("a", "b"), with_variables("b", "a"), ignore=["names"])
-    assert [each.operator for each in swapped.changes] == [""]  # the order of the outputs, and no node
-    found = diff(with_variables("a", "b"), with_variables("b", "a", "%z = Negative(Y)\n"), ignore=["names"])
-    changes = {(each.kind, each.operator, each.node) for each in found.changes}
-    assert ("changed", "Assign", "a") in changes  # its label is the id
-    assert not [each for each in changes if each[2] == "b" and each[1] in ("ReadValue", "Assign")]
+read_cases(globals())

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.errors import FileError, IrError, ModelError, MoLoopError, UnsupportedError
+from mo_loop.errors import FileError, IrError, MoLoopError, UnsupportedError
 from mo_loop.look.inspection.description import ControlFacts, Inspection, below
 from mo_loop.look.inspection.read import inspect
-from mo_loop.look.records.opening import opened
+from mo_loop.look.records.opening import opened as opened
 from tests import MODELS
 from tests.cases import read_cases
-from tests.harness import folded, parsed
+from tests.harness import folded, parsed, raised, with_weights
 
 FILES = sorted(MODELS.glob("*/*.onnx"))
 
@@ -83,23 +83,10 @@ def test_initializers_that_are_listed_as_inputs_are_none() -> None:
     assert [port.name for port in inspect(model).inputs] == ["x", "n", "s", "o"]
 
 
-def test_external_files(tmp_path: Path) -> None:
-    model = parsed("main (float[100] x) => (float[100] y) { y = Add (x, w) z = Add (x, v) }")
-    model.graph.initializer.extend(numpy_helper.from_array(np.ones(100, np.float32), name) for name in "vw")
-    path = tmp_path / "m.onnx"
-    onnx.save(model, path, save_as_external_data=True, location="w.data", size_threshold=0)
-    (file,) = inspect(path).external
-    assert (file.path, file.tensors, file.size) == ("w.data", 2, (tmp_path / "w.data").stat().st_size)
-    assert 800 <= file.needed <= (file.size or 0)
-    (tmp_path / "w.data").unlink()
-    (file,) = inspect(path).external
-    assert file.size is None and inspect(path).bytes == 800
-
-
 def test_weights_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither those in a large file nor those in a .bin."""
-    model = parsed("main (float[1024,512] x) => (float[1024,512] y) { y = Add (x, w) }")
-    model.graph.initializer.append(numpy_helper.from_array(np.ones((1024, 512), np.float32), "w"))
+    text = "main (float[1024,512] x) => (float[1024,512] y) { y = Add (x, w) }"
+    model = with_weights(text, w=np.ones((1024, 512), np.float32))
     path = tmp_path / "large.onnx"
     onnx.save(model, path)
     xml = saved_ir(path, tmp_path)
@@ -158,14 +145,6 @@ def test_damaged_models(seed: int) -> None:
         assert error.exit_code in (2, 3), error
 
 
-def test_names_that_are_no_text() -> None:
-    data = parsed("main (float[3] x) => (float[3] y) { y = Nope (x) }").SerializeToString()
-    damaged = data.replace(b"Nope", b"\xff\xfe\xff\xfe")
-    for read in (inspect, opened):  # the tree, the list of the nodes, the difference and the page begin with `opened`
-        with pytest.raises(ModelError):
-            read(damaged)
-
-
 # -- IR
 
 
@@ -182,56 +161,6 @@ def test_sizes_of_the_inputs_of_an_ir(tmp_path: Path) -> None:
     for given in ('<sizes value="6" />', '<sizes><x a="1" b="2" /></sizes>', ""):
         path.write_text(text[: text.index("<sizes>")] + given + text[text.index("</sizes>") + len("</sizes>") :])
         assert "may be" not in inspect(path).text()
-
-
-def test_a_loop_of_the_ir(tmp_path: Path) -> None:
-    text = """main (float[3] x, int64 n) => (float[3] y, float[N,3] z) <float[3] w = {1.0, 2.0, 3.0}> {
-      [loop] y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o)
-        { d = Less (n, i) t = Add (s, w) o = Neg (s) }> }"""
-    found = inspect(saved_ir(parsed(text), tmp_path))
-    assert (found.format, found.ir_version) == ("ir", 11)
-    assert [(port.name, str(port)) for port in found.inputs] == [("x", "f32[3]"), ("n", "i64[]")]
-    assert [port.name for port in found.outputs] == ["y", "z"] and str(found.outputs[1]) == "f32[?,3]"
-    each = control(found, "Loop")
-    assert each.trip_count == "computed (Select) iterations, 8 steps at a time"
-    assert each.goes_on is not None and each.goes_on.startswith("computed")
-    assert [str(state.initial) for state in each.states] == ["f32[3]"]
-    assert [(join.axis, join.backward) for join in each.scan_outputs] == [(0, False)]
-    assert each.branches[0].path == f"{each.path}/body"
-    add = next(operator for operator in found.operators if operator.name == "Add")
-    assert add.elements >= 3 and found.bytes >= 12 and found.scopes[1].kind == "body"
-
-
-@pytest.mark.keeps_loops
-def test_constant_counts_of_the_ir(tmp_path: Path) -> None:
-    """They are in the .bin: the few bytes of one number are read, and reported if they are missing."""
-    text = """main (float[3] x) => (float[3] y) <int64 k = {7}> {
-      y = Loop (k, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-        d = Identity (c) t = Sin (s) }> }"""
-    path = saved_ir(parsed(text), tmp_path)
-    assert control(inspect(path), "Loop").trip_count == "constant 7"
-    assert (control(inspect(path), "Loop").condition, control(inspect(path), "Loop").goes_on) == (
-        "constant 1", "always",
-    )
-    path.with_suffix(".bin").unlink()
-    assert control(inspect(path), "Loop").trip_count == "constant"
-
-
-@pytest.mark.keeps_loops
-def test_a_tensor_iterator_and_an_if(tmp_path: Path) -> None:
-    text = """main (float[5,3] x, float[3] s, bool f) => (float[3] t, float[5,3] y) {
-      v, y = Scan (s, x) <num_scan_inputs = 1, scan_input_directions = [1],
-        body = b (float[3] p, float[3] e) => (float[3] q, float[3] g) { q = Mul (p, e) g = Sin (q) }>
-      t = If (f) <then_branch = a () => (float[3] l) { l = Sin (v) },
-        else_branch = c () => (float[3] m) { m = Cos (v) }> }"""
-    found = inspect(saved_ir(parsed(text), tmp_path))
-    iterator = control(found, "TensorIterator")
-    assert iterator.trip_count == "5 (dimension 0 of x)" and iterator.condition is None
-    assert iterator.scan_inputs[0].backward and not iterator.scan_outputs[0].backward
-    assert [str(state.initial) for state in iterator.states] == ["f32[3]"]
-    choice = control(found, "If")
-    assert choice.condition == "input f" and len(choice.captures) == 1
-    assert [branch.name for branch in choice.branches] == ["then_body", "else_body"]
 
 
 IR = """<?xml version="1.0"?>
@@ -275,18 +204,9 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     ):
         path = tmp_path / "file"
         path.write_bytes(content)
-        with pytest.raises(error):
-            inspect(path)
+        raised(error, inspect, path)
     for path in (tmp_path, tmp_path / "gone.onnx", tmp_path / "gone.xml"):
-        with pytest.raises(FileError):
-            inspect(path)
-
-
-def test_the_content_says_what_a_file_is(tmp_path: Path) -> None:
-    path = saved_ir(parsed("main (float[3] x) => (float[3] y) { y = Sin (x) }"), tmp_path)
-    other = tmp_path / "named.onnx"
-    other.write_bytes(path.read_bytes())
-    assert inspect(other).format == "ir"
+        raised(FileError, inspect, path)
 
 
 read_cases(globals())

@@ -7,6 +7,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.text import parse
 from mo_loop.transforms.front.loop_to_ti import LoopToTI
 from mo_loop.transforms.low_precision.compress_weights import CompressFloatConstants
+from tests.cases import read_cases
 from tests.unit.look.test_dump import TEXT
 
 LOOP = """
@@ -63,36 +64,6 @@ def test_each_kind_of_change_is_seen() -> None:
     assert changed() == {number} and changed() == set() and describer.id(x) != number
 
 
-def test_dropped_outputs_change_their_readers() -> None:
-    graph = parse("""
-    %x = Parameter : f32[2,N]
-    %a, %b = Split(%x, 0) {num_splits: 2} : f32[1,N], f32[1,N] %r = ReLU(%b)
-    Result(%r)""")
-    describer, first = both(graph)
-    split = next(node for node in graph if len(node.outputs) == 2)
-    graph.drop_outputs(split, [1])
-    second = describer.state(graph)
-    relu = find(second, "ReLU")
-    assert first.nodes[relu]["inputs"] == [[describer.id(split), 1]]
-    assert second.nodes[relu]["inputs"] == [[describer.id(split), 0]]
-
-
-def test_a_reader_of_dropped_outputs_drops_outputs_too() -> None:
-    graph = parse("""
-    %x = Parameter : f32[2,4]
-    %a, %b = Split(%x, 0) {num_splits: 2} : f32[1,4], f32[1,4]
-    %c, %d = Split(%b, 1) {num_splits: 2} : f32[1,2], f32[1,2] %r = ReLU(%d)
-    Result(%r)""")
-    describer, _ = both(graph)
-    first, second = (node for node in graph if len(node.outputs) == 2)
-    graph.drop_outputs(first, [1])
-    graph.drop_outputs(second, [1])
-    state = describer.state(graph)
-    assert state.nodes[describer.id(second)]["inputs"][0] == [describer.id(first), 0]
-    assert len(state.nodes[describer.id(second)]["outputs"]) == 1
-    assert state.nodes[find(state, "ReLU")]["inputs"] == [[describer.id(second), 0]]
-
-
 def test_a_body_keeps_its_scope_in_another_owner() -> None:
     """Its nodes do not count as changed when a Loop becomes a TensorIterator."""
     graph = parse(LOOP)
@@ -122,11 +93,4 @@ def test_a_clone_continues_the_ids() -> None:
     assert {first.nodes[number]["op"] for number in found["removed"]} <= {"Constant"}
 
 
-def test_removed_nodes_are_not_kept() -> None:
-    graph = parse("%x = Parameter : f32[2]\n%y = ReLU(%x)\n%z = Abs(%x)\nResult(%y)")
-    describer, first = both(graph)
-    gone = next(node for node in graph if type(node).__name__ == "Abs")
-    graph.sweep()
-    second = describer.state(graph)
-    assert describer.known(gone) is None and delta(first, second)["removed"] == [find(first, "Abs")]
-    assert max(first.nodes) == len(first.nodes) - 1 and describer.id(gone) == len(first.nodes)
+read_cases(globals())

@@ -15,6 +15,7 @@ from mo_loop.look.inspection.read import inspect
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import TensorPort, port_of
 from tests import MODELS
+from tests.cases import read_cases
 from tests.fuzz.control_flow.generator import generate
 from tests.harness import folded, parsed
 from tests.texts import texts
@@ -152,29 +153,6 @@ def test_functions() -> None:
     assert loop.path == "local::repeated/loop" and loop.trip_count == "argument n"
 
 
-def test_operator_that_alone_knows_what_feeds_its_bodies() -> None:
-    inner = "(float[2] e) => (float[2] r) { r = Relu (e) }"
-    text = f"""<ir_version: 10, opset_import: ["": 18, "other": 1]>
-    main (float[2] x) => (float[2] y) {{
-      y = other.Search <first = one {inner}, second = two {inner}> (x)
-    }}"""
-    node = only(onnx.parser.parse_model(text))
-    assert [(each.kind, each.value.name, each.inner) for each in (*node.inputs, *node.outputs)] == [
-        ("input", "x", {}), ("parameter", "", {"first": "e"}), ("parameter", "", {"second": "e"}),
-        ("result", "", {"first": "r"}), ("result", "", {"second": "r"}), ("output", "y", {}),
-    ]
-
-
-def test_then_branch_comes_first() -> None:
-    model = parsed("""
-main (float[2] x, bool f) => (float[2] y) {
-  y = If (f) <else_branch = no () => (float[2] q) { q = Sin (x) }, then_branch = yes () => (float[2] p) { p = Cos (x) }>
-}""")
-    node = only(model)
-    assert [each.tag for each in node.bodies] == ["then_branch", "else_branch"]
-    assert list(node.outputs[0].inner.items()) == [("then_branch", "p"), ("else_branch", "q")]
-
-
 def test_constant_without_outputs() -> None:
     model = parsed("main (float[2] x) => (float[2] y) { y = Relu (x)  c = Constant <value_float = 1.0> () }")
     del model.graph.node[1].output[:]
@@ -192,3 +170,6 @@ def test_constant_without_outputs() -> None:
 ])
 def test_types(dtype: str, shape: str, port: TensorPort) -> None:
     assert port_of("x", dtype, shape) == port
+
+
+read_cases(globals())

@@ -3,9 +3,11 @@
 import pytest
 
 from mo_loop.look.records.node_records import Describer
-from mo_loop.look.records.of_graph import structure_of
-from mo_loop.look.records.trip_counts import set_trip_counts, trip_count
+from mo_loop.look.records.of_graph import structure_of as structure_of
+from mo_loop.look.records.trip_counts import set_trip_counts
+from mo_loop.look.records.trip_counts import trip_count as trip_count
 from mo_loop.text import parse
+from tests.cases import read_cases
 from tests.texts import texts
 
 TEXTS = texts(__file__)
@@ -34,27 +36,6 @@ def test_loop(trips: str, start: str, goes_on: str, expected: str) -> None:
     assert trip_counts(LOOP.format(trips=trips, start=start, goes_on=goes_on)) == [expected]
 
 
-@pytest.mark.parametrize(("trips", "expected"), [
-    ("10", ["10 iterations, 16 steps at a time", "constant 10 iterations, 16 steps at a time"]),
-    ("%d", ["n (Parameter) steps, 16 at a time", "input n steps, 16 at a time"]),
-    ("%e", ["n (Parameter) steps, 16 at a time", "input n steps, 16 at a time"]),
-    ("%half", ["half (Divide) iterations, 16 steps at a time", "computed (Divide) iterations, 16 steps at a time"]),
-    ("-1", ["no limit", "constant -1"]),
-    ("%n", ["n (Parameter) iterations, 16 steps at a time", "input n iterations, 16 steps at a time"]),
-])
-def test_iterations_of_several_steps(trips: str, expected: list[str]) -> None:
-    """The page and an inspection show the steps of the loop as it was, not a division."""
-    made = "%p = Maximum(%n, 0)\n%q = Add(%p, 15)\n%d = Divide(%q, 16)\n%half = Divide(%q, 2) \"half\"\n"
-    made += "%r = Add(15, %n)\n%e = Divide(%r, 16)\n"
-    loop = made + "%y = Loop"
-    info = '}} info {{steps_per_iteration: {{value: "16"}}}}\n  body'
-    text = LOOP.replace("}}\n  body", info).replace("%y = Loop", loop)
-    graph = text.format(trips=trips, start="true", goes_on="true")
-    assert trip_counts(graph) == expected[:1]
-    (found,) = (item for item in structure_of(parse(graph), "").main.items if item.bodies)
-    assert trip_count(found) == expected[1]
-
-
 @pytest.mark.parametrize(("dim", "settings", "expected"), [
     ("6", "", "6 (dimension 0 of x)"),
     ("6", ", stride: 2, part_size: 2", "3 (dimension 0 of x)"),
@@ -78,3 +59,6 @@ def test_a_dimension_that_is_read_from_a_shape(index: str, expected: str) -> Non
 
 def test_a_value_is_followed_out_of_the_body() -> None:
     assert trip_counts(NESTED) == ["3", "n (Parameter)"]
+
+
+read_cases(globals())

@@ -16,7 +16,7 @@ from mo_loop.errors import FileError, ModelError, UsageError
 from mo_loop.text import parse, to_text
 from tests.cases import read_cases
 from tests.cli.commands import NESTED
-from tests.harness import parsed
+from tests.harness import parsed, raised
 from tests.pages import after, assert_whole, document
 
 SCAN = """
@@ -119,28 +119,10 @@ def test_the_slices_of_a_scan() -> None:
     assert scan["attributes"]["scan_input_directions"] == "[1]"
 
 
-def test_a_function_is_a_scope_of_its_own() -> None:
-    function = """<ir_version: 10, opset_import: ["" : 18, "local" : 1]>
-    main (float[3] x) => (float[3] y) { [call] y = local.twice (x) }
-    <domain: "local", opset_import: ["" : 17]> twice (a) => (b) { [sum] b = Add (a, a) }"""
-    data = shown(onnx.parser.parse_model(function))
-    scope = next(each for each in data["scopes"] if each["id"] == "function/local::twice")
-    assert (scope["owner"], scope["tag"]) == (None, "function local::twice")
-    assert names(data, scope["id"]) == ["a", "sum", "b"]
-    assert (named(data, "sum")["opset"], named(data, "call")["op"]) == (17, "local::twice")
-    assert named(data, "call")["opset"] == "local 1"
-
-
-def test_a_name_that_nothing_defines_is_shown_once() -> None:
-    data = shown(parsed("main (float[3] x) => (float[3] y) { a = Add (x, gone) y = Mul (a, gone) }"))
-    assert [each["name"] for each in data["nodes"] if each["op"] == "undefined"] == ["gone"]
-
-
 @pytest.mark.parametrize("name", ["first", "body", "axis", "Softmax", "step"])
 def test_a_name_that_is_no_text_is_refused(name: str) -> None:
     data = parsed(NESTED).SerializeToString().replace(name.encode(), name.encode()[:-1] + b"\xff")
-    with pytest.raises(ModelError, match="is not UTF-8 text"):
-        mo_loop.view(data)
+    raised(ModelError, mo_loop.view, data, match="is not UTF-8 text")
 
 
 def test_an_operator_with_bodies_that_is_unknown_has_no_port_map() -> None:
@@ -164,19 +146,6 @@ def test_weights_that_are_stored_twice_have_one_content() -> None:
     model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights))
     v, w, u = (named(shown(model), name) for name in ("v", "w", "u"))
     assert v["data"] == w["data"] != u["data"] and v["stored"] != w["stored"]
-
-
-def test_a_model_without_the_file_of_its_weights_is_shown(tmp_path: Path) -> None:
-    model = parsed("main (float[300] x) => (float[300] y) { y = Add (x, w) }")
-    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(300, np.float32), "w"))
-    onnx.save(model, tmp_path / "model.onnx", save_as_external_data=True, location="weights", size_threshold=0)
-    (tmp_path / "weights").unlink()
-    data = shown(tmp_path / "model.onnx")
-    assert data["notes"] == ["a constant has no content here: the external data 'weights' is missing"]
-    weight = named(data, "w")
-    assert (weight["op"], weight["outputs"][0]["type"], "value" in weight) == ("Constant", "f32[300]", False)
-    with pytest.raises(FileError, match="external data 'weights'"):
-        mo_loop.view(tmp_path / "model.onnx", tmp_path / "model.onnx")
 
 
 # -- IR, text and objects
@@ -239,8 +208,7 @@ def test_one_body_with_what_it_captures() -> None:
 
 
 def test_an_unknown_body_is_refused() -> None:
-    with pytest.raises(UsageError, match="did you mean 'loop/step'"):
-        mo_loop.view(parsed(NESTED), scope="loop/stop")
+    raised(UsageError, mo_loop.view, parsed(NESTED), scope="loop/stop", match="did you mean 'loop/step'")
 
 
 # -- two models
@@ -286,12 +254,6 @@ def test_one_body_of_two_models() -> None:
     assert list(data["steps"][0]["details"].values()) == [["attribute axis 0 -> -1"]]
 
 
-def test_a_body_that_only_one_model_has_is_refused() -> None:
-    plain = "main (float[3] x) => (float[3] y) { [first] y = Neg (x) }"
-    with pytest.raises(UsageError, match="only one of the models has the scope 'loop/step'"):
-        mo_loop.view(parsed(NESTED), parsed(plain), scope="loop/step")
-
-
 def test_properties_of_the_model_are_notes() -> None:
     old = parsed(NESTED)
     new = parsed(NESTED)
@@ -304,8 +266,7 @@ def test_properties_of_the_model_are_notes() -> None:
 def test_models_of_two_kinds_are_refused(tmp_path: Path) -> None:
     model, dumped = parsed(NESTED), tmp_path / "dump.txt"
     dumped.write_text(to_text(convert_model(model).graph))
-    with pytest.raises(UsageError, match="is an ONNX model"):
-        mo_loop.view(model, dumped)
+    raised(UsageError, mo_loop.view, model, dumped, match="is an ONNX model")
 
 
 # -- the modules around a node
@@ -370,21 +331,8 @@ def test_a_page_is_replaced_and_another_file_is_not(tmp_path: Path) -> None:
     assert (tmp_path / "page.html").read_text("utf-8") == page.html
     other = tmp_path / "other.html"
     other.write_text("<!doctype html><title>mine</title>")
-    with pytest.raises(FileError, match="not a page that mo-loop wrote"):
-        page.save(other)
+    raised(FileError, page.save, other, match="not a page that mo-loop wrote")
     assert other.read_text() == "<!doctype html><title>mine</title>"
-
-
-def test_a_variable_has_its_id_among_the_details(tmp_path: Path) -> None:
-    about = "{variable_id: pastpresent, variable_type: f32, variable_shape: [?, 2]}"
-    text = f"%x = Parameter : f32[1,2]\n%r = ReadValue() {about}\n%y = Add(%r, %x)\n%a = Assign(%y) {about}\nResult(%y)"
-    graph = parse(text)
-    save_model(mo_loop.Model(graph), tmp_path / "m.xml")
-    data = shown(tmp_path / "m.xml")
-    found = {each["op"]: each["attributes"] for each in data["nodes"] if each["op"] in ("ReadValue", "Assign")}
-    assert {op: attributes["variable_id"] for op, attributes in found.items()} == {
-        "ReadValue": "pastpresent", "Assign": "pastpresent"
-    }
 
 
 read_cases(globals())

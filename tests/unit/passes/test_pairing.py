@@ -12,6 +12,7 @@ from mo_loop.transforms.states.make_stateful import FuseStatefulAttention, MakeS
 from mo_loop.transforms.states.pairing import find_pairs
 from mo_loop.transforms.states.port_names import is_next
 from tests.cases import read_cases
+from tests.harness import raised
 from tests.texts import texts
 
 TEXTS = texts(__file__)
@@ -80,8 +81,7 @@ class TestStrongEvidence:
             Result(%z) names "z" Result(%y) names "y"
         """
         if update.startswith("Select"):  # both inputs are selected from
-            with pytest.raises(UsageError, match="h and x with y"):
-                found(text)
+            raised(UsageError, found, text, match="h and x with y")
             assert found(text, {"x": ""}) == {"h": ("y", None, "strong")}
         else:
             assert found(text) == {"h": ("y", None, "strong")}
@@ -116,33 +116,6 @@ class TestStrongEvidence:
         assert found(text) == {"a": ("b", None, "strong")}
 
 
-class TestWeakEvidence:
-    def test_what_the_model_is_about_remains(self) -> None:
-        """A frame in and a frame out: either it or the state could be what the caller carries."""
-        text = """
-            %x = Parameter : f32[1,3] "{x}" %h = Parameter : f32[1,2] "{h}"
-            %w = Constant seed(w) : f32[3,2] %v = Constant seed(v) : f32[2,3] %p = MatMul(%x, %w)
-            %s = Add(%p, %h) %y = MatMul(%s, %v)
-            Result(%y) names "enhanced" Result(%s) names "h_out"
-        """
-        assert found(text.format(x="frame", h="h")) == {"h": ("h_out", None, "weak")}
-        with pytest.raises(UsageError, match="they cannot all be states"):
-            found(text.format(x="a", h="b"))
-        assert found(text.format(x="a", h="b"), {"a": ""}) == {"b": ("h_out", None, "weak")}
-
-    def test_without_names_it_is_ambiguous(self) -> None:
-        text = """
-            %x = Parameter : f32[3] "x" %h = Parameter : f32[2] "one" %c = Parameter : f32[2] "two"
-            %s = ReduceSum(%x, [0]) %t = Add(%h, %c) %u = Add(%t, %s) %v = Multiply(%t, %s)
-            Result(%v) names "three" Result(%u) names "four" Result(%s) names "y"
-        """
-        with pytest.raises(UsageError, match="one and two with three and four") as raised:
-            found(text)
-        assert "--stateful-pair one=three" in raised.value.hint
-        assert found(text, {"one": "four"}) == {"one": ("four", None, "given"), "two": ("three", None, "weak")}
-        assert found(text, {"one": "four", "two": ""}) == {"one": ("four", None, "given")}
-
-
 class TestBesideStrongPairs:
     """The input of a decoder became a state: its output has its type as well."""
 
@@ -160,17 +133,6 @@ class TestBesideStrongPairs:
     def test_names_make_it_one(self) -> None:
         pairs = found(self.TEXT.format(x="context", y="context_out"))
         assert pairs == {"past": ("present", 1, "strong"), "context": ("context_out", None, "weak")}
-
-    def test_a_weak_pair_whose_sizes_nothing_gives_stays_an_input(self) -> None:
-        text = """
-            %x = Parameter : f32[B,N] "x" %g = Parameter : f32[B] "g"
-            %two = Multiply(%x, %x) %s = ReduceSum(%x, [1]) %t = Add(%s, %g)
-            Result(%two) names "x_out" Result(%t) names "sum"
-        """
-        graph = parse(text)
-        assert [pair.strength for pair in find_pairs(graph, {"g": ""}).found] == ["weak"]
-        assert not MakeStateful({"g": ""}, find=True).run(graph)
-        assert {each.name for each in graph.parameters} == {"x", "g"}
 
 
 class TestAppendedToAnInput:
@@ -191,8 +153,7 @@ class TestAppendedToAnInput:
     def test_names_that_fit_both_are_ambiguous(self) -> None:
         text = self.TEXT.format(h="h", parts="%x, %h").replace('%x = Parameter : f32[B,N,3] "x"',
                                                                '%x = Parameter : f32[B,N,3] "h_in"')
-        with pytest.raises(UsageError, match="h_in and h with h_out"):
-            found(text.replace('"hn"', '"h_out"'))
+        raised(UsageError, found, text.replace('"hn"', '"h_out"'), match="h_in and h with h_out")
 
 
     def test_the_past_is_what_something_is_appended_to(self) -> None:
@@ -310,9 +271,7 @@ class TestGiven:
     ])
     def test_wrong_names(self, given: Any, message: str) -> None:
         text = self.TEXT.replace("%m = Concat(%all, %new) {axis: 3}", "%m = Exp(%all)")
-        with pytest.raises(UsageError, match=message) as raised:
-            found(text, given)
-        assert raised.value.code == "ML202"
+        assert raised(UsageError, found, text, given, match=message).code == "ML202"
 
     @pytest.mark.parametrize(("sizes", "made", "why"), [
         ("2,4", "%w = Constant seed(w) : f32[4,5] %y = MatMul(%h, %w)",
