@@ -10,11 +10,10 @@ from typing import Any
 
 import onnx
 from click.testing import CliRunner
-from onnx import numpy_helper
 
 from mo_loop.cli import main
 from tests import MODELS
-from tests.harness import floats, parsed
+from tests.harness import floats, with_weights
 
 PYTORCH = MODELS / "pytorch"
 
@@ -94,6 +93,12 @@ def assert_fails(
         assert_untouched(kept)
 
 
+def ended(done: Any, code: int = 0) -> Any:
+    """A command that has to end with this exit code."""
+    assert done.returncode == code, done.stderr
+    return done
+
+
 def body(text: str) -> str:
     """The loop above with these statements at the end of its body."""
     return LOOP.replace("BODY", text)
@@ -108,9 +113,8 @@ def assert_refused(words: Sequence[str], model: Path, target: Path, *flags: str)
 
 def weighty(folder: Path, size: int) -> Path:
     """A model with embedded weights of size * size numbers."""
-    made = parsed(f"main (float[N,{size}] x) => (float[N,{size}] y) {{ y = MatMul (x, w) }}")
-    made.graph.initializer.append(numpy_helper.from_array(floats(size, size), "w"))
-    return saved(made, folder, "weighty.onnx")
+    text = f"main (float[N,{size}] x) => (float[N,{size}] y) {{ y = MatMul (x, w) }}"
+    return saved(with_weights(text, w=floats(size, size)), folder, "weighty.onnx")
 
 
 # -- Runs `mo-loop` with any arguments, in this process or as the installed command

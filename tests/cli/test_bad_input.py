@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 from mo_loop.api import convert_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.errors import InputError, MoLoopError, UsageError
-from tests.harness import floats, parsed
+from tests.harness import floats, parsed, raised
 
 from .commands import PLAIN, PYTORCH, assert_clear, assert_fails, assert_untouched, body, convert, saved
 
@@ -147,16 +147,14 @@ def test_a_model_without_outputs_is_refused_unless_outputs_are_named(tmp_path: P
     source = saved(made, tmp_path)
     done = convert(source, "-o", old_pair)
     assert_fails(done, "ML220: the model has no outputs", repr(name), kept=old_pair)
-    with pytest.raises(UsageError, match="output has no name"):
-        convert_model(source, output=[])
+    raised(UsageError, convert_model, source, output=[], match="output has no name")
     assert [each.name for each in convert_model(source, output=[name]).graph.results]
 
 
 def test_to_openvino_without_the_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     model = convert_model(parsed(PLAIN))
     monkeypatch.setitem(sys.modules, "openvino", None)  # makes the import fail
-    with pytest.raises(InputError) as raised:
-        model.to_openvino()
-    assert (raised.value.code, raised.value.exit_code) == ("ML203", 2)
-    assert "the package openvino cannot be imported" in str(raised.value)
-    assert raised.value.hint == "pip install openvino"
+    caught = raised(InputError, model.to_openvino)
+    assert (caught.code, caught.exit_code) == ("ML203", 2)
+    assert "the package openvino cannot be imported" in str(caught)
+    assert caught.hint == "pip install openvino"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from .batches import batch, files_in, good, read, refused, statuses, trouble
-from .commands import assert_fails, run
+from .commands import assert_fails, ended, run
 
 PAIR = ("xml", "bin")
 
@@ -30,8 +30,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_output_folders_mirror_input_folders(tree: Path) -> None:
-    done = batch("models", "-o", "out", cwd=tree)
-    assert done.returncode == 0, done.stderr
+    done = ended(batch("models", "-o", "out", cwd=tree))
     assert files_in(tree / "out") == pairs("one", "sub/two", "sub/deep/three", "other/four")
     assert done.stdout == f"out: 4 models: 4 converted, {done.stdout.split(', ')[-1]}"
 
@@ -49,8 +48,7 @@ def test_batch_writes_what_convert_writes(tree: Path) -> None:
     (["models/sub/._six.onnx"], ["._six"]),
 ], ids=lambda value: " ".join(value))
 def test_files_folders_and_globs(given: list[str], expected: list[str], tree: Path) -> None:
-    done = batch(*given, "-o", "out", "-j", 2, cwd=tree)
-    assert done.returncode == 0, done.stderr
+    ended(batch(*given, "-o", "out", "-j", 2, cwd=tree))
     assert files_in(tree / "out") == pairs(*expected)
 
 
@@ -97,8 +95,7 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
         Path(os.fsdecode(folder + b"/in/" + name + b".onnx")).parent.mkdir(exist_ok=True)
         Path(os.fsdecode(folder + b"/in/" + name + b".onnx")).write_bytes(model)
     reports = ("--report", "r.json", "--junit", "j.xml", "--summary", "s.md")
-    done = batch("in", "-o", "out", *reports, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ended(batch("in", "-o", "out", *reports, cwd=tmp_path))
     found = {os.fsencode(path.name) for path in (tmp_path / "out").glob("*.xml")}
     assert found == {name + b".xml" for name in names}
     assert "\x1b" not in done.stderr and done.stderr.count("\n") == len(names)
@@ -143,15 +140,13 @@ def test_what_is_no_file_fails_and_the_others_are_converted(tree: Path) -> None:
     """Nobody writes to the pipe, and the device has no end."""
     os.mkfifo(tree / "models" / "pipe.onnx")
     (tree / "models" / "device.onnx").symlink_to("/dev/zero")
-    done = batch("models", "-o", "out", cwd=tree)
-    assert done.returncode == 1
+    done = ended(batch("models", "-o", "out", cwd=tree), 1)
     assert "pipe.onnx is a pipe, not a model" in done.stderr and "device.onnx is a device, not" in done.stderr
     assert files_in(tree / "out") == pairs("one", "sub/two", "sub/deep/three", "other/four")
 
 
 def test_standard_output_is_not_a_folder(tree: Path) -> None:
-    done = batch("models", "-o", "-", cwd=tree)
-    assert done.returncode == 2
+    done = ended(batch("models", "-o", "-", cwd=tree), 2)
     assert "-o - is not possible" in done.stderr and "help:  name a folder: -o ir" in done.stderr
     assert not (tree / "-").exists()
 
@@ -167,8 +162,7 @@ def test_pairs_beside_the_models_do_not_replace_external_data(tmp_path: Path) ->
     """The .bin of one model would replace the weights of another."""
     good(tmp_path / "a.onnx")
     (tmp_path / "a.bin").write_bytes(b"weights")
-    done = batch(".", "-o", ".", cwd=tmp_path)
-    assert done.returncode == 2 and "can be the weights of one" in done.stderr
+    assert "can be the weights of one" in ended(batch(".", "-o", ".", cwd=tmp_path), 2).stderr
     assert (tmp_path / "a.bin").read_bytes() == b"weights"
     os.remove(tmp_path / "a.bin")
     assert batch(".", "-o", ".", cwd=tmp_path).returncode == 0
@@ -179,14 +173,12 @@ def test_pairs_beside_the_models_do_not_replace_external_data(tmp_path: Path) ->
 
 
 def test_options_of_conversion_apply(tmp_path: Path) -> None:
-    from onnx import numpy_helper
 
-    from tests.harness import floats, parsed
+    from tests.harness import floats, with_weights
 
     from .batches import saved
 
-    model = parsed("m (float[1,64] x) => (float[1,64] y) { y = MatMul (x, w) }")
-    model.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
+    model = with_weights("m (float[1,64] x) => (float[1,64] y) { y = MatMul (x, w) }", w=floats(64, 64))
     saved(model, tmp_path / "in" / "m.onnx")
     assert batch("in", "-o", "full", cwd=tmp_path).returncode == 0
     assert batch("in", "-o", "half", "--compress-to-fp16", cwd=tmp_path).returncode == 0
@@ -196,8 +188,7 @@ def test_options_of_conversion_apply(tmp_path: Path) -> None:
 
 def test_which_passes_run(tmp_path: Path) -> None:
     good(tmp_path / "m.onnx")
-    done = batch("m.onnx", "-o", "out", "--disable-pass", "GuardTripCounts", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ended(batch("m.onnx", "-o", "out", "--disable-pass", "GuardTripCounts", cwd=tmp_path))
     assert "GuardTripCounts did not run" in done.stderr
     whole = batch("m.onnx", "-o", "whole", cwd=tmp_path)
     assert whole.returncode == 0 and (tmp_path / "out/m.xml").read_bytes() != (tmp_path / "whole/m.xml").read_bytes()
@@ -218,8 +209,7 @@ def test_fail_fast_starts_no_other_model(tmp_path: Path) -> None:
     refused(tmp_path / "in" / "a.onnx")
     for number in range(5):
         good(tmp_path / "in" / f"b{number}.onnx", number)
-    done = batch("in", "-o", "out", "-j", 1, "--fail-fast", "--report", "r.json", cwd=tmp_path)
-    assert done.returncode == 1
+    ended(batch("in", "-o", "out", "-j", 1, "--fail-fast", "--report", "r.json", cwd=tmp_path), 1)
     found = statuses(tmp_path / "r.json")
     assert found.pop("a.onnx") == "failed"
     assert list(found.values()).count("converted") <= 1 and "cancelled" in found.values()
@@ -266,8 +256,7 @@ def test_an_option_that_does_not_concern_a_model(tmp_path: Path) -> None:
     state = "main (float[2] x, float[2] h0) => (float[2] y, float[2] hN) { hN = Add (x, h0) y = Neg (hN) }"
     saved(parsed(state), tmp_path / "in" / "state.onnx")
     saved(parsed("main (float[2] x) => (float[2] y) { y = Neg (x) }"), tmp_path / "in" / "plain.onnx")
-    done = batch("in", "-o", "out", "--stateful", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ended(batch("in", "-o", "out", "--stateful", cwd=tmp_path))
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert "--stateful has no effect: no input is continued by an output" in line and "plain.onnx" in line
     assert "ReadValue" in (tmp_path / "out" / "state.xml").read_text()
@@ -281,8 +270,7 @@ def test_equal_warnings_are_printed_once_with_their_models(tmp_path: Path) -> No
     text = GOOD.format(name="m", number=1).replace("float[3] s", "float[3] x").replace("Mul (s,", "Mul (x,")
     for name in ("a", "b", "c"):
         saved(parsed(text), tmp_path / f"{name}.onnx")
-    done = batch("*.onnx", "-o", "out", "--report", "r.json", cwd=tmp_path)
-    assert done.returncode == 0
+    done = ended(batch("*.onnx", "-o", "out", "--report", "r.json", cwd=tmp_path))
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert line.endswith("'x' hides an outer value of that name (a.onnx and 2 more)")
     assert done.stderr.count(", 1 warning\n") == 3
@@ -294,8 +282,7 @@ def test_equal_warnings_are_printed_once_with_their_models(tmp_path: Path) -> No
 def test_sizes_for_the_memory_limit(tmp_path: Path) -> None:
     good(tmp_path / "m.onnx")
     for text, size in (("4G", 4 << 30), ("1.5gib", 3 << 29), ("3000MB", 3000 << 20), ("4294967296", 4 << 30)):
-        done = batch("m.onnx", "-o", "out", "--force", "--memory", text, "--report", "r.json", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        ended(batch("m.onnx", "-o", "out", "--force", "--memory", text, "--report", "r.json", cwd=tmp_path))
         assert read(tmp_path / "r.json")["memory"] == size
 
 

@@ -10,6 +10,7 @@ from lxml import etree
 
 from mo_loop import __version__
 from mo_loop.revision import commit
+from tests.cli.commands import ended
 from tests.harness import parsed
 
 from .batches import GOOD, batch, files_in, good, read, refused, saved, trouble
@@ -31,8 +32,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         good(folder / "in" / f"{name}.onnx", name=name)
     reports = ("--report", "r.json", "--junit", "made/j.xml", "--summary", "s.md")
     limits = ("--timeout", 15, "--memory", "1G", "-j", 2, "--extension", "trouble.py")
-    done = batch("in", "-o", "out", *reports, *limits, cwd=folder)
-    assert done.returncode == 1, done.stderr
+    done = ended(batch("in", "-o", "out", *reports, *limits, cwd=folder), 1)
     assert "7 models: 2 converted, 1 skipped, 1 failed, 1 crash, 1 timeout, 1 memory" in done.stdout
     yield folder
 

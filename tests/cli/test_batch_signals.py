@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.commands import ended
+
 from .batches import Running, batch, command, environment, files_in, good, processes, read, statuses, trouble
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /proc")
@@ -72,8 +74,7 @@ def test_the_next_run_resumes(models: Path) -> None:
     running.press()
     assert running.end()[0] == 130
     done = assert_whole(models / "out")
-    result = batch("in", "-o", "out", "--extension", "trouble.py", "-j", 2, *REPORTS, cwd=models)
-    assert result.returncode == 0, result.stderr
+    ended(batch("in", "-o", "out", "--extension", "trouble.py", "-j", 2, *REPORTS, cwd=models))
     skipped = {name for name, status in statuses(models / "r.json").items() if status == "skipped"}
     # A worker may have moved a pair just before it was killed, unreported: the batch converts it again.
     whole = {f"{name}.onnx" for name in done}

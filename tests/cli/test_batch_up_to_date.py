@@ -13,7 +13,8 @@ from onnx import numpy_helper
 
 from tests.batch_state import entries_in, write_entries
 from tests.cli.batches import batch, files_in, good, read, refused, statuses
-from tests.harness import floats, parsed
+from tests.cli.commands import ended
+from tests.harness import floats, parsed, with_weights
 
 # -- `mo-loop batch` a second time: it converts what has changed, and nothing else
 
@@ -35,8 +36,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two models, the second with external data, an extension, and their pairs."""
     folder = tmp_path_factory.mktemp("once")
     good(folder / "in" / "a.onnx")
-    model = parsed("m (float[1,64] x) => (float[1,64] y) { y = MatMul (x, w) }")
-    model.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
+    model = with_weights("m (float[1,64] x) => (float[1,64] y) { y = MatMul (x, w) }", w=floats(64, 64))
     (folder / "in" / "sub").mkdir()
     onnx.save(model, folder / "in" / "sub" / "b.onnx", save_as_external_data=True, location="b.data", size_threshold=0)
     (folder / "e.py").write_text(EXTENSION)
@@ -52,8 +52,7 @@ def tree(once: Path, tmp_path: Path) -> Path:
 
 def run(folder: Path, *arguments: str) -> dict[str, str]:
     """The statuses of a batch that succeeds."""
-    done = batch("in", "-o", "out", "--extension", "e.py", "--report", "r.json", *arguments, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ended(batch("in", "-o", "out", "--extension", "e.py", "--report", "r.json", *arguments, cwd=folder))
     return statuses(folder / "r.json")
 
 
@@ -201,13 +200,11 @@ def test_changed_external_data_of_bodies_is_converted(tmp_path: Path) -> None:
 
 def test_a_pair_does_not_replace_the_data_of_its_model(tmp_path: Path) -> None:
     """With an .xml of its name, the .bin looks like that of an older pair."""
-    model = parsed("m (float[1,64] x) => (float[1,64] y) { y = MatMul (x, w) }")
-    model.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
+    model = with_weights("m (float[1,64] x) => (float[1,64] y) { y = MatMul (x, w) }", w=floats(64, 64))
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)
     (tmp_path / "m.xml").write_text("something")
     before = (tmp_path / "m.bin").read_bytes()
-    done = batch("m.onnx", "-o", ".", cwd=tmp_path)
-    assert done.returncode == 1 and "holds weights of the model itself" in done.stderr
+    assert "holds weights of the model itself" in ended(batch("m.onnx", "-o", ".", cwd=tmp_path), 1).stderr
     assert (tmp_path / "m.bin").read_bytes() == before and files_in(tmp_path) == ["m.bin", "m.onnx", "m.xml"]
 
 
@@ -225,8 +222,7 @@ def accepted(tmp_path: Path) -> Path:
 
 def test_known_failures_do_not_count(accepted: Path) -> None:
     flags = ("--baseline", "accepted.json", "--report", "r.json", "--junit", "j.xml", "--summary", "s.md")
-    done = batch("in", "-o", "out", *flags, cwd=accepted)
-    assert done.returncode == 0 and "note: fail as in the baseline: known.onnx" in done.stderr
+    assert "note: fail as in the baseline: known.onnx" in ended(batch("in", "-o", "out", *flags, cwd=accepted)).stderr
     assert {each["name"]: each["known"] for each in read(accepted / "r.json")["models"]} == {
         "good.onnx": False, "known.onnx": True,
     }

@@ -9,6 +9,7 @@ import numpy as np
 import openvino
 import pytest
 
+from tests.cli.commands import ended
 from tests.harness import parsed
 
 from .batches import batch, good, installed_batch, read, saved, statuses
@@ -51,8 +52,7 @@ def shape_of(path: Path) -> str:
 
 def test_a_model_whose_numbers_differ_fails_and_is_not_written(folder: Path) -> None:
     reports = ("--report", "r.json", "--junit", "j.xml", "--summary", "s.md")
-    done = batch("in", "-o", "out", "--verify", "--extension", "wrong.py", *reports, cwd=folder)
-    assert done.returncode == 1, done.stderr
+    done = ended(batch("in", "-o", "out", "--verify", "--extension", "wrong.py", *reports, cwd=folder), 1)
     assert statuses(folder / "r.json") == {"right.onnx": "converted", "wrong.onnx": "differs"}
     assert sorted(each.name for each in (folder / "out").glob("*.xml")) == ["right.xml"]
     right, wrong = read(folder / "r.json")["models"]
@@ -87,8 +87,7 @@ def test_a_crash_of_the_runtime_fails_only_its_model(folder: Path) -> None:
     """The inputs are given: those of the second model do not fit the first."""
     saved(parsed("other (float[5] x) => (float[5] y) { y = Neg (x) }"), folder / "in" / "other.onnx")
     np.savez(folder / "inputs.npz", x=np.ones(5, np.float32))
-    done = batch("in", "-o", "out", "--verify", "--inputs", "inputs.npz", "--report", "r.json", cwd=folder)
-    assert done.returncode == 1
+    ended(batch("in", "-o", "out", "--verify", "--inputs", "inputs.npz", "--report", "r.json", cwd=folder), 1)
     assert statuses(folder / "r.json") == {
         "right.onnx": "failed", "wrong.onnx": "failed", "other.onnx": "converted",
     }
@@ -151,8 +150,7 @@ def test_a_file_has_options_for_all_models_and_for_some(tmp_path: Path) -> None:
         input = "x[5,4]"
         target = 2026.4
     """)
-    done = installed_batch("in", "-o", "out", "--config", "c.toml", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ended(installed_batch("in", "-o", "out", "--config", "c.toml", cwd=tmp_path))
     assert read(tmp_path / "r.json")["options"]["compress_to_fp16"] is True
     found = {name: shape_of(tmp_path / "out" / f"{name}.xml") for name in ("a/one", "a/two", "b/one")}
     assert found == {"a/one": "[3,4]", "a/two": "[5,4]", "b/one": "[?,4]"}
@@ -164,8 +162,7 @@ def test_a_flag_of_the_command_line_takes_precedence(tmp_path: Path) -> None:
     saved(parsed(SHAPED.format(name="m")), tmp_path / "in" / "m.onnx")
     (tmp_path / "c.toml").write_text('batch = 2\n[[models]]\nmatch = "*"\nbatch = 3\n')
     for flags, shape in (((), "[3,4]"), (("--batch", 7), "[7,4]")):
-        done = batch("in", "-o", "out", "--config", "c.toml", *flags, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        ended(batch("in", "-o", "out", "--config", "c.toml", *flags, cwd=tmp_path))
         assert shape_of(tmp_path / "out" / "m.xml") == shape
 
 
@@ -195,8 +192,7 @@ def test_a_model_that_cannot_be_compared_is_kept_and_reported_as_not_verified(tm
     """Its outputs are random numbers: ONNX Runtime gives others in each run."""
     text = "g (float[3] x) => (float[3] y) { r = RandomUniformLike (x) y = Add (x, r) }"
     saved(parsed(text), tmp_path / "in" / "random.onnx")
-    done = batch("in", "-o", "out", "--verify", "--report", "r.json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ended(batch("in", "-o", "out", "--verify", "--report", "r.json", cwd=tmp_path))
     (found,) = read(tmp_path / "r.json")["models"]
     assert found["status"] == "converted" and found["comparison"]["status"] == "not verified"
     assert "it draws random numbers" in found["comparison"]["why"] and (tmp_path / "out" / "random.xml").exists()

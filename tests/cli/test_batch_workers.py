@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from .batches import batch, command, environment, files_in, good, installed_batch, processes, read, statuses, trouble
-from .commands import run
+from .commands import ended, run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory limits and /proc")
 
@@ -34,8 +34,7 @@ def test_three_failing_models_among_sixty(tmp_path: Path) -> None:
     wanted = sorted([".mo-loop.json", *(f"{name}.{kind}" for name in names for kind in ("xml", "bin"))])
     assert files_in(tmp_path / "out") == wanted
     for name in (names[0], names[-1]):
-        done = run(f"in/{name}.onnx", "-o", "one.xml", "--extension", tmp_path / "trouble.py", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        ended(run(f"in/{name}.onnx", "-o", "one.xml", "--extension", tmp_path / "trouble.py", cwd=tmp_path))
         assert (tmp_path / "one.xml").read_bytes() == (tmp_path / "out" / f"{name}.xml").read_bytes()
 
 
@@ -61,8 +60,7 @@ def test_a_model_that_fails_only_in_a_used_worker_converts(tmp_path: Path) -> No
         "        os.abort()\n"
         "    builtins.used = True\n"
     )
-    done = batch("in", "-o", "out", "-j", 1, "--extension", "e.py", "--report", "r.json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ended(batch("in", "-o", "out", "-j", 1, "--extension", "e.py", "--report", "r.json", cwd=tmp_path))
     assert statuses(tmp_path / "r.json") == {"0.onnx": "converted", "1.onnx": "converted"}
 
 

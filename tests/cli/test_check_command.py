@@ -16,9 +16,9 @@ from onnx import numpy_helper
 
 from mo_loop.cli import main
 from mo_loop.look.diagnostics.codes import CODES
-from tests.harness import parsed
+from tests.harness import parsed, raised
 
-from .commands import PLAIN, PROGRAM, installed, mo_loop, saved
+from .commands import PLAIN, PROGRAM, ended, installed, mo_loop, saved
 from .sarif_core import LOG
 
 BROKEN = """
@@ -93,8 +93,7 @@ def test_the_schema_refuses() -> None:
     """The schema itself is tested: one that accepts anything would find nothing."""
     log: dict[str, Any] = {"$schema": "s", "version": "2.1.0", "runs": []}
     for wrong in (log, {**log, "version": "2.0.0"}, {**log, "more": 1}):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(wrong, LOG)
+        raised(jsonschema.ValidationError, jsonschema.validate, wrong, LOG)
 
 
 def test_markup_in_names(tmp_path: Path) -> None:
@@ -123,8 +122,7 @@ def test_no_plugins(fine: Path, tmp_path: Path) -> None:
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: failing\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[mo_loop.passes]\nmain = failing:register\n")
-    done = installed("check", fine, PYTHONPATH=str(info.parent))
-    assert done.returncode == 2 and done.stderr.startswith("error: ML267")
+    assert ended(installed("check", fine, PYTHONPATH=str(info.parent)), 2).stderr.startswith("error: ML267")
     assert installed("check", fine, "--no-plugins", PYTHONPATH=str(info.parent)).returncode == 0
 
 

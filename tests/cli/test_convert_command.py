@@ -12,9 +12,9 @@ from onnx import numpy_helper
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, parsed, with_weights
 
-from .commands import LOOP, PYTORCH, convert, run, saved
+from .commands import LOOP, PYTORCH, convert, ended, run, saved
 
 
 def test_both_files_and_a_summary(tmp_path: Path) -> None:
@@ -66,12 +66,11 @@ def test_half_precision(tmp_path: Path) -> None:
           [loop] y = Loop (n, "", h) <body = step (int64 i, bool c, float[1,64] s) => (bool d, float[1,64] t) {
             d = Identity (c) u = MatMul (s, inner) t = Tanh (u) }> }""")
     body = made.graph.node[1].attribute[0].g
-    made.graph.initializer.append(numpy_helper.from_array(weight, "outer"))
+    with_weights(made, outer=weight)
     body.initializer.append(numpy_helper.from_array(floats(64, 64, seed=4) / 8, "inner"))
     source = saved(made, tmp_path)
     for name, flags in (("full", []), ("half", ["--compress-to-fp16"])):
-        done = convert(source, "-o", tmp_path / f"{name}.xml", *flags)
-        assert done.returncode == 0, done.stderr
+        ended(convert(source, "-o", tmp_path / f"{name}.xml", *flags))
     full, half = ((tmp_path / f"{name}.bin").stat().st_size for name in ("full", "half"))
     assert full >= 2 * weight.nbytes and half < 0.52 * full
     feeds = [{"x": floats(1, 64, seed=n), "n": n} for n in (3, 0, 1)]
@@ -109,7 +108,6 @@ def test_model_in_memory(tmp_path: Path) -> None:
 
 
 def test_help() -> None:
-    shown = convert("--help-all")
-    assert shown.returncode == 0
+    shown = ended(convert("--help-all"))
     for option in ("--input", "--output", "--compress-to-fp16", "--dump", "--debug"):
         assert option in click.unstyle(shown.stdout)

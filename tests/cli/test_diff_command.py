@@ -4,20 +4,18 @@ from pathlib import Path
 
 import onnx
 import pytest
-from onnx import numpy_helper
 
 from mo_loop.look.differences.changes import ASPECTS
-from tests.harness import floats, parsed
+from tests.harness import floats, parsed, with_weights
 
-from .commands import NESTED, mo_loop, saved
+from .commands import NESTED, ended, mo_loop, saved
 from .test_check_command import on_a_terminal
 
 
 @pytest.mark.keeps_loops
 def test_dump(folder: Path) -> None:
     for name in ("old", "new"):
-        done = mo_loop("convert", f"{name}.onnx", "-o", f"{name}.xml", "--dump", name, cwd=folder)
-        assert done.returncode == 0, done.stderr
+        ended(mo_loop("convert", f"{name}.onnx", "-o", f"{name}.xml", "--dump", name, cwd=folder))
     done = mo_loop("diff", "old/000_loaded.json", "new/000_loaded.txt", cwd=folder)
     assert done.returncode == 1 and not done.stderr and "soft (Softmax): attribute axis 0 -> -1" in done.stdout
     (folded,) = (folder / "old").glob("*_GuardTripCounts.json")  # a file of the changes describes the graph
@@ -37,10 +35,8 @@ def test_colours_on_a_terminal(folder: Path) -> None:
 
 
 def test_weights_in_f16_are_within_the_tolerance_of_the_help(tmp_path: Path) -> None:
-    model = parsed("main (float[N,64] x) => (float[N,8] y) { a = MatMul (x, w) b = Add (a, c) y = Relu (b) }")
-    for name, shape in (("w", (64, 8)), ("c", (8,))):
-        model.graph.initializer.append(numpy_helper.from_array(floats(*shape), name))
-    saved(model, tmp_path)
+    text = "main (float[N,64] x) => (float[N,8] y) { a = MatMul (x, w) b = Add (a, c) y = Relu (b) }"
+    saved(with_weights(text, w=floats(64, 8), c=floats(8)), tmp_path)
     for name, flags in (("fp32.xml", ()), ("fp16.xml", ("--compress-to-fp16",))):
         assert mo_loop("convert", "model.onnx", "-o", name, "-q", *flags, cwd=tmp_path).returncode == 0
     assert "no difference" in mo_loop("diff", "fp32.xml", "fp16.xml", "--tolerance", "0.001", cwd=tmp_path).stdout

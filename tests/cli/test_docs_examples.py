@@ -37,7 +37,7 @@ from mo_loop.text import parse
 from mo_loop.transforms.manager import Manager
 from tests import ROOT
 from tests.golden.test_golden import read, shown
-from tests.harness import runs
+from tests.harness import raised, runs
 from tests.running.processor import fail_or_skip, is_limited
 from tests.unit.test_docs import PAGES, strings
 
@@ -154,8 +154,7 @@ def taken(line: str) -> None:
 
 
 def test_a_flag_that_is_not_there_is_seen() -> None:
-    with pytest.raises(click.UsageError, match="--no-such"):
-        taken("mo-loop batch models -o ir --no-such > log")
+    raised(click.UsageError, taken, "mo-loop batch models -o ir --no-such > log", match="--no-such")
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -203,8 +202,7 @@ def check_answers(folder: Path) -> None:
             found = names["ask"](address, x=np.float32([3, 2, 1]), limit=np.float32(0.25))
             assert found == {"y": [0.09375, 0.0625, 0.03125], "sums": [3.0, 1.5, 0.75, 0.375, 0.1875]}
             assert urllib.request.urlopen(f"{address}/v2/health/ready").status == 200
-            with pytest.raises(urllib.error.HTTPError, match="400"):
-                names["ask"](address, x=np.float32([3, 2, 1]))
+            raised(urllib.error.HTTPError, names["ask"], address, x=np.float32([3, 2, 1]), match="400")
         finally:
             server.terminate()
 

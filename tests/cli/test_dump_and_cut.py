@@ -16,10 +16,10 @@ from mo_loop.look.dump import Dumper
 from mo_loop.look.dump.step_files import INDEX, PAGE
 from mo_loop.text import parse, to_text
 from mo_loop.transforms.pipelines import default_pipeline
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, parsed, raised
 from tests.pages import after, assert_whole, document
 
-from .commands import PYTORCH, convert
+from .commands import PYTORCH, convert, ended
 
 
 def shown(folder: Path) -> dict[str, Any]:
@@ -32,16 +32,14 @@ def test_cuts(plain: Path, tmp_path: Path) -> None:
     assert isolated(run_ir, str(tmp_path / "a.xml"), [{"x": np.zeros(3, np.float32)}])[0][0][0] == "a"
     assert str(convert_model(plain, input="a").graph.parameters[0].output.type) == "f32[3]"  # inferred, not declared
     check(plain, {"x": floats(3)}, expected=[[("a", floats(3) + np.float32([1, 2, 3]))]], output=["a"], rtol=1e-6)
-    wrong = convert(plain, "-o", tmp_path / "b.xml", "--output", "aa")
-    assert wrong.returncode == 2 and "did you mean 'a'?" in wrong.stderr
+    assert "did you mean 'a'?" in ended(convert(plain, "-o", tmp_path / "b.xml", "--output", "aa"), 2).stderr
 
 
 def test_input_shapes() -> None:
     made = parsed("main (float[N, M] x) => (float[N, M] y) { y = Neg (x) }")
     converted = convert_model(made, input={"x": [2, None]})
     assert str(converted.graph.parameters[0].output.type) == "f32[2,?]"
-    with pytest.raises(UsageError):
-        convert_model(made, input={"x": [2, "no name"]})
+    raised(UsageError, convert_model, made, input={"x": [2, "no name"]})
 
 
 def test_dump(tmp_path: Path) -> None:
@@ -68,10 +66,7 @@ def test_dump(tmp_path: Path) -> None:
 def test_the_page_of_a_stop(tmp_path: Path) -> None:
     """--stop-after ends with files of the whole graph and the page, which has no later pass."""
     steps = tmp_path / "steps"
-    done = convert(
-        PYTORCH / "for_break.onnx", "-o", tmp_path / "m.xml", "--dump", steps, "--stop-after", "LoopToTI"
-    )
-    assert done.returncode == 0
+    ended(convert(PYTORCH / "for_break.onnx", "-o", tmp_path / "m.xml", "--dump", steps, "--stop-after", "LoopToTI"))
     ran = {step["name"]: not step.get("off") for step in shown(steps)["steps"]}
     assert ran["LoopToTI"] and not ran["PortRenumbering"] and len(list(steps.glob("*_written.json"))) == 1
 

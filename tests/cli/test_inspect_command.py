@@ -13,7 +13,7 @@ from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import opened
 from tests.harness import parsed
 
-from .commands import PROGRAM, PYTORCH, mo_loop, saved
+from .commands import PROGRAM, PYTORCH, ended, mo_loop, saved
 from .test_check_command import on_a_terminal
 
 NESTED = """
@@ -33,8 +33,7 @@ def nested(tmp_path: Path) -> Path:
 
 def invoke(*arguments: object) -> str:
     """The output of the command, run in this process."""
-    done = mo_loop("inspect", *arguments)
-    assert done.returncode == 0, done.stderr
+    done = ended(mo_loop("inspect", *arguments))
     return done.stdout
 
 
@@ -46,8 +45,7 @@ def test_an_offset_of_thousands_of_digits(tmp_path: Path) -> None:
     weight.data_location = weight.EXTERNAL
     weight.external_data.add(key="location", value="w.bin")
     weight.external_data.add(key="offset", value="9" * 5000)
-    done = mo_loop("inspect", saved(model, tmp_path))
-    assert done.returncode == 0 and "w.bin" in done.stdout, done.stderr
+    assert "w.bin" in ended(mo_loop("inspect", saved(model, tmp_path))).stdout
 
 
 def test_debug(tmp_path: Path) -> None:

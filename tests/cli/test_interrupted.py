@@ -12,7 +12,7 @@ import pytest
 from tests.harness import parsed
 
 from . import commands
-from .commands import assert_clear, assert_fails, assert_untouched, run, saved
+from .commands import assert_clear, assert_fails, assert_untouched, ended, run, saved
 
 if sys.platform == "win32":
     pytest.skip("signals and limits are those of POSIX", allow_module_level=True)
@@ -159,8 +159,7 @@ class TestStandardInput:
 
     @pytest.mark.parametrize(("content", "said"), [(b"", "stdin is empty"), (b"PK\x03\x04aaaa", "a zip archive")])
     def test_content_that_is_not_a_model(self, content: bytes, said: str, tmp_path: Path) -> None:
-        done = run("-", "-o", tmp_path / "m.xml", input=content, text=False)
-        assert done.returncode == 2
+        done = ended(run("-", "-o", tmp_path / "m.xml", input=content, text=False), 2)
         assert_clear(done.stderr.decode())
         assert said in done.stderr.decode()
 

@@ -18,9 +18,9 @@ from onnx import numpy_helper
 from mo_loop.api import convert_model
 from mo_loop.frontend.foreign_files import kind_of, missing_bytes
 from mo_loop.frontend.model import LARGE
-from tests.harness import floats, parsed
+from tests.harness import floats, parsed, with_weights
 
-from .commands import PLAIN, PYTORCH, assert_clear, assert_fails, assert_untouched, convert, in_process, saved
+from .commands import PLAIN, PYTORCH, assert_clear, assert_fails, assert_untouched, convert, ended, in_process, saved
 
 
 def zipped(*names: str) -> bytes:
@@ -131,8 +131,7 @@ def test_folders(inside: list[str], said: str, tmp_path: Path) -> None:
 
 def weighty() -> onnx.ModelProto:
     """A model of more than a megabyte with embedded weights."""
-    made = parsed("main (float[N,600] x) => (float[N,600] y) { y = MatMul (x, w) }")
-    made.graph.initializer.append(numpy_helper.from_array(floats(600, 600), "w"))
+    made = with_weights("main (float[N,600] x) => (float[N,600] y) { y = MatMul (x, w) }", w=floats(600, 600))
     return made
 
 
@@ -198,8 +197,7 @@ def test_a_missing_file_of_many_weights_is_one_error(tmp_path: Path) -> None:
         ["convert", path, "-o", tmp_path / "m.xml"], ["verify", path], ["diff", path, path],
         ["reduce", path, "-o", tmp_path / "s.onnx", "--if", "differs"],
     ):
-        done = in_process(*arguments)
-        assert done.returncode == 2
+        done = ended(in_process(*arguments), 2)
         lines = done.stderr.splitlines()
         assert [line for line in lines if not line.startswith("  ")] == [
             "error: ML217: the external data 'w.data' is missing (40 times)"

@@ -27,9 +27,9 @@ from mo_loop.transforms.manager import Phase, Step
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import consumers_count
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
-from tests.harness import parsed
+from tests.harness import parsed, raised, without
 
-from .commands import assert_fails, body, convert, run, saved
+from .commands import assert_fails, body, convert, ended, run, saved
 
 SCAN = """
 main (float[3] s, float[N, 3] x) => (float[3] t, float[N, 3] y) {
@@ -166,16 +166,14 @@ def enabled() -> list[str]:
 
 class TestProfile:
     def test_table(self, loop: Path, target: Path) -> None:
-        done = convert(loop, "-o", target, "--profile")
-        assert done.returncode == 0
+        done = ended(convert(loop, "-o", target, "--profile"))
         lines = [line for line in done.stderr.splitlines() if not re.match(r"  \w", line)]  # without inner passes
         rows, passes = [line.split()[0] for line in lines], enabled()
         assert rows == ["ms", "reading", "translating", *passes, "checking", "writing", "passes", "all"]
         assert "%" not in done.stdout
 
     def test_json(self, loop: Path, target: Path, tmp_path: Path) -> None:
-        done = convert(loop, "-o", target, "--profile-json", tmp_path / "new" / "p.json")
-        assert done.returncode == 0 and not done.stderr
+        assert not ended(convert(loop, "-o", target, "--profile-json", tmp_path / "new" / "p.json")).stderr
         data = json.loads((tmp_path / "new" / "p.json").read_text("utf-8"))
         assert [row["pass"] for row in data["passes"]] == enabled()
         assert [row["phase"] for row in data["phases"]] == ["reading", "translating", "checking", "writing"]
@@ -251,8 +249,7 @@ class TestDump:
         assert self.endings(tmp_path / "d") == {".txt"} and (tmp_path / "d" / "notes.txt").read_text() == "kept"
 
     def test_dump_and_visualize_use_the_same_numbers(self, loop: Path, target: Path, tmp_path: Path) -> None:
-        done = convert(loop, "-o", target, "--dump", tmp_path / "d", "--visualize", tmp_path / "v")
-        assert done.returncode == 0
+        ended(convert(loop, "-o", target, "--dump", tmp_path / "d", "--visualize", tmp_path / "v"))
         found = [sorted(path.name for path in (tmp_path / folder).glob("*.dot")) for folder in ("d", "v")]
         assert found[0][:-1] == found[1] and found[0][0] == "000_loaded.dot" and "written" in found[0][-1]
 
@@ -260,8 +257,7 @@ class TestDump:
 class TestExplain:
     def test_every_candidate(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         add_passes(monkeypatch, NegTwice)
-        done = convert(negs, "-o", target, "--explain-pass", "NegTwice")
-        assert done.returncode == 0
+        done = ended(convert(negs, "-o", target, "--explain-pass", "NegTwice"))
         head, *lines = done.stderr.splitlines()
         assert head.startswith("NegTwice: ") and "1 changed" in head and "4 refused" in head
         assert "  two: changed" in lines
@@ -304,11 +300,10 @@ class TestExplain:
 class TestSelection:
     def test_disabled(self, loop: Path, target: Path, tmp_path: Path) -> None:
         names = "GuardTripCounts,IsolateParameters"
-        done = convert(
+        done = ended(convert(
             loop, "-o", target, "--disable-pass", names, "--disable-pass", "EliminateEmptyLoops", "--profile-json",
             tmp_path / "p",
-        )
-        assert done.returncode == 0
+        ))
         ran = {row["pass"] for row in json.loads((tmp_path / "p").read_text("utf-8"))["passes"]}
         assert "LoopToTI" in ran and not ran & {*names.split(","), "EliminateEmptyLoops"}
         assert done.stderr.startswith("warning: the runtime may refuse or miscompute the result: ")
@@ -366,8 +361,7 @@ class TestBrokenPasses:
         self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add_passes(monkeypatch, Broken)
-        done = convert(loop, "-o", target)
-        assert done.returncode == 4
+        done = ended(convert(loop, "-o", target), 4)
         assert done.stderr.splitlines()[:3] == [
             "error: ML400: ZeroDivisionError: no luck with inner_add", "  where: loop/step/inner_add",
             "  in:    the pass Broken",
@@ -402,8 +396,7 @@ class TestVariables:
     @pytest.mark.parametrize("name", [variable.name for variable in VARIABLES])
     @pytest.mark.parametrize("value", ["", "0", "false", "OFF", "no", " "])
     def test_off(self, name: str, value: str, loop: Path, target: Path, tmp_path: Path) -> None:
-        done = self.done(loop, target, **{name: value})
-        assert done.returncode == 0 and not done.stderr
+        assert not ended(self.done(loop, target, **{name: value})).stderr
         assert sorted(path.name for path in tmp_path.iterdir()) == ["model.onnx", "out"]
 
     @pytest.mark.parametrize("name", ["OV_ENABLE_PROFILE_PASS", "NGRAPH_PROFILE_PASS_ENABLE"])
@@ -480,8 +473,7 @@ class TestLibrary:
             if isinstance(event, Phase) and event.seconds is not None:
                 ended.append(event.name)
 
-        with pytest.raises(UsageError):
-            convert_model(loop, observers=(observer,), output="no such")
+        raised(UsageError, convert_model, loop, observers=(observer,), output="no such")
         assert ended == ["reading"]
 
     def test_stop(self, loop: Path) -> None:
@@ -492,23 +484,17 @@ class TestLibrary:
         assert [step.name for step in steps] == names[:last]
 
     def test_names_are_checked_before_the_model_is_read(self) -> None:
-        config = PassConfig()
-        config.disable("LoopToTx")
-        with pytest.raises(UsageError, match="LoopToTx"):
-            convert_model("no such file.onnx", config=config)
-        with pytest.raises(UsageError, match="LoopToTx"):
-            convert_model("no such file.onnx", stop_after="LoopToTx")
+        config = without("LoopToTx")
+        raised(UsageError, convert_model, "no such file.onnx", config=config, match="LoopToTx")
+        raised(UsageError, convert_model, "no such file.onnx", stop_after="LoopToTx", match="LoopToTx")
 
     def test_checked_passes(self, loop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         add_passes(monkeypatch, Tearing)
-        with pytest.raises(InternalError, match=r"^ML410: "):
-            convert_model(loop, check_passes=True)
+        raised(InternalError, convert_model, loop, check_passes=True, match=r"^ML410: ")
         monkeypatch.setattr("mo_loop.conversion.CHECK_PASSES", True)
-        with pytest.raises(InternalError):
-            convert_model(loop)
-        with pytest.raises(MoLoopError) as other:
-            convert_model(loop, check_passes=False, stop_after="Tearing", output="no such")
-        assert other.value.code != "ML410"
+        raised(InternalError, convert_model, loop)
+        other = raised(MoLoopError, convert_model, loop, check_passes=False, stop_after="Tearing", output="no such")
+        assert other.code != "ML410"
 
     def test_a_plain_conversion_does_not_load_these_modules(self, loop: Path, target: Path) -> None:
         lines = (

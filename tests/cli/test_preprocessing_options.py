@@ -11,7 +11,7 @@ from mo_loop.graph import Graph
 from mo_loop.preprocessing import layout_of
 from tests.harness import parsed
 
-from .commands import convert, saved
+from .commands import convert, ended, saved
 
 PICTURE = "main (float[1,3,4,6] x) => (float[1,3,4,6] y) { y = Relu (x) }"
 
@@ -19,8 +19,7 @@ PICTURE = "main (float[1,3,4,6] x) => (float[1,3,4,6] y) { y = Relu (x) }"
 def converted(tmp_path: Path, *flags: str) -> Graph:
     """The IR that the command writes with these flags."""
     source, target = saved(parsed(PICTURE), tmp_path), tmp_path / "out.xml"
-    result = convert(source, "-o", target, *flags)
-    assert result.returncode == 0, result.stderr
+    ended(convert(source, "-o", target, *flags))
     return read_model(target).graph
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.harness import parsed
 from tests.runtime.verify.test_reduce import NESTED, WRONG
 
-from .commands import PROGRAM, mo_loop, saved
+from .commands import PROGRAM, ended, mo_loop, saved
 
 
 @pytest.fixture
@@ -24,8 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_model_and_its_inputs_are_written_and_show_the_difference(folder: Path) -> None:
     fault = ("--extension", "wrong.py")
-    done = mo_loop("reduce", "model.onnx", "-o", "small.onnx", "--if", "differs", *fault, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = ended(mo_loop("reduce", "model.onnx", "-o", "small.onnx", "--if", "differs", *fault, cwd=folder))
     first, second, last = done.stdout.splitlines()
     assert first.startswith("model.onnx: 12 nodes, ") and second == "small.onnx: 1 nodes, 0 bytes of weights: Tanh"
     assert "trials" in last

@@ -16,7 +16,7 @@ import pytest
 from mo_loop.cli import COMMANDS, main
 from tests import MODELS, ROOT
 from tests.cli.batches import good, refused
-from tests.cli.commands import mo_loop
+from tests.cli.commands import ended, mo_loop
 from tests.cli.test_command_line import options_of
 
 # -- --format and --report in all commands: the report on stdout in one form, and in a file in the form of its ending
@@ -98,8 +98,7 @@ def test_a_file_that_the_command_has_for_something_else_is_no_report(name: str, 
     kept = Path(paths[0])
     before = kept.read_bytes()
     for report in (kept, tmp_path / "models" / ".." / "models" / "a.onnx"):
-        done = mo_loop(command, *paths, "--report", report, cwd=tmp_path)
-        assert done.returncode == 2 and "which would be lost" in done.stderr, done.stderr
+        assert "which would be lost" in ended(mo_loop(command, *paths, "--report", report, cwd=tmp_path), 2).stderr
         assert kept.read_bytes() == before
 
 
@@ -111,8 +110,7 @@ def test_a_file_that_the_command_has_for_something_else_is_no_report(name: str, 
 def test_two_files_of_a_conversion_in_one(flags: tuple[str, ...], tmp_path: Path) -> None:
     for name in ("m.bin", "a.json"):
         (tmp_path / name).write_text("kept")
-    done = mo_loop("convert", MODEL, "-o", "m.xml", *flags, cwd=tmp_path)
-    assert done.returncode == 2 and done.stderr.startswith("error: ML201"), done.stderr
+    assert ended(mo_loop("convert", MODEL, "-o", "m.xml", *flags, cwd=tmp_path), 2).stderr.startswith("error: ML201")
     assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"m.bin": "kept", "a.json": "kept"}
 
 

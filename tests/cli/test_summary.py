@@ -17,8 +17,8 @@ from mo_loop.cli.conversion_summary import MOST_ROWS, SLOWEST, Progress, TimeTab
 from mo_loop.cli.output import safe, table
 from mo_loop.printable import aligned, sized
 from mo_loop.transforms.manager import Phase, Step
-from tests.cli.commands import PLAIN, PROGRAM, PYTORCH, body, convert, run, saved
-from tests.harness import floats, parsed
+from tests.cli.commands import PLAIN, PROGRAM, PYTORCH, body, convert, ended, run, saved
+from tests.harness import floats, parsed, with_weights
 
 # -- The output of `mo-loop convert`: the summary, warnings, errors and progress
 
@@ -42,8 +42,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def as_json(*arguments: object) -> dict[str, Any]:
-    done = convert(*arguments, "--format", "json")
-    assert done.returncode == 0, done.stderr
+    done = ended(convert(*arguments, "--format", "json"))
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -113,8 +112,7 @@ class TestNumbers:
         ]
 
     def test_the_default_is_lossless_and_the_summary_says_so(self, tmp_path: Path, target: Path) -> None:
-        made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
-        made.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
+        made = with_weights("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }", w=floats(64, 64))
         done = convert(saved(made, tmp_path), "-o", target)
         assert "16.4 kB -> 16.4 kB, unchanged (f32 stays f32)" in done.stdout
 
@@ -249,8 +247,7 @@ class TestTerminal:
 
 def test_bytes_written_so_far(tmp_path: Path) -> None:
     """The progress line while weights are copied."""
-    made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
-    made.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
+    made = with_weights("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }", w=floats(64, 64))
     progress = Progress()
     assert progress.line(0) == "starting 0 s"
     model = convert_model(made, observers=[progress])

@@ -15,7 +15,7 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError
 from mo_loop.ir import xml as writer
 from tests import ROOT
-from tests.harness import parsed
+from tests.harness import parsed, raised
 
 from .commands import PLAIN, assert_clear, assert_fails, assert_untouched, convert, run
 
@@ -75,8 +75,7 @@ def test_error_while_writing(
         original(self, *arguments)
 
     monkeypatch.setattr(writer.XmlWriter, "_layer", failing)
-    with pytest.raises(FileError if isinstance(error, OSError) else type(error)):
-        save_model(convert_model(plain), old_pair)
+    raised(FileError if isinstance(error, OSError) else type(error), save_model, convert_model(plain), old_pair)
     assert len(written) == 3
     assert_untouched(old_pair)
 
@@ -91,8 +90,7 @@ def test_error_while_moving(plain: Path, old_pair: Path, monkeypatch: pytest.Mon
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", failing)
-    with pytest.raises(FileError, match=r"^ML218: "):
-        save_model(convert_model(plain), old_pair)
+    raised(FileError, save_model, convert_model(plain), old_pair, match=r"^ML218: ")
     assert_untouched(old_pair)
 
 
@@ -117,9 +115,8 @@ def test_source_gone_before_the_end(tmp_path: Path) -> None:
     save_apart(tmp_path, "w.data")
     converted = convert_model(tmp_path / "m.onnx")
     (tmp_path / "w.data").unlink()
-    with pytest.raises(FileError) as caught:
-        save_model(converted, tmp_path / "m.xml")
-    assert "w.data" in str(caught.value) and sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx"]
+    caught = raised(FileError, save_model, converted, tmp_path / "m.xml")
+    assert "w.data" in str(caught) and sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx"]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")

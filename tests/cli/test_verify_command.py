@@ -14,7 +14,7 @@ from tests.harness import parsed
 from tests.pages import document
 from tests.runtime.verify.test_reduce import WRONG
 
-from .commands import installed, mo_loop, saved
+from .commands import ended, installed, mo_loop, saved
 
 TEXT = """
 main (float[N,2] x, int64 n) => (float[N,2] y) <float[2] w = {0.5, 2.0}> {
@@ -84,8 +84,7 @@ def test_missing_packages_are_named_with_the_extra(folder: Path, monkeypatch: py
 @pytest.mark.keeps_loops
 def test_layers_and_passes_say_where_a_difference_begins(folder: Path) -> None:
     arguments = ("verify", "model.onnx", "other.xml", "--layers", *AS_IN_THE_IR)
-    done = mo_loop(*arguments, "--passes", cwd=folder)
-    assert done.returncode == 1
+    done = ended(mo_loop(*arguments, "--passes", cwd=folder), 1)
     assert "an output of the node loop/step/times (Mul), in iteration 0 of loop (counted from 0)" in done.stdout
     assert "The IR has other values for the weight w." in done.stdout
     assert "the IR that was given is another one" in done.stdout
@@ -97,8 +96,7 @@ def test_layers_and_passes_say_where_a_difference_begins(folder: Path) -> None:
 @pytest.mark.keeps_loops
 def test_a_dump_has_a_page_with_the_differences(folder: Path) -> None:
     inputs = ("--inputs", "inputs.npz")
-    done = mo_loop("verify", "model.onnx", "other.xml", "--dump", "steps", *inputs, *AS_IN_THE_IR, cwd=folder)
-    assert done.returncode == 1
+    done = ended(mo_loop("verify", "model.onnx", "other.xml", "--dump", "steps", *inputs, *AS_IN_THE_IR, cwd=folder), 1)
     assert "The first tensor that differs is 't'" in done.stdout, "--dump implies --layers"
     assert f"\n  {Path('steps', 'index.html')} shows how far every tensor is from" in done.stdout
     data = document((folder / "steps" / "index.html").read_text("utf-8"))

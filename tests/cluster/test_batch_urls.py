@@ -20,6 +20,7 @@ from mo_loop.errors import MoLoopError
 from mo_loop.support import workers
 from mo_loop.support.worker_process import Worker
 from tests.cli.batches import batch, command, environment, good, processes, read, refused, statuses, trouble
+from tests.cli.commands import ended
 from tests.cluster.models import loads, numbers, with_external
 from tests.cluster.s3_server import DENIED, Request, S3Server, Store
 
@@ -40,9 +41,8 @@ def test_the_pairs_are_those_of_a_local_batch(store: Store, temporary: Path, tmp
         store.put(f"zoo/{name}", good(tmp_path / "in" / name, number))
     store.put("zoo/.hidden/c.onnx", b"x")
     store.put("zoo/notes.txt", b"x")
-    done = batch(f"{store.url}/zoo/**", "-o", f"{store.url}/ir", "--report", f"{store.url}/out/report.json",
-                 "--junit", f"{store.url}/out/junit.xml", "--summary", tmp_path / "summary.md")
-    assert done.returncode == 0, done.stderr
+    ended(batch(f"{store.url}/zoo/**", "-o", f"{store.url}/ir", "--report", f"{store.url}/out/report.json",
+                "--junit", f"{store.url}/out/junit.xml", "--summary", tmp_path / "summary.md"))
     assert batch(tmp_path / "in", "-o", tmp_path / "ir").returncode == 0
     found = [key for key in store.names() if key.startswith("ir/")]
     assert found == ["ir/a.bin", "ir/a.xml", "ir/deep/er/b.bin", "ir/deep/er/b.xml"]
@@ -223,8 +223,7 @@ def test_every_tenth_request_fails(store: Store, server: S3Server, tmp_path: Pat
     for number in (0, 100):  # again with other weights: pairs are replaced
         for place, key in enumerate(models(store)):
             store.put(key, numbered(tmp_path, number + place))
-        done = batch(*arguments)
-        assert done.returncode == 0, done.stderr
+        ended(batch(*arguments))
         assert list(statuses(tmp_path / "report.json").values()) == ["converted"] * 30
     watch.end()
     assert len([key for key in store.names() if key.startswith("ir/")]) == 60
@@ -363,9 +362,8 @@ def test_a_signed_url_is_shown_nowhere(store: Store, tmp_path: Path) -> None:
     assert "Signature=" in signed
     (tmp_path / "list.txt").write_text(signed)
     for given, output in ((signed, tmp_path / "out/ir"), (f"@{tmp_path}/list.txt", f"{store.url}/ir")):
-        done = batch(given, "-o", output, "--report", tmp_path / "out/r.json", "--junit", tmp_path / "out/j.xml",
-                     "--summary", tmp_path / "out/s.md")
-        assert done.returncode == 0, done.stderr
+        done = ended(batch(given, "-o", output, "--report", tmp_path / "out/r.json", "--junit", tmp_path / "out/j.xml",
+                           "--summary", tmp_path / "out/s.md"))
         assert statuses(tmp_path / "out/r.json") == {"model.onnx": "converted"}
         assert "Signature" not in done.stdout + done.stderr
     assert {"ir/model.xml", "ir/model.bin"} <= set(store.names())
@@ -406,8 +404,7 @@ class TestErrors:
         fill(store, tmp_path, 3)
         gone = b"<Error><Code>NoSuchBucket</Code><Message>The bucket does not exist</Message></Error>"
         server.fail_when(lambda request: request.method == "PUT" and ".mo-loop" not in request.path, gone, "404 Gone")
-        done = batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", "--report", tmp_path / "report.json")
-        assert done.returncode == 1
+        ended(batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", "--report", tmp_path / "report.json"), 1)
         assert {each["errors"][0]["code"] for each in read(tmp_path / "report.json")["models"]} == {"ML282"}
         server.mend()
         assert batch(f"{store.url}/zoo", "-o", f"{store.url}/ir").returncode == 0
@@ -427,12 +424,10 @@ class TestErrors:
 
     def test_local_models_and_urls_in_one_batch(self, store: Store, tmp_path: Path) -> None:
         fill(store, tmp_path, 1)
-        done = batch(tmp_path, f"{store.url}/zoo", "-o", tmp_path / "ir")
-        assert done.returncode == 2 and "run one batch for each" in done.stderr
+        assert "run one batch for each" in ended(batch(tmp_path, f"{store.url}/zoo", "-o", tmp_path / "ir"), 2).stderr
 
     def test_the_memory_of_this_process(self, store: Store, tmp_path: Path) -> None:
-        done = batch(good(tmp_path / "m.onnx"), "-o", "memory://ir")
-        assert done.returncode == 2 and "ML287" in done.stderr
+        assert "ML287" in ended(batch(good(tmp_path / "m.onnx"), "-o", "memory://ir"), 2).stderr
 
     def test_weights_of_the_model_are_not_overwritten(self, store: Store, tmp_path: Path) -> None:
         store.put("zoo/m.onnx", with_external(tmp_path, {"a": ("m.bin", 0, 10)}, "m.onnx"))
@@ -515,8 +510,7 @@ class TestErrors:
 def test_the_numbers_are_compared_before_the_upload(store: Store, tmp_path: Path) -> None:
     store.put("zoo/m.onnx", with_external(tmp_path, {"a": ("d.bin", 4000, 100)}))
     store.put("zoo/d.bin", numbers(2000))
-    done = batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", "--verify", "--report", tmp_path / "report.json")
-    assert done.returncode == 0, done.stderr
+    ended(batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", "--verify", "--report", tmp_path / "report.json"))
     assert read(tmp_path / "report.json")["models"][0]["comparison"]["passed"]
     assert onnx.load_model_from_string(store.read("zoo/m.onnx"))
 
@@ -524,6 +518,5 @@ def test_the_numbers_are_compared_before_the_upload(store: Store, tmp_path: Path
 @pytest.mark.parametrize("name", ["a b+ü&=%20.onnx", "q?x#y.onnx"])
 def test_names_with_any_letters(name: str, store: Store, tmp_path: Path) -> None:
     store.put(f"zoo/{name}", good(tmp_path / "m.onnx"))
-    done = batch(f"{store.url}/zoo", "-o", f"{store.url}/ir")
-    assert done.returncode == 0, done.stderr
+    ended(batch(f"{store.url}/zoo", "-o", f"{store.url}/ir"))
     assert f"ir/{name[:-5]}.xml" in store.names()

@@ -11,6 +11,7 @@ import pytest
 
 from tests import ROOT
 from tests.cli.batches import batch, good
+from tests.cli.commands import ended
 from tests.cluster.dask_cluster import Cluster
 
 PAGE = ROOT / "docs" / "cluster.md"
@@ -37,8 +38,7 @@ def test_a_cluster_by_hand(tmp_path: Path) -> None:
         running.scheduler = running.start("distributed.cli.dask_scheduler", *here(scheduler), "--no-dashboard")
         for each in workers:
             running.start("distributed.cli.dask_worker", *here(each), "--local-directory", tmp_path)
-        done = batch(*here(by_hand[0]), cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        ended(batch(*here(by_hand[0]), cwd=tmp_path))
         assert (tmp_path / "ir" / "m.xml").exists()
     finally:
         running.close()

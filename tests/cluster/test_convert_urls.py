@@ -14,7 +14,7 @@ from mo_loop.batching.storage import stores
 from mo_loop.batching.storage.locations import Location
 from mo_loop.errors import FileError, UsageError
 from tests.cli.batches import good
-from tests.cli.commands import mo_loop
+from tests.cli.commands import ended, mo_loop
 from tests.cluster.models import loads, numbers, with_external
 from tests.cluster.s3_server import S3Server, Store
 
@@ -32,9 +32,8 @@ def test_from_and_to_a_store(
     target: str, name: str, store: Store, pair: tuple[bytes, bytes], temporary: Path, tmp_path: Path
 ) -> None:
     url = f"{store.url}/{target}" if target else store.url
-    done = mo_loop("convert", f"{store.url}/zoo/m.onnx", "-o", url, "--format", "json",
-                   "--mapping", f"{store.url}/map.json")
-    assert done.returncode == 0, done.stderr
+    done = ended(mo_loop("convert", f"{store.url}/zoo/m.onnx", "-o", url, "--format", "json",
+                         "--mapping", f"{store.url}/map.json"))
     assert (store.read(f"{name}.xml"), store.read(f"{name}.bin")) == pair
     found = json.loads(done.stdout)
     assert found["model"] == f"{store.url}/zoo/m.onnx"
@@ -76,8 +75,7 @@ def test_weights_of_the_model_are_not_overwritten(store: Store, tmp_path: Path) 
     store.put("zoo/m.bin", numbers(1000))
     before = store.read("zoo/m.bin")
     source, target = f"{store.url}/zoo/m.onnx", f"{store.url}/zoo/m.xml"
-    done = mo_loop("convert", source, "-o", target)
-    assert done.returncode == 2 and "holds weights of the model itself" in done.stderr
+    assert "holds weights of the model itself" in ended(mo_loop("convert", source, "-o", target), 2).stderr
     with pytest.raises(UsageError, match="holds weights of the model itself"):
         save_model(convert_model(source), target)
     assert store.read("zoo/m.bin") == before and store.names() == ["zoo/m.bin", "zoo/m.onnx"]
@@ -128,8 +126,7 @@ def test_an_ir_is_read_with_its_weights(
     model, one, other = (f"{store.url}/{name}" for name in ("zoo/m.onnx", "ir/m.xml", "ir/n.xml"))
     here = mo_loop("inspect", tmp_path / "local.xml").stdout.replace(str(tmp_path / "local.xml"), one)
     assert mo_loop("inspect", one).stdout == here.replace("local.bin", "m.bin")
-    same = mo_loop("diff", one, other, "--format", "json")
-    assert same.returncode == 0, same.stderr
+    same = ended(mo_loop("diff", one, other, "--format", "json"))
     assert [json.loads(same.stdout)[side]["source"] for side in ("old", "new")] == [one, other]
     assert mo_loop("view", one, other, "-o", f"{store.url}/page.html").stdout.strip() == f"{store.url}/page.html"
     assert store.read("page.html").startswith(b"<!doctype html>")
@@ -139,8 +136,7 @@ def test_an_ir_is_read_with_its_weights(
         store.put(f"{name}.npz", (tmp_path / f"{name}.npz").read_bytes())
     half = mo_loop("verify", model, one, "--inputs", f"{store.url}/half.npz")
     assert half.returncode == 2 and f"{store.url}/half.npz has no value for the input 'n'" in half.stderr
-    report = mo_loop("verify", model, one, "--inputs", f"{store.url}/set.npz", "--format", "json")
-    assert report.returncode == 0, report.stderr
+    report = ended(mo_loop("verify", model, one, "--inputs", f"{store.url}/set.npz", "--format", "json"))
     found = json.loads(report.stdout)
     assert (found["model"], found["ir"], found["sets"][0]["name"]) == (model, one, f"{store.url}/set.npz")
     assert list(temporary.rglob("room-*")) == []
@@ -189,10 +185,8 @@ def test_query_strings_are_shown_nowhere(store: Store, server: S3Server, tmp_pat
     )
     signed = store.client.generate_presigned_url("get_object", Params={"Bucket": store.name, "Key": "m.onnx"})
     assert "Signature" in signed
-    done = mo_loop("convert", signed, "-o", tmp_path / "signed.xml", "--mapping", tmp_path / "map.json")
-    assert done.returncode == 0, done.stderr
-    missing = mo_loop("convert", signed.replace("m.onnx", "n.onnx"), "-o", tmp_path / "signed.xml", "--debug")
-    assert missing.returncode == 2
+    done = ended(mo_loop("convert", signed, "-o", tmp_path / "signed.xml", "--mapping", tmp_path / "map.json"))
+    missing = ended(mo_loop("convert", signed.replace("m.onnx", "n.onnx"), "-o", tmp_path / "signed.xml", "--debug"), 2)
     assert "Signature" not in done.stdout + done.stderr + missing.stdout + (tmp_path / "map.json").read_text()
     assert "Signature" not in missing.stderr
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.batches import Running, batch, command, environment, files_in, good, processes, read, statuses, trouble
+from tests.cli.commands import ended
 from tests.cluster.dask_cluster import cluster, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /proc")
@@ -123,8 +124,7 @@ def test_the_scheduler_is_killed_and_the_next_run_resumes(models: Path) -> None:
     assert len(found) == 16 and set(found.values()) == {"converted", "cancelled"} and len(done) >= 2
     assert f"{len(done)} converted, {16 - len(done)} cancelled" in stdout
     assert done <= {f"{name}.onnx" for name in assert_whole(models / "out")}
-    again = batch("in", "-o", "out", "--extension", "trouble.py", "--report", "r.json", "-j", 2, cwd=models)
-    assert again.returncode == 0, again.stderr
+    ended(batch("in", "-o", "out", "--extension", "trouble.py", "--report", "r.json", "-j", 2, cwd=models))
     assert set(statuses(models / "r.json").values()) <= {"converted", "skipped"}
     assert list(statuses(models / "r.json").values()).count("skipped") >= len(done)
     assert len(assert_whole(models / "out")) == 16

@@ -14,6 +14,7 @@ import pytest
 from onnx import numpy_helper
 
 from tests.cli.batches import batch, files_in, good, read, refused, statuses, trouble
+from tests.cli.commands import ended
 from tests.cluster.dask_cluster import PRELOADS, Cluster, cluster
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory limits and /proc")
@@ -55,8 +56,7 @@ def test_the_reports_are_those_of_the_local_batch(running: Cluster, tmp_path: Pa
     for name, flags in (("here", ("-j", 2)), ("there", ("--scheduler", running.address))):
         folder = tmp_path / name
         forty(folder)
-        done = batch("in", "-o", "out", "--extension", "trouble.py", "--report", "r.json", *flags, cwd=folder)
-        assert done.returncode == 1, done.stderr
+        ended(batch("in", "-o", "out", "--extension", "trouble.py", "--report", "r.json", *flags, cwd=folder), 1)
     here, there = (without_times(tmp_path / name / "r.json") for name in ("here", "there"))
     assert there == here
     assert here["totals"]["models"] == 40 and here["totals"]["converted"] == 34
@@ -75,8 +75,7 @@ def test_failing_models_cost_only_themselves(running: Cluster, tmp_path: Path) -
         good(tmp_path / "in" / f"m{number}.onnx", number)
     workers = {each.pid for each in running.processes}
     flags = ("--timeout", 5, "--memory", "1G", "--extension", trouble(tmp_path), "--report", "r.json")
-    done = batch("in", "-o", "out", *flags, "--scheduler", running.address, cwd=tmp_path)
-    assert done.returncode == 1, done.stderr
+    ended(batch("in", "-o", "out", *flags, "--scheduler", running.address, cwd=tmp_path), 1)
     assert statuses(tmp_path / "r.json") == {**bad, **{f"m{number}.onnx": "converted" for number in range(9)}}
     assert {each.pid for each in running.processes if each.poll() is None} == workers - {running.processes[0].pid}
     wanted = [".mo-loop.json", *(f"m{number}.{kind}" for number in range(9) for kind in ("xml", "bin"))]
@@ -104,8 +103,7 @@ def test_fail_fast_begins_nothing_after_a_failure(running: Cluster, tmp_path: Pa
         good(tmp_path / "in" / f"m{number:02}.onnx", number, name="slow3")
     (tmp_path / "in" / "broken.onnx").write_bytes(b"\x08\x09nonsense" * 1000)  # the largest, so the first
     flags = ("--fail-fast", "--extension", trouble(tmp_path), "--report", "r.json", "--scheduler", running.address)
-    done = batch("in", "-o", "out", *flags, cwd=tmp_path)
-    assert done.returncode == 1
+    ended(batch("in", "-o", "out", *flags, cwd=tmp_path), 1)
     counts = read(tmp_path / "r.json")["totals"]
     assert counts["failed"] == 1 and counts["cancelled"] >= 8
     assert counts["converted"] + counts["cancelled"] == 12
@@ -120,8 +118,7 @@ def test_the_files_of_the_user_reach_the_workers(running: Cluster, tmp_path: Pat
         "def register(extensions):\n"
         f"    Path({str(tmp_path / 'seen.txt')!r}).write_text(__file__)\n"
     )
-    done = batch("in", "-o", "out", "--extension", extension, "--scheduler", running.address, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ended(batch("in", "-o", "out", "--extension", extension, "--scheduler", running.address, cwd=tmp_path))
     place = Path((tmp_path / "seen.txt").read_text())
     assert place.name == "seen.py" and place != extension
     assert not place.exists(), "the workers remove it at the end"
@@ -147,8 +144,7 @@ def test_folders_and_files_beside_an_extension_reach_the_workers(running: Cluste
         "    assert Path(__file__).with_name('table.txt').read_text() == 'seven'\n"
     )
     flags = ("--verify", "--inputs", "sets", "--extension", "reads.py", "--report", "r.json")
-    done = batch("in", "-o", "out", *flags, "--scheduler", running.address, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ended(batch("in", "-o", "out", *flags, "--scheduler", running.address, cwd=tmp_path))
     (found,) = read(tmp_path / "r.json")["models"]
     assert found["comparison"]["passed"]
 
@@ -158,8 +154,7 @@ def test_options_of_models_and_numbers_reach_the_workers(running: Cluster, tmp_p
     good(tmp_path / "in" / "n.onnx", 3)
     (tmp_path / "c.toml").write_text('verify = true\n[[models]]\nmatch = "n.onnx"\noutput = "absent"\nverify = false\n')
     flags = ("--config", "c.toml", "--report", "r.json", "--scheduler", running.address)
-    done = batch("in", "-o", "out", *flags, cwd=tmp_path)
-    assert done.returncode == 1, done.stderr
+    ended(batch("in", "-o", "out", *flags, cwd=tmp_path), 1)
     found = {each["name"]: each for each in read(tmp_path / "r.json")["models"]}
     assert found["m.onnx"]["comparison"]["passed"] and found["n.onnx"]["status"] == "failed"
     assert found["n.onnx"]["errors"][0]["code"] == "ML202"

@@ -22,6 +22,7 @@ from mo_loop.errors import FileError, StorageError, UsageError
 from tests.cli.batches import good
 from tests.cluster.models import numbers, with_external
 from tests.cluster.s3_server import Request, S3Server, Store
+from tests.harness import raised
 
 MB = 1 << 20
 
@@ -257,15 +258,11 @@ class TestRoom:
 
     def test_a_folder_that_cannot_be_used(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "file").write_text("x")
-        with pytest.raises(FileError) as caught:
-            Scratch(str(tmp_path / "file" / "scratch")).resolved()
-        assert caught.value.code == "ML219"
+        assert raised(FileError, Scratch(str(tmp_path / "file" / "scratch")).resolved).code == "ML219"
         Scratch(str(tmp_path / "file" / "scratch")).clean()
         with Scratch(str(tmp_path / "scratch"), 100).room("m", 10) as room:
             def full(*_: object) -> None:
                 raise OSError(errno.ENOSPC, "No space left on device")
 
             monkeypatch.setattr(Path, "write_text", full)
-            with pytest.raises(FileError, match="No space left") as caught:
-                room.grow(20)
-            assert caught.value.code == "ML219"
+            assert raised(FileError, room.grow, 20, match="No space left").code == "ML219"

@@ -16,6 +16,7 @@ from mo_loop.batching.storage.locations import Location
 from mo_loop.batching.storage.transfers import StaleUploads, upload_pair
 from mo_loop.errors import StorageError
 from tests.cluster.s3_server import DENIED, S3Server, Store
+from tests.harness import raised
 
 
 @pytest.fixture(params=["s3", "memory", "file"])
@@ -52,9 +53,8 @@ def test_an_object_is_put_found_read_and_removed(base: Location) -> None:
 
 def test_an_object_that_does_not_exist(base: Location) -> None:
     for call in (stores.info, stores.read_whole):
-        with pytest.raises(StorageError) as caught:
-            call(base / "none")
-        assert caught.value.code == "ML282" and str(base / "none") in str(caught.value)
+        caught = raised(StorageError, call, base / "none")
+        assert caught.code == "ML282" and str(base / "none") in str(caught)
 
 
 def test_an_empty_object(base: Location) -> None:
@@ -102,9 +102,7 @@ def test_an_upload_in_parts_that_fails_leaves_nothing(
     (tmp_path / "m.bin").write_bytes(b"x" * (11 << 20))
     (tmp_path / "m.xml").write_text("<net/>")
     server.fail_when(lambda request: "partNumber=2" in request.path, DENIED, "403 Forbidden")
-    with pytest.raises(StorageError) as caught:
-        upload_pair(tmp_path / "m.xml", Location(f"{store.url}/m.xml"))
-    assert caught.value.code == "ML281"
+    assert raised(StorageError, upload_pair, tmp_path / "m.xml", Location(f"{store.url}/m.xml")).code == "ML281"
     assert (store.names(), store.uploads()) == ([], [])
 
 
@@ -154,9 +152,7 @@ def test_a_store_that_is_down_gives_its_own_error(monkeypatch: pytest.MonkeyPatc
         rm_file = pipe_file
 
     monkeypatch.setattr(stores, "filesystem_of", lambda _: (Down(), "/a/m.bin"))
-    with pytest.raises(StorageError) as caught:
-        stores.put(Location("sftp://host/a/m.bin"), b"x")
-    assert caught.value.code == "ML283"
+    assert raised(StorageError, stores.put, Location("sftp://host/a/m.bin"), b"x").code == "ML283"
 
 
 def test_keys_are_kept_exactly(store: Store) -> None:
@@ -209,17 +205,15 @@ def test_throttled_until_the_end(store: Store, server: S3Server, tmp_path: Path,
     server.fail_when(lambda request: request.method == "PUT")
     for name in ("m.xml", "m.bin"):
         (tmp_path / name).write_text("x")
-    with pytest.raises(StorageError) as caught:
-        upload_pair(tmp_path / "m.xml", Location(f"{store.url}/m.xml"), is_new=True)
-    assert caught.value.code == "ML284" and "too busy" in str(caught.value)
+    caught = raised(StorageError, upload_pair, tmp_path / "m.xml", Location(f"{store.url}/m.xml"), is_new=True)
+    assert caught.code == "ML284" and "too busy" in str(caught)
     assert len(store.requests("PUT")) == 8
 
 
 def test_a_permanent_fault_is_not_tried_again(store: Store, server: S3Server) -> None:
     server.fail_when(lambda request: request.method == "PUT", DENIED, "403 Forbidden")
-    with pytest.raises(StorageError) as caught:
-        stores.put(Location(f"{store.url}/x"), b"x")
-    assert caught.value.code == "ML281" and "AWS_ACCESS_KEY_ID" in str(caught.value)
+    caught = raised(StorageError, stores.put, Location(f"{store.url}/x"), b"x")
+    assert caught.code == "ML281" and "AWS_ACCESS_KEY_ID" in str(caught)
     assert len(store.requests("PUT")) == 1
 
 
@@ -230,9 +224,7 @@ def test_no_credentials(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     s3fs.S3FileSystem.clear_instance_cache()
     try:
-        with pytest.raises(StorageError) as caught:
-            stores.info(Location(f"{store.url}/x"))
-        assert caught.value.code == "ML281"
+        assert raised(StorageError, stores.info, Location(f"{store.url}/x")).code == "ML281"
     finally:
         s3fs.S3FileSystem.clear_instance_cache()
 
@@ -245,24 +237,20 @@ def test_a_store_that_cannot_be_reached(
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     s3fs.S3FileSystem.clear_instance_cache()
     try:
-        with pytest.raises(StorageError) as caught:
-            stores.info(Location(f"{store.url}/x"))
-        assert caught.value.code == "ML283"
+        assert raised(StorageError, stores.info, Location(f"{store.url}/x")).code == "ML283"
     finally:
         s3fs.S3FileSystem.clear_instance_cache()
 
 
 @pytest.mark.parametrize(("url", "package"), [("gs://b/m.onnx", "gcsfs"), ("abfs://c@a.net/m.onnx", "adlfs")])
 def test_a_package_that_is_not_installed(url: str, package: str) -> None:
-    with pytest.raises(StorageError) as caught:
-        stores.info(Location(url))
-    assert caught.value.code == "ML280" and f"pip install fsspec {package}" in str(caught.value)
+    caught = raised(StorageError, stores.info, Location(url))
+    assert caught.code == "ML280" and f"pip install fsspec {package}" in str(caught)
 
 
 def test_a_scheme_that_nobody_knows() -> None:
-    with pytest.raises(StorageError) as caught:
-        stores.info(Location("nothing://b/m.onnx"))
-    assert caught.value.code == "ML280" and "'nothing'" in str(caught.value)
+    caught = raised(StorageError, stores.info, Location("nothing://b/m.onnx"))
+    assert caught.code == "ML280" and "'nothing'" in str(caught)
 
 
 class TestPairs:

@@ -7,7 +7,6 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from onnx import numpy_helper
 
 import mo_loop
 from mo_loop import ops
@@ -18,7 +17,7 @@ from mo_loop.graph import Node
 from mo_loop.ops.convolution import Convolution
 from tests.cases import read_cases
 from tests.fuzz.default_precision import KINDS, draw
-from tests.harness import check, floats
+from tests.harness import check, floats, raised, with_weights
 from tests.unit.api.test_extensions import EXAMPLE, kinds, scale
 from tests.unit.api.test_extensions import NESTED as NESTED
 from tools.default_precision import DEFAULT, default_precision, result
@@ -46,11 +45,8 @@ def nncf() -> Any:
 
 @pytest.fixture(scope="module")
 def model() -> mo_loop.Model:
-    proto = onnx.parser.parse_model(MODEL)
-    for name in ("w", "v"):
-        weights = (RNG.standard_normal((128, 128)) / 11).astype(np.float32)
-        proto.graph.initializer.append(numpy_helper.from_array(weights, name))
-    return mo_loop.convert_model(proto)
+    weights = {name: (RNG.standard_normal((128, 128)) / 11).astype(np.float32) for name in ("w", "v")}
+    return mo_loop.convert_model(with_weights(onnx.parser.parse_model(MODEL), weights))
 
 
 def run(model: Any) -> Any:
@@ -102,8 +98,7 @@ def test_versions() -> None:
     for version in (2, 9):
         feed = {"x": floats(3), "f": np.float32(5)}
         check(scale(second, version), feed, expected=[[("y", 5 * floats(3))]], extensions=EXAMPLE)
-    with pytest.raises(MoLoopError, match=r"ML227.*factor"):
-        convert_model(scale(version=2), extensions=EXAMPLE)
+    raised(MoLoopError, convert_model, scale(version=2), extensions=EXAMPLE, match=r"ML227.*factor")
 
 
 FUNCTION = """main (float[N] x) => (float[N] y) { y = com.example.Outer (x) }

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.harness import check_node, f32
+from tests.harness import check_node, f32, raised
 from tests.running import rows
 
 RNG = np.random.default_rng(5)
@@ -24,9 +24,8 @@ def collected(request: pytest.FixtureRequest, made: list[Any]) -> list[Any]:
     """The items that the hook makes of the items of pytest."""
     hook = rows.pytest_pycollect_makeitem(request.node.parent, "test")
     next(hook)
-    with pytest.raises(StopIteration) as found:
-        hook.send(made)
-    result: list[Any] = found.value.value
+    found = raised(StopIteration, hook.send, made)
+    result: list[Any] = found.value
     return result
 
 
@@ -92,9 +91,8 @@ def test_an_error_names_its_row_and_the_other_rows_run() -> None:
         seen.append(a)
         assert a != 2, "two"
 
-    with pytest.raises(AssertionError, match="two") as caught:
-        rows.joined(items(test, {"a": 1}, {"a": 2}, {"a": 3}))()
-    assert caught.value.__notes__ == ["in the row [2]"] and seen == [1, 2, 3]
+    caught = raised(AssertionError, rows.joined(items(test, {"a": 1}, {"a": 2}, {"a": 3})), match="two")
+    assert caught.__notes__ == ["in the row [2]"] and seen == [1, 2, 3]
 
 
 def test_what_pytest_raises_is_of_one_row_too() -> None:
@@ -105,15 +103,13 @@ def test_what_pytest_raises_is_of_one_row_too() -> None:
         seen.append(a)
         if a in (1, 3):
             pytest.skip("odd")
-        with pytest.raises(ValueError):
-            int(str(a) if a == 4 else "two")
+        raised(ValueError, int, str(a) if a == 4 else "two")
 
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE") as caught:
         rows.joined(items(test, {"a": 1}, {"a": 4}, {"a": 3}, {"a": 2}))()
     assert caught.value.__notes__ == ["in the row [4]"] and seen == [1, 4, 3, 2]
     rows.joined(items(test, {"a": 1}, {"a": 2}))()
-    with pytest.raises(pytest.skip.Exception, match="odd"):
-        rows.joined(items(test, {"a": 1}, {"a": 3}))()
+    raised(pytest.skip.Exception, rows.joined(items(test, {"a": 1}, {"a": 3})), match="odd")
 
 
 def test_the_rows_of_a_sweep_stay_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:

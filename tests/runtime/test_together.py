@@ -9,7 +9,7 @@ import pytest
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
-from tests.harness import check_node, f32, node_model
+from tests.harness import check_node, f32, node_model, raised
 from tests.running import together
 from tests.running.samples import Sample
 
@@ -64,8 +64,7 @@ def test_a_model_is_judged_before_very_many_wait() -> None:
         check_node("Neg", {"x": f32(1)}, opset=13)
     check_node("Neg", {"x": f32(1)}, opset=13, expected=[f32(1)])
     assert not together._waiting
-    with pytest.raises(AssertionError, match="wrong"):
-        together.judge_all()
+    raised(AssertionError, together.judge_all, match="wrong")
 
 
 def test_a_test_that_failed_leaves_no_files() -> None:

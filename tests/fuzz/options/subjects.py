@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tests.harness import parsed
+from tests.harness import parsed, with_weights
 
 Array = np.ndarray[Any, Any]
 Rng = np.random.Generator
@@ -66,7 +66,7 @@ def _subject(kind: str, ports: dict[str, Port], outputs: list[str], body: str, s
     names = {np.float32: "float", np.int64: "int64"}
     given = ", ".join(f"{names[port.dtype]}[{','.join(map(str, port.dims))}] {name}" for name, port in ports.items())
     model = parsed(f"main ({given}) => ({', '.join(outputs)}) {{ {body} }}", 18)
-    model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in weights.items())
+    with_weights(model, weights)
     return Subject(kind, model, ports, tuple(outputs), sizes, states or {}, steps or {}, **more)
 
 

@@ -11,7 +11,7 @@ from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ModelError
 from mo_loop.frontend import consumers_into_branches as sinking
 from tests.cases import read_cases
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, parsed, raised
 
 X = floats(2, 1)
 Z = floats(2)
@@ -177,8 +177,7 @@ class TestABranchThatCannotBeTaken:
             check(parsed(text), *feeds, expected=wanted, rtol=1e-5)
 
     def test_not_in_a_strict_conversion(self) -> None:
-        with pytest.raises(ModelError, match="strict"):
-            convert_model(parsed(self.TEXT), strict=True)
+        raised(ModelError, convert_model, parsed(self.TEXT), strict=True, match="strict")
 
 
 read_cases(globals())

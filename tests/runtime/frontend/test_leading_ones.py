@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError
 from tests.cases import read_cases
-from tests.harness import check, floats, parsed, refusal
+from tests.harness import check, floats, parsed, raised, refusal
 from tests.unit.frontend.test_input_text import LOOP as LOOP
 from tests.unit.frontend.test_input_text import MODEL as MODEL
 
@@ -136,9 +136,8 @@ def test_branches_as_an_output_of_the_model() -> None:
 def test_what_decides_branches_of_other_ranks_is_named(condition: str, hint: str) -> None:
     text = BRANCHES.replace("If (c)", "If (d)").replace("ReduceMin", "Neg")
     made = parsed(f"main (float[N] x, bool c) => (s) {NUMBERS} {{ {condition} {text} }}")
-    with pytest.raises(ConversionErrors, match="ML315") as caught:
-        convert_model(made)
-    assert hint in str(caught.value) and ("constant value" in str(caught.value)) == bool(hint)
+    caught = raised(ConversionErrors, convert_model, made, match="ML315")
+    assert hint in str(caught) and ("constant value" in str(caught)) == bool(hint)
 
 
 # -- Models whose inputs have no shape, or whose shapes have an unknown length, run with the rank that nodes force

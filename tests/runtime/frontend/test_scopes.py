@@ -13,7 +13,7 @@ from onnx import helper
 from mo_loop.api import convert_model
 from mo_loop.errors import ModelError
 from tests.cases import read_cases
-from tests.harness import floats, parsed, refusal
+from tests.harness import floats, parsed, raised, refusal
 
 from .models import X, functions, same_numbers
 from .models import nested as nested
@@ -153,10 +153,9 @@ def test_cycle_of_nodes_is_reported() -> None:
             then_branch = yes () => (float[3] r) { r = Neg (a) }, else_branch = no () => (float[3] q) { q = Abs (x) }>
           [third] y = Neg (b)
         }""")
-    with pytest.raises(ModelError) as caught:
-        convert_model(made)
-    assert caught.value.code == "ML224"
-    assert "first" in str(caught.value) and "second" in str(caught.value)
+    caught = raised(ModelError, convert_model, made)
+    assert caught.code == "ML224"
+    assert "first" in str(caught) and "second" in str(caught)
 
 
 # -- what is wrong with names

@@ -16,7 +16,7 @@ from mo_loop.ops.port_map import Concatenated as Concatenated
 from mo_loop.ops.port_map import Merged as Merged
 from mo_loop.ops.sequences import OnSequences as OnSequences
 from tests.cases import read_cases
-from tests.harness import check, floats, oracle, parsed, refusal
+from tests.harness import check, floats, oracle, parsed, raised, refusal
 
 
 def loops(model: Any) -> list[Any]:
@@ -156,8 +156,7 @@ def test_a_sequence_of_unknown_rank_gets_its_shape_from_the_caller() -> None:
 
 
 def test_invalid_sequence_io() -> None:
-    with pytest.raises(UsageError):
-        convert_model(parsed(BOUNDARY), sequence_io="flat")
+    raised(UsageError, convert_model, parsed(BOUNDARY), sequence_io="flat")
 
 
 def test_packing_by_hand() -> None:
@@ -166,12 +165,9 @@ def test_packing_by_hand() -> None:
     assert [each.shape for each in mo_loop.unpack_sequence(data, shapes, scalars=True)] == [(), ()]
     data, shapes = mo_loop.pack_sequence([], rank=2, dtype=np.int64)
     assert (data.shape, data.dtype, shapes.shape) == ((0,), np.int64, (0, 2))
-    with pytest.raises(UsageError):
-        mo_loop.pack_sequence([])
-    with pytest.raises(UsageError):
-        mo_loop.pack_sequence([np.zeros(2), np.zeros((1, 2))])
-    with pytest.raises(UsageError):
-        mo_loop.unpack_sequence(np.zeros(3), [[2, 2]])
+    raised(UsageError, mo_loop.pack_sequence, [])
+    raised(UsageError, mo_loop.pack_sequence, [np.zeros(2), np.zeros((1, 2))])
+    raised(UsageError, mo_loop.unpack_sequence, np.zeros(3), [[2, 2]])
 
 
 read_cases(globals())

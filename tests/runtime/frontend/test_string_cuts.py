@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 import mo_loop
 from mo_loop.errors import MoLoopError
-from tests.harness import check
+from tests.harness import check, raised
 
 ML, STRING, FLOAT, INT = "ai.onnx.ml", TensorProto.STRING, TensorProto.FLOAT, TensorProto.INT64
 EXTENSIONS = "ai.onnx.contrib"
@@ -103,9 +103,7 @@ CASES: dict[str, tuple[Any, str, dict[str, Any], Any]] = {
 
 def help_of(proto: Any, **options: Any) -> list[str]:
     """The lines of help of the errors of a conversion."""
-    with pytest.raises(MoLoopError) as caught:
-        mo_loop.convert_model(proto, **options)
-    return re.findall(r"help: +(.*)", str(caught.value))
+    return re.findall(r"help: +(.*)", str(raised(MoLoopError, mo_loop.convert_model, proto, **options)))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -158,6 +156,4 @@ def test_a_model_that_onnx_finds_wrong_gets_no_cut() -> None:
     inputs, outputs = ([helper.make_tensor_value_info(name, kind, [2])] for name, kind in (("x", 8), ("y", 9)))
     graph = helper.make_graph(nodes, "main", inputs, outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
-    with pytest.raises(MoLoopError, match="RegexFullMatch") as caught:
-        mo_loop.convert_model(model)
-    assert "--input" not in str(caught.value)
+    assert "--input" not in str(raised(MoLoopError, mo_loop.convert_model, model, match="RegexFullMatch"))

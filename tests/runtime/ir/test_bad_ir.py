@@ -8,6 +8,7 @@ import pytest
 
 from mo_loop.api import read_model
 from mo_loop.errors import FileError, InputError, IrError, MoLoopError, UnsupportedError
+from tests.harness import raised
 from tests.runtime.ir.support import graph, layer, net, parameter, result
 from tests.runtime.ir.test_reader import (
     BODY,
@@ -32,10 +33,9 @@ def refusal(folder: Path, text: str | bytes, data: bytes | None = b"") -> MoLoop
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     if data is not None:
         path.with_suffix(".bin").write_bytes(data)
-    with pytest.raises(MoLoopError) as caught:
-        read_model(path)
-    assert caught.value.exit_code in (2, 3) and caught.value.message
-    return caught.value
+    caught = raised(MoLoopError, read_model, path)
+    assert caught.exit_code in (2, 3) and caught.message
+    return caught
 
 
 def test_the_model_that_the_cases_break_is_whole(tmp_path: Path) -> None:
@@ -49,9 +49,7 @@ def test_the_model_that_the_cases_break_is_whole(tmp_path: Path) -> None:
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     for path, code in ((tmp_path / "no.xml", "ML210"), (tmp_path, "ML211"), (tmp_path / "a\0b.xml", "ML212")):
-        with pytest.raises(FileError) as caught:
-            read_model(path)
-        assert caught.value.code == code
+        assert raised(FileError, read_model, path).code == code
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
@@ -60,9 +58,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     path.chmod(0)
     if os.access(path, os.R_OK):
         pytest.skip("this user may read everything")
-    with pytest.raises(FileError) as caught:
-        read_model(path)
-    assert caught.value.code == "ML212"
+    assert raised(FileError, read_model, path).code == "ML212"
 
 
 @pytest.mark.parametrize(("text", "says"), [

@@ -17,6 +17,7 @@ from mo_loop.look.inspection.read import inspect
 from mo_loop.ops.front import Opaque
 from mo_loop.text import parse, to_text
 from tests.cli.commands import mo_loop
+from tests.harness import raised
 from tests.runtime.ir.support import layer, net, parameter, read, result, written
 
 KINDS = ("cache", "cache_with_initial", "cells", "scalar", "zeros", "lstm", "lstm_from_inputs", "opset3")
@@ -255,10 +256,9 @@ OTHER = layer("ReadValue", 7, 'variable_id="v" variable_type="f32" variable_shap
     (variable(shape="2,x", dims="2"), "variable_shape is not a shape"),
 ])
 def test_variables_that_do_not_fit_are_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(IrError) as caught:
-        read(tmp_path, text)
-    assert said in caught.value.message
-    assert caught.value.code == ("ML250" if "not a shape" in said else "ML256")
+    caught = raised(IrError, read, tmp_path, text)
+    assert said in caught.message
+    assert caught.code == ("ML250" if "not a shape" in said else "ML256")
     done = mo_loop("inspect", tmp_path / "in.xml")
     # inspect shows the contents; only an invalid shape stops it.
     assert done.returncode == (2 if "not a shape" in said else 0)
@@ -271,18 +271,16 @@ def test_a_read_without_an_attribute_of_its_operation_is_refused(tmp_path: Path,
     whole = variable(assign=assign)
     text = re.sub(rf'(type="ReadValue" [^>]*><data [^>]*?){key}="\w+"', r"\1", whole)
     assert text != whole
-    with pytest.raises(IrError) as caught:
-        read(tmp_path, text)
-    assert caught.value.code == "ML250"
-    assert caught.value.message == f"layer 1 (ReadValue): a ReadValue of opset6 needs the attribute {key}"
+    caught = raised(IrError, read, tmp_path, text)
+    assert caught.code == "ML250"
+    assert caught.message == f"layer 1 (ReadValue): a ReadValue of opset6 needs the attribute {key}"
 
 
 @pytest.mark.parametrize("version", ["opset3", "opset6"])
 def test_an_assign_without_a_variable_is_refused(tmp_path: Path, version: str) -> None:
     text = variable(read_id="").replace('<data variable_id="v" />', "<data />").replace("opset6", version)
-    with pytest.raises(IrError, match=f"Assign of {version} needs the attribute variable_id") as caught:
-        read(tmp_path, text)
-    assert caught.value.code == "ML250"
+    caught = raised(IrError, read, tmp_path, text, match=f"Assign of {version} needs the attribute variable_id")
+    assert caught.code == "ML250"
 
 
 def test_an_assign_beside_a_read_of_opset_3_stays_as_it_is(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto, helper
 
@@ -14,7 +13,7 @@ from mo_loop.ops.control import Loop
 from tests.cases import read_cases
 from tests.fuzz.generation.networks import Sizes, decoder, gpt2, whisper_encoder
 from tests.fuzz.generation.networks import encoder as encoder
-from tests.harness import check, refusal, run_converted
+from tests.harness import check, raised, refusal, run_converted, with_weights
 
 SIZES = Sizes(layers=1, vocabulary=20, rare=0)
 PAD = 0
@@ -92,7 +91,7 @@ def test_the_loop_ends_when_all_sequences_have_ended() -> None:
 
 def test_static_lengths_give_a_static_shape() -> None:
     model = greedy({"input_ids": [2, 3], "max_length": [1]})
-    model.graph.initializer.append(onnx.numpy_helper.from_array(ints([8]), "max_length"))
+    with_weights(model, max_length=ints([8]))
     del model.graph.input[1:]
     check(model, {"input_ids": ints([[4, 5, 6], [7, 8, 9]])})
     assert convert_model(model).outputs[0].shape == (2, 8)
@@ -101,8 +100,7 @@ def test_static_lengths_give_a_static_shape() -> None:
 def test_an_operator_of_the_decoder_that_is_not_known() -> None:
     decoder = gpt2(np.random.default_rng(0), SIZES)
     decoder.node[-1].op_type = "Unheard"
-    with pytest.raises(ConversionErrors, match="Unheard"):
-        convert_model(greedy(PROMPTS, decoder))
+    raised(ConversionErrors, convert_model, greedy(PROMPTS, decoder), match="Unheard")
 
 
 def test_a_shared_buffer_is_refused() -> None:

@@ -10,7 +10,7 @@ from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors
 from tests.cases import read_cases
-from tests.harness import check_node, node_model, run_converted
+from tests.harness import check_node, node_model, raised, run_converted
 
 # -- Conv and ConvTranspose: one, two and three dimensions, groups, every kind of padding
 
@@ -24,8 +24,7 @@ def test_filters_of_unknown_sizes_are_refused(op):
     inputs = {"x": normal(1, 4, 5, 5), "w": normal(4, 4, 3, 3)}
     if op == "ConvInteger":
         inputs = {name: array.astype(np.uint8) for name, array in inputs.items()}
-    with pytest.raises(ConversionErrors, match="ML329"):
-        convert_model(node_model(op, inputs, opset=11, dynamic=["w"]))
+    raised(ConversionErrors, convert_model, node_model(op, inputs, opset=11, dynamic=["w"]), match="ML329")
 
 
 def test_several_columns_of_one_channel_stay_one_convolution():

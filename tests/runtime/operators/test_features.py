@@ -11,7 +11,7 @@ from onnx import helper
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionWarning, MoLoopError
 from tests.cases import read_cases
-from tests.harness import check_model, every, refusal
+from tests.harness import check_model, every, raised, refusal
 
 both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 NAN = float("nan")
@@ -126,9 +126,7 @@ def test_maps_of_another_number_of_labels_are_refused() -> None:
 
 @pytest.mark.parametrize("reader", ["SequenceLength", "Identity"])
 def test_maps_that_the_model_reads_are_refused(reader: str) -> None:
-    with pytest.raises(MoLoopError, match="--output") as caught:
-        convert_model(zipped([1, 2, 3], ["N", 3], reader))
-    assert caught.value.code == "ML311"
+    assert raised(MoLoopError, convert_model, zipped([1, 2, 3], ["N", 3], reader), match="--output").code == "ML311"
 
 
 read_cases(globals())

@@ -5,7 +5,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionWarning, MoLoopError
 from tests.cases import read_cases
-from tests.harness import check, floats, parsed, refusal, run_converted
+from tests.harness import check, floats, parsed, raised, refusal, run_converted
 
 SQUEEZED = {"[N, 1, 3]": ((4, 1, 3), (4, 3), "1 to 2"), "[N, 1]": ((4, 1), (4,), "0 to 1"),
             "[N, M, 1]": ((4, 2, 1), (4, 2), "0 to 2"), "[3, N, 1]": ((3, 4, 1), (3, 4), "1 to 2")}
@@ -147,9 +147,7 @@ FROM_THE_END = {
 def test_axes_from_the_start_of_a_leading_size_that_may_be_1_are_refused(reader: str) -> None:
     made = parsed(f"""main (float[N, 1, 2] x, float[3, 2, 2] u) => (y) <int64[1] zero = {{0}}, int64[1] far = {{-3}}>
         {{ s = Squeeze (x)  y = {reader} }}""")
-    with pytest.raises(MoLoopError, match="reads input 0, whose rank is 1 to 2") as caught:
-        convert_model(made)
-    assert caught.value.code == "ML328"
+    assert raised(MoLoopError, convert_model, made, match="reads input 0, whose rank is 1 to 2").code == "ML328"
 
 
 FORCED = {

@@ -8,7 +8,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from tests.cases import read_cases
-from tests.harness import check, check_node, node_model
+from tests.harness import check, check_node, node_model, raised
 
 RNG = np.random.default_rng(5)
 IMAGE = RNG.standard_normal((2, 3, 5, 6)).astype(np.float32)
@@ -102,8 +102,7 @@ def test_the_other_outputs_of_embedding_bag_are_only_named() -> None:
     made.graph.node[0].output.extend(["places", "sizes", "largest"])
     check(made, {"t": TABLE, "i": INDICES, "o": OFFSETS}, expected=[[(made.graph.output[0].name, bags(0))]])
     made.graph.output.add(name="sizes")
-    with pytest.raises(MoLoopError, match="the other outputs of embedding_bag"):
-        convert_model(made)
+    raised(MoLoopError, convert_model, made, match="the other outputs of embedding_bag")
 
 
 read_cases(globals())

@@ -19,7 +19,7 @@ from mo_loop.frontend.ops.classical.forest import FormTime
 from mo_loop.frontend.ops.classical.tree_forms import Trees
 from tests.cases import read_cases
 from tests.harness import check as checked
-from tests.harness import check_model, every, folded, node_model, pairs, runs
+from tests.harness import check_model, every, folded, node_model, pairs, raised, runs
 
 from .test_features import check, ml_model, refused
 
@@ -275,8 +275,7 @@ def test_two_classes_that_both_get_votes_have_scores_and_no_labels(
     grown = Grown(3, 2, 3, MODES[:1], 3)
     votes = grown.votes("class", [0, 1], low, sparse)
     attributes = {**grown.attributes(), **votes, "classlabels_int64s": [4, -2], "post_transform": post}
-    with pytest.raises(MoLoopError, match="ML316"):
-        check("TreeEnsembleClassifier", [rows(4, 4, 3)], attributes, outputs=2)
+    raised(MoLoopError, check, "TreeEnsembleClassifier", [rows(4, 4, 3)], attributes, outputs=2, match="ML316")
     x = rows(4, 40, 3)
     model = ml_model("TreeEnsembleClassifier", [x], attributes, outputs=2, dynamic=dynamic)
     del model.graph.output[0]

@@ -22,7 +22,7 @@ from mo_loop.frontend.model import load
 from mo_loop.frontend.ops.texts import letter_case
 from mo_loop.ops import StringTensorUnpack
 from tests.cases import read_cases
-from tests.harness import check, parsed, runs
+from tests.harness import check, parsed, raised, runs, with_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
 
@@ -170,10 +170,9 @@ def test_an_ir_that_is_read_again_and_a_model_in_memory() -> None:
 def test_a_locale_that_the_system_lacks(tmp_path: Path) -> None:
     model = node_model("StringNormalizer", [texts("")], [STRING], case_change_action="LOWER", locale="en_ZZ.UTF-8")
     onnx.save(model, tmp_path / "model.onnx")
-    with pytest.raises(NotComparableError) as caught:
-        verify(tmp_path / "model.onnx")
-    assert "Failed to construct locale with name:en_ZZ.UTF-8" in str(caught.value)
-    assert "help:  install this locale on the system: ONNX Runtime needs it, the IR does not" in str(caught.value)
+    caught = raised(NotComparableError, verify, tmp_path / "model.onnx")
+    assert "Failed to construct locale with name:en_ZZ.UTF-8" in str(caught)
+    assert "help:  install this locale on the system: ONNX Runtime needs it, the IR does not" in str(caught)
 
 
 # -- what is refused, and what is noted
@@ -200,8 +199,7 @@ def test_strings_in_a_loop_are_refused() -> None:
     loop = parsed("""main (string[N] x, int64 n) => (string[N] y) {
         y = Loop (n, "", x) <body = step (int64 i, bool c, string[N] s) => (bool d, string[N] u) {
             d = Identity (c) u = StringConcat (s, s) }> }""", opset=20)
-    with pytest.raises(MoLoopError, match="Loop of strings: the runtime does not support it"):
-        mo_loop.convert_model(loop)
+    raised(MoLoopError, mo_loop.convert_model, loop, match="Loop of strings: the runtime does not support it")
 
 
 def test_a_model_without_text_needs_no_library(recwarn: pytest.WarningsRecorder) -> None:
@@ -238,7 +236,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_strings_of_a_constant_are_taken_apart_before_run_time() -> None:
     model = node_model("StringConcat", [LINES, LINES], [STRING])
     del model.graph.input[1]
-    model.graph.initializer.append(onnx.numpy_helper.from_array(texts("!"), "x1"))
+    with_weights(model, x1=texts("!"))
     assert len(mo_loop.convert_model(model).graph.of(StringTensorUnpack)) == 1
 
 

@@ -12,7 +12,7 @@ from mo_loop.cli import main
 from mo_loop.errors import UsageError
 from mo_loop.graph import Node
 from tests.cases import read_cases
-from tests.harness import check, folded, parsed
+from tests.harness import check, folded, parsed, raised
 from tests.runtime.passes.recurrent_models import feeds, loop, rnn
 from tests.runtime.passes.recurrent_models import lstm_split as lstm_split
 from tests.runtime.passes.recurrent_models import scan as scan
@@ -64,8 +64,7 @@ def test_an_unrolled_loop(reverse: bool) -> None:
     model = loop(cell, reverse=reverse)
     assert kinds(model, ops.Iteration, unroll=5) == kinds(model, ops.RNNSequence, unroll=5) == 0
     check(model, *feeds(cell), unroll=5)
-    with pytest.raises(UsageError, match="--unroll 4 has no effect"):
-        convert_model(model, unroll=4)
+    raised(UsageError, convert_model, model, unroll=4, match="--unroll 4 has no effect")
 
 
 def test_the_command_unrolls(tmp_path: Path) -> None:

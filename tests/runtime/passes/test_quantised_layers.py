@@ -13,7 +13,6 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import numpy_helper
 
 from mo_loop.api import Model, convert_model, save_model
 from mo_loop.compare.execution.isolated import Hosted
@@ -24,7 +23,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.support.workers import Pool
 from mo_loop.transforms.low_precision.weights import integer_layers
 from tests import ROOT
-from tests.harness import check, every, floats, oracle, parsed
+from tests.harness import check, every, floats, oracle, parsed, with_weights
 from tools.runtimes import chosen_interpreter
 
 # -- Layers in 8 bits on a processor without VNNI: which of them saturate, also with --quantization portable
@@ -70,7 +69,7 @@ def layer(name: str, signed: bool, largest: int) -> tuple[onnx.ModelProto, Array
       y = {text} }}""")
     numbers = np.random.default_rng(34).integers(largest // 2, largest + 1, sizes or [64, 32])
     if sizes:
-        model.graph.initializer.append(numpy_helper.from_array(numbers.astype(np.int8), "w"))
+        with_weights(model, w=numbers.astype(np.int8))
     else:
         model.graph.input.append(onnx.helper.make_tensor_value_info("m", onnx.TensorProto.FLOAT, numbers.shape))
     return model, np.full(shape, top, np.float32)
@@ -125,13 +124,11 @@ def test_portable_weights_keep_their_type(name: str) -> None:
 
 
 def test_one_warning_says_how_many_layers_saturate() -> None:
-    model = parsed("""main (float[2, 4] x) => (float[2, 4] y) <float s = {0.5}, int8[4, 4] a, int8[4, 4] b> {
+    weights = {name: np.zeros([4, 4], np.int8) for name in "ab"}
+    weights["a"][1:3, 2], weights["b"][1:3, 2] = (64, 65), (64, 64)
+    model = with_weights("""main (float[2, 4] x) => (float[2, 4] y) <float s = {0.5}, int8[4, 4] a, int8[4, 4] b> {
       q = QuantizeLinear (x, s) d = DequantizeLinear (q, s) v = DequantizeLinear (a, s) h = MatMul (d, v)
-      r = QuantizeLinear (h, s) e = DequantizeLinear (r, s) w = DequantizeLinear (b, s) y = MatMul (e, w) }""")
-    for name, second in (("a", 65), ("b", 64)):
-        weights = np.zeros([4, 4], np.int8)
-        weights[1:3, 2] = 64, second
-        model.graph.initializer.append(numpy_helper.from_array(weights, name))
+      r = QuantizeLinear (h, s) e = DequantizeLinear (r, s) w = DequantizeLinear (b, s) y = MatMul (e, w) }""", weights)
     text = "^1 of 2 layers in 8 bits may saturate on processors without VNNI: --quantization portable"
     with pytest.warns(ConversionWarning, match=text) as heard:
         convert_model(model)
@@ -176,7 +173,7 @@ def test_averages_before_a_quantisation(pool: str, shape: str, signed: bool) -> 
                 t = QuantizeLinear (h, s2, z)  e = DequantizeLinear (t, s2, z)
                 y = {"Abs (e)" if is_matrix else "Conv (e, v)"}
             }}""")
-        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+        with_weights(model, w=weights)
         wanted = oracle(model, [feeds]).values[0][0][1]
         (found,) = results_of(convert_model(model), [feeds], "AVX2")
         assert np.abs(found - wanted).max() <= 0.05, behind

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
@@ -15,7 +14,7 @@ from tests.fuzz.reshaping import of_unknown_sizes
 from tests.fuzz.states.carried import Carried, State
 from tests.fuzz.states.comparing import compared_carried, difference
 from tests.fuzz.states.stepping import stepped
-from tests.harness import floats, parsed
+from tests.harness import floats, parsed, raised, with_weights
 from tools.runtimes import chosen_interpreter
 
 # -- N steps with states give the numbers of one run over N, for forms of loops that the drawn models do not have
@@ -127,15 +126,12 @@ def test_the_step_may_not_change(kind: str, declared: str, tmp_path: Path) -> No
         for place, array in enumerate(wanted):
             assert difference([step[place] for step in found], array) == ""
     two = {"x": x[:2], "start": start}
-    with pytest.raises(IsolatedError, match="split"):
-        isolated(stepped, str(tmp_path / "model.xml"), [[two]], True)
+    raised(IsolatedError, isolated, stepped, str(tmp_path / "model.xml"), [[two]], True, match="split")
 
 
 def of_length(text: str, length: str) -> onnx.ModelProto:
     model = parsed(text.replace("float[T,", f"float[{length},"), 17)
-    for name in "wr" if "LSTM" in text else "":
-        model.graph.initializer.append(numpy_helper.from_array(floats(1, 12, 3, seed=ord(name)), name))
-    return model
+    return with_weights(model, {name: floats(1, 12, 3, seed=ord(name)) for name in "wr"} if "LSTM" in text else {})
 
 
 def test_a_declared_length_is_not_set(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.cases import read_cases
 from tests.fuzz.states.comparing import compared as compared
 from tests.fuzz.states.models import STEPS as STEPS
 from tests.fuzz.states.models import Recurrent as Recurrent
-from tests.harness import every, parsed
+from tests.harness import every, parsed, raised, with_weights
 from tests.runtime.states.stepping import Feeds, Sequence, stepped
 
 # -- Small random models: steps with variables give the numbers of states that the caller carries
@@ -135,7 +135,7 @@ def test_recurrent_layers(kind: str, seed: int) -> None:
     del model.graph.value_info[:]
     for name, width in (("w", 3), ("r", 2)):
         array = random.standard_normal((1, 2 * COUNT[kind], width)).astype(np.float32)
-        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+        with_weights(model, {name: array})
     runs = [
         Sequence(batch, [{"x": random.standard_normal((length, batch, 3)).astype(np.float32)} for length in (2, 1, 4)])
         for batch in (2, 1)
@@ -148,8 +148,7 @@ def test_recurrent_layers(kind: str, seed: int) -> None:
 def test_an_input_of_that_name() -> None:
     model = parsed("""main (float[batch,1] x, float[batch,T] past, int32[batch] beam_idx) => (float[batch,R] present) {
         g = Gather <axis = 0> (past, beam_idx) present = Concat <axis = 1> (g, x) }""")
-    with pytest.raises(UsageError, match="has an input 'beam_idx' already"):
-        convert_model(model, stateful=True, beam_idx=True)
+    raised(UsageError, convert_model, model, stateful=True, beam_idx=True, match="has an input 'beam_idx' already")
 
 
 def test_an_unknown_dimension() -> None:
@@ -255,8 +254,7 @@ def test_the_number_of_inputs_is_that_without_states() -> None:
 def test_only_states_to_scale() -> None:
     model = parsed("""main (int64[batch] x, float[batch] h0) => (float[batch] y, float[batch] hN) {
         f = Cast <to = 1> (x) hN = Add (f, h0) y = Neg (hN) }""")
-    with pytest.raises(UsageError, match="--scale changes nothing"):
-        convert_model(model, stateful=True, scale=2)
+    raised(UsageError, convert_model, model, stateful=True, scale=2, match="--scale changes nothing")
 
 
 read_cases(globals())

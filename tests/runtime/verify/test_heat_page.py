@@ -18,7 +18,7 @@ from mo_loop.errors import FileError
 from mo_loop.look.dump.dumper import Dumper
 from mo_loop.options import ConvertOptions
 from tests.cli.commands import saved
-from tests.harness import keeping_loops, parsed
+from tests.harness import keeping_loops, parsed, raised
 from tests.pages import after, document
 from tests.runtime.verify.test_reduce import WRONG
 from tests.runtime.verify.test_verify import LOOP
@@ -133,8 +133,7 @@ def test_a_comparison_that_crashes_promises_no_page(model: Path, tmp_path: Path,
 
 def test_a_folder_that_cannot_hold_a_dump_is_refused_at_once(model: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="cannot hold a dump"):
-        verify(model, dump=tmp_path / "file")
+    raised(FileError, verify, model, dump=tmp_path / "file", match="cannot hold a dump")
 
 
 def test_a_dump_compares_layers(model: Path, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
 
 from mo_loop.compare.layers.rounding import amplification
 from mo_loop.compare.oracle.checked_oracle import Oracle
@@ -24,7 +23,7 @@ from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
 from tests.cases import read_cases
 from tests.cli.commands import saved
-from tests.harness import floats, parsed
+from tests.harness import floats, parsed, raised, with_weights
 
 WRONG = """
 import numpy as np
@@ -101,9 +100,8 @@ def test_a_command_decides_by_its_exit_code(tmp_path: Path) -> None:
 
 
 def test_weights_lose_their_content_and_dimensions_become_short(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    model = parsed("main (float[5,64] x) => (float[5,64] y) { h = MatMul (x, w) y = Tanh (h) }")
-    model.graph.initializer.append(onnx.numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float32), "w"))
+    text = "main (float[5,64] x) => (float[5,64] y) { h = MatMul (x, w) y = Tanh (h) }"
+    model = with_weights(text, w=floats(64, 64))
     (weight,) = reduce(saved(model, tmp_path), "grep -q MatMul {}").best.proto.graph.initializer
     array = onnx.numpy_helper.to_array(weight)
     assert array.size <= 4
@@ -113,9 +111,7 @@ def test_weights_lose_their_content_and_dimensions_become_short(tmp_path: Path) 
 def test_rounding_is_no_difference(tmp_path: Path) -> None:
     text = "main (float[4,64] x) => (float[4,8] y) { a = MatMul (x, w) b = MatMul (x, v) y = Sub (a, b) }"
     w = 1000 * floats(64, 8)
-    model = parsed(text)
-    for name, value in (("w", w), ("v", w * np.float32(1.00001))):
-        model.graph.initializer.append(numpy_helper.from_array(value, name))
+    model = with_weights(text, w=w, v=w * np.float32(1.00001))
     path, feeds = tmp_path / "model.onnx", {"x": floats(4, 64)}
     onnx.save(model, path)
     expected = Oracle(str(path)).run(feeds)
@@ -131,10 +127,8 @@ def test_rounding_is_no_difference(tmp_path: Path) -> None:
 
 def test_a_model_without_the_condition_is_refused(tmp_path: Path) -> None:
     path = saved(parsed(NESTED), tmp_path)
-    with pytest.raises(InputError, match="does not show the condition"):
-        reduce(path, "differs")
-    with pytest.raises(InputError, match="name tensors of the model"):
-        reduce(path, "differs", options=ConvertOptions(output="y"))
+    raised(InputError, reduce, path, "differs", match="does not show the condition")
+    raised(InputError, reduce, path, "differs", options=ConvertOptions(output="y"), match="name tensors of the model")
 
 
 def test_a_model_that_onnx_runtime_does_not_run_is_refused(tmp_path: Path) -> None:
@@ -144,14 +138,12 @@ def test_a_model_that_onnx_runtime_does_not_run_is_refused(tmp_path: Path) -> No
     nodes = list(reversed(body.node))
     del body.node[:]
     body.node.extend(nodes)
-    with pytest.raises(NotComparableError, match="ONNX Runtime does not run the model"):
-        reduce(saved(model, tmp_path), "differs")
+    raised(NotComparableError, reduce, saved(model, tmp_path), "differs", match="ONNX Runtime does not run the model")
 
 
 @pytest.mark.parametrize("text", ["differ", "fails ML1", "grep -q x", 'grep "{}'])
 def test_a_condition_that_cannot_be_understood_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="cannot be understood"):
-        Condition.parse(text)
+    raised(UsageError, Condition.parse, text, match="cannot be understood")
 
 
 LOOPS = {
@@ -200,9 +192,7 @@ def long_chain(count: int) -> onnx.ModelProto:
         lines[-1] += f" b{number} = Tanh (a{number}) x{number + 1} = Add (b{number}, x0)"
     lines[count // 2] += f" q = Unheard (x{count // 2 + 1})"
     lines[count // 2 + 1] = lines[count // 2 + 1].replace(f"(x{count // 2 + 1},", "(q,")
-    model = parsed(f"main (float[N,4] x0) => (float[N,4] x{count}) {{ {' '.join(lines)} }}")
-    model.graph.initializer.append(numpy_helper.from_array(floats(4, 4), "w"))
-    return model
+    return with_weights(f"main (float[N,4] x0) => (float[N,4] x{count}) {{ {' '.join(lines)} }}", w=floats(4, 4))
 
 
 def test_the_search_begins_at_the_node_that_the_error_names(tmp_path: Path) -> None:

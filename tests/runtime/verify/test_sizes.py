@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 
 from mo_loop.api import convert_model, save_model
@@ -17,7 +16,7 @@ from mo_loop.compare.verifying import verify
 from mo_loop.errors import NotComparableError, UsageError
 from mo_loop.ops.base import Constant
 from tests.cli.commands import saved
-from tests.harness import floats, parsed
+from tests.harness import floats, parsed, raised, with_weights
 from tests.running.samples import expected_values
 from tests.runtime.verify.stateful_models import HISTORIES, HISTORY, with_states
 
@@ -37,10 +36,7 @@ BODIES = """main (float[1,4] s, float[6,1,4] x, bool c) => (float[1,4] e, float[
 
 
 def model(text: str, folder: Path, **weights: tuple[int, ...]) -> Path:
-    proto = parsed(text)
-    for name, shape in weights.items():
-        proto.graph.initializer.append(onnx.numpy_helper.from_array(floats(*shape), name))
-    return saved(proto, folder)
+    return saved(with_weights(text, {name: floats(*shape) for name, shape in weights.items()}), folder)
 
 
 @pytest.fixture
@@ -124,15 +120,13 @@ def test_another_ir_differs_with_its_first_tensor_and_pass(classifier: Path) -> 
     ],
 )
 def test_what_is_not_the_sizes_of_inputs_is_refused(classifier: Path, sizes: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        verify(classifier, sizes=sizes)
+    raised(UsageError, verify, classifier, sizes=sizes, match=message)
 
 
 def test_an_ir_with_states_is_refused(tmp_path: Path) -> None:
     path = saved(parsed(HISTORY), tmp_path)
     target = with_states(path, HISTORIES)
-    with pytest.raises(UsageError, match="does not compare an IR with states with --sizes"):
-        verify(path, target, sizes="x[2,1,3]")
+    raised(UsageError, verify, path, target, sizes="x[2,1,3]", match="does not compare an IR with states with --sizes")
 
 
 def test_bodies_of_a_model_with_unknown_sizes_declare_none(tmp_path: Path) -> None:

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
 
 import mo_loop
 from mo_loop.errors import FileError, MoLoopError, UsageError
 from mo_loop.graph.types import f32, i64
-from tests.harness import parsed
+from tests.harness import parsed, raised, with_weights
 
 MODEL = parsed("main (float[2,3] x, int64[N] n) => (float[2,3] y, int64[N] m) { [a] y = Relu (x) [b] m = Abs (n) }")
 
@@ -40,23 +39,20 @@ def test_an_open_file_is_read_from_where_it_stands(tmp_path: Path) -> None:
 
 
 def test_external_data_lie_beside_an_open_file(tmp_path: Path) -> None:
-    model = parsed("main (float[2] x) => (float[2] y) { y = Add (x, w) }")
-    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
+    model = with_weights("main (float[2] x) => (float[2] y) { y = Add (x, w) }", w=np.array([1, 2], np.float32))
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
     with (tmp_path / "m.onnx").open("rb") as file:
         converted = mo_loop.convert_model(file)
     mo_loop.save_model(converted, tmp_path / "out.xml")
     assert np.frombuffer((tmp_path / "out.bin").read_bytes()[:8], np.float32).tolist() == [1, 2]
-    with pytest.raises(MoLoopError) as raised:
-        mo_loop.convert_model(io.BytesIO((tmp_path / "m.onnx").read_bytes()))
-    assert raised.value.code == "ML215" and "external_data_dir=" in str(raised.value)
+    caught = raised(MoLoopError, mo_loop.convert_model, io.BytesIO((tmp_path / "m.onnx").read_bytes()))
+    assert caught.code == "ML215" and "external_data_dir=" in str(caught)
 
 
 @pytest.mark.parametrize("form", ["message", "bytes", "file"])
 def test_external_data_of_a_model_in_memory(tmp_path: Path, form: str) -> None:
     """The folder is named, and its files are read by the rules for files next to a model."""
-    model = parsed("main (float[2] x) => (float[2] y) { y = Add (x, w) }")
-    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
+    model = with_weights("main (float[2] x) => (float[2] y) { y = Add (x, w) }", w=np.array([1, 2], np.float32))
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
     data = (tmp_path / "m.onnx").read_bytes()
     source: Any = {"message": onnx.load_from_string(data), "bytes": data, "file": io.BytesIO(data)}[form]
@@ -68,20 +64,17 @@ def test_external_data_of_a_model_in_memory(tmp_path: Path, form: str) -> None:
 
 
 def test_external_data_of_a_model_in_memory_stay_below_its_folder(tmp_path: Path) -> None:
-    model = parsed("main (float[2] x) => (float[2] y) { y = Add (x, w) }")
-    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
+    model = with_weights("main (float[2] x) => (float[2] y) { y = Add (x, w) }", w=np.array([1, 2], np.float32))
     onnx.external_data_helper.set_external_data(model.graph.initializer[0], "../w.data")
     model.graph.initializer[0].ClearField("raw_data")
     (tmp_path / "w.data").write_bytes(bytes(8))
     (tmp_path / "inner").mkdir()
-    with pytest.raises(MoLoopError, match=r"^ML216: "):
-        mo_loop.convert_model(model, external_data_dir=tmp_path / "inner")
+    raised(MoLoopError, mo_loop.convert_model, model, external_data_dir=tmp_path / "inner", match=r"^ML216: ")
 
 
 def test_a_text_file_is_refused() -> None:
-    with pytest.raises(FileError, match="not in binary mode") as raised:
-        mo_loop.convert_model(io.StringIO("a model"))
-    assert raised.value.hint == 'open it with mode "rb"'
+    caught = raised(FileError, mo_loop.convert_model, io.StringIO("a model"), match="not in binary mode")
+    assert caught.hint == 'open it with mode "rb"'
 
 
 # -- its inputs
@@ -120,8 +113,7 @@ def test_types_of_openvino() -> None:
     ([1, "2;"], "is not a dimension"),
 ])
 def test_what_is_no_input_is_refused(given: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        mo_loop.convert_model(MODEL, input=given)
+    raised(UsageError, mo_loop.convert_model, MODEL, input=given, match=said)
 
 
 # -- its ports

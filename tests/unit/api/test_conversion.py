@@ -23,11 +23,10 @@ from mo_loop.graph import Graph
 from mo_loop.ir_origins import recorded_options
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms import pipelines
-from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.manager import Phase, Step
 from tests import ROOT
-from tests.harness import parsed
+from tests.harness import parsed, raised, without
 
 # -- A Conversion: its errors, raised or collected, and the calls of its observers
 
@@ -86,14 +85,12 @@ def test_the_pipeline_is_assembled_in_one_place() -> None:
 
 def test_a_pass_without_effect_belongs_to_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [Idle()])
-    with pytest.raises(InternalError, match=r"Idle changed nothing, and flag_of .* names no option"):
-        Conversion().run(parsed(NEG))
+    raised(InternalError, Conversion().run, parsed(NEG), match=r"Idle changed nothing, and flag_of .* names no option")
 
 
 def test_only_packed_sequences_cross_the_boundary() -> None:
     assert ConvertOptions(sequence_io="packed").is_packed and not ConvertOptions().is_packed
-    with pytest.raises(UsageError, match="loose"):
-        ConvertOptions(sequence_io="loose")
+    raised(UsageError, ConvertOptions, sequence_io="loose", match="loose")
 
 
 class TestCollect:
@@ -105,13 +102,11 @@ class TestCollect:
         """A plain conversion ends at the sequence."""
         text = """main (seq(float[3]) s, float[3] x) => (float[3] y, float[3] z) <int64 i = {0}> {
           y = SequenceAt (s, i) [odd] z = Unheard (x) }"""
-        with pytest.raises(UnsupportedError) as caught:
-            Conversion().run(parsed(text))
-        assert caught.value.code == "ML310" and not isinstance(caught.value, ConversionErrors)
+        caught = raised(UnsupportedError, Conversion().run, parsed(text))
+        assert caught.code == "ML310" and not isinstance(caught, ConversionErrors)
         assert [each.code for each in collected(text).errors] == ["ML310", "ML302"]
-        with pytest.raises(ConversionErrors) as all_of_them:
-            Conversion(collect=True).run(parsed(text))
-        assert [each.code for each in all_of_them.value.errors] == ["ML310", "ML302"]
+        all_of_them = raised(ConversionErrors, Conversion(collect=True).run, parsed(text))
+        assert [each.code for each in all_of_them.errors] == ["ML310", "ML302"]
 
     def test_nothing_is_checked_behind_a_pass_that_failed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Operations that later passes would have lowered are not reported as unsupported."""
@@ -120,8 +115,7 @@ class TestCollect:
         assert [each.code for each in collected(SCAN).errors] == ["ML399"]
 
     def test_passes_that_did_not_run_are_named(self) -> None:
-        config = PassConfig()
-        config.disable("ScanLowering")
+        config = without("ScanLowering")
         (error,) = collected(SCAN, config=config).errors
         assert error.code == "ML320" and error.hint == "passes that did not run: ScanLowering"
 
@@ -138,8 +132,7 @@ class TestCollect:
         self, error: Exception, kind: type[MoLoopError], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [Failing(error)])
-        with pytest.raises(kind):
-            collected(NEG)
+        raised(kind, collected, NEG)
 
 
 class TestObservers:
@@ -234,8 +227,7 @@ def test_large_arrays_are_recorded_by_type_and_shape() -> None:
 
 
 def test_passes_are_recorded() -> None:
-    config = PassConfig()
-    config.disable("SharedOpOptimization", "LoopToTI")
+    config = without("SharedOpOptimization", "LoopToTI")
     assert info(config=config)["conversion_parameters"] == {"disable_pass": "LoopToTI,SharedOpOptimization"}
 
 

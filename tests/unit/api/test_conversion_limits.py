@@ -25,7 +25,7 @@ from mo_loop.text import parse
 from mo_loop.transforms.manager import Manager, Phase, Step
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
-from tests.harness import parsed
+from tests.harness import parsed, raised
 from tests.interpreter import interpret
 
 
@@ -153,9 +153,8 @@ def test_the_bytes_of_the_bin_are_limited(tmp_path: Path) -> None:
     save_model(convert_model(model, limits={"output_bytes": 1}), target)
     old = target.read_bytes()
     in_memory = sums(4)
-    with pytest.raises(LimitError) as caught:
-        save_model(convert_model(in_memory, limits={"output_bytes": 4095}), target)
-    assert caught.value.code == "ML349" and "--limit output_bytes=8190" in caught.value.hint
+    caught = raised(LimitError, save_model, convert_model(in_memory, limits={"output_bytes": 4095}), target)
+    assert caught.code == "ML349" and "--limit output_bytes=8190" in caught.hint
     assert target.read_bytes() == old and [each.name for each in target.parent.iterdir()] == ["m.bin", "m.xml"]
     save_model(convert_model(in_memory, limits={"output_bytes": 4096}), target)
 
@@ -186,16 +185,14 @@ class TestReading:
     def test_limit(self, ir: Path, name: str) -> None:
         few, enough, code = READING[name]
         for value in (1, few):
-            with pytest.raises(LimitError) as caught:
-                read_model(ir, limits={name: value})
-            assert (caught.value.code, caught.value.exit_code) == (code, 3)
+            caught = raised(LimitError, read_model, ir, limits={name: value})
+            assert (caught.code, caught.exit_code) == (code, 3)
         assert read_model(ir, limits={name: 10 * enough}).outputs
 
     def test_the_bytes_of_the_xml(self, ir: Path) -> None:
         size = ir.stat().st_size
-        with pytest.raises(LimitError) as caught:
-            read_model(ir, limits={"xml_bytes": size - 1})
-        assert caught.value.code == "ML351" and f"m.xml has {size} bytes" in caught.value.message
+        caught = raised(LimitError, read_model, ir, limits={"xml_bytes": size - 1})
+        assert caught.code == "ML351" and f"m.xml has {size} bytes" in caught.message
         assert read_model(ir, limits={"xml_bytes": size}).outputs
 
     def test_time(self, ir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,9 +204,7 @@ class TestReading:
             clock.now += 1
 
         monkeypatch.setattr(Budget, "name", slow)
-        with pytest.raises(LimitError) as caught:
-            read_model(ir, limits={"time": 5})
-        assert caught.value.code == "ML340" and clock.now < 20
+        assert raised(LimitError, read_model, ir, limits={"time": 5}).code == "ML340" and clock.now < 20
 
     @pytest.mark.parametrize("command", [["inspect"], ["inspect", "--nodes"], ["diff", "m.xml"], ["view", "-o", "-"]])
     def test_commands_that_read(self, ir: Path, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,9 +264,8 @@ class TestTime:
             added(self, node)
 
         monkeypatch.setattr(Graph, "add", slow)
-        with pytest.raises(LimitError) as caught:
-            convert_model(windows(2000), limits={"time": 1000})
-        assert caught.value.code == "ML340" and clock.now <= 1000 + 1024
+        caught = raised(LimitError, convert_model, windows(2000), limits={"time": 1000})
+        assert caught.code == "ML340" and clock.now <= 1000 + 1024
 
     @pytest.mark.parametrize("phase", ["reading", "translating", "passes"])
     def test_the_conversion_ends_with_an_error(self, phase: str, clock: Clock) -> None:
@@ -302,9 +296,8 @@ class TestTime:
 
         for compress in (False, True):
             save_model(model, tmp_path / "m.xml", compress, observers=[slow])
-        with pytest.raises(LimitError) as caught:
-            save_model(model, tmp_path / "other.xml", observers=[slow, slow])
-        assert caught.value.code == "ML340" and not (tmp_path / "other.xml").exists()
+        caught = raised(LimitError, save_model, model, tmp_path / "other.xml", observers=[slow, slow])
+        assert caught.code == "ML340" and not (tmp_path / "other.xml").exists()
 
     def test_a_pattern_that_matches_its_own_result_ends(self, clock: Clock) -> None:
         """A rewriting without end is stopped before a match, not only after the pass."""
@@ -331,19 +324,14 @@ class TestTime:
 
 def test_nodes_that_no_call_reaches_are_counted_without_translating_them() -> None:
     """The doubling functions of depth 60 would have 10^18 nodes: the test ends because they are not translated."""
-    with pytest.raises(LimitError) as caught:
-        convert_model(doubling(60), limits={"nodes": 5000})
-    assert caught.value.code == "ML341"
-    with pytest.raises(LimitError) as caught:
-        convert_model(doubling(60), limits={"calls": 1000})
-    assert caught.value.code == "ML347"
+    assert raised(LimitError, convert_model, doubling(60), limits={"nodes": 5000}).code == "ML341"
+    assert raised(LimitError, convert_model, doubling(60), limits={"calls": 1000}).code == "ML347"
 
 
 def test_the_depths_that_can_be_asked_for_fit_into_the_stack() -> None:
     limits = {"call_depth": 100, "nesting": 100}
     assert convert_model(doubling(100, calls=1), limits=limits).graph.results
-    with pytest.raises(UsageError, match="the limit 'nesting' is 101"):
-        Limits(nesting=101)
+    raised(UsageError, Limits, nesting=101, match="the limit 'nesting' is 101")
 
 
 def test_a_long_name_is_not_repeated_in_the_error() -> None:
@@ -351,9 +339,8 @@ def test_a_long_name_is_not_repeated_in_the_error() -> None:
     dimension.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "d" * 70_000
     operator = parsed(f"main (float[2] x) => (float[2] y) {{ y = {'O' * 70_000} (x) }}")
     for model in (chain(1, "n" * 70_000), operator, dimension):
-        with pytest.raises(LimitError) as caught:
-            convert_model(model)
-        assert caught.value.code == "ML344" and len(str(caught.value)) < 400
+        caught = raised(LimitError, convert_model, model)
+        assert caught.code == "ML344" and len(str(caught)) < 400
 
 
 def test_check_reports_a_limit() -> None:
@@ -381,13 +368,11 @@ class TestValues:
          "folded_bytes=x", "folded_bytes=0.1", "nods=3", "=3", f"nodes={'1' * 30}"],
     )
     def test_text_that_is_refused(self, text: str) -> None:
-        with pytest.raises(UsageError):
-            Limits.parse([text])
+        raised(UsageError, Limits.parse, [text])
 
     @pytest.mark.parametrize("value", [0, -1, True, None, "many", float("nan")])
     def test_values_that_are_refused(self, value: Any) -> None:
-        with pytest.raises(UsageError):
-            convert_model(chain(1), limits={"nodes": value})
+        raised(UsageError, convert_model, chain(1), limits={"nodes": value})
 
     def test_the_last_value_counts(self) -> None:
         assert Limits.parse(["nodes=3", "nodes=5"]).nodes == 5

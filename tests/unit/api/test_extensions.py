@@ -23,7 +23,7 @@ from mo_loop.transforms.pipelines import PLACES, default_pipeline
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
 from mo_loop.transforms.selection import Placed, arranged
 from tests import ROOT
-from tests.harness import parsed
+from tests.harness import parsed, raised
 
 EXAMPLE = ROOT / "docs" / "extension_example.py"
 
@@ -92,12 +92,10 @@ def test_no_translator_for_an_old_version_or_a_domain_not_imported() -> None:
     def register(extensions: Extensions) -> None:
         extensions.translates("Scale", domain="com.example", since=5)(lambda x, *, factor: x)
 
-    with pytest.raises(ConversionErrors) as old:
-        convert_model(scale(), extensions=register)
-    assert "from version 5 on, and the model imports version 1" in str(old.value)
-    with pytest.raises(ConversionErrors) as missing:
-        convert_model(parsed(SCALE), extensions=register)
-    assert "does not import the domain" in str(missing.value)
+    old = raised(ConversionErrors, convert_model, scale(), extensions=register)
+    assert "from version 5 on, and the model imports version 1" in str(old)
+    missing = raised(ConversionErrors, convert_model, parsed(SCALE), extensions=register)
+    assert "does not import the domain" in str(missing)
 
 
 def test_an_operator_of_onnx_is_overridden_for_one_conversion() -> None:
@@ -127,9 +125,8 @@ def test_nodes_that_nothing_needs_are_not_translated() -> None:
 
 def test_only_what_nothing_translates_is_listed() -> None:
     two = "main (float[N] x) => (float[N] y) { a = com.example.Scale <factor = 3.0> (x) y = com.example.Odd (a) }"
-    with pytest.raises(ConversionErrors) as found:
-        convert_model(scale(two), extensions=EXAMPLE)
-    assert len(found.value.errors) == 1 and "com.example::Odd" in str(found.value)
+    found = raised(ConversionErrors, convert_model, scale(two), extensions=EXAMPLE)
+    assert len(found.errors) == 1 and "com.example::Odd" in str(found)
 
 
 def test_a_translator_may_refuse() -> None:
@@ -139,9 +136,8 @@ def test_a_translator_may_refuse() -> None:
     def register(extensions: Extensions) -> None:
         extensions.translates("Scale", domain="com.example")(refuse)
 
-    with pytest.raises(ConversionErrors) as found:
-        convert_model(scale(), extensions=register)
-    assert found.value.exit_code == 3 and found.value.errors[0].where == "here"
+    found = raised(ConversionErrors, convert_model, scale(), extensions=register)
+    assert found.exit_code == 3 and found.errors[0].where == "here"
 
 
 def test_attributes_are_held_against_the_signature() -> None:
@@ -178,15 +174,13 @@ def test_ranges_and_forms_of_an_extension(header: str, tmp_path: Path) -> None:
     with pytest.raises(ConversionErrors, match=r"the attribute 'factor' is -3\.0, and its range is"):
         convert_model(scale(negative), extensions=[str(file)])
     matrix = "main (float[N, 2] x) => (float[N, 2] y) { y = com.example.Scale <factor = 3.0> (x) }"
-    with pytest.raises(ConversionErrors, match="must be of rank 1"):
-        convert_model(scale(matrix), extensions=[str(file)])
+    raised(ConversionErrors, convert_model, scale(matrix), extensions=[str(file)], match="must be of rank 1")
 
 
 def signature_error(function: Any) -> str:
-    with pytest.raises(ExtensionError) as found:
-        Extensions().translates("Scale", domain="com.example")(function)
-    assert found.value.code == "ML263"
-    return str(found.value)
+    found = raised(ExtensionError, Extensions().translates("Scale", domain="com.example"), function)
+    assert found.code == "ML263"
+    return str(found)
 
 
 def test_wrong_signatures() -> None:
@@ -234,9 +228,7 @@ def test_faulty_translators(translator: Any, said: str) -> None:
     def register(extensions: Extensions) -> None:
         extensions.translates("Scale", domain="com.example")(translator)
 
-    with pytest.raises(ExtensionError) as found:
-        convert_model(scale(), extensions=register)
-    error = found.value
+    error = raised(ExtensionError, convert_model, scale(), extensions=register)
     assert (error.code, error.exit_code, error.where) == ("ML266", 2, "here")
     assert error.message.startswith("com.example::Scale (opset 1): the translator of Scale of ")
     assert said in error.message and f"{__file__}:" in error.hint
@@ -291,23 +283,20 @@ def test_a_place_within_a_pass_is_beside_it() -> None:
 def test_no_such_place(place: dict[str, str], said: str) -> None:
     extensions = Extensions("mine")
     extensions.add_pass(First, **place)
-    with pytest.raises(ExtensionError) as found:
-        convert_model(parsed(NEG), extensions=extensions)
-    assert (found.value.code, found.value.exit_code) == ("ML264", 2)
-    assert said in found.value.hint and "mine puts First" in found.value.message
-    assert found.value.where.startswith(f"{__file__}:")
+    found = raised(ExtensionError, convert_model, parsed(NEG), extensions=extensions)
+    assert (found.code, found.exit_code) == ("ML264", 2)
+    assert said in found.hint and "mine puts First" in found.message
+    assert found.where.startswith(f"{__file__}:")
 
 
 @pytest.mark.parametrize("place", [{}, {"at": "start", "before": "LoopToTI"}, {"at": 3}, {"before": First()}])
 def test_not_one_place(place: dict[str, Any]) -> None:
-    with pytest.raises(ExtensionError, match="does not name one place for First"):
-        Extensions().add_pass(First, **place)
+    raised(ExtensionError, Extensions().add_pass, First, **place, match="does not name one place for First")
 
 
 @pytest.mark.parametrize("nonsense", ["First", 3, None, int, Match])
 def test_no_pass(nonsense: Any) -> None:
-    with pytest.raises(ExtensionError, match="which is not a pass"):
-        Extensions().add_pass(nonsense, at="start")
+    raised(ExtensionError, Extensions().add_pass, nonsense, at="start", match="which is not a pass")
 
 
 # -- what may be given
@@ -352,8 +341,7 @@ def test_forms_of_extensions(tmp_path: Path) -> None:
     for form in (None, (), []):
         assert kinds(parsed(NEG), extensions=form) == ["Negative"]
     for nonsense in (3, NegToMultiply, NegToMultiply(), {"a": 1}):
-        with pytest.raises(ExtensionError, match=r"ML260.* is not an extension"):
-            convert_model(parsed(NEG), extensions=[nonsense])
+        raised(ExtensionError, convert_model, parsed(NEG), extensions=[nonsense], match=r"ML260.* is not an extension")
 
 
 def test_a_file_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -368,8 +356,7 @@ def test_a_file_leaves_nothing_behind(tmp_path: Path) -> None:
     collect_extensions(file)
     assert set(sys.modules) - before <= {"dataclasses"} and [path.name for path in tmp_path.iterdir()] == ["own.py"]
     file.write_text("def register(extensions): raise ValueError('the second content')\n")
-    with pytest.raises(ExtensionError, match="the second content"):
-        collect_extensions(file)
+    raised(ExtensionError, collect_extensions, file, match="the second content")
 
 
 # -- faulty files, as the command line reports them

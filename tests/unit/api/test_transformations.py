@@ -10,8 +10,7 @@ from mo_loop.conversion_info import conversion_info
 from mo_loop.errors import ConversionWarning, UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.transformations import Transformation, transformations
-from mo_loop.transforms.config import PassConfig
-from tests.harness import parsed
+from tests.harness import parsed, raised, without
 
 
 @pytest.mark.parametrize(("given", "expected"), [
@@ -99,8 +98,7 @@ def test_make_stateful_without_pairs_finds_them(given: Any) -> None:
 
 
 def test_make_stateful_with_an_empty_dict_is_refused() -> None:
-    with pytest.raises(UsageError, match="no effect"):
-        ConvertOptions(transform="MakeStateful[param_res_names={}]")
+    raised(UsageError, ConvertOptions, transform="MakeStateful[param_res_names={}]", match="no effect")
 
 
 @pytest.mark.parametrize("options, said", [
@@ -111,17 +109,15 @@ def test_make_stateful_with_an_empty_dict_is_refused() -> None:
 ])
 def test_an_option_that_changes_nothing(options: dict[str, Any], said: str) -> None:
     """An error for one model, as with all options; a warning for a model of many that have the options."""
-    with pytest.raises(UsageError, match=said) as error:
-        interface(**options)
-    assert error.value.code == "ML201" and error.value.why and "omit it" in error.value.hint
+    error = raised(UsageError, interface, **options, match=said)
+    assert error.code == "ML201" and error.why and "omit it" in error.hint
     with pytest.warns(ConversionWarning, match=said) as record:
         Conversion(ConvertOptions(**options), is_one_of_many=True).run(parsed(STEP, 17))
     assert [each.message.code for each in record] == ["ML523"]  # type: ignore[union-attr]
 
 
 def test_an_option_whose_pass_does_not_run() -> None:
-    config = PassConfig()
-    config.disable("UnrollLoops")
+    config = without("UnrollLoops")
     assert interface(unroll=4, config=config) == (["x", "h0"], ["y", "hN"])
     assert interface(unroll=4, stop_after="ConstantFolding")[0] == ["x", "h0"]
 

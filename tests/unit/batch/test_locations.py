@@ -8,6 +8,7 @@ import pytest
 
 from mo_loop.batching.storage.locations import Location, is_url, location_of, masked, place_of
 from mo_loop.errors import UsageError
+from tests.harness import raised
 
 
 @pytest.mark.parametrize("text", ["s3://b/m.onnx", "gs://b", "https://host/m.onnx", "file:///data/m.onnx", "S3://B/m"])
@@ -61,18 +62,16 @@ def test_text_without_credentials(url: str, shown: str) -> None:
 
 
 def test_a_password_in_a_url_is_refused() -> None:
-    with pytest.raises(UsageError) as caught:
-        location_of("s3://KEY:topsecret@zoo/m.onnx")
-    assert caught.value.code == "ML287"
-    assert "topsecret" not in str(caught.value) and "AWS_ACCESS_KEY_ID" in str(caught.value)
+    caught = raised(UsageError, location_of, "s3://KEY:topsecret@zoo/m.onnx")
+    assert caught.code == "ML287"
+    assert "topsecret" not in str(caught) and "AWS_ACCESS_KEY_ID" in str(caught)
 
 
 @pytest.mark.parametrize("url", ["s3://KEY:top/secret@zoo/**", "s3://KEY:1/secret@zoo/m", "https://u:top/secret@host/m"])
 def test_a_password_with_a_slash_is_refused(url: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        location_of(url)
-    words = set(re.split(r"[^A-Za-z_]+", str(caught.value)))
-    assert caught.value.code == "ML287" and not {"top", "secret", "KEY"} & words
+    caught = raised(UsageError, location_of, url)
+    words = set(re.split(r"[^A-Za-z_]+", str(caught)))
+    assert caught.code == "ML287" and not {"top", "secret", "KEY"} & words
 
 
 @pytest.mark.parametrize(
@@ -84,9 +83,7 @@ def test_signs_of_names_and_ports_are_no_password(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["simplecache::s3://b/o", "zip://m.onnx::s3://b/a.zip"])
 def test_a_chain_of_urls_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="is a chain of URLs") as caught:
-        place_of(url)
-    assert caught.value.code == "ML287"
+    assert raised(UsageError, place_of, url, match="is a chain of URLs").code == "ML287"
 
 
 @pytest.mark.parametrize(
@@ -107,5 +104,4 @@ def test_the_scheme_is_written_in_lower_case() -> None:
 
 @pytest.mark.parametrize("url", ["s3://", "s3:///", "s3://b/\0"])
 def test_a_url_of_nothing(url: str) -> None:
-    with pytest.raises(UsageError, match="names nothing"):
-        location_of(url)
+    raised(UsageError, location_of, url, match="names nothing")

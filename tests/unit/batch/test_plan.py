@@ -8,6 +8,7 @@ import pytest
 
 from mo_loop.batching.plan import planned
 from mo_loop.errors import FileError, UsageError
+from tests.harness import raised
 
 
 @pytest.fixture(autouse=True)
@@ -71,8 +72,7 @@ def test_links_keep_their_names_and_linked_folders_are_not_entered(folder: Path)
 
 def test_a_dangling_link_is_told() -> None:
     os.symlink("nowhere", "c/dangling.onnx")
-    with pytest.raises(UsageError, match="neither a file nor a folder"):
-        names("c/dangling.onnx")
+    raised(UsageError, names, "c/dangling.onnx", match="neither a file nor a folder")
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
@@ -82,8 +82,7 @@ def test_names_that_differ_in_capitals(platform: str, monkeypatch: pytest.Monkey
     if platform == "linux":
         assert names("a") == ["ONE.onnx", "b/two.ONNX", "one.onnx"]
         return
-    with pytest.raises(UsageError, match=r"ONE\.onnx and one\.onnx would both be written"):
-        names("a")
+    raised(UsageError, names, "a", match=r"ONE\.onnx and one\.onnx would both be written")
 
 
 def test_two_endings_of_one_name() -> None:
@@ -97,12 +96,10 @@ def test_two_endings_of_one_name() -> None:
 def test_a_folder_named_as_an_output() -> None:
     for other in ("a/one.xml/two.onnx", "a/one.bin/two.onnx"):
         made(other)
-        with pytest.raises(UsageError, match=r"a folder in the place of an output of one\.onnx"):
-            names("a/one.onnx", other)
+        raised(UsageError, names, "a/one.onnx", other, match=r"a folder in the place of an output of one\.onnx")
 
 
 def test_every_path_has_to_give_something() -> None:
     wrong = {"d": FileError, "a/one.onn": FileError, "a/*.pb": UsageError, "a\0b": UsageError}
     for nothing, kind in wrong.items():
-        with pytest.raises(kind):
-            names("a", nothing)
+        raised(kind, names, "a", nothing)

@@ -22,7 +22,7 @@ from tests import ROOT
 from tests.fuzz.operators.model import Model
 from tests.fuzz.operators.table import FAMILIES, operators_of
 from tests.fuzz.operators.trial import Missing, nodes_of
-from tests.harness import parsed
+from tests.harness import parsed, raised
 
 # -- Translators make arrays whose size is in the model with mo_loop.frontend.ops.shared, which counts the bytes
 
@@ -105,11 +105,9 @@ def test_the_bytes_are_counted_before_the_array_is_made() -> None:
         assert shared.counted_up(-2, 9, 3).tolist() == [-2, 1, 4, 7] and budget().folded == 452
         assert shared.repeated_numbers(3, [2, 0, 1]).tolist() == [0, 0, 2]
         assert shared.repeated_numbers(2, 2).tolist() == [0, 0, 1, 1]
-        with pytest.raises(LimitError, match=r"^ML343: "):
-            shared.ones((1000,), np.float32)
+        raised(LimitError, shared.ones, (1000,), np.float32, match=r"^ML343: ")
     for make in (lambda: shared.first_numbers(2**40), lambda: shared.unit_matrix(2**20, bool)):
-        with pytest.raises(TypeError_, match=r"^ML242: "):
-            make()
+        raised(TypeError_, make, match=r"^ML242: ")
 
 
 NODES = {
@@ -140,9 +138,7 @@ def test_a_small_node_that_asks_for_a_large_array(name: str) -> None:
         helper.make_opsetid(each, version)
         for each, version in (("com.microsoft", 1), ("ai.onnx.ml", 3)) if each not in domains
     )
-    with pytest.raises(MoLoopError, match=code) as caught:
-        convert_model(model)
-    assert caught.value.exit_code == 2
+    assert raised(MoLoopError, convert_model, model, match=code).exit_code == 2
 
 
 def _sparse(values: onnx.TensorProto, count: int) -> onnx.ModelProto:
@@ -157,13 +153,10 @@ def test_sparse_tensors_are_counted_as_they_are_in_memory() -> None:
     narrow = onnx.TensorProto(name="w", data_type=onnx.TensorProto.INT4, dims=[1], raw_data=b"\3")
     texts = onnx.TensorProto(name="w", data_type=onnx.TensorProto.STRING, dims=[1], string_data=[b"a"])
     for values, size in ((narrow, 1000), (texts, 64_000)):
-        with pytest.raises(LimitError) as caught:
-            convert_model(_sparse(values, 1000), limits={"constant_bytes": size - 1})
-        assert caught.value.code == "ML342" and f" {size} bytes" in caught.value.message
+        caught = raised(LimitError, convert_model, _sparse(values, 1000), limits={"constant_bytes": size - 1})
+        assert caught.code == "ML342" and f" {size} bytes" in caught.message
     model = _sparse(narrow, 1000)
-    with pytest.raises(LimitError) as caught:
-        convert_model(model, limits={"folded_bytes": 999})
-    assert caught.value.code == "ML343"
+    assert raised(LimitError, convert_model, model, limits={"folded_bytes": 999}).code == "ML343"
     (tensor,) = _sparse(texts, 3).graph.sparse_initializer
     assert dense_from_sparse(tensor).array().tolist() == [b"", b"a", b""]
 
@@ -216,9 +209,7 @@ DRAWN = {
 @pytest.mark.parametrize("name", DRAWN)
 def test_an_empty_constant_is_a_fault_of_the_model(name: str) -> None:
     text, code = DRAWN[name]
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(parsed(f"main {text}", 26, own=1, **{"com.microsoft": 1}))
-    assert caught.value.code == code
+    assert raised(MoLoopError, convert_model, parsed(f"main {text}", 26, own=1, **{"com.microsoft": 1})).code == code
 
 
 def test_weights_without_columns_are_not_rounded() -> None:
@@ -316,8 +307,7 @@ def declared(made: Any, name: str, rank: int) -> Any:
     with pytest.warns(ConversionWarning, match=f"{name} has rank {rank} because the model declares it") as caught:
         graph = convert_model(made).graph
     assert [each.message.code for each in caught] == ["ML519"]
-    with pytest.raises(MoLoopError, match="because the conversion is strict"):
-        convert_model(made, strict=True)
+    raised(MoLoopError, convert_model, made, strict=True, match="because the conversion is strict")
     return graph
 
 
@@ -344,9 +334,7 @@ def test_what_nodes_force_precedes_a_declaration() -> None:
     ([node("Abs", "s", "a"), node("Reshape", "m a", "b"), node("Flatten", "b")], '--input "s[3]"'),
 ], ids=["input", "translator", "length", "computed length"])
 def test_the_error_names_the_input_to_declare(nodes: list[Any], option: str) -> None:
-    with pytest.raises(ConversionErrors) as caught:
-        convert_model(model(nodes))
-    assert option in str(caught.value)
+    assert option in str(raised(ConversionErrors, convert_model, model(nodes)))
     flag, text = option.split(maxsplit=1)
     assert flag == "--input" and convert_model(model(nodes), input=text.strip('"').replace("?,?,?", "2,3")) is not None
 

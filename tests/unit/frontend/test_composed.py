@@ -14,7 +14,7 @@ from mo_loop.frontend.ops.movement import flatten
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType, f32
 from tests.cases import read_cases
-from tests.harness import folded, parsed
+from tests.harness import folded, parsed, raised
 from tests.unit.graph.graphs import parameter
 
 # -- Which operations single operators become, where the numbers that the runtime computes do not show it
@@ -122,8 +122,7 @@ def test_batch_and_channels_are_not_resized_by_the_runtime() -> None:
 def test_modes_that_do_not_exist(attributes: dict[str, str]) -> None:
     model = parsed(resized("1,1,4,4", "1.0, 1.0, 2.0, 2.0", **{"mode": "nearest", **attributes}), opset=19)
     *_, (name, value) = attributes.items()
-    with pytest.raises(ConversionErrors, match=f"'{name}' is '{value}', and must be one of"):
-        convert_model(model)
+    raised(ConversionErrors, convert_model, model, match=f"'{name}' is '{value}', and must be one of")
 
 
 # -- Sizes and pads of windows computed at conversion, compared with ONNX's definition
@@ -160,12 +159,10 @@ def test_the_number_of_dimensions_that_a_window_slides_over() -> None:
     unknown = ops.Parameter(graph=graph, type=TensorType(f32, None)).output
     cube, image = parameter(graph, 1, 2, 3), parameter(graph, 1, 2, 3, 4)
     assert spatial_rank(image, image, (1, 1, 1)) == spatial_rank(unknown, image, (1, 1, 1)) == 2
-    with pytest.raises(TypeError_, match="with filters"):
-        spatial_rank(cube, image, (1, 1, 1))
+    raised(TypeError_, spatial_rank, cube, image, (1, 1, 1), match="with filters")
     assert spatial_rank(cube, unknown, (1, 1, 1)) == 3 and spatial_rank(cube, None, (1, 1)) == 2
     assert spatial_rank(cube, None, None) == spatial_rank(cube, unknown, None) == 1
-    with pytest.raises(UnsupportedError, match="the rank of the input is unknown"):
-        spatial_rank(unknown, None, None)
+    raised(UnsupportedError, spatial_rank, unknown, None, None, match="the rank of the input is unknown")
 
 
 @pytest.mark.parametrize("rule", ["SAME_UPPER", "VALID"])

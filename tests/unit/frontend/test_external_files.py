@@ -19,7 +19,7 @@ from mo_loop.frontend import model as model_file
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.onnx_graphs import external_files
 from mo_loop.look.inspection.read import inspect
-from tests.harness import parsed
+from tests.harness import raised, with_weights
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes need rights there")
 
@@ -29,8 +29,7 @@ MODEL = "main (float[2048] x) => (float[2048] y) { y = Add (x, w) }"
 
 def model(location: str, **entries: Any) -> onnx.ModelProto:
     """A model that adds WEIGHT, which it names as external data."""
-    made = parsed(MODEL)
-    made.graph.initializer.append(onnx.numpy_helper.from_array(WEIGHT, "w"))
+    made = with_weights(MODEL, w=WEIGHT)
     tensor = made.graph.initializer[0]
     tensor.ClearField("raw_data")
     tensor.data_location = onnx.TensorProto.EXTERNAL
@@ -65,9 +64,7 @@ def weights(path: Path, data: bytes = WEIGHT.tobytes()) -> Path:
 
 def refusal(path: Path, **options: Any) -> MoLoopError:
     """The only error of a conversion."""
-    with pytest.raises(ConversionErrors) as caught:
-        convert_model(path, **options)
-    (error,) = caught.value.errors
+    (error,) = raised(ConversionErrors, convert_model, path, **options).errors
     return error
 
 
@@ -250,8 +247,7 @@ class TestChanges:
     @pytest.mark.parametrize("kind", ["written", "replaced", "gone"])
     def test_weights_in_the_model_itself(self, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(model_file, "LARGE", 1000)
-        made = parsed(MODEL)
-        made.graph.initializer.append(onnx.numpy_helper.from_array(WEIGHT, "w"))
+        made = with_weights(MODEL, w=WEIGHT)
         path = tmp_path / "model.onnx"
         path.write_bytes(made.SerializeToString())
         assert_changes_are_seen(path, path, kind, tmp_path)
@@ -275,8 +271,7 @@ class TestChanges:
             data.write_bytes(WEIGHT[::-1].tobytes())
 
         monkeypatch.setattr(mo_loop.converted_model.XmlWriter, "write", late)
-        with pytest.raises(FileError, match=r"^ML270: "):
-            save_model(convert_model(path), tmp_path / "made.xml")
+        raised(FileError, save_model, convert_model(path), tmp_path / "made.xml", match=r"^ML270: ")
         assert sorted(each.name for each in tmp_path.iterdir()) == ["model.onnx", "w.data"]
 
 
@@ -300,9 +295,8 @@ def assert_changes_are_seen(path: Path, data: Path, kind: str, folder: Path) -> 
             data.symlink_to(copy)
         elif kind == "pipe":
             os.mkfifo(data)
-    with pytest.raises(FileError) as caught:
-        save_model(converted, folder / "made.xml")
-    assert caught.value.code == "ML270" and data.name in caught.value.message
+    caught = raised(FileError, save_model, converted, folder / "made.xml")
+    assert caught.code == "ML270" and data.name in caught.message
     assert (folder / "made.xml").read_text() == (folder / "made.bin").read_text() == "old"
 
 
@@ -315,8 +309,7 @@ def test_descriptors_are_closed(tmp_path: Path) -> None:
     before = len(list(fds.iterdir()))
     convert_model(path)
     for location in ("gone.data", "sub", "sub/x/w.data"):
-        with pytest.raises(FileError):
-            ExternalFiles(str(tmp_path)).at(location, "w")
+        raised(FileError, ExternalFiles(str(tmp_path)).at, location, "w")
     assert len(list(fds.iterdir())) == before
 
 

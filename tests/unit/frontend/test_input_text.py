@@ -11,7 +11,7 @@ from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, UsageError
 from mo_loop.frontend.input_text import dtype_of, parse_inputs, value_of
 from mo_loop.graph.types import ALL, f16, i64, string
-from tests.harness import folded, parsed
+from tests.harness import folded, parsed, raised
 
 MODEL = """
     main (float[N, 3] x, float[3, M] w, int64 k) => (float[N, M] y) {
@@ -67,9 +67,7 @@ class TestText:
 
     @pytest.mark.parametrize("text", ["x[1,", "x[1,b-c]", "x[3..2]", "x{f31}", "x->one", "x->[1,2", "x->(1", "x[1.5]"])
     def test_nonsense(self, text: str) -> None:
-        with pytest.raises(UsageError) as caught:
-            parse_inputs(text)
-        assert caught.value.hint
+        assert raised(UsageError, parse_inputs, text).hint
 
 
 class TestShapesAndTypes:
@@ -106,8 +104,7 @@ class TestShapesAndTypes:
     def test_another_element_type(self) -> None:
         made = parsed("main (float[N] x) => (float[N] y) { y = Abs (x) }")
         assert types(made, "x{f16}") == ["x: f16[N]"]
-        with pytest.raises(ConversionErrors, match=r"f16.*f32"):
-            convert_model(parsed(MODEL), input="x{f16}")
+        raised(ConversionErrors, convert_model, parsed(MODEL), input="x{f16}", match=r"f16.*f32")
 
     @pytest.mark.parametrize("name", ["f32", "FP32", "float32", "float", "FLOAT", "tensor(float)", "Float"])
     def test_the_names_of_a_type_in_all_libraries(self, name: str) -> None:
@@ -119,9 +116,8 @@ class TestShapesAndTypes:
         assert all(dtype_of(each.numpy.name) is each for each in ALL if each is not string)
 
     def test_impossible_shape_names_the_node(self) -> None:
-        with pytest.raises(ConversionErrors) as caught:
-            convert_model(parsed(MODEL), input="x[2,5]")
-        assert caught.value.exit_code == 2 and "MatMul" in str(caught.value) and "where: product" in str(caught.value)
+        caught = raised(ConversionErrors, convert_model, parsed(MODEL), input="x[2,5]")
+        assert caught.exit_code == 2 and "MatMul" in str(caught) and "where: product" in str(caught)
 
     @pytest.mark.parametrize(("given", "says"), [
         ("xx", "did you mean 'x'"),
@@ -170,15 +166,13 @@ class TestFrozen:
         made = parsed("main (float[2] a, float[N] b) => (float[N] y) { y = Add (a, b) }")
         for text in ("a->[1,2]", "a->1", "a->[[1],[2]]"):
             assert types(made, text) == ["b: f32[N]"]
-        with pytest.raises(UsageError, match="does not fit"):
-            convert_model(made, input="a->[1,2,3]")
+        raised(UsageError, convert_model, made, input="a->[1,2,3]", match="does not fit")
 
     @pytest.mark.parametrize(
         "text", ["k->1.5", "k->[1,2]", "k->1e30", "k->1j", "k->9999999999999999999", f"k->{10 ** 4999:#x}"]
     )
     def test_values_that_do_not_fit(self, text: str) -> None:
-        with pytest.raises(UsageError, match="'k'"):
-            convert_model(parsed(MODEL), input=text)
+        raised(UsageError, convert_model, parsed(MODEL), input=text, match="'k'")
 
 
     def test_imaginary_parts_are_not_dropped(self) -> None:
@@ -188,23 +182,18 @@ class TestFrozen:
 
 @pytest.mark.parametrize("text", ["{['a']:1}", "{{}}", "[" * 5000 + "]" * 5000, "1+" * 5000 + "1j", "9" * 5000])
 def test_what_is_no_value_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a value") as error:
-        value_of(text)
-    assert len(str(error.value)) < 1000
+    assert len(str(raised(UsageError, value_of, text, match="is not a value"))) < 1000
 
 
 @pytest.mark.parametrize("dim", ["9" * 5000, "9223372036854775808", "1.." + "9" * 5000, "9" * 5000 + ".."])
 def test_sizes_beyond_64_bits_are_refused(dim: str) -> None:
-    with pytest.raises(UsageError, match="is not a dimension") as error:
-        parse_inputs(f"x[1,{dim}]")
-    assert "64 bits" in error.value.why
+    assert "64 bits" in raised(UsageError, parse_inputs, f"x[1,{dim}]", match="is not a dimension").why
 
 
 def test_a_port_of_thousands_of_digits_is_refused() -> None:
     model = parsed("main (float x) => (float y) { [n] y = Neg (x) }")
     for name in (f"n:{'9' * 5000}", f"{'9' * 5000}:n"):
-        with pytest.raises(UsageError, match="has no port"):
-            convert_model(model, output=name)
+        raised(UsageError, convert_model, model, output=name, match="has no port")
 
 
 class TestDeclarations:

@@ -20,7 +20,7 @@ from mo_loop.graph.types import f32
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Loop
 from mo_loop.ops.ranges import MOST, Indices, Positive, Range, range_of
-from tests.harness import parsed, refusal
+from tests.harness import parsed, raised, refusal
 
 # -- Operators without translator: each has a reason, and no operator with a translator is among them
 
@@ -30,10 +30,9 @@ OTHERS = {registry.qualified(each.domain, each.name): each for each in schemas.c
 
 
 def refused(model: Any) -> MoLoopError:
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(model)
-    assert caught.value.exit_code == 3
-    return caught.value
+    caught = raised(MoLoopError, convert_model, model)
+    assert caught.exit_code == 3
+    return caught
 
 
 def has_body(schema: Any) -> bool:
@@ -114,9 +113,7 @@ def test_operators_of_numbers_refuse_strings(case: str) -> None:
         [helper.make_tensor_value_info("x", 1, [3, 2])], [helper.make_empty_tensor_value_info("y")],
     )
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 4)]
-    with pytest.raises(MoLoopError, match=code) as caught:
-        convert_model(helper.make_model(graph, opset_imports=opsets))
-    assert text in str(caught.value)
+    assert text in str(raised(MoLoopError, convert_model, helper.make_model(graph, opset_imports=opsets), match=code))
 
 
 # -- Optionals and lists that are empty; others that cannot run are in tests/cli/recorded/refused_lists.txt
@@ -180,8 +177,7 @@ def test_an_operation_refuses_an_attribute_out_of_its_range() -> None:
     x = Parameter(graph=Graph("main"), dtype=f32, shape=(4,))
     split = ops.Split(x, 0, num_splits=2)
     for attempt in (lambda: ops.Split(x, 0, num_splits=0), lambda: setattr(split, "num_splits", 2**40)):
-        with pytest.raises(TypeError_, match="the attribute 'num_splits' is"):
-            attempt()
+        raised(TypeError_, attempt, match="the attribute 'num_splits' is")
     assert split.num_splits == 2 and len(x.output.uses) == 1
 
 
@@ -189,5 +185,4 @@ def test_the_sizes_of_a_tensor_that_can_exist() -> None:
     for shape in [(), (0, MOST_ELEMENTS), (MOST_ELEMENTS,), (named("N"), MOST_ELEMENTS)]:
         require_sizes(shape)
     for shape in [(-1,), (named("N"), -1), (2**40, 2**40), (0, 2**62)]:
-        with pytest.raises(TypeError_, match=r"^ML242: "):
-            require_sizes(shape)
+        raised(TypeError_, require_sizes, shape, match=r"^ML242: ")

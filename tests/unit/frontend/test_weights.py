@@ -18,6 +18,7 @@ from mo_loop.errors import FileError, LimitError, ModelError, UnsupportedError
 from mo_loop.frontend.external_files import ExternalFiles, dense_from_sparse, tensor_from
 from mo_loop.graph.tensor import DataFile
 from mo_loop.graph.types import ALL, i64, string
+from tests.harness import raised
 
 KINDS = [each for each in ALL if each is not string]
 PACKED = {"u4": 3, "i4": 3, "f4e2m1": 3, "u2": 5, "i2": 5}
@@ -104,20 +105,17 @@ def test_sizes_that_do_not_fit(kind: str, raw: bool, spoil: Any) -> None:
         values = sample(type_)
         proto = numpy_helper.from_array(values, "w") if raw else helper.make_tensor("w", type_.onnx, (2, 3), values)
     spoil(proto)
-    with pytest.raises(ModelError) as caught:
-        tensor_from(proto)
-    assert caught.value.code == "ML225" and "'w'" in str(caught.value)
+    caught = raised(ModelError, tensor_from, proto)
+    assert caught.code == "ML225" and "'w'" in str(caught)
 
 
 def test_odd_complex_data() -> None:
     proto = TensorProto(name="w", data_type=TensorProto.COMPLEX64, dims=[1], float_data=[1.0, 2.0, 3.0])
-    with pytest.raises(ModelError):
-        tensor_from(proto)
+    raised(ModelError, tensor_from, proto)
 
 
 def test_unknown_element_type() -> None:
-    with pytest.raises(UnsupportedError):
-        tensor_from(TensorProto(name="w", data_type=99, dims=[1], raw_data=b"0"))
+    raised(UnsupportedError, tensor_from, TensorProto(name="w", data_type=99, dims=[1], raw_data=b"0"))
 
 
 # -- external data
@@ -163,9 +161,7 @@ def test_external_data_of_other_types(folder: Path, kind: int) -> None:
     ({"length": "0x18"}, "ML213"),
 ], ids=str)
 def test_external_data_that_does_not_fit(folder: Path, entries: dict[str, Any], code: str) -> None:
-    with pytest.raises(FileError) as caught:
-        tensor_from(external("w.bin", **entries), ExternalFiles(str(folder)))
-    assert caught.value.code == code
+    assert raised(FileError, tensor_from, external("w.bin", **entries), ExternalFiles(str(folder))).code == code
 
 
 @pytest.mark.parametrize(("location", "code"), [
@@ -177,14 +173,12 @@ def test_external_files_that_are_refused(folder: Path, location: str, code: str)
     """No file outside the model's folder is read, for any path."""
     os.symlink(folder.parent / "secret.bin", folder / "link.bin")
     os.symlink(folder.parent, folder / "linked")
-    with pytest.raises(FileError) as caught:
-        tensor_from(external(location.format(parent=folder.parent)), ExternalFiles(str(folder)))
-    assert caught.value.code == code and not (location == "gone.bin" and str(folder) in str(caught.value))
+    caught = raised(FileError, tensor_from, external(location.format(parent=folder.parent)), ExternalFiles(str(folder)))
+    assert caught.code == code and not (location == "gone.bin" and str(folder) in str(caught))
 
 
 def test_external_data_of_a_model_in_memory() -> None:
-    with pytest.raises(FileError, match=r"^ML215: "):
-        tensor_from(external("w.bin"))
+    raised(FileError, tensor_from, external("w.bin"), match=r"^ML215: ")
 
 
 def test_external_model_end_to_end(tmp_path: Path) -> None:
@@ -217,8 +211,7 @@ def test_data_of_which_the_time_was_set_back_have_changed(tmp_path: Path) -> Non
     path.write_bytes(bytes(range(24)))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert path.stat().st_mtime_ns == before.st_mtime_ns
-    with pytest.raises(FileError, match="changed while the model was converted"):
-        file.require_unchanged()
+    raised(FileError, file.require_unchanged, match="changed while the model was converted")
 
 
 # -- sparse
@@ -243,14 +236,12 @@ def test_sparse(indices: Any) -> None:
     ids=str,
 )
 def test_sparse_indices_that_do_not_fit(indices: Any) -> None:
-    with pytest.raises(ModelError, match=r"^ML225: "):
-        dense_from_sparse(sparse([3, 4], indices, [2, 3]))
+    raised(ModelError, dense_from_sparse, sparse([3, 4], indices, [2, 3]), match=r"^ML225: ")
 
 
 def test_sparse_tensor_too_large_for_memory() -> None:
     huge = sparse([3, 4], [1, 5], [1 << 31, 1 << 31])
-    with pytest.raises(LimitError, match="constant_bytes"):
-        dense_from_sparse(huge)
+    raised(LimitError, dense_from_sparse, huge, match="constant_bytes")
     with limited(Limits(constant_bytes=1 << 70, folded_bytes=1 << 70)), pytest.raises(ModelError):
         dense_from_sparse(huge)
 

@@ -15,6 +15,7 @@ from mo_loop.graph.types import TensorType, f32, i64
 from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Parameter
 from mo_loop.text import parse
+from tests.harness import raised
 from tests.texts import texts
 from tests.unit.graph.graphs import LOOP, chain, parameter
 
@@ -106,8 +107,7 @@ class TestWriters:
         graph = parse(TEXTS["drop outputs numbers the rest"])
         (node,) = graph.of(ops.TensorIterator)
         last = node.outputs[2]
-        with pytest.raises(InternalError, match="still used"):
-            graph.drop_outputs(node, [0, 1])
+        raised(InternalError, graph.drop_outputs, node, [0, 1], match="still used")
         graph.drop_outputs(node, [1, 2])
         node.output_map = node.output_map[1:]
         graph.validate()
@@ -116,8 +116,7 @@ class TestWriters:
 
     def test_a_used_node_cannot_be_removed(self) -> None:
         graph, nodes = chain(2)
-        with pytest.raises(InternalError, match="still used"):
-            graph.remove(nodes[0])
+        raised(InternalError, graph.remove, nodes[0], match="still used")
 
     def test_removing_ends_takes_them_off_the_lists(self) -> None:
         graph, _ = chain(0)
@@ -231,17 +230,14 @@ class TestConstruction:
     def test_a_failed_one_leaves_nothing_behind(self) -> None:
         graph = Graph()
         x, y = parameter(graph, 2), parameter(graph, 3)
-        with pytest.raises(TypeError_, match="cannot be broadcast"):
-            ops.Add(x, y)
-        with pytest.raises(TypeError_):
-            ops.Transpose(x, np.array([0, 1, 2]))
+        raised(TypeError_, ops.Add, x, y, match="cannot be broadcast")
+        raised(TypeError_, ops.Transpose, x, np.array([0, 1, 2]))
         assert list(graph) == [x.node, y.node] and not x.is_used
 
     def test_inputs_of_two_graphs_are_refused_and_leave_nothing_behind(self) -> None:
         graph, other = Graph(), Graph()
         x, foreign = parameter(graph, 2), parameter(other, 2)
-        with pytest.raises(InternalError, match="cross graphs"):
-            ops.Select(np.array(True), x, foreign, graph=graph)
+        raised(InternalError, ops.Select, np.array(True), x, foreign, graph=graph, match="cross graphs")
         assert list(graph) == [x.node] and list(other) == [foreign.node]
         assert not x.is_used and not foreign.is_used
 

@@ -12,7 +12,7 @@ from mo_loop.graph import inference_cache as remembered
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.inference_cache import inferred_once, unique
 from mo_loop.graph.types import TensorType, f32, i64
-from tests.harness import parsed
+from tests.harness import parsed, raised
 from tests.unit.graph.graphs import parameter
 
 
@@ -65,8 +65,7 @@ def test_an_error_is_not_kept() -> None:
         raise ValueError("no")
 
     for _ in range(2):
-        with pytest.raises(ValueError, match="no"):
-            inferred_once(("Abs",), [X], fails)
+        raised(ValueError, inferred_once, ("Abs",), [X], fails, match="no")
     assert not remembered._results
 
 

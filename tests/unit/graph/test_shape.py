@@ -25,6 +25,7 @@ from mo_loop.graph.shape import (
     symbols_of,
     widen,
 )
+from tests.harness import raised
 
 NAMES = ("K", "M", "N")
 VALUES = {"K": 3, "M": 0, "N": 7}
@@ -125,8 +126,7 @@ class TestBroadcast:
         try:
             wanted: Any = np.broadcast_shapes(*map(tuple, shapes))
         except ValueError:
-            with pytest.raises(TypeError_):
-                broadcast(*map(tuple, shapes))
+            raised(TypeError_, broadcast, *map(tuple, shapes))
             return
         assert broadcast(*map(tuple, shapes)) == wanted
 
@@ -179,12 +179,10 @@ class TestMerge:
 
     @pytest.mark.parametrize(("a", "b"), [(2, 3), (fresh(4), 3), (3, fresh(0, 2)), (named("N", 5), 4)])
     def test_contradictions_are_refused(self, a: Dimension, b: Dimension) -> None:
-        with pytest.raises(TypeError_):
-            merge_dim(a, b)
+        raised(TypeError_, merge_dim, a, b)
 
     def test_ranks_that_differ_are_refused(self) -> None:
-        with pytest.raises(TypeError_, match="another rank"):
-            merge((1,), (1, 2))
+        raised(TypeError_, merge, (1,), (1, 2), match="another rank")
 
 
 class TestJoin:
@@ -241,8 +239,7 @@ class TestJoin:
 def test_axes_count_from_both_ends() -> None:
     assert [normalise_axis(axis, 3) for axis in (-3, -1, 0, 2)] == [0, 2, 0, 2]
     for axis in (-4, 3):
-        with pytest.raises(TypeError_, match="rank 3"):
-            normalise_axis(axis, 3)
+        raised(TypeError_, normalise_axis, axis, 3, match="rank 3")
 
 
 def test_shapes_as_text() -> None:

@@ -8,6 +8,7 @@ from mo_loop.graph.dimension import fresh, named
 from mo_loop.graph.types import boolean, f32
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse, to_text
+from tests.harness import raised
 from tests.texts import texts
 
 TEXTS = texts(__file__)
@@ -113,9 +114,8 @@ class TestErrors:
         ("%x = Parameter : seq(f32[2]", 1, "expected ')'"),
     ])
     def test_the_line_is_named(self, text: str, line: int, says: str) -> None:
-        with pytest.raises(InputError) as caught:
-            parse(text)
-        assert caught.value.message.startswith(f"line {line}: ") and says in caught.value.message
+        caught = raised(InputError, parse, text)
+        assert caught.message.startswith(f"line {line}: ") and says in caught.message
 
     LOOP = """%x = Parameter : f32[2]
 %y = Loop(3, true, %x) {{condition: {condition}, input_map: [{entry}], output_map: [Final(@n)]}}
@@ -139,17 +139,13 @@ class TestErrors:
     def test_in_port_maps(self, changes: dict[str, str], line: int, says: str) -> None:
         good = {"condition": "@go", "entry": "Merged(%s, @n)", "operand": "1"}
         parse(self.LOOP.format(**good))
-        with pytest.raises(InputError) as caught:
-            parse(self.LOOP.format(**{**good, **changes}))
-        assert says in caught.value.message and caught.value.message.startswith(f"line {line}: ")
+        caught = raised(InputError, parse, self.LOOP.format(**{**good, **changes}))
+        assert says in caught.message and caught.message.startswith(f"line {line}: ")
 
     def test_a_code_and_a_hint_are_kept(self) -> None:
-        with pytest.raises(MoLoopError) as caught:
-            parse("%x = Parameter : f32[2]\n%y = Add(%x, [1, 2, 3])")
-        assert caught.value.code == "ML232"
-        with pytest.raises(InputError) as caught:
-            parse("%x = Parameter : f32[2]\n%y = Reshap(%x, [2])")
-        assert "Reshape" in caught.value.hint and caught.value.code == "ML209"
+        assert raised(MoLoopError, parse, "%x = Parameter : f32[2]\n%y = Add(%x, [1, 2, 3])").code == "ML232"
+        caught = raised(InputError, parse, "%x = Parameter : f32[2]\n%y = Reshap(%x, [2])")
+        assert "Reshape" in caught.hint and caught.code == "ML209"
 
     def test_types_in_a_body_are_held_against_the_settled_ones(self) -> None:
         text = self.LOOP.format(condition="@go", entry="Merged(%s, @n)", operand="1")

@@ -16,6 +16,7 @@ from mo_loop.graph.transposed_tensor import TILE, TransposedTensor
 from mo_loop.graph.types import ElementType, f16, f32, f64, i4, string, u8
 from mo_loop.ir.bin import ALIGNMENT, Weights
 from mo_loop.ir.pair import move_pair, new_pair
+from tests.harness import raised
 
 # -- The .bin: equal content is stored once, content with equal samples is not merged
 
@@ -207,24 +208,21 @@ def test_when_a_file_cannot_be_moved_the_older_pair_stays(
 
 def test_when_the_xml_cannot_be_moved_no_bin_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refusing(monkeypatch, tmp_path / "model.xml")
-    with pytest.raises(FileError):
-        write(tmp_path / "model.xml")
+    raised(FileError, write, tmp_path / "model.xml")
     assert contents(tmp_path) == {}
 
 
 def test_an_older_bin_without_its_xml_comes_back(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old.unlink()
     refusing(monkeypatch, old)
-    with pytest.raises(FileError):
-        write(old)
+    raised(FileError, write, old)
     assert contents(old.parent) == {"model.bin": "old weights"}
 
 
 def test_interrupted_between_the_two_the_older_pair_stays(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = contents(old.parent)
     refusing(monkeypatch, old, KeyboardInterrupt)
-    with pytest.raises(KeyboardInterrupt):
-        write(old)
+    raised(KeyboardInterrupt, write, old)
     assert contents(old.parent) == before
 
 
@@ -237,8 +235,7 @@ def test_interrupted_after_both_the_new_pair_stays(old: Path, monkeypatch: pytes
             raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write(old)
+    raised(KeyboardInterrupt, write, old)
     assert contents(old.parent) == {"model.bin": "new weights", "model.xml": "<new/>"}
 
 
@@ -254,14 +251,12 @@ def test_a_folder_in_the_place_of_a_file(tmp_path: Path) -> None:
     for name in ("model.bin", "model.xml"):
         folder = tmp_path / name.replace(".", "_")
         (folder / name).mkdir(parents=True)
-        with pytest.raises(FileError, match="cannot be written"):
-            write(folder / "model.xml")
+        raised(FileError, write, folder / "model.xml", match="cannot be written")
         assert [each.name for each in folder.iterdir()] == [name]
 
 
 def test_another_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"does not end in \.xml"):
-        write(tmp_path / "model.txt")
+    raised(UsageError, write, tmp_path / "model.txt", match=r"does not end in \.xml")
     assert contents(tmp_path) == {}
 
 
@@ -271,8 +266,7 @@ def test_a_draft_is_moved_beside_its_bin(tmp_path: Path, old: Path, monkeypatch:
     write(draft)
     with monkeypatch.context() as patch:
         refusing(patch, old)
-        with pytest.raises(FileError):
-            move_pair(draft, old)
+        raised(FileError, move_pair, draft, old)
     assert {name: text for name, text in before.items() if (tmp_path / name).read_text() != text} == {}
     write(draft)
     move_pair(draft, old)
@@ -349,5 +343,4 @@ def test_a_file_that_became_shorter_is_said(
     source = span(tmp_path, (200, 300))
     assert b"".join(TransposedTensor(source).blocks()) == expected(source)
     os.truncate(source.path, 100_000)
-    with pytest.raises(FileError, match="ended before the data of a weight"):
-        list(TransposedTensor(source).blocks())
+    raised(FileError, list, TransposedTensor(source).blocks(), match="ended before the data of a weight")

@@ -26,11 +26,10 @@ from mo_loop.look.diagnostics import examine as diagnostics
 from mo_loop.look.diagnostics.codes import CODES
 from mo_loop.look.diagnostics.diagnostic import CheckReport, Diagnostic, exit_code, grouped
 from mo_loop.options import ConvertOptions
-from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.low_precision.weights import rounded_products
 from tests import ROOT
 from tests.cli.test_bad_input import BROKEN
-from tests.harness import parsed
+from tests.harness import parsed, raised, with_weights, without
 from tests.texts import model_of, sections
 
 MODELS = sorted((ROOT / "tests" / "models").glob("*/*.onnx"))
@@ -157,15 +156,12 @@ def test_a_cut_that_does_not_fit_is_refused() -> None:
 
 
 def test_arguments_that_fit_no_model() -> None:
-    with pytest.raises(UsageError):
-        examine(parsed(LOOP), sequence_io="loose")
-    with pytest.raises(ExtensionError):
-        examine(parsed(LOOP), extensions=["there_is_no_such.py"])
+    raised(UsageError, examine, parsed(LOOP), sequence_io="loose")
+    raised(ExtensionError, examine, parsed(LOOP), extensions=["there_is_no_such.py"])
 
 
 def test_a_configuration_is_left_as_it_was() -> None:
-    config = PassConfig()
-    config.disable("NopElimination")
+    config = without("NopElimination")
     assert examine(parsed(LOOP), config=config).refused is None
     assert config.named == {"NopElimination"} and not config.explanations
     config.disable("NoSuchPass")
@@ -235,7 +231,7 @@ def test_activations_before_compressed_weights(kind: str, zero: str | None, roun
     arrays = {"s": np.ones(32, np.float32), "w": random.integers(least, least + 256, (64, 32)), "z": np.arange(32)}
     for name, array in arrays.items():
         array = array.astype({"float": np.float32}.get(kind, kind) if name != "s" else np.float32)
-        model.graph.initializer.append(numpy_helper.from_array(array, name))
+        with_weights(model, {name: array})
     assert ("ML500" in codes(examine(model))) is rounded
     assert "ML500" not in codes(examine(model, quantization="exact"))
     with warnings.catch_warnings(record=True) as heard:

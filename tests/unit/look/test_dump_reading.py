@@ -21,7 +21,7 @@ from mo_loop.look.records.node_link import node_link
 from mo_loop.look.records.opening import opened
 from mo_loop.text import parse, to_text
 from tests import MODELS
-from tests.harness import folded, parsed
+from tests.harness import folded, parsed, raised
 from tests.pages import after, document
 from tests.unit.look.test_dump import TEXT
 
@@ -159,17 +159,15 @@ class TestDamage:
     def test_a_missing_file(self, tmp_path: Path) -> None:
         dump = read_dump(dumped(parsed(LOOP), tmp_path))
         dump.steps[1].file.unlink()
-        with pytest.raises(FileError, match="cannot be read") as caught:
-            dump.graph(2)
-        assert dump.steps[2].file.name in caught.value.why and "files before it" in caught.value.hint
+        caught = raised(FileError, dump.graph, 2, match="cannot be read")
+        assert dump.steps[2].file.name in caught.why and "files before it" in caught.hint
         assert dump.graph(-1)  # a whole graph needs no other file
 
     @pytest.mark.parametrize("content", ["", "[]", "{}", '{"graph": {"delta": true}}', '{"graph": {}}', "\xff"])
     def test_other_content(self, content: str, tmp_path: Path) -> None:
         dump = read_dump(dumped(parsed(LOOP), tmp_path))
         dump.steps[1].file.write_text(content, "latin-1")
-        with pytest.raises(FileError):
-            dump.graph(1)
+        raised(FileError, dump.graph, 1)
 
     def test_a_file_that_is_before_itself(self, tmp_path: Path) -> None:
         dump = read_dump(dumped(parsed(LOOP), tmp_path))
@@ -177,8 +175,7 @@ class TestDamage:
         data = json.loads(file.read_bytes())
         data["graph"]["previous"] = file.stem
         file.write_text(json.dumps(data))
-        with pytest.raises(FileError, match="not a graph of --dump"):
-            dump.graph(1)
+        raised(FileError, dump.graph, 1, match="not a graph of --dump")
 
     def test_a_previous_file_elsewhere(self, tmp_path: Path) -> None:
         """Only the folder of the file is read."""
@@ -188,12 +185,10 @@ class TestDamage:
         (tmp_path / "victim.json").write_text(dump.steps[0].file.read_text())
         data["graph"]["previous"] = "../victim"
         file.write_text(json.dumps(data))
-        with pytest.raises(FileError, match=r"victim\.json cannot be read"):
-            dump.graph(1)
+        raised(FileError, dump.graph, 1, match=r"victim\.json cannot be read")
 
     def test_an_empty_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(FileError, match=r"no \.json file of a dump"):
-            read_dump(tmp_path)
+        raised(FileError, read_dump, tmp_path, match=r"no \.json file of a dump")
 
 
 def test_the_text_of_a_whole_graph_is_its_json() -> None:
@@ -289,6 +284,4 @@ def blocks(count: int) -> onnx.ModelProto:
 def test_a_device_in_place_of_a_file_is_refused(name: str, tmp_path: Path) -> None:
     """It has no end: reading it would take all memory."""
     (tmp_path / name).symlink_to("/dev/zero")
-    with pytest.raises(FileError, match="is a device, not a model") as caught:
-        opened(tmp_path / name)
-    assert caught.value.code == "ML211"
+    assert raised(FileError, opened, tmp_path / name, match="is a device, not a model").code == "ML211"

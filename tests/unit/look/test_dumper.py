@@ -24,10 +24,9 @@ from mo_loop.text import parse, to_text
 from mo_loop.text.dot import to_dot
 from mo_loop.transforms import visualize
 from mo_loop.transforms.common.nop_elimination import EliminateGather
-from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.manager import Manager
-from tests.harness import parsed
+from tests.harness import parsed, raised, without
 from tests.pages import after, assert_whole, document
 from tests.unit.look.graphviz import use_as_graphviz
 
@@ -97,9 +96,7 @@ class TestFiles:
         assert names(tmp_path) == [f"{stem}{FORMATS[name]}" for stem in ("000_loaded", "002_EliminateGather")]
 
     def test_an_unknown_format(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="'png'") as caught:
-            Dumper(tmp_path, ["text", "png"])
-        assert "text, json, dot, svg" in caught.value.hint
+        assert "text, json, dot, svg" in raised(UsageError, Dumper, tmp_path, ["text", "png"], match="'png'").hint
 
     @pytest.mark.parametrize(("only", "found"), [("EliminateGather", ["002_EliminateGather.txt"]), ("Idle", [])])
     def test_chosen_passes(self, only: str, found: list[str], tmp_path: Path) -> None:
@@ -124,8 +121,7 @@ class TestFiles:
     def test_a_conversion(self, tmp_path: Path) -> None:
         """A node that failed in translation is in the loaded graph, and there are no later files."""
         broken = parsed("main (float[3] x) => (float[3] y) { [odd] y = Unheard (x) }")
-        with pytest.raises(Exception, match="Unheard"):
-            convert_model(broken, dump=tmp_path)
+        raised(Exception, convert_model, broken, dump=tmp_path, match="Unheard")
         assert names(tmp_path) == ["000_loaded.dot", "000_loaded.json", "000_loaded.txt"]
         assert "Failed" in (tmp_path / "000_loaded.txt").read_text("utf-8")
 
@@ -138,8 +134,7 @@ def shown(folder: Path) -> dict[str, Any]:
 class TestPage:
     def test_steps_of_a_conversion(self, tmp_path: Path) -> None:
         model = parsed("main (float[2] x) => (float[2] y) { a = Dropout (x) [r] y = Relu (a) }")
-        config = PassConfig()
-        config.disable("LoopToTI")
+        config = without("LoopToTI")
         graph = convert_model(model, dump=tmp_path, config=config).graph
         data = shown(tmp_path)
         assert [node["op"] for node in data["nodes"]].count("ReLU") == 1 and data["kind"] == "conversion"
@@ -156,8 +151,7 @@ class TestPage:
     def test_a_conversion_that_fails(self, tmp_path: Path) -> None:
         """The page has the graph as loaded, and the error."""
         broken = parsed("main (float[3] x) => (float[3] y) { [odd] y = Unheard (x) }")
-        with pytest.raises(Exception, match="Unheard"):
-            convert_model(broken, dump=tmp_path)
+        raised(Exception, convert_model, broken, dump=tmp_path, match="Unheard")
         data = shown(tmp_path)
         assert "Failed" in {node["op"] for node in data["nodes"]} and any("Unheard" in note for note in data["notes"])
 
@@ -168,8 +162,7 @@ class TestPage:
             if getattr(event, "name", "") == "translating":
                 (tmp_path / PAGE).write_text("of another program")
 
-        with pytest.raises(Exception, match="Unheard"):
-            convert_model(broken, observers=[Dumper(tmp_path, ["text"]), disturb])
+        raised(Exception, convert_model, broken, observers=[Dumper(tmp_path, ["text"]), disturb], match="Unheard")
         assert (tmp_path / PAGE).read_text() == "of another program"
 
     def test_decisions(self, tmp_path: Path) -> None:
@@ -249,8 +242,7 @@ class TestOneRun:
 
     def test_also_those_of_a_run_that_failed(self, tmp_path: Path) -> None:
         run(Dumper(tmp_path))
-        with pytest.raises(FileError):
-            convert_model(tmp_path / "no such.onnx", dump=tmp_path)
+        raised(FileError, convert_model, tmp_path / "no such.onnx", dump=tmp_path)
         assert names(tmp_path) == []
 
     def test_one_dumper_for_two_conversions(self, tmp_path: Path) -> None:
@@ -317,17 +309,14 @@ class TestOneRun:
     @pytest.mark.parametrize("content", ["", "[]", "{}", "null", '{"schema": "x", "version": 1, "files": {}}', "\xff"])
     def test_a_file_of_another_kind_in_the_place_of_the_index(self, content: str, tmp_path: Path) -> None:
         (tmp_path / INDEX).write_text(content, "latin-1")
-        with pytest.raises(FileError, match="not the index") as caught:
-            run(Dumper(tmp_path))
-        assert caught.value.code == "ML219"
+        assert raised(FileError, run, Dumper(tmp_path), match="not the index").code == "ML219"
         assert (tmp_path / INDEX).read_text("latin-1") == content and names(tmp_path) == []
 
     def test_a_link_in_the_place_of_the_index(self, tmp_path: Path) -> None:
         run(Dumper(tmp_path / "a"))
         (tmp_path / "b").mkdir()
         (tmp_path / "b" / INDEX).symlink_to(tmp_path / "a" / INDEX)
-        with pytest.raises(FileError, match="not the index"):
-            run(Dumper(tmp_path / "b"))
+        raised(FileError, run, Dumper(tmp_path / "b"), match="not the index")
         assert (tmp_path / "b" / INDEX).is_symlink() and len(names(tmp_path / "a")) == 6
 
     def test_a_killed_run_leaves_no_strangers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,6 +339,4 @@ class TestOneRun:
 
     def test_a_folder_that_cannot_be_made_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "taken").write_text("")
-        with pytest.raises(FileError, match="taken") as caught:
-            run(Dumper(tmp_path / "taken"))
-        assert caught.value.code == "ML219"
+        assert raised(FileError, run, Dumper(tmp_path / "taken"), match="taken").code == "ML219"

@@ -13,7 +13,7 @@ from mo_loop.look.layer_map import LayerMap
 from mo_loop.look.records.structure import Item
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import LOOPS
-from tests.harness import parsed
+from tests.harness import parsed, raised
 from tests.pages import after, assert_whole, document
 from tests.texts import texts
 
@@ -102,10 +102,8 @@ def test_a_scope_limits_both_sides(tmp_path: Path) -> None:
 
 
 def test_two_models_of_one_kind_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not an ONNX model and an IR"):
-        mo_loop.layer_map(parsed(NESTED), parsed(NESTED))
-    with pytest.raises(UsageError, match="they have different nodes"):
-        mo_loop.diff(parsed(NESTED), convert_model(parsed(NESTED)))
+    raised(UsageError, mo_loop.layer_map, parsed(NESTED), parsed(NESTED), match="not an ONNX model and an IR")
+    raised(UsageError, mo_loop.diff, parsed(NESTED), convert_model(parsed(NESTED)), match="they have different nodes")
 
 
 def test_the_page_has_both_with_pairs(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.text import parse
+from tests.harness import raised
 from tests.unit.graph.graphs import parameter
 from tests.unit.ops.examples import EXAMPLES, Example, operations
 
@@ -188,9 +189,8 @@ def test_defaults(name: str, expected: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["", "layer"])
 def test_an_attribute_with_another_value_is_refused(name: str) -> None:
     x = parameter(Graph(), 2, 3)
-    with pytest.raises(TypeError_, match="SoftMax: 'last' is not a valid axis") as caught:
-        ops.Softmax(x, axis="last", name=name)
-    assert caught.value.code == "ML236" and caught.value.where == name
+    caught = raised(TypeError_, ops.Softmax, x, axis="last", name=name, match="SoftMax: 'last' is not a valid axis")
+    assert caught.code == "ML236" and caught.where == name
 
 
 # -- Attributes and inputs that no model should have: operations refuse them with a code, with every reader of models
@@ -212,9 +212,7 @@ STRIDES = {"pads_begin": (0, 0), "pads_end": (0, 0), "dilations": (1, 1)}
     Example("Unsqueeze", {}, "f32[4]", f"i64[{2**40}]"), Example("Reshape", {}, "f32[?]", f"i64[{2**40}]"),
 ], ids=str)
 def test_refused(example: Example) -> None:
-    with pytest.raises(TypeError_) as caught:
-        example.infer(list(example.types))
-    assert caught.value.code in ("ML234", "ML235", "ML236", "ML242")
+    assert raised(TypeError_, example.infer, list(example.types)).code in ("ML234", "ML235", "ML236", "ML242")
 
 
 # -- Operations are written with the version of their specification, which their documentation names

@@ -46,7 +46,6 @@ TRUTH: list[tuple[str, Callable[[bool, bool], bool]]] = [
     ("LogicalXor", lambda a, b: a != b),
 ]
 
-CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 ROWS = [[1, -2, 3], [-4, 5, 6]]
 CHANNELS = [[[1, -2], [-4, 8]], [[-1, 2], [4, -8]]]
 KEYS = np.array([[[0], [math.log(3)]]], np.float32)

@@ -10,7 +10,7 @@ from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError
 from mo_loop.transforms.states.low_latency2 import LowLatency2
 from mo_loop.transforms.vocabulary import source_of
 from tests.cases import read_cases
-from tests.harness import parsed
+from tests.harness import parsed, raised
 
 SCAN = """(float[2] s, float[{length},2] x) => (z, y) {{
   z, y = Scan <num_scan_inputs = 1 {attributes}, body = step (float[2] a, float[2] b) => (float[2] c, float[2] d) {{
@@ -35,9 +35,8 @@ def converted(text: str, transform: str = "LowLatency2[use_const_initializer=Fal
 
 
 def test_an_unknown_length_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="unknown number of steps") as error:
-        converted(scan("N"))
-    assert error.value.code == "ML350" and error.value.where == "z" and "sequence_length=1" in error.value.hint
+    error = raised(UnsupportedError, converted, scan("N"), match="unknown number of steps")
+    assert error.code == "ML350" and error.where == "z" and "sequence_length=1" in error.hint
 
 
 def test_the_option_sets_the_length() -> None:
@@ -53,8 +52,7 @@ def test_so_does_the_input_option() -> None:
 
 
 def test_other_lengths_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="runs 5 times, not once"):
-        converted(scan(5))
+    raised(UnsupportedError, converted, scan(5), match="runs 5 times, not once")
 
 
 def test_every_loop_that_cannot_be_is_named() -> None:
@@ -64,14 +62,11 @@ def test_every_loop_that_cannot_be_is_named() -> None:
       b, _b = Scan <num_scan_inputs = 1, body = two (float[2] p, float[2] q) => (float[2] r, float[2] t)
         { r = Mul (p, q) t = Identity (r) }> (s, y)
     }"""
-    with pytest.raises(ConversionErrors) as error:
-        converted(text)
-    assert sorted(each.where for each in error.value.errors) == ["a", "b"]
+    assert sorted(each.where for each in raised(ConversionErrors, converted, text).errors) == ["a", "b"]
 
 
 def test_a_sequence_read_backwards_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="backwards"):
-        converted(scan(1, ", scan_input_directions = [1]"))
+    raised(UnsupportedError, converted, scan(1, ", scan_input_directions = [1]"), match="backwards")
 
 
 @pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
@@ -80,13 +75,11 @@ def test_layers_that_need_the_whole_sequence_are_refused(direction: str) -> None
     text = f"""main (float[1,2,3] x, float[{count},16,3] w, float[{count},16,4] r) => (y) {{
       y = LSTM <hidden_size = 4, direction = "{direction}"> (x, w, r)
     }}"""
-    with pytest.raises(UnsupportedError, match=f"direction {direction}"):
-        converted(text)
+    raised(UnsupportedError, converted, text, match=f"direction {direction}")
 
 
 def test_a_condition_that_may_end_the_loop_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="unknown number of steps"):
-        converted("main " + LOOP)
+    raised(UnsupportedError, converted, "main " + LOOP, match="unknown number of steps")
 
 
 def test_zeros_in_place_of_another_initial_value_are_a_warning() -> None:
@@ -112,8 +105,7 @@ def test_a_model_without_sequences() -> None:
 
 
 def test_only_one_step_can_be_set() -> None:
-    with pytest.raises(UsageError, match="sequence_length is 2"):
-        LowLatency2(sequence_length=2)
+    raised(UsageError, LowLatency2, sequence_length=2, match="sequence_length is 2")
 
 
 @pytest.mark.keeps_loops

@@ -16,6 +16,7 @@ from mo_loop.transforms.manager import Manager, Step, Stop, Validate, check_inva
 from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.predicates import Predicate
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
+from tests.harness import raised
 from tests.unit.graph.graphs import LOOP, chain, parameter
 
 from .small_passes import AbsToReLU, NegativeToAbs, Notes
@@ -184,8 +185,7 @@ class TestObservers:
         passes = [Notes(log, "a"), Manager([Notes(log, "b"), Notes(log, "a")]), Notes(log, "c")]
         Manager(passes, [stop_after("a", passes)]).run(chain(1)[0])
         assert log == ["a", "b", "a"]  # the last one of that name
-        with pytest.raises(UsageError, match="no pass is called 'x'"):
-            stop_after("x", passes)
+        raised(UsageError, stop_after, "x", passes, match="no pass is called 'x'")
 
     def test_stop_from_a_nested_observer_stops_everything(self) -> None:
         log: list[str] = []
@@ -253,24 +253,19 @@ class TestErrors:
         assert caught.value.__cause__ is cause
 
     def test_in_a_matcher_run_alone(self, graph: Graph) -> None:
-        with pytest.raises(InternalError, match="boom") as caught:
-            Raises("callback", RuntimeError("boom")).run(graph)
-        assert (caught.value.during, caught.value.where) == ("the pass Raises", "loop/body/sum")
+        caught = raised(InternalError, Raises("callback", RuntimeError("boom")).run, graph, match="boom")
+        assert (caught.during, caught.where) == ("the pass Raises", "loop/body/sum")
 
     def test_an_error_of_ours_stays_what_it_is(self, graph: Graph) -> None:
         error = TypeError_("shapes differ", code="ML239")
-        with pytest.raises(TypeError_) as caught:
-            Manager([Raises("callback", error)]).run(graph)
-        raised = caught.value
-        assert (raised.message, raised.code) == ("shapes differ", "ML239")
-        assert (raised.during, raised.where) == ("the pass Raises", "loop/body/sum")
-        assert raised.__cause__ is None and raised.__suppress_context__ and (error.during, error.where) == ("", "")
+        caught = raised(TypeError_, Manager([Raises("callback", error)]).run, graph)
+        assert (caught.message, caught.code) == ("shapes differ", "ML239")
+        assert (caught.during, caught.where) == ("the pass Raises", "loop/body/sum")
+        assert caught.__cause__ is None and caught.__suppress_context__ and (error.during, error.where) == ("", "")
 
     def test_its_own_place_is_kept(self, graph: Graph) -> None:
         error = TypeError_("shapes differ", where="elsewhere")
-        with pytest.raises(TypeError_) as caught:
-            Manager([Manager([Raises("callback", error)])]).run(graph)
-        assert caught.value.where == "elsewhere"
+        assert raised(TypeError_, Manager([Manager([Raises("callback", error)])]).run, graph).where == "elsewhere"
 
     def test_in_a_pass_between_candidates_and_outside_of_them(self, graph: Graph) -> None:
         class Fails(FunctionPass):
@@ -285,13 +280,10 @@ class TestErrors:
                 return False
 
         each = Fails()
-        with pytest.raises(InternalError, match="RuntimeError: boom") as caught:
-            Manager([each]).run(graph)
-        assert (caught.value.during, caught.value.where) == ("the pass Fails", "loop/body/sum")
+        caught = raised(InternalError, Manager([each]).run, graph, match="RuntimeError: boom")
+        assert (caught.during, caught.where) == ("the pass Fails", "loop/body/sum")
         each.late = True
-        with pytest.raises(InternalError, match="RuntimeError: late") as caught:
-            Manager([each]).run(graph)
-        assert caught.value.where == ""
+        assert raised(InternalError, Manager([each]).run, graph, match="RuntimeError: late").where == ""
 
     def test_in_the_inference_after_a_pass(self) -> None:
         graph = Graph("main")
@@ -306,10 +298,9 @@ class TestErrors:
                 graph.touch(unlucky)
                 return True
 
-        with pytest.raises(InternalError, match="inference: LookupError: nothing there") as caught:
-            Manager([Looks()]).run(graph)
-        assert (caught.value.during, caught.value.where) == ("the pass Looks", "unlucky")
-        assert isinstance(caught.value.__cause__, LookupError)
+        caught = raised(InternalError, Manager([Looks()]).run, graph, match="inference: LookupError: nothing there")
+        assert (caught.during, caught.where) == ("the pass Looks", "unlucky")
+        assert isinstance(caught.__cause__, LookupError)
 
     def test_in_the_inference_of_a_body(self, graph: Graph) -> None:
         loop = graph.of(ops.Loop)[0]
@@ -327,14 +318,12 @@ class TestErrors:
             body = total.graph
             body.set_input(total, 1, ops.Constant([1.0, 2.0, 3.0], graph=body, dtype=f32).output)
 
-        with pytest.raises(TypeError_) as caught:
-            Manager([Acts(misfit)]).run(graph)
-        assert (caught.value.during, caught.value.where) == ("the pass Acts", "loop/body/sum")
+        caught = raised(TypeError_, Manager([Acts(misfit)]).run, graph)
+        assert (caught.during, caught.where) == ("the pass Acts", "loop/body/sum")
 
     def test_a_veto_that_fails(self, graph: Graph) -> None:
         manager = Manager([AbsToReLU(), NegativeToAbs()])
         manager.config.veto(lambda node: 1 // 0)  # type: ignore[arg-type,return-value]
         fine, nodes = chain(1)
-        with pytest.raises(InternalError, match="ZeroDivisionError") as caught:
-            manager.run(fine)
-        assert caught.value.during == "the pass NegativeToAbs" and caught.value.where == nodes[0].path
+        caught = raised(InternalError, manager.run, fine, match="ZeroDivisionError")
+        assert caught.during == "the pass NegativeToAbs" and caught.where == nodes[0].path

@@ -21,6 +21,7 @@ from mo_loop.transforms.front.recurrence.columns import (
     as_sum,
     scaled,
 )
+from tests.harness import raised
 from tests.unit.graph.graphs import parameter
 
 NONE = np.zeros(3, np.float32)
@@ -50,8 +51,7 @@ class TestPieces:
     def test_slices_that_are_not_columns(self, graph: Graph) -> None:
         x = parameter(graph, 2, 8)
         for slice_ in (([0], [8], [2], [1]), ([0], [2], [1], [0]), ([0], [8], [1])):
-            with pytest.raises(NotACell):
-                columns(x).of(ops.Slice(x, *slice_).output, 0, 1)
+            raised(NotACell, columns(x).of, ops.Slice(x, *slice_).output, 0, 1)
 
     def test_columns_of_a_split(self, graph: Graph) -> None:
         x = parameter(graph, 2, 8)
@@ -66,8 +66,7 @@ class TestPieces:
 
     def test_a_split_of_rows(self, graph: Graph) -> None:
         x = parameter(graph, 2, 8)
-        with pytest.raises(NotACell):
-            columns(x).of(ops.Split(x, 0, num_splits=2).outputs[0])
+        raised(NotACell, columns(x).of, ops.Split(x, 0, num_splits=2).outputs[0])
 
     def test_columns_of_a_concatenation(self, graph: Graph) -> None:
         x, y = parameter(graph, 2, 3), parameter(graph, 2, 5)
@@ -76,17 +75,14 @@ class TestPieces:
         for first, last, value, begin, end in ((0, 3, x, 0, 3), (1, 2, x, 1, 2), (3, 8, y, 0, 5), (4, 7, y, 1, 4)):
             each: Any = found.of(whole, first, last)
             assert (each.value, each.first, each.last) == (value, begin, end)
-        with pytest.raises(NotACell, match="several values"):
-            found.of(whole, 2, 4)
+        raised(NotACell, found.of, whole, 2, 4, match="several values")
 
     def test_a_concatenation_of_rows(self, graph: Graph) -> None:
         x = parameter(graph, 1, 3)
-        with pytest.raises(NotACell, match="does not concatenate columns"):
-            columns(x).of(ops.Concat(x, x, axis=0).output)
+        raised(NotACell, columns(x).of, ops.Concat(x, x, axis=0).output, match="does not concatenate columns")
 
     def test_another_batch(self, graph: Graph) -> None:
-        with pytest.raises(NotACell, match="another batch size"):
-            columns().of(parameter(graph, 3, 3))
+        raised(NotACell, columns().of, parameter(graph, 3, 3), match="another batch size")
 
 
 class TestConstants:
@@ -116,8 +112,7 @@ class TestConstants:
             found = columns(x).of(ops.Subtract(x, given).output, 1, 3)
             assert found.affine.bias.tolist() == [-each for each in expected]
         rows = ops.Constant(np.ones((2, 3), np.float32), graph=graph)
-        with pytest.raises(NotACell, match="between rows"):
-            columns(x).of(ops.Add(x, rows).output)
+        raised(NotACell, columns(x).of, ops.Add(x, rows).output, match="between rows")
 
 
 class TestProducts:
@@ -135,8 +130,7 @@ class TestProducts:
 
     def test_products_of_rows_that_are_no_weights(self, graph: Graph) -> None:
         x = parameter(graph, 2, 3)
-        with pytest.raises(NotACell, match="no constant weights"):
-            columns(x).of(ops.MatMul(x, parameter(graph, 3, 4)).output)
+        raised(NotACell, columns(x).of, ops.MatMul(x, parameter(graph, 3, 4)).output, match="no constant weights")
 
     def test_weights_times_a_product(self, graph: Graph) -> None:
         x = parameter(graph, 2, 3)
@@ -159,8 +153,7 @@ class TestSums:
         negative = scaled(x, -1)
         assert (negative.parts, negative.affine.terms) == (((-1, x),), ()) and negative.affine.bias.tolist() == [0] * 3
         assert scaled(negative, -1).parts == ((1, x),)
-        with pytest.raises(NotACell, match="other than 1 and -1"):
-            scaled(x, 2)
+        raised(NotACell, scaled, x, 2, match="other than 1 and -1")
 
     def test_added(self, graph: Graph) -> None:
         x, y = source(graph), source(graph)
@@ -176,8 +169,7 @@ class TestSums:
         x = source(graph)
         most = sums(*[x] * 63)
         assert isinstance(added(most, sums(x)), Sum)
-        with pytest.raises(NotACell, match="too many"):
-            added(most, sums(x, x))
+        raised(NotACell, added, most, sums(x, x), match="too many")
 
     def test_a_source_that_is_added_has_the_columns_of_the_state(self, graph: Graph) -> None:
         state = parameter(graph, 2, 3)
@@ -189,10 +181,8 @@ class TestSums:
             Active("tanh", x),
         )
         for each in strange:
-            with pytest.raises(NotACell):
-                _affine(sums(each), state)
-        with pytest.raises(NotACell):
-            _affine(x, state)
+            raised(NotACell, _affine, sums(each), state)
+        raised(NotACell, _affine, x, state)
 
 
 class TestGates:
@@ -218,8 +208,7 @@ class TestGates:
             [kept, (1, (i, f))],
         )
         for each in others:
-            with pytest.raises(NotACell):
-                _cell_gates(each, cell)
+            raised(NotACell, _cell_gates, each, cell)
 
 
 def test_products_and_activations(graph: Graph) -> None:
@@ -228,8 +217,6 @@ def test_products_and_activations(graph: Graph) -> None:
     assert isinstance(found, Product) and isinstance(found.a, Active) and found.a.name == "sigmoid"
     of: Any = found.a.of
     assert (of.value, of.first, of.last, found.b.value) == (x, 1, 2, y)
-    with pytest.raises(NotACell, match="reads a Exp"):
-        columns(x).of(ops.Exp(x).output)
+    raised(NotACell, columns(x).of, ops.Exp(x).output, match="reads a Exp")
     wide = ops.Add(parameter(graph, 2, 1), x).output
-    with pytest.raises(NotACell, match="broadcast"):
-        columns(x).of(wide)
+    raised(NotACell, columns(x).of, wide, match="broadcast")

@@ -8,7 +8,7 @@ from mo_loop.graph import Graph
 from mo_loop.ops.front import Barrier
 from mo_loop.transforms import pipelines
 from mo_loop.transforms.function_pass import FunctionPass
-from tests.harness import parsed
+from tests.harness import parsed, raised
 
 LOOP = parsed("""
     main (float[N] x, int64 n) => (float[?] y, float[?,?] z) {
@@ -39,9 +39,8 @@ def test_all_rules_are_in_the_pipeline_once() -> None:
 def test_they_change_nothing_when_they_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     Conversion(check_passes=True).run(LOOP)
     monkeypatch.setattr(pipelines, "RULES", (*pipelines.RULES, Restless))
-    with pytest.raises(InternalError, match="Restless changes the graph again") as found:
-        Conversion(check_passes=True).run(LOOP)
-    assert found.value.code == "ML411"
+    found = raised(InternalError, Conversion(check_passes=True).run, LOOP, match="Restless changes the graph again")
+    assert found.code == "ML411"
     Conversion(check_passes=False).run(LOOP)
 
 

@@ -10,13 +10,13 @@ from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Identity
 from mo_loop.text import parse
-from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.profile import Profile
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
 from mo_loop.transforms.selection import Selection
+from tests.harness import raised, without
 
 
 class First(FunctionPass):
@@ -53,8 +53,7 @@ def pipeline() -> list[FunctionPass]:
 
 
 def selected(stop_after: str | None = None, *, disable: Any = (), enable: Any = ()) -> Selection:
-    config = PassConfig()
-    config.disable(*disable)
+    config = without(*disable)
     config.enable(*enable)
     return Selection(Manager(pipeline(), config=config), stop_after)
 
@@ -88,22 +87,17 @@ class TestSelection:
         assert selected(last).skipped == skipped
 
     def test_a_stop_never_reached(self) -> None:
-        with pytest.raises(UsageError, match="disabled"):
-            selected("Third", disable=["Third"])
-        with pytest.raises(UsageError, match="disabled"):
-            selected("Second", disable=["Manager"])
-        with pytest.raises(UsageError, match="it is not a step"):
-            selected("Other")
-        with pytest.raises(UsageError, match="it is not a step"):
-            selected("Manager")
+        raised(UsageError, selected, "Third", disable=["Third"], match="disabled")
+        raised(UsageError, selected, "Second", disable=["Manager"], match="disabled")
+        raised(UsageError, selected, "Other", match="it is not a step")
+        raised(UsageError, selected, "Manager", match="it is not a step")
 
     @pytest.mark.parametrize("name", ["secnd", "SECOND", "Secondd"])
     def test_unknown_names(self, name: str) -> None:
         for call in (lambda: selected(name), lambda: selected(disable=[name]), lambda: selected().require(name)):
-            with pytest.raises(UsageError) as caught:
-                call()
-            assert caught.value.code == "ML201" and name in caught.value.message
-            assert caught.value.hint == "did you mean 'Second'?"
+            caught = raised(UsageError, call)
+            assert caught.code == "ML201" and name in caught.message
+            assert caught.hint == "did you mean 'Second'?"
 
     def test_what_passes_hold(self) -> None:
         selection = selected(disable=["Other"])
@@ -112,9 +106,7 @@ class TestSelection:
         assert selection.steps == ["First", "Second", "OnRequest", "GraphRewrite", "First", "Third"]
 
     def test_a_name_like_no_other(self) -> None:
-        with pytest.raises(UsageError) as caught:
-            selected("qqq")
-        assert "--passes" in caught.value.hint
+        assert "--passes" in raised(UsageError, selected, "qqq").hint
 
 
 class TestProfile:

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper, parser
+from onnx import parser
 
+from tests.harness import raised, with_weights
 from tests.models.sources.real_models.blocked_weights import SCHEMES, quantise, quantise_weights
 from tests.models.sources.real_models.rows import (
     CACHED,
@@ -124,9 +125,7 @@ def test_a_quantised_model_multiplies_by_the_dequantised_weights(name: str) -> N
     onnxruntime = pytest.importorskip("onnxruntime")
     scheme = SCHEMES[name]
     w, v = weight(128, 48), weight(64, 128)
-    model = parser.parse_model(PRODUCTS)
-    arrays = {"w": w, "v": v, "b": np.ones(64, np.float32)}
-    model.graph.initializer.extend(numpy_helper.from_array(array, key) for key, array in arrays.items())
+    model = with_weights(parser.parse_model(PRODUCTS), w=w, v=v, b=np.ones(64, np.float32))
     model = quantise_weights(model, scheme)
     onnx.checker.check_model(model, full_check=True)
     assert {"w", "v"}.isdisjoint(each.name for each in model.graph.initializer)
@@ -156,9 +155,7 @@ def dequantised(w: np.ndarray, contracted: int, name: str) -> np.ndarray:
 def test_recurrent_weights_have_a_scale_for_each_channel() -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]>
     main (float[5,1,40] x) => (float[5,1,1,32] y) { y = LSTM<hidden_size=32>(x, w, r) }"""
-    model = parser.parse_model(text)
-    arrays = {"w": weight(1, 128, 40), "r": weight(1, 128, 32)}
-    model.graph.initializer.extend(numpy_helper.from_array(array, key) for key, array in arrays.items())
+    model = with_weights(parser.parse_model(text), w=weight(1, 128, 40), r=weight(1, 128, 32))
     model = quantise_weights(model, SCHEMES["int8"])
     onnx.checker.check_model(model, full_check=True)
     scales = [each.dims for each in model.graph.initializer if "scales" in each.name]
@@ -169,8 +166,7 @@ def test_a_model_without_large_weights_is_refused() -> None:
     model = parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> main (float[3] x) => (float[3] y) { y = Relu(x) }'
     )
-    with pytest.raises(ValueError, match="no weight"):
-        quantise_weights(model, SCHEMES["int4_32"])
+    raised(ValueError, quantise_weights, model, SCHEMES["int4_32"], match="no weight")
 
 
 # -- ratios and targets

@@ -4,6 +4,7 @@ import pytest
 
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.errors import InputError
+from tests.harness import raised
 
 NATIVE = {
     "of OpenVINO": (
@@ -84,14 +85,11 @@ def refusing(text: str) -> None:
 def test_a_native_error_appears_once(kind: str) -> None:
     text, expected = NATIVE[kind]
     assert brief(RuntimeError(text)) == expected
-    with pytest.raises(IsolatedError) as caught:
-        isolated(failing, text)
-    assert brief(caught.value) == expected
+    assert brief(raised(IsolatedError, isolated, failing, text)) == expected
 
 
 def test_a_message_with_a_reason_is_one_line_without_the_names_of_its_parts() -> None:
-    with pytest.raises(IsolatedError) as caught:
-        isolated(refusing, "an axis is wrong")
-    assert brief(caught.value).endswith("ML200: it does not run | an axis is wrong")
+    caught = raised(IsolatedError, isolated, refusing, "an axis is wrong")
+    assert brief(caught).endswith("ML200: it does not run | an axis is wrong")
     assert brief(IsolatedError("ended", "crash")) == "ended"
     assert brief(IsolatedError("", "error", message="mo_loop.compare.oracle.UnstableError: it changes")) == "it changes"
