@@ -1,6 +1,7 @@
 """Elementwise activation functions, and softmax along an axis."""
 
 import math
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -9,13 +10,14 @@ from mo_loop.graph.shape import broadcast_dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Unary
-from mo_loop.ops.base import Elementwise, Op
+from mo_loop.ops.base import Elementwise, Op, operation
 from mo_loop.ops.infer import elementwise, wide
 from mo_loop.ops.ranges import FLOATS, NUMBERS
 
+_of, _X = partial(operation, module=__name__), {"x": NUMBERS}
 
-class ReLU(Unary, opset=1, rule=lambda x: values.maximum(x, 0), numpy=lambda x: np.maximum(x, 0)):
-    """max(x, 0). Spec: ReLU-1."""
+
+ReLU = _of("ReLU-1", "max(x, 0).", Unary, rule=lambda x: values.maximum(x, 0), numpy=lambda x: np.maximum(x, 0))
 
 
 class PReLU(Elementwise, opset=1):
@@ -43,8 +45,7 @@ class PReLU(Elementwise, opset=1):
         return self._no_axes if port else super().axis_map(port)
 
 
-class Sigmoid(Unary, opset=1, types={"x": NUMBERS}, numpy=lambda x: 1 / (1 + np.exp(-x))):
-    """1 / (1 + e^-x). Spec: Sigmoid-1."""
+Sigmoid = _of("Sigmoid-1", "1 / (1 + e^-x).", Unary, types=_X, numpy=lambda x: 1 / (1 + np.exp(-x)))
 
 
 class Elu(Unary, opset=1):
@@ -81,7 +82,7 @@ class HardSigmoid(Scaled, opset=1, ranks={"alpha": 0, "beta": 0}):
         return np.asarray(np.clip(alpha * x + beta, 0, 1)).astype(x.dtype)
 
 
-class Clamp(Unary, opset=1, types={"x": NUMBERS}):
+class Clamp(Unary, opset=1, types=_X):
     """min(max(x, min), max). Spec: Clamp-1."""
 
     min: float
@@ -98,12 +99,10 @@ class Clamp(Unary, opset=1, types={"x": NUMBERS}):
         return np.clip(inputs[0], self.min, self.max).astype(inputs[0].dtype)
 
 
-class HSigmoid(Unary, opset=5, types={"x": NUMBERS}, numpy=lambda x: np.clip(x + 3, 0, 6) / 6):
-    """min(max(x + 3, 0), 6) / 6. Spec: HSigmoid-5."""
-
-
-class HSwish(Unary, opset=4, types={"x": NUMBERS}, numpy=lambda x: x * np.clip(x + 3, 0, 6) / 6):
-    """x * min(max(x + 3, 0), 6) / 6. Spec: HSwish-4."""
+HSigmoid = _of("HSigmoid-5", "min(max(x + 3, 0), 6) / 6.", Unary, types=_X, numpy=lambda x: np.clip(x + 3, 0, 6) / 6)
+HSwish = _of(
+    "HSwish-4", "x * min(max(x + 3, 0), 6) / 6.", Unary, types=_X, numpy=lambda x: x * np.clip(x + 3, 0, 6) / 6,
+)
 
 
 class Swish(Elementwise, opset=4, types={"x": FLOATS}):
@@ -120,16 +119,11 @@ class Swish(Elementwise, opset=4, types={"x": FLOATS}):
             return np.asarray(x / (1 + np.exp(-beta * x))).astype(x.dtype)
 
 
-class Mish(Unary, opset=4, types={"x": FLOATS}, numpy=lambda x: x * np.tanh(np.logaddexp(0, x))):
-    """x * tanh(log(1 + e^x)). Spec: Mish-4."""
-
-
-class SoftPlus(Unary, opset=4, types={"x": FLOATS}, numpy=lambda x: np.logaddexp(0, x)):
-    """log(1 + e^x). Spec: SoftPlus-4."""
-
-
-class SoftSign(Unary, opset=9, types={"x": FLOATS}, numpy=lambda x: x / (1 + np.abs(x))):
-    """x / (1 + |x|). Spec: SoftSign-9."""
+Mish = _of(
+    "Mish-4", "x * tanh(log(1 + e^x)).", Unary, types={"x": FLOATS}, numpy=lambda x: x * np.tanh(np.logaddexp(0, x)),
+)
+SoftPlus = _of("SoftPlus-4", "log(1 + e^x).", Unary, types={"x": FLOATS}, numpy=lambda x: np.logaddexp(0, x))
+SoftSign = _of("SoftSign-9", "x / (1 + |x|).", Unary, types={"x": FLOATS}, numpy=lambda x: x / (1 + np.abs(x)))
 
 
 class Gelu(Unary, opset=7, types={"x": FLOATS}):

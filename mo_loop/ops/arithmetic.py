@@ -2,6 +2,7 @@
 
 import math
 import operator
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import ElementType, TensorType, boolean
 from mo_loop.ops import values
-from mo_loop.ops.base import Elementwise, Op
+from mo_loop.ops.base import Elementwise, Op, operation
 from mo_loop.ops.infer import elementwise, same_dtype, wide
 from mo_loop.ops.ranges import FLOATS, INTEGERS, NUMBERS
 from mo_loop.ops.values import each, fitting, truth
 
-_NUMBERS = {"a": NUMBERS, "b": NUMBERS}
+_of, _X, _NUMBERS = partial(operation, module=__name__), {"x": NUMBERS}, {"a": NUMBERS, "b": NUMBERS}
 
 
 class Binary(Elementwise, abstract=True):
@@ -32,16 +33,9 @@ class Binary(Elementwise, abstract=True):
             return type(self)._numpy(*inputs)
 
 
-class Add(Binary, opset=1, types=_NUMBERS, rule=operator.add, numpy=np.add):
-    """a + b. Spec: Add-1."""
-
-
-class Subtract(Binary, opset=1, types=_NUMBERS, rule=operator.sub, numpy=np.subtract):
-    """a - b. Spec: Subtract-1."""
-
-
-class Multiply(Binary, opset=1, types=_NUMBERS, rule=values.multiply, numpy=np.multiply):
-    """a * b. Spec: Multiply-1."""
+Add = _of("Add-1", "a + b.", Binary, types=_NUMBERS, rule=operator.add, numpy=np.add)
+Subtract = _of("Subtract-1", "a - b.", Binary, types=_NUMBERS, rule=operator.sub, numpy=np.subtract)
+Multiply = _of("Multiply-1", "a * b.", Binary, types=_NUMBERS, rule=values.multiply, numpy=np.multiply)
 
 
 class Divide(Binary, opset=1, types=_NUMBERS):
@@ -88,16 +82,11 @@ class Power(Binary, opset=1, types=_NUMBERS, rule=values.power, numpy=np.power):
         return super().evaluate(*inputs)
 
 
-class Maximum(Binary, opset=1, types=_NUMBERS, rule=values.maximum, numpy=np.maximum):
-    """The larger of both. Spec: Maximum-1."""
-
-
-class Minimum(Binary, opset=1, types=_NUMBERS, rule=values.minimum, numpy=np.minimum):
-    """The smaller of both. Spec: Minimum-1."""
-
-
-class SquaredDifference(Binary, opset=1, types=_NUMBERS, numpy=lambda a, b: np.square(a - b)):
-    """(a - b)^2. Spec: SquaredDifference-1."""
+Maximum = _of("Maximum-1", "The larger of both.", Binary, types=_NUMBERS, rule=values.maximum, numpy=np.maximum)
+Minimum = _of("Minimum-1", "The smaller of both.", Binary, types=_NUMBERS, rule=values.minimum, numpy=np.minimum)
+SquaredDifference = _of(
+    "SquaredDifference-1", "(a - b)^2.", Binary, types=_NUMBERS, numpy=lambda a, b: np.square(a - b),
+)
 
 
 class Unary(Elementwise, abstract=True):
@@ -114,88 +103,27 @@ class Unary(Elementwise, abstract=True):
             return np.asarray(type(self)._numpy(inputs[0])).astype(inputs[0].dtype)
 
 
-class Negative(Unary, opset=1, rule=operator.neg, numpy=np.negative):
-    """-x. Spec: Negative-1."""
-
-
-class Abs(Unary, opset=1, rule=values.absolute, numpy=np.abs):
-    """|x|. Spec: Abs-1."""
-
-
-class Ceiling(Unary, opset=1, types={"x": NUMBERS}, rule=values.same, numpy=np.ceil):
-    """x rounded up. Spec: Ceiling-1."""
-
-
-class Floor(Unary, opset=1, types={"x": NUMBERS}, rule=values.same, numpy=np.floor):
-    """x rounded down. Spec: Floor-1."""
-
-
-class Sign(Unary, opset=1, rule=values.sign, numpy=np.sign):
-    """-1, 0 or 1. Spec: Sign-1."""
-
-
-class Sqrt(Unary, opset=1, types={"x": NUMBERS}, numpy=np.sqrt):
-    """The square root. Spec: Sqrt-1."""
-
-
-class Exp(Unary, opset=1, types={"x": NUMBERS}, numpy=np.exp):
-    """e^x. Spec: Exp-1."""
-
-
-class Log(Unary, opset=1, types={"x": NUMBERS}, numpy=np.log):
-    """The natural logarithm. Spec: Log-1."""
-
-
-class Sin(Unary, opset=1, types={"x": NUMBERS}, numpy=np.sin):
-    """The sine of x, in radians. Spec: Sin-1."""
-
-
-class Cos(Unary, opset=1, types={"x": NUMBERS}, numpy=np.cos):
-    """The cosine of x, in radians. Spec: Cos-1."""
-
-
-class Tan(Unary, opset=1, types={"x": NUMBERS}, numpy=np.tan):
-    """The tangent of x, in radians. Spec: Tan-1."""
-
-
-class Asin(Unary, opset=1, types={"x": NUMBERS}, numpy=np.arcsin):
-    """The arc sine of x, in radians. Spec: Asin-1."""
-
-
-class Acos(Unary, opset=1, types={"x": NUMBERS}, numpy=np.arccos):
-    """The arc cosine of x, in radians. Spec: Acos-1."""
-
-
-class Atan(Unary, opset=1, types={"x": NUMBERS}, numpy=np.arctan):
-    """The arc tangent of x, in radians. Spec: Atan-1."""
-
-
-class Sinh(Unary, opset=1, types={"x": NUMBERS}, numpy=np.sinh):
-    """The hyperbolic sine of x. Spec: Sinh-1."""
-
-
-class Cosh(Unary, opset=1, types={"x": NUMBERS}, numpy=np.cosh):
-    """The hyperbolic cosine of x. Spec: Cosh-1."""
-
-
-class Tanh(Unary, opset=1, types={"x": NUMBERS}, numpy=np.tanh):
-    """The hyperbolic tangent of x. Spec: Tanh-1."""
-
-
-class Asinh(Unary, opset=4, types={"x": NUMBERS}, numpy=np.arcsinh):
-    """The inverse hyperbolic sine of x. Spec: Asinh-4."""
-
-
-class Acosh(Unary, opset=4, types={"x": NUMBERS}, numpy=np.arccosh):
-    """The inverse hyperbolic cosine of x. Spec: Acosh-4."""
-
-
-class Atanh(Unary, opset=4, types={"x": NUMBERS}, numpy=np.arctanh):
-    """The inverse hyperbolic tangent of x. Spec: Atanh-4."""
-
-
-class Erf(Unary, opset=1, types={"x": NUMBERS}, numpy=np.vectorize(math.erf, otypes=[np.float64])):
-    """The Gauss error function. Spec: Erf-1."""
+Negative = _of("Negative-1", "-x.", Unary, rule=operator.neg, numpy=np.negative)
+Abs = _of("Abs-1", "|x|.", Unary, rule=values.absolute, numpy=np.abs)
+Ceiling = _of("Ceiling-1", "x rounded up.", Unary, types=_X, rule=values.same, numpy=np.ceil)
+Floor = _of("Floor-1", "x rounded down.", Unary, types=_X, rule=values.same, numpy=np.floor)
+Sign = _of("Sign-1", "-1, 0 or 1.", Unary, rule=values.sign, numpy=np.sign)
+Sqrt = _of("Sqrt-1", "The square root.", Unary, types=_X, numpy=np.sqrt)
+Exp = _of("Exp-1", "e^x.", Unary, types=_X, numpy=np.exp)
+Log = _of("Log-1", "The natural logarithm.", Unary, types=_X, numpy=np.log)
+Sin = _of("Sin-1", "The sine of x, in radians.", Unary, types=_X, numpy=np.sin)
+Cos = _of("Cos-1", "The cosine of x, in radians.", Unary, types=_X, numpy=np.cos)
+Tan = _of("Tan-1", "The tangent of x, in radians.", Unary, types=_X, numpy=np.tan)
+Asin = _of("Asin-1", "The arc sine of x, in radians.", Unary, types=_X, numpy=np.arcsin)
+Acos = _of("Acos-1", "The arc cosine of x, in radians.", Unary, types=_X, numpy=np.arccos)
+Atan = _of("Atan-1", "The arc tangent of x, in radians.", Unary, types=_X, numpy=np.arctan)
+Sinh = _of("Sinh-1", "The hyperbolic sine of x.", Unary, types=_X, numpy=np.sinh)
+Cosh = _of("Cosh-1", "The hyperbolic cosine of x.", Unary, types=_X, numpy=np.cosh)
+Tanh = _of("Tanh-1", "The hyperbolic tangent of x.", Unary, types=_X, numpy=np.tanh)
+Asinh = _of("Asinh-4", "The inverse hyperbolic sine of x.", Unary, types=_X, numpy=np.arcsinh)
+Acosh = _of("Acosh-4", "The inverse hyperbolic cosine of x.", Unary, types=_X, numpy=np.arccosh)
+Atanh = _of("Atanh-4", "The inverse hyperbolic tangent of x.", Unary, types=_X, numpy=np.arctanh)
+Erf = _of("Erf-1", "The Gauss error function.", Unary, types=_X, numpy=np.vectorize(math.erf, otypes=[np.float64]))
 
 
 class Round(Unary, opset=5):
@@ -257,28 +185,12 @@ class Comparison(Binary, abstract=True):
         return elementwise((a, b), boolean, type(self)._rule)
 
 
-class Equal(Comparison, opset=1, rule=values.equal, numpy=np.equal):
-    """a = b. Spec: Equal-1."""
-
-
-class NotEqual(Comparison, opset=1, rule=values.differ, numpy=np.not_equal):
-    """a != b. Spec: NotEqual-1."""
-
-
-class Greater(Comparison, opset=1, rule=values.greater, numpy=np.greater):
-    """a > b. Spec: Greater-1."""
-
-
-class GreaterEqual(Comparison, opset=1, rule=values.greater_equal, numpy=np.greater_equal):
-    """a >= b. Spec: GreaterEqual-1."""
-
-
-class Less(Comparison, opset=1, rule=values.less, numpy=np.less):
-    """a < b. Spec: Less-1."""
-
-
-class LessEqual(Comparison, opset=1, rule=values.less_equal, numpy=np.less_equal):
-    """a <= b. Spec: LessEqual-1."""
+Equal = _of("Equal-1", "a = b.", Comparison, rule=values.equal, numpy=np.equal)
+NotEqual = _of("NotEqual-1", "a != b.", Comparison, rule=values.differ, numpy=np.not_equal)
+Greater = _of("Greater-1", "a > b.", Comparison, rule=values.greater, numpy=np.greater)
+GreaterEqual = _of("GreaterEqual-1", "a >= b.", Comparison, rule=values.greater_equal, numpy=np.greater_equal)
+Less = _of("Less-1", "a < b.", Comparison, rule=values.less, numpy=np.less)
+LessEqual = _of("LessEqual-1", "a <= b.", Comparison, rule=values.less_equal, numpy=np.less_equal)
 
 
 class LogicalBinary(Binary, abstract=True):
@@ -289,16 +201,12 @@ class LogicalBinary(Binary, abstract=True):
         return super().infer(a, b)
 
 
-class LogicalAnd(LogicalBinary, opset=1, rule=values.minimum, numpy=np.logical_and):
-    """Whether a and b are true. Spec: LogicalAnd-1."""
-
-
-class LogicalOr(LogicalBinary, opset=1, rule=values.maximum, numpy=np.logical_or):
-    """Whether a or b is true. Spec: LogicalOr-1."""
-
-
-class LogicalXor(LogicalBinary, opset=1, rule=values.differ, numpy=np.logical_xor):
-    """Whether one of a and b is true, not both. Spec: LogicalXor-1."""
+LogicalAnd = _of("LogicalAnd-1", "Whether a and b are true.", LogicalBinary, rule=values.minimum, numpy=np.logical_and)
+LogicalOr = _of("LogicalOr-1", "Whether a or b is true.", LogicalBinary, rule=values.maximum, numpy=np.logical_or)
+LogicalXor = _of(
+    "LogicalXor-1", "Whether one of a and b is true, not both.", LogicalBinary, rule=values.differ,
+    numpy=np.logical_xor,
+)
 
 
 class LogicalNot(Unary, opset=1, rule=values.invert, numpy=np.logical_not):
@@ -317,28 +225,12 @@ class Bitwise(Binary, abstract=True):
         return super().infer(a, b)
 
 
-class BitwiseAnd(Bitwise, opset=13, numpy=np.bitwise_and):
-    """a & b. Spec: BitwiseAnd-13."""
-
-
-class BitwiseOr(Bitwise, opset=13, numpy=np.bitwise_or):
-    """a | b. Spec: BitwiseOr-13."""
-
-
-class BitwiseXor(Bitwise, opset=13, numpy=np.bitwise_xor):
-    """a ^ b. Spec: BitwiseXor-13."""
-
-
-class BitwiseNot(Unary, opset=13, numpy=np.bitwise_not):
-    """~x. Spec: BitwiseNot-13."""
-
-
-class BitwiseLeftShift(Bitwise, opset=15, types={"a": INTEGERS}, numpy=np.left_shift):
-    """a << b. Spec: BitwiseLeftShift-15."""
-
-
-class BitwiseRightShift(Bitwise, opset=15, types={"a": INTEGERS}, numpy=np.right_shift):
-    """a >> b. Spec: BitwiseRightShift-15."""
+BitwiseAnd = _of("BitwiseAnd-13", "a & b.", Bitwise, numpy=np.bitwise_and)
+BitwiseOr = _of("BitwiseOr-13", "a | b.", Bitwise, numpy=np.bitwise_or)
+BitwiseXor = _of("BitwiseXor-13", "a ^ b.", Bitwise, numpy=np.bitwise_xor)
+BitwiseNot = _of("BitwiseNot-13", "~x.", Unary, numpy=np.bitwise_not)
+BitwiseLeftShift = _of("BitwiseLeftShift-15", "a << b.", Bitwise, types={"a": INTEGERS}, numpy=np.left_shift)
+BitwiseRightShift = _of("BitwiseRightShift-15", "a >> b.", Bitwise, types={"a": INTEGERS}, numpy=np.right_shift)
 
 
 class Select(Elementwise, opset=1):
@@ -364,8 +256,7 @@ class Classification(Elementwise, abstract=True):
         return type(self)._numpy(inputs[0])
 
 
-class IsNaN(Classification, opset=10, types={"x": FLOATS}, numpy=np.isnan):
-    """Whether a number is NaN. Spec: IsNaN-10."""
+IsNaN = _of("IsNaN-10", "Whether a number is NaN.", Classification, types={"x": FLOATS}, numpy=np.isnan)
 
 
 class IsInf(Classification, opset=10, types={"x": FLOATS}):
@@ -379,5 +270,7 @@ class IsInf(Classification, opset=10, types={"x": FLOATS}):
         return np.isinf(x) & (((x < 0) & self.detect_negative) | ((x > 0) & self.detect_positive))
 
 
-class IsFinite(Classification, opset=10, types={"x": FLOATS}, numpy=np.isfinite):
-    """Whether a number is neither infinite nor NaN. Spec: IsFinite-10."""
+IsFinite = _of(
+    "IsFinite-10", "Whether a number is neither infinite nor NaN.", Classification, types={"x": FLOATS},
+    numpy=np.isfinite,
+)

@@ -16,7 +16,8 @@ is that of the first Value. Inference runs before the node is attached, so a fai
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, get_args, get_origin
+from types import new_class
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
 from mo_loop.ops.ranges import Kind, Range, kinds_of, range_of
 from mo_loop.origin import Origin
+
+OpOf = TypeVar("OpOf", bound="Op")
 
 _MISSING = object()
 
@@ -110,7 +113,7 @@ class Op(Node):
     _limited_ports: ClassVar[tuple[int, ...]] = ()
 
     def __init_subclass__(
-        cls, *, opset: int = 0, type: str = "", index: Sequence[str] = (), abstract: bool = False,
+        cls, *, opset: int = 0, type: str = "", index: Sequence[str] | None = None, abstract: bool = False,
         random: bool = False, kept: bool = False, ranks: Mapping[str, int | tuple[int, ...]] | None = None,
         single: Sequence[str] = (), types: Mapping[str, Kind] | None = None, along: str = "", keeps_axes: bool = False,
         rule: Callable[..., Any] | None = None, numpy: Callable[..., Any] | None = None,
@@ -145,7 +148,8 @@ class Op(Node):
         cls._variadic = bool(code.co_flags & inspect.CO_VARARGS)
         cls._ports = code.co_varnames[1 : code.co_argcount]
         cls._least = len(cls._ports) - len(cls.infer.__defaults__ or ())
-        cls.index_ports = frozenset(cls._ports.index(name) for name in index)
+        if index is not None:
+            cls.index_ports = frozenset(cls._ports.index(name) for name in index)
         if single:
             cls._single_ports = frozenset(cls._ports.index(name) for name in single)
         if ranks is not None or single:
@@ -386,6 +390,14 @@ class Op(Node):
     def from_xml(cls, data: dict[str, str]) -> dict[str, str]:
         """Attribute name -> its text, from <data>: the inverse of the spelling in `xml_attributes`."""
         return data
+
+
+def operation(spec: str, what: str, base: type[OpOf], module: str, **keywords: Any) -> type[OpOf]:
+    """The operation `Sqrt-1` of a specification, which differs from its base in class keywords alone. Its docstring is
+    `what`, and the specification; `module` is the family that defines it."""
+    name, _, opset = spec.partition("-")
+    members = {"__doc__": f"{what} Spec: {spec}.", "__module__": module}
+    return new_class(name, (base,), {"opset": int(opset), **keywords}, lambda namespace: namespace.update(members))
 
 
 def is_index(dtype: ElementType) -> bool:

@@ -165,7 +165,7 @@ class ConvolutionBackpropData(Filtered, opset=1, index=("output_shape",), types=
         )
 
 
-class GroupConvolutionBackpropData(ConvolutionBackpropData, opset=1, index=("output_shape",)):
+class GroupConvolutionBackpropData(ConvolutionBackpropData, opset=1):
     """The transpose of a group convolution: filters [G, C/G, O/G, K...]. Spec: GroupConvolutionBackpropData-1."""
 
     _in_groups = True

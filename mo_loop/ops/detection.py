@@ -43,7 +43,7 @@ class NonMaxSuppression(
         )
 
 
-class NonMaxSuppression9(NonMaxSuppression, opset=9, type="NonMaxSuppression", index=("max_boxes",)):
+class NonMaxSuppression9(NonMaxSuppression, opset=9, type="NonMaxSuppression"):
     """As NonMaxSuppression; the first output is never padded. Spec: NonMaxSuppression-9."""
 
 

@@ -129,7 +129,7 @@ class Pad(Op, opset=1, index=("begin", "end"), ranks={"begin": 1, "end": 1, "val
         return np.pad(x, widths, constant_values=np.asarray(value).item())
 
 
-class Pad12(Pad, opset=12, type="Pad", index=("begin", "end")):
+class Pad12(Pad, opset=12, type="Pad"):
     """As Pad; negative pads remove elements. Spec: Pad-12."""
 
 
@@ -178,9 +178,7 @@ class Range(Op, opset=4, types={"start": NUMBERS, "stop": NUMBERS, "step": NUMBE
         return np.arange(*(each.item() for each in inputs), dtype=self.output_type.numpy)
 
 
-class Eye(
-    Op, opset=9, index=("rows", "columns", "diagonal"), single=("rows", "columns", "diagonal")
-):
+class Eye(Op, opset=9, index=("rows", "columns", "diagonal"), single=("rows", "columns", "diagonal")):
     """1 on a diagonal of a matrix, 0 elsewhere. Spec: Eye-9."""
 
     output_type: ElementType

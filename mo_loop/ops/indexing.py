@@ -171,9 +171,7 @@ class ScatterElementsUpdate(
         return result
 
 
-class ScatterElementsUpdate12(
-    ScatterElementsUpdate, opset=12, type="ScatterElementsUpdate", index=("indices", "axis"), single=("axis",)
-):
+class ScatterElementsUpdate12(ScatterElementsUpdate, opset=12, type="ScatterElementsUpdate"):
     """As ScatterElementsUpdate; a reduction combines old and new values. Spec: ScatterElementsUpdate-12."""
 
     reduction: Reduction = "none"
@@ -211,9 +209,7 @@ class ScatterNDUpdate(Op, opset=4, index=("indices",), keeps_axes=True):
         return result
 
 
-class ScatterNDUpdate15(
-    ScatterNDUpdate, opset=15, type="ScatterNDUpdate", index=("indices",), types={"indices": WIDE_INTEGERS}
-):
+class ScatterNDUpdate15(ScatterNDUpdate, opset=15, type="ScatterNDUpdate", types={"indices": WIDE_INTEGERS}):
     """As ScatterNDUpdate; a reduction combines the old and new values of a position. Spec: ScatterNDUpdate-15."""
 
     reduction: Literal["none", "sum", "sub", "prod", "min", "max"] = "none"
@@ -306,7 +302,7 @@ class TopK(Op, opset=3, index=("k",), ranks={"k": 0}, along="axis", keeps_axes=T
         return TensorType(x.dtype, shape), TensorType(self.index_element_type, shape)
 
 
-class TopK11(TopK, opset=11, type="TopK", index=("k",)):
+class TopK11(TopK, opset=11, type="TopK"):
     """As TopK; with `stable` equal elements keep their order. Spec: TopK-11."""
 
     stable: bool = False

@@ -181,10 +181,9 @@ class ScaledDotProductAttention(Op, opset=13, single=("scale",), types={"query":
         return np.asarray(np.matmul(weights, value)).astype(inputs[0].dtype)
 
 
-_VECTORS = {"axes": 1, "signal_size": 1}
-
-
-class Fourier(Op, abstract=True, along="axes"):
+class Fourier(
+    Op, abstract=True, index=("axes", "signal_size"), ranks={"axes": 1, "signal_size": 1}, along="axes"
+):
     """Base of the transforms. `signal_size` has for each axis the length to which the signal is sliced or padded with
     zeros; -1 keeps the length."""
 
@@ -235,18 +234,18 @@ class Fourier(Op, abstract=True, along="axes"):
         return result
 
 
-class DFT(Fourier, opset=7, index=("axes", "signal_size"), ranks=_VECTORS, keeps_axes=True):
+class DFT(Fourier, opset=7, keeps_axes=True):
     """Complex to complex. Spec: DFT-7."""
 
     def _result(self, shape, places, dims, signal_size):
         return (*dims, shape[-1])
 
 
-class IDFT(DFT, opset=7, index=("axes", "signal_size")):
+class IDFT(DFT, opset=7):
     """The inverse of DFT. Spec: IDFT-7."""
 
 
-class RDFT(Fourier, opset=9, index=("axes", "signal_size"), ranks=_VECTORS):
+class RDFT(Fourier, opset=9):
     """Real to complex; the last axis has only the first half, which determines the other half. Spec: RDFT-9."""
 
     reads_complex = False
@@ -257,7 +256,7 @@ class RDFT(Fourier, opset=9, index=("axes", "signal_size"), ranks=_VECTORS):
         return (*dims, 2)
 
 
-class IRDFT(Fourier, opset=9, index=("axes", "signal_size"), ranks=_VECTORS):
+class IRDFT(Fourier, opset=9):
     """Complex to real: the inverse of RDFT. Spec: IRDFT-9."""
 
     def _result(self, shape, places, dims, signal_size):

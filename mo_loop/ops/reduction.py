@@ -2,25 +2,24 @@
 
 import functools
 import operator
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from mo_loop.errors import TypeError_
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.shape import merge_dim, normalise_axis
 from mo_loop.graph.types import TensorType, boolean, known_array
 from mo_loop.ops import values
-from mo_loop.ops.base import Op
+from mo_loop.ops.base import Op, operation
 from mo_loop.ops.infer import reduced, same_dtype, wide
 from mo_loop.ops.ranges import FLOATS, NUMBERS, Positive
 from mo_loop.ops.values import fitting
 
-_AXES = {"axes": (0, 1)}
-"""The ranks of the axes of a reduction."""
+_of, _X = partial(operation, module=__name__), {"x": NUMBERS}
 
 
-class Reduction(Op, abstract=True, along="axes"):
+class Reduction(Op, abstract=True, index=("axes",), ranks={"axes": (0, 1)}, along="axes"):
     """The input `axes` is a scalar or a vector of axes; an empty vector reduces nothing."""
 
     keep_dims: bool = False
@@ -62,13 +61,13 @@ class Folding(Reduction, abstract=True):
         return TensorType(x.dtype, plain.shape, fitting(known, x.dtype))
 
 
-class ReduceSum(Folding, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=operator.add, numpy=np.sum):
+class ReduceSum(Folding, opset=1, types=_X, rule=operator.add, numpy=np.sum):
     """The sums over the axes. Spec: ReduceSum-1."""
 
     _empty = 0
 
 
-class ReduceMean(Reduction, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, numpy=np.mean):
+class ReduceMean(Reduction, opset=1, types=_X, numpy=np.mean):
     """The means over the axes; those of integers are truncated. Spec: ReduceMean-1."""
 
     def evaluate(self, *inputs):
@@ -82,38 +81,30 @@ class Extreme(Folding, abstract=True):
         return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)
 
 
-class ReduceMax(
-    Extreme, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=values.maximum, numpy=np.max
-):
-    """The largest elements over the axes. Spec: ReduceMax-1."""
-
-
-class ReduceMin(
-    Extreme, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=values.minimum, numpy=np.min
-):
-    """The smallest elements over the axes. Spec: ReduceMin-1."""
+ReduceMax = _of(
+    "ReduceMax-1", "The largest elements over the axes.", Extreme, types=_X, rule=values.maximum, numpy=np.max,
+)
+ReduceMin = _of(
+    "ReduceMin-1", "The smallest elements over the axes.", Extreme, types=_X, rule=values.minimum, numpy=np.min,
+)
 
 
 class ReduceProd(
-    Folding, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=values.multiply, numpy=np.prod
+    Folding, opset=1, types=_X, rule=values.multiply, numpy=np.prod
 ):
     """The products over the axes. Spec: ReduceProd-1."""
 
     _empty = 1
 
 
-class ReduceL1(
-    Reduction, opset=4, index=("axes",), ranks=_AXES, types={"x": NUMBERS},
-    numpy=lambda x, axis, keepdims: np.sum(np.abs(x), axis=axis, keepdims=keepdims),
-):
-    """The sums of absolute values over the axes. Spec: ReduceL1-4."""
-
-
-class ReduceL2(
-    Reduction, opset=4, index=("axes",), ranks=_AXES, types={"x": NUMBERS},
-    numpy=lambda x, axis, keepdims: np.sqrt(np.sum(np.square(x), axis=axis, keepdims=keepdims)),
-):
-    """The square roots of the sums of squares over the axes. Spec: ReduceL2-4."""
+ReduceL1 = _of(
+    "ReduceL1-4", "The sums of absolute values over the axes.", Reduction, types=_X,
+    numpy=lambda x, **axes: np.sum(np.abs(x), **axes),
+)
+ReduceL2 = _of(
+    "ReduceL2-4", "The square roots of the sums of squares over the axes.", Reduction, types=_X,
+    numpy=lambda x, **axes: np.sqrt(np.sum(np.square(x), **axes)),
+)
 
 
 class Logical(Reduction, abstract=True):
@@ -124,33 +115,28 @@ class Logical(Reduction, abstract=True):
         return super().infer(x, axes)
 
 
-class ReduceLogicalAnd(Logical, opset=1, index=("axes",), ranks=_AXES, numpy=np.all):
-    """Whether all elements over the axes are true. Spec: ReduceLogicalAnd-1."""
+ReduceLogicalAnd = _of("ReduceLogicalAnd-1", "Whether all elements over the axes are true.", Logical, numpy=np.all)
+ReduceLogicalOr = _of("ReduceLogicalOr-1", "Whether any element over the axes is true.", Logical, numpy=np.any)
 
 
-class ReduceLogicalOr(Logical, opset=1, index=("axes",), ranks=_AXES, numpy=np.any):
-    """Whether any element over the axes is true. Spec: ReduceLogicalOr-1."""
+class OverAxes(Op, abstract=True, index=("axes",), ranks={"axes": 1}, along="axes", keeps_axes=True):
+    """Base of normalisations by numbers that are computed over the axes of an input."""
+
+    def infer(self, x, axes):
+        if x.shape is not None and axes.shape:
+            count = axes.shape[0]
+            self.require(not isinstance(count, int) or count <= len(x.shape), f"{count} axes of rank {len(x.shape)}")
+        for axis in axes.integers or () if x.shape is not None else ():
+            normalise_axis(axis, len(x.shape))
+        return TensorType(x.dtype, x.shape)
 
 
-def _require_axes(x, axes) -> None:
-    if x.shape is not None and axes.shape:
-        count = axes.shape[0]
-        if isinstance(count, int) and count > len(x.shape):
-            raise TypeError_(f"{count} axes of rank {len(x.shape)}", code="ML235")
-    for axis in axes.integers or () if x.shape is not None else ():
-        normalise_axis(axis, len(x.shape))
-
-
-class MVN(Op, opset=6, index=("axes",), ranks={"axes": 1}, along="axes", keeps_axes=True):
+class MVN(OverAxes, opset=6):
     """(x - mean) / standard deviation, both over the axes of an input. Spec: MVN-6."""
 
     normalize_variance: bool = True
     eps: float = 1e-9
     eps_mode: Literal["INSIDE_SQRT", "OUTSIDE_SQRT"] = "INSIDE_SQRT"
-
-    def infer(self, x, axes):
-        _require_axes(x, axes)
-        return TensorType(x.dtype, x.shape)
 
     def evaluate(self, *inputs):
         x, axes = wide(inputs[0]), inputs[1]
@@ -184,7 +170,7 @@ class BatchNormInference(Op, opset=5, types={"x": FLOATS}, keeps_axes=True):
         return ((x - mean) / np.sqrt(variance + self.epsilon) * gamma + beta).astype(inputs[0].dtype)
 
 
-class LRN(Op, opset=1, index=("axes",), ranks={"axes": 1}, along="axes", keeps_axes=True):
+class LRN(OverAxes, opset=1):
     """x / (bias + alpha / size * sum of squares in a window over some axes) ^ beta. Spec: LRN-1."""
 
     alpha: float
@@ -192,20 +178,12 @@ class LRN(Op, opset=1, index=("axes",), ranks={"axes": 1}, along="axes", keeps_a
     bias: float
     size: int
 
-    def infer(self, x, axes):
-        _require_axes(x, axes)
-        return TensorType(x.dtype, x.shape)
 
-
-class NormalizeL2(Op, opset=1, index=("axes",), ranks={"axes": (0, 1)}, along="axes", keeps_axes=True):
+class NormalizeL2(OverAxes, opset=1, ranks={"axes": (0, 1)}):
     """x / sqrt(sum of squares over some axes, with eps). Spec: NormalizeL2-1."""
 
     eps: float
     eps_mode: Literal["add", "max"] = "add"
-
-    def infer(self, x, axes):
-        _require_axes(x, axes)
-        return TensorType(x.dtype, x.shape)
 
     def evaluate(self, *inputs):
         x, axes = wide(inputs[0]), inputs[1]
