@@ -63,6 +63,21 @@ def rebuilt(node: Control, fed: Sequence[tuple[Any, Value]], output_map: Sequenc
     return made
 
 
+def set_output(node: Control, place: int, entry: Any) -> None:
+    """Give an output another entry; Results of the former one that have no other role are removed, and what only they
+    read."""
+    former = node.output_map[place]
+    node.output_map = (*node.output_map[:place], entry, *node.output_map[place + 1 :])
+    roles = {each for entry in (*node.input_map, *node.output_map) for each in vars(entry).values()}
+    if isinstance(node, Loop):
+        roles.add(node.condition)
+    for result in vars(former).values():
+        if isinstance(result, Result) and result not in roles and result in result.graph:
+            result.graph.remove(result)
+    for body in node.bodies:
+        body.sweep()
+
+
 def replace_iteration(old: Iteration, new: Iteration) -> None:
     """Replace `old` by `new`, which has its body and the same outputs; readers, names and rt_info move."""
     new.rt_info.update(old.rt_info)
@@ -195,7 +210,7 @@ def keep_inputs(node: Control, keep: Sequence[int]) -> None:
 def order_forwards(node: Loop) -> None:
     """Concatenate all outputs in the order of the steps, and reverse after the loop what was in reverse order."""
     entries = list(node.output_map)
-    for place, (entry, output) in enumerate(zip(node.output_map, node.outputs, strict=True)):
+    for place, (entry, output) in enumerate(node.returned):
         if isinstance(entry, Concatenated) and entry.stride == -1:
             entries[place] = replace(entry, start=0, end=-1, stride=1)
             readers = output.uses

@@ -193,6 +193,10 @@ class TensorType:
     def with_shape(self, shape: Shape) -> TensorType:
         return TensorType(self.dtype, shape)
 
+    def with_size(self, axis: int, size: Dimension) -> TensorType:
+        """The type of a tensor of another size along an axis from the front."""
+        return TensorType(self.dtype, (*self.dims[:axis], size, *self.dims[axis + 1 :]))
+
     def with_dtype(self, dtype: ElementType) -> TensorType:
         return TensorType(dtype, self.shape)
 

@@ -83,6 +83,11 @@ class Control(Op, abstract=True):
         pairs = zip(self.input_map, self.data_inputs, strict=True)
         return [(entry, value) for entry, value in pairs if value is not None]
 
+    @property
+    def returned(self) -> list[tuple[Any, Value]]:
+        """The entries of the output map, each with its output."""
+        return list(zip(self.output_map, self.outputs, strict=True))
+
     def outer(self, parameter: Parameter) -> Value | None:
         """The outer value that a Parameter of a body starts from; None for one without an input: the iteration."""
         return next((value for entry, value in self.fed if parameter in vars(entry).values()), None)
@@ -208,7 +213,7 @@ class Iteration(Control, abstract=True):
             return type_.without_known(), fresh()
         axis = normalise_axis(entry.axis, len(type_.shape))
         count = slice_count(type_.shape[axis], entry.start, entry.end, entry.stride, entry.part_size)
-        return TensorType(type_.dtype, (*type_.shape[:axis], entry.part_size, *type_.shape[axis + 1 :])), count
+        return type_.with_size(axis, entry.part_size), count
 
     def _concatenated_type(
         self, entry: Concatenated, inner: TensorType, count: Dimension, visible: set[Symbol]
@@ -217,7 +222,7 @@ class Iteration(Control, abstract=True):
         if piece.shape is None:
             return piece
         axis = normalise_axis(entry.axis, len(piece.shape))
-        return piece.with_shape((*piece.shape[:axis], piece.shape[axis] * count, *piece.shape[axis + 1 :]))
+        return piece.with_size(axis, piece.shape[axis] * count)
 
     def _output_types(self, types: Sequence[TensorType], count: Dimension) -> tuple[TensorType, ...]:
         visible = _symbols_of(types)

@@ -36,7 +36,7 @@ def EliminateEmptyLoops(node: Iteration) -> str:
     if any(output.type is UNKNOWN for output in node.outputs):
         return "its body reads an element of an empty sequence"
     initial: dict[object, Value] = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
+    for entry, output in node.returned:
         value = initial.get(entry.result) if isinstance(entry, Final) else None
         if value is None:
             if output.is_used:
@@ -80,7 +80,7 @@ class EliminateUnreachableBodies(FunctionPass):
         return self.accept(node)
 
     def _drop(self, node: Loop) -> bool:
-        pairs = list(zip(node.output_map, node.outputs, strict=True))
+        pairs = list(node.returned)
         collected = _lists_of([output for entry, output in pairs if not isinstance(entry, Final)])
         if collected is None:
             return self.refuse(node, "the shape of a concatenated output is unknown")
@@ -171,7 +171,7 @@ def EliminateLoopInputsOutputs(node: Iteration) -> str:
         Invariant(entry.parameter) if isinstance(entry, Merged) and entry.result in constant else entry
         for entry in node.input_map
     )
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
+    for entry, output in node.returned:
         if isinstance(entry, Final) and entry.result in constant:
             replace_output(output, constant[entry.result])
     return ""
@@ -190,7 +190,7 @@ def EliminateInvariantOutputs(node: Iteration | If) -> str:
     if isinstance(node, Iteration) and low(node.count) < 1:
         return "it may run zero times"
     changed = False
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
+    for entry, output in node.returned:
         value = invariant_source(node, entry) if output.is_used else None
         if value is not None:
             replace_output(output, value)

@@ -62,8 +62,7 @@ def _sliced_inputs(
     turned: dict[Invariant, Sliced] = {}
     added: list[tuple[Sliced, Value]] = []
     for (entry, axis, reverse), reads in by_key.items():
-        whole = outer[entry].type
-        piece = whole.with_shape((*whole.dims[:axis], 1, *whole.dims[axis + 1 :]))
+        piece = outer[entry].type.with_size(axis, 1)
         alone = entry not in turned and all(use.node in nodes for use in entry.parameter.output.uses)
         parameter = entry.parameter if alone else Parameter(graph=node.body, type=piece)
         sliced = Sliced(parameter, axis, start=-1, end=0, stride=-1) if reverse else Sliced(parameter, axis)

@@ -166,11 +166,8 @@ class Chunks:
 
     def _sliced(self, body: Graph, x: Value) -> Any:
         """A tensor [.., count or 1, ..] in the loop over the chunks."""
-        dims: Any = x.type.dims
-        is_same = dims[self.axis] == 1
-        type_ = x.type.with_shape((*dims[: self.axis], 1, *dims[self.axis + 1 :])).without_known()
-        parameter = Parameter(graph=body, type=type_)
-        return Invariant(parameter) if is_same else Sliced(parameter, self.axis)
+        parameter = Parameter(graph=body, type=x.type.with_size(self.axis, 1))
+        return Invariant(parameter) if x.type.dims[self.axis] == 1 else Sliced(parameter, self.axis)
 
 
 def _after(state: Value, factor: Value | None, given: Sequence[Value]) -> Value:

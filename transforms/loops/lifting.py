@@ -18,7 +18,7 @@ from typing import Any
 from mo_loop.errors import MoLoopError
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import TensorType, boolean, string
+from mo_loop.graph.types import boolean, string
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.lengths import Length
 from mo_loop.ops.port_map import Branched, Concatenated, Invariant, Merged, Selected, Sliced
@@ -57,11 +57,7 @@ def _selected(lifting: Lifting, node: If, condition: Lifted, fed: Fed) -> Made:
     results = []
     for body, side in zip(node.bodies, ("then", "else_"), strict=True):
         inner = lifting.within(body, lifting.steps.graph, lifting.steps.count)
-        for entry, lifted in fed:
-            if getattr(entry, side) is not None:
-                inner.give(getattr(entry, side), lifted.value, varies=lifted.varies)
-        inner.lift_all()
-        results.append([inner[getattr(entry, side).value] for entry in node.output_map])
+        results.append(_lifted_side(inner, node, side, fed, [lifted.value for _, lifted in fed]))
     made = []
     for output, then, other in zip(node.outputs, *results, strict=True):
         if then is None or other is None or not then.dims == other.dims == output.shape:
@@ -81,11 +77,7 @@ def _branched(lifting: Lifting, node: If, condition: Lifted, fed: Fed) -> Made:
     for body, new, side in zip(node.bodies, bodies, ("then", "else_"), strict=True):
         parameters = [Parameter(graph=new, type=value.type) for value in values]
         inner = lifting.within(body, new, parameters[-1].output if isinstance(count, Value) else count)
-        for (entry, lifted), parameter in zip(fed, parameters, strict=False):
-            if getattr(entry, side) is not None:
-                inner.give(getattr(entry, side), parameter.output, varies=lifted.varies)
-        inner.lift_all()
-        made = [inner[getattr(entry, side).value] for entry in node.output_map]
+        made = _lifted_side(inner, node, side, fed, [parameter.output for parameter in parameters])
         if None in made:
             return (), next(iter(inner.obstacles.values()), "a branch of If has no form for all steps")
         given.append(parameters)
@@ -97,6 +89,15 @@ def _branched(lifting: Lifting, node: If, condition: Lifted, fed: Fed) -> Made:
         output_map=tuple(Selected(*pair) for pair in zip(*results, strict=True)),
     )
     return [Lifted(value, True) for value in whole.outputs], ""
+
+
+def _lifted_side(inner: Lifting, node: If, side: str, fed: Fed, values: Sequence[Value]) -> list[Lifted | None]:
+    """The results of a branch, whose Parameters have `values` that vary as those in `fed`."""
+    for (entry, lifted), value in zip(fed, values, strict=False):
+        if getattr(entry, side) is not None:
+            inner.give(getattr(entry, side), value, varies=lifted.varies)
+    inner.lift_all()
+    return [inner[getattr(entry, side).value] for entry in node.output_map]
 
 
 def lifted_loop(lifting: Lifting, node: Iteration) -> Made:
@@ -160,7 +161,7 @@ def _parameter(body: Graph, entry: Any, lifted: Lifted, value: Value) -> tuple[A
     if isinstance(entry, Sliced):
         axis = normalise_axis(entry.axis, lifted.rank) + lifted.varies
         entry = replace(entry, axis=axis)
-        type_ = type_.with_shape((*type_.dims[:axis], entry.part_size, *type_.dims[axis + 1 :]))
+        type_ = type_.with_size(axis, entry.part_size)
     return replace(entry, parameter=Parameter(graph=body, type=type_)), lifted
 
 
@@ -249,7 +250,7 @@ class Lifting:
         if self._varies(node) and rule_of(node) is None:
             return f"{kind(node)} has no rule for all steps at once"
         for value in (*node.operands, *node.outputs):
-            if not isinstance(value.type, TensorType) or value.type.shape is None or value.type.dtype is string:
+            if value.shape is None or value.dtype is string:
                 return f"{kind(node)} reads or makes a tensor of unknown rank"
         if self.may_end and not (is_total(node) or _reads_anywhere(node)):
             return f"{kind(node)} could fail in steps that the loop does not execute"

@@ -94,7 +94,7 @@ def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tu
     for entry, value in node.fed:
         type_ = entry.parameter.output.type if isinstance(entry, Merged) else value.type
         if isinstance(entry, Sliced):
-            type_ = type_.with_shape((*type_.dims[: entry.axis], size, *type_.dims[entry.axis + 1 :]))
+            type_ = type_.with_size(entry.axis, size)
             value = pieces.part_of(value, entry, 0, whole, count)
         parameters.append(Parameter(graph=body, type=type_.without_known(), name=entry.parameter.name))
         inputs.append(value)

@@ -62,8 +62,7 @@ def concatenated(node: Iteration, piece: Value, axis: int, *, backwards: bool = 
     """A new output with a value of the body of all steps along an axis, along which it has the size 1."""
     start, end, stride = (-1, 0, -1) if backwards else (0, -1, 1)
     node.output_map = (*node.output_map, Concatenated(Result(piece), axis, start, end, stride))
-    dims = (*piece.type.dims[:axis], node.count, *piece.type.dims[axis + 1 :])
-    return node.graph.add_output(node, piece.type.with_shape(dims).without_known())
+    return node.graph.add_output(node, piece.type.with_size(axis, node.count))
 
 
 def with_known_sizes(node: Iteration, made: Value, dims: Sequence[Dimension]) -> Value:

@@ -196,7 +196,7 @@ def unrolled(
     for each in graph.ordered():  # a name means one tensor
         for output in each.outputs if each not in before else ():
             output.names = output.origins = ()
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
+    for entry, output in node.returned:
         if not output.is_used:
             continue
         value = rounds[-1][entry.result]

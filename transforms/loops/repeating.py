@@ -122,12 +122,10 @@ class _Steps:
             return made[entry.result]
 
         inputs = [replace(each, result=result(each)) if isinstance(each, Merged) else each for each, _ in self.ports]
-        outputs: list[Final | Concatenated] = []
-        for entry in self.node.output_map:
-            if isinstance(entry, Concatenated):
-                outputs.append(self._one_piece(entry))
-            else:
-                outputs.append(replace(entry, result=result(entry)))
+        outputs = [
+            self._one_piece(entry) if isinstance(entry, Concatenated) else replace(entry, result=result(entry))
+            for entry in self.node.output_map
+        ]
         return {"body": self.graph, "input_map": tuple(inputs), "output_map": tuple(outputs)}
 
     def _one_piece(self, entry: Concatenated) -> Concatenated:
@@ -157,8 +155,7 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
             new.carry(entry, value)
             continue
         piece = entry.parameter.output.type
-        dims = (*piece.dims[: entry.axis], steps, *piece.dims[entry.axis + 1 :])
-        block = new.parameter(entry.parameter, piece.with_shape(dims))
+        block = new.parameter(entry.parameter, piece.with_size(entry.axis, steps))
         new.give(entry.parameter, in_order(_split(block.output, entry.axis, steps), entry))
         whole = part_of(value, entry, 0, count - rest, count)
         new.ports.append((replace(entry, parameter=block, stride=steps * entry.stride, part_size=steps), whole))
@@ -303,8 +300,7 @@ def read_as_slices(node: Iteration, reads: Sequence[ops.Gather]) -> None:
     for read in reads:
         whole, index = read.operands[:2]
         axis = normalise_axis(_axis(read) or 0, whole.type.rank)
-        dims = (*whole.type.dims[:axis], 1, *whole.type.dims[axis + 1 :])
-        piece = Parameter(graph=node.body, type=whole.type.with_shape(dims).without_known())
+        piece = Parameter(graph=node.body, type=whole.type.with_size(axis, 1))
         add_input(node, Sliced(piece, axis), outer[whole])
         read.output.replace_with(piece.output if index.rank else F.Squeeze(piece.output, [axis]))
     drop_unused_ports(node)

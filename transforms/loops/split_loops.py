@@ -183,7 +183,7 @@ class _Choice:
                 continue
             if not may_be_carried(self.node, value):
                 return {use.node for use in value.uses if use.node in self.nodes}
-            whole = value.type.with_shape((self.draft.length, *value.type.dims)).without_known()
+            whole = value.type.with_shape((self.draft.length, *value.type.dims))
             self.carried[value] = Parameter(graph=self.draft.graph, type=whole)
             self.draft.lifting.put(value, self.carried[value].output)
         self.draft.lifting.lift_all(nodes)
@@ -193,7 +193,7 @@ class _Choice:
 def _given(node: Iteration) -> dict[Value, Value]:
     """The values of the body that an output has for all steps, along a new first axis."""
     found = {}
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
+    for entry, output in node.returned:
         made = entry.result.value.node
         is_first = isinstance(made, ops.Unsqueeze) and made.operands[1].type.integers == (0,)
         if is_first and isinstance(entry, Concatenated) and entry.axis == 0 and entry.stride > 0:
@@ -298,8 +298,7 @@ def _take(node: Iteration, value: Value, whole: Value) -> None:
         assert isinstance(node, Loop) and node.iteration is not None
         piece = F.Gather(captured(node.body, whole), scalar(node.iteration.output), 0)
     else:
-        type_ = whole.type.with_shape((1, *whole.type.dims[1:])).without_known()
-        parameter = Parameter(graph=node.body, type=type_)
+        parameter = Parameter(graph=node.body, type=whole.type.with_size(0, 1))
         piece = parameter.output if is_static(dims) else F.Squeeze(parameter.output, [0])
         add_input(node, Sliced(parameter, 0), whole)
     value.replace_with(F.Reshape(piece, list(dims)) if is_static(dims) else piece)

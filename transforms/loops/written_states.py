@@ -157,8 +157,7 @@ class WriteBehindLoops(LoopPass):
                     node.body.set_input(read, 0, whole)
             if buffer.shapes:
                 _read_first_shape(node, buffer)
-            finals = zip(node.output_map, node.outputs, strict=True)
-            outputs = [output for each, output in finals if each.result.value is buffer.write.output]
+            outputs = [output for each, output in node.returned if each.result.value is buffer.write.output]
             made = _with_elements(node, buffer) if buffer.axis is None else _with_slices(node, buffer, buffer.axis)
             for output in outputs:
                 move_readers(output, made, output.uses)

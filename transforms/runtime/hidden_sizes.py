@@ -102,8 +102,7 @@ def MakeAssignedShapesDynamic(node: ops.Assign) -> list[HiddenPort] | str:
 
 def _changing_states(node: Iteration, *, is_read: bool) -> list[HiddenPort]:
     """The initial values of states that change their shape and whose final value is read, or of the others."""
-    ports = zip(node.output_map, node.outputs, strict=True)
-    read = {entry.result for entry, output in ports if isinstance(entry, Final) and output.is_used}
+    read = {entry.result for entry, output in node.returned if isinstance(entry, Final) and output.is_used}
     return [
         (Use(node, port), axes) for port, (entry, value) in enumerate(node.fed, node.first_data_port)
         if isinstance(entry, Merged) and (entry.result in read) == is_read and value.dtype is not string
@@ -274,7 +273,7 @@ def RemoveResultBounds(node: Loop) -> list[HiddenPort] | str:
         return "it runs at least once"
     found: dict[Result, list[int]] = {}
     outer = {symbol for value in node.operands for symbol in symbols_in(value.type)}
-    returned = {entry.result for entry, output in zip(node.output_map, node.outputs, strict=True) if output.is_used}
+    returned = {entry.result for entry, output in node.returned if output.is_used}
     for entry, initial in node.fed:
         if isinstance(entry, Merged) and entry.result in returned:
             last = entry.result.value

@@ -232,7 +232,7 @@ def _distinguish(node: If, lossy: list[Selected]) -> str:
     if not lossy:
         return "no output has the same shape in both branches"
     entries: list[Selected] = []
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
+    for entry, output in node.returned:
         entries += _distinguished(entry, output) if entry in lossy else [entry]
     # Of one output, the node that restores the shape has the name.
     new = ops.If(
@@ -241,7 +241,7 @@ def _distinguish(node: If, lossy: list[Selected]) -> str:
     )
     new.rt_info.update(node.rt_info)
     outputs = iter(new.outputs)
-    for entry, old in zip(node.output_map, node.outputs, strict=True):
+    for entry, old in node.returned:
         value = next(outputs)
         if entry in lossy:
             if _is_padded(entry):

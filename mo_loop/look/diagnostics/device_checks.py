@@ -143,7 +143,7 @@ def _has_nothing(node: Iteration) -> bool:
     has_computed = any(value.type.dims[axis].has_fresh() for value in read for axis in _empty_axes(value))
     if not has_computed and not any(keeps and axes for keeps, axes in states):
         return False
-    for each, output in zip(node.output_map, node.outputs, strict=True):
+    for each, output in node.returned:
         axes = _empty_axes(each.result.value) - {each.axis} if isinstance(each, Concatenated) else set()
         dims = [each.result.value.type.dims[axis] for axis in axes]
         if not known.keys() >= set(dims) or (dims and not _is_cut(output)):
@@ -160,18 +160,15 @@ def _reads_size(node: Iteration, known: Container[Dimension]) -> bool:
 
 def _is_cut(output: Value) -> bool:
     """Whether each reader, also of an If in whose branch the loop is, is a Slice with computed ends."""
-    for use in output.uses:
-        owner = use.node.graph.owner
-        if isinstance(use.node, ops.Result) and isinstance(owner, ops.If):
-            entries = zip(owner.output_map, owner.outputs, strict=True)
-            if not all(_is_cut(outer) for each, outer in entries if use.node in (each.then, each.else_)):
-                return False
-        elif isinstance(use.node, ops.View):
-            if not _is_cut(use.node.output):
-                return False
-        elif not isinstance(use.node, ops.Slice) or isinstance(use.node.operands[2].node, ops.Constant):
-            return False
-    return True
+    def cuts(reader: Node) -> bool:
+        owner = reader.graph.owner
+        if isinstance(reader, ops.Result) and isinstance(owner, ops.If):
+            return all(_is_cut(outer) for each, outer in owner.returned if reader in (each.then, each.else_))
+        if isinstance(reader, ops.View):
+            return _is_cut(reader.output)
+        return isinstance(reader, ops.Slice) and not isinstance(reader.operands[2].node, ops.Constant)
+
+    return all(cuts(use.node) for use in output.uses)
 
 
 def _always(_: Any) -> bool:
