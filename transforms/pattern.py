@@ -22,6 +22,7 @@ from typing import Any
 from mo_loop.errors import InternalError
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.matcher import Agenda, Bound, Match, Matcher, Pattern, Refusal, Trace, Way, matched_nodes, solve
 from mo_loop.transforms.predicates import Check
 
@@ -30,13 +31,6 @@ __all__ = [
 ]
 
 Kinds = type[Node] | tuple[type[Node], ...]
-
-
-class _AnyInput(Pattern):
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return self.name or "any_input"
 
 
 class _WrapType(Pattern):
@@ -213,33 +207,16 @@ class _AnyOf(Pattern):
         return self.name or f"any_of({', '.join(map(repr, self.patterns))})"
 
 
-class _Optional(Pattern):
-    """A node that may be missing: `source` is then the value itself."""
+class _Optional(_AnyOf):
+    """A node that may be missing: the second pattern is then the value itself."""
 
-    __slots__ = ("source", "step")
-
-    chooses = True
-
-    def __init__(self, step: Pattern, source: Pattern, name: str) -> None:
-        super().__init__(None, name)
-        self.step = step
-        self.source = source
-
-    def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
-        yield [(self.step, value)], {self: value}
-        yield [(self.source, value)], {self: value}
-
-    def parts(self) -> Iterable[Pattern]:
-        return self.step, self.source
+    __slots__ = ()
 
     def sign(self) -> Pattern:
-        return self.step
-
-    def root_types(self) -> frozenset[type[Node]] | None:
-        return _union((self.step, self.source))
+        return self.patterns[0]
 
     def __repr__(self) -> str:
-        return self.name or f"optional({self.step!r})"
+        return self.name or f"optional({self.patterns[0]!r})"
 
 
 class _Repeated(Pattern):
@@ -253,13 +230,14 @@ class _Repeated(Pattern):
         self, step: Callable[[Pattern], Pattern], source: Pattern, at_least: int, at_most: int | None, name: str
     ) -> None:
         super().__init__(None, name)
-        self.hole: Pattern = _AnyInput(name="previous")
+        self.hole = Pattern(name="previous")
         self.step = step(self.hole)
-        if self.hole not in _within(self.step):
+        parts = list(_within(self.step))
+        if self.hole not in parts:
             raise InternalError("the step of `repeated` does not use its argument, the pattern of the previous step")
         # Patterns that a second step contains too come from outside: they match one value in all steps.
-        again = set(_within(step(_AnyInput())))
-        self.outer = tuple(each for each in _within(self.step) if each in again)
+        again = set(_within(step(Pattern())))
+        self.outer = tuple(each for each in parts if each in again)
         self.source = source
         self.at_least = at_least
         self.at_most = at_most
@@ -300,7 +278,7 @@ class _Repeated(Pattern):
 
 def any_input(when: Check | None = None, *, name: str = "") -> Pattern:
     """Any value for which `when` holds."""
-    return _AnyInput(when, name)
+    return Pattern(when, name or "any_input")
 
 
 def wrap_type(
@@ -330,7 +308,7 @@ def optional(kinds: Kinds, source: Pattern, *inputs: Any, when: Check | None = N
              attributes: Mapping[str, Any] | None = None, name: str = "") -> Pattern:
     """A node of `kinds` whose first input is `source`, or `source` itself. `match.get` shows which; `match[...]` is
     the value in both cases."""
-    return _Optional(wrap_type(kinds, source, *inputs, when=when, attributes=attributes), source, name)
+    return _Optional((wrap_type(kinds, source, *inputs, when=when, attributes=attributes), source), None, name)
 
 
 def repeated(
@@ -351,16 +329,9 @@ def constant(when: Check | None = None, *, name: str = "") -> Pattern:
     return wrap_type(Constant, when=when, name=name)
 
 
-def _within(pattern: Pattern) -> list[Pattern]:
+def _within(pattern: Pattern) -> Iterator[Pattern]:
     """The pattern and all its parts, each once."""
-    found = {pattern: None}
-    pending = [pattern]
-    while pending:
-        for each in pending.pop().parts():
-            if each not in found:
-                found[each] = None
-                pending.append(each)
-    return list(found)
+    return reached([pattern], lambda each: each.parts())
 
 
 def _union(patterns: Iterable[Pattern]) -> frozenset[type[Node]] | None:

@@ -10,9 +10,10 @@ from types import MappingProxyType
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Control
 from mo_loop.ops.views import ShapeOf
+from mo_loop.support.traversal import reached
 
 EXPORT = "export the model with fixed ranks"
 
@@ -41,52 +42,49 @@ def decision(condition: Value, captured: Mapping[Node, Value] = _NOTHING) -> str
 
 def _options(value: Value, captured: Mapping[Node, Value]) -> Iterator[str]:
     """An option for each input of the model on which the rank depends."""
-    stack, seen = [value], set()
-    while stack:
-        each = stack.pop()
-        node = each.node
-        if each in seen or isinstance(node, Constant) or not isinstance(each.type, TensorType):
+
+    def sources(each: Value) -> list[Value]:
+        if not isinstance(each.type, TensorType):
+            return []
+        if isinstance(each.node, Parameter):
+            return _outer(each.node, captured)
+        return [source for source in each.node.operands if _decides(source, each)]
+
+    for each in reached([value], sources):
+        name, type_ = each.node.name, each.type
+        if not _is_input(each.node) or not isinstance(type_, TensorType):
             continue
-        seen.add(each)
-        if isinstance(node, Parameter) and not _is_input(node):
-            stack += _outer(node, captured)
-        elif isinstance(node, Parameter):
-            if each.type.rank is None:
-                yield f'declare the dimensions of the input; if there are three: --input "{node.name}[?,?,?]"'
-            elif each.type.rank == 1 and not isinstance(each.type.dims[0], int):
-                yield f'declare how many elements the input has; if there are three: --input "{node.name}[3]"'
-        else:
-            stack += [source for source in node.inputs if source is not None and _decides(source, each)]
+        if type_.rank is None:
+            yield f'declare the dimensions of the input; if there are three: --input "{name}[?,?,?]"'
+        elif type_.rank == 1 and not isinstance(type_.dims[0], int):
+            yield f'declare how many elements the input has; if there are three: --input "{name}[3]"'
 
 
 def _deciding(condition: Value, captured: Mapping[Node, Value]) -> Iterator[str]:
     """An option for each input on which the condition depends; an empty one for data."""
-    stack, seen = [(condition, False)], set()
-    while stack:
-        each, of_shape = stack.pop()
-        node = each.node
-        if (each, of_shape) in seen:
+
+    def sources(item: tuple[Value, bool]) -> list[tuple[Value, bool]]:
+        node = item[0].node
+        values = _outer(node, captured) if isinstance(node, Parameter) else node.operands
+        return [(each, item[1] or isinstance(node, ShapeOf)) for each in values]
+
+    for each, of_shape in reached([(condition, False)], sources):
+        if not _is_input(each.node):
             continue
-        seen.add((each, of_shape))
-        if isinstance(node, Parameter) and not _is_input(node):
-            stack += [(outer, of_shape) for outer in _outer(node, captured)]
-        elif isinstance(node, Parameter) and of_shape:
-            yield f'--input "{node.name}[SIZES]"'
-        elif isinstance(node, Parameter):
-            count = element_count(each.shape) if isinstance(each.type, TensorType) else None
-            is_few = isinstance(count, int) and count <= MOST_FROZEN  # others are data, which no caller freezes
-            yield f'--freeze "{node.name}=VALUE"' if is_few else ""
-        else:
-            is_shape = of_shape or isinstance(node, ShapeOf)
-            stack += [(source, is_shape) for source in node.inputs if source is not None]
+        count = element_count(each.shape)
+        is_few = isinstance(count, int) and count <= MOST_FROZEN  # others are data, which no caller freezes
+        frozen = f'--freeze "{each.node.name}=VALUE"' if is_few else ""
+        yield f'--input "{each.node.name}[SIZES]"' if of_shape else frozen
 
 
-def _is_input(node: Parameter) -> bool:
+def _is_input(node: Node) -> bool:
     """Whether it is an input of the model, and not of a body; a body that is being translated has no owner."""
-    return node.graph.owner is None and not node.graph.scope
+    return isinstance(node, Parameter) and node.graph.owner is None and not node.graph.scope
 
 
 def _outer(node: Parameter, captured: Mapping[Node, Value]) -> list[Value]:
+    if _is_input(node):
+        return []
     owner = node.graph.owner
     outer = owner.outer(node) if isinstance(owner, Control) else captured.get(node)
     return [] if outer is None else [outer]
@@ -94,8 +92,7 @@ def _outer(node: Parameter, captured: Mapping[Node, Value]) -> list[Value]:
 
 def _decides(source: Value, result: Value) -> bool:
     """Whether the rank of a result may depend on a source: on its rank, or on the number of its elements."""
-    type_ = source.type
-    if not isinstance(type_, TensorType) or type_.rank is None:
+    if source.rank is None:
         return True
-    is_float = type_.dtype is not None and type_.dtype.is_float
-    return type_.rank == 1 and not isinstance(type_.dims[0], int) and not is_float
+    is_float = source.dtype is not None and source.dtype.is_float
+    return source.rank == 1 and not isinstance(source.type.dims[0], int) and not is_float

@@ -16,6 +16,7 @@ from mo_loop.graph.types import i64, string
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.movement import END
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
+from mo_loop.support.traversal import reached
 from mo_loop.target import CRASH, ERROR, GPU
 from mo_loop.transforms import port_maps
 from mo_loop.transforms.function_pass import node_pass
@@ -99,7 +100,7 @@ def _surely_runs(node: Iteration) -> bool:
 def _separate(node: Iteration, when: Callable[[Shape], bool]) -> str:
     states = {each.result for each in node.back_edges}
     entries, runs = list(node.output_map), _surely_runs(node)
-    for place, (entry, output) in enumerate(zip(node.output_map, node.outputs, strict=True)):
+    for place, (entry, output) in enumerate(node.returned):
         if not isinstance(entry, Final) or entry.result not in states or not when(entry.result.value.shape):
             continue
         # A result of its own has no initial value.
@@ -268,7 +269,7 @@ def CutFinalValues(node: Iteration) -> str:
     """
     first = {entry.result: (entry.parameter.output, value) for entry, value in node.fed if isinstance(entry, Merged)}
     known, changed = zero_trips.sizes_of_states(node), False
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
+    for entry, output in node.returned:
         state, value = first.get(entry.result, (None, None)) if isinstance(entry, Final) else (None, None)
         if output.dtype is string or _is_cut_all(output, node):
             continue
@@ -337,7 +338,7 @@ def _end(first: Value, last: Value, axis: int, new: Value, state: Value) -> Valu
 def _is_cut_all(value: Value, node: Iteration) -> bool:
     """Whether only Slices with computed ends, and choices of the initial value, read `value`."""
     return all(
-        (isinstance(each, ops.Slice) and zero_trips.is_cut_to_size(each))
+        zero_trips.is_cut_to_size(each)
         or (isinstance(each, ops.Select) and isinstance(node, Loop) and zero_trips.is_selection(each, node))
         for each in (use.node for use in value.uses)
     )
@@ -365,17 +366,14 @@ def _has_all(new: Value, state: Value, axis: int, is_appended: bool) -> bool:
     What is computed element by element has as many, or more where a size of 1 is repeated. That it has none because
     another operand has none occurs in no model that is known, and LowLatency2 of the runtime relies on the sizes.
     """
-    open_, seen = [new], set()
-    while open_:
-        value = open_.pop()
-        if value is state:
-            return True
+
+    def before(value: Value) -> list[Value]:
         node = value.node
         is_joined = isinstance(node, ops.Concat) and (is_appended or node.axis != axis)
-        if value not in seen and (is_joined or isinstance(node, ELEMENTWISE)):
-            open_ += [each for each in node.operands if each.rank == value.rank]
-        seen.add(value)
-    return False
+        has_all = is_joined or isinstance(node, ELEMENTWISE)
+        return [each for each in node.operands if has_all and each.rank == value.rank]
+
+    return state in reached([new], before)
 
 
 def _widened(value: Value, axis: int) -> Value:

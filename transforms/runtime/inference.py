@@ -126,25 +126,16 @@ def is_computable(value: Value, known: dict[Value, bool], *, of_sizes: bool = Fa
     `known` caches the answers.
     """
 
-    def is_size(node: Node) -> bool:
-        return isinstance(node, ops.ShapeOf) and (of_sizes or is_static(node.operands[0].shape))
+    def is_end(node: Node) -> bool:
+        is_size = isinstance(node, ops.ShapeOf) and (of_sizes or is_static(node.operands[0].shape))
+        return is_size or isinstance(node, Constant | Parameter | ops.RandomUniform) or _is_hidden(node)
 
-    pending = [value]
-    while pending:
-        current = pending[-1]
-        node = current.node
-        if current in known:
-            pending.pop()
-        elif isinstance(node, Constant) or is_size(node):
-            known[current] = True
-        elif isinstance(node, Parameter | ops.RandomUniform) or _is_hidden(node):
-            known[current] = False
-        else:
-            open_ = [each for each in node.operands if each not in known]
-            if open_:
-                pending += open_
-            else:
-                known[current] = all(known[each] for each in node.operands)
+    if value not in known:
+        sources = reached([value], lambda each: () if each in known or is_end(each.node) else each.node.operands)
+        known[value] = all(
+            known.get(each, not (isinstance(each.node, Parameter | ops.RandomUniform) or _is_hidden(each.node)))
+            for each in sources
+        )
     return known[value]
 
 
@@ -187,7 +178,7 @@ class Resized:
 
     def __init__(self, graph: Graph, copied: Iterable[Parameter]) -> None:
         """`copied` are Parameters after which a node will be inserted."""
-        self._nodes = [node for node in graph.ordered() if _takes_memory(node)]
+        self._nodes = [node for node in graph.ordered() if not has_own_memory(node) and not _is_only_view(node)]
         self._nodes += [node for node in copied if not is_static(node.output.shape)]
 
     def may_overwrite(self, output: Value) -> bool:
@@ -202,10 +193,8 @@ class Resized:
         return any(node not in readers and node not in before for node in self._nodes)
 
 
-def _takes_memory(node: Node) -> bool:
-    if isinstance(node, VIEWS) and node.operands[0].only_use is not None:
-        return False
-    return not has_own_memory(node)
+def _is_only_view(node: Node) -> bool:
+    return isinstance(node, VIEWS) and node.operands[0].only_use is not None
 
 
 def has_run_time_ends(node: Node) -> bool:
@@ -233,14 +222,10 @@ def computed_from_constants(graph: Graph) -> dict[Node, None]:
     """The nodes that depend on constants alone, without the Constants, producers first."""
     found: dict[Node, None] = {}
     for node in graph.ordered():
-        if isinstance(node, Constant):
+        if isinstance(node, Constant) or not _is_constant(node):
             continue
-        for each in node.inputs:
-            if each is not None and not isinstance(each.node, Constant) and each.node not in found:
-                break
-        else:
-            if _is_constant(node):
-                found[node] = None
+        if all(each is None or isinstance(each.node, Constant) or each.node in found for each in node.inputs):
+            found[node] = None
     return found
 
 

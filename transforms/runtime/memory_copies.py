@@ -6,6 +6,7 @@ from typing import ClassVar
 from mo_loop.graph.shape import element_count, is_static, of_declared_sizes
 from mo_loop.graph.types import f32, string
 from mo_loop.ops.control import Control, If, Iteration, Loop
+from mo_loop.support.traversal import reached
 from mo_loop.target import ARM, CRASH, ERROR
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime import inference
@@ -52,17 +53,15 @@ class CopyAssignedInputs(BarrierPass):
 
 def _shared(assign: ops.Assign, constant: set[Node]) -> Iterator[Use]:
     """The readers, and their ports, of inputs and constants whose memory the variable would have."""
-    pending: list[tuple[Node, int]] = [(assign, 0)]
-    seen: set[Node] = set()
-    while pending:
-        reader, port = pending.pop()
-        value = reader.operands[port]
-        source = value.node
-        if isinstance(source, ops.Parameter | ops.Constant) or source in constant:
-            yield Use(reader, port)
-        elif source not in seen:
-            seen.add(source)
-            pending += [(source, port) for port in _viewed(value)]
+
+    def is_end(node: Node) -> bool:
+        return isinstance(node, ops.Parameter | ops.Constant) or node in constant
+
+    def viewed(use: Use) -> list[Use]:
+        value = use.node.operands[use.port]
+        return [] if is_end(value.node) else [Use(value.node, port) for port in _viewed(value)]
+
+    return (use for use in reached([Use(assign, 0)], viewed) if is_end(use.node.operands[use.port].node))
 
 
 def _viewed(value: Value) -> Iterable[int]:

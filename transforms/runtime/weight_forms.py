@@ -10,6 +10,7 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import SAMPLE, ArrayTensor, DeferredTensor, Tensor, same_bytes
 from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import ElementType, i4, u4, u8
+from mo_loop.support.traversal import reached
 from mo_loop.target import CRASH, NEVER, Gap, Processor, ReleaseRange
 from mo_loop.transforms.low_precision.weights import is_weights
 from mo_loop.transforms.replace import drop_dead, move_readers
@@ -281,16 +282,8 @@ def _source(value: Value) -> Tensor | Value:
 
 def _is_constant(value: Value) -> bool:
     """Whether a value follows from constants alone, so that the runtime computes it while it compiles the model."""
-    pending, seen = [value], set()
-    while pending:
-        node = pending.pop().node
-        if isinstance(node, Constant) or node in seen:
-            continue
-        if not node.operands:
-            return False
-        seen.add(node)
-        pending += node.operands
-    return True
+    sources = reached([value], lambda each: each.node.operands)
+    return all(each.node.operands or isinstance(each.node, Constant) for each in sources)
 
 
 def _transposed(value: Value) -> Value | None:

@@ -21,6 +21,7 @@ from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Sliced
 from mo_loop.ops.recurrent import Sequence
+from mo_loop.support.traversal import reached
 from mo_loop.transforms.slice_reads import indexed_data
 from mo_loop.transforms.vocabulary import Graph, Node, Op, Value, integers, ops, source_of
 
@@ -81,18 +82,12 @@ def mixing(node: Node, port: int, axis: int) -> str:
 
 def serves_lengths(node: Node) -> bool:
     """Whether the results of a node only become sizes, and lengths of sequences: those are counted in each step."""
-    pending, seen = [node], {node}
-    while pending:
-        for output in pending.pop().outputs:
-            for reader, port in output.uses:
-                if isinstance(reader, ops.ShapeOf) or _reads_lengths(reader, port):
-                    continue
-                if not reader.outputs or reader.bodies:
-                    return False
-                if reader not in seen:
-                    seen.add(reader)
-                    pending.append(reader)
-    return True
+
+    def readers(node: Node) -> list[Node]:
+        uses = [use for output in node.outputs for use in output.uses]
+        return [use.node for use in uses if not isinstance(use.node, ops.ShapeOf) and not _reads_lengths(*use)]
+
+    return all(each is node or (each.outputs and not each.bodies) for each in reached([node], readers))
 
 
 def _reads_lengths(node: Node, port: int) -> bool:

@@ -15,6 +15,7 @@ from mo_loop.graph.types import f16, f32, i32
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.support.traversal import reached
 from mo_loop.transforms import port_maps
 from mo_loop.transforms.front.recurrence.cells import Gate, RecognisedCell, recognised
 from mo_loop.transforms.front.recurrence.columns import Columns, NotACell, batch_of, width_of
@@ -274,22 +275,15 @@ class _Fusion:
         rest += [state.result for state in self.node.back_edges if state.result not in own]
         if isinstance(self.node, Loop):
             rest.append(self.node.condition)
-        forbidden = {*self.roots[1:], *(state.parameter.output for state in self.cell.states)}
-        pending = [value for result in rest for value in result.inputs]
-        seen: set[Value | None] = set()
-        while pending:
-            value = pending.pop()
-            if value is None or value in seen:
-                continue
-            seen.add(value)
-            if value in forbidden:
-                raise NotACell("another node of the body reads a state of the cell")
-            if value is not self.roots[0]:
-                pending.extend(value.node.inputs)
+        root, *forbidden = (*self.roots, *(state.parameter.output for state in self.cell.states))
+        read = (value for result in rest for value in result.operands)
+        seen = set(reached(read, lambda value: () if value is root else value.node.operands))
+        if not seen.isdisjoint(forbidden):
+            raise NotACell("another node of the body reads a state of the cell")
         sliced = {entry.parameter.output for entry in self.node.input_map if isinstance(entry, Sliced)}
-        if rest and isinstance(self.node, TensorIterator) and seen.isdisjoint({*sliced, self.roots[0]}):
+        if rest and isinstance(self.node, TensorIterator) and seen.isdisjoint({*sliced, root}):
             raise NotACell("the rest of the body reads no slices: the runtime would execute it once")
-        return self.roots[0] in seen
+        return root in seen
 
     # -- changes
 
