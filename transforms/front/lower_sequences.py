@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType
-from mo_loop.ops.infer import of_one_element
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.sequences import Optional, OptionalGetElement, OptionalHasElement
 from mo_loop.target import ERROR
 from mo_loop.transforms.front.sequence_lowering.layouts import ElementKind, Packed
-from mo_loop.transforms.front.sequence_lowering.shapes import Nothing, joined, known, numbers
+from mo_loop.transforms.front.sequence_lowering.shapes import Listed, ListKind, joined, known, numbers, sequence_of
 from mo_loop.transforms.front.sequence_lowering.walk import Rule, SequencePass, same
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.vocabulary import F, FunctionPass, Gap, Graph, Identity, Node, Parameter, Result, Value, ops
@@ -130,59 +128,29 @@ class ReplaceSequencesByElements(SequencePass):
 
     def captured(self, value: Value, parameters: Sequence[Parameter]):
         if value.type.is_empty:
-            return Nothing()
+            return Listed()
         if not all(is_read_at_known_positions(each.output) for each in parameters):
             return None
         listed = self.held(value)
-        return listed if listed is None or len(listed.items) <= MOST else None
+        return listed if listed is None or len(listed.tensors) <= MOST else None
 
     def state_kind(self, entry: Merged, initial: Value):
         parameter = entry.parameter.output
         if items_of(initial) is None or not is_read_at_known_positions(parameter):
             return None
-        return ListKind.of(parameter.type)
+        return kind_of(parameter.type)
 
     def branch_kind(self, node: ops.Control, number: int):
         entry = node.output_map[number]
         if all(items_of(each.value) is None for each in (entry.then, entry.else_)):
             return None
-        return ListKind.of(node.outputs[number].type) if is_read_at_known_positions(node.outputs[number]) else None
+        return kind_of(node.outputs[number].type) if is_read_at_known_positions(node.outputs[number]) else None
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A sequence as its elements."""
-
-    items: tuple[Value, ...]
-
-    @property
-    def tensors(self) -> tuple[Value, ...]:
-        return self.items
-
-    def like(self, tensors: Sequence[Value]) -> Listed:
-        return Listed(tuple(tensors))
-
-    def sequence(self) -> Value:
-        return F.SequenceConstruct(*self.items)
-
-
-@dataclass(frozen=True)
-class ListKind:
-    """Sequences of one length."""
-
-    type: SequenceType
-    length: int
-
-    @classmethod
-    def of(cls, type_: SequenceType) -> ListKind | None:
-        length = type_.length
-        return cls(type_, length) if isinstance(length, int) and 0 < length <= MOST else None
-
-    def types(self) -> tuple[Any, ...]:
-        return tuple(of_one_element(self.type) for _ in range(self.length))
-
-    def made(self, tensors: Sequence[Value]) -> Listed:
-        return Listed(tuple(tensors))
+def kind_of(type_: SequenceType) -> ListKind | None:
+    """The kind of sequences of a length that is known, and not too long."""
+    length = type_.length
+    return ListKind(type_, length) if isinstance(length, int) and 0 < length <= MOST else None
 
 
 def items_of(sequence: Value) -> list[Value] | None:
@@ -220,7 +188,7 @@ def _is_known_position(node, port: int, seen: set[Value]) -> bool:
     inner = [each.output for each in vars(entry).values() if isinstance(each, Parameter)]
     if isinstance(entry, Merged):
         inner += [
-            output for each, output in zip(node.output_map, node.outputs, strict=True)
+            output for each, output in node.returned
             if isinstance(each, Final) and each.result is entry.result
         ]
     return all(is_read_at_known_positions(each, seen) for each in inner)
@@ -275,9 +243,7 @@ def _extend(walk: SequencePass, node: ops.SequenceExtend) -> Value | None:
 
 
 def _listed(items: Sequence[Value], node) -> Value:
-    if items:
-        return F.SequenceConstruct(*items)
-    return F.SequenceEmpty(graph=node.graph, dtype=node.output.type.element.dtype)
+    return sequence_of(Listed(tuple(items)), node.graph, node.output.type)
 
 
 def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:

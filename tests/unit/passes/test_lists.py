@@ -13,11 +13,11 @@ from mo_loop.graph.dimension import fresh, named
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType, f32, i64
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.transforms.front.lower_sequences import (
-    ListKind,
     PackSequences,
     ReplaceSequencesByElements,
     StackSequences,
     is_read_at_known_positions,
+    kind_of,
 )
 from tests.interpreter import Invalid, interpret
 from tests.unit.graph.graphs import parameter
@@ -137,10 +137,10 @@ class TestLimit:
         found = ReplaceSequencesByElements().captured(sequence(graph, length), [])
         assert (found is not None) == is_followed
         if is_followed:
-            assert len(found.items) == length
+            assert len(found.tensors) == length
 
     def test_of_states_and_branches(self, length: int, is_followed: bool) -> None:
-        kind = ListKind.of(SequenceType(TensorType(f32, (2,)), length))
+        kind = kind_of(SequenceType(TensorType(f32, (2,)), length))
         assert (kind is not None and kind.length == length) == is_followed
 
     def test_of_pieces(self, graph: Graph, length: int, is_followed: bool) -> None:
@@ -151,7 +151,7 @@ class TestLimit:
 
 def test_sequences_that_are_no_state_of_one_length() -> None:
     element = TensorType(f32, (2,))
-    assert ListKind.of(SequenceType(element, 0)) is ListKind.of(SequenceType(element, None)) is None
+    assert kind_of(SequenceType(element, 0)) is kind_of(SequenceType(element, None)) is None
 
 
 def test_readers_at_known_positions(graph: Graph) -> None:

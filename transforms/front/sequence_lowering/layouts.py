@@ -22,6 +22,7 @@ from mo_loop.graph.dimension import fresh
 from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
 from mo_loop.transforms.front.sequence_lowering import shapes
+from mo_loop.transforms.loops.lifted import moved
 from mo_loop.transforms.vocabulary import F, Graph, Value
 
 
@@ -73,7 +74,7 @@ class Stacked(_Layout):
         return Stacked(F.Concat(shapes.cut(self.stack, 0, None, position), rest, axis=0))
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
-        front = shapes.moved(self.stack, 0, axis)
+        front = moved(self.stack, 0, axis)
         return front if new_axis else shapes.merged(front, axis)
 
 
@@ -162,7 +163,7 @@ class Packed(_InParts):
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
         if new_axis:
-            return shapes.moved(shapes.reshaped(self.data, [shapes.size(self.table, 0), *self._common()]), 0, axis)
+            return moved(shapes.reshaped(self.data, [shapes.size(self.table, 0), *self._common()]), 0, axis)
         dims = self._common(but=axis)
         sizes = F.Gather(self.table, np.array(axis), 1)
         total = F.Gather(shapes.offsets(sizes), [-1], 0)  # [1] to the runtime, even for unknown N

@@ -17,47 +17,48 @@ from typing import Any
 import numpy as np
 
 from mo_loop.graph.types import SequenceType
+from mo_loop.ops.infer import of_one_element
 from mo_loop.ops.port_map import Invariant
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Parameter, Value, ops, source_of
 
 
 @dataclass(frozen=True)
-class Nothing:
-    """A sequence that is always empty, as a layout."""
+class Listed:
+    """A sequence as its elements, as a layout; one that is always empty has none."""
 
     tensors: tuple[Value, ...] = ()
 
-    def like(self, tensors: Sequence[Value]) -> Nothing:
-        return self
+    def like(self, tensors: Sequence[Value]) -> Listed:
+        return Listed(tuple(tensors))
+
+    def sequence(self) -> Value:
+        return F.SequenceConstruct(*self.tensors)
 
 
-class NothingKind:
-    """The kind of sequences that are always empty."""
+@dataclass(frozen=True)
+class ListKind:
+    """Sequences of one length."""
+
+    type: SequenceType | None = None
+    length: int = 0
 
     def types(self) -> tuple[Any, ...]:
-        return ()
+        return tuple(of_one_element(self.type) for _ in range(self.length) if self.type is not None)
 
-    def made(self, tensors: Sequence[Value]) -> Nothing:
-        return Nothing()
+    def made(self, tensors: Sequence[Value]) -> Listed:
+        return Listed(tuple(tensors))
 
-    def empty(self, graph: Graph) -> Nothing:
-        return Nothing()
-
-    def of_layout(self, layout) -> Nothing:
-        return Nothing()
-
-    def of_items(self, items) -> Nothing:
-        return Nothing()
+    def empty(self, graph: Graph) -> Listed:
+        return Listed()
 
 
-NOTHING = NothingKind()
+NOTHING = ListKind()
+"""The kind of sequences that are always empty."""
 
 
 def sequence_of(layout, graph: Graph, type_: SequenceType) -> Value:
     """The sequence that a layout holds, as a value."""
-    if isinstance(layout, Nothing):
-        return F.SequenceEmpty(graph=graph, dtype=type_.element.dtype)
-    return layout.sequence()
+    return layout.sequence() if layout.tensors else F.SequenceEmpty(graph=graph, dtype=type_.element.dtype)
 
 
 LARGEST = (1 << 63) - 1
@@ -192,15 +193,6 @@ def merged(x: Value, axis: int) -> Value:
     else:
         both = vector(x.graph, [a]) * vector(x.graph, [b])
     return reshaped(x, [*dims[:axis], both, *dims[axis + 2 :]])
-
-
-def moved(x: Value, source: int, target: int) -> Value:
-    """One axis moved, the others in order."""
-    if source == target:
-        return x
-    order = [axis for axis in range(x.type.rank) if axis != source]
-    order.insert(target, source)
-    return F.Transpose(x, order)
 
 
 def repeated(number: Value | int, count: Value, graph: Graph) -> Value:

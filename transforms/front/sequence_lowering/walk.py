@@ -25,6 +25,7 @@ from mo_loop.ops.sequences import OnSequences
 from mo_loop.transforms.folding import fold_all_scopes
 from mo_loop.transforms.front.sequence_lowering import shapes
 from mo_loop.transforms.front.sequence_lowering.layouts import ElementKind, Joined, Layout, Packed, Stacked
+from mo_loop.transforms.loops.lifted import moved
 from mo_loop.transforms.port_maps import rebuilt
 from mo_loop.transforms.replace import drop_dead, replace_output
 from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Identity, Node, Parameter, Result, Value, ops
@@ -207,7 +208,7 @@ class SequencePass(FunctionPass):
 
     def captured(self, value: Value, parameters: Sequence[Parameter]):
         """The layout in which a sequence enters bodies through these Parameters; None to leave it unchanged."""
-        return shapes.Nothing() if value.type.is_empty else self.held(value)
+        return shapes.Listed() if value.type.is_empty else self.held(value)
 
     def state_kind(self, entry: Merged, initial: Value):
         """The kind of a state; None to leave it unchanged."""
@@ -327,7 +328,7 @@ def _insert(walk: SequencePass, node: ops.SequenceInsert) -> Value | None:
 def _erase(walk: SequencePass, node: ops.SequenceErase) -> Value | None:
     sequence, *place = node.inputs
     if node.output.type.is_empty:
-        return shapes.sequence_of(shapes.Nothing(), node.graph, node.output.type)
+        return shapes.sequence_of(shapes.Listed(), node.graph, node.output.type)
     kind = walk.kind(node.output.type)
     layout = None if kind is None else walk.held(sequence, kind)
     return None if layout is None else layout.erased(place[0] if place else None).sequence()
@@ -349,7 +350,7 @@ def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
         return None
     axis = node.axis % x.rank
     if not split:
-        front = shapes.moved(x, axis, 0)
+        front = moved(x, axis, 0)
         return Stacked(front if not node.keepdims else F.Unsqueeze(front, [axis + 1])).sequence()
     sizes = split[0]
     if sizes.rank == 0:
