@@ -29,7 +29,7 @@ from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import assume_fixed, element_count, is_static
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
-from mo_loop.graph.types import ElementType, TensorType, string
+from mo_loop.graph.types import ElementType, string
 from mo_loop.ops.arithmetic import Binary, Classification, Convert, Unary
 from mo_loop.ops.base import Constant, Op, Parameter, Result, SameElements
 from mo_loop.ops.control import Control
@@ -226,8 +226,6 @@ def _is_known(output: Value) -> bool:
     Assumption if there are none and a size is open, for operations without elements that the runtime computes wrongly.
     """
     type_ = output.type
-    if not isinstance(type_, TensorType):
-        return False
     if type_.known is not None and type_.integers is not None:
         return True
     if type_.shape is None or 0 not in type_.shape:
@@ -247,7 +245,7 @@ def _size(node: Op, used: Sequence[Value]) -> int | None:
     """The bytes of the used outputs; None if shapes or types are unknown."""
     total = 0
     for output in used:
-        count = element_count(output.shape) if isinstance(output.type, TensorType) and output.dtype else None
+        count = element_count(output.shape) if output.dtype else None
         if not isinstance(count, int):
             return None
         total += output.dtype.size_of(count) if output.dtype is not string else count * (4 + _longest(node))

@@ -65,8 +65,7 @@ def _types(graph: Graph) -> Collection[Any]:
 
 
 def _is_written(type_: Any) -> bool:
-    known = isinstance(type_, TensorType) and type_.dtype is not None and type_.shape is not None
-    return known and type_.dtype.precision is not None
+    return type_.dtype is not None and type_.shape is not None and type_.dtype.precision is not None
 
 
 def _port_types(graph: Graph) -> Iterator[MoLoopError]:
@@ -138,13 +137,12 @@ _STRING_SAFE = frozenset(
 
 
 def _strings(graph: Graph) -> Iterator[MoLoopError]:
-    if not any(isinstance(each, TensorType) and each.dtype is string for each in _types(graph)):
+    if not any(each.dtype is string for each in _types(graph)):
         return
     for node in graph.ordered():
         if not isinstance(node, Op) or isinstance(node, If) or node.type in _STRING_SAFE:
             continue
-        ports = (*node.operands, *node.outputs)
-        if any(isinstance(port.type, TensorType) and port.type.dtype is string for port in ports):
+        if any(port.dtype is string for port in (*node.operands, *node.outputs)):
             yield UnsupportedError(
                 f"{node.type} of strings: the runtime does not support it", where=node.origin, code="ML303",
                 hint="cut the model after its text processing, so that its inputs are numbers",

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import Shape, is_static
-from mo_loop.graph.types import ElementType, TensorType
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.types import ElementType
 from mo_loop.ops.base import Constant
 
 Check = Callable[[Value], Any]
@@ -99,29 +99,29 @@ def in_graph_with(*kinds: type[Node]) -> Predicate:
 
 def rank_equals(*ranks: int) -> Predicate:
     """The rank is known and one of `ranks`."""
-    return Predicate(f"rank {_either(ranks)}", lambda v: _rank_of(v) in ranks, _rank)
+    return Predicate(f"rank {_either(ranks)}", lambda v: v.rank in ranks, _rank)
 
 
 def rank_more_than(rank: int) -> Predicate:
     """The rank is known and above `rank`."""
-    return Predicate(f"a rank above {rank}", lambda v: (found := _rank_of(v)) is not None and found > rank, _rank)
+    return Predicate(f"a rank above {rank}", lambda v: v.rank is not None and v.rank > rank, _rank)
 
 
 def has_static_rank() -> Predicate:
     """The rank is known."""
-    return Predicate("a known rank", lambda v: _rank_of(v) is not None, _rank)
+    return Predicate("a known rank", lambda v: v.rank is not None, _rank)
 
 
 def has_static_shape() -> Predicate:
     """All dimensions are known numbers."""
-    return Predicate("a static shape", lambda v: is_static(_shape(v)))
+    return Predicate("a static shape", lambda v: is_static(v.shape))
 
 
 def has_static_dims(*axes: int) -> Predicate:
     """The dimensions at `axes` (negative ones count from the end) are known numbers."""
 
     def check(value: Value) -> bool:
-        shape = _shape(value)
+        shape = value.shape
         if shape is None or any(not -len(shape) <= axis < len(shape) for axis in axes):
             return False
         return all(isinstance(shape[axis], int) for axis in axes)
@@ -131,12 +131,12 @@ def has_static_dims(*axes: int) -> Predicate:
 
 def shape_equals(*dims: int) -> Predicate:
     """The shape is known and exactly `dims`."""
-    return Predicate(f"the shape {list(dims)}", lambda v: _shape(v) == dims)
+    return Predicate(f"the shape {list(dims)}", lambda v: v.shape == dims)
 
 
 def type_matches(*dtypes: ElementType) -> Predicate:
     """The element type is one of `dtypes`."""
-    return Predicate(f"element type {_either(dtypes)}", lambda v: isinstance(v.type, TensorType) and v.dtype in dtypes)
+    return Predicate(f"element type {_either(dtypes)}", lambda v: v.dtype in dtypes)
 
 
 def is_constant() -> Predicate:
@@ -175,15 +175,6 @@ def _shown(value: Value, limit: int) -> str:
     return f"a value that is not constant: {value.type}" if array is None else np.array2string(array, threshold=8)
 
 
-def _shape(value: Value) -> Shape:
-    return value.shape if isinstance(value.type, TensorType) else None
-
-
-def _rank_of(value: Value) -> int | None:
-    shape = _shape(value)
-    return None if shape is None else len(shape)
-
-
 def _consumers(value: Value) -> str:
     return str(len(value.uses))
 
@@ -197,8 +188,7 @@ def _named(kinds: tuple[type[Node], ...]) -> str:
 
 
 def _rank(value: Value) -> str:
-    rank = _rank_of(value)
-    return "an unknown rank" if rank is None else str(rank)
+    return "an unknown rank" if value.rank is None else str(value.rank)
 
 
 def _either(items: tuple[Any, ...], word: str = "or") -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop.graph.dimension import Dim, Symbol, fresh, now
 from mo_loop.graph.shape import of_declared_sizes
-from mo_loop.graph.types import TensorType, i64, string
+from mo_loop.graph.types import i64, string
 from mo_loop.ops.movement import FAR
 from mo_loop.origin import made_for
 from mo_loop.transforms.total_operations import computed, needed
@@ -104,7 +104,7 @@ def _forget_sizes(node: ops.If) -> None:
         return
     symbols: dict[Dim, Any] = {}
     for parameter in node.else_body.parameters:
-        shape = getattr(parameter.value_type, "shape", None) or ()
+        shape = parameter.value_type.shape or ()
         if any(now(dim) is not None and isinstance(dim, Dim) for dim in shape):
             dims = [symbols.setdefault(dim, fresh()) if isinstance(dim, Dim) else dim for dim in shape]
             parameter.retype(parameter.value_type.with_shape(tuple(dims)))
@@ -174,7 +174,7 @@ def _check(x: Value, zero: Value) -> Node | None:
 def _check_result(result: Result, zero: Value) -> None:
     """No Reshape: a result may be a constant, of which the runtime computes one too early, or a Slice of nothing."""
     x = result.value
-    if not isinstance(x.type, TensorType) or x.rank is None or x.dtype is string:
+    if x.rank is None or x.dtype is string:
         return
     if 0 in x.type.dims:
         checked: Node = ops.Broadcast(F.Constant(np.zeros(()), graph=x.graph, dtype=x.dtype), x.sizes + zero)

@@ -364,7 +364,7 @@ def _constant(value: Value, depth: int) -> Any:
     node: Any = value.node
     if hasattr(node, "tensor"):
         return node.tensor.array()
-    integers = getattr(value.type, "integers", None)
+    integers = value.type.integers
     if integers is not None:
         return np.array(integers, value.dtype.numpy).reshape(value.type.known.shape)
     if not depth or not node.inputs or node.bodies or node.random or len(node.outputs) != 1:

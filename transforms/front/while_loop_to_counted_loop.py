@@ -4,7 +4,7 @@ import math
 from functools import reduce
 
 from mo_loop.graph.dimension import Dimension, least, low
-from mo_loop.graph.types import TensorType, boolean, i32, i64, string
+from mo_loop.graph.types import boolean, i32, i64, string
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
 from mo_loop.transforms.port_maps import ENDLESS, drop_unused_inputs, iteration_number
@@ -154,7 +154,7 @@ def _limit(node: Loop, value: Value) -> Value | None:
 
 
 def _is_number(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.dtype in (i32, i64) and value.shape in ((), (1,))
+    return value.dtype in (i32, i64) and value.shape in ((), (1,))
 
 
 def _sum(value: Value | int, number: int) -> Dimension | None:
@@ -292,11 +292,8 @@ def _border(moved: dict[Node, bool]) -> dict[Value, list[Use]]:
 def _is_worth_an_input(node: Node, readers: list[Use]) -> bool:
     if isinstance(node, ENLARGE) or any(isinstance(reader, Result) for reader, _ in readers):
         return False
-    types = [output.type for output in node.outputs if output.is_used]
-    return all(
-        isinstance(each, TensorType) and each.shape is not None and each.dtype is not string and each.known is None
-        for each in types
-    )
+    used = (output for output in node.outputs if output.is_used)
+    return all(each.shape is not None and each.dtype is not string and each.known is None for each in used)
 
 
 def _move(node: Iteration, moved: dict[Node, bool], border: dict[Value, list[Use]]) -> None:

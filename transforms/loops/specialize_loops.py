@@ -108,7 +108,7 @@ class PreferAnySizes(LoopPass):
 
 def _is_lost_without_elements(entry: Selected) -> bool:
     """Whether a result may have no elements, and only the form for the declared sizes has known sizes for it."""
-    known, other = (getattr(each.value.type, "shape", None) or () for each in (entry.then, entry.else_))
+    known, other = (each.value.shape or () for each in (entry.then, entry.else_))
     sizes = zip(known, other, strict=False)
     return any(low(dim) == 0 for dim in known) and any(isinstance(a, int) > isinstance(b, int) for a, b in sizes)
 
@@ -139,8 +139,7 @@ def _is_open(node: Iteration) -> bool:
     """
     if open_symbols([node.count]):
         return True
-    shapes = [output.shape or () for output in node.outputs if isinstance(output.type, TensorType)]
-    return low(node.count) == 0 and any(open_symbols(shape) for shape in shapes)
+    return low(node.count) == 0 and any(open_symbols(output.shape or ()) for output in node.outputs)
 
 
 def _of_declared_sizes(graph: Graph) -> dict[Value, Any] | None:

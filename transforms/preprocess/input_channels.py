@@ -21,7 +21,6 @@ import numpy as np
 from mo_loop.errors import UsageError
 from mo_loop.graph.dimension import now
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import TensorType
 from mo_loop.preprocessing import BRACKETS, PerInput, layout_of
 from mo_loop.transforms.preprocess import inputs
 from mo_loop.transforms.replace import drop_dead, supersede
@@ -79,7 +78,7 @@ class ChannelValues(FunctionPass):
     def _constant(self, parameter: Parameter, values: Values) -> np.ndarray:
         """The values as a constant that broadcasts to the input: a scalar, or along the channels."""
         type_ = parameter.output.type
-        if not isinstance(type_, TensorType) or type_.dtype is None or not type_.dtype.is_float:
+        if type_.dtype is None or not type_.dtype.is_float:
             raise UsageError(
                 f"{self._flag}: the input {parameter.name!r} is of {type_}, not of floating-point numbers",
                 hint=f"change its type, if the model allows it: --input '{parameter.name}{{f32}}'",
@@ -166,7 +165,7 @@ def _reversed(x: Value, axis: int, name: str) -> Node:
 def _channels(parameter: Parameter) -> list[int]:
     """The axis of the three channels, or nothing. UsageError where two dimensions could be them."""
     type_ = parameter.output.type
-    if not isinstance(type_, TensorType) or type_.shape is None:
+    if type_.shape is None:
         return []
     layout = layout_of(parameter.output)
     if layout is not None:

@@ -81,8 +81,8 @@ def narrow(parameter: Parameter, axis: int, size: int) -> None:
         return
     places = [(parameter, axis)]
     if now(dim) is not None:
-        tensors = [each for each in graph.parameters if isinstance(each.value_type, TensorType)]
-        places = [(each, at) for each in tensors for at, own in enumerate(each.output.shape or ()) if own == dim]
+        shapes = [(each, each.output.shape or ()) for each in graph.parameters]
+        places = [(each, at) for each, dims in shapes for at, own in enumerate(dims) if own == dim]
     for each, at in places:
         shape = each.value_type.shape
         each.retype(each.value_type.with_shape((*shape[:at], merge_dim(dim, size), *shape[at + 1 :])))
@@ -96,7 +96,7 @@ def channel_axis(parameter: Parameter, count: int, flag: str) -> int:
     """
     type_ = parameter.output.type
     name = parameter.name
-    if not isinstance(type_, TensorType) or type_.shape is None:
+    if type_.shape is None:
         hint = f"give its shape: --input '{name}[1,{count},224,224]'"
         raise UsageError(f"{flag}: the rank of the input {name!r} is unknown", hint=hint)
     layout = layout_of(parameter.output)

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from mo_loop.graph.dimension import Dim, Dimension, Symbol
-from mo_loop.graph.types import TensorType
 from mo_loop.transforms.vocabulary import Constant, Graph, Node, Value, ops
 
 
@@ -77,8 +76,7 @@ def why_not_held(cache: Cache, readers: frozenset[Node]) -> str:
     for use in cache.whole.uses:
         if not isinstance(use.node, ops.ShapeOf | ops.Assign) and use.node not in readers:
             return f"{use.node.label} reads {cache.append.label} as well"
-    dtype = cache.whole.type.dtype if isinstance(cache.whole.type, TensorType) else None
-    return "" if dtype is cache.read.variable_type else "its element type changes"
+    return "" if cache.whole.dtype is cache.read.variable_type else "its element type changes"
 
 
 _LONGEST = 16

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph.dimension import Dim, Dimension
-from mo_loop.graph.types import TensorType
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.recurrent import Cell, Sequence
@@ -109,13 +108,13 @@ def trails_of(graph: Graph, seeds: Seeds | None = None) -> dict[Value, Trails]:
         if seeds is not None:
             own = seeds.get(parameter, {})
         else:
-            own = {} if _rank(value) is None else {parameter: Trail(tuple(range(_rank(value) or 0)))}
+            own = {} if value.rank is None else {parameter: Trail(tuple(range(value.rank)))}
         if own:
             found[value] = own
     for node in graph.ordered():
         if any(value in found for value in node.inputs):
             for value, trails in _of_node(node, found).items():
-                if trails and _rank(value) is not None:
+                if trails and value.rank is not None:
                     found[value] = trails
     return found
 
@@ -130,10 +129,6 @@ def _of_node(node: Node, found: Found) -> dict[Value, Trails]:
 def _at(node: Node, port: int, found: Found) -> Trails:
     value = node.inputs[port] if port < len(node.inputs) else None
     return {} if value is None else found.get(value, {})
-
-
-def _rank(value: Value) -> int | None:
-    return value.rank if isinstance(value.type, TensorType) else None
 
 
 def _each(trails: Trails, change: Callable[[Trail], Trail | None]) -> Trails:
@@ -169,7 +164,7 @@ def _concatenated(node: Node, found: Found) -> dict[Value, Trails]:
     The appended value may be an input as well: the state is the first part, unless names decide otherwise.
     """
     parts = [_at(node, port, found) for port in range(len(node.inputs))]
-    rank, given = _rank(node.outputs[0]), getattr(node, "axis", 0)
+    rank, given = node.outputs[0].rank, getattr(node, "axis", 0)
     if rank is None:
         return {}
     axis = given % rank
@@ -197,7 +192,7 @@ def _concatenated(node: Node, found: Found) -> dict[Value, Trails]:
 def _selected(node: Node, found: Found) -> dict[Value, Trails]:
     output = node.outputs[0]
     either = {**_at(node, 2, found), **_at(node, 1, found)}
-    fitting = {parameter: trail for parameter, trail in either.items() if len(trail.axes) == _rank(output)}
+    fitting = {parameter: trail for parameter, trail in either.items() if len(trail.axes) == output.rank}
     return {output: _each(fitting, lambda trail: trail.changed("Select"))}
 
 
@@ -220,9 +215,9 @@ def _iterated(node: Node, found: Found) -> dict[Value, Trails]:
     initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
     change = f"a state of {type(node).__name__}"
     trails: dict[Value, Trails] = {}
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
+    for entry, output in node.returned:
         value = initial.get(entry.result) if isinstance(entry, Final) else None
-        if value is not None and _rank(value) == _rank(output):
+        if value is not None and value.rank == output.rank:
             trails[output] = _each(found.get(value, {}), lambda trail: trail.changed(change))
     return trails
 
@@ -242,11 +237,11 @@ def _branched(node: Node, found: Found) -> dict[Value, Trails]:
                 seeds[inner] = found.get(value, {})
         sides.append(trails_of(body, seeds))
     trails: dict[Value, Trails] = {}
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
+    for entry, output in node.returned:
         made = entry.then.value, entry.else_.value
         then, other = (side.get(value, {}) for side, value in zip(sides, made, strict=True))
         trails[output] = {each: _either(trail, other[each]) for each, trail in then.items() if each in other}
-        if _rank(made[0]) == _rank(made[1]) is not None and made[0].dtype is made[1].dtype:
+        if made[0].rank == made[1].rank is not None and made[0].dtype is made[1].dtype:
             for own, replacement in ((then, made[1]), (other, made[0])):
                 trails[output] |= {
                     each: _in_one_branch(each, trail, replacement)

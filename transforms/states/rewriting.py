@@ -55,7 +55,7 @@ class InitialValues:
 
     def __init__(self, graph: Graph, remaining: Sequence[Parameter]) -> None:
         self.graph = graph
-        self.remaining = list(_tensors(remaining))
+        self.remaining = [each for each in remaining if each.output.shape is not None]
         self._sizes: dict[tuple[Parameter, int], Value] = {}
         self._shapes: dict[tuple[Size, ...], Value] = {}
         self._zeros: dict[ElementType, Value] = {}
@@ -133,12 +133,6 @@ class InitialValues:
         return self._sizes[parameter, axis]
 
 
-def _tensors(parameters: Sequence[Parameter]) -> Iterator[Parameter]:
-    for each in parameters:
-        if isinstance(each.output.type, TensorType) and each.output.shape is not None:
-            yield each
-
-
 def _unknown(pair: Pair, what: str) -> UnsupportedError:
     return UnsupportedError(
         f"the input {pair.input!r}, {pair.parameter.output.type}, cannot be a state with the output {pair.output!r}: "
@@ -159,7 +153,7 @@ def sequence_axes(graph: Graph, pairs: Sequence[Pair], remaining: Sequence[Param
     Raises:
         UnsupportedError: the number of sequences is not known, so it is not known whether a state has them.
     """
-    shapes = [each.output.shape for each in remaining if isinstance(each.output.type, TensorType) and each.output.shape]
+    shapes = [each.output.shape for each in remaining if each.output.shape]
     firsts = dict.fromkeys(shape[0] for shape in shapes)
     others = {dim for shape in shapes for dim in shape[1:]}  # the width of a picture, the length of a sequence
     by_layers = dict(_of_layers(graph))
