@@ -38,10 +38,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mo_loop.graph.types import ElementType, TensorType, boolean, f4e2m1, f8e4m3, f8e5m2, f8e8m0, i4, string, u2, u4
+from mo_loop.graph.types import ElementType, boolean, f4e2m1, f8e4m3, f8e5m2, f8e8m0, i4, string, u2, u4
 from mo_loop.origin import Origin
 from mo_loop.target import OLDEST, Release
-from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.pattern import Match, Pattern, any_input, wrap_type
 from mo_loop.transforms.predicates import Predicate, has_static_rank
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass, passes_in
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Op, Parameter, Result, Value, ops
@@ -58,59 +58,47 @@ class LowerOpset(MatcherPass):
         return self.replace(match, self.older(*node.inputs, **kept))
 
 
-def _are_counts(value: Value) -> bool:
-    integers = value.type.integers
-    return integers is not None and min(integers, default=0) >= 0
+def lowering(name: str, what: str, older: type[Op], pattern: Pattern) -> type[LowerOpset]:
+    """The LowerOpset of a pattern; `what` is its docstring."""
+    return type(name, (LowerOpset,), {"__doc__": what, "__module__": __name__, "older": older, "pattern": pattern})
 
 
-class ConvertPad12ToPad1(LowerOpset):
-    """Pad-12 with constant widths, none negative  ->  Pad-1"""
+COUNTS = Predicate(
+    "known integers of at least 0", lambda v: v.type.integers is not None and min(v.type.integers, default=0) >= 0
+)
+NO_REDUCTION: dict[str, Any] = {"reduction": "none"}
+OLD_ROUNDING: dict[str, Any] = {"rounding_type": lambda rounding: rounding != "ceil_torch"}
 
-    older = ops.Pad
-    counts = Predicate("known integers of at least 0", _are_counts)
-    pattern = wrap_type(ops.Pad12, any_input(), any_input(counts), any_input(counts), ...)
-
-
-class ConvertScatterElementsUpdate12ToScatterElementsUpdate3(LowerOpset):
-    """ScatterElementsUpdate-12 without a reduction  ->  ScatterElementsUpdate-3"""
-
-    older = ops.ScatterElementsUpdate
-    pattern = wrap_type(ops.ScatterElementsUpdate12, attributes={"reduction": "none"})
-
-
-class ConvertScatterNDUpdate15ToScatterNDUpdate3(LowerOpset):
-    """ScatterNDUpdate-15 without a reduction  ->  ScatterNDUpdate-4 (v3 in the C++ API of OpenVINO)"""
-
-    older = ops.ScatterNDUpdate
-    pattern = wrap_type(ops.ScatterNDUpdate15, attributes={"reduction": "none"})
-
-
-class ConvertTopK11ToTopK3(LowerOpset):
-    """TopK-11 that need not be stable  ->  TopK-3"""
-
-    older = ops.TopK
-    pattern = wrap_type(ops.TopK11, attributes={"stable": False})
-
-
-class ConvertMaxPool14ToMaxPool8(LowerOpset):
-    """MaxPool-14 without the rounding type ceil_torch  ->  MaxPool-8"""
-
-    older = ops.MaxPool8
-    pattern = wrap_type(ops.MaxPool14, attributes={"rounding_type": lambda rounding: rounding != "ceil_torch"})
-
-
-class ConvertAvgPool14ToAvgPool1(LowerOpset):
-    """AvgPool-14 without the rounding type ceil_torch  ->  AvgPool-1"""
-
-    older = ops.AvgPool
-    pattern = wrap_type(ops.AvgPool14, attributes={"rounding_type": lambda rounding: rounding != "ceil_torch"})
-
-
-class ConvertROIAlign9To3(LowerOpset):
-    """ROIAlign-9 of aligned mode asymmetric  ->  ROIAlign-3"""
-
-    older = ops.ROIAlign
-    pattern = wrap_type(ops.ROIAlign9, attributes={"aligned_mode": "asymmetric"})
+ConvertPad12ToPad1 = lowering(
+    "ConvertPad12ToPad1", "Pad-12 with constant widths, none negative  ->  Pad-1",
+    ops.Pad, wrap_type(ops.Pad12, any_input(), any_input(COUNTS), any_input(COUNTS), ...),
+)
+ConvertScatterElementsUpdate12ToScatterElementsUpdate3 = lowering(
+    "ConvertScatterElementsUpdate12ToScatterElementsUpdate3",
+    "ScatterElementsUpdate-12 without a reduction  ->  ScatterElementsUpdate-3",
+    ops.ScatterElementsUpdate, wrap_type(ops.ScatterElementsUpdate12, attributes=NO_REDUCTION),
+)
+ConvertScatterNDUpdate15ToScatterNDUpdate3 = lowering(
+    "ConvertScatterNDUpdate15ToScatterNDUpdate3",
+    "ScatterNDUpdate-15 without a reduction  ->  ScatterNDUpdate-4 (v3 in the C++ API of OpenVINO)",
+    ops.ScatterNDUpdate, wrap_type(ops.ScatterNDUpdate15, attributes=NO_REDUCTION),
+)
+ConvertTopK11ToTopK3 = lowering(
+    "ConvertTopK11ToTopK3", "TopK-11 that need not be stable  ->  TopK-3",
+    ops.TopK, wrap_type(ops.TopK11, attributes={"stable": False}),
+)
+ConvertMaxPool14ToMaxPool8 = lowering(
+    "ConvertMaxPool14ToMaxPool8", "MaxPool-14 without the rounding type ceil_torch  ->  MaxPool-8",
+    ops.MaxPool8, wrap_type(ops.MaxPool14, attributes=OLD_ROUNDING),
+)
+ConvertAvgPool14ToAvgPool1 = lowering(
+    "ConvertAvgPool14ToAvgPool1", "AvgPool-14 without the rounding type ceil_torch  ->  AvgPool-1",
+    ops.AvgPool, wrap_type(ops.AvgPool14, attributes=OLD_ROUNDING),
+)
+ConvertROIAlign9To3 = lowering(
+    "ConvertROIAlign9To3", "ROIAlign-9 of aligned mode asymmetric  ->  ROIAlign-3",
+    ops.ROIAlign, wrap_type(ops.ROIAlign9, attributes={"aligned_mode": "asymmetric"}),
+)
 
 
 class SoftSignDecomposition(MatcherPass):
@@ -118,11 +106,10 @@ class SoftSignDecomposition(MatcherPass):
 
     enabled_by_default = False
 
-    x = any_input()
-    pattern = wrap_type(ops.SoftSign, x)
+    pattern = wrap_type(ops.SoftSign)
 
     def matched(self, match: Match) -> bool:
-        x = match[self.x]
+        x = match.root.operands[0]
         size = ops.Abs(x)
         divisor = ops.Add(size, 1.0)
         return self.replace(match, ops.Divide(x, divisor), also=[size, divisor])
@@ -266,6 +253,6 @@ def _needs(node: Node) -> Iterator[tuple[str, Release]]:
 
 
 def _listed(text: str, node: Node, releases: dict[ElementType, Release]) -> Iterator[tuple[str, Release]]:
-    type_ = node.outputs[0].type
-    if isinstance(type_, TensorType) and type_.dtype in releases:
-        yield f"{text} {type_.dtype}", releases[type_.dtype]
+    dtype = node.outputs[0].dtype
+    if dtype in releases:
+        yield f"{text} {dtype}", releases[dtype]

@@ -8,14 +8,15 @@ The runtime computes most operations of tensors without elements correctly, or r
 process, or is wrong. The pass WriteSizes adds checks for these.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 
 from mo_loop.graph.dimension import Dim, Dimension, Symbol, low, now, open_symbols, symbols_of
 from mo_loop.graph.shape import Shape, normalise_axis
-from mo_loop.graph.types import TensorType, string
+from mo_loop.graph.types import string
 from mo_loop.transforms.vocabulary import Constant, Graph, Node, Result, Value, is_static, ops, order_of, source_of
 
 DIVISIONS = (ops.Divide, ops.FloorMod, ops.Mod, ops.Power)
@@ -102,10 +103,9 @@ def fit_beside(shapes: Sequence[Shape], axis: int) -> bool:
 
 def is_total(node: Node) -> bool:
     """Whether `node` cannot fail on any data: its shapes are proven to fit, and it neither divides nor indexes."""
-    types = [None if value is None else value.type for value in node.inputs]
-    if not all(isinstance(each, TensorType) and each.shape is not None for each in types if each is not None):
+    if any(value.shape is None for value in node.operands):
         return False
-    shapes = [None if each is None else each.shape for each in types]
+    shapes = [None if value is None else value.shape for value in node.inputs]
     if isinstance(node, DIVISIONS) and not node.inputs[0].dtype.is_float:
         return False
     if isinstance(node, ops.Binary | ops.Select):
@@ -184,7 +184,7 @@ def computed(graph: Graph, sizes: Collection[Symbol | Value]) -> Iterator[tuple[
                 yield node.output, axis
         elif isinstance(node, ops.Slice) and all(each.type.known is not None for each in node.operands[1:]):
             x, *bounds = (each.type for each in node.operands)
-            for axis, (old, new) in enumerate(zip(_shape(x), _shape(node.output.type), strict=False)):
+            for axis, (old, new) in enumerate(zip(_shape(x), _shape(node.output), strict=False)):
                 made, read = _fresh(new), [old, *(item for each in bounds for item in each.known.flat)]
                 if made and old != new and _follows(read, known):
                     known |= made
@@ -224,7 +224,7 @@ def _folded_wrongly(scope: Graph) -> Iterator[Set[Symbol | Value]]:
         found = [constant.get(each, none) for each in values]
         if isinstance(node, _WRONG_OF_CONSTANTS):
             for value, each in zip(values, found, strict=True):
-                yield _emptying(_shape(value.type)) if each is None else each
+                yield _emptying(_shape(value)) if each is None else each
         some = [each for each in found if each is not None]
         sizes = some[0].intersection(*some[1:]) if len(some) > 1 else some[0] if some else None  # no copy of one
         if isinstance(node, ops.Concat) and sizes is not None:
@@ -239,7 +239,7 @@ def _folded_wrongly(scope: Graph) -> Iterator[Set[Symbol | Value]]:
 
 def _emptied(node: ops.Concat) -> set[Symbol | Value]:
     """The sizes that leave no input of a Concat an element; the Concat itself if it takes several."""
-    shape = _shape(node.output.type)
+    shape = _shape(node.output)
     axis = normalise_axis(node.axis, len(shape)) if shape else 0
     found: set[Symbol | Value] = {*_emptying(shape[:axis] + shape[axis + 1 :])}
     (length,) = shape[axis : axis + 1] or (1,)
@@ -254,59 +254,43 @@ def is_right_without_elements(node: Node) -> bool:
     EmptySqueezeToBroadcast replaces a Gather whose sizes are known, or sizes of its input.
     """
     if isinstance(node, ops.Gather) and not is_static(node.output.shape):
-        x, sizes = _shape(node.operands[0].type), _shape(node.output.type)
+        x, sizes = _shape(node.operands[0]), _shape(node.output)
         return all(isinstance(dim, int) or dim in x for dim in sizes)
     return isinstance(node, ops.Movement | ops.Broadcast) and all(dim != 0 for dim in _dims(node))
 
 
-_WRONG = (
-    ops.Reshape, ops.Transpose, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin, ops.Convolution, ops.Broadcast,
-    ops.NonZero, ops.Gather,
-)
-"""The operations with a case of their own in `_dims`."""
-
-
 def _may_be_wrong(cls: type[Node]) -> bool:
     """Whether `_dims` of a node of this class may have a size: of most nodes it has none."""
-    return issubclass(cls, _WRONG) or cls.__name__ not in RIGHT
+    return issubclass(cls, tuple(_WRONG)) or cls.__name__ not in RIGHT
 
 
-def _dims(node: Node) -> Iterator[Dimension]:
+def _dims(node: Node) -> Iterable[Dimension]:
     """The sizes of which none may be 0."""
-    if isinstance(node, ops.Reshape):
-        yield from _copied_wrongly(node)
-    elif isinstance(node, ops.Transpose):
-        yield from _moved_past_ones(node)
-    elif isinstance(node, ops.ReduceMean | ops.ReduceMax | ops.ReduceMin):
-        yield from _reduced(node)
-    elif isinstance(node, ops.Convolution):
-        yield from _convolved(node)
-    elif isinstance(node, ops.Broadcast):
-        yield from _shape(node.operands[0].type)
-        yield from _shape(node.output.type) if node.mode == "bidirectional" else ()
-    elif isinstance(node, ops.NonZero):  # its result is read by a Gather; a Slice hides the size
-        yield from _shape(source_of(node.operands[0], (ops.Slice, ops.Reshape)).type)
-    elif isinstance(node, ops.Gather):
-        yield from (dim for each in (*node.operands, *node.outputs) for dim in _shape(each.type))
-    elif type(node).__name__ not in RIGHT:
-        yield from (dim for each in node.operands for dim in _shape(each.type))
+    rule = next((rule for cls, rule in _WRONG.items() if isinstance(node, cls)), None)
+    if rule is not None:
+        return rule(node)
+    return () if type(node).__name__ in RIGHT else _shapes(node.operands)
 
 
-def _shape(type_: object) -> tuple[Dimension, ...]:
-    return (type_.shape or ()) if isinstance(type_, TensorType) else ()
+def _shapes(values: Iterable[Value]) -> Iterator[Dimension]:
+    return (dim for each in values for dim in _shape(each))
+
+
+def _shape(value: Value) -> tuple[Dimension, ...]:
+    return value.shape or ()
 
 
 def _copied_wrongly(node: ops.Reshape) -> Iterator[Dimension]:
     """A computed size of 0 copies the size at its place of the input."""
     x, pattern = node.operands
     if not isinstance(pattern.node, Constant):
-        before = _shape(x.type)
-        yield from (dim for at, dim in enumerate(_shape(node.output.type)) if before[at : at + 1] != (dim,))
+        before = _shape(x)
+        yield from (dim for at, dim in enumerate(_shape(node.output)) if before[at : at + 1] != (dim,))
 
 
 def _moved_past_ones(node: ops.Transpose) -> Iterator[Dimension]:
     """The runtime makes a Reshape of a Transpose that moves dimensions past those of 1 alone."""
-    dims, order = _shape(node.operands[0].type), order_of(node) or ()
+    dims, order = _shape(node.operands[0]), order_of(node) or ()
     for place, axis in enumerate(order if dims else ()):
         passed = [other for at, other in enumerate(order) if (at < place) != (other < axis) and other != axis]
         if passed and all(now(dims[other]) == 1 for other in passed):
@@ -316,7 +300,7 @@ def _moved_past_ones(node: ops.Transpose) -> Iterator[Dimension]:
 def _reduced(node: Node) -> Iterator[Dimension]:
     """The mean of nothing is 0 or large, and the extremes are finite."""
     x, axes = node.operands
-    dims = _shape(x.type)
+    dims = _shape(x)
     places = range(len(dims)) if axes.type.integers is None else axes.type.integers
     yield from (dims[normalise_axis(axis, len(dims))] for axis in places if dims)
 
@@ -324,10 +308,23 @@ def _reduced(node: Node) -> Iterator[Dimension]:
 def _convolved(node: ops.Convolution) -> Iterator[Dimension]:
     """The runtime refuses filters that reach beyond the padding, unless a stride is larger than this."""
     x, filters = node.operands
-    kernel = _shape(filters.type)[2 - len(_shape(x.type)) :]
-    yield from _shape(filters.type)
-    yield from _shape(x.type)[1:2] if any(not isinstance(dim, int) for dim in _shape(filters.type)) else ()
+    kernel = _shape(filters)[2 - len(_shape(x)) :]
+    yield from _shape(filters)
+    yield from _shape(x)[1:2] if any(not isinstance(dim, int) for dim in _shape(filters)) else ()
     sides = zip(node.strides, node.pads_begin, node.pads_end, node.dilations, strict=True)
-    for dim, length, (stride, begin, end, dilation) in zip(_shape(x.type)[2:], kernel, sides, strict=False):
+    for dim, length, (stride, begin, end, dilation) in zip(_shape(x)[2:], kernel, sides, strict=False):
         if begin + end + stride > (low(length) - 1) * dilation + 1:
             yield dim
+
+
+_WRONG: dict[type[Node], Callable[[Any], Iterable[Dimension]]] = {
+    ops.Reshape: _copied_wrongly,
+    ops.Transpose: _moved_past_ones,
+    ops.ReduceMean: _reduced, ops.ReduceMax: _reduced, ops.ReduceMin: _reduced,
+    ops.Convolution: _convolved,
+    ops.Broadcast: lambda node: _shapes([node.operands[0], *(node.outputs if node.mode == "bidirectional" else ())]),
+    # Its result is read by a Gather; a Slice hides the size.
+    ops.NonZero: lambda node: _shapes([source_of(node.operands[0], (ops.Slice, ops.Reshape))]),
+    ops.Gather: lambda node: _shapes((*node.operands, *node.outputs)),
+}
+"""The operations with a case of their own in `_dims`."""

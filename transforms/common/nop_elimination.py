@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from mo_loop.graph.dimension import Dim
-from mo_loop.graph.types import ElementType, TensorType, bf16, boolean, f16, f32, f64
+from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, f64
 from mo_loop.transforms.pattern import Match, Pattern, any_input, any_of, any_order, constant, wrap_type
 from mo_loop.transforms.predicates import Predicate, has_static_rank, type_matches, value_equals
 from mo_loop.transforms.replace import replace_output_update_name
@@ -53,9 +53,7 @@ def elimination(name: str, what: str, pattern: Pattern, keeps: Pattern = X) -> t
 
 def is_alike(a: Value, b: Value) -> bool:
     """Whether both are proven to have the same element type and the same dimensions, in order."""
-    if not isinstance(a.type, TensorType) or not isinstance(b.type, TensorType) or a.shape is None:
-        return False
-    return a.dtype is b.dtype and a.shape == b.shape
+    return a.shape is not None and a.dtype is b.dtype and a.shape == b.shape
 
 
 def is_model_output(value: Value) -> bool:
@@ -163,23 +161,18 @@ class EliminateEqualOperands(Elimination):
     pattern = wrap_type(IDEMPOTENT, X, X)
 
 
-class EliminateDoubleNot(Elimination):
-    """not not x  ->  x, for booleans and for bits of integers"""
-
-    logical = wrap_type(ops.LogicalNot, wrap_type(ops.LogicalNot, X))
-    bitwise = wrap_type(ops.BitwiseNot, wrap_type(ops.BitwiseNot, X))
-    pattern = any_of(logical, bitwise)
-
-
-class EliminateSelect(Elimination):
-    """select(true, x, y)  ->  x, select(false, y, x)  ->  x, select(c, x, x)  ->  x"""
-
-    chosen = wrap_type(ops.Select, constant(value_equals(True, SMALL)), X, any_input())
-    left = wrap_type(ops.Select, constant(value_equals(False, SMALL)), any_input(), X)
-    both = wrap_type(ops.Select, any_input(), X, X)
-    pattern = any_of(chosen, left, both)
-
-
+EliminateDoubleNot = elimination(
+    "EliminateDoubleNot", "not not x  ->  x, for booleans and for bits of integers",
+    any_of(*(wrap_type(kind, wrap_type(kind, X)) for kind in (ops.LogicalNot, ops.BitwiseNot))),
+)
+EliminateSelect = elimination(
+    "EliminateSelect", "select(true, x, y)  ->  x, select(false, y, x)  ->  x, select(c, x, x)  ->  x",
+    any_of(
+        wrap_type(ops.Select, constant(value_equals(True, SMALL)), X, any_input()),
+        wrap_type(ops.Select, constant(value_equals(False, SMALL)), any_input(), X),
+        wrap_type(ops.Select, any_input(), X, X),
+    ),
+)
 RELU = wrap_type(ops.ReLU)
 EliminateReluOfRelu = elimination("EliminateReluOfRelu", "relu(relu(x))  ->  relu(x)", wrap_type(ops.ReLU, RELU), RELU)
 
@@ -223,11 +216,10 @@ def _counts_up(value: Value) -> bool:
     return bool(np.array_equal(indices, np.arange(len(indices))))
 
 
-class EliminateTranspose(Elimination):
-    """transpose(x, [0, 1, ...])  ->  x"""
-
-    in_order = Predicate("axes in order", lambda v: v.type.integers and is_sorted(v.type.integers))
-    pattern = wrap_type(ops.Transpose, X, any_input(in_order))
+IN_ORDER = Predicate("axes in order", lambda v: v.type.integers and is_sorted(v.type.integers))
+EliminateTranspose = elimination(
+    "EliminateTranspose", "transpose(x, [0, 1, ...])  ->  x", wrap_type(ops.Transpose, X, any_input(IN_ORDER))
+)
 
 
 class MergeTransposes(Elimination):

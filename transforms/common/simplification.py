@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
-from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor
 from mo_loop.graph.types import ElementType
 from mo_loop.transforms.folding import ConstantFolder, FoldingLimits, Skipped, fold_constants
@@ -17,7 +16,7 @@ from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.predicates import has_static_rank
 from mo_loop.transforms.replace import absorb, replace_output
 from mo_loop.transforms.rewrite import MatcherPass
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Op, Parameter, Result, Value, ops
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Op, Parameter, Result, Value, ones_among, ops
 
 
 @dataclass(eq=False)
@@ -95,20 +94,6 @@ class ReshapeToSqueeze(MatcherPass):
             return self.replace(match, ops.Squeeze(x, gone))
         new = ones_among(after, before)
         return bool(new) and self.replace(match, ops.Unsqueeze(x, new))
-
-
-def ones_among(longer: tuple[Dimension, ...], shorter: tuple[Dimension, ...]) -> list[int]:
-    """The axes of `longer` that are 1 and without which it equals `shorter`; empty if there are none."""
-    axes = []
-    rest = list(shorter)
-    for axis, dim in enumerate(longer):
-        if rest and rest[0] == dim:
-            rest.pop(0)
-        elif isinstance(dim, int) and dim == 1:
-            axes.append(axis)
-        else:
-            return []
-    return axes if not rest else []
 
 
 class ConstantsReduce(FunctionPass):

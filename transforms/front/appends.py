@@ -14,7 +14,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Merged, Selected
 from mo_loop.transforms.front.sequence_lowering.shapes import joined as concatenated
 from mo_loop.transforms.front.sequence_lowering.shapes import merged
 from mo_loop.transforms.function_pass import node_pass
-from mo_loop.transforms.port_maps import rebuilt
+from mo_loop.transforms.port_maps import rebuilt, set_output
 from mo_loop.transforms.replace import drop_dead, replace_output
 from mo_loop.transforms.vocabulary import F, FunctionPass, Graph, Node, Parameter, Result, Value, is_static, ops
 
@@ -39,13 +39,10 @@ def AppendBehindIf(node: If) -> str:
             Result(_empty_piece(kind, axis, old.graph) if piece is None else piece)
             for piece, old in zip(pieces, (entry.then, entry.else_), strict=True)
         ]
-        maps = list(node.output_map)
-        maps[number] = Selected(*results)
-        node.output_map = tuple(maps)
+        set_output(node, number, Selected(*results))
         node.graph.validate_node(node)
         output = node.outputs[number]
         replace_output(output, F.Concat(start, output, axis=axis))
-        _remove_unused(node, entry)
         changed = True
     return "" if changed else "no output is an input that a branch appends to"
 
@@ -90,15 +87,6 @@ def _branch_piece(value: Value, axis: int) -> Value | None:
 def _empty_piece(piece: Value, axis: int, graph: Graph) -> Value:
     sizes = [0 if at == axis else dim for at, dim in enumerate(piece.type.dims)]
     return F.Constant(np.zeros(sizes, piece.dtype.numpy), graph=graph, dtype=piece.dtype)
-
-
-def _remove_unused(node: If, old: Selected) -> None:
-    kept = {result for entry in node.output_map for result in (entry.then, entry.else_)}
-    for result in (old.then, old.else_):
-        if result not in kept and result in result.graph:
-            result.graph.remove(result)
-    for body in node.bodies:
-        body.sweep()
 
 
 class _Piece(NamedTuple):

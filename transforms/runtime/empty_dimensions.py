@@ -15,6 +15,7 @@ from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import CRASH, GPU, Gap
+from mo_loop.transforms.port_maps import set_output
 from mo_loop.transforms.predicates import consumed_only_by
 from mo_loop.transforms.replace import drop_dead, insert_after, move_readers, supersede
 from mo_loop.transforms.runtime.barriers import size_of
@@ -44,32 +45,20 @@ def ConcatenateAlongFirstAxis(node: Iteration) -> str:
     The runtime divides the size of its buffer by the product of the dimensions before the axis.
     """
     changed = False
-    for number, entry in enumerate(node.output_map):
-        if not isinstance(entry, Concatenated) or not _follows_zero(node.outputs[number], entry.axis):
+    for number, (entry, output) in enumerate(node.returned):
+        if not isinstance(entry, Concatenated) or not any(low(d) < 1 for d in (output.shape or ())[: entry.axis]):
             continue
-        axis, rank = entry.axis, node.outputs[number].type.rank
+        axis, rank = entry.axis, output.type.rank
         result = ops.Result(_with_axis_first(entry.result.value, axis))
-        fed = {each.result for each in node.back_edges} | {
-            each.result for place, each in enumerate(node.output_map) if place != number
-        }
-        if entry.result not in fed:
-            node.body.remove(entry.result)
-            node.body.sweep()
-        maps = list(node.output_map)
         dims = entry.declared
         declared = (dims[axis], *dims[:axis], *dims[axis + 1 :]) if dims else ()
-        maps[number] = replace(entry, result=result, axis=0, declared=declared)
-        node.output_map = tuple(maps)
+        set_output(node, number, replace(entry, result=result, axis=0, declared=declared))
         node.graph.validate_node(node)
-        if node.outputs[number].is_used:
-            back, readers = [*range(1, axis + 1), 0, *range(axis + 1, rank)], node.outputs[number].uses
-            move_readers(node.outputs[number], F.Transpose(node.outputs[number], back), readers)
+        if output.is_used:
+            back, readers = [*range(1, axis + 1), 0, *range(axis + 1, rank)], output.uses
+            move_readers(output, F.Transpose(output, back), readers)
         changed = True
     return "" if changed else "no output is concatenated along an axis that follows a dimension of 0"
-
-
-def _follows_zero(output: Value, axis: int) -> bool:
-    return output.shape is not None and any(low(dim) < 1 for dim in output.shape[:axis])
 
 
 def _with_axis_first(piece: Value, axis: int) -> Value:
@@ -248,7 +237,7 @@ def AddLeadingDimension(node: Iteration) -> str:
         _add_outside(node, number)
         _remove_inside(node.input_map[number].parameter)
     readers = {
-        output: output.uses for entry, output in zip(node.output_map, node.outputs, strict=True)
+        output: output.uses for entry, output in node.returned
         if isinstance(entry, Final) and entry.result in results
     }
     _add_inside(node, results)

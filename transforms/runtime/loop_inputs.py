@@ -147,7 +147,8 @@ class PreventLoopFolding(FunctionPass):
 
     def _feed_zero(self, node: Loop) -> bool:
         """Add the 0 to a reverse-concatenated Result, or to the first one if random numbers matter."""
-        result = next((each.result for each in node.output_map if _is_backward(each)), None)
+        joined = (each for each in node.output_map if isinstance(each, Concatenated))
+        result = next((each.result for each in joined if each.stride < 0), None)
         if result is None and _draws(node):
             result = node.output_map[0].result
         if result is None:
@@ -160,10 +161,6 @@ class PreventLoopFolding(FunctionPass):
             made = F.Convert(none, destination_type=value.dtype) + value  # the Convert first: see ConvertFirst
         node.body.set_input(result, 0, made)
         return self.accept(node)
-
-
-def _is_backward(entry: object) -> bool:
-    return isinstance(entry, Concatenated) and entry.stride < 0
 
 
 def _draws(node: Loop) -> bool:

@@ -134,9 +134,12 @@ class FinalValue:
 
     last: Value
     initial: Value
-    keeps_shape: bool
     axis: int | None
     """The axis along which the body only appends to the state."""
+
+    @property
+    def keeps_shape(self) -> bool:
+        return self.last.shape is not None and self.last.shape == self.initial.shape
 
 
 @node_pass((Loop,), "`Select`, a slice of the final value, or both joined, one of them cut to length 0", Gap(
@@ -176,25 +179,20 @@ def _found(node: Loop) -> list[FinalValue]:
     }
     finals = [
         (output, *states[entry.result])
-        for entry, output in zip(node.output_map, node.outputs, strict=True)
+        for entry, output in node.returned
         if isinstance(entry, Final) and entry.result in states
     ]
     return [
-        FinalValue(last, initial, _is_same_shape(last, initial), _appended_axis(last, initial, entry))
+        FinalValue(last, initial, _appended_axis(last, initial, entry))
         for last, entry, initial in finals
         if not zero_trips.are_equal(last, initial)
         and not all(zero_trips.is_selection(use.node, node) for use in last.uses)
     ]
 
 
-def _is_same_shape(last: Value, initial: Value) -> bool:
-    return last.shape is not None and last.shape == initial.shape
-
-
 def _appended_axis(last: Value, initial: Value, entry: Merged) -> int | None:
     axis = growing_axis(last, initial)
-    appends = axis is not None and begins_with(entry.result.value, entry.parameter.output, axis)
-    return axis if appends else None
+    return axis if axis is not None and begins_with(entry.result.value, entry.parameter.output, axis) else None
 
 
 def _may_run_once(node: Loop, found: list[FinalValue]) -> bool:
@@ -260,14 +258,16 @@ class GuardZeroTrips(FunctionPass):
         initial = {entry.result: (entry.parameter, value) for entry, value in node.fed if isinstance(entry, Merged)}
         ran: zero_trips.RunGuard | None = None
         known, changed = zero_trips.sizes_of_states(node), False
-        for entry, output in zip(node.output_map, node.outputs, strict=True):
+        for entry, output in node.returned:
             readers = output.uses
             if not readers or all(zero_trips.is_selection(reader, node) for reader, _ in readers):
                 continue
             if isinstance(entry, Concatenated):
                 ran = ran or zero_trips.RunGuard(node)
                 corrected = zero_trips.cut(output, entry, ran, output.shape or (), known)
-                _remove_trip_count_bounds(node)
+                trip = node.operands[0]
+                if not isinstance(trip.node, Constant | ops.Barrier) and high(iterations(node)) is not None:
+                    node.graph.set_input(node, 0, F.Barrier(trip, hides="bounds"))
             elif isinstance(entry, Final) and entry.result in initial:
                 parameter, value = initial[entry.result]
                 if parameter.output.is_used:
@@ -292,12 +292,6 @@ class GuardZeroTrips(FunctionPass):
         return self.accept(node) if changed else self.refuse(node, "its outputs are right after zero iterations")
 
 
-def _remove_trip_count_bounds(node: Loop) -> None:
-    trip = node.operands[0]
-    if not isinstance(trip.node, Constant | ops.Barrier) and high(iterations(node)) is not None:
-        node.graph.set_input(node, 0, F.Barrier(trip, hides="bounds"))
-
-
 # -- loops that may run zero times on a GPU
 
 COSTLY = (Iteration, Recurrent, ops.MatMul, ops.Convolution, ops.GroupConvolution)
@@ -317,22 +311,19 @@ def RunOnce(node: Loop) -> str:
 
     SelectFinalValues and GuardZeroTrips have corrected its outputs.
     """
-    reason = "an iteration is expensive" if _is_costly(node) else _needless(node)
+    is_costly = any(scope.of(kind) for scope in node.body.scopes() for kind in COSTLY)
+    reason = "an iteration is expensive" if is_costly else _needless(node)
     if reason:
         return reason
     if any(isinstance(entry, Sliced) for entry in node.input_map):
         return "there may be no slice to read"
-    finals = [output for entry, output in zip(node.output_map, node.outputs, strict=True) if isinstance(entry, Final)]
+    finals = [output for entry, output in node.returned if isinstance(entry, Final)]
     if not all(zero_trips.is_selected(each, node) for each in finals):
         return "a final value is read without a selection, as for releases that need none"
     if not all(map(is_safe, node.body.ordered())):
         return "an iteration may fail"
     zero_trips.run_once(node, zero_trips.RunGuard(node).condition)
     return ""
-
-
-def _is_costly(node: Loop) -> bool:
-    return any(scope.of(kind) for scope in node.body.scopes() for kind in COSTLY)
 
 
 @node_pass(

@@ -137,21 +137,20 @@ def is_cut(node: Node) -> bool:
     """Whether `node` is a Slice to the end of a `RunGuard`, or a Barrier before such Slices."""
     if isinstance(node, ops.Barrier):
         return all(is_cut(use.node) for use in node.output.uses)
-    end = node.inputs[2] if isinstance(node, ops.Slice) else None
-    if end is not None and isinstance(end.node, ops.Concat):  # the ends along several axes
-        end = end.node.operands[0]
-    return end is not None and isinstance(end.node, ops.Barrier)
+    return any(isinstance(end.node, ops.Barrier) for end in _ends(node)[:1])
 
 
-def is_cut_to_size(node: ops.Slice) -> bool:
-    """Whether the end of a Slice is computed, and not all or nothing as that of a RunGuard."""
-    end = node.operands[2]
-    ends = end.node.operands if isinstance(end.node, ops.Concat) else [end]
-    for each in ends:
-        made = source_of(each, ops.Barrier).node
-        if isinstance(made, Constant) or (isinstance(made, ops.Select) and made.operands[1].type.integers == (FAR,)):
-            return False
-    return True
+def is_cut_to_size(node: Node) -> bool:
+    """Whether `node` is a Slice whose ends are computed, and not all or nothing as that of a RunGuard."""
+    made = [source_of(end, ops.Barrier).node for end in _ends(node)]
+    selected = (each.operands[1].type.integers == (FAR,) for each in made if isinstance(each, ops.Select))
+    return bool(made) and not any(isinstance(each, Constant) for each in made) and not any(selected)
+
+
+def _ends(node: Node) -> tuple[Value, ...]:
+    """The ends of a Slice along its axes; none for another node."""
+    end = node.operands[2] if isinstance(node, ops.Slice) else None
+    return () if end is None else end.node.operands if isinstance(end.node, ops.Concat) else (end,)
 
 
 def is_selection(reader: Node, node: ops.Loop) -> bool:

@@ -102,7 +102,8 @@ def MaximumBehindAttention(node: ops.MatMul) -> Value | None:
     seen = []
     for reader in _elementwise_readers(node.output, without):
         has_more = rank is not None and reader.output.rank is not None and reader.output.rank > rank
-        is_compared = is_known and isinstance(reader, ops.Comparison) and not _reads_constant(reader)
+        is_computed = not any(isinstance(each.node, Constant) for each in reader.operands)
+        is_compared = is_known and isinstance(reader, ops.Comparison) and is_computed
         if has_more or is_compared:
             return node.output
         seen.append(reader)
@@ -134,10 +135,6 @@ def _elementwise_readers(value: Value, ends: Collection[Node] = ()) -> Iterator[
         return [use.node for use in value.uses if isinstance(use.node, ops.Elementwise) and not is_doubled(use.node)]
 
     return reached(readers(value), lambda node: () if node in ends else readers(node.output))
-
-
-def _reads_constant(node: Node) -> bool:
-    return any(isinstance(each.node, Constant) for each in node.operands)
 
 
 def _is_constant_of_heads(value: Value) -> bool:

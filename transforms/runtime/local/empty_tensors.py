@@ -123,14 +123,10 @@ def EmptyOutputsToBroadcast(node: Constant | Identity) -> Node | None:
     """
     value = node.output
     results = [use for use in value.uses if isinstance(use.node, Result)]
-    if not results or not _is_empty_constant(value):
+    source = source_of(value, Identity)
+    if not results or not isinstance(source.node, Constant) or 0 not in source.type.dims:
         return None
     zero, shape = (Constant(each, graph=node.graph, dtype=i64) for each in (0, value.type.dims))
     move_readers(value, F.Broadcast(zero, F.Barrier(shape, hides="value")), results)
     drop_dead([node])
     return node
-
-
-def _is_empty_constant(value: Value) -> bool:
-    value = source_of(value, Identity)
-    return isinstance(value.node, Constant) and 0 in value.type.dims

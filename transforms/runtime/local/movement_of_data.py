@@ -26,6 +26,7 @@ from mo_loop.transforms.vocabulary import (
     Value,
     integers,
     is_static,
+    ones_among,
     ops,
     order_of,
 )
@@ -95,13 +96,7 @@ def _inserted_axes(node: ops.Unsqueeze | ops.Reshape) -> list[int] | None:
         return None
     if isinstance(node, ops.Unsqueeze):
         return [axis for axis, own in enumerate(node.axis_map(0)) if own is None] if node.integers("axes") else None
-    left, inserted = list(x.shape), []
-    for axis, dim in enumerate(y.shape):
-        if left and left[0] == dim:
-            left.pop(0)
-        else:
-            inserted.append(axis)
-    return inserted if not left and all(y.shape[axis] == 1 for axis in inserted) else None
+    return ones_among(y.shape, x.shape) or None
 
 
 MOVES = (ops.View, ops.Transpose)

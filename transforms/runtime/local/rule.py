@@ -18,7 +18,7 @@ from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.pattern import Match, Pattern
 from mo_loop.transforms.replace import insert_before, replace_node
 from mo_loop.transforms.rewrite import MatcherPass
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Node, Result, Use, Value, is_static, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Node, Use, Value, is_static, ops
 
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
@@ -55,7 +55,8 @@ class MaximumRule(LocalRule):
         place = self.place(node)
         if place is None:
             return None
-        readers = sorted(place.uses if isinstance(place, Value) else (place,), key=lambda use: not _is_output(use.node))
+        uses = place.uses if isinstance(place, Value) else (place,)
+        readers = sorted(uses, key=lambda use: not getattr(use.node, "output_names", ()))
         maximum = insert_before(*readers[0], doubled).output  # a model output gives it the name
         for reader, port in readers[1:]:
             node.graph.set_input(reader, port, maximum)
@@ -65,10 +66,6 @@ class MaximumRule(LocalRule):
 def doubled(value: Value) -> Node:
     """max(x, x), or x or x if x is boolean."""
     return (F.LogicalOr(value, value) if value.dtype is boolean else F.Maximum(value, value)).node
-
-
-def _is_output(node: Node) -> bool:
-    return isinstance(node, Result) and bool(node.output_names)
 
 
 Rule = Callable[[Callable[[Any], Any]], type[LocalRule]]
