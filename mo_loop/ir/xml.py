@@ -13,7 +13,7 @@ import io
 import math
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, TextIO
 
@@ -129,7 +129,7 @@ class XmlWriter:
         parts = self._parts
         ids = {node: number for number, node in enumerate(order)}
         for number, node in enumerate(order):
-            for port, value in enumerate(present(node)):
+            for port, value in enumerate(node.operands):
                 parts.append(
                     f'{pad}<edge from-layer="{ids[value.node]}" from-port="{output_port(value)}" '
                     f'to-layer="{number}" to-port="{port}" />\n'
@@ -182,7 +182,7 @@ class XmlWriter:
             self._parts.append(f"{info}{pad}</{tag}>\n")
 
     def _all_ports(self, node: Any, pad: str) -> None:
-        parts, inputs, outputs = self._parts, present(node), node.outputs
+        parts, inputs, outputs = self._parts, node.operands, node.outputs
         key = (pad, len(inputs), *[id(value.type) for value in inputs], *[id(value.type) for value in outputs])
         texts = None if node.port_info else self._ports.get(key)
         if texts is None:
@@ -201,12 +201,6 @@ def _has_no_data(cls: Any) -> bool:
     """Whether the layers of a class have no attributes and no weights, so that nothing is asked about each of them."""
     special = issubclass(cls, Constant | Opaque | Parameter | Result)
     return not special and not cls.attributes and cls.xml_attributes is Op.xml_attributes
-
-
-def present(node: Node) -> Sequence[Value]:
-    """The inputs of a node that are not left out, in the order of their ports in the file."""
-    inputs: tuple[Any, ...] = node.inputs
-    return inputs if None not in inputs else [value for value in inputs if value is not None]
 
 
 def layer_order(graph: Graph) -> list[Node]:
@@ -246,8 +240,7 @@ def layer_names(order: list[Node]) -> list[str]:
 
 def output_port(value: Value) -> int:
     """The port id of a value in the file: outputs are numbered after the inputs that are present."""
-    inputs = value.node.inputs
-    return len(inputs) - inputs.count(None) + value.index
+    return len(value.node.operands) + value.index
 
 
 def _joined_names(names: tuple[str, ...]) -> str:
@@ -271,7 +264,7 @@ def _attributes(attributes: Mapping[str, Any]) -> str:
 
 def _port_texts(node: Any, pad: str) -> list[str]:
     """The text of all ports, divided at the names of each output."""
-    inputs, infos = present(node), node.port_info
+    inputs, infos = node.operands, node.port_info
     texts = [f"{pad}\t<input>\n" if inputs else ""]
     for number, value in enumerate(inputs):
         texts[-1] += "".join(_port(number, value, pad, infos.get(("input", number))))

@@ -42,7 +42,7 @@ def statement(node: Any, label: Callable[[Value], str]) -> str:
     written instead of its label, also where several nodes read it."""
     printer = _Printer(True, False, 16, label)
     plan, *bodies = (_Plan(graph, []) for graph in (node.graph, *node.bodies))
-    read = (value for value in node.inputs if value is not None and not printer.is_small(value.node))
+    read = (value for value in node.operands if not printer.is_small(value.node))
     plan.values = {value: label(value) for value in (*read, *node.outputs)}
     for body in bodies:
         body.values = {each.output: label(each.output) for each in body.graph.parameters}

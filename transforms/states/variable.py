@@ -96,9 +96,7 @@ def _made_outside(value: Value, owner: ops.If) -> Value:
     body, outer = value.graph, owner.graph
     side = "then" if body is owner.then_body else "else_"
     values = {
-        getattr(entry, side).output: given
-        for entry, given in zip(owner.input_map, owner.data_inputs, strict=True)
-        if getattr(entry, side) is not None and given is not None
+        getattr(entry, side).output: given for entry, given in owner.fed if getattr(entry, side) is not None
     }
     if value not in values:
         given = set(values)
