@@ -222,10 +222,14 @@ def computed_from_constants(graph: Graph) -> dict[Node, None]:
     """The nodes that depend on constants alone, without the Constants, producers first."""
     found: dict[Node, None] = {}
     for node in graph.ordered():
-        if isinstance(node, Constant) or not _is_constant(node):
+        if isinstance(node, Constant):
             continue
-        if all(each is None or isinstance(each.node, Constant) or each.node in found for each in node.inputs):
-            found[node] = None
+        for each in node.inputs:
+            if each is not None and not isinstance(each.node, Constant) and each.node not in found:
+                break
+        else:
+            if _is_constant(node):
+                found[node] = None
     return found
 
 

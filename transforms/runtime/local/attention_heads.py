@@ -102,9 +102,8 @@ def MaximumBehindAttention(node: ops.MatMul) -> Value | None:
     seen = []
     for reader in _elementwise_readers(node.output, without):
         has_more = rank is not None and reader.output.rank is not None and reader.output.rank > rank
-        is_computed = not any(isinstance(each.node, Constant) for each in reader.operands)
-        is_compared = is_known and isinstance(reader, ops.Comparison) and is_computed
-        if has_more or is_compared:
+        compared = reader.operands if is_known and isinstance(reader, ops.Comparison) else ()
+        if has_more or (compared and not any(isinstance(each.node, Constant) for each in compared)):
             return node.output
         seen.append(reader)
     without.update(seen)
