@@ -58,7 +58,8 @@ FAMILIES: dict[str, str] = {
     "images.pooling": "MaxPool MaxUnpool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
     "recurrent": "LSTM GRU RNN",
     "images.resize": "Resize Upsample",
-    "images.detection": "NonMaxSuppression RoiAlign MaxRoiPool GridSample AffineGrid DeformConv Col2Im",
+    "images.detection": "NonMaxSuppression RoiAlign MaxRoiPool GridSample DeformConv Col2Im",
+    "images.sampling": "AffineGrid",
     "quantization.quantization": "QuantizeLinear DynamicQuantizeLinear DequantizeLinear ConvInteger MatMulInteger "
     "QLinearConv QLinearMatMul com.amd.quark::ExtendedQuantizeLinear com.amd.quark::ExtendedDequantizeLinear",
     "movement": "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice DepthToSpace SpaceToDepth "
@@ -95,11 +96,14 @@ CONTRIB: dict[str, str] = {
     "attention.decoder_attention": "DecoderAttention GroupQueryAttention DecoderMaskedMultiHeadAttention "
     "DecoderMaskedSelfAttention",
     "attention.sparse_attention": "SparseAttention DynamicSparseAttention LongformerAttention",
+    "images.detection": "GridSample",
     "images.image_operators": "MaxpoolWithMask FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul "
     "FusedMatMulActivation GemmFastGelu CropAndResize ConvTransposeWithDynamicPads NhwcMaxPool",
     "tensor_operators": "NGramRepeatBlock BiasAdd BiasSplitGelu BiasSoftmax BiasDropout SwiGLU ScaledSiLU GatedAdd "
-    "Trilu GatherND GridSample Pad Range Unique ExpandDims UnfoldTensor TorchEmbedding IsAllFinite SampleOp Inverse "
-    "CDist ComplexMul ComplexMulConj Rfft Irfft",
+    "Pad Unique ExpandDims UnfoldTensor TorchEmbedding IsAllFinite Inverse CDist ComplexMul ComplexMulConj Rfft Irfft",
+    "tensors": "SampleOp",
+    "filling": "Trilu Range",
+    "indexing": "GatherND",
     "attention.causal_convolution": "CausalConvWithState VarlenCausalConvWithState",
     "attention.linear_attention": "LinearAttention LinearAttentionGate",
     "attention.gated_delta_net": "GatedDeltaNet",
@@ -110,10 +114,11 @@ CONTRIB: dict[str, str] = {
     "GroupNorm SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
     "quantization.packed_weights": "MatMulNBits GatherBlockQuantized MatMulBnb4",
     "greedy_search": "GreedySearch Sampling",
+    "quantization.quantization": "QLinearConv",
     "quantization.quantized_operators": "QuantizeLinear DequantizeLinear QLinearAdd QLinearMul QLinearConcat "
     "QLinearWhere QLinearSigmoid QLinearLeakyRelu QLinearSoftmax QLinearAveragePool QLinearGlobalAveragePool "
     "QLinearReduceMean DynamicQuantizeMatMul MatMulIntegerToFloat QGemm MatMulInteger16 MulInteger ReduceSumInteger "
-    "QLinearConv DynamicQuantizeLSTM",
+    "DynamicQuantizeLSTM",
     "beam_search": "BeamSearch WhisperBeamSearch",
     "quantization.experts": "MoE QMoE",
     "texts.text_operators": "Tokenizer",

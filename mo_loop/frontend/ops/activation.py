@@ -94,13 +94,15 @@ def hard_sigmoid(x, *, alpha: float = 0.2, beta: float = 0.5):
     return ops.HardSigmoid(x, alpha, beta)
 
 
+@translates("Gelu", since=1, domain=MICROSOFT, fixed={"approximate": "none"})
 @translates("Gelu", since=20, elementwise=True)
 def gelu(x, *, approximate: str = "none"):
-    """Exact, or by tanh."""
+    """Exact, x * (1 + erf(x / sqrt(2))) / 2, or by tanh."""
     require_choice("approximate", approximate, ("none", "tanh"))
     return ops.Gelu(x, approximation_mode="ERF" if approximate == "none" else "TANH")
 
 
+@translates("QuickGelu", since=1, domain=MICROSOFT, defaults={"alpha": 1.702})
 @translates("Swish", since=24, elementwise=True)
 def swish(x, *, alpha: float = 1.0):
     """x * sigmoid(alpha * x)."""
@@ -226,19 +228,15 @@ class Activation:
         """The function of `x`; `x` if there is no name."""
         if not self.name:
             return x
-        if self.name in _PLAIN:
-            return _PLAIN[self.name](x)
-        require_choice("activation", self.name, sorted(DEFAULTS))
-        make, defaults = _WITH[self.name]
+        require_choice("activation", self.name, sorted(FUNCTIONS))
+        make, defaults = FUNCTIONS[self.name]
         given = {name: getattr(self, name) for name in defaults}
         return make(x, **{name: defaults[name] if value is None else value for name, value in given.items()})
 
 
-_PLAIN: Mapping[str, Callable[[Value], Any]] = {
-    "Relu": ops.ReLU, "Tanh": ops.Tanh, "Sigmoid": ops.Sigmoid, "HardSwish": ops.HSwish, "Softplus": ops.SoftPlus,
-    "Softsign": ops.SoftSign, "Gelu": lambda x: gelu(x), "Mish": ops.Mish,
-}
-_WITH: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
+FUNCTIONS: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
+    "Relu": (ops.ReLU, {}), "Tanh": (ops.Tanh, {}), "Sigmoid": (ops.Sigmoid, {}), "HardSwish": (ops.HSwish, {}),
+    "Softplus": (ops.SoftPlus, {}), "Softsign": (ops.SoftSign, {}), "Gelu": (gelu, {}), "Mish": (ops.Mish, {}),
     "LeakyRelu": (leaky_relu, {"alpha": 0.01}), "Elu": (elu, {"alpha": 1.0}), "Celu": (celu, {"alpha": 1.0}),
     "ThresholdedRelu": (thresholded_relu, {"alpha": 1.0}), "HardSigmoid": (hard_sigmoid, {"alpha": 0.2, "beta": 0.5}),
     "Selu": (selu, {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}),
@@ -254,17 +252,6 @@ _WITH: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
 }
 """Name -> the function, and the defaults of its parameters in their order. Clip has the bounds as alpha and beta."""
 
-DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    **{name: {} for name in _PLAIN}, **{name: defaults for name, (_, defaults) in _WITH.items()},
-}
-"""Name -> the defaults of its parameters in their order."""
-
-
-@translates("Gelu", since=1, domain=MICROSOFT)
-def contrib_gelu(x):
-    """x * (1 + erf(x / sqrt(2))) / 2."""
-    return ops.Gelu(x, approximation_mode="ERF")
-
 
 @translates("BiasGelu", since=1, domain=MICROSOFT)
 def bias_gelu(a, b):
@@ -276,9 +263,3 @@ def bias_gelu(a, b):
 def fast_gelu(x, bias=None):
     """The approximation by tanh, of x + bias."""
     return ops.Gelu(x if bias is None else x + bias, approximation_mode="TANH")
-
-
-@translates("QuickGelu", since=1, domain=MICROSOFT)
-def quick_gelu(x, *, alpha: float = 1.702):
-    """x * sigmoid(alpha * x)."""
-    return ops.Swish(x) if alpha == 1 else ops.Swish(x, alpha)

@@ -7,7 +7,7 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.shared import counted_up, integers, near, number, one_integer, ranked, require_choice
-from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, from_onnx, i64
 from mo_loop.ops.infer import vector_length
@@ -38,9 +38,7 @@ def expand(input, shape):
     if shape.type.shape == (0,):
         return input
     known = integers(shape)
-    if known is None:
-        return ops.Broadcast(input, shape, mode="bidirectional")
-    return ops.Broadcast(input, list(known), mode="bidirectional")
+    return ops.Broadcast(input, shape if known is None else list(known), mode="bidirectional")
 
 
 @translates("Tile", since=1)
@@ -201,10 +199,12 @@ def _cropped_and_padded(x: Value, axes: list[int], lengths: Sequence[Any], wante
     return _pad(cut, begin, end, "constant", None) if any(begin) or any(end) else cut
 
 
-@translates("Range", since=11)
-def range_11(start, limit, delta):
-    """Steps of `delta` from `start` to before `limit`."""
-    return _range(scalar(start), scalar(limit), scalar(delta))
+@translates("Range", since=1, domain=MICROSOFT)
+@translates("Range", since=11, required="delta")
+def range_11(start, limit, delta=None):
+    """Steps of `delta`, which is 1 if it is absent, from `start` to before `limit`."""
+    step = ops.Constant(number(start, 1), graph=start.graph) if delta is None else scalar(delta)
+    return _range(scalar(start), scalar(limit), step)
 
 
 @translates("Range", since=27)
@@ -241,6 +241,7 @@ def eye_like(input, *, dtype: int | None = None, k: int = 0):
     return ops.Eye(rows, columns, *near([k]), output_type=wanted)
 
 
+@translates("Trilu", since=1, domain=MICROSOFT)
 @translates("Trilu", since=14, one_rank="input")
 def trilu(input: AtLeast2, k: One | Integers = None, *, upper: int = 1):
     """The triangle above or below the k-th diagonal; the rest becomes 0."""

@@ -21,7 +21,7 @@ import numpy as np
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.ranking import Mode, same, top
 from mo_loop.frontend.ops.shared import counted, number, ranked, require_choice
-from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import assume_least, element_count, normalise_axis
 from mo_loop.graph.types import boolean, i32, i64
@@ -137,6 +137,7 @@ def gather_elements(data, indices, *, axis: int = 0):
     return ops.GatherElements(data, indices, axis=axis)
 
 
+@translates("GatherND", since=1, domain=MICROSOFT, without="batch_dims")
 @translates("GatherND", since=11, without="batch_dims")
 @translates("GatherND", since=12)
 def gather_nd(data, indices, *, batch_dims: int = 0):
@@ -144,20 +145,11 @@ def gather_nd(data, indices, *, batch_dims: int = 0):
     return ops.GatherND(data, indices, batch_dims=batch_dims)
 
 
-@translates("Scatter", since=9)
-def scatter(data, indices, updates, *, axis: int = 0):
-    """The old name of ScatterElements."""
-    return _scatter_elements(data, indices, updates, axis, "none")
-
-
+@translates("Scatter", since=9, without="reduction")
 @translates("ScatterElements", since=11, without="reduction")
 @translates("ScatterElements", since=16, one_rank="data indices updates")
 def scatter_elements(data, indices, updates, *, axis: int = 0, reduction: str = "none"):
-    """Elements replaced, or combined with the new ones."""
-    return _scatter_elements(data, indices, updates, axis, reduction)
-
-
-def _scatter_elements(data: Value, indices: Value, updates: Value, axis: int, reduction: str):
+    """Elements replaced, or combined with the new ones. Scatter is the old name."""
     if reduction == "none":
         return ops.ScatterElementsUpdate(data, indices, updates, axis)
     return ops.ScatterElementsUpdate12(data, indices, updates, axis, reduction=_reduction(reduction))

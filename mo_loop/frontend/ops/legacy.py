@@ -4,7 +4,7 @@ ATen is the form in which PyTorch exports its own operators: embedding and embed
 warning (mo_loop/frontend/translators.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,18 +30,17 @@ def scale(x, *, scale: float = 1.0):
     return x * scale
 
 
-@translates("ScaledTanh", since=1)
-def scaled_tanh(x, *, alpha: float | None = None, beta: float | None = None):
-    """alpha * tanh(beta * x)."""
-    inner = x if beta is None else x * beta
-    return ops.Tanh(inner) if alpha is None else ops.Tanh(inner) * alpha
+def _scaled(op: str, make: Callable[[Value], Any]) -> None:
+    """alpha * make(beta * x); a number that is not given is 1."""
+
+    @translates(op, since=1)
+    def scaled(x, *, alpha: float | None = None, beta: float | None = None):
+        y = make(x if beta is None else x * beta)
+        return y if alpha is None else y * alpha
 
 
-@translates("ParametricSoftplus", since=1)
-def parametric_softplus(x, *, alpha: float | None = None, beta: float | None = None):
-    """alpha * log(exp(beta * x) + 1)."""
-    inner = x if beta is None else x * beta
-    return ops.SoftPlus(inner) if alpha is None else ops.SoftPlus(inner) * alpha
+_scaled("ScaledTanh", ops.Tanh)  # alpha * tanh(beta * x)
+_scaled("ParametricSoftplus", ops.SoftPlus)  # alpha * log(exp(beta * x) + 1)
 
 
 @translates("ImageScaler", since=1)

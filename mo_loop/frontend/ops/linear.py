@@ -75,22 +75,17 @@ def matmul(a, b):
 @translates("Gemm", since=7, required="c", without="broadcast")
 @translates("Gemm", since=11, without="broadcast", ignored="broadcast")
 def gemm(a, b, c=None, *, alpha: float = 1.0, beta: float = 1.0, broadcast: int = 0, transA: int = 0, transB: int = 0):
-    """C is broadcast to the product as in numpy, which includes the `broadcast` of opset 1."""
-    return general_product(a, b, c, alpha, beta, transA, transB)
-
-
-def general_product(a: Value, b: Value, c: Value | None, alpha: float, beta: float, transpose_a: int, transpose_b: int):
-    """alpha * A * B + beta * C. C is broadcast to the product, which has no elements if C has none."""
+    """alpha * A * B + beta * C. C is broadcast to the product as in numpy, which includes the `broadcast` of opset 1.
+    The product has no elements if C has none."""
     if c is not None and (beta == 0 or element_count(c.shape) == 0):
         c = None
     if 0 in (element_count(a.shape), element_count(b.shape)):
         # The runtime leaves what was in memory where there is nothing to add up, and does not compile all the others.
-        sizes = [a.size(int(bool(transpose_a))), b.size(int(not transpose_b))]
+        sizes = [a.size(int(bool(transA))), b.size(int(not transB))]
         is_empty = any(isinstance(size, int) and size == 0 for size in sizes)
         filler = number(a, 0) if c is None or is_empty else scaled(c, beta)
         return ops.Broadcast(filler, joined(sizes, a))
-    product = ops.MatMul(a, b, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b))
-    result = scaled(product, alpha)
+    result = scaled(ops.MatMul(a, b, transpose_a=bool(transA), transpose_b=bool(transB)), alpha)
     return result if c is None else result + scaled(c, beta)
 
 

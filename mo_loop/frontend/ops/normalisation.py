@@ -29,6 +29,8 @@ def along_channels(values: Value, rank: int) -> Value:
 
 
 @translates("BatchNormalization", since=1)
+@translates("BatchNormalization", since=7, without="is_test")
+@translates("BatchNormalization", since=9, without="is_test spatial")
 def batch_normalization_1(
     x, scale, bias, mean, variance,
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, is_test: int = 0, node: Context,
@@ -38,18 +40,6 @@ def batch_normalization_1(
         y = _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
         return [y, mean, variance, mean, variance]
     return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
-
-
-@translates("BatchNormalization", since=7)
-@translates("BatchNormalization", since=9, without="spatial")
-def batch_normalization_7(
-    x, scale, bias, mean, variance,
-    *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, node: Context,
-):
-    """Training if there is more than one output, else inference."""
-    if any(node.wants(index) for index in range(1, 5)):
-        return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
-    return _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
 
 
 @translates("BatchNormalization", since=14, one_rank="x")

@@ -34,7 +34,9 @@ def sequence(
     if not task.layout:
         x = ops.Transpose(x, [1, 0, 2])
     axis = 0 if task.layout else 1
-    size = _known_batch([x, lengths, *states], [0, 0, *[axis] * len(states)])
+    holders = [(x, 0), (lengths, 0), *((each, axis) for each in states)]
+    sizes = (each.shape[at] for each, at in holders if each is not None and each.shape is not None)
+    size = next((each for each in sizes if isinstance(each, int)), None)
     x = _of_batch(x, 0, size)
     states = [None if each is None else _of_batch(each, axis, size) for each in states]
     batch, time = _dimension(x, 0), _dimension(x, 1)
@@ -45,14 +47,14 @@ def sequence(
     kind = {"LSTM": ops.LSTMSequence, "GRU": ops.GRUSequence, "RNN": ops.RNNSequence}[task.kind]
 
     def run(x: Value, firsts: Sequence[Value], weights: Sequence[Value], direction: str) -> Sequence[Value]:
-        full = _filled(x, time, [batch])
+        full = _filled(x, time, batch)
         return kind(x, *firsts, full, *weights, direction=direction, **attributes)
 
     bias = _summed_bias(task, x, b)
     keeps = lengths is not None and task.kind == "LSTM" and node.wants(2)
     w = _with_switch(w, task) if keeps else w
     if task.kind == "LSTM":
-        w, r = (_regated(each, task.kind) for each in (w, r))
+        w, r = _regated(w), _regated(r)
     if lengths is None:
         every, *last = run(x, firsts, (w, r, bias), task.direction)
         last = [_unless_no_steps(each, time) if node.wants(1 + i) else each for i, each in enumerate(last)]
@@ -121,13 +123,6 @@ def _unless_no_steps(last: Value, time) -> Value:
     return ops.Select(steps > 0, last, constant_like(last, 0))
 
 
-def _known_batch(tensors: Sequence[Value | None], axes: Sequence[int]) -> int | None:
-    """The batch size, if that of x or of any state is known."""
-    known = zip(tensors, axes, strict=True)
-    sizes = (each.shape[axis] for each, axis in known if each is not None and each.shape is not None)
-    return next((size for size in sizes if isinstance(size, int)), None)
-
-
 def _of_batch(x: Value, axis: int, size: int | None) -> Value:
     """`x` with the batch size: the runtime does not compile a dynamic one together with that of a constant state."""
     if not size or x.shape is None or isinstance(x.shape[axis], int):
@@ -143,14 +138,12 @@ def _dimension(x: Value, axis: int):
     return dim if isinstance(dim, int) else ops.Gather(x.sizes, [axis], 0)
 
 
-def _filled(x: Value, number, dims: Sequence[Any]) -> Value:
-    """A number (int or tensor [1]) repeated."""
-    if all(isinstance(each, int) for each in (number, *dims)):
-        return ops.Constant(full(dims, number, np.int32), graph=x.graph)
-    shape = dims[0] if not isinstance(dims[0], int) else ops.Constant(np.array(dims, np.int64), graph=x.graph)
-    if isinstance(number, int):
-        number = ops.Constant(np.full(1, number, np.int64), graph=x.graph)
-    return ops.Broadcast(number, shape).astype(i32)
+def _filled(x: Value, number, count) -> Value:
+    """A number repeated; both are an int or a tensor [1]."""
+    if isinstance(number, int) and isinstance(count, int):
+        return ops.Constant(full((count,), number, np.int32), graph=x.graph)
+    number, count = (np.full(1, each, np.int64) if isinstance(each, int) else each for each in (number, count))
+    return ops.Broadcast(number, count, graph=x.graph).astype(i32)
 
 
 def _state(task: Recurrence, x: Value, batch, given: Value | None) -> Value:
@@ -164,7 +157,7 @@ def _state(task: Recurrence, x: Value, batch, given: Value | None) -> Value:
     return ops.Broadcast(constant_like(x, 0), ops.Concat(batch, rest, axis=0))
 
 
-def _regated(value: Value, kind: str) -> Value:
+def _regated(value: Value) -> Value:
     """LSTM gates along axis 1, from ONNX's order i, o, f, c to f, i, c, o."""
     return _rejoined(value, 4, lambda gates: [gates[2], gates[0], gates[3], gates[1]])
 
@@ -193,7 +186,7 @@ def _summed_bias(task: Recurrence, x: Value, b: Value | None) -> Value:
         return [a + c for a, c in zip(inputs, recurrent, strict=True)]
 
     summed = _rejoined(b, 2 * gates, arrange)
-    return _regated(summed, task.kind) if task.kind == "LSTM" else summed
+    return _regated(summed) if task.kind == "LSTM" else summed
 
 
 AVOIDS = (

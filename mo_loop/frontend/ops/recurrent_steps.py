@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.activation import DEFAULTS, Activation
+from mo_loop.frontend.ops.activation import FUNCTIONS, Activation
 from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.ops.shared import constant_like, zeros
 from mo_loop.frontend.vocabulary import Context, Graph, ModelError, Value, ops
@@ -44,7 +44,7 @@ def activations_of(
         if name.lower() not in _NAMES:
             raise ModelError(f"{kind} has the activation {name!r}, which ONNX does not define", code="ML227")
         standard = _NAMES[name.lower()]
-        defaults = (None, None) if standard == "ScaledTanh" else DEFAULTS[standard].values()
+        defaults = (None, None) if standard == "ScaledTanh" else FUNCTIONS[standard][1].values()
         numbers = [next(source, default) for source, default in zip(given, defaults, strict=False)]
         if None in numbers:
             raise ModelError(f"{kind}: {name} needs activation_alpha and activation_beta", code="ML227")

@@ -12,8 +12,8 @@ import numpy as np
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.arithmetic import divided
 from mo_loop.frontend.ops.ranking import Mode, first
-from mo_loop.frontend.ops.shared import number, ranked
-from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops, translates
+from mo_loop.frontend.ops.shared import known_size, number, ranked
+from mo_loop.frontend.vocabulary import Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import boolean, f32, i32, i64
@@ -42,8 +42,7 @@ def _plain(cls) -> Rule:
     return rule
 
 
-def _sum(x: Value, axes: Sequence[int], keep: bool) -> Value:
-    return ops.ReduceSum(x, axes, keep_dims=keep) if axes else x
+_sum = _plain(ops.ReduceSum)
 
 
 def _extreme(cls, logical, *, largest: bool) -> Rule:
@@ -200,9 +199,7 @@ def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: b
         column = rule(matrix, [1], False)
     if keep:
         return ops.Reshape(column, kept)
-    if not isinstance(count, int):
-        raise UnsupportedError("the number of axes is known only at run time", code="ML314")
-    return ops.Reshape(column, ops.Gather(dims, order[: rank - count], 0))
+    return ops.Reshape(column, ops.Gather(dims, order[: rank - known_size(count, "the number of axes")], 0))
 
 
 def _both_forms(op: str, rule: Rule, axes_input_since: int = 18) -> None:
@@ -221,7 +218,7 @@ def _both_forms(op: str, rule: Rule, axes_input_since: int = 18) -> None:
     translates(op, since=axes_input_since)(by_input)
 
 
-_both_forms("ReduceSum", _plain(ops.ReduceSum), axes_input_since=13)
+_both_forms("ReduceSum", _sum, axes_input_since=13)
 for _op, _rule in {
     "ReduceMax": _extreme(ops.ReduceMax, ops.ReduceLogicalOr, largest=True),
     "ReduceMin": _extreme(ops.ReduceMin, ops.ReduceLogicalAnd, largest=False),

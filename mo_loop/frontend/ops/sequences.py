@@ -60,20 +60,18 @@ def split_to_sequence(input, split=None, *, keepdims: int = 1, axis: int = 0, no
     _require_numbers(input.dtype)
     if input.rank is None:
         raise UnsupportedError("the tensor that is split has an unknown rank", code="ML314")
+    has_open_length = split is not None and (
+        split.rank == 0 or (split.rank == 1 and not isinstance(split.type.dims[0], int))
+    )
     if split is not None and not keepdims and split.rank != 1:
         split = None if _size_of_pieces(split, node.scope) == 1 else split
-    elif split is not None and _has_open_length(split) and _only_number(split, node.scope) == 1:
+    elif has_open_length and _only_number(split, node.scope) == 1:
         split, keepdims = None, 1
     # Forms for a known number of elements are much smaller and faster.
     assume_fixed([input.type.dims[normalise_axis(axis, input.rank)]])
     if split is not None and split.dtype is not i64:
         split = split.astype(i64)
     return ops.SplitToSequence(input, split, axis=axis, keepdims=bool(keepdims) or split is not None)
-
-
-def _has_open_length(split: Value) -> bool:
-    """Whether the number of pieces of a split is not known."""
-    return split.rank == 0 or (split.rank == 1 and not isinstance(split.type.dims[0], int))
 
 
 def _only_number(value: Value, scope: Scope | None, depth: int = 8) -> Any:

@@ -42,6 +42,13 @@ def ranked(x: Value, what: str = "the input") -> int:
     return x.rank
 
 
+def known_size(size: Any, what: str, hint: str = "") -> int:
+    """A size or a number; UnsupportedError, which names it `what`, if it is not known before the model runs."""
+    if not isinstance(size, int):
+        raise UnsupportedError(f"{what} is known only at run time", code="ML314", hint=hint)
+    return size
+
+
 def require_room(sizes: Sequence[int], kind: Any = np.int64) -> None:
     """Count an array of these sizes and this type in the budget of the conversion, before it is made.
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, rms_normal
-from mo_loop.frontend.ops.quantization.quantization import real
-from mo_loop.frontend.ops.quantization.quantized_operators import one
+from mo_loop.frontend.ops.quantization.quantized_operators import numbers_of
 from mo_loop.frontend.ops.shared import divided, ranked, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
@@ -79,16 +78,16 @@ def q_embed_layer_normalization(
     beta_zero: One = None, *, epsilon: float = _EPSILON,
 ):
     """EmbedLayerNormalization of integers of 8 bits: each tensor has one scale and one zero point."""
-    words = _numbers(ops.Gather(word_embedding, input_ids, 0), word_scale, word_zero)
-    positions = _numbers(_first_rows(position_embedding, input_ids), position_scale, position_zero)
+    words = numbers_of(ops.Gather(word_embedding, input_ids, 0), word_scale, word_zero)
+    positions = numbers_of(_first_rows(position_embedding, input_ids), position_scale, position_zero)
     total = words + positions
     if segment_ids is not None and segment_embedding is not None:
         if segment_scale is None:
             raise ModelError("QEmbedLayerNormalization lacks the input segment_embedding_scale", code="ML227")
         segments = ops.Gather(segment_embedding, segment_ids, 0)
-        total = total + _numbers(segments, segment_scale, segment_zero)
+        total = total + numbers_of(segments, segment_scale, segment_zero)
     normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT")
-    y = affine(normal, _numbers(gamma, gamma_scale, gamma_zero), _numbers(beta, beta_scale, beta_zero))
+    y = affine(normal, numbers_of(gamma, gamma_scale, gamma_zero), numbers_of(beta, beta_scale, beta_zero))
     return [y, _words(input_ids, mask)]
 
 
@@ -96,11 +95,6 @@ def _first_rows(table: Value, input_ids: Value) -> Value:
     """A row of the table for each place of a sample."""
     length = input_ids.sizes[1:2]
     return table[:length]
-
-
-def _numbers(integers: Value, scale: Value, zero_point: Value | None) -> Value:
-    parameter: Any = one(scale)
-    return real(integers, parameter, one(zero_point), 0)
 
 
 def _words(input_ids: Value, mask: Value | None):

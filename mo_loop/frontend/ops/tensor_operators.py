@@ -9,50 +9,21 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.ops.activation import clipped, flattened, softmax
-from mo_loop.frontend.ops.filling import pad_11, range_11, trilu
-from mo_loop.frontend.ops.images.detection import grid_sample_16
-from mo_loop.frontend.ops.indexing import gather_nd, unique_elements
+from mo_loop.frontend.ops.filling import pad_11
+from mo_loop.frontend.ops.indexing import unique_elements
 from mo_loop.frontend.ops.normalisation import dropout_12
 from mo_loop.frontend.ops.shared import counted_up, first_numbers, integers, number, ranked
-from mo_loop.frontend.ops.tensors import identity
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.lengths import FAR, as_i64, scalar, vector
-from mo_loop.ops.ranges import AtLeast1, AtLeast2, AtLeast3, Few, Integers, Matrix, One, Positive
-
-
-@translates("Trilu", since=1, domain=MICROSOFT)
-def contrib_trilu(x: AtLeast2, k: One = None, *, upper: int = 1):
-    """Trilu of ONNX."""
-    return trilu(x, k, upper=upper)
-
-
-@translates("GatherND", since=1, domain=MICROSOFT)
-def contrib_gather_nd(data, indices):
-    """GatherND of ONNX without batch dimensions."""
-    return gather_nd(data, indices)
-
-
-@translates("GridSample", since=1, domain=MICROSOFT)
-def contrib_grid_sample(
-    x: AtLeast3, grid: AtLeast3, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros",
-):
-    """GridSample of ONNX's opset 16."""
-    return grid_sample_16(x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
+from mo_loop.ops.ranges import AtLeast1, AtLeast2, Few, Integers, Matrix, Positive
 
 
 @translates("Pad", since=1, domain=MICROSOFT)
 def contrib_pad(data, pads, value=None, *, mode: str = "constant"):
     """Pad of ONNX; the pads may be a matrix of one row."""
     return pad_11(data, vector(pads), value, mode=mode)
-
-
-@translates("Range", since=1, domain=MICROSOFT)
-def contrib_range(start, limit, delta=None):
-    """Range of ONNX; a step that is absent is 1."""
-    step = ops.Constant(number(start, 1), graph=start.graph) if delta is None else delta
-    return range_11(start, limit, step)
 
 
 @translates("Unique", since=1, domain=MICROSOFT)
@@ -83,17 +54,12 @@ def unfold_tensor(x: AtLeast1, *, dim: int = -1, size: Positive, step: Positive 
     length = x.size(at)
     if isinstance(length, int) and size > length:
         raise ModelError(f"a window of {size} elements does not fit into {length} elements", code="ML227")
-    starts = (
-        counted_up(0, length - size + 1, step)
-        if isinstance(length, int)
-        else ops.Range(0, length + (1 - size), step, output_type=i64)
-    )
-    windows = ops.Gather(x, ops.Unsqueeze(_constant(x, starts), 1) + first_numbers(size), at)
+    if isinstance(length, int):
+        starts = ops.Constant(counted_up(0, length - size + 1, step), graph=x.graph)
+    else:
+        starts = ops.Range(0, length + (1 - size), step, output_type=i64)
+    windows = ops.Gather(x, ops.Unsqueeze(starts, 1) + first_numbers(size), at)
     return ops.Transpose(windows, [*range(at + 1), *range(at + 2, rank + 1), at + 1])
-
-
-def _constant(like: Value, made):
-    return ops.Constant(made, graph=like.graph) if isinstance(made, np.ndarray) else made
 
 
 @translates("TorchEmbedding", since=1, domain=MICROSOFT, ignored="padding_idx scale_grad_by_freq")
@@ -115,12 +81,6 @@ def _not_finite(x: Value, nan: bool, infinite: bool) -> list[Value]:
     """Scalars: whether an element is NaN, whether one is infinite."""
     kinds = ([ops.IsNaN(x)] if nan else []) + ([ops.IsInf(x)] if infinite else [])
     return [ops.ReduceLogicalOr(each, [0]) for each in kinds]
-
-
-@translates("SampleOp", since=1, domain=MICROSOFT)
-def sample_op(x, *, node: Context):
-    """Identity of ONNX."""
-    return identity(x, node=node)
 
 
 @translates("NGramRepeatBlock", since=1, domain=MICROSOFT)

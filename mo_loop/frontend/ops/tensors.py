@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.ops.shared import number
-from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import (
     ElementType,
@@ -93,6 +93,7 @@ def constant_of_shape(shape, *, value: Any = None):
     return ops.Broadcast(filler, shape)
 
 
+@translates("SampleOp", since=1, domain=MICROSOFT)
 @translates("Identity", since=1, elementwise=True)
 def identity(x, *, node: Context):
     """The value itself with one more name; an Identity only if the result is a model output."""

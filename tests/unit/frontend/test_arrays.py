@@ -38,7 +38,6 @@ REASONS = {
     ("sparse_attention.py", "np.arange(3 * window)"): "counted by require_room before",
     ("sparse_attention.py", "np.arange(window)"): "counted by require_room before",
     ("pooling.py", "np.ones(count, np.int64)"): "a number of dimensions",
-    ("pooling.py", "np.zeros(2 + count, np.int64)"): "a number of dimensions",
     ("control.py", "np.zeros(others, np.int64)"): "a number of dimensions",
     **{
         ("shared.py", call): "counted by the function itself"

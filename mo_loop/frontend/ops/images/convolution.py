@@ -58,6 +58,12 @@ class Window:
         """The number of elements that the window spans in each dimension."""
         return [(length - 1) * dilation + 1 for length, dilation in zip(kernel, self.dilations, strict=True)]
 
+    def cropped(self, excess: Sequence[int]) -> "Window":
+        """Explicit pads of `excess` elements; an odd one at the end with SAME_UPPER, else at the beginning."""
+        less, more = tuple(each // 2 for each in excess), tuple(each - each // 2 for each in excess)
+        begin, end = (less, more) if self.auto_pad == "same_upper" else (more, less)
+        return replace(self, begin=begin, end=end, auto_pad="explicit")
+
     def attributes(self) -> dict[str, Any]:
         """The attributes of the IR operations."""
         return {"strides": self.strides, "pads_begin": self.begin, "pads_end": self.end, "auto_pad": self.auto_pad}
@@ -127,7 +133,10 @@ def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
     For one channel, the runtime computes wrong values if the last dimension of the result is 1, its stride is above 1
     and the stride of the dimension before it is 1. Then one more position is computed and removed.
     """
-    if group == 1 and _is_single_column(x, w, at):
+    if group > 1:
+        return ops.GroupConvolution(x, grouped(w, group, at), dilations=at.dilations, **at.attributes())
+    has_one_more = _is_single_column(x, w, at)
+    if has_one_more:
         stride = at.strides[-1]
         if at.auto_pad == "explicit":
             at = replace(at, end=(*at.end[:-1], at.end[-1] + stride))
@@ -135,10 +144,8 @@ def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
             sizes = [x.size(axis) for axis in range(x.type.known_rank - 1)]
             zeros = ops.Broadcast(number(x, 0), joined([*sizes, stride], x))
             x = ops.Concat(x, zeros, axis=x.type.known_rank - 1)
-        return ops.Convolution(x, w, dilations=at.dilations, **at.attributes())[..., :-1]
-    if group == 1:
-        return ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
-    return ops.GroupConvolution(x, grouped(w, group, at), dilations=at.dilations, **at.attributes())
+    y = ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
+    return y[..., :-1] if has_one_more else y
 
 
 def _is_single_column(x: Value, w: Value, at: Window) -> bool:
@@ -216,7 +223,7 @@ def conv_transpose(
         if at.auto_pad in ("same_upper", "same_lower"):
             # The result has the size * stride, so the number of elements to remove does not depend on the size.
             reach = at.reach(_kernel(w, kernel_shape))
-            at = _cropped(at, [max(r + e - s, 0) for r, e, s in zip(reach, extra, at.strides, strict=True)])
+            at = at.cropped([max(r + e - s, 0) for r, e, s in zip(reach, extra, at.strides, strict=True)])
         return biased(_transposed(x, w, group, at, extra), b, count)
     sizes = x.shape[2:] if x.shape is not None else (None,)
     if not all(isinstance(size, int) for size in sizes):
@@ -225,7 +232,7 @@ def conv_transpose(
     made = [(int(str(n)) - 1) * s + r for n, s, r in zip(sizes, at.strides, reach, strict=True)]
     excess = [m + e - wanted for m, e, wanted in zip(made, extra, asked, strict=True)]
     extra = tuple(e + max(-each, 0) for e, each in zip(extra, excess, strict=True))
-    at = _cropped(at, [max(each, 0) for each in excess])
+    at = at.cropped([max(each, 0) for each in excess])
     return biased(_transposed(x, w, group, at, extra), b, count)
 
 
@@ -257,10 +264,3 @@ def _kernel(w: Value, kernel_shape: Sequence[int] | None) -> tuple[int, ...]:
     if given is None or not all(isinstance(dim, int) for dim in given):
         raise UnsupportedError("the pads need the shape of the kernel, which is known only at run time", code="ML314")
     return tuple(int(str(dim)) for dim in given)
-
-
-def _cropped(at: Window, excess: Sequence[int]) -> Window:
-    """Explicit pads that remove `excess` elements; an odd one at the end with SAME_UPPER, else at the beginning."""
-    less, more = tuple(each // 2 for each in excess), tuple(each - each // 2 for each in excess)
-    begin, end = (less, more) if at.auto_pad == "same_upper" else (more, less)
-    return replace(at, begin=begin, end=end, auto_pad="explicit")

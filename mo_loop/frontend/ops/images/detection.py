@@ -21,14 +21,14 @@ from mo_loop.frontend.ops.images.convolution import (
     biased,
     spatial_rank,
 )
-from mo_loop.frontend.ops.images.sampling import affine, sampled_at
+from mo_loop.frontend.ops.images.sampling import sampled_at
 from mo_loop.frontend.ops.linear import array_of
-from mo_loop.frontend.ops.shared import counted, first_numbers, number, require_choice, unit_matrix
-from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.ops.shared import counted, first_numbers, known_size, number, require_choice, unit_matrix
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.exact import quotient
 from mo_loop.ops.infer import vector_length
-from mo_loop.ops.lengths import as_i64, joined, scalar
+from mo_loop.ops.lengths import as_i64, joined, scalar, vector
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, One, Positive, Positives, Rank3, Rank4, Vector
 from mo_loop.target import CRASH, Gap
 
@@ -168,24 +168,19 @@ def roi_align(
 ):
     """`half_pixel` shifts the corners by half a pixel."""
     shifted = coordinate_transformation_mode == "half_pixel"
-    cells = (output_height, output_width)
-    return _roi_align(x, rois, batch_indices, mode, cells, sampling_ratio, spatial_scale, shifted)
-
-
-def _roi_align(
-    x: Value, rois: Value, images: Value, mode: str, cells: tuple[int, int], samples: int, scale: float, shifted: bool
-):
-    rois, images = _columns(rois, 4), images if images.rank == 1 else images.reshape([-1])
+    rois, images = _columns(rois, 4), vector(batch_indices)
     if mode == "max":
-        if samples < 1:
+        if sampling_ratio < 1:
             raise UnsupportedError(
                 "RoiAlign of mode max whose number of samples depends on the size of the region", code="ML316",
                 hint="give sampling_ratio a value above 0",
             )
-        return largest_corners(x, rois, images, cells, samples, scale, shifted)
+        cells = (output_height, output_width)
+        return largest_corners(x, rois, images, cells, sampling_ratio, spatial_scale, shifted)
     require_choice("mode", mode, ("avg", "max"))
     attributes: dict[str, Any] = {
-        "pooled_h": cells[0], "pooled_w": cells[1], "sampling_ratio": samples, "spatial_scale": scale, "mode": mode,
+        "pooled_h": output_height, "pooled_w": output_width, "sampling_ratio": sampling_ratio,
+        "spatial_scale": spatial_scale, "mode": mode,
     }
     if not shifted:
         return ops.ROIAlign(x, rois, images, **attributes)
@@ -209,6 +204,7 @@ def max_roi_pool(x: Rank4, rois: Matrix, *, pooled_shape: Positives, spatial_sca
     return ops.ROIPooling(x, _columns(rois, 5), pooled_h=height, pooled_w=width, spatial_scale=spatial_scale)
 
 
+@translates("GridSample", since=1, domain=MICROSOFT)
 @translates("GridSample", since=16)
 def grid_sample_16(
     x: AtLeast3, grid: AtLeast3, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros",
@@ -236,12 +232,6 @@ def _grid_sample(x: Value, grid: Value, align_corners: int, mode: str, padding_m
     if mode == "bicubic":
         raise UnsupportedError("the mode cubic is translated for images alone, [N, C, H, W]", code="ML316")
     return sampled_at(x, grid, bool(align_corners), mode == "nearest", padding_mode)
-
-
-@translates("AffineGrid", since=20)
-def affine_grid(theta: Rank3, size: Vector | Integers, *, align_corners: int = 0):
-    """The grid that GridSample reads."""
-    return affine(theta, size, bool(align_corners))
 
 
 @translates("DeformConv", since=19, without="auto_pad")
@@ -275,9 +265,7 @@ def col_2_im(columns, image_shape: Vector | Integers, block_shape: Vector | Inte
     if blocks is None or sizes is None:
         lengths = (vector_length(each.type) for each in (image_shape, block_shape))
         count = next((length for length in lengths if length is not None), None)
-        if count is None:
-            raise UnsupportedError("the number of dimensions of the image is known only at run time", code="ML314")
-        at = given.over(count)
+        at = given.over(known_size(count, "the number of dimensions of the image"))
         return scattered_images(columns, image_shape, block_shape, at)
     if len(sizes) != len(blocks):
         raise ModelError(f"Col2Im has {len(sizes)} sizes of the image and {len(blocks)} of the blocks", code="ML227")
@@ -292,6 +280,4 @@ def col_2_im(columns, image_shape: Vector | Integers, block_shape: Vector | Inte
         images, ops.Constant(unit, graph=columns.graph, dtype=columns.dtype), dilations=at.dilations,
         output_padding=tuple(span % stride for span, stride in zip(spans, at.strides, strict=True)), **at.attributes(),
     )
-    batch = ops.Gather(columns.sizes, [0], 0)
-    rest = ops.Constant(np.array([-1, *sizes]), graph=columns.graph)
-    return ops.Reshape(added, ops.Concat(batch, rest, axis=0))
+    return ops.Reshape(added, ops.Concat(ops.Gather(columns.sizes, [0], 0), [-1, *sizes], axis=0))

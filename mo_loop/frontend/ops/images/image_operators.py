@@ -25,7 +25,7 @@ from mo_loop.frontend.ops.images.convolution import (
     conv_transpose,
 )
 from mo_loop.frontend.ops.images.pooling import max_pool
-from mo_loop.frontend.ops.linear import general_product, matmul, scaled
+from mo_loop.frontend.ops.linear import gemm, matmul, scaled
 from mo_loop.frontend.ops.shared import counted, number, ranked, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import element_count
@@ -156,7 +156,7 @@ def fused_conv(
 @translates("NhwcConv", since=1, domain=MICROSOFT)
 def nhwc_conv(x: AtLeast3, w: AtLeast3, b: Vector = None, *, given: ConvolutionAttributes):
     """Conv with channels last, also in the filters [M, K..., C / group], as the transformers tool writes them."""
-    return _channels_last(conv(channels_first(x), channels_first(w), b, given=given))
+    return channels_last(conv(channels_first(x), channels_first(w), b, given=given))
 
 
 @translates("NhwcFusedConv", since=1, domain=MICROSOFT)
@@ -167,7 +167,7 @@ def nhwc_fused_conv(
     """activation(Conv + z) with channels last, but the filters of Conv."""
     y = conv(channels_first(x), w, b, given=given)
     y = y if z is None else y + channels_first(z)
-    return _channels_last(_activation(activation, activation_params).of(y))
+    return channels_last(_activation(activation, activation_params).of(y))
 
 
 def _activation(name: str | None, parameters: Sequence[float] | None) -> Activation:
@@ -177,10 +177,6 @@ def _activation(name: str | None, parameters: Sequence[float] | None) -> Activat
     return Activation(name, given[0], given[1])
 
 
-def _channels_last(y: Value) -> Value:
-    return ops.Transpose(y, [0, *range(2, ranked(y, "the result")), 1])
-
-
 @translates("FusedGemm", since=1, domain=MICROSOFT)
 def fused_gemm(
     a, b, c=None,
@@ -188,7 +184,7 @@ def fused_gemm(
     activation_gamma: float | None = None, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0,
 ):
     """activation(alpha * A * B + beta * C)."""
-    product = general_product(a, b, c, alpha, beta, transA, transB)
+    product = gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
     return Activation(activation, activation_alpha, activation_beta, activation_gamma).of(product)
 
 
@@ -198,7 +194,14 @@ def fused_matmul(
     a, b, *, alpha: float = 1.0, transA: int = 0, transB: int = 0, transBatchA: int = 0, transBatchB: int = 0
 ):
     """alpha * A * B. transA transposes the last two dimensions; transBatchA moves the first one before them first."""
-    return _product(a, b, alpha, transA, transB, transBatchA, transBatchB)
+    a, b = _first_moved(a) if transBatchA else a, _first_moved(b) if transBatchB else b
+    # A vector has nothing to transpose.
+    left, right = bool(transA) and a.rank != 1, bool(transB) and b.rank != 1
+    if element_count(b.shape) == 0 or (b.rank == 3 and b.constant is not None):
+        # `matmul` avoids the errors of the runtime for it.
+        a, b = _transposed(a) if left else a, _transposed(b) if right else b
+        left = right = False
+    return scaled(ops.MatMul(a, b, transpose_a=left, transpose_b=right) if left or right else matmul(a, b), alpha)
 
 
 @translates("FusedMatMulActivation", since=1, domain=MICROSOFT)
@@ -209,20 +212,10 @@ def fused_matmul_activation(
     transB: int = 0, transBatchA: int = 0, transBatchB: int = 0,
 ):
     """activation(FusedMatMul)."""
-    y = _product(a, b, alpha, transA, transB, transBatchA, transBatchB)
+    y = fused_matmul(
+        a, b, alpha=alpha, transA=transA, transB=transB, transBatchA=transBatchA, transBatchB=transBatchB
+    )
     return Activation(activation, activation_alpha, activation_beta, activation_gamma, activation_axis).of(y)
-
-
-def _product(a: Value, b: Value, alpha: float, transpose_a: int, transpose_b: int, batch_a: int, batch_b: int) -> Value:
-    a, b = _first_moved(a) if batch_a else a, _first_moved(b) if batch_b else b
-    # A vector has nothing to transpose.
-    left, right = bool(transpose_a) and a.rank != 1, bool(transpose_b) and b.rank != 1
-    if element_count(b.shape) == 0 or (b.rank == 3 and b.constant is not None):
-        # `matmul` avoids the errors of the runtime for it.
-        a, b = _transposed(a) if left else a, _transposed(b) if right else b
-        left = right = False
-    product = ops.MatMul(a, b, transpose_a=left, transpose_b=right) if left or right else matmul(a, b)
-    return scaled(product, alpha)
 
 
 def _transposed(x: Value) -> Value:

@@ -110,10 +110,7 @@ def _padded_by_number(x: Value, kernel: Ints, at: Window) -> Window:
         # The last of ceil(dim / stride) windows starts `rest` elements before the end.
         rest = 1 if stride == 1 else dim % stride or stride
         totals.append(max(reach - rest, 0))
-    less = tuple(total // 2 for total in totals)
-    more = tuple(total - part for total, part in zip(totals, less, strict=True))
-    begin, end = (less, more) if at.auto_pad == "same_upper" else (more, less)
-    return replace(at, begin=begin, end=end, auto_pad="explicit")
+    return at.cropped(totals)
 
 
 def _column_major(x: Value, within: Value, count: int) -> Value:
@@ -220,18 +217,15 @@ def lp_pool_1(x: AtLeast3, *, kernel_shape: Positives | None = None, p: AboveZer
     """The p-norm of each window."""
     if kernel_shape is None:
         raise ModelError("it needs the attribute kernel_shape", code="ML227")
-    return _lp_pool(x, kernel_shape, given.over(len(kernel_shape)), p, 0)
+    return _root(_window_sum(_power(x, p), kernel_shape, given.over(len(kernel_shape))), p)
 
 
 @translates("LpPool", since=2, without="ceil_mode dilations")
 @translates("LpPool", since=18, one_rank="x")
 def lp_pool(x: AtLeast3, *, ceil_mode: int = 0, kernel_shape: Positives, p: Positive = 2, given: WindowAttributes):
     """From opset 2 on p is an integer."""
-    return _lp_pool(x, kernel_shape, given.over(len(kernel_shape)), p, ceil_mode)
-
-
-def _lp_pool(x: Value, kernel: Ints, at: Window, p: float, ceil_mode: int) -> Value:
-    return _root(_window_sum(_power(x, p), kernel, _rounded(at, kernel, ceil_mode)), p)
+    at = _rounded(given.over(len(kernel_shape)), kernel_shape, ceil_mode)
+    return _root(_window_sum(_power(x, p), kernel_shape, at), p)
 
 
 def _power(x: Value, p: float) -> Value:
@@ -273,23 +267,19 @@ def global_max_pool(x):
 @translates("GlobalLpPool", since=1)
 def global_lp_pool_1(x, *, p: AboveZero = 2.0):
     """The p-norm of each channel."""
-    return _global_lp_pool(x, p)
+    axes = spatial_axes(x)
+    if p in (1, 2):
+        return (ops.ReduceL1 if p == 1 else ops.ReduceL2)(x, axes, keep_dims=True)
+    return _root(ops.ReduceSum(_power(x, p), axes, keep_dims=True), p)
 
 
 @translates("GlobalLpPool", since=2, one_rank="x")
 def global_lp_pool_2(x, *, p: NotNegative = 2):
     """From opset 2 on p is an integer. For p = 0 it counts elements other than zero, as OpenVINO's front end does."""
     if p:
-        return _global_lp_pool(x, p)
+        return global_lp_pool_1(x, p=p)
     counted = ops.NotEqual(x, number(x, 0)).astype(x.dtype)
     return ops.ReduceSum(counted, spatial_axes(x), keep_dims=True)
-
-
-def _global_lp_pool(x: Value, p: float):
-    axes = spatial_axes(x)
-    if p in (1, 2):
-        return (ops.ReduceL1 if p == 1 else ops.ReduceL2)(x, axes, keep_dims=True)
-    return _root(ops.ReduceSum(_power(x, p), axes, keep_dims=True), p)
 
 
 def spatial_axes(x: Value):
@@ -315,5 +305,5 @@ def max_unpool(x: AtLeast3, i, output_shape=None, *, kernel_shape: Positives, gi
     y = ops.Reshape(filled, shape)
     if output_shape is None:
         return y
-    none = ops.Constant(np.zeros(2 + count, np.int64), graph=x.graph)
+    none = ops.Constant([0] * (2 + count), graph=x.graph)
     return ops.Pad(y, none, output_shape - shape, zero)

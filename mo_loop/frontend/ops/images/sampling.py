@@ -11,16 +11,19 @@ AffineGrid and GridSample of volumes read the corners around each position, weig
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import MOST_COUNTED, constant_like, counted, first_numbers, ranked
-from mo_loop.frontend.vocabulary import Graph, ModelError, UnsupportedError, Value, ops
+from mo_loop.frontend.ops.shared import MOST_COUNTED, constant_like, counted, first_numbers, known_size, ranked
+from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops, translates
 from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import f32, i32, i64
 from mo_loop.ops.exact import magnitude, quotient
 from mo_loop.ops.lengths import joined
+from mo_loop.ops.ranges import Integers, Rank3, Vector
 
 
 @dataclass(frozen=True)
@@ -159,11 +162,9 @@ def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
             weight * ((each >= 0.0) & (each <= last)).astype(f32)
             for each, weight in zip(positions, weights, strict=True)
         ]
-        total: Any = weights[0]
-        for each in weights[1:]:
-            total = total + each
+        total = reduce(add, weights)
         weights = [each / total for each in weights]
-    return [(each, weight) for each, weight in zip(positions, weights, strict=True)]
+    return list(zip(positions, weights, strict=True))
 
 
 def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
@@ -216,8 +217,7 @@ def sampled_at(x: Value, grid: Value, align_corners: bool, nearest: bool, paddin
     sizes = [ops.Gather(shape, 2 + i, 0) for i in range(count)]
     flat = ops.Reshape(x, ops.Concat(shape[:2], joined([-1], x), axis=0))
     places = grid.reshape([None, -1, count])
-    columns = [ops.Gather(places, count - 1 - i, 2) for i in range(count)]  # [N, P] each
-    columns = [each.astype(f32) for each in columns]
+    columns = [ops.Gather(places, count - 1 - i, 2).astype(f32) for i in range(count)]  # [N, P] each
     whole = [size.astype(f32) for size in sizes]
     at = [_pixel(g, size, align_corners, padding_mode) for g, size in zip(columns, whole, strict=True)]
     y = _picked(flat, [ops.Round(each) for each in at], sizes, whole) if nearest else _linear(flat, at, sizes, whole)
@@ -269,29 +269,27 @@ def _picked(flat: Value, positions: list[Value], sizes: list[Value], whole: list
         here = (position >= 0.0) & (position <= last)
         inside = here if inside is None else inside & here
         number = ops.Minimum(ops.Maximum(position, 0.0), last).astype(i32)
-        if index is None:
-            index = number
-        else:
-            index = index * size.astype(i32) + number
+        index = number if index is None else index * size.astype(i32) + number
     values, zero = ops.Gather(flat, index, 2, batch_dims=1), constant_like(flat, 0)
     return ops.Select(inside[:, None], values, zero)
 
 
-def affine(theta: Value, size: Value, align_corners: bool) -> Value:
-    """[N, d..., count]: where an affine map [N, count, count + 1] sends each place of an image of that size."""
+@translates("AffineGrid", since=20)
+def affine_grid(theta: Rank3, size: Vector | Integers, *, align_corners: int = 0):
+    """The grid that GridSample reads, [N, d..., count]: where an affine map [N, count, count + 1] sends each place of
+    an image of that size."""
     count = theta.shape[1] if theta.shape is not None else None
     if not isinstance(count, int) and size.rank == 1 and isinstance(size.type.dims[0], int):
         count = size.type.dims[0] - 2
-    if isinstance(count, int) and not 0 < count < MOST_DIMENSIONS - 1:
+    count = known_size(count, "the number of dimensions of the image")
+    if not 0 < count < MOST_DIMENSIONS - 1:
         raise ModelError(f"the image has {count} spatial dimensions", code="ML235")
-    if not isinstance(count, int):
-        raise UnsupportedError("the number of dimensions of the image is known only at run time", code="ML314")
     shape = size[2 : 2 + count]
     columns = []
     for axis in range(count):
         length = ops.Gather(shape, axis, 0)
-        place = [1 if other == axis else 0 for other in range(count)]
-        line = ops.Unsqueeze(_line(length, align_corners), [i for i, own in enumerate([*place, 0]) if not own])
+        others = [other for other in range(count + 1) if other != axis]
+        line = ops.Unsqueeze(_line(length, bool(align_corners)), others)
         columns.append(ops.Broadcast(line, ops.Concat(shape, joined([1], theta), axis=0)))
     one = ops.Constant(np.float32(1), graph=theta.graph)
     columns = [*reversed(columns), ops.Broadcast(one, ops.Concat(shape, joined([1], theta), axis=0))]

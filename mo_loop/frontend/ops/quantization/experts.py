@@ -11,7 +11,7 @@ import numpy as np
 
 from mo_loop.frontend.ops.linear import rearranged, reshaped
 from mo_loop.frontend.ops.quantization.packed_weights import middle, require_bits, unpacked
-from mo_loop.frontend.ops.shared import constant_like, first_numbers
+from mo_loop.frontend.ops.shared import constant_like, first_numbers, known_size
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.ranges import Matrix, Needed, Positive, Rank3
 
@@ -89,7 +89,7 @@ def _mixed(x: Value, layers: Sequence["_Plain | None"], gates: Value, activated:
     """
     first, second, third = layers
     assert first is not None and second is not None
-    tokens = _tokens(x, first.length)
+    tokens = x if x.rank == 2 else x.reshape([-1, first.length])
     up = None if third is None else third.apart(tokens)
     hidden = activated(first.apart(tokens), up) * gates[:, :, None]
     joined = hidden.reshape([-1, second.count * second.length])
@@ -192,15 +192,6 @@ def _refuse_sparse(use_sparse_mixer: int) -> None:
         )
 
 
-def _tokens(x: Value, size: Any) -> Value:
-    """The tokens of all samples as rows."""
-    if x.rank == 2:
-        return x
-    if not isinstance(size, int):
-        raise UnsupportedError("the size of the experts is known only at run time", code="ML314")
-    return x.reshape([-1, size])
-
-
 def _gates(logits: Value, weights: Value | None, k: int, experts: int, normalised: bool) -> Value:
     """The weights of all experts, [tokens, experts]; those that are not among the k largest logits have 0.
 
@@ -232,7 +223,7 @@ def _activation(
 ) -> Activation:
     """The function of the results of the first layer and, if there is one, of the third."""
     plain: dict[str, Callable[[Value], Any]] = {
-        "relu": ops.ReLU, "silu": ops.Swish, "identity": lambda x: x, "relu2": lambda x: _squared(ops.ReLU(x)),
+        "relu": ops.ReLU, "silu": ops.Swish, "identity": lambda x: x, "relu2": lambda x: (y := ops.ReLU(x)) * y,
         "gelu": lambda x: ops.Gelu(x, approximation_mode="TANH"),
     }
     gated: dict[str, Callable[[Value, Value], Any]] = {
@@ -249,16 +240,10 @@ def _activation(
     )
 
 
-def _squared(x: Value) -> Value:
-    return x * x
-
-
 def _parts(x: Value, fusion: int) -> tuple[Value, Value]:
     """The gate and the other factor: each second number with `fusion` 1, else the first and the second half."""
     axis = x.type.known_rank - 1
-    size = x.type.dims[-1]
-    if not isinstance(size, int):
-        raise UnsupportedError("the size of the experts is known only at run time", code="ML314")
+    size = known_size(x.type.dims[-1], "the size of the experts")
     if fusion == 1:
         return ops.Slice(x, [0], [size], [2], [axis]), ops.Slice(x, [1], [size], [2], [axis])
     half = size // 2

@@ -75,11 +75,6 @@ def middle(like: Value, bits: int) -> Value:
     return constant_like(like, 1 << (bits - 1))
 
 
-def is_empty(value: Value) -> bool:
-    """Whether a dimension is 0."""
-    return value.shape is not None and 0 in value.shape
-
-
 @translates("MatMulNBits", since=1, domain=MICROSOFT, ignored="accuracy_level")
 def mat_mul_n_bits(
     a: AtLeast1, b: AtLeast2, scales, zero_points=None, g_idx=None, bias=None, *, K: Positive, N: Positive,
@@ -95,7 +90,7 @@ def mat_mul_n_bits(
             "MatMulNBits with weights in the layout of one GPU", code="ML316",
             hint="export the model with weight_prepacked 0",
         )
-    if is_empty(b):
+    if 0 in (b.shape or ()):
         zero = constant_like(a, 0)
         y = ops.Broadcast(zero, joined([*(a.size(axis) for axis in range(a.type.known_rank - 1)), N], a))
     else:

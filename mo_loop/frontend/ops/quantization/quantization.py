@@ -11,10 +11,11 @@ from functools import partial
 
 import numpy as np
 
-from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, Window, convolved
+from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, Window, channels_first, convolved
+from mo_loop.frontend.ops.images.convolution import channels_last as to_channels_last
 from mo_loop.frontend.ops.linear import array_of
 from mo_loop.frontend.ops.shared import ranked
-from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8, u32
@@ -188,12 +189,15 @@ def mat_mul_integer(a, b, a_zero_point=None, b_zero_point=None):
     return ops.IntegerMatMul(a, b, unless_zero(a_zero_point), unless_zero(b_zero_point))
 
 
-@translates("QLinearConv", since=10, one_rank="x w")
+@translates("QLinearConv", since=1, domain=MICROSOFT)
+@translates("QLinearConv", since=10, without="channels_last", one_rank="x w")
 def qlinear_conv(
     x: AtLeast2, x_scale: One, x_zero_point: One, w: AtLeast2, w_scale, w_zero_point, y_scale: One, y_zero_point: One,
-    b: Vector = None, *, given: ConvolutionAttributes,
+    b: Vector = None, *, channels_last: int = 0, given: ConvolutionAttributes,
 ):
-    """The bias is of type i32; its scale is x_scale * w_scale."""
+    """The bias is of type i32; its scale is x_scale * w_scale. With `channels_last` the channels of x and y are their
+    last axis."""
+    x = channels_first(x) if channels_last else x
     at, group = given.at(x, w), given.group
     numbers = convolved(real(x, x_scale, x_zero_point, 1), real(w, w_scale, w_zero_point, 0), group, at)
     integers = integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
@@ -202,7 +206,9 @@ def qlinear_conv(
         by_channel = [1, -1, *[1] * at.count]
         numbers = numbers + ops.Reshape(real(b, factor, None, 0), by_channel)
         integers = integers + ops.Reshape(b, by_channel)
-    return requantized(numbers, integers, aligned(numbers, factor, 1), y_scale, y_zero_point, 1, y_zero_point.dtype)
+    factor = aligned(numbers, factor, 1)
+    y = requantized(numbers, integers, factor, y_scale, y_zero_point, 1, y_zero_point.dtype)
+    return to_channels_last(y) if channels_last else y
 
 
 @translates("QLinearMatMul", since=10)

@@ -16,18 +16,11 @@ import numpy as np
 
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.activation import flattened, leaky_relu, softmax
-from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, WindowAttributes, channels_first
+from mo_loop.frontend.ops.images.convolution import WindowAttributes, channels_first
 from mo_loop.frontend.ops.images.convolution import channels_last as to_channels_last
 from mo_loop.frontend.ops.images.pooling import averaged, global_average_pool, spatial_axes
 from mo_loop.frontend.ops.linear import array_of, rearranged, reshaped
-from mo_loop.frontend.ops.quantization.quantization import (
-    dequantize,
-    qlinear_conv,
-    quantize,
-    real,
-    requantized,
-    unless_zero,
-)
+from mo_loop.frontend.ops.quantization.quantization import dequantize, quantize, real, requantized, unless_zero
 from mo_loop.frontend.ops.recurrent import RecurrentAttributes, recurrent_outputs
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import now
@@ -36,7 +29,7 @@ from mo_loop.graph.types import ElementType, f32, i16, i32, u32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import aligned, as_float, centred, integer_product
 from mo_loop.ops.lengths import scalar
-from mo_loop.ops.ranges import AtLeast1, AtLeast2, AtLeast3, Ints, Matrix, Needed, One, Positives, Rank3, Vector
+from mo_loop.ops.ranges import AtLeast1, AtLeast3, Ints, Matrix, Needed, One, Positives, Rank3, Vector
 
 
 @translates("QuantizeLinear", since=1, domain=MICROSOFT)
@@ -58,7 +51,7 @@ def one(parameter: Value | None) -> Any:
     return reshaped(parameter, []) if isinstance(parameter.node, Constant) else scalar(parameter)
 
 
-def _numbers(x: Value, scale: Value, zero_point: Value | None) -> Value:
+def numbers_of(x: Value, scale: Value, zero_point: Value | None) -> Value:
     return real(x, one(scale), one(zero_point), 0)
 
 
@@ -77,7 +70,7 @@ def qlinear_add(
 ):
     """The sum. The kernel divides the scales, so that halves stay halves: erf(x) + 1 of GELU has many of them."""
     terms = (a, a_scale, a_zero_point), (b, b_scale, b_zero_point)
-    total = ops.Add(*(_numbers(*term) for term in terms))
+    total = ops.Add(*(numbers_of(*term) for term in terms))
     exact = ops.Add(*(_in_steps_of(c_scale, *term) for term in terms))
     return _quantized(total, c_scale, c_zero_point, a.dtype, exact, rounds_sum=True)
 
@@ -95,7 +88,7 @@ def qlinear_mul(
     b_zero_point: One = None, c_scale: Needed | One = None, c_zero_point: One = None,
 ):
     """The product. That of the integers is exact."""
-    numbers = _numbers(a, a_scale, a_zero_point) * _numbers(b, b_scale, b_zero_point)
+    numbers = numbers_of(a, a_scale, a_zero_point) * numbers_of(b, b_scale, b_zero_point)
     integers = centred(a, unless_zero(one(a_zero_point)), 0) * centred(b, unless_zero(one(b_zero_point)), 0)
     factor = one(a_scale) * one(b_scale)
     return requantized(numbers, integers, factor, one(c_scale), one(c_zero_point), 0, a.dtype, rounds_sum=True)
@@ -104,7 +97,7 @@ def qlinear_mul(
 @translates("QLinearSigmoid", since=1, domain=MICROSOFT)
 def qlinear_sigmoid(x, x_scale: One, x_zero_point: One = None, y_scale: Needed | One = None, y_zero_point: One = None):
     """1 / (1 + exp(-x))."""
-    return _quantized(ops.Sigmoid(_numbers(x, x_scale, x_zero_point)), y_scale, y_zero_point, x.dtype)
+    return _quantized(ops.Sigmoid(numbers_of(x, x_scale, x_zero_point)), y_scale, y_zero_point, x.dtype)
 
 
 @translates("QLinearLeakyRelu", since=1, domain=MICROSOFT)
@@ -113,7 +106,7 @@ def qlinear_leaky_relu(
     alpha: float = 0.01,
 ):
     """x, or alpha * x below 0."""
-    y = leaky_relu(_numbers(x, x_scale, x_zero_point), alpha=alpha)
+    y = leaky_relu(numbers_of(x, x_scale, x_zero_point), alpha=alpha)
     return _quantized(y, y_scale, y_zero_point, x.dtype)
 
 
@@ -123,7 +116,7 @@ def qlinear_where(
     z_zero_point: One,
 ):
     """x where the condition is true, else y."""
-    chosen = ops.Select(condition, _numbers(x, x_scale, x_zero_point), _numbers(y, y_scale, y_zero_point))
+    chosen = ops.Select(condition, numbers_of(x, x_scale, x_zero_point), numbers_of(y, y_scale, y_zero_point))
     return _quantized(chosen, z_scale, z_zero_point, x.dtype)
 
 
@@ -132,7 +125,7 @@ def qlinear_concat(y_scale: One, y_zero_point: One, *inputs, axis: int):
     """`inputs` are a tensor, its scale and its zero point, for each part."""
     if not inputs or len(inputs) % 3:
         raise ModelError(f"there are {len(inputs)} inputs for its parts, not three for each", code="ML227")
-    parts = [_numbers(*inputs[first : first + 3]) for first in range(0, len(inputs), 3)]
+    parts = [numbers_of(*inputs[first : first + 3]) for first in range(0, len(inputs), 3)]
     return _quantized(ops.Concat(*parts, axis=axis), y_scale, y_zero_point, y_zero_point.dtype)
 
 
@@ -143,7 +136,7 @@ def qlinear_softmax(
 ):
     """Softmax of the `opset`: before 13 over all axes from `axis` on. The kernel multiplies by the whole part of
     1 / y_scale, which is 254 for the f32 that is nearest to 1 / 255."""
-    numbers = _numbers(x, x_scale, x_zero_point)
+    numbers = numbers_of(x, x_scale, x_zero_point)
     y = softmax(numbers, axis) if opset >= 13 else flattened(numbers, axis, softmax)
     scale: Any = one(y_scale)
     return _quantized(y, scale, y_zero_point, x.dtype, y * ops.Floor(1 / as_float(scale)))
@@ -155,7 +148,7 @@ def qlinear_reduce_mean(
     reduced_zero_point: One = None, *, axes: Ints, keepdims: int,
 ):
     """The mean along axes."""
-    mean = ops.ReduceMean(_numbers(data, data_scale, data_zero_point), list(axes), keep_dims=bool(keepdims))
+    mean = ops.ReduceMean(numbers_of(data, data_scale, data_zero_point), list(axes), keep_dims=bool(keepdims))
     return _quantized(mean, reduced_scale, reduced_zero_point, data.dtype)
 
 
@@ -178,7 +171,7 @@ def qlinear_average_pool(
         more = zip(at.end, at.strides, kernel_shape, strict=True)
         ends = tuple(min(end + stride - 1, max(end, size - 1)) for end, stride, size in more)  # each window has data
         at, ceil_mode = replace(at, end=ends), 0
-    numbers = _numbers(channels_first(x) if channels_last else x, x_scale, x_zero_point)
+    numbers = numbers_of(channels_first(x) if channels_last else x, x_scale, x_zero_point)
     y = averaged(numbers, kernel_shape, at, count_include_pad, ceil_mode)
     y = _quantized(y, y_scale, y_zero_point, x.dtype, rounds_sum=True)
     return to_channels_last(y) if channels_last else y
@@ -194,7 +187,7 @@ def qlinear_global_average_pool(
     total = ops.ReduceSum(centred(x, unless_zero(one(x_zero_point)), 0), axes, keep_dims=True)
     count = ops.ReduceProd(ops.Gather(x.sizes, axes, 0), [0], keep_dims=False)
     factor = one(x_scale) / as_float(count)
-    numbers = global_average_pool(_numbers(x, x_scale, x_zero_point))
+    numbers = global_average_pool(numbers_of(x, x_scale, x_zero_point))
     scale: Any = one(y_scale)
     y = requantized(numbers, total, factor, scale, one(y_zero_point), 0, x.dtype)
     return to_channels_last(y) if channels_last else y
@@ -292,19 +285,6 @@ def reduce_sum_integer(data, *, axes: Ints, keepdims: int):
     """Sums of integers of 8 bits, in 32 bits of the same kind."""
     total = ops.ReduceSum(data.astype(i32), list(axes), keep_dims=bool(keepdims))
     return total if data.dtype.kind == "int" else total.astype(u32)
-
-
-@translates("QLinearConv", since=1, domain=MICROSOFT)
-def contrib_qlinear_conv(
-    x: AtLeast2, x_scale: One, x_zero_point: One, w: AtLeast2, w_scale, w_zero_point, y_scale: One, y_zero_point: One,
-    b: Vector = None, *, channels_last: int = 0, given: ConvolutionAttributes,
-):
-    """As ONNX's; with `channels_last` the channels of x and y are their last axis."""
-    y = qlinear_conv(
-        channels_first(x) if channels_last else x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale,
-        y_zero_point, b, given=given,
-    )
-    return to_channels_last(y) if channels_last else y
 
 
 @translates("DynamicQuantizeLSTM", since=1, domain=MICROSOFT)
