@@ -84,7 +84,7 @@ FAMILIES: dict[str, str] = {
     "classical.labels": "ai.onnx.ml::LabelEncoder ai.onnx.ml::CategoryMapper",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength "
     "SplitToSequence ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
-    "attention.causal_convolution": "CausalConvWithState",
+    "attention.gated_delta_net": "CausalConvWithState",
     "legacy": "Affine ConstantFill Crop DynamicSlice GivenTensorFill ImageScaler ParametricSoftplus Scale ScaledTanh "
     "ATen org.pytorch.aten::ATen",
     "other_domains": "ai.onnx.preview.training::Adagrad ai.onnx.preview.training::Adam "
@@ -104,9 +104,8 @@ CONTRIB: dict[str, str] = {
     "tensors": "SampleOp",
     "filling": "Trilu Range",
     "indexing": "GatherND",
-    "attention.causal_convolution": "CausalConvWithState VarlenCausalConvWithState",
     "attention.linear_attention": "LinearAttention LinearAttentionGate",
-    "attention.gated_delta_net": "GatedDeltaNet",
+    "attention.gated_delta_net": "GatedDeltaNet CausalConvWithState VarlenCausalConvWithState",
     "attention.heads": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",
     "activation": "Gelu BiasGelu FastGelu QuickGelu",
     "skip_normalisation": "EngramGate HyperConnectionPreMix HyperConnectionPostMix HyperConnectionLowRankMix "

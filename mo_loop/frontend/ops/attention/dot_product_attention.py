@@ -26,7 +26,7 @@ from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, transla
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_equal, assume_fixed
 from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, f64, from_onnx
-from mo_loop.ops.lengths import as_i64, joined
+from mo_loop.ops.lengths import as_i64, joined, larger
 from mo_loop.ops.ranges import AtLeast1, Integers, NotNegativeOrNone, Positive, Rank3, Rank4, Vector
 
 WINDOWS = "left_window_size right_window_size"
@@ -160,17 +160,11 @@ def _padded(mask: Value, k: Value, kind: ElementType, may_pad: bool) -> Value:
     is_known = isinstance(length, int) and isinstance(total, int)
     if length == total or not (may_pad or (is_known and length != 1)):
         return mask
-    missing = _excess(k.size(2), mask.size(-1))
+    # Not below 0, because the runtime computes with bounds of lengths when it compiles.
+    missing = larger(k.size(2) - mask.size(-1), 0)
     out: Any = np.False_ if mask.dtype is boolean else _lowest(kind, mask)
     shape = joined([*(mask.size(axis) for axis in range(rank - 1)), missing], mask)
     return ops.Concat(mask, ops.Broadcast(out, shape), axis=-1)
-
-
-def _excess(total: Any, length: Any) -> Any:
-    """total - length; not below 0, because the runtime computes with bounds of lengths when it compiles."""
-    if isinstance(total, int) and isinstance(length, int):
-        return max(total - length, 0)
-    return ops.Maximum(total - length, 0)
 
 
 def _seen(keys: Keys, q: Value, k: Value) -> Value | None:
@@ -181,9 +175,9 @@ def _seen(keys: Keys, q: Value, k: Value) -> Value | None:
     if keys.left is not None or keys.right is not None:
         places = _places(keys, ends, q)
         if keys.right is not None:
-            found.append(columns <= _moved(places, keys.right))
+            found.append(columns <= parts.moved(places, keys.right))
         if keys.left is not None:
-            found.append(columns >= _moved(places, -keys.left))
+            found.append(columns >= parts.moved(places, -keys.left))
     if ends is not None and keys.right != 0:  # no place is past the end
         found.append(columns < ends)
     return reduce(lambda a, b: a & b, found) if found else None
@@ -195,11 +189,7 @@ def _places(keys: Keys, ends: Value | None, q: Value) -> Value:
     places = counted(rows, q)[:, None]
     if ends is not None:
         return places + (ends - rows)
-    return places if keys.past is None else _moved(places, keys.past.size(2))
-
-
-def _moved(places: Value, distance: Any) -> Value:
-    return places if isinstance(distance, int) and distance == 0 else places + distance
+    return places if keys.past is None else parts.moved(places, keys.past.size(2))
 
 
 @dataclass(frozen=True)
@@ -219,7 +209,7 @@ def separate(query: Value, key: Value | None, value: Value | None, heads: int, k
         counts = (heads, kv_heads, kv_heads)
         return [parts.split_heads(x, count) for x, count in zip((query, key, value), counts, strict=True)]
     every = parts.split_heads(query, heads + 2 * kv_heads)
-    return parts.pieces(every, 1, [heads, kv_heads, kv_heads])
+    return list(ops.VariadicSplit(every, 1, [heads, kv_heads, kv_heads]))
 
 
 def chosen(rows: Value, at: Value) -> Value:

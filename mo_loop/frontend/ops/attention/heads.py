@@ -14,6 +14,8 @@ plugin makes one RoPE node of this form.
 """
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -50,11 +52,6 @@ def merge_heads(x: Value) -> Value:
     return ops.Transpose(x, [0, 2, 1, 3]).reshape([None, None, hidden])
 
 
-def pieces(x: Value, axis: int, sizes: list[int]) -> list[Value]:
-    """Consecutive pieces of `x` along an axis."""
-    return list(ops.VariadicSplit(x, axis, sizes))
-
-
 def split_packed(x: Value, count: int) -> list[Value]:
     """[batch, S, heads, count, size] as `count` tensors [batch, S, heads * size]."""
     heads, size = x.type.dims[2], x.type.dims[4]
@@ -79,7 +76,7 @@ def thirds(product: Value, sizes: tuple[int, ...] | None) -> list[Value]:
         return list(ops.Split(product, 2, num_splits=3))
     if len(sizes) != 3:
         raise ModelError(f"qkv_hidden_sizes has {len(sizes)} numbers, not 3", code="ML227")
-    return pieces(product, 2, list(sizes))
+    return list(ops.VariadicSplit(product, 2, list(sizes)))
 
 
 def scaled(q: Value, scale: float | None) -> Value:
@@ -121,12 +118,7 @@ def grouped_product(a: Value, b: Value, heads: Any, kv_heads: Any, *, transpose_
 def filled(keeps: Value, filter_value: float | None, then: Value | None = None) -> Value:
     """`then`, which is 0 if absent, where a key is kept, else `filter_value`."""
     out = FILTERED if filter_value is None else filter_value
-    return ops.Select(keeps, then if then is not None else real(0, keeps), real(out, keeps))
-
-
-def real(value: float, like: Value) -> Value:
-    """A scalar of type f32 in the graph of `like`."""
-    return ops.Constant(np.float32(value), graph=like.graph)
+    return ops.Select(keeps, np.float32(0) if then is None else then, np.float32(out))
 
 
 def within(ends: Value, starts: Value | None, total: Any, q: Value) -> Value:
@@ -148,11 +140,15 @@ def causal(past: Any, queries: Any, total: Any, q: Value, same: bool) -> Value:
     The last query reads every key, as in ONNX Runtime; that matters unless there are `past` + S keys (`same`).
     """
     rows = counted(queries, q)[:, None]
-    last = rows + past if not isinstance(past, int) or past else rows
-    before = counted(total, q) <= last
+    before = counted(total, q) <= moved(rows, past)
     if same:
         return before
     return before | ops.Equal(rows, queries - 1)
+
+
+def moved(places: Value, distance: Any) -> Value:
+    """Places that much later."""
+    return places if isinstance(distance, int) and distance == 0 else places + distance
 
 
 def with_bias(mask: Value | None, bias: Value | None) -> Value | None:
@@ -213,14 +209,8 @@ def rotary_embedding(
     places = position_ids
     if ranked(position_ids, "position_ids") < 2:
         places = (counted(rows, x) + scalar(position_ids))[None]
-    return _embedded(
-        x,
-        ops.Gather(cos_cache, places, 0),
-        ops.Gather(sin_cache, places, 0),
-        num_heads,
-        rotary_embedding_dim,
-        interleaved,
-    )
+    cos, sin = (ops.Gather(each, places, 0) for each in (cos_cache, sin_cache))
+    return _embedded(x, cos, sin, num_heads, rotary_embedding_dim, interleaved)
 
 
 @translates("MRotaryEmbedding", since=1, domain=MICROSOFT, ignored="is_packed_batching scale")
@@ -257,14 +247,8 @@ def _mixed(cache: Value, position_ids: Value, streams: list[int]) -> Value:
     if len(set(streams)) == 1:
         return ops.Gather(rows, streams[0], 0)
     split = [ops.Squeeze(each, [0]) for each in ops.Split(rows, 0, num_splits=3)]
-    runs: list[list[int]] = []
-    for column, stream in enumerate(streams):
-        if runs and runs[-1][0] == stream:
-            runs[-1][2] = column + 1
-        else:
-            runs.append([stream, column, column + 1])
-    pieces = [split[stream][:, :, first:end] for stream, first, end in runs]
-    return ops.Concat(*pieces, axis=2)
+    runs = [[column for column, _ in run] for _, run in groupby(enumerate(streams), itemgetter(1))]
+    return ops.Concat(*(split[streams[run[0]]][:, :, run[0] : run[-1] + 1] for run in runs), axis=2)
 
 
 @translates("GemmaRotaryEmbedding", since=1, domain=MICROSOFT)
@@ -285,10 +269,8 @@ def _embedded(x: Value, cos: Value, sin: Value, heads: int | None, size: int | N
 
 def _rows(x: Value, cos: Value, heads: int | None, size: int | None) -> Value:
     """[batch, S, heads, size]; without `size`, a head is turned as a whole."""
-    if size and heads:
-        return rows_of_heads(x, heads)
     columns = cos.type.dims[3]
-    if not isinstance(columns, int) and heads:
+    if heads and (size or not isinstance(columns, int)):
         return rows_of_heads(x, heads)
     if not isinstance(columns, int):
         raise UnsupportedError(
@@ -299,15 +281,12 @@ def _rows(x: Value, cos: Value, heads: int | None, size: int | None) -> Value:
 
 def rotated(x: Value, cos: Value, sin: Value, interleaved: int | None) -> Value:
     """The first 2 * columns numbers of each head turned; the tensors have rank 4, cos and sin `columns` columns."""
-    columns, size = cos.type.dims[3], x.type.dims[3]
-    if isinstance(columns, int) and columns * 2 == size:
-        return _neighbours(x, cos, sin) if interleaved else _halves(x, cos, sin)
-    if isinstance(columns, int):
-        turned, rest = ops.VariadicSplit(x, 3, [2 * columns, -1])
-    else:
-        turned, rest = ops.VariadicSplit(x, 3, joined([cos.size(3) * 2, -1], x))
-    moved = _neighbours(turned, cos, sin) if interleaved else _halves(turned, cos, sin)
-    return ops.Concat(moved, rest, axis=3)
+    columns, turn = cos.size(3), _neighbours if interleaved else _halves
+    if isinstance(columns, int) and columns * 2 == x.type.dims[3]:
+        return turn(x, cos, sin)
+    lengths: Any = [columns * 2, -1]
+    turned, rest = ops.VariadicSplit(x, 3, lengths if isinstance(columns, int) else joined(lengths, x))
+    return ops.Concat(turn(turned, cos, sin), rest, axis=3)
 
 
 def _halves(x: Value, cos: Value, sin: Value) -> Value:

@@ -75,14 +75,19 @@ def chunked_recurrence(
         retrieving = inverse @ (_since(k, lower, g) * rates)
         added = inverse @ (added * rates)
         readers = ops.Concat(retrieving, readers, axis=2)
-    given = [readers, ends, added, factor]
-    read, last = _scanned_chunks(given, chunks.joined(state), chunks.count, beta is not None)
+    given = [each for each in (readers, ends, added, factor) if each is not None]
+    joint = state.reshape([chunks.heads, state.size(2), state.size(3)])  # [batch * heads, K, V]
+    if chunks.count == 1:
+        read, after = _step(given, joint[:, None], beta is not None)
+        last = ops.Squeeze(after, [1])
+    else:
+        read, last = scanned("chunk", joint, given, lambda now, held: _step(now, held, beta is not None))
     if beta is not None:
         retrieved, read = ops.VariadicSplit(read, 2, joined([chunks.size, -1], k))
         added = added - retrieved
     y = read + (ops.MatMul(q, k, transpose_b=True) * _between(of_queries, before)) @ added
     changes = chunks.together(added, ops.Unsqueeze(keys, [3]))
-    return chunks.together(y, queries), chunks.split(last, state), changes
+    return chunks.together(y, queries), last.reshape([state.size(axis) for axis in range(4)]), changes
 
 
 def _since(x: Value, sums: Value, g: Value | None) -> Value:
@@ -95,15 +100,6 @@ def _between(rows: Value, before: Value | None) -> Value:
     return rows if before is None else ops.Exp(rows @ before) * rows
 
 
-def _scanned_chunks(tensors: list[Value | None], state: Value, count: Any, has_retrieval: bool) -> tuple[Value, Value]:
-    """The values that the readers read before each chunk, [heads, chunks, .., V], and the last state [heads, K, V]."""
-    given = [each for each in tensors if each is not None]
-    if count == 1:
-        read, after = _step(given, state[:, None], has_retrieval)
-        return read, ops.Squeeze(after, [1])
-    return scanned("chunk", state, given, lambda now, held: _step(now, held, has_retrieval))
-
-
 def scanned(
     name: str, state: Value, tensors: Sequence[Value], step: Callable[[list[Value], Value], tuple[Value, Value]]
 ) -> tuple[Value, Value]:
@@ -111,7 +107,8 @@ def scanned(
     last state."""
     body = Graph(name)
     held = Parameter(graph=body, type=state.type)
-    now = [Parameter(graph=body, type=_element(each)) for each in tensors]
+    slices = (TensorType(each.dtype, (each.type.dims[0], *each.type.dims[2:])) for each in tensors)
+    now = [Parameter(graph=body, type=each) for each in slices]
     read, after = step([each.output for each in now], held.output)
     final, every = Result(after), Result(read)
     last, whole = ops.Scan(
@@ -120,11 +117,6 @@ def scanned(
         output_map=(Final(final), Concatenated(every, 1)),
     )
     return whole, last
-
-
-def _element(x: Value) -> TensorType:
-    first, _, *rest = x.type.dims
-    return TensorType(x.dtype, (first, *rest))
 
 
 def _step(tensors: list[Value], state: Value, has_retrieval: bool) -> tuple[Value, Value]:
@@ -195,13 +187,6 @@ class _Chunks:
         if self._padding(like) is None:
             return every
         return every[:, : self.tokens]
-
-    def joined(self, state: Value) -> Value:
-        """[batch, heads, K, V] as [batch * heads, K, V]."""
-        return state.reshape([self.heads, state.size(2), state.size(3)])
-
-    def split(self, state: Value, like: Value) -> Value:
-        return state.reshape([like.size(axis) for axis in range(4)])
 
 
 def recurrence(

@@ -59,12 +59,11 @@ def multi_head_attention(
 def projections(query: Value, key: Value | None, value: Value | None, bias: Value | None, heads: int) -> list[Value]:
     """Q, K and V as [batch, heads, S or T, size], with their parts of the bias added."""
     if key is None:
-        packed = parts.split_packed(query, 3) if ranked(query) == 5 else None
-        if packed is None:
+        if ranked(query) != 5:
             raise UnsupportedError(
                 "a packed query of 3 dimensions: export it with 5 dimensions, [batch, S, heads, 3, size]", code="ML316"
             )
-        return parts.all_split(packed, bias, heads)
+        return parts.all_split(parts.split_packed(query, 3), bias, heads)
     if ranked(key, "the key") == 5:
         return parts.all_split([query, *parts.split_packed(key, 2)], bias, heads)
     if value is None:

@@ -63,7 +63,10 @@ def sparse_attention(
     present_k, present_v = (with_rows(past, each, places) for past, each in ((past_key, k), (past_value, v)))
     k, v = (groups.beginning(each, total) for each in (present_k, present_v))
     layouts = _layouts(block_row_indices, block_col_indices)
-    mask = _mask(_of_heads(layouts, num_heads), places, ends, k.size(2), sparse_block_size)
+    count = layouts.size(0)
+    if not isinstance(count, int):  # each head has a layout of its own
+        layouts = ops.Gather(layouts, first_numbers(num_heads) % count, 0)
+    mask = _mask(layouts, places, ends, k.size(2), sparse_block_size)
     y, _, _ = groups.attended(groups.Scores(num_heads, kv_num_heads, scale), [q, k, v], mask, None, None)
     return [parts.merge_heads(y), present_k, present_v]
 
@@ -107,14 +110,6 @@ def _computed_layouts(rows: Value, columns: Value) -> Value:
     return one @ other > np.float32(0)
 
 
-def _of_heads(layouts: Value, heads: int) -> Value:
-    """[heads, blocks, blocks], unless the number of layouts is known."""
-    count = layouts.size(0)
-    if isinstance(count, int):
-        return layouts
-    return ops.Gather(layouts, first_numbers(heads) % count, 0)
-
-
 def _mask(layouts: Value, places: Value, ends: Value, total: Any, size: int) -> Value:
     """The addend of the scores, [batch, layouts, S, T].
 
@@ -124,7 +119,7 @@ def _mask(layouts: Value, places: Value, ends: Value, total: Any, size: int) -> 
     keys = counted(total, places)
     of_queries = ops.Gather(parts.filled(layouts, UNREAD), places // size, 1)
     of_keys = ops.Gather(ops.Transpose(of_queries, [1, 0, 2, 3]), keys // size, 3)
-    return ops.Select(groups.earlier(keys, places, ends), of_keys, parts.real(-np.inf, keys))
+    return ops.Select(groups.earlier(keys, places, ends), of_keys, np.float32(-np.inf))
 
 
 @translates("LongformerAttention", since=1, domain=MICROSOFT)
@@ -171,7 +166,7 @@ def _local(x: Value, weight: Value, bias: Value, tokens: Any, added: Value, head
     flags, at, is_used = tokens
     product = x @ weight + bias
     q, k, v = (parts.split_heads(each, heads) for each in parts.thirds(product, None))
-    lowest = parts.real(parts.LOWEST, x)
+    lowest = ops.Constant(np.float32(parts.LOWEST), graph=x.graph)
     near = _near(ops.Select(flags, lowest, added), window)
     far = ops.Select(is_used, ops.Squeeze(_rows(added[:, :, None], at), [2]), lowest)
     q = parts.scaled(q, None)
