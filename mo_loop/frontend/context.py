@@ -104,10 +104,6 @@ class Context:
         """Whether the node's first output is an output of the model."""
         return self.scope is self.translation.top and self.outputs[0] in self.translation.output_names
 
-    def is_unread_model_output(self) -> bool:
-        """Whether the node's first output is an output of the model, and no node reads it."""
-        return self.makes_model_output() and not self.translation.is_read(self.outputs[0])
-
     def makes(self, index: int) -> bool:
         """Whether the node's output number `index` is an output of the model, or a node may read it."""
         return self.wants(index) and (

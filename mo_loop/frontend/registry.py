@@ -70,7 +70,8 @@ FAMILIES: dict[str, str] = {
     "signal": "DFT STFT MelWeightMatrix",
     "classical.features": "TfIdfVectorizer ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::Binarizer "
     "ai.onnx.ml::FeatureVectorizer ai.onnx.ml::Imputer ai.onnx.ml::Normalizer "
-    "ai.onnx.ml::OneHotEncoder ai.onnx.ml::Scaler ai.onnx.ml::ZipMap",
+    "ai.onnx.ml::OneHotEncoder ai.onnx.ml::Scaler ai.onnx.ml::ZipMap ai.onnx.ml::LabelEncoder "
+    "ai.onnx.ml::CategoryMapper",
     "classical.predictors": "ai.onnx.ml::LinearRegressor ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMRegressor "
     "ai.onnx.ml::SVMClassifier",
     "classical.trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor ai.onnx.ml::TreeEnsembleClassifier",
@@ -81,7 +82,6 @@ FAMILIES: dict[str, str] = {
     "ai.onnx.contrib::StringToVector ai.onnx.contrib::StringUpper",
     "texts.tokenizers": "ai.onnx.contrib::BertTokenizer ai.onnx.contrib::GPT2Tokenizer "
     "ai.onnx.contrib::HfBertTokenizer",
-    "classical.labels": "ai.onnx.ml::LabelEncoder ai.onnx.ml::CategoryMapper",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength "
     "SplitToSequence ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
     "attention.gated_delta_net": "CausalConvWithState",

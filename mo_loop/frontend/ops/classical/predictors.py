@@ -18,13 +18,12 @@ The last step of all models is the post_transform of their scores [N, count].
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.classical.features import DOMAIN
-from mo_loop.frontend.ops.classical.labels import with_labels
+from mo_loop.frontend.ops.classical.features import DOMAIN, with_labels
 from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.shared import (
@@ -88,19 +87,10 @@ def _step(_: Scope, iteration: Value, states: list[Value]) -> list[Value]:
     return [ops.ReduceLogicalOr(goes_on, [0, 1], keep_dims=False), kept, products, squares]
 
 
-TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
-
-
 def transformed(scores: Value, name: str) -> Value:
     """Applies the `post_transform` of that name. ModelError if ONNX does not define it."""
     require_choice("post_transform", name, TRANSFORMS)
-    if name == "NONE":
-        return scores
-    if name == "SOFTMAX":
-        return ops.Softmax(scores, axis=1)
-    if name == "LOGISTIC":
-        return ops.Sigmoid(scores)
-    return _softmax_zero(scores) if name == "SOFTMAX_ZERO" else _probit(scores)
+    return TRANSFORMS[name](scores)
 
 
 def transformed_alone(score: Value, name: str) -> Value:
@@ -138,6 +128,13 @@ def _probit(x: Value) -> Value:
     root = ops.Sqrt(v * v - log * (1 / 0.147))
     size = ops.Sqrt(root - v) * math.sqrt(2)
     return ops.Select(y < 0, -size, size)
+
+
+TRANSFORMS: dict[str, Callable[[Value], Value]] = {
+    "NONE": lambda x: x, "SOFTMAX": lambda x: ops.Softmax(x, axis=1), "LOGISTIC": ops.Sigmoid,
+    "SOFTMAX_ZERO": _softmax_zero, "PROBIT": _probit,
+}
+"""The functions of `post_transform`, in the order of the numbers that TreeEnsemble has for them."""
 
 
 def rows_of(x: Value, what: str) -> Value:

@@ -7,9 +7,8 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.classical import predictors
-from mo_loop.frontend.ops.classical.features import DOMAIN
+from mo_loop.frontend.ops.classical.features import DOMAIN, with_labels
 from mo_loop.frontend.ops.classical.forest import LEAF, Forest, Votes
-from mo_loop.frontend.ops.classical.labels import with_labels
 from mo_loop.frontend.ops.classical.tree_forms import MODES, Leaves
 from mo_loop.frontend.ops.shared import first_numbers, number, require_choice, zeros
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
@@ -114,7 +113,8 @@ def tree_ensemble(
     places = range(inner, inner + leaves)
     count = n_targets or max(leaf_targetids, default=0) + 1
     votes = Votes.collected(len(is_leaf), count, places, leaf_targetids, leaf_weights.array().reshape(-1))
-    made = _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, predictors.TRANSFORMS[post_transform])
+    transform = list(predictors.TRANSFORMS)[post_transform]
+    made = _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, transform)
     return made.astype(x.dtype)
 
 
