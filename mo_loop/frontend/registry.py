@@ -75,11 +75,10 @@ FAMILIES: dict[str, str] = {
     "classical.predictors": "ai.onnx.ml::LinearRegressor ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMRegressor "
     "ai.onnx.ml::SVMClassifier",
     "classical.trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor ai.onnx.ml::TreeEnsembleClassifier",
-    "texts.text_operators": "RegexFullMatch StringConcat StringNormalizer StringSplit",
-    "texts.extension_operators": "ai.onnx.contrib::StringConcat ai.onnx.contrib::StringEqual "
-    "ai.onnx.contrib::StringJoin ai.onnx.contrib::StringLength ai.onnx.contrib::StringLower "
-    "ai.onnx.contrib::StringMapping ai.onnx.contrib::StringRegexReplace ai.onnx.contrib::StringStrip "
-    "ai.onnx.contrib::StringToVector ai.onnx.contrib::StringUpper",
+    "texts.text_operators": "RegexFullMatch StringConcat StringNormalizer StringSplit ai.onnx.contrib::StringConcat "
+    "ai.onnx.contrib::StringEqual ai.onnx.contrib::StringJoin ai.onnx.contrib::StringLength "
+    "ai.onnx.contrib::StringLower ai.onnx.contrib::StringMapping ai.onnx.contrib::StringRegexReplace "
+    "ai.onnx.contrib::StringStrip ai.onnx.contrib::StringToVector ai.onnx.contrib::StringUpper",
     "texts.tokenizers": "ai.onnx.contrib::BertTokenizer ai.onnx.contrib::GPT2Tokenizer "
     "ai.onnx.contrib::HfBertTokenizer",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength "

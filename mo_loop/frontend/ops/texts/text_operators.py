@@ -15,9 +15,14 @@ from mo_loop.frontend.ops.shared import counted, ranked, require_choice
 from mo_loop.frontend.ops.texts import expressions, letter_case, strings
 from mo_loop.frontend.ops.texts.strings import StringPlaces
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.graph.dimension import low
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i32, i64, u8
 from mo_loop.ops.lengths import FAR, vector
 from mo_loop.ops.ranges import Strings
+
+DOMAIN = "ai.onnx.contrib"
+"""The domain of onnxruntime-extensions."""
 
 _LOCALE = re.compile(r"(en([_-]\w+)?|C)(\.UTF-?8)?", re.IGNORECASE)
 """The locales whose letters have the cases of Unicode. C has them with UTF-8 alone."""
@@ -28,6 +33,7 @@ def unsupported(what: str) -> UnsupportedError:
     return UnsupportedError(f"{what}: openvino_tokenizers has no operation that computes it exactly", code="ML303")
 
 
+@translates("StringConcat", since=1, domain=DOMAIN)
 @translates("StringConcat", since=20)
 def string_concat(x, y):
     """Pairs of strings, one after another. CombineSegments joins integers of 32 bits alone, and no shared ones."""
@@ -57,7 +63,8 @@ def string_normalizer(
     # Without regard to case, strings and stop words are compared in the case of the result, or in lower case.
     compared = "UPPER" if case_change_action == "UPPER" else "LOWER"
     compared = compared if reads_case else "NONE"
-    in_case = {each: _in_case(texts, each) for each in dict.fromkeys((case_change_action, compared))}
+    actions = dict.fromkeys((case_change_action, compared))
+    in_case = {each: texts if each == "NONE" else in_letters(texts, letter_case.table(each)) for each in actions}
     made = in_case[case_change_action]
     if stopwords:
         words = dict.fromkeys(letter_case.changed(compared, word).encode() for word in stopwords)
@@ -66,11 +73,9 @@ def string_normalizer(
     return strings.packed(made, sizes if rank == 1 else ops.Concat([1], sizes, axis=0))
 
 
-def _in_case(texts: StringPlaces, action: str) -> StringPlaces:
-    if action == "NONE":
-        return texts
-    table = np.frombuffer(letter_case.table(action), np.uint8)
-    return StringPlaces(*ops.CharsMapNormalization(*texts.with_bytes(), table))
+def in_letters(texts: StringPlaces, table: bytes) -> StringPlaces:
+    """The strings with the letters that a table of letter_case.py has for those of the strings."""
+    return StringPlaces(*ops.CharsMapNormalization(*texts.with_bytes(), np.frombuffer(table, np.uint8)))
 
 
 def _kept(texts: StringPlaces, words: list[bytes]) -> Value:
@@ -104,7 +109,8 @@ class Grid:
 
     def __init__(self, first: Value, counts: Value, width: int | None = None) -> None:
         self._first = first
-        self.width: Any = _largest(counts) if width is None else np.array([width], np.int64)
+        largest = ops.ReduceMax(_and_zero(counts), [0], keep_dims=True).astype(i64) if width is None else None
+        self.width: Any = np.array([width], np.int64) if largest is None else largest
         self.number = ops.Unsqueeze(counted(width or ops.Squeeze(self.width, 0), counts).astype(i32), 0)
         self.count = column(counts)
         self.is_piece = ops.Less(self.number, self.count)
@@ -119,11 +125,6 @@ class Grid:
         """The pieces, and a text from `begin` to `end` where a row has no more of them."""
         begins, ends = (ops.Select(self.is_piece, *pair) for pair in ((begins, begin), (ends, end)))
         return StringPlaces(vector(begins), vector(ends), chars)
-
-
-def _largest(counts: Value) -> Value:
-    """i64[1]: the largest number, or 0."""
-    return ops.ReduceMax(_and_zero(counts), [0], keep_dims=True).astype(i64)
 
 
 def column(x: Value) -> Value:
@@ -211,3 +212,147 @@ def tokenizer(
     pieces = (grid.of_match(found.texts.begins), grid.of_match(found.texts.ends))
     tokens = grid.texts(*pieces, begin, begin + np.int32(len(pad)), chars)
     return strings.packed(tokens, ops.Concat(x.sizes, grid.width, axis=0), ordered=False)
+
+
+# -- onnxruntime-extensions: the same strings and numbers as those of its release 0.15
+
+
+_SPACE = "[\t-\r ]"
+
+
+def lowered(letter: int) -> int:
+    """The lower case that the extensions have of a letter. Some of Greek have that of others."""
+    if any(first <= letter <= last for first, last in _CAPITALS):
+        return letter + 32
+    return letter
+
+
+_CAPITALS = (
+    (0x41, 0x5A), (0xC0, 0xD6), (0xD8, 0xDE), (0x399, 0x39D), (0x39F, 0x3A0), (0x410, 0x42F), (0x1F08, 0x1F68),
+)
+
+
+def _changed(x: Value, new: dict[str, str]) -> Value:
+    """The strings with other letters."""
+    return strings.packed(in_letters(strings.taken(x), letter_case.table_of(new)), x.sizes)
+
+
+@translates("StringLower", since=1, domain=DOMAIN)
+def string_lower(x):
+    """Lower case of the letters that the extensions know."""
+    return _changed(x, {chr(each): chr(lowered(each)) for pair in _CAPITALS for each in range(pair[0], pair[1] + 1)})
+
+
+@translates("StringUpper", since=1, domain=DOMAIN)
+def string_upper(x):
+    """Upper case of the letters of ASCII."""
+    return _changed(x, {chr(each): chr(each - 32) for each in range(ord("a"), ord("z") + 1)})
+
+
+@translates("StringStrip", since=1, domain=DOMAIN)
+def string_strip(x):
+    """Without white space of ASCII at both ends; a string of nothing else stays as it is."""
+    other = _SPACE.replace("[", "[^")
+    return strings.packed(strings.taken(x).replaced(rf"\A{_SPACE}++(?={other})|(?<={other}){_SPACE}++\z"), x.sizes)
+
+
+@translates("StringEqual", since=1, domain=DOMAIN)
+def string_equal(x, y):
+    """As Equal of ONNX for strings. The package compares numbers, too, which are refused here."""
+    strings.require_strings(x, y)
+    return strings.equal_strings(x, y)
+
+
+@translates("StringLength", since=1, domain=DOMAIN)
+def string_length(x):
+    """The number of characters: bytes that do not continue one."""
+    texts = strings.taken(x)
+    chars = ops.Concat(texts.chars, np.zeros(1, np.uint8), axis=0).astype(i32)
+    begins = ops.LogicalOr(ops.Less(chars, np.int32(0x80)), ops.GreaterEqual(chars, np.int32(0xC0)))
+    before = ops.CumSum(begins.astype(i32), np.int64(0), exclusive=True)
+    counts = ops.Gather(before, texts.ends, 0) - ops.Gather(before, texts.begins, 0)
+    return ops.Reshape(counts.astype(i64), x.sizes)
+
+
+def _text(x: Value, name: str) -> str:
+    """The string of a constant input."""
+    known = strings.constant_strings(x)
+    if known is None or len(known) != 1:
+        raise unsupported(f"a text that is computed (the input {name!r})")
+    return known[0].decode()
+
+
+@translates("StringJoin", since=1, domain=DOMAIN)
+def string_join(x, sep, axis):
+    """The strings along an axis as one, with a separator between them: each has one after it, and the last is cut."""
+    rank, known, between = ranked(x), axis.type.integers, _text(sep, "input_sep")
+    if known is None or len(known) != 1 or "\\" in between:
+        raise unsupported("StringJoin along a computed axis, or with a backslash between strings")
+    at, texts, cut = normalise_axis(known[0], rank or 1), strings.taken(x), np.int32(len(between.encode()))
+    between = between.replace("$", "$$")
+    if rank < 2:  # there may be no strings
+        begins, _, chars = texts.with_empty().replaced(r"\z", between)
+        return strings.packed(StringPlaces(begins[:1], ops.Maximum(begins[-1:] - cut, begins[:1]), chars), [1])
+    if low(x.type.dims[at]) < 1:
+        raise unsupported("StringJoin along an axis that may have no elements")
+    order = [*(each for each in range(rank) if each != at), at]
+    numbers = ops.Transpose(ops.Reshape(counted(texts.begins.size(0), texts.begins), x.sizes), order)
+    begins, ends, chars = texts.at(vector(numbers)).replaced(r"\z", between)
+    begins, ends = (each.reshape([-1, x.size(at)]) for each in (begins, ends))
+    whole = StringPlaces(ops.Gather(begins, 0, 1), ops.Gather(ends, -1, 1) - cut, chars)
+    return strings.packed(whole, ops.Gather(x.sizes, order[:-1], 0))
+
+
+@translates("StringRegexReplace", since=1, domain=DOMAIN)
+def string_regex_replace(x, pattern, rewrite, *, global_replace: int = 1):
+    """The matches of one set of characters are replaced by a short text."""
+    expression, new = _text(pattern, "pattern"), _text(rewrite, "rewrite")
+    given, is_repeated = expressions.one_set(expression) or ("", False)
+    if not given or expression == ".+" or "\\" in new or "$" in new or len(new.encode()) > _SHORT:
+        raise unsupported(f"StringRegexReplace of {expression!r} by {new!r}")
+    replaced = strings.taken(x).replaced(f"{given}{'++' if is_repeated else ''}", new, bool(global_replace))
+    return strings.packed(replaced, x.sizes)
+
+
+_SHORT = 4
+"""The library has room for texts that become four times as long."""
+
+
+@translates("StringMapping", since=1, domain=DOMAIN)
+def string_mapping(x, *, map: str):
+    """Strings of a table become others; the others stay."""
+    known = _table(map)
+    texts, keys = strings.taken(x), strings.as_bytes(known)
+    found = strings.encoded(ops.Reshape(x, [-1]), keys, len(keys))
+    begins, ends, chars = strings.constant_texts(strings.as_bytes(known.values()))
+    size = ops.ShapeOf(texts.chars, output_type=i32)
+    is_key = ops.Less(found, np.int32(len(keys)))
+    places = ops.Minimum(found, np.int32(len(keys) - 1))
+    begins, ends = (
+        ops.Select(is_key, ops.Gather(new, places, 0) + size, old)
+        for new, old in ((begins, texts.begins), (ends, texts.ends))
+    )
+    made = StringPlaces(begins, ends, ops.Concat(texts.chars, chars, axis=0))
+    return strings.packed(made, x.sizes, ordered=False)
+
+
+@translates("StringToVector", since=1, domain=DOMAIN)
+def string_to_vector(x, *, map: str, unk: str):
+    """A row of a table for each string, and another row for those that the table does not have."""
+    known = _table(map)
+    try:
+        rows = np.array([[int(each) for each in row.split(" ") if each] for row in (*known.values(), unk)], np.int64)
+    except ValueError as error:
+        raise ModelError("the rows of map and unk are not as many integers each", code="ML227") from error
+    return ops.Gather(rows, strings.encoded(x, strings.as_bytes(known), len(known)), 0)
+
+
+def _table(text: str) -> dict[str, str]:
+    """Lines of a key, a tabulator and a value; the last of equal keys counts."""
+    lines = [[each for each in line.split("\t") if each] for line in text.split("\n") if line]
+    if not lines:
+        raise ModelError("the map is empty", code="ML227")
+    wrong = next((line for line in lines if len(line) != 2), None)
+    if wrong is not None:
+        raise ModelError(f"a line of the map does not have two fields: {wrong}", code="ML227")
+    return dict(lines)

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mo_loop.frontend.ops.shared import counted, zeros
-from mo_loop.frontend.ops.texts.extension_operators import DOMAIN, in_letters, lowered
+from mo_loop.frontend.ops.texts import letter_case
 from mo_loop.frontend.ops.texts.strings import StringPlaces, constant_texts, taken
-from mo_loop.frontend.ops.texts.text_operators import Grid, matches, unsupported
+from mo_loop.frontend.ops.texts.text_operators import DOMAIN, Grid, in_letters, lowered, matches, unsupported
 from mo_loop.frontend.vocabulary import Attributes, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.front import Failed
@@ -121,7 +121,8 @@ def _tokens(text: Value, given: BertAttributes, node: Context) -> _Tokens:
     room = given.max_length - 2 if given.max_length > 2 else None
     if room is not None and not counts:
         raise unsupported(f"max_length {given.max_length} for an unknown number of texts (declare it with --input)")
-    words = matches(_prepared(texts, given), _words(given))
+    alone = _set([*_MARKS, *(_IDEOGRAPHS if given.tokenize_chinese_chars else ())])
+    words = matches(_prepared(texts, given), f"[{alone}]|[^{alone}{_set(_SPACES)}]++")
     begins, pieces = _pieces(words.texts, vocabulary, unknown, given.suffix_indicator)
     first, last = (ops.Gather(begins, each, 0) for each in (words.first, words.last))
     if room is not None and counts == [1]:
@@ -181,15 +182,10 @@ def _prepared(texts: StringPlaces, given: BertAttributes) -> StringPlaces:
     if given.do_lower_case:
         letters = {each: chr(lowered(ord(new))) for each, new in letters.items()}
     if any(old != new for old, new in letters.items()):
-        texts = in_letters(texts, letters)
+        texts = in_letters(texts, letter_case.table_of(letters))
     dropped = [*_DROPPED, *(() if given.tokenize_chinese_chars else _DROPPED_IDEOGRAPHS)]
     dropped += _ACCENTS if given.strip_accents else ()
     return texts.replaced(f"[{_set(dropped)}]++")
-
-
-def _words(given: BertAttributes) -> str:
-    alone = _set([*_MARKS, *(_IDEOGRAPHS if given.tokenize_chinese_chars else ())])
-    return f"[{alone}]|[^{alone}{_set(_SPACES)}]++"
 
 
 def _set(ranges: Iterable[tuple[int, int]]) -> str:
