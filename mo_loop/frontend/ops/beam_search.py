@@ -257,10 +257,6 @@ def _all_scores(first: Value, others: Value, steps: Any) -> Value:
     return longer.reshape(shape)
 
 
-NO_PROCESSOR, TIMESTAMPS = 0, 1
-"""Values of logits_processor; others have no effect."""
-
-
 @translates("WhisperBeamSearch", since=1, domain=MICROSOFT, ignored="attention_mask cross_qk_layer_head init_decoder")
 def whisper_beam_search(
     input_ids, max_length: One | Integers, min_length: One | Integers = None, num_beams: One | Integers = None,
@@ -293,7 +289,7 @@ def whisper_beam_search(
         "vocab_mask": vocab_mask, "temperature": temperature,
     })
     timestamps = None
-    if _processor(logits_processor) in (TIMESTAMPS, None):
+    if _may_have_timestamps(logits_processor):
         given.add("logits_processor", logits_processor)
         timestamps = Timestamps(
             beginning_timestamp_token_id, eos_token_id, (no_timestamps_token_id, start_of_lm_token_id),
@@ -316,9 +312,9 @@ def whisper_beam_search(
     return [*results, *[None] * (4 - len(results)), without_speech]
 
 
-def _processor(logits_processor: Value | None) -> int | None:
-    """The value of logits_processor; None if it is known at run time only."""
-    return NO_PROCESSOR if logits_processor is None else one_integer(logits_processor)
+def _may_have_timestamps(logits_processor: Value | None) -> bool:
+    """Whether logits_processor is 1, or known at run time only; other values have no effect."""
+    return logits_processor is not None and one_integer(logits_processor) in (1, None)
 
 
 GPT, T5, WHISPER = 0, 1, 2
@@ -347,7 +343,7 @@ def beam_search(
     })
     model: Any
     if model_type == WHISPER:
-        if _processor(logits_processor) in (TIMESTAMPS, None):
+        if _may_have_timestamps(logits_processor):
             raise UnsupportedError(
                 "BeamSearch with a logits_processor that may be 1: it does not have the tokens of timestamps",
                 code="ML316", hint="export a WhisperBeamSearch, or make logits_processor a constant 0",

@@ -238,7 +238,9 @@ def greedy_search(
     gpt = decoders.Gpt(decoder, init_decoder)
     begun = gpt.start(given.scope, input_ids.astype(i32), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size)
-    return generated(node, gpt, begun, rules, length_in(max_length), pad_token_id, _best)
+    return generated(
+        node, gpt, begun, rules, length_in(max_length), pad_token_id, lambda scores: first(scores, 1, "max", i32)
+    )
 
 
 def check_type(model_type: int) -> None:
@@ -248,11 +250,6 @@ def check_type(model_type: int) -> None:
             f"a search of model_type {model_type}: ONNX Runtime implements decoders (0) only", code="ML316",
             hint="use BeamSearch with num_beams 1",
         )
-
-
-def _best(scores: Value) -> Value:
-    """The tokens of the highest scores."""
-    return first(scores, 1, "max", i32)
 
 
 def generated(
