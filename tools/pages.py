@@ -24,12 +24,12 @@ def operators() -> str:
 
     from mo_loop.cli.ops import markdown
     from mo_loop.frontend.operators import __doc__ as described
-    from mo_loop.frontend.operators import handled, limits_of_all, merged
+    from mo_loop.frontend.operators import handled, limits_of, merged
 
     assert described is not None
     rows = merged(handled())
     kinds = "\n".join(f"- {name}: {text}" for name, text in _described(described))
-    general = "\n".join(f"- {limit}" for limit in limits_of_all())
+    general = "\n".join(f"- {limit}" for limit in limits_of("*"))
     return OPERATORS.format(version=onnx.__version__, kinds=kinds, general=general, table=markdown(rows))
 
 

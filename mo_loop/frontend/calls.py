@@ -29,7 +29,7 @@ from mo_loop.errors import ModelError, TypeError_, UnsupportedError
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.external_files import ExternalFiles, dense_from_sparse, tensor_from
-from mo_loop.frontend.onnx_graphs import body_name, body_protos
+from mo_loop.frontend.onnx_graphs import body_name, body_protos, domain_of
 from mo_loop.frontend.registry import IGNORED_ATTRIBUTES, Translator
 from mo_loop.frontend.schemas import onnx_schema, schema_of
 from mo_loop.frontend.scope import Scope
@@ -190,9 +190,8 @@ def require_tensors(inputs: Iterable[Value | None], context: Context) -> None:
 
 def _require_texts(inputs: Iterable[Value | None], context: Context) -> None:
     """Raise TypeError_ for an input of strings where the schema of the operator has none."""
-    domain = "" if context.domain == "ai.onnx" else context.domain
-    schema = schema_of(context.op_type, context.opset, domain)
-    if schema is None and domain != "":
+    schema = schema_of(context.op_type, context.opset, context.domain)
+    if schema is None and context.domain != "":
         return  # an operator of another domain: its translator checks its inputs
     ports = [] if schema is None else schema.inputs
     for place, value in enumerate(inputs):
@@ -206,7 +205,7 @@ def _require_texts(inputs: Iterable[Value | None], context: Context) -> None:
 class Calls:
     """The calls of functions in which a translation is."""
 
-    def __init__(self, opsets: Mapping[str, int]) -> None:
+    def __init__(self, opsets: dict[str, int]) -> None:
         """`opsets` are those of the model."""
         self._opsets = opsets
         self._open: list[tuple[str, str, str]] = []
@@ -238,8 +237,7 @@ class Calls:
             if value is not None:
                 scope.values[name] = value
         if key not in self._opsets_of:  # a model may call a function thousands of times
-            own = {("" if e.domain == "ai.onnx" else e.domain): e.version for e in function.opset_import}
-            self._opsets_of[key] = {**self._opsets, **own}
+            self._opsets_of[key] = self._opsets | {domain_of(each): each.version for each in function.opset_import}
         scope.opsets = self._opsets_of[key]
         scope.read_ranks(function, partial(_ranks_of_results, function, context))
         absent = set(function.input) - scope.values.keys()

@@ -108,7 +108,8 @@ class Cut:
         listed = {entry.name: entry.type for entry in proto.input if entry.name not in constants}
         declared = {entry.name: entry.type for entry in (*proto.value_info, *proto.output)} | listed
         entries = self.inputs or {}
-        undeclared = [name for name, entry in entries.items() if name not in declared and not entry.is_typed]
+        open_ = [name for name, entry in entries.items() if entry.shape is KEEP or entry.dtype is None]
+        undeclared = [name for name in open_ if name not in declared]
         declared |= types_of(model, undeclared) if undeclared else {}
         cuts = not set(entries) <= set(listed)
         names = listed if set(entries) < set(listed) else dict.fromkeys((*entries, *listed))

@@ -151,12 +151,9 @@ def is_valid(model: OnnxModel) -> bool:
 _FIXED = {"DepthToSpace": 4, "SpaceToDepth": 4, "RoiAlign": 4, "MaxRoiPool": 4, "LSTM": 3, "GRU": 3, "RNN": 3}
 """The rank of the first input."""
 
-_LENGTHS = {"Pad": ("pads", 1, 2), "Tile": ("", 1, 1), "Upsample": ("scales", 1, 1), "Resize": ("", 2, 1)}
-"""Operator -> the attribute and the input with an element for each dimension, or with this number of elements."""
-
-
-_MOST_INPUTS = {"Pad": 3, "Tile": 2, "Upsample": 2, "Resize": 4}
-"""Operator -> the number of inputs of the form that says all dimensions."""
+_LENGTHS = {"Pad": ("pads", 1, 2, 3), "Tile": ("", 1, 1, 2), "Upsample": ("scales", 1, 1, 2), "Resize": ("", 2, 1, 4)}
+"""Operator -> the attribute and the input with an element for each dimension, or with this number of elements; and the
+number of inputs of the form that says all dimensions."""
 
 
 class Forced(NamedTuple):
@@ -301,9 +298,9 @@ class Ranks:
                 self._say(node.output[0], len(dims))
 
     def _read_length(self, node: Any) -> None:
-        name, place, each = _LENGTHS[node.op_type]
+        name, place, each, most = _LENGTHS[node.op_type]
         count = len(_attribute(node, name, ()))
-        if _attribute(node, "axes", ()) or len(node.input) > _MOST_INPUTS[node.op_type]:
+        if _attribute(node, "axes", ()) or len(node.input) > most:
             return  # some dimensions only
         if not count and len(node.input) > place:
             dims = self._arrays.get(node.input[place], [])

@@ -44,11 +44,6 @@ class InputEntry:
     dtype: ElementType | None = None
     value: Any = None
 
-    @property
-    def is_typed(self) -> bool:
-        """Whether the entry gives the whole type: shape and element type."""
-        return self.shape is not KEEP and self.dtype is not None
-
 
 def parse_inputs(text: str, known: Container[str] = ()) -> list[InputEntry]:
     """The entries of `text`. A name in `known` is read whole, with any characters.

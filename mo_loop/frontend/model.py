@@ -1,5 +1,9 @@
 """Opens an ONNX model: from a path, an open file, bytes, or a ModelProto in memory.
 
+ONNX's protobuf messages are imported without the rest of the onnx package, whose import takes as long as a small
+conversion. Whatever needs more (schemas, shape inference, the checker) imports onnx itself. The classes are those of
+the package: protobuf makes one for each message of a process.
+
 Finds names in a model that are not UTF-8: protobuf returns such a string as bytes and raises no error.
 
 A check of every string of a large model would take a tenth of the conversion time. So the graph is checked instead,
@@ -12,13 +16,15 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from mo_loop.errors import FileError, ModelError, MoLoopError, UnsupportedError, UsageError
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missing_bytes
-from mo_loop.frontend.onnx_messages import messages, newest_opset
 from mo_loop.frontend.strip_weights import strip_weights
 from mo_loop.graph import Graph
 from mo_loop.graph.tensor import DataFile, FileIdentity
@@ -35,6 +41,35 @@ Folder = str | os.PathLike[str] | None
 
 LARGE = 1 << 24
 """The file size, in bytes, above which the weights stay in the file."""
+
+
+OLDEST_OPSET = 26
+"""The newest opset of onnx 1.21, the oldest package that pyproject.toml allows: every package knows it."""
+
+
+@cache
+def messages() -> ModuleType:
+    """A module with ModelProto, GraphProto and so on."""
+    package = find_spec("onnx")
+    for folder in (package and package.submodule_search_locations) or ():
+        path = Path(folder, "onnx_ml_pb2.py")
+        spec = spec_from_file_location(f"{__package__}.onnx_ml_pb2", path) if path.is_file() else None
+        if spec is not None and spec.loader is not None:
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+    import onnx  # in an archive, or a package without this module
+
+    return onnx
+
+
+def newest_opset(opset: int) -> int:
+    """The newest opset of the installed package, or an older one that is not below `opset`."""
+    if opset <= OLDEST_OPSET:
+        return OLDEST_OPSET
+    import onnx
+
+    return onnx.defs.onnx_opset_version()
 
 
 @dataclass

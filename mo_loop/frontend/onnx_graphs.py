@@ -137,8 +137,8 @@ def main_graph(model: OnnxModel) -> OnnxGraph:
 
 
 def function_graph(model: OnnxModel, function: Any, scope: tuple[str, ...]) -> OnnxGraph:
-    inner = {("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in function.opset_import}
-    return OnnxGraph(scope, "function", function, {**model.opsets, **inner})
+    opsets = model.opsets | {domain_of(entry): entry.version for entry in function.opset_import}
+    return OnnxGraph(scope, "function", function, opsets)
 
 
 def called(model: OnnxModel, node: Any) -> Any:

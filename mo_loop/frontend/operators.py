@@ -285,13 +285,8 @@ LIMITS: dict[str, Limit] = {
 
 
 def limits_of(operator: str) -> tuple[Limit, ...]:
-    """The limits of one operator, named with its domain unless that is the default one."""
+    """The limits of one operator, named with its domain unless that is the default one; with * those of all."""
     return tuple(limit for limit in LIMITS.values() if operator in limit.operators.split())
-
-
-def limits_of_all() -> tuple[Limit, ...]:
-    """The limits of all operators."""
-    return tuple(limit for limit in LIMITS.values() if limit.operators == "*")
 
 
 DIRECT, COMPOSED, LOWERED, FUNCTION, REFUSED = "direct", "composed", "lowered", "function", "refused"

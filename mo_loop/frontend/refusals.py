@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -32,7 +31,7 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.declared_types import is_valid, type_from, with_inferred_types
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.node_order import NamesRead, needed
+from mo_loop.frontend.node_order import NamesRead, WaitingNodes, needed
 from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, label, main_graph
 from mo_loop.frontend.registry import FAMILIES, qualified
 from mo_loop.frontend.schemas import onnx_schema
@@ -44,6 +43,7 @@ from mo_loop.ops.front import Failed
 from mo_loop.ops.unknown_rank import advice
 from mo_loop.preprocessing import split
 from mo_loop.printable import did_you_mean
+from mo_loop.support.traversal import reached
 
 _MAPS = "the IR has only tensors, and no maps from keys to values"
 _ENGINE = "the file contains a program for another device: convert the model from which it was made"
@@ -210,18 +210,15 @@ def unsupported_operators(model: OnnxModel, custom: CustomTranslators) -> list[U
 def certain_refusal(model: OnnxModel, cut: Cut, custom: CustomTranslators) -> UnsupportedError | None:
     """The error of an unsupported node of the main graph that an output depends on, whichever branches are taken."""
     graph = main_graph(model)
-    kinds: dict[tuple[str, str], bool] = {}
-    for node in graph.nodes:
-        key = domain_of(node), node.op_type
-        if key not in kinds:
-            kinds[key] = _is_unsupported(model, custom, graph, node)
-    if not any(kinds.values()):
+    kinds = {(domain_of(node), node.op_type): node for node in reversed(graph.nodes)}
+    refused = {key for key, node in kinds.items() if _refusal(model, custom, graph, node) is not None}
+    if not refused:
         return None
     made = [node.output for node in graph.nodes]
     live = needed(made, cut.outputs or graph.output_names, cut.inputs or (), [node.input for node in graph.nodes])
-    refused = (node for node in (graph.nodes[place] for place in live) if kinds[domain_of(node), node.op_type])
-    first = next(refused, None)
-    return None if first is None else _error(graph, first, custom)
+    nodes = (graph.nodes[place] for place in live)
+    first = next((node for node in nodes if (domain_of(node), node.op_type) in refused), None)
+    return None if first is None else _refusal(model, custom, graph, first)
 
 
 def _errors(
@@ -229,31 +226,29 @@ def _errors(
 ) -> Iterator[UnsupportedError]:
     """The errors of a graph, its bodies and the functions it calls; `calls` are the ids of the functions around it."""
     for node in graph.nodes:
-        function = None if _is_custom(custom, graph, node) else called(model, node)
-        if function is not None and id(function) not in calls:
+        function = called(model, node)
+        if function is not None and custom.find(*_operator(graph, node)) is None and id(function) not in calls:
             inner = function_graph(model, function, graph.origin_of(node).inner_scope)
             yield from _errors(model, custom, inner, calls | {id(function)})
-        elif _is_unsupported(model, custom, graph, node):
-            yield _error(graph, node, custom)
+        elif (error := _refusal(model, custom, graph, node)) is not None:
+            yield error
         for body in graph.bodies(node):
             yield from _errors(model, custom, body, calls)
 
 
-def _is_custom(custom: CustomTranslators, graph: OnnxGraph, node: Any) -> bool:
+def _operator(graph: OnnxGraph, node: Any) -> tuple[str, str, int]:
+    """The domain, the operator, and the version of the domain that the graph imports; 0 for none."""
     domain = domain_of(node)
-    return custom.find(domain, node.op_type, graph.opsets.get(domain, 0)) is not None
+    return domain, node.op_type, graph.opsets.get(domain, 0)
 
 
-def _is_unsupported(model: OnnxModel, custom: CustomTranslators, graph: OnnxGraph, node: Any) -> bool:
-    if _is_custom(custom, graph, node) or called(model, node) is not None:
-        return False
-    domain = domain_of(node)
-    return not _is_translated(domain, node.op_type, graph.opsets.get(domain, 0))
-
-
-def _error(graph: OnnxGraph, node: Any, custom: CustomTranslators) -> UnsupportedError:
-    domain = domain_of(node)
-    return unsupported(domain, node.op_type, graph.opsets.get(domain, 0), custom).at(graph.origin_of(node))
+def _refusal(model: OnnxModel, custom: CustomTranslators, graph: OnnxGraph, node: Any) -> UnsupportedError | None:
+    """The error of a node that is neither translated nor a call of a function."""
+    domain, op, opset = _operator(graph, node)
+    is_other = custom.find(domain, op, opset) is not None or called(model, node) is not None
+    if is_other or _is_translated(domain, op, opset):
+        return None
+    return unsupported(domain, op, opset, custom).at(graph.origin_of(node))
 
 
 def _is_translated(domain: str, op: str, opset: int) -> bool:
@@ -301,7 +296,7 @@ class _Strings:
     def cut_after(self, refused: Collection[str]) -> tuple[Collection[str], str]:
         """The names of those nodes that have strings, and the entries of --input that make them unnecessary; empty if
         strings reach an output, or no node is left."""
-        graph, names = self._model.proto.graph, NamesRead()
+        graph = self._model.proto.graph
         typed = with_inferred_types(self._model).proto.graph
         self._kinds = {each.name: _kind(each.type) for each in (*typed.input, *typed.value_info, *typed.output)}
         self._kinds |= {each.name: each.data_type for each in graph.initializer}
@@ -311,13 +306,13 @@ class _Strings:
             if name not in self._kinds
         }
         self._kinds |= dict.fromkeys(tokens, _NUMBER)
-        reads = [names.of_node(node) for node in graph.node]
+        nodes = WaitingNodes(graph.node, NamesRead())
         start = [
             place for place, node in enumerate(graph.node)
-            if label(node) in refused and any(map(self._is_string, (*reads[place], *node.output)))
+            if label(node) in refused and any(map(self._is_string, (*nodes.reads[place], *node.output)))
         ]
-        cuts, without = self._first_numbers(start, graph.node, reads) if start else (set(), set())
-        used = self._needed(cuts, without, graph.node, reads)
+        cuts, without = self._first_numbers(start, nodes)
+        used = self._needed(cuts, without, nodes)
         shapes = {each.name: each.type.tensor_type for each in (*typed.value_info, *typed.output)}
         new = [name for node in graph.node for name in node.output if name in used and name not in self._inputs]
         entries = [tokens.get(name) or _entry(name, shapes[name]) for name in new]
@@ -330,31 +325,19 @@ class _Strings:
     def _is_string(self, name: str) -> bool:
         return self._kinds.get(name) == _STRING
 
-    def _first_numbers(
-        self, start: Iterable[int], nodes: Sequence[Any], reads: Sequence[set[str]]
-    ) -> tuple[set[str], set[int]]:
+    def _first_numbers(self, start: Iterable[int], nodes: WaitingNodes) -> tuple[set[str], set[int]]:
         """The tensors of numbers that follow these nodes without others between, and the nodes before them."""
-        readers: dict[str, list[int]] = defaultdict(list)
-        for place, each in enumerate(reads):
-            for name in each:
-                readers[name].append(place)
-        cuts, pending = set[str](), list(start)
-        without = set(pending)
-        while pending:
-            for name in nodes[pending.pop()].output:
-                if self._kinds.get(name, _STRING) != _STRING:
-                    cuts.add(name)
-                    continue
-                new = [place for place in readers[name] if place not in without]
-                without.update(new)
-                pending += new
-        return cuts, without
 
-    def _needed(
-        self, cuts: set[str], without: Collection[int], nodes: Sequence[Any], reads: Sequence[set[str]]
-    ) -> Collection[str]:
+        def after(place: int) -> list[int]:
+            return nodes.readers(name for name in nodes.makes[place] if self._kinds.get(name, _STRING) == _STRING)
+
+        without = set(reached(start, after))
+        made = {name for place in without for name in nodes.makes[place]}
+        return {name for name in made if self._kinds.get(name, _STRING) != _STRING}, without
+
+    def _needed(self, cuts: set[str], without: Collection[int], nodes: WaitingNodes) -> Collection[str]:
         """Those of the cuts on which the outputs depend; none if they depend on strings too, or on no node."""
-        makers = {name: place for place, node in enumerate(nodes) for name in node.output}
+        makers = {name: place for place, names in nodes.makes.items() for name in names}
         used, kept, pending = set[str](), set[int](), list(self._outputs)
         while pending:
             name = pending.pop()
@@ -364,7 +347,7 @@ class _Strings:
                 return ()
             elif name in makers and makers[name] not in kept and name not in self._inputs:
                 kept.add(makers[name])
-                pending += reads[makers[name]]
+                pending += nodes.reads[makers[name]]
         return used if kept else ()
 
 

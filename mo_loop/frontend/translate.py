@@ -177,18 +177,15 @@ class ModelTranslation(Translation):
             nodes = node_order.without_repeated(nodes, reads, repeated, outputs, scope.path)
             reads = [self.names_read.listed(node) for node in nodes]
             made = [tuple(node.output) for node in nodes]
-            self._doubt_names(texts, scope)
+            where = Origin(scope.path)
+            for each in texts:
+                text = f"{each}; the one whose value is not read is left out"
+                self.doubts.add(f"{where.path}: {text}" if scope.path else text, where=where, code="ML518")
         if not node_order.in_order(made, reads):
             order = node_order.listed_order(nodes, reads, scope.path)
             nodes, reads, made = [nodes[i] for i in order], [reads[i] for i in order], [made[i] for i in order]
         places = node_order.needed(made, outputs, scope.values, reads)
         return [nodes[i] for i in places], [made[i] for i in places]
-
-    def _doubt_names(self, texts: Iterable[str], scope: Scope) -> None:
-        where = Origin(scope.path)
-        for each in texts:
-            text = f"{each}; the one whose value is not read is left out"
-            self.doubts.add(f"{where.path}: {text}" if scope.path else text, where=where, code="ML518")
 
     def widened(self, graph: Any) -> list[TensorType | None]:
         """The types that the states of a body turned out to need, remembered between its translations."""

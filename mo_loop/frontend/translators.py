@@ -70,14 +70,6 @@ def _versions_with_bodies(op: str, domain: str) -> list[int]:
     ]
 
 
-def assumed_version(op: str, opset: int, domain: str, version: int) -> str:
-    """The assumption of `version_read`, as a sentence."""
-    if not opset:
-        return f"the model does not import {domain}: {op} is read as one of version {version}"
-    first = f"{domain or 'ONNX'} has {op} from opset {version} on"
-    return f"{first}, and the model imports {opset}: it is read as one of opset {version}"
-
-
 @dataclass(slots=True)
 class Reading:
     """The reading of a node: its translator, its inputs, and the attributes to ignore."""
@@ -343,8 +335,11 @@ class TranslatorTable:
         """The assumption under which an operator that the opset lacks is read, and the version that is read."""
         if registry.find(op, opset, domain) is None and self._custom.oldest(domain, op) is None:
             version = version_read(op, opset, domain)
+            if version is not None and not opset:
+                return f"the model does not import {domain}: {op} is read as one of version {version}", version
             if version is not None:
-                return assumed_version(op, opset, domain, version), version
+                first = f"{domain or 'ONNX'} has {op} from opset {version} on"
+                return f"{first}, and the model imports {opset}: it is read as one of opset {version}", version
         elif registry.qualified(domain, op) in EXPERIMENTAL:
             return f"{op} is an operator that ONNX did not keep: it is read as it was documented last", opset
         return "", opset

@@ -2,7 +2,7 @@
 
 import onnx
 
-from mo_loop.frontend.onnx_messages import OLDEST_OPSET, messages, newest_opset
+from mo_loop.frontend.model import OLDEST_OPSET, messages, newest_opset
 
 
 def test_the_classes_are_those_of_the_package() -> None:
