@@ -112,11 +112,10 @@ CONTRIB: dict[str, str] = {
     "GroupNorm SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
     "quantization.packed_weights": "MatMulNBits GatherBlockQuantized MatMulBnb4",
     "greedy_search": "GreedySearch Sampling",
-    "quantization.quantization": "QLinearConv",
-    "quantization.quantized_operators": "QuantizeLinear DequantizeLinear QLinearAdd QLinearMul QLinearConcat "
-    "QLinearWhere QLinearSigmoid QLinearLeakyRelu QLinearSoftmax QLinearAveragePool QLinearGlobalAveragePool "
-    "QLinearReduceMean DynamicQuantizeMatMul MatMulIntegerToFloat QGemm MatMulInteger16 MulInteger ReduceSumInteger "
-    "DynamicQuantizeLSTM",
+    "quantization.quantization": "QuantizeLinear DequantizeLinear QLinearConv",
+    "quantization.quantized_operators": "QLinearAdd QLinearMul QLinearConcat QLinearWhere QLinearSigmoid "
+    "QLinearLeakyRelu QLinearSoftmax QLinearAveragePool QLinearGlobalAveragePool QLinearReduceMean "
+    "DynamicQuantizeMatMul MatMulIntegerToFloat QGemm MatMulInteger16 MulInteger ReduceSumInteger DynamicQuantizeLSTM",
     "beam_search": "BeamSearch WhisperBeamSearch",
     "quantization.experts": "MoE QMoE",
     "texts.text_operators": "Tokenizer",

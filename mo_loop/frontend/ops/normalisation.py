@@ -224,15 +224,10 @@ def mean_variance_normalization(x, *, axes: tuple[int, ...] = (0, 2, 3)):
 
 @translates("Dropout", since=1, elementwise=True)
 @translates("Dropout", since=7, without="is_test", ignored="is_test ratio", elementwise=True)
+@translates("Dropout", since=10, without="is_test", ignored="is_test ratio", elementwise=True)
 def dropout_1(x, *, is_test: int = 0, ratio: float = 0.5, node: Context):
-    """A copy; the mask is of the type of x."""
-    return _kept(x, node, x.dtype)
-
-
-@translates("Dropout", since=10, ignored="ratio", elementwise=True)
-def dropout_10(x, *, ratio: float = 0.5, node: Context):
-    """A copy; the mask is boolean."""
-    return _kept(x, node, boolean)
+    """A copy; the mask is of the type of x, and boolean from opset 10 on."""
+    return _kept(x, node, x.dtype if node.opset < 10 else boolean)
 
 
 @translates("Dropout", since=12, elementwise=True, one_rank="x")

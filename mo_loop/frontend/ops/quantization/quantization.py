@@ -19,7 +19,6 @@ from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError,
 from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8, u32
-from mo_loop.ops.base import Op
 from mo_loop.ops.exact import aligned, as_float, centred, centred_weights, integer_product, largest_sum
 from mo_loop.ops.ranges import AtLeast2, NotNegative, One, Vector
 from mo_loop.target import ERROR, NEVER, Gap, Processor
@@ -61,43 +60,36 @@ AVOIDS = (
 """The errors of the runtime that these translators avoid."""
 
 
-@translates("QuantizeLinear", since=10, without="axis block_size output_dtype saturate")
-@translates("QuantizeLinear", since=13, without="block_size output_dtype saturate")
-@translates("QuantizeLinear", since=19, without="block_size output_dtype")
-@translates("QuantizeLinear", since=21)
-def quantize(
-    x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
-    saturate: int = 1,
-):
-    """One scale for all, one for each slice along an axis, or one for each block of elements along it.
-
-    Only float8 uses `saturate`. ONNX does not define the type of the quotient; it is f32, as in ONNX Runtime.
-    """
-    return quantized_to(x, y_scale, y_zero_point, f32, output_dtype, axis, block_size, saturate)
+IN_F32 = {"precision": f32.onnx}
+"""Before opset 23, ONNX does not define the type of the quotient; it is f32, as in ONNX Runtime."""
 
 
+@translates(
+    "QuantizeLinear", since=1, domain=MICROSOFT, without="block_size output_dtype saturate", defaults={"axis": None},
+    fixed=IN_F32,
+)
+@translates("QuantizeLinear", since=10, without="axis block_size output_dtype saturate", fixed=IN_F32)
+@translates("QuantizeLinear", since=13, without="block_size output_dtype saturate", fixed=IN_F32)
+@translates("QuantizeLinear", since=19, without="block_size output_dtype", fixed=IN_F32)
+@translates("QuantizeLinear", since=21, fixed=IN_F32)
 @translates("QuantizeLinear", since=23, one_rank="x")
-def quantize_23(
-    x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
+def quantize(
+    x, y_scale, y_zero_point=None, *, axis: int | None = 1, block_size: NotNegative = 0, output_dtype: int = 0,
     precision: int = 0, saturate: int = 1,
 ):
-    """The quotient has the type `precision`, or that of the scale."""
-    kind = from_onnx(precision) if precision else y_scale.dtype
-    return quantized_to(x, y_scale, y_zero_point, kind, output_dtype, axis, block_size, saturate)
+    """One scale for all, one for each slice along an axis, or one for each block of elements along it; without an axis
+    there is one scale.
 
-
-def quantized_to(
-    x: Value, scale: Value, zero_point: Value | None, precision: ElementType, output_dtype: int, axis: int,
-    block_size: int, saturate: int,
-) -> Op:
-    to = zero_point.dtype if zero_point is not None else from_onnx(output_dtype) if output_dtype else u8
+    Only float8 uses `saturate`. The quotient has the type `precision`, or that of the scale.
+    """
+    to = y_zero_point.dtype if y_zero_point is not None else from_onnx(output_dtype) if output_dtype else u8
     if to.precision is None:
         raise UnsupportedError(f"quantisation to {to}: the IR does not have this type", code="ML301")
-    _require_rank(x, scale, zero_point, block_size)
-    kind = precision if precision in (f16, bf16) and to.is_integer else f32
+    _require_rank(x, y_scale, y_zero_point, block_size)
+    kind = from_onnx(precision) if precision else y_scale.dtype
     return ops.Quantize(
-        x, scale, unless_zero(zero_point), to=to, axis=axis, block_size=block_size, saturate=bool(saturate),
-        precision=kind,
+        x, y_scale, unless_zero(y_zero_point), to=to, axis=1 if axis is None else axis, block_size=block_size,
+        saturate=bool(saturate), precision=kind if kind in (f16, bf16) and to.is_integer else f32,
     )
 
 
@@ -123,15 +115,21 @@ def dynamic_quantize(x):
     return ops.DynamicQuantize(x)
 
 
+@translates(
+    "DequantizeLinear", since=1, domain=MICROSOFT, without="block_size output_dtype", defaults={"axis": None}
+)
 @translates("DequantizeLinear", since=10, without="axis block_size output_dtype")
 @translates("DequantizeLinear", since=13, without="block_size output_dtype")
 @translates("DequantizeLinear", since=21, without="output_dtype")
 @translates("DequantizeLinear", since=23, one_rank="x")
-def dequantize(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0):
-    """One scale for all, one for each slice along an axis, or one for each block of elements along it."""
+def dequantize(
+    x, x_scale, x_zero_point=None, *, axis: int | None = 1, block_size: NotNegative = 0, output_dtype: int = 0
+):
+    """One scale for all, one for each slice along an axis, or one for each block of elements along it; without an axis
+    there is one scale."""
     _require_rank(x, x_scale, x_zero_point, block_size)
-    to = from_onnx(output_dtype) if output_dtype else x_scale.dtype
-    return ops.Dequantize(x, x_scale, unless_zero(x_zero_point), to=to, axis=axis, block_size=block_size)
+    to, at = from_onnx(output_dtype) if output_dtype else x_scale.dtype, 1 if axis is None else axis
+    return ops.Dequantize(x, x_scale, unless_zero(x_zero_point), to=to, axis=at, block_size=block_size)
 
 
 # -- the same of com.amd.quark
@@ -143,7 +141,7 @@ QUARK = "com.amd.quark"
 def quark_quantize(x, y_scale, y_zero_point=None, *, axis: int = 1):
     """ONNX's formula; the documentation and the kernels agree on integers of 8 and 16 bits."""
     _require_integers_of_quark(y_zero_point, 8, 16)
-    return quantized_to(x, y_scale, y_zero_point, f32, 0, axis, 0, 1)
+    return quantize(x, y_scale, y_zero_point, axis=axis, precision=f32.onnx)
 
 
 @translates("ExtendedDequantizeLinear", since=1, domain=QUARK)

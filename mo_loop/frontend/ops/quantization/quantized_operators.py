@@ -20,7 +20,7 @@ from mo_loop.frontend.ops.images.convolution import WindowAttributes, channels_f
 from mo_loop.frontend.ops.images.convolution import channels_last as to_channels_last
 from mo_loop.frontend.ops.images.pooling import averaged, global_average_pool, spatial_axes
 from mo_loop.frontend.ops.linear import array_of, rearranged, reshaped
-from mo_loop.frontend.ops.quantization.quantization import dequantize, quantize, real, requantized, unless_zero
+from mo_loop.frontend.ops.quantization.quantization import real, requantized, unless_zero
 from mo_loop.frontend.ops.recurrent import RecurrentAttributes, recurrent_outputs
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.dimension import now
@@ -30,18 +30,6 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import aligned, as_float, centred, integer_product
 from mo_loop.ops.lengths import scalar
 from mo_loop.ops.ranges import AtLeast1, AtLeast3, Ints, Matrix, Needed, One, Positives, Rank3, Vector
-
-
-@translates("QuantizeLinear", since=1, domain=MICROSOFT)
-def contrib_quantize(x, y_scale, y_zero_point=None, *, axis: int | None = None):
-    """As ONNX's, for 4 to 16 bits. Without an axis there is one scale."""
-    return quantize(x, y_scale, y_zero_point, axis=1 if axis is None else axis)
-
-
-@translates("DequantizeLinear", since=1, domain=MICROSOFT)
-def contrib_dequantize(x, x_scale, x_zero_point=None, *, axis: int | None = None):
-    """As ONNX's, for 4 to 32 bits. Without an axis there is one scale."""
-    return dequantize(x, x_scale, x_zero_point, axis=1 if axis is None else axis)
 
 
 def one(parameter: Value | None) -> Any:
