@@ -19,10 +19,11 @@ from mo_loop.transforms.runtime.local.rule import (
     is_one_element,
     is_static_model,
     is_static_there,
+    is_weights,
     maximum_rule,
     rule,
 )
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Use, Value, ops
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -123,7 +124,7 @@ def VectorsToColumns(node: Op) -> Node | None:
     known: dict[Value, bool] = {}
     if x.rank != 1 or not all(map(is_declared, given)):
         return None
-    if not any(each.rank == 1 and is_computable(each, known) for each in given):
+    if not any(each.rank == 1 and is_computable(each, known, of_sizes=True) for each in given):
         return None
     by_elements = isinstance(node, ops.GatherElements | ops.ScatterElementsUpdate)
     columns = [
@@ -209,6 +210,22 @@ def RaiseRankOfSlopes(node: ops.PReLU) -> Node | None:
         return None
     node.graph.set_input(node, 1, F.Unsqueeze(slopes, [0, *range(2, x.type.rank)]))
     return node
+
+
+@maximum_rule(wrap_type(ops.PReLU), "`max(x, x)`", Gap(
+    "gpu-computed-slopes",
+    "`PReLU` of a tensor of unknown sizes with slopes that are not constant reads other elements, unless it is a part "
+    "of the operation before it", device=GPU,
+))
+def MaximumBeforeSlopes(node: ops.PReLU) -> Use | None:
+    """PReLU(x : [?,?], s)  ->  PReLU(max(x, x), s), where s is not constant
+
+    The kernel of a maximum computes the PReLU as well.
+    """
+    x, slopes = node.operands
+    if is_weights(slopes) or isinstance(x.node, ops.Elementwise) or is_static_model(node.graph):
+        return None
+    return Use(node, 0)
 
 
 @rule(wrap_type((ops.Add, ops.Subtract)), "the constant plus a zero that cannot be folded", Gap(

@@ -42,7 +42,7 @@ def AddIterationToOne(node: ops.Add | ops.Subtract) -> Node | None:
         "gpu-bits-of-sizes",
         "`BitwiseAnd`, `BitwiseOr`, `BitwiseXor` and `SquaredDifference` of numbers that are computed from sizes, such "
         "as a `Range`, do not run: the host code has no such operation",
-        severity=ERROR, device=GPU, alone=True,
+        severity=ERROR, device=GPU,
     ),
 )
 def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
@@ -54,6 +54,25 @@ def ReadSizesAtRunTime(node: ops.Binary) -> Node | None:
     if isinstance(node.operands[port].node, ops.Range):
         reader, port = node.operands[port].node, 1
     reader.graph.set_input(reader, port, F.Barrier(reader.operands[port], hides="value"))
+    return node
+
+
+@rule(wrap_type(ops.Multiply, when=lambda y: (y.rank or 0) >= 5), "`Unsqueeze` of the factor", Gap(
+    "gpu-factor-of-sizes",
+    "a tensor of 5 or more dimensions and unknown sizes, times a number computed from sizes, is 0 or wrong if a "
+    "`Convert` to integers follows", device=GPU,
+))
+def RaiseRankOfSizes(node: ops.Multiply) -> Node | None:
+    """x : [?,?,?,?,?] * n : [1]  ->  x * Unsqueeze(n, [0, 1, 2, 3]), where n is computed from sizes
+
+    The plugin makes the factor one of integers, too.
+    """
+    x, factor = node.operands
+    if factor.rank is None or factor.rank >= (x.rank or 0) or isinstance(factor.node, Constant) or is_declared(x):
+        return None
+    if not x.dtype.is_float or not is_inferred(factor):
+        return None
+    node.graph.set_input(node, 1, F.Unsqueeze(factor, list(range(x.type.rank - factor.rank))))
     return node
 
 
