@@ -21,6 +21,7 @@ from mo_loop.frontend.vocabulary import Attributes, Context, UnsupportedError, V
 from mo_loop.graph.types import i32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.ranges import Floats, Integers, Matrix, Positive, Rank3, Strings, Vector
+from mo_loop.support.traversal import reached
 from mo_loop.target import ERROR, GPU, Gap
 
 _SWITCH = 1e4
@@ -267,15 +268,8 @@ def recurrent_outputs(
 
 def _is_computed(weights: Value) -> bool:
     """Whether weights depend on anything but constants."""
-    pending, seen = [weights.node], set()
-    while pending:
-        node = pending.pop()
-        if node not in seen:
-            if not node.inputs and not isinstance(node, Constant):
-                return True
-            seen.add(node)
-            pending += [each.node for each in node.inputs if each is not None]
-    return False
+    sources = reached([weights], lambda each: each.node.operands)
+    return not all(each.node.operands or isinstance(each.node, Constant) for each in sources)
 
 
 def _require_sizes(kind: str, name: str, value: Value | None, sizes: Sequence[int | None]) -> None:
