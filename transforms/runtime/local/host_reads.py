@@ -145,8 +145,8 @@ def CopyRows(node: Op) -> Value | None:
 
 
 def _is_read_from_start(value: Value, is_row: bool) -> bool:
-    return any(
-        (is_row and isinstance(node, ops.Tile | ops.FakeQuantize | ops.Select | ops.MatMul))
+    return any(  # AbsToMaximum makes max(-x, x) of an Abs
+        (is_row and isinstance(node, ops.Tile | ops.FakeQuantize | ops.Select | ops.MatMul | ops.Abs))
         or (isinstance(node, ops.Binary) and node.operands[0] is not node.operands[1] and (
             is_row or node.output.rank != value.rank
         ))
