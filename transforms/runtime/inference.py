@@ -126,16 +126,16 @@ def is_computable(value: Value, known: dict[Value, bool], *, of_sizes: bool = Fa
     `known` caches the answers.
     """
 
-    def is_end(node: Node) -> bool:
+    def alone(node: Node) -> bool | None:
+        """The answer for a node whose inputs do not matter; None for others."""
         is_size = isinstance(node, ops.ShapeOf) and (of_sizes or is_static(node.operands[0].shape))
-        return is_size or isinstance(node, Constant | Parameter | ops.RandomUniform) or _is_hidden(node)
+        if is_size or isinstance(node, Constant):
+            return True
+        return False if isinstance(node, Parameter | ops.RandomUniform) or _is_hidden(node) else None
 
     if value not in known:
-        sources = reached([value], lambda each: () if each in known or is_end(each.node) else each.node.operands)
-        known[value] = all(
-            known.get(each, not (isinstance(each.node, Parameter | ops.RandomUniform) or _is_hidden(each.node)))
-            for each in sources
-        )
+        sources = reached([value], lambda x: () if x in known or alone(x.node) is not None else x.node.operands)
+        known[value] = all(known.get(each, alone(each.node)) is not False for each in sources)
     return known[value]
 
 
