@@ -33,8 +33,6 @@ A conversion raises the errors of the first part that has any. With `collect` it
 all `errors`; `mo-loop check` (mo_loop/look/diagnostics/examine.py) uses this.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -9,8 +9,6 @@ ovc writes `conversion_parameters` in the same place. Only options that differ f
 of files and times are not: the same model and options give the same bytes on every machine.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields

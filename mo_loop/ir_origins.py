@@ -7,8 +7,6 @@ The model is converted again with the options in the rt_info of the IR, and laye
 Where this gives nothing (the IR of another converter, a changed model), values are matched by their tensor names.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace

@@ -16,8 +16,6 @@ A union of many elements takes the same time as one of a few: a chain of nodes t
 become one constant, would take quadratic time otherwise. Few elements, as nearly all nodes have, are a tuple.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar, Token
 from functools import reduce
@@ -135,11 +133,11 @@ class Origin(NamedTuple):
         """The path of a function that the node calls; the paths of its bodies begin so."""
         return (*self.scope, self.node)
 
-    def of_node(self) -> Origin:
+    def of_node(self) -> "Origin":
         """The node that makes a tensor."""
         return self._replace(output="")
 
-    def is_below(self, node: Origin) -> bool:
+    def is_below(self, node: "Origin") -> bool:
         """Whether it is in a body of `node`, or in a function that `node` calls."""
         return self.scope[: len(node.scope) + 1] == node.inner_scope
 

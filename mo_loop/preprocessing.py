@@ -21,8 +21,6 @@ A name is a letter, or a word in the long form with brackets; `?` is a dimension
 dimensions. Upper and lower case are the same.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,7 +52,7 @@ class PerInput(Generic[T]):
     tensors: dict[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, given: Any, form: re.Pattern[str], parse: Callable[[Any], T], flag: str) -> PerInput[T]:
+    def of(cls, given: Any, form: re.Pattern[str], parse: Callable[[Any], T], flag: str) -> "PerInput[T]":
         """From text of that form, a mapping by name, or one value for each input in order. `parse` reads one value.
 
         Raises UsageError if the text does not have this form, or contains a name twice.
@@ -145,7 +143,7 @@ class Layout:
     names: tuple[str, ...]
 
     @classmethod
-    def parse(cls, text: str) -> Layout:
+    def parse(cls, text: str) -> "Layout":
         """A layout from its text. Raises UsageError for other text."""
         plain = text.strip().upper()
         if plain.startswith("[") and plain.endswith("]"):

@@ -24,8 +24,6 @@ The results of the functions of the library are records with a short repr, a tex
     report.to_dict()           # the JSON that the command prints with --format json
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

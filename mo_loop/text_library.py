@@ -7,8 +7,6 @@ The library is compiled for one release of OpenVINO, that of the package: 2026.4
 function imports the package: its import adds the library to all later objects `openvino.Core` of the process.
 """
 
-from __future__ import annotations
-
 import warnings
 from importlib.util import find_spec
 from pathlib import Path

@@ -6,8 +6,6 @@ Each name can have arguments in brackets, separated by commas or semicolons; val
 option is this text, a name with a dict of arguments, or a list of both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

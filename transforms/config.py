@@ -12,8 +12,6 @@ A PassConfig belongs to one Manager and is shared by all passes registered in it
 global. It can be changed before and after passes are registered. An earlier name of a pass stays valid for one version.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -156,7 +154,7 @@ class PassConfig:
         vetoed = (name for names, _ in self._vetoes for name in names)
         return frozenset((*self._enabled, *vetoed, *self._explained))
 
-    def adopt(self, other: PassConfig) -> None:
+    def adopt(self, other: "PassConfig") -> None:
         """Add the settings of `other`; if both enable or disable a pass, this configuration takes precedence."""
         if other is not self:
             self._enabled = {**other._enabled, **self._enabled}

@@ -7,8 +7,6 @@ A field is all that there is of an option: `batch` has an argument of its name, 
 `--config` has its key, and a report has the recorded ones. The module loads nothing else of a batch.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -107,11 +105,11 @@ class Places:
     baseline: PathOrUrl | None = None
 
     @classmethod
-    def of(cls, **given: str | os.PathLike[str] | None) -> Places:
+    def of(cls, **given: str | os.PathLike[str] | None) -> "Places":
         """The places of these texts. UsageError for a URL that is not valid."""
         return cls(**{name: place_of(os.fspath(each)) for name, each in given.items() if each is not None})
 
-    def scratch(self, root: PathOrUrl, limit: int | None) -> Scratch | None:
+    def scratch(self, root: PathOrUrl, limit: int | None) -> "Scratch | None":
         """Room for models below `root` and outputs at URLs; None if there are none.
 
         Raises:

@@ -35,8 +35,6 @@ process would not exceed, and the memory of a new process plus the growth during
 least: a model can reuse memory that an earlier one has freed. In a new process both are the same.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

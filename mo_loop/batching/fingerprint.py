@@ -11,8 +11,6 @@ An extension names the files that it reads itself, in a list that is not execute
 A cluster gets them with the extension, at the same relative place, and a batch converts again when one has changed.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json
@@ -106,7 +104,7 @@ def stamp(path: str | os.PathLike[str]) -> Stamp:
         return _stamp(file)
 
 
-def stamp_of(file: DataFile) -> Stamp:
+def stamp_of(file: "DataFile") -> Stamp:
     """Read a file of external data once. FileError if it is not the one that was checked."""
     with file.open() as opened:
         return _stamp(opened)

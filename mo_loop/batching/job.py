@@ -8,8 +8,6 @@ A model at a URL is staged and converted like every other model; a draft for a U
 its URL. The record of such a conversion is put last.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import warnings
@@ -146,7 +144,7 @@ def _at_urls(task: Task, remote: Remote) -> Done:
 
 
 @contextmanager
-def _local(task: Task, remote: Remote) -> Iterator[tuple[Task, Staged | None]]:
+def _local(task: Task, remote: Remote) -> "Iterator[tuple[Task, Staged | None]]":
     """The task with local files instead of URLs, and the model that was staged."""
     from mo_loop.batching.storage.transfers import staged
 

@@ -12,8 +12,6 @@ object whose name has glob characters takes precedence over the matches of the g
 only if there is one.
 """
 
-from __future__ import annotations
-
 import glob
 import io
 import os

@@ -36,8 +36,6 @@ The failures of an earlier batch are known and do not change the exit code:
     Results(..., known=known).new_failures              # how many fail now and did not fail then, or are new
 """
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from collections import Counter

@@ -8,8 +8,6 @@
 A StateEntry has the .xml and .bin of a model, and the sources of both.
 """
 
-from __future__ import annotations
-
 import pickle
 import re
 from collections import Counter
@@ -195,7 +193,7 @@ class StateRecord:
     brief: str = ""
 
     @classmethod
-    def parse(cls, name: str) -> StateRecord | None:
+    def parse(cls, name: str) -> "StateRecord | None":
         """The record of an object's name; None if it is another object."""
         match = _RECORD_NAME.fullmatch(name)
         return None if match is None else cls(*match.groups())

@@ -9,8 +9,6 @@ updates the state and calls the listener. Workers write into a temporary folder 
 at the end, and move each pair of files to its place. Files that a killed worker had set aside there are restored.
 """
 
-from __future__ import annotations
-
 import contextlib
 import queue
 import threading
@@ -263,7 +261,7 @@ class PreparedBatch:
     def of(
         cls, paths: Iterable[str], places: Places, asked: BatchOptions, work: Callable[[Planned], Work],
         facts: Mapping[str, Any], comparing: IrComparison | None = None,
-    ) -> PreparedBatch:
+    ) -> "PreparedBatch":
         """Find the models, and read the earlier report; `facts` are the options of the conversions for the report, and
         `comparing` is a comparison that this machine must be able to make.
 

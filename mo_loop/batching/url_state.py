@@ -25,8 +25,6 @@ No object is ever changed, and no object belongs to two models, so that processe
 does not fit the outputs has no effect.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,8 +1,6 @@
 """The command line. Each command is a separate file, which is imported when the command is called; `completion` and
 `help` are here."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 from typing import Any, NoReturn

@@ -12,8 +12,6 @@ Options of commands that only read models, and readers of the texts of options, 
 The files that a conversion reads and writes are checked before it begins: a long one must not fail at its end.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
@@ -327,7 +325,7 @@ def plain_options(context: click.Context) -> dict[str, Any]:
     }
 
 
-def _config(passes: PassOptions) -> PassConfig | None:
+def _config(passes: PassOptions) -> "PassConfig | None":
     """The configuration of the passes. None, without loading anything, if no option is about passes."""
     if not passes.disable_pass and not passes.enable_pass:
         return None

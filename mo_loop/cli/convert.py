@@ -1,7 +1,5 @@
 """mo-loop convert."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

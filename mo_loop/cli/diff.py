@@ -1,7 +1,5 @@
 """mo-loop diff."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +41,7 @@ ignore_option = option(
 def command(
     old: str,
     new: str,
-    ignored: tuple[Aspect, ...],
+    ignored: "tuple[Aspect, ...]",
     scope: str | None,
     tolerance: float,
     form: str,
@@ -101,7 +99,7 @@ def command(
     sys.exit(int(isinstance(found, Difference) and not found.equal))
 
 
-def _require_no_comparison(ignored: tuple[Aspect, ...], tolerance: float, quiet: bool) -> None:
+def _require_no_comparison(ignored: "tuple[Aspect, ...]", tolerance: float, quiet: bool) -> None:
     given = {"--ignore": bool(ignored), "--tolerance": bool(tolerance), "--quiet": quiet}
     option = next((each for each, is_given in given.items() if is_given), None)
     if option is not None:

@@ -7,8 +7,6 @@
         asked = made(context, BatchFlags)
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress

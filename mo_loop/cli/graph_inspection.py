@@ -11,8 +11,6 @@ The control flow of a model is a tree of lines, the nodes are a table:
        `- If choice
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """mo-loop inspect."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import click

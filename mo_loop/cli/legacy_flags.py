@@ -7,8 +7,6 @@ A command of the class `LegacyFlagsCommand` takes them: underscores become dashe
 every flag here.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,7 +33,7 @@ class LegacyFlag(NamedTuple):
     name: str
     ours: str
     why: str = ""
-    act: Callable[[_Rewriting, str, str | None], None] | None = None
+    act: "Callable[[_Rewriting, str, str | None], None] | None" = None
     is_switch: bool = False
     is_refused: bool = False
 
@@ -50,7 +48,7 @@ class LegacyFlags:
     is_called_as_mo: bool = False
 
     @classmethod
-    def of(cls, context: click.Context) -> LegacyFlags:
+    def of(cls, context: click.Context) -> "LegacyFlags":
         found: LegacyFlags = context.meta.setdefault(_KEY, cls())
         return found
 

@@ -30,8 +30,6 @@ A command whose format is JSON prints the errors on stdout as well, as one objec
 `errors` are as in the report of a batch; `error` is the first of them, with one place as text.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -189,7 +187,7 @@ class ReportFile:
     form: str
 
     @classmethod
-    def of(cls, place: str) -> ReportFile:
+    def of(cls, place: str) -> "ReportFile":
         return cls(place, ENDINGS.get(PurePath(place).suffix.lower(), "json"))
 
     def write(self, lines: Iterable[str]) -> None:

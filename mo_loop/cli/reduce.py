@@ -1,7 +1,5 @@
 """mo-loop reduce."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import replace
@@ -111,7 +109,7 @@ class _Progress:
         self._is_quiet = is_quiet
         self._shown = 0.0
 
-    def better(self, candidate: Candidate, trials: int) -> None:
+    def better(self, candidate: "Candidate", trials: int) -> None:
         """A smaller candidate shows the condition."""
         self._wrote = True
         candidate.save(self._path)

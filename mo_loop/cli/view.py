@@ -1,7 +1,5 @@
 """mo-loop view."""
 
-from __future__ import annotations
-
 import webbrowser
 from contextlib import nullcontext
 from pathlib import Path, PurePath
@@ -44,7 +42,7 @@ def command(
     output: str | None,
     opens: bool,
     scope: str | None,
-    ignored: tuple[Aspect, ...],
+    ignored: "tuple[Aspect, ...]",
     tolerance: float,
     allow_external: tuple[str, ...],
     limit: tuple[str, ...],
@@ -96,7 +94,7 @@ def command(
 
 
 def _require_fitting(
-    model: str, other: str | None, output: str | None, opens: bool, ignored: tuple[Aspect, ...], tolerance: float
+    model: str, other: str | None, output: str | None, opens: bool, ignored: "tuple[Aspect, ...]", tolerance: float
 ) -> None:
     if other is None and (ignored or tolerance):
         option = "--ignore" if ignored else "--tolerance"

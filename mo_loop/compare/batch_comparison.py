@@ -1,7 +1,5 @@
 """Comparing: compares the IR of each model of a batch with ONNX Runtime, a `mo_loop.batching.engine.IrComparison`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -54,6 +52,6 @@ class Comparing(VerifyOptions):
         report = verified(source, VerifyOptions(**{**given, "ir": ir, "options": options}))
         return report.to_dict(), report.exit_code, "" if report.passed else differences(report)
 
-    def with_inputs(self, inputs: tuple[str, ...]) -> Comparing:
+    def with_inputs(self, inputs: tuple[str, ...]) -> "Comparing":
         """The same with other files of inputs."""
         return replace(self, inputs=inputs)

@@ -9,8 +9,6 @@ is a fault; without one, a piece that cannot be compared leaves the verdict open
 are compared, and a page in it shows how far each is from that of the ONNX model.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import os

@@ -15,8 +15,6 @@ Leaving the block closes the worker. Of the rows of an output in one set the wor
 every inference.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence

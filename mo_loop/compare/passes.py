@@ -8,8 +8,6 @@ each run. After some passes the graph cannot be written or run, because a later 
 answer is a range. OpenVINO runs in a worker process, so a crash counts as "cannot be run".
 """
 
-from __future__ import annotations
-
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence

@@ -2,8 +2,6 @@
 needs, which a plain installation does not have.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping, Sequence

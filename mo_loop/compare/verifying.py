@@ -9,8 +9,6 @@ not in memory at once. All sets run on one compiled model, forwards and backward
 inferences.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

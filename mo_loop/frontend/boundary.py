@@ -22,8 +22,6 @@ that the model declares:
 `Ranks` (declared_types.py) finds the ranks. A rank that only a declaration gives is a warning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar

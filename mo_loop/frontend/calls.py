@@ -15,8 +15,6 @@ mo_loop/ops/ranges.py checks the declarations of a translator about its inputs a
 ONNX functions: those of the model and those of operator schemas, expanded at each call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial

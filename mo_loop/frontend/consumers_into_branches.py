@@ -11,8 +11,6 @@ translators depend on ranks: each branch is translated with the moved nodes afte
 every tensor of the type that a branch returns, no successful run takes this branch, and the other one is used alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

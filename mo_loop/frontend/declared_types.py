@@ -13,8 +13,6 @@ of an inner value or an output is weaker: it may be wrong. The weakest one is th
 node that runs it, and this node for the body.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -16,8 +16,6 @@ No link is followed while it is opened. Where the system can, each folder is ope
 reads the data of a TensorProto, in the message or in such a file.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import shlex

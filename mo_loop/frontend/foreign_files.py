@@ -8,8 +8,6 @@ The first bytes identify the format. Where formats share them (all protobuf mess
 the message identify it, and after those the suffix of the file name.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from pathlib import Path

@@ -12,8 +12,6 @@ number, `?` or -1, a range `a..b`, `a..`, `..b`, or the name of a symbol. The po
 and `0:node` (an input). A name in quotes can have any character.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container
 from dataclasses import dataclass

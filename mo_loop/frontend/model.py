@@ -10,8 +10,6 @@ A check of every string of a large model would take a tenth of the conversion ti
 and the strings of the model only after an error.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -20,8 +20,6 @@ the list, as a runtime that runs the nodes in this order gives it; a name that n
 Constants of the main graph the last one stays: ONNX Runtime makes them initializers before it runs a node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any

@@ -7,8 +7,6 @@ data files.
 A path is the same as in translation: the node with the body, the name of the body, the inner node.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -36,7 +34,7 @@ class OnnxGraph:
     kind: str
     proto: Any
     opsets: Mapping[str, int]
-    outer: OnnxGraph | None = None
+    outer: "OnnxGraph | None" = None
     owner: Any = None
 
     @property
@@ -77,7 +75,7 @@ class OnnxGraph:
     def initializers(self) -> Sequence[Any]:
         return () if self.kind == "function" else self.proto.initializer
 
-    def bodies(self, node: Any) -> Iterator[OnnxGraph]:
+    def bodies(self, node: Any) -> "Iterator[OnnxGraph]":
         """The scopes of the bodies of one of the nodes."""
         for attribute in node.attribute:
             for graph in graphs_of(attribute):

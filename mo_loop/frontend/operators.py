@@ -20,8 +20,6 @@ An unknown rank is refused wherever axes depend on it; no entry repeats that. Th
 `tools/fuzz_ops.py` name the entry that explains a failure; every other failure is a bug.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -11,8 +11,6 @@ same elements whatever the rank is, or if ONNX has the operator for the widest r
 has a least rank itself. All others need a rank that the model declares (`decided`), or are refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

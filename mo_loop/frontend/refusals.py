@@ -18,8 +18,6 @@ The first tensors of numbers that nodes with strings make, and that the outputs 
 gave for inputs of numbers stays in the option.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence

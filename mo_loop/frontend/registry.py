@@ -22,8 +22,6 @@ Attributes that several operators have are the fields of a subclass of Attribute
 A test compares every version with the schemas of the onnx package.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -10,8 +10,6 @@ not need, and of other exporters.
 form; it is written by hand, for operators that no installed package describes: those of other exporters.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -18,8 +18,6 @@ translated again with wider types: the last translation counts. An entry keeps i
 a new wrapper for a released message.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -42,7 +40,7 @@ class Capture(NamedTuple):
 class Scope:
     """The names of one ONNX graph (or function body) while it is translated into `graph`."""
 
-    def __init__(self, graph: Graph, outer: Scope | None = None, path: tuple[str, ...] = ()) -> None:
+    def __init__(self, graph: Graph, outer: "Scope | None" = None, path: tuple[str, ...] = ()) -> None:
         self.graph = graph
         self.outer = outer
         self.path = path

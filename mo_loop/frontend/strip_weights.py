@@ -11,8 +11,6 @@ The reader follows the protobuf wire format: a message is a sequence of fields, 
 value. It descends only into fields that can contain a tensor and copies all others unchanged.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from functools import cache

@@ -6,8 +6,6 @@ Nodes that no converted output depends on are not translated. A node that cannot
 and so does every node that depends on it; the last check raises the errors of all of them at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any

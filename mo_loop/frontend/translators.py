@@ -18,8 +18,6 @@ Old exporters and tools write nodes that their opset does not allow. They are un
 Each assumption is a warning, and an error of a strict conversion.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -80,7 +78,7 @@ class Reading:
     doubts: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, node: Context, translator: registry.Translator, inputs: list[Value | None]) -> Reading:
+    def of(cls, node: Context, translator: registry.Translator, inputs: list[Value | None]) -> "Reading":
         """The reading of a node that has not the form of `translator`, the one of its opset."""
         reading = cls(translator, inputs)
         reading._adapt(node, set(attribute_names(node.proto)) - registry.IGNORED_ATTRIBUTES)
@@ -204,7 +202,7 @@ class CustomTranslators:
         key = ("" if domain == "ai.onnx" else domain, translator.op)
         self._of[key] = registry.with_one(self._of.get(key, ()), translator)
 
-    def update(self, other: CustomTranslators) -> None:
+    def update(self, other: "CustomTranslators") -> None:
         """Add all translators of `other`."""
         for (domain, _), listed in other._of.items():
             for each in listed:

@@ -10,8 +10,6 @@ Weights start at any offset of their file. For such spans pread into a buffer is
 copy_file_range and sendfile, which are slow if source and target are aligned differently (measured).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import BinaryIO
 

@@ -16,8 +16,6 @@ If a process is killed in between, the next one that writes this pair restores t
 keeps processes that write one pair apart.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os
@@ -38,10 +36,10 @@ class _Pair(NamedTuple):
     xml: Path
 
     @classmethod
-    def at(cls, path: Path) -> _Pair:
+    def at(cls, path: Path) -> "_Pair":
         return cls(path.with_suffix(".bin"), path)
 
-    def beside(self, ending: str) -> _Pair:
+    def beside(self, ending: str) -> "_Pair":
         """Hidden files in the same folder."""
         return _Pair(*(each.with_name(f".{each.name}{ending}") for each in self))
 

@@ -7,8 +7,6 @@ The id of a layer is its position in the topological order of its graph (the ids
 numbered from 0, inputs before outputs. The same graph always gives the same bytes.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import re

@@ -33,8 +33,6 @@ below. `kind` is "input", "initializer" or the operator that makes the tensor. `
 and the id of the layer in the file, `port` is its output port. A later version may add fields but does not remove any.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -204,7 +202,7 @@ def onnx_statistics(model: OnnxModel) -> Statistics:
     return Statistics(operations, dict(weights))
 
 
-def _tensors(scope: OnnxGraph) -> Iterator[Any]:
+def _tensors(scope: "OnnxGraph") -> Iterator[Any]:
     yield from scope.initializers
     sparse = [] if scope.kind == "function" else list(scope.proto.sparse_initializer)
     for attribute in (each for node in scope.nodes if node.op_type == "Constant" for each in node.attribute):

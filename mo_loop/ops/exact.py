@@ -5,8 +5,6 @@ It also drops an Abs whose input is constant at compile time, for negative numbe
 finds the integers that need none.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

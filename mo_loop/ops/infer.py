@@ -8,8 +8,6 @@ seq(f32[2,3], 0..1)
 An empty sequence has no element type; joined with another sequence it gets the element type of that one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 

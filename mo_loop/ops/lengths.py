@@ -5,8 +5,6 @@ chunks = ceil_divided(tokens, 16)
 x.reshape([chunks, 16, -1])
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 

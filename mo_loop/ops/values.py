@@ -9,8 +9,6 @@ Rules map single items to single items; `each` applies one to object arrays with
 integers without a width: `fitting` removes items that may not fit the element type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@ It is a private database of SQLite in a temporary file that has no name: the sys
 of it is in memory. Several threads may use one table.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from abc import abstractmethod

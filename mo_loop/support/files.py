@@ -15,8 +15,6 @@ for any reason; the next process takes the file over, and removes it at the end.
 has no locks of folders, and its import takes an eighth of the conversion of a small model.)
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

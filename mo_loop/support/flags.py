@@ -25,8 +25,6 @@ how a value is shown in a message.
 (12, None)
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Mapping

@@ -6,8 +6,6 @@
 Type checkers read plain imports under `if TYPE_CHECKING` instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any

@@ -14,8 +14,6 @@ sequence input or output (`sequence_io="packed"`):
 [(2, 3), (1, 4)]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ Garbage collection takes a third of a large conversion and finds nothing to coll
 libraries finds nothing either, and takes an eighth of a small conversion.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import sys

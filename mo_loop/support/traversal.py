@@ -4,8 +4,6 @@
     producers_first([[1], [], [0]])                       # [1, 0, 2]: 0 reads 1, and 2 reads 0
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar

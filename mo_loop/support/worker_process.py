@@ -2,8 +2,6 @@
 the main loop of the process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import os

@@ -20,8 +20,6 @@ Workers of pebble and loky outlive a killed parent while a task runs, and so doe
 imports the script of the caller, and loky has no limit of time and loses all tasks with one crash.
 """
 
-from __future__ import annotations
-
 import queue
 import shutil
 import tempfile
@@ -121,7 +119,7 @@ class Pool:
         """End all workers, also busy ones, and remove their temporary files. Runs at exit, too."""
         self._end()
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> "Pool":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,8 +5,6 @@ Port maps of control flow in text: `input_map: [Merged(%s, @n), Sliced(%e, axis:
 The header of a control-flow node comes before its bodies, so references are kept as labels until the bodies are parsed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields

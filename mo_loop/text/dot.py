@@ -6,8 +6,6 @@ Solid edges are data. Dashed edges are those of port maps: from the owner to the
 and each back edge from a Result to the Parameter of the next iteration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any

@@ -1,7 +1,5 @@
 """Prints and parses the data of constants: nested lists, one value for all elements, or a seed."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """parse: text to graphs. mo_loop/text/__init__.py describes the grammar."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 from typing import Any
 

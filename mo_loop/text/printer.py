@@ -1,7 +1,5 @@
 """to_text: graphs to text. mo_loop/text/__init__.py describes the grammar."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
 from typing import Any

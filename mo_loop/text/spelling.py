@@ -3,8 +3,6 @@
 The Scanner takes tokens from a text by patterns, and keeps track of the line.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

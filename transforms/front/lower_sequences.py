@@ -1,7 +1,5 @@
 """Optionals and sequences become tensors: those whose elements are known one by one, and those of one rank."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -17,8 +17,6 @@ product with compressed weights in groups of 32 along the summed axis. It does s
 and i4 without zero points, with scales for each row or for blocks of at least 4 elements that fit the groups.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from copy import copy
@@ -72,7 +70,7 @@ class StoredWeights:
     def has_zero_points(self) -> bool:
         return len(self.parameters) > 1
 
-    def grouped(self, groups: int) -> StoredWeights:
+    def grouped(self, groups: int) -> "StoredWeights":
         """The same weights with their first axis divided into groups; scales vary along it at most."""
         made = copy(self)
         made.shape = made.full = (groups, self.shape[0] // groups, *self.shape[1:])
@@ -83,7 +81,7 @@ class StoredWeights:
         ]
         return made
 
-    def centred(self) -> StoredWeights:
+    def centred(self) -> "StoredWeights":
         """The same numbers in i8 without zero points if they fit, else themselves; computed when the .bin is written.
 
         The runtime convolves with integers only if the weights are of this form.

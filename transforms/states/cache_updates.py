@@ -9,8 +9,6 @@ A trail follows values forwards, through the operations of `_RULES`. It records 
 Transpose which nothing undoes is noticed; a Reshape makes axes unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -90,7 +88,7 @@ class Trail:
     appended: int | None = None
     by_name: bool = False
 
-    def changed(self, change: str) -> Trail:
+    def changed(self, change: str) -> "Trail":
         return self if change in self.changes else replace(self, changes=(*self.changes, change))
 
 

@@ -1,7 +1,5 @@
 """Inputs that the caller fills with outputs become variables, and attention over caches becomes one operation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -35,7 +33,7 @@ class MakeStateful(FunctionPass):
     param_res_names: Mapping[str, str] = argument(dict, dict)
     find: bool = field(default=False, kw_only=True)
     beam_idx: bool = field(default=False, kw_only=True)
-    pairs: tuple[Pair, ...] = field(default=(), init=False)
+    pairs: "tuple[Pair, ...]" = field(default=(), init=False)
 
     def run_on_graph(self, graph: Graph) -> bool:
         if not self.find and not any(self.param_res_names.values()):
@@ -59,7 +57,7 @@ class MakeStateful(FunctionPass):
         self.pairs = tuple(pairs)
         return True
 
-    def _pairs(self, graph: Graph) -> tuple[Pair, ...]:
+    def _pairs(self, graph: Graph) -> "tuple[Pair, ...]":
         from mo_loop.transforms.states.pairing import find_pairs, given_pairs
 
         present = {node.variable_id for node in graph.of(ReadValue)}

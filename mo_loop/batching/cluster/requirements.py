@@ -14,8 +14,6 @@ Files of a user that reach the workers: extensions with the files that they name
     answer = with_given_paths(answer, texts)            # and the answer that names those here
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import uuid
@@ -46,7 +44,7 @@ class Unable:
     hint: str = ""
 
     @classmethod
-    def by(cls, worker: str, error: BaseException) -> Unable:
+    def by(cls, worker: str, error: BaseException) -> "Unable":
         """Because of an exception on the worker."""
         if isinstance(error, MoLoopError):
             return cls(worker, error.code, error.message, error.why, error.hint)

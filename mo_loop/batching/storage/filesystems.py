@@ -8,8 +8,6 @@ This module alone imports fsspec, when the first URL is used. Each package raise
 distinguished by types of Python, by the HTTP status that they carry, and by their class names, so that no package has
 to be imported."""
 
-from __future__ import annotations
-
 import errno
 import random
 import time

@@ -11,8 +11,6 @@ folder whose lock nobody holds is of a process that was killed: the next one rem
 process counts its own rooms alone, by the number of the process in their names.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat
@@ -46,7 +44,7 @@ class Scratch:
     folder: str | None = None
     limit: int | None = None
 
-    def resolved(self) -> Scratch:
+    def resolved(self) -> "Scratch":
         """The same with its folder, which exists. FileError if it cannot be made, or belongs to another user."""
         if self.folder is not None:
             try:
@@ -69,7 +67,7 @@ class Scratch:
         return Scratch(path, self.limit)
 
     @contextmanager
-    def room(self, what: object, size: int) -> Iterator[Room]:
+    def room(self, what: object, size: int) -> "Iterator[Room]":
         """A new folder for `size` bytes, which is removed at the end. Waits while others have the room.
 
         Raises:

@@ -8,8 +8,6 @@ Each call is tried again after a fault that passes, and ends with a StorageError
 kept between calls, so the functions may be used from several threads and processes.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence

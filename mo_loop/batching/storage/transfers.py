@@ -23,8 +23,6 @@ a wrong one. Afterwards the .bin is looked at: if another process has put a diff
 Two processes that write the same model with the same options write the same bytes and do not disturb each other.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os
@@ -302,7 +300,7 @@ class _Staging:
         return Staged(self.where, self.path, self.drafts, self._source, external)
 
 
-def _file_at(folder: str, location: str) -> DataFile:
+def _file_at(folder: str, location: str) -> "DataFile":
     """The file of external data of a model in a local folder. FileError if the model may not name it."""
     from mo_loop.frontend.external_files import ExternalFiles
 
@@ -313,7 +311,7 @@ def _file_at(folder: str, location: str) -> DataFile:
         raise error.at(hint=hint) from None
 
 
-def _blocks_of(file: DataFile, ranges: Ranges) -> Iterator[tuple[int, bytes]]:
+def _blocks_of(file: "DataFile", ranges: Ranges) -> Iterator[tuple[int, bytes]]:
     """The same as `blocks`, from the open file that was checked. FileError (ML270) if it has changed."""
     with file.open() as data:
         for start, end in ranges:

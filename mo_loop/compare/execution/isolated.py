@@ -11,8 +11,6 @@ object once and keeps it; after a crash or a hang, the next call makes it again.
 essential part.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re

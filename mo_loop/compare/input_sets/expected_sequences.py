@@ -19,8 +19,6 @@ SliceInputs are for a model that takes a whole sequence, where the IR takes one 
 sequence is the axis along which the IR has 1 and the ONNX model a dynamic dimension, or a longer one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -179,7 +177,7 @@ class ExpectedSequences:
 
     # -- states inside the model
 
-    def _sliced(self, inputs: SliceInputs) -> list[ExpectedSet]:
+    def _sliced(self, inputs: "SliceInputs") -> list[ExpectedSet]:
         if self._has_beam:
             raise UnsupportedError(f"verify cannot reorder states by {BEAM_INDEX} if a loop of the model has states")
         found = []

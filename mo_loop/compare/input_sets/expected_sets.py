@@ -16,8 +16,6 @@ in the end all of them; the sizes are small ones, the usual ones of images and a
 contains. The search ends after `SECONDS`, and leaves out sets of more than `ELEMENTS`.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import time

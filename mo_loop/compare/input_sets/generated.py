@@ -9,8 +9,6 @@ as `past + 1` is computed. The same seed gives the same arrays. Which sizes a mo
 mo_loop/compare/input_sets/expected_sets.py.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

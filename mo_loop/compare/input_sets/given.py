@@ -8,8 +8,6 @@
 A sequence `s` is in two arrays of an .npz: `s.data`, all elements flattened and concatenated, and `s.shapes`.
 """
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence

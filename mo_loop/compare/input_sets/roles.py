@@ -8,8 +8,6 @@ An input is followed through operators that keep its values (`KEEPS`), and into 
 `values_of` draws values for a role.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

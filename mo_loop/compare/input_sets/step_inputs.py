@@ -16,8 +16,6 @@ the last step ended. The names of dimensions show which ones these are; where th
 assumption. The first step of a sequence can have several tokens (a prompt), the others have one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product

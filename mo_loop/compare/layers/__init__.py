@@ -11,8 +11,6 @@
 ==================  ===============================================================================
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -51,7 +49,7 @@ def compared(
     rtol: float | None = None,
     atol: float | None = None,
     memory: int | None = None,
-    history: History | None = None,
+    history: "History | None" = None,
     one_by_one: bool = False,
     heat: Heat | None = None,
     properties: Mapping[str, Any] | None = None,

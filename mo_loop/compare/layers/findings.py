@@ -5,8 +5,6 @@ there: each side keeps its own values. Without one, each piece of the IR begins 
 compared with the tolerance of the piece (rounding.py), or with the one that is given.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress

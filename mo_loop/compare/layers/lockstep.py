@@ -12,8 +12,6 @@ branch that only one side takes and iterations that only one side runs are then 
 does not run ends it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial

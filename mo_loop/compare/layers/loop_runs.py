@@ -8,8 +8,6 @@ while loop.goes_on():
 loop.outputs()
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -177,7 +175,7 @@ class OnnxLoop(LoopRun):
         given = self.node.input[0 if self.node.op_type == "Scan" else 2 :]
         return {name: (self.frame, outer) for name, outer in zip(self.states, given, strict=False) if outer}
 
-    def resumed(self, states: Mapping[str, Any]) -> OnnxLoop:
+    def resumed(self, states: Mapping[str, Any]) -> "OnnxLoop":
         """The loop as it is now, with these states and without outputs."""
         other = copy.copy(self)
         other.states, other._parts = dict(states), [[] for _ in self._parts]

@@ -18,8 +18,6 @@ have to move if the result of every node is changed by a few roundings. This sho
 pieces decide whether the IR is right.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress

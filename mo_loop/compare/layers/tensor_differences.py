@@ -10,8 +10,6 @@ difference by iteration. A loop that runs several times has the worst of its run
 neighbours share a point, which is the worst of them.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -241,13 +239,13 @@ class Heat:
         self.notes: dict[str, None] = {}
         """The reasons why some tensors were not compared."""
 
-    def iteration(self, loop: Node, number: int, outputs: Iterable[Key]) -> Recorded:
+    def iteration(self, loop: Node, number: int, outputs: Iterable[Key]) -> "Recorded":
         """An iteration of a loop, for the tensors in it; `outputs` are those of the body."""
         curves = self.loops.setdefault(loop, Curves(tuple(outputs)))
         curves.iterations = max(curves.iterations, number + 1)
         return curves, number
 
-    def add(self, value: Value, key: Key, found: ArrayComparison, inside: Recorded | None = None) -> None:
+    def add(self, value: Value, key: Key, found: ArrayComparison, inside: "Recorded | None" = None) -> None:
         """Record a comparison of the value that contains the tensor `key` of the ONNX model, maybe in an iteration."""
         curves, number = (None, None) if inside is None or isinstance(value.node, Constant) else inside
         known = self.tensors.get(value)

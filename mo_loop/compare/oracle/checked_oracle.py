@@ -15,8 +15,6 @@ how a comparison handles each:
 `tools/probe_oracle.py` has a model for each that shows it, and compares an installed release with the table.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

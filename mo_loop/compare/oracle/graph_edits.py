@@ -6,8 +6,6 @@
     graphs_in(graph)                                # the graph itself, and all bodies
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path

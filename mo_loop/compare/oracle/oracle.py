@@ -11,8 +11,6 @@ computes them in integers of 32 bits. ONNX Runtime is exact with weights that ar
 unsigned weights of signed ones (session.x64quantprecision), which it does from the level `extended` on.
 """
 
-from __future__ import annotations
-
 import copy
 import ctypes
 import os
@@ -112,7 +110,7 @@ def not_implemented(error: Exception) -> str:
     return essential(text) if any(mark in text for mark in NOT_IMPLEMENTED) else ""
 
 
-def reference_for(model: Any, reason: str) -> Reference:
+def reference_for(model: Any, reason: str) -> "Reference":
     """The evaluator for a model that ONNX Runtime does not run for this reason; NotComparableError if it cannot."""
     try:
         return Reference(model)

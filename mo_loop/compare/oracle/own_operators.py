@@ -6,8 +6,6 @@ ONNX rounds half to even before it adds the zero point (`saturate(round(x / y_sc
 Runtime. Scales are multiplied in f32 as there: (first * second) / output, then by the sum.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,8 +7,6 @@ Each input of the model keeps its name and gets the form that it has in the IR; 
 it had before. UsageError names a parameter that cannot be applied.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Collection, Mapping
 from dataclasses import replace

@@ -9,8 +9,6 @@ time. No candidate has more nodes than the model. `candidates` has a model with 
 `trial` the condition that the model has to show, and a candidate that is converted and run for it.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import time

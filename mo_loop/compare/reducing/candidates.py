@@ -11,8 +11,6 @@ Smaller candidates have fewer outputs and nodes, a body in place of its Loop, Sc
     shortened(candidate, 224, 2)          # dimensions of 2 in place of 224
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

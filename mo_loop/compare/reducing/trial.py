@@ -7,8 +7,6 @@
 A candidate that ONNX Runtime does not run shows nothing: it is not a model with known numbers.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess
@@ -62,7 +60,7 @@ class Condition:
     detail: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> Condition:
+    def parse(cls, text: str) -> "Condition":
         """From the text of `--if`. UsageError if it cannot be understood."""
         word, _, rest = text.strip().partition(" ")
         if (word in _TEXTS and not rest) or (word == FAILS and re.fullmatch(r"(ML\d{3})?", rest.strip())):

@@ -8,8 +8,6 @@ equals NaN and an infinity equals itself:
 A sequence is a list in ONNX, and a pair of tensors in the IR (`sequence_io="packed"`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ report.sides[0].rows                      # one for each output and set of input
 print(report)                             # mo_loop/compare/results/report_formats.py
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -51,7 +49,7 @@ class InputSet:
     types: Mapping[str, str]
 
     @classmethod
-    def of(cls, name: str, feeds: Mapping[str, Any]) -> InputSet:
+    def of(cls, name: str, feeds: Mapping[str, Any]) -> "InputSet":
         """A set with these arrays."""
         return cls(name, {key: type_text(value) for key, value in feeds.items()})
 

@@ -1,7 +1,5 @@
 """A Report as text, Markdown and JUnit XML; JSON is `report.to_dict()`."""
 
-from __future__ import annotations
-
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence

@@ -15,8 +15,6 @@ A BuiltBody is the body of a Loop that a translator makes of operations, around 
         return [condition, *next_states, *scan_outputs]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ A node of a hundred bytes can require an array of any size. `tests/unit/frontend
 give such a number to numpy itself.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A port map connects labels of outer ports with ids of layers in the body. An out
 each becomes a separate input. A body is read under the types that its Parameters receive.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 

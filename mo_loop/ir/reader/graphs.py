@@ -6,8 +6,6 @@ Layers become nodes in the order of the file, except that producers come first. 
 class infers other types than the file declares, becomes an `Opaque`, which is written as it was read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -8,8 +8,6 @@ Every number that the reader uses is parsed here. Python's `int` accepts more: d
 numbers of any length.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import suppress
@@ -167,7 +165,7 @@ class Layer:
     port_maps: dict[str, PortMap] = field(default_factory=dict)
     back_edges: list[tuple[str, str]] = field(default_factory=list)
     """(Result, Parameter): ids of layers of the body."""
-    bodies: dict[str, Net] = field(default_factory=dict)
+    bodies: "dict[str, Net]" = field(default_factory=dict)
 
     def wrong(self, message: str, code: str = "ML250") -> IrError:
         """An error at this layer."""

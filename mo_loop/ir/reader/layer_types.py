@@ -13,8 +13,6 @@ ReadValue-6 declares the type of its variable; an Assign has the id alone. The o
 is that of the port. A layer without the attributes of its operation is refused, too: none of them has a default.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache

@@ -8,8 +8,6 @@ files that are not IR; mo_loop/ir/reader/graphs.py makes the Graph. In records t
 Nothing outside the file is loaded: a document type is refused, entities are not resolved.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -9,8 +9,6 @@
 A code never changes its meaning; a code that is no longer used stays reserved.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -8,8 +8,6 @@ Each row of `FAULTS` is a fault, with the operations that show it. What a conver
 another form is not found in its graph: the explanations of the passes have it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

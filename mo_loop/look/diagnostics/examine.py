@@ -6,8 +6,6 @@ The model is converted in memory by a Conversion that collects its errors (mo_lo
 the findings of the ONNX model alone; ir_checks.py adds those of the finished graph. Nothing is written.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

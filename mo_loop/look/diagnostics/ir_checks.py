@@ -1,7 +1,5 @@
 """Checks of the converted graph: warnings about other numbers, notes about costs and about states."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar

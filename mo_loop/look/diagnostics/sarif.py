@@ -9,8 +9,6 @@
 Spec: OASIS, Static Analysis Results Interchange Format version 2.1.0.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The changes between two models whose items are paired."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count

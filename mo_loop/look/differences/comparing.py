@@ -6,8 +6,6 @@
             print(change.scope, change.node, change.kind, change.details)
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ number of its pair as key, so that structure counts only as far as the next pair
 scopes share: each is made in one step from those of its neighbours, in the order of the scope.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

@@ -26,8 +26,6 @@ the same inputs and readers are paired in their order. Structure is compared aga
 structure is repeated until it finds nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any

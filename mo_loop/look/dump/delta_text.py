@@ -9,8 +9,6 @@ their bodies.
       was %y = ReLU(%g) : f32[2,1] names "y"
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator
 
 from mo_loop.graph import Graph, Value

@@ -13,8 +13,6 @@ The node is named by its name, by the ONNX node, by a tensor, or by the path of 
 Nodes that a pass makes in its place have its name or its origin. Edges are inputs, and those of port maps.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -51,7 +49,7 @@ class StepFiles:
     """Writes the files. `previous` is the stem of those that were written last."""
 
     def __init__(
-        self, folder: RunFolder, formats: tuple[str, ...], describer: Describer, *, shapes: bool, types: bool
+        self, folder: "RunFolder", formats: tuple[str, ...], describer: Describer, *, shapes: bool, types: bool
     ) -> None:
         self.previous = ""
         self._folder = folder

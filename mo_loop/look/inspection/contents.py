@@ -17,8 +17,6 @@ The control flow of a model as a tree (`mo-loop inspect --graph`): plain records
 `kind` of a step is "nodes", "control" or "call". Ports are those of mo_loop/look/records/structure.py.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -149,7 +147,7 @@ class ControlNode:
     iteration: str | None = None
     inputs: list[Entry] = field(default_factory=list)
     outputs: list[Entry] = field(default_factory=list)
-    bodies: list[Outline] = field(default_factory=list)
+    bodies: "list[Outline]" = field(default_factory=list)
 
 
 @dataclass
@@ -167,7 +165,7 @@ class Outline:
     def controls(self) -> Iterator[ControlNode]:
         yield from (step for step in self.steps if isinstance(step, ControlNode))
 
-    def all(self) -> Iterator[Outline]:
+    def all(self) -> "Iterator[Outline]":
         """This one and those of the bodies below, outer before inner."""
         yield self
         for step in self.controls():

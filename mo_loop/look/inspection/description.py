@@ -6,8 +6,6 @@
 Sizes are in bytes; the shape of a Port is a list of numbers, names of symbols and "?", null for an unknown rank.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -77,7 +75,7 @@ class Branch:
     path: str
     nodes: int
     constants: int
-    children: list[ControlFacts] = field(default_factory=list)
+    children: "list[ControlFacts]" = field(default_factory=list)
 
 
 @dataclass

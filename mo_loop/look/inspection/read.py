@@ -6,8 +6,6 @@
 Of an IR it reads the .xml, and only constants of a few bytes of the .bin.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter
@@ -235,7 +233,7 @@ def _of_ir(path: Path, chosen: dict[str, Any]) -> Inspection:
 # -- variables
 
 
-def _state(found: VariableLayers, items: dict[int, Item]) -> VariableFacts:
+def _state(found: "VariableLayers", items: dict[int, Item]) -> VariableFacts:
     from mo_loop.ir.reader.layer_types import declared, shape_text
 
     read, assigned = ([layer.where for _, layer in ends] for ends in (found.reads, found.assigns))

@@ -13,8 +13,6 @@ that the script makes. The data is in an element that is not a script, compresse
 end the element or run. The program of the worker and the licences of its libraries are in elements of the same form.
 """
 
-from __future__ import annotations
-
 import gzip
 import html
 import json

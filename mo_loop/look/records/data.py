@@ -14,8 +14,6 @@ Data are first compared as bytes, block by block up to the first difference. Onl
 The page does not read weights as a whole, but a few pages. Only tensors of equal pages at other places are compared.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -56,7 +54,7 @@ class Data:
     read: Callable[[], Tensor] | None = None
 
     @classmethod
-    def of(cls, tensor: Tensor) -> Data:
+    def of(cls, tensor: Tensor) -> "Data":
         # The hash of a sample distinguishes most weights without reading them.
         key = tensor.dtype.name, tensor.shape, hash(tensor.sample())
         return cls(key, tensor, "", tensor.size, tensor.nbytes)
@@ -233,7 +231,7 @@ def _other(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, 
 # -- as the page shows them
 
 
-def described_constant(tensor: Tensor, contents: Contents, place: str = "") -> dict[str, Any]:
+def described_constant(tensor: Tensor, contents: "Contents", place: str = "") -> dict[str, Any]:
     """The fields of a record. `place` is where data in memory lie in the file of the model."""
     found: dict[str, Any] = {"value": preview(tensor)}
     with suppress(UnicodeEncodeError):  # a string that is not UTF-8, which the last check refuses

@@ -15,8 +15,6 @@ same form. The changes of a pass are a flat graph of the nodes that it added or 
 A file names the one before it. Only the files that a step needs are read.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

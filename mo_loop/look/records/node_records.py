@@ -17,8 +17,6 @@ The ends of an entry are nodes of a Graph, ids in a dump, or, for `connect`, the
 Records of nodes (node_records.py) have entries with ids.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@ an IR as in its .xml, also of one that cannot be read as a graph: nothing is inf
 a constant is asked for its values, and an edge or an entry of a port map with a missing end is left out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict

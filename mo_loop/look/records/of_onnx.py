@@ -1,7 +1,5 @@
 """The structure of an ONNX model. Types are those that the model declares; `inferred_outputs` finds others."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

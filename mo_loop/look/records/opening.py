@@ -7,8 +7,6 @@ the port maps of Loop, Scan and If are those that their inputs and outputs mean.
 the one that inference finds. Other models are described by their Graph, as in a conversion.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from itertools import count

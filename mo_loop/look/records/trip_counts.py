@@ -12,8 +12,6 @@ The page shows a text in the port map, which also has the conditions:
 A value is followed through operators that do not change it, and out of a body to the outer value of its parameter.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -204,7 +202,7 @@ def set_trip_counts(state: GraphState) -> None:
 class _Node:
     """A record, with the attributes of an Item that `origin` reads."""
 
-    def __init__(self, record: Record, records: _Records) -> None:
+    def __init__(self, record: Record, records: "_Records") -> None:
         self.record = record
         self.operator = record["op"]
         self._records = records

@@ -8,8 +8,6 @@ an element, so there is no ElementKind for it.
     sequence_of(kind.made([]), graph, type_)                      # a SequenceEmpty
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +26,7 @@ class Listed:
 
     tensors: tuple[Value, ...] = ()
 
-    def like(self, tensors: Sequence[Value]) -> Listed:
+    def like(self, tensors: Sequence[Value]) -> "Listed":
         return Listed(tuple(tensors))
 
     def sequence(self) -> Value:

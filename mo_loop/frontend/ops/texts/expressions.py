@@ -11,8 +11,6 @@ no match, after 10 million steps. So an expression is refused if a text of 100,0
 - A group that is repeated without limit has no other choices: PCRE2 would keep each repetition in memory.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress

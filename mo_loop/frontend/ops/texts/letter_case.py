@@ -17,8 +17,6 @@ characters, each with a byte of 0 after it. The trie is a double array of Darts,
 The children of the node at a place are at `place ^ offset ^ byte`, and its value is at `place ^ offset`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from itertools import count

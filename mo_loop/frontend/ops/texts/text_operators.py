@@ -4,8 +4,6 @@ They are translated if operations of the package openvino_tokenizers compute exa
 they do not express is an UnsupportedError.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, NamedTuple
 

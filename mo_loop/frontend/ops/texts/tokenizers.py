@@ -9,8 +9,6 @@ GPT-2: a text is split in words by the expression of GPT-2, with the letters and
 extensions know, between special tokens. The operation BPETokenizer makes pieces of the words.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
