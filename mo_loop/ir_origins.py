@@ -98,9 +98,7 @@ def _value(text: str, default: Any) -> Any:
     """The value of an option, which has this default. ValueError for digits that spell no number."""
     if isinstance(default, bool):
         return text == "True"
-    if isinstance(default, int) or (default is None and text.isdigit()):
-        return int(text)
-    return text
+    return int(text) if isinstance(default, int) or (default is None and text.isdigit()) else text
 
 
 def _converted(model: Any, options: ConvertOptions, observers: Iterable[Observer]) -> Graph | None:

@@ -210,9 +210,7 @@ def with_length(context: Context, inputs: list[Value | None]) -> list[Value | No
     data = inputs[0]
     if count is not None and context.op_type in ("Squeeze", "Unsqueeze") and data is not None:
         count = None if data.rank is None else abs(count - data.rank)
-    if count is None:
-        return inputs
-    return [*inputs[:place], vector.reshape([count]), *inputs[place + 1 :]]
+    return inputs if count is None else [*inputs[:place], vector.reshape([count]), *inputs[place + 1 :]]
 
 
 @dataclass

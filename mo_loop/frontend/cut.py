@@ -261,9 +261,7 @@ def tensor_of_node(model: OnnxModel, name: str) -> str | None:
     UsageError for a name that several nodes have.
     """
     names = _Names(model)
-    if name in names.tensors or not names.has_node(name):
-        return None
-    return names.resolved(name)
+    return None if name in names.tensors or not names.has_node(name) else names.resolved(name)
 
 
 class _Names:

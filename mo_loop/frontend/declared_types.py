@@ -190,9 +190,7 @@ class Ranks:
         found = facts or self._declared.get(group) or self._declared_elsewhere.get(group)
         if found and len(found) > 1 and not facts:
             found = self._declared_here.get(name)
-        if found is None or len(found) > 1:
-            return None
-        return Forced(next(iter(found)), by_declaration=not facts)
+        return None if found is None or len(found) > 1 else Forced(next(iter(found)), by_declaration=not facts)
 
     def are_equal(self, one: str, other: str) -> bool:
         """Whether nodes pass the rank of one tensor to the other."""

@@ -70,9 +70,7 @@ def nearest_single(value: float) -> float:
 def _range(dim: Dim) -> str:
     """A dimension of a Parameter: `?`, `a..b`, `a..` or `..b`."""
     lo, hi = max(dim.lo, 0), dim.hi
-    if lo == 0 and hi is None:
-        return "?"
-    return f"{lo or ''}..{'' if hi is None else hi}"
+    return "?" if lo == 0 and hi is None else f"{lo or ''}..{'' if hi is None else hi}"
 
 
 _ONLY_INT = {int}

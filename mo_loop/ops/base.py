@@ -428,9 +428,7 @@ def _checked(op: Op, key: str, value):
         item = get_args(kind)[0]
         if item is int:
             return tuple(int(each) for each in value)
-        if item is float:
-            return tuple(float(each) for each in value)
-        return tuple(value)
+        return tuple(float(each) for each in value) if item is float else tuple(value)
     if isinstance(kind, type) and isinstance(value, kind):
         return value
     raise TypeError_(f"{op.type}: {value!r} is not a valid {key}", code="ML236", where=op._place)

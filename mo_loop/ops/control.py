@@ -59,9 +59,7 @@ def iteration_count(
         known = None if limit.now is None or not (starts and goes_on) else max(limit.now, 0)
         return fresh(now=known, sources=tuple(limit.symbols()))
     dimension: Dimension = limit
-    if starts and goes_on:
-        return dimension
-    return fresh(min(low(dimension), 1) if starts else 0, high(dimension))
+    return dimension if starts and goes_on else fresh(min(low(dimension), 1) if starts else 0, high(dimension))
 
 
 class Control(Op, abstract=True):

@@ -225,9 +225,7 @@ SUM_LIMIT = 1 << 24
 
 def centred(x: Value, zero_point: Value | None, axis: int) -> Value:
     """x - zero point, in f32."""
-    if zero_point is None:
-        return as_float(x)
-    return as_float(x) - as_float(aligned(x, zero_point, axis))
+    return as_float(x) if zero_point is None else as_float(x) - as_float(aligned(x, zero_point, axis))
 
 
 def centred_weights(w: Value, zero_point: Value | None, axis: int) -> Value:

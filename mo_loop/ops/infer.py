@@ -199,9 +199,7 @@ def is_some_size(dim: Dimension) -> bool:
 
 
 def _exported_dim(dim: Dimension, visible: set[Symbol]) -> Dimension:
-    if isinstance(dim, int) or visible.issuperset(dim.symbols()):
-        return dim
-    return fresh(low(dim), high(dim))
+    return dim if isinstance(dim, int) or visible.issuperset(dim.symbols()) else fresh(low(dim), high(dim))
 
 
 def _require_alike(a, b) -> None:

@@ -50,9 +50,7 @@ def sliced_dim(dim: Dimension, start, stop, step) -> Dimension:
     span = end - begin
     if isinstance(span, int):
         return -(-max(span, 0) // step)
-    if span.lo < 0:
-        return _slice_bounds(dim, start, stop, step)
-    return (span + (step - 1)) // step
+    return _slice_bounds(dim, start, stop, step) if span.lo < 0 else (span + (step - 1)) // step
 
 
 def _place(bound, dim: Dimension) -> Dimension | None:

@@ -166,9 +166,7 @@ def remainder(a: Dimension, b: Dimension) -> Dimension:
         return unknown()
     if isinstance(a, int):
         return a - b * divide(a, b)
-    if a.lo >= 0:
-        return remainder_down(a, abs(b))
-    return unknown(1 - abs(b), abs(b) - 1)
+    return remainder_down(a, abs(b)) if a.lo >= 0 else unknown(1 - abs(b), abs(b) - 1)
 
 
 def power(a: Dimension, b: Dimension) -> Dimension:

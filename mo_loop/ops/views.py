@@ -30,9 +30,7 @@ class Reshape(View, opset=1, index=("pattern",), ranks={"pattern": (0, 1)}):
 
     def infer(self, x, pattern):
         if pattern.known is None:
-            length = vector_length(pattern)
-            if pattern.shape == ():
-                length = 1
+            length = 1 if pattern.shape == () else vector_length(pattern)
             return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if isinstance(length, int) else None)
         shape = self._resolved(x, dims_of(pattern.known))
         known = None
@@ -88,9 +86,7 @@ class Reshape(View, opset=1, index=("pattern",), ranks={"pattern": (0, 1)}):
         over = element_count(tuple(right))
         product = element_count(tuple(left))
         assert over is not None and product is not None
-        if isinstance(over, int) and over > 0:
-            return product // over
-        return fresh()
+        return product // over if isinstance(over, int) and over > 0 else fresh()
 
     def evaluate(self, *inputs):
         x, pattern = inputs

@@ -197,9 +197,7 @@ def parse_dim(scanner: Scanner) -> Dimension:
     """Take a dimension: `2`, `?`, `1..5`, `2..`, `..5` or an affine expression of symbols."""
     if scanner.accept("?"):
         return fresh()
-    if scanner.sees(".."):
-        return fresh(*_range(scanner, 0))
-    return _sum(scanner)
+    return fresh(*_range(scanner, 0)) if scanner.sees("..") else _sum(scanner)
 
 
 def _sum(scanner: Scanner) -> Dimension:

@@ -234,9 +234,7 @@ class MergeTransposes(Elimination):
         if first is None or second is None:
             return False
         order = tuple(first[axis] for axis in second)
-        if is_sorted(order):
-            return self.bypass(match, x)
-        return self.replace(match, ops.Transpose(x, order))
+        return self.bypass(match, x) if is_sorted(order) else self.replace(match, ops.Transpose(x, order))
 
 
 def is_sorted(order: tuple[int, ...]) -> bool:

@@ -128,9 +128,7 @@ class ConstantsReduce(FunctionPass):
 def _content(tensor: Tensor) -> Hashable:
     if tensor.nbytes <= SAMPLE:
         return tensor.sample()
-    if isinstance(tensor, FileTensor):
-        return tensor.path, tensor.offset
-    return tensor
+    return (tensor.path, tensor.offset) if isinstance(tensor, FileTensor) else tensor
 
 
 NEVER_MERGED = (Parameter, Result, Constant, ops.Control, ops.Failed, ops.Barrier)

@@ -155,9 +155,7 @@ def items_of(sequence: Value) -> list[Value] | None:
     """The elements if they are known one by one, else None."""
     if sequence.type.is_empty:
         return []
-    if not isinstance(sequence.node, ops.SequenceConstruct):
-        return None
-    return list(sequence.node.operands)
+    return list(sequence.node.operands) if isinstance(sequence.node, ops.SequenceConstruct) else None
 
 
 def is_read_at_known_positions(sequence: Value, seen: set[Value] | None = None) -> bool:
@@ -197,9 +195,7 @@ def _is_known_position(node, port: int, seen: set[Value]) -> bool:
 
 def _at(walk: SequencePass, node: ops.SequenceAt) -> Value | None:
     items, place = items_of(node.inputs[0]), known(node.inputs[1])
-    if not items or place is None or not -len(items) <= place < len(items):
-        return None
-    return items[place]
+    return None if not items or place is None or not -len(items) <= place < len(items) else items[place]
 
 
 def _length(walk: SequencePass, node: ops.SequenceLength) -> Value | None:
@@ -235,9 +231,7 @@ def _concat(walk: SequencePass, node: ops.ConcatFromSequence) -> Value | None:
 
 def _extend(walk: SequencePass, node: ops.SequenceExtend) -> Value | None:
     first, second = (items_of(each) for each in node.inputs)
-    if first is None or second is None:
-        return None
-    return _listed([*first, *second], node)
+    return None if first is None or second is None else _listed([*first, *second], node)
 
 
 def _listed(items: Sequence[Value], node) -> Value:

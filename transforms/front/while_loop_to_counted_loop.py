@@ -91,9 +91,7 @@ def _counted(node: Loop, condition: Value) -> tuple[Merged, int, Value] | None:
     limit = None if compared is None else _limit(node, compared[1])
     if compared is None or counter is None or limit is None:
         return None
-    if compared[0].dtype.is_float and limit.type.known is None:
-        return None
-    return *counter, limit
+    return None if compared[0].dtype.is_float and limit.type.known is None else (*counter, limit)
 
 
 def _limit_of_iteration(node: Loop, condition: Value) -> Value | int | None:

@@ -162,9 +162,7 @@ def _parameters(node: ops.Quantize | ops.Dequantize, rank: int) -> tuple[Array, 
     scale, *zeros = [
         spread(each.node.array.astype(np.float64), node.axis, [1] * rank) for each in parameters if each is not None
     ]
-    if not np.all(np.isfinite(scale) & (scale > 0)):
-        return None
-    return scale, zeros[0] if zeros else np.zeros(1)
+    return (scale, zeros[0] if zeros else np.zeros(1)) if np.all(np.isfinite(scale) & (scale > 0)) else None
 
 
 @dataclass(eq=False)

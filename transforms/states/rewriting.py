@@ -302,9 +302,7 @@ class Rewriting:
         read = variable.read(initial)
         read.copy_names(parameter.output)
         readers = parameter.output.uses
-        value = read
-        if self.beams is not None and axis is not None:
-            value = F.Gather(read, self.beams, axis)
+        value = F.Gather(read, self.beams, axis) if self.beams is not None and axis is not None else read
         for node, port in readers:
             if isinstance(node, ops.ShapeOf) and axis is not None and value is not read:
                 self._replace_shape(node, read, axis)

@@ -249,9 +249,7 @@ class DaskEngine:
         error = result[1] if isinstance(result, tuple) else result
         if status in ("cancelled", "lost") or isinstance(error, CancelledError):
             return self._cancelled(portion)
-        if len(portion.assignments) > 1:
-            return portion.singles()
-        return self._failed(error, portion)
+        return portion.singles() if len(portion.assignments) > 1 else self._failed(error, portion)
 
     def _settled(self, assignment: Assignment, answer: Reply, portion: Portion) -> Iterable[Portion]:
         """Report the reply of a worker about a model; return the assignments to submit again."""

@@ -230,9 +230,7 @@ def _computed(tree: Any, sizes: Mapping[str, int]) -> int:
         return sizes.get(tree.id, SIZES[0][0])
     apply = _OPERATORS.get(type(tree.op))
     left, right = _computed(tree.left, sizes), _computed(tree.right, sizes)
-    if apply is None or (apply is operator.floordiv and right == 0):
-        return 1
-    return int(apply(left, right))
+    return 1 if apply is None or (apply is operator.floordiv and right == 0) else int(apply(left, right))
 
 
 def new_sizes(given: Any, model: OnnxModel, ir: Model) -> dict[str, tuple[Size, ...]]:

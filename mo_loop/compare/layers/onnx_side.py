@@ -372,6 +372,4 @@ def _value_info(name: str, value: Any, has_shape: bool) -> Any:
 
 def size_of(value: Any) -> int:
     """The bytes of an array, or of the arrays of a list."""
-    if isinstance(value, list):
-        return sum(map(size_of, value))
-    return int(getattr(value, "nbytes", 0))
+    return sum(map(size_of, value)) if isinstance(value, list) else int(getattr(value, "nbytes", 0))

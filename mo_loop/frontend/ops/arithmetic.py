@@ -160,9 +160,7 @@ def through_32_bits(cls) -> Callable[[Value], Any]:
     """An operation that returns the smallest 8-bit or 16-bit integer unchanged; the runtime saturates it."""
 
     def make(x):
-        if x.dtype.kind != "int" or x.dtype.bits > 16:
-            return cls(x)
-        return cls(x.astype(i32)).astype(x.dtype)
+        return cls(x) if x.dtype.kind != "int" or x.dtype.bits > 16 else cls(x.astype(i32)).astype(x.dtype)
 
     return make
 
@@ -286,9 +284,7 @@ def greater(a: Value, b: Value):
 
 
 def _equal(a: Value, b: Value):
-    if string in (a.dtype, b.dtype):
-        return equal_strings(a, b)
-    return ops.Equal(a, b)
+    return equal_strings(a, b) if string in (a.dtype, b.dtype) else ops.Equal(a, b)
 
 
 for _op, _make in {

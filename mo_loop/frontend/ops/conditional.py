@@ -311,9 +311,7 @@ def as_condition(value: Value) -> Value:
 def is_decided(condition: Value) -> bool | None:
     """The value of a constant condition, None for any other."""
     known = condition.type.integers
-    if known is not None and len(known) == 1:
-        return bool(known[0])
-    return None
+    return bool(known[0]) if known is not None and len(known) == 1 else None
 
 
 def set_value(result: Result, value: Value) -> None:

@@ -174,9 +174,7 @@ def outputs_of(body: Body, scope: Scope, values: list[Value]) -> list[Value]:
     """The outputs of a decoder; of the logits the last ones of each sequence, as f32 [N, V]."""
     fed = [value.astype(_type(body, place) or value.dtype) for place, value in enumerate(values)]
     logits, *others = body.within(scope).inline(fed)
-    if logits.rank is None:
-        return [logits, *others]
-    return [ops.Gather(logits, -1, 1).astype(f32), *others]
+    return [logits, *others] if logits.rank is None else [ops.Gather(logits, -1, 1).astype(f32), *others]
 
 
 def _type(body: Body, place: int) -> ElementType | None:

@@ -253,6 +253,4 @@ def trilu(input: AtLeast2, k: One | Integers = None, *, upper: int = 1):
     column = ops.Range(0, columns, 1, graph=input.graph, output_type=i64)
     edge = row + diagonal
     kept = column >= edge if upper else column <= edge
-    if input.dtype is boolean:
-        return input & kept
-    return ops.Select(kept, input, number(input, 0))
+    return input & kept if input.dtype is boolean else ops.Select(kept, input, number(input, 0))

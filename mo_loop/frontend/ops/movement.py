@@ -157,9 +157,7 @@ def concat(*inputs, axis: int):
 @translates("Split", since=2, without="sizes")
 def split_1(input, sizes=None, *, axis: int = 0, split: tuple[int, ...] | None = None, node: Context):
     """The sizes are an attribute; in opset 1 also an input of the data's type."""
-    if sizes is not None:
-        return _split(input, as_i64(sizes), axis, node)
-    return _split(input, split, axis, node)
+    return _split(input, as_i64(sizes), axis, node) if sizes is not None else _split(input, split, axis, node)
 
 
 @translates("Split", since=13, without="num_outputs")

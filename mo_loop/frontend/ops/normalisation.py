@@ -244,6 +244,4 @@ def _is_zero(value: Value) -> bool:
 
 
 def _kept(x: Value, node: Context, mask_type) -> list[Any]:
-    if not node.wants(1):
-        return [x]
-    return [x, ops.Broadcast(np.ones((), mask_type.numpy), x.sizes)]
+    return [x, ops.Broadcast(np.ones((), mask_type.numpy), x.sizes)] if node.wants(1) else [x]

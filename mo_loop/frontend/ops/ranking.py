@@ -207,9 +207,7 @@ def _precedes(x: Value, other: Value, mode: Mode) -> Value:
 
 def same(x: Value, other: Value) -> Value:
     """The runtime compares integers as f32; whether their difference is 0 is exact."""
-    if x.dtype in _WIDE:
-        return ops.Equal(x - other, number(x, 0))
-    return ops.Equal(x, other)
+    return ops.Equal(x - other, number(x, 0)) if x.dtype in _WIDE else ops.Equal(x, other)
 
 
 def _number(graph: Graph, number: Any) -> Value:

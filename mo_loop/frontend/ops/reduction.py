@@ -93,9 +93,7 @@ _LOWER = 2**16 - 1
 
 def _is_empty(x: Value, axes: Sequence[int]) -> bool:
     """Whether there are known to be no elements to reduce."""
-    if x.rank is None:
-        return False
-    return any(x.type.dims[normalise_axis(axis, x.rank)] == 0 for axis in axes)
+    return x.rank is not None and any(x.type.dims[normalise_axis(axis, x.rank)] == 0 for axis in axes)
 
 
 def _has_elements(x: Value, axes: Sequence[int]) -> bool:

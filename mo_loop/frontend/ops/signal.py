@@ -77,9 +77,7 @@ def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesi
     if onesided:
         whole = ops.Gather(x, 0, rank - 1)  # only real signals have onesided transforms
         return ops.RDFT(whole, [at])
-    if inverse:
-        return _inverted(_complex(x), at)
-    return _whole(x if x.type.dims[-1] == 1 else _complex(x), at)
+    return _inverted(_complex(x), at) if inverse else _whole(x if x.type.dims[-1] == 1 else _complex(x), at)
 
 
 def _whole(x: Value, at: int) -> Value:

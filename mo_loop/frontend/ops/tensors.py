@@ -87,9 +87,7 @@ def _from_scalars(*candidates: tuple[Any, ElementType]) -> Tensor:
 @translates("ConstantOfShape", since=9)
 def constant_of_shape(shape, *, value: Any = None):
     """The value broadcast to the shape."""
-    filler = ArrayTensor(np.zeros((), np.float32), f32)
-    if value is not None:
-        filler = value.reshaped(())
+    filler = value.reshaped(()) if value is not None else ArrayTensor(np.zeros((), np.float32), f32)
     return ops.Broadcast(filler, shape)
 
 

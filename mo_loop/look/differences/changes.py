@@ -36,9 +36,7 @@ class Detail:
 
     def __str__(self) -> str:
         what = " ".join(each for each in (self.what, self.name) if each)
-        if self.data:
-            return f"{what}: {self.new}"
-        return f"{what} {self.old or 'none'} -> {self.new or 'none'}"
+        return f"{what}: {self.new}" if self.data else f"{what} {self.old or 'none'} -> {self.new or 'none'}"
 
 
 @dataclass(frozen=True)

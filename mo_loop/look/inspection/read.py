@@ -268,6 +268,4 @@ def _uniform(data: Data) -> str:
     cells = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
     if not (cells == cells[0]).all():
         return ""
-    if not cells[0].any():
-        return "zeros"
-    return str(int(values[0]) if values.dtype.kind in "biu" else values[0])
+    return str(int(values[0]) if values.dtype.kind in "biu" else values[0]) if cells[0].any() else "zeros"

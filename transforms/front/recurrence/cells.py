@@ -72,9 +72,7 @@ def recognised(columns: Columns, hidden: Merged, states: Sequence[Merged]) -> Re
             raise NotACell("the next state does not depend on the state")
         return RecognisedCell("RNN", (hidden,), (gate,), (root.name,))
     monomials = _monomials(root)
-    if len(monomials) == 1:
-        return _lstm(columns, monomials[0], hidden, states)
-    return _gru(monomials, hidden)
+    return _lstm(columns, monomials[0], hidden, states) if len(monomials) == 1 else _gru(monomials, hidden)
 
 
 def _lstm(columns: Columns, monomial: Monomial, hidden: Merged, states: Sequence[Merged]) -> RecognisedCell:

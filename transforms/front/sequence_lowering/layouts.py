@@ -130,9 +130,7 @@ class Joined(_InParts):
         return shapes.cut(self.data, self.axis, start, stop)
 
     def concatenated(self, axis: int, new_axis: bool) -> Value:
-        if axis == self.axis and not new_axis:
-            return self.data
-        return packed(self).concatenated(axis, new_axis)
+        return self.data if axis == self.axis and not new_axis else packed(self).concatenated(axis, new_axis)
 
 
 @dataclass(frozen=True)

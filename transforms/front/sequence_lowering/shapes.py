@@ -125,9 +125,7 @@ def from_front(place: Value, length: Value) -> Value:
     if is_from_front(place):
         return place
     after = place + length
-    if number is not None:
-        return after
-    return F.Select(place < np.int64(0), after, place)
+    return after if number is not None else F.Select(place < np.int64(0), after, place)
 
 
 def plus(a: Value, b) -> Value:

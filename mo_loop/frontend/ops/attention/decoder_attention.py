@@ -54,9 +54,7 @@ def decoder_attention(
         k, v = (_heads_first(each, num_heads) for each in ops.Split(product, 2, num_splits=2))
     if has_past and not is_cross:
         k, v = parts.appended(key_cache, k), parts.appended(value_cache, v)
-    mask = None
-    if is_masked:
-        mask = parts.filled((~key_padding_mask)[:, None, None], parts.LOWEST)
+    mask = parts.filled((~key_padding_mask)[:, None, None], parts.LOWEST) if is_masked else None
     y, _ = parts.attend(q, k, v, None, mask)
     return [ops.Transpose(y, [2, 0, 1, 3]).reshape([None, None, query.size(2)]), k, v]
 

@@ -219,9 +219,7 @@ def chosen(rows: Value, at: Value) -> Value:
 
 def beginning(cache: Value, total: Any) -> Value:
     """The first `total` rows of a cache."""
-    if cache.type.dims[2] == total:
-        return cache
-    return cache[:, :, :total]
+    return cache if cache.type.dims[2] == total else cache[:, :, :total]
 
 
 def earlier(keys: Value, places: Value, ends: Value) -> Value:

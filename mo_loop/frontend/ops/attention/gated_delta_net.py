@@ -118,9 +118,7 @@ def _decay(order: "_Order", decay: Value, query: Value, gate: tuple[str, Value |
         raise ModelError(f"GatedDeltaNet with gate_activation {kind} has no a_log or dt_bias", code="ML227")
     rate = ops.Exp(a_log[:, None])
     moved = raw + dt_bias.reshape([raw.size(2), -1])
-    if kind in ("softplus", "qwen"):
-        return -rate * ops.SoftPlus(moved)
-    return ops.Sigmoid(rate * moved) * bound
+    return -rate * ops.SoftPlus(moved) if kind in ("softplus", "qwen") else ops.Sigmoid(rate * moved) * bound
 
 
 @dataclass

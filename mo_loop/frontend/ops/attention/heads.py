@@ -141,9 +141,7 @@ def causal(past: Any, queries: Any, total: Any, q: Value, same: bool) -> Value:
     """
     rows = counted(queries, q)[:, None]
     before = counted(total, q) <= moved(rows, past)
-    if same:
-        return before
-    return before | ops.Equal(rows, queries - 1)
+    return before if same else before | ops.Equal(rows, queries - 1)
 
 
 def moved(places: Value, distance: Any) -> Value:

@@ -184,9 +184,7 @@ class _Chunks:
         batch, heads = like.size(0), like.size(2)
         every = y.reshape([batch, heads, self.count * self.size, like.type.dims[3], y.size(3)])
         every = ops.Transpose(every, [0, 2, 1, 3, 4])
-        if self._padding(like) is None:
-            return every
-        return every[:, : self.tokens]
+        return every if self._padding(like) is None else every[:, : self.tokens]
 
 
 def recurrence(

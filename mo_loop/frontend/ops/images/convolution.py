@@ -199,9 +199,7 @@ def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) 
         if x.rank not in (None, w.rank):
             raise TypeError_(f"a tensor {x.type} with filters {w.type}", code="ML235")
         return w.rank - 2
-    if kernel_shape is not None:
-        return len(kernel_shape)
-    return ranked(x) - 2
+    return len(kernel_shape) if kernel_shape is not None else ranked(x) - 2
 
 
 @translates("ConvTranspose", since=1, one_rank="x w")

@@ -40,9 +40,7 @@ _NO_BYTE = 1 << 31
 
 def changed(action: str, text: str) -> str:
     """A text in upper or lower case; unchanged for the action NONE."""
-    if action == "NONE":
-        return text
-    return "".join(_one(action, each) for each in text)
+    return text if action == "NONE" else "".join(_one(action, each) for each in text)
 
 
 def _one(action: str, letter: str) -> str:

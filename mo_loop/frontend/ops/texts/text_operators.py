@@ -220,9 +220,7 @@ _SPACE = "[\t-\r ]"
 
 def lowered(letter: int) -> int:
     """The lower case that the extensions have of a letter. Some of Greek have that of others."""
-    if any(first <= letter <= last for first, last in _CAPITALS):
-        return letter + 32
-    return letter
+    return letter + 32 if any(first <= letter <= last for first, last in _CAPITALS) else letter
 
 
 _CAPITALS = (
