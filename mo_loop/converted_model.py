@@ -14,10 +14,7 @@ from mo_loop.conversion import phase, told_of_failures
 from mo_loop.conversion_info import size_rows
 from mo_loop.conversion_limits import Limits, writing_within
 from mo_loop.errors import InputError
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import Shape
-from mo_loop.graph.tensor import DataFile
-from mo_loop.graph.types import ElementType
+from mo_loop.graph import DataFile, ElementType, Graph, Shape, Value
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.pair import draft_pair, new_pair
 from mo_loop.ir.xml import XmlWriter, in_memory

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mo_loop.graph.dimension import low
-from mo_loop.graph.types import boolean, i64
+from mo_loop.graph import boolean, i64, low
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced

@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import is_static
-from mo_loop.graph.types import ElementType
+from mo_loop.graph import ElementType, Node, Value, is_static
 from mo_loop.ops.base import Constant
 
 Check = Callable[[Value], Any]

@@ -22,9 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mo_loop.graph.dimension import Dim, Dimension
-from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import i32, i64
+from mo_loop.graph import Dim, Dimension, i32, i64, normalise_axis
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Invariant, Merged

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.graph import Shape, normalise_axis, string
 from mo_loop.graph.dimension import Dim, Dimension, Symbol, low, now, open_symbols, symbols_of
-from mo_loop.graph.shape import Shape, normalise_axis
-from mo_loop.graph.types import string
 from mo_loop.transforms.vocabulary import Constant, Graph, Node, Result, Value, is_static, ops, order_of, source_of
 
 DIVISIONS = (ops.Divide, ops.FloorMod, ops.Mod, ops.Power)

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.graph.dimension import Dim, Symbol, fresh, now
-from mo_loop.graph.shape import of_declared_sizes
-from mo_loop.graph.types import i64, string
+from mo_loop.graph import Dim, Symbol, fresh, i64, now, of_declared_sizes, string
 from mo_loop.ops.movement import FAR
 from mo_loop.origin import made_for
 from mo_loop.transforms.total_operations import computed, needed

@@ -35,10 +35,9 @@ from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import main_graph
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, OptionalType, SequenceType, TensorType, Value, i64, string
 from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, fresh, opened
 from mo_loop.graph.shape import assume_elements, assume_fixed
-from mo_loop.graph.types import OptionalType, SequenceType, TensorType, i64, string
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.front import Failed
 from mo_loop.ops.sequences import Optional

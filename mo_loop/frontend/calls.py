@@ -33,8 +33,7 @@ from mo_loop.frontend.schemas import onnx_schema, schema_of
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.strip_weights import FLOATS, INTS, STRINGS, Texts, listed
 from mo_loop.frontend.translators import as_kind, kind_of
-from mo_loop.graph import Value
-from mo_loop.graph.types import SequenceType, TensorType, string
+from mo_loop.graph import SequenceType, TensorType, Value, string
 from mo_loop.ops.ranges import text_of_kinds
 from mo_loop.origin import Origin
 

@@ -20,8 +20,7 @@ from mo_loop.frontend.node_order import NamesRead, WaitingNodes, all_names_in, r
 from mo_loop.frontend.onnx_graphs import body_name, label, operator_of
 from mo_loop.frontend.ops.conditional import is_decided, selected
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Value
-from mo_loop.graph.types import OptionalType, SequenceType, TensorType
+from mo_loop.graph import OptionalType, SequenceType, TensorType, Value
 from mo_loop.ops.front import Failed
 from mo_loop.ops.unknown_rank import decision
 from mo_loop.origin import Origin, made_for

@@ -12,8 +12,7 @@ from mo_loop.frontend.node_order import NamesRead
 from mo_loop.frontend.onnx_graphs import domain_of, label, operator_of
 from mo_loop.frontend.rank_variants import SQUEEZED, of_declared_rank
 from mo_loop.frontend.scope import Doubts, Scope
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.types import TensorType
+from mo_loop.graph import Graph, Node, TensorType, Value
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.front import Failed
 from mo_loop.origin import Origin, made_for, new_origin

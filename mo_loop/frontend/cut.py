@@ -21,8 +21,7 @@ from mo_loop.frontend.declared_types import type_from, types_of
 from mo_loop.frontend.input_text import KEEP, InputEntry, dtype_of, parse_inputs, shape_of
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs, tensors_of
-from mo_loop.graph.shape import Shape, is_static
-from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
+from mo_loop.graph import UNKNOWN, ElementType, OptionalType, SequenceType, Shape, TensorType, is_static
 from mo_loop.origin import Origin
 from mo_loop.printable import did_you_mean
 from mo_loop.support.flags import shown, whole_number

@@ -22,10 +22,8 @@ from mo_loop.conversion_limits import budget
 from mo_loop.errors import ConversionWarning, UnsupportedError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.registry import is_elementwise, ports_of_one_rank
-from mo_loop.graph import Value
+from mo_loop.graph import UNKNOWN, OptionalType, SequenceType, Shape, TensorType, Value, from_onnx
 from mo_loop.graph.dimension import Dimension, fresh, high, low, named, now
-from mo_loop.graph.shape import Shape
-from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, from_onnx
 from mo_loop.origin import Origin
 
 

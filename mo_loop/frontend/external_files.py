@@ -27,9 +27,8 @@ import numpy as np
 from mo_loop.conversion_limits import budget
 from mo_loop.errors import FileError, ModelError, TypeError_
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.graph.shape import require_sizes
+from mo_loop.graph import ElementType, boolean, c64, c128, f32, f64, from_onnx, i64, require_sizes, string, u32, u64
 from mo_loop.graph.tensor import FLAGS, NO_LINK, ArrayTensor, DataFile, FileIdentity, FileTensor, Tensor
-from mo_loop.graph.types import ElementType, boolean, c64, c128, f32, f64, from_onnx, i64, string, u32, u64
 from mo_loop.support.files import file_kind
 from mo_loop.support.packed_arrays import unpack
 

@@ -24,8 +24,7 @@ from mo_loop.errors import FileError, ModelError, MoLoopError, UnsupportedError,
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missing_bytes
 from mo_loop.frontend.strip_weights import strip_weights
-from mo_loop.graph import Graph
-from mo_loop.graph.tensor import DataFile, FileIdentity
+from mo_loop.graph import DataFile, FileIdentity, Graph
 from mo_loop.printable import did_you_mean
 from mo_loop.support.files import refuse_device
 

@@ -19,9 +19,8 @@ import numpy as np
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.registry import FAMILIES, is_elementwise, ports_of_one_rank
 from mo_loop.frontend.scope import Doubts, Scope
-from mo_loop.graph import Value
+from mo_loop.graph import TensorType, Value
 from mo_loop.graph.dimension import Dimension, may_be_one
-from mo_loop.graph.types import TensorType
 from mo_loop.ops import functional as ops
 
 MOST = 4

@@ -32,10 +32,7 @@ from mo_loop.frontend.rank_variants import least_after, of_declared_ranks, outpu
 from mo_loop.frontend.refusals import as_declared, certain_refusal, failed, with_advice
 from mo_loop.frontend.schemas import has_outputs
 from mo_loop.frontend.scope import Doubts, Scope
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import Assumption
-from mo_loop.graph.tensor import Tensor
-from mo_loop.graph.types import UNKNOWN, TensorType
+from mo_loop.graph import UNKNOWN, Assumption, Graph, Tensor, TensorType, Value
 from mo_loop.ops.base import Constant
 from mo_loop.origin import Origin, current, new_origin
 

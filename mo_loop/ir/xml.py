@@ -16,9 +16,7 @@ from functools import cache
 from typing import Any, TextIO
 
 from mo_loop.errors import InternalError
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dim
-from mo_loop.graph.types import ElementType
+from mo_loop.graph import Dim, ElementType, Graph, Node, Value
 from mo_loop.ir.bin import Weights
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control, If, Loop

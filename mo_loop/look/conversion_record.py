@@ -42,9 +42,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs, called, function_graph, main_graph, operator_of, tensors_of
-from mo_loop.graph import Graph
-from mo_loop.graph.node import type_of
-from mo_loop.graph.types import from_onnx
+from mo_loop.graph import Graph, from_onnx, type_of
 from mo_loop.ir.xml import layer_names, layer_order, output_port
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Iteration

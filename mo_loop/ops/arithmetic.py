@@ -7,8 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import ElementType, TensorType, boolean
+from mo_loop.graph import ElementType, TensorType, boolean, normalise_axis
 from mo_loop.ops import values
 from mo_loop.ops.base import Elementwise, Op, operation
 from mo_loop.ops.infer import elementwise, same_dtype, wide

@@ -22,11 +22,9 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
 import numpy as np
 
 from mo_loop.errors import InternalError, MoLoopError, TypeError_, error_of_numbers
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import ArrayTensor, Graph, Node, Shape, Tensor, Value, normalise_axis, require_sizes
 from mo_loop.graph.dimension import Dimension, fresh_symbols
 from mo_loop.graph.inference_cache import inferred_once, unique
-from mo_loop.graph.shape import Shape, normalise_axis, require_sizes
-from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
 from mo_loop.ops.ranges import Kind, Range, kinds_of, range_of
 from mo_loop.origin import Origin

@@ -5,10 +5,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from mo_loop.errors import TypeError_
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import UNKNOWN, Graph, Node, TensorType, Value, boolean, element_count, i32, i64, normalise_axis
 from mo_loop.graph.dimension import Dimension, Symbol, fresh, high, least, low
-from mo_loop.graph.shape import element_count, normalise_axis
-from mo_loop.graph.types import UNKNOWN, TensorType, boolean, i32, i64
 from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.infer import covers_type, exported, join_types, symbols_in, widen_types
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced

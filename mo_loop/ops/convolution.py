@@ -8,9 +8,8 @@ maximum or the mean of each window.
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from mo_loop.graph.dimension import Dimension, fresh, high, low
+from mo_loop.graph import Dimension, ElementType, TensorType, fresh, high, i64, low
 from mo_loop.graph.shape import merge_dim
-from mo_loop.graph.types import ElementType, TensorType, i64
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype
 from mo_loop.ops.ranges import NUMBERS

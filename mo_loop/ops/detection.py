@@ -4,9 +4,8 @@ and interpolation to another size.
 
 from typing import Any, Literal
 
-from mo_loop.graph.dimension import Dimension, fresh, high
+from mo_loop.graph import Dimension, ElementType, TensorType, f32, fresh, high, i64
 from mo_loop.graph.shape import is_static, merge, merge_dim
-from mo_loop.graph.types import ElementType, TensorType, f32, i64
 from mo_loop.ops.base import Op
 from mo_loop.ops.convolution import Windowed, places, span
 from mo_loop.ops.infer import dims_of, same_dtype

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.graph import Node, Value
+from mo_loop.graph import Node, Value, broadcast, is_static, normalise_axis, require_computable
 from mo_loop.graph.dimension import least
-from mo_loop.graph.shape import broadcast, is_static, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, i32, i64
 from mo_loop.ops import functional as ops
 from mo_loop.ops.base import Constant

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from mo_loop.errors import MoLoopError
-from mo_loop.graph import Graph
-from mo_loop.graph.dimension import Dimension, Symbol, fresh, high, low
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph import Dimension, Graph, Symbol, fresh, high, low, normalise_axis
 from mo_loop.graph.types import BY_PRECISION, UNKNOWN, ElementType, TensorType, foreign
 from mo_loop.ops.base import Op, SameElements
 from mo_loop.ops.control import Iteration, iteration_count

@@ -11,9 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mo_loop.errors import ModelError
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import ElementType, i64
+from mo_loop.graph import ElementType, Graph, Value, i64, normalise_axis
 from mo_loop.ops import functional as ops
 
 Length: TypeAlias = int | Value

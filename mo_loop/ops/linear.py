@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.graph import Value
-from mo_loop.graph.dimension import Dimension, fresh, low
+from mo_loop.graph import Dimension, TensorType, Value, bf16, boolean, f16, f32, fresh, low
 from mo_loop.graph.shape import Shape, broadcast, broadcast_dim, merge_dim, normalise_axis
-from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype, wide
 from mo_loop.ops.ranges import FLOATS, NUMBERS

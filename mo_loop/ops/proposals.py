@@ -4,9 +4,8 @@ import math
 from functools import reduce
 from typing import Literal
 
-from mo_loop.graph.dimension import Dimension, fresh, high
+from mo_loop.graph import Dimension, ElementType, TensorType, f32, fresh, high, i32, i64
 from mo_loop.graph.shape import merge, merge_dim
-from mo_loop.graph.types import ElementType, TensorType, f32, i32, i64
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype
 from mo_loop.ops.ranges import FLOATS

@@ -7,8 +7,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import TypeError_
-from mo_loop.graph import Value
-from mo_loop.graph.shape import broadcast, normalise_axis, require_computable
+from mo_loop.graph import Value, broadcast, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, TensorType, f8e4m3, f8e5m2, f32, i32, u8
 from mo_loop.ops.base import Constant, Elementwise, Op
 from mo_loop.ops.linear import product_shape

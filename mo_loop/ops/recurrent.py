@@ -6,9 +6,8 @@ summed. Variables keep their value from one inference to the next.
 
 from typing import Any, ClassVar, Literal
 
-from mo_loop.graph.dimension import Dimension, fresh
+from mo_loop.graph import Dimension, ElementType, TensorType, fresh
 from mo_loop.graph.shape import merge
-from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype
 

@@ -10,9 +10,8 @@ is the source code of the package; the runtime computes them on vectors of strin
 
 from typing import Any, Literal
 
-from mo_loop.graph.dimension import fresh
+from mo_loop.graph import TensorType, fresh, i32, string, u8
 from mo_loop.graph.shape import merge
-from mo_loop.graph.types import TensorType, i32, string, u8
 from mo_loop.ops.base import Op
 from mo_loop.ops.ranges import WIDE_INTEGERS, Kind
 

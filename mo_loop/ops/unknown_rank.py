@@ -7,9 +7,7 @@ decision(condition)  # give the condition a constant value: --freeze "sr=VALUE"
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import element_count
-from mo_loop.graph.types import TensorType
+from mo_loop.graph import Node, TensorType, Value, element_count
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Control
 from mo_loop.ops.views import ShapeOf

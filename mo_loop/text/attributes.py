@@ -12,9 +12,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from mo_loop import errors
 from mo_loop.errors import ConversionErrors, MoLoopError
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import Dim
-from mo_loop.graph.types import BY_NAME, ElementType, TensorType, i64
+from mo_loop.graph import BY_NAME, Dim, ElementType, Graph, TensorType, Value, i64
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import Control, Iteration
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced

@@ -5,8 +5,7 @@ from typing import Any
 
 from mo_loop import ops
 from mo_loop.errors import InputError, MoLoopError
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.tensor import Tensor
+from mo_loop.graph import Graph, Node, Tensor, Value
 from mo_loop.ops.base import Constant, Op, Parameter, Result, type_of_tensor
 from mo_loop.ops.control import Control, If
 from mo_loop.ops.front import Failed

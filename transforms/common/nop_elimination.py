@@ -10,8 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mo_loop.graph.dimension import Dim
-from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, f64
+from mo_loop.graph import Dim, ElementType, bf16, boolean, f16, f32, f64
 from mo_loop.transforms.pattern import Match, Pattern, any_input, any_of, any_order, constant, wrap_type
 from mo_loop.transforms.predicates import Predicate, has_static_rank, type_matches, value_equals
 from mo_loop.transforms.replace import replace_output_update_name

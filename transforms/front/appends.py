@@ -4,9 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mo_loop.graph.dimension import Dim, fresh
-from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import SequenceType, TensorType, string
+from mo_loop.graph import Dim, SequenceType, TensorType, fresh, normalise_axis, string
 from mo_loop.ops.control import If, Loop
 from mo_loop.ops.infer import symbols_in
 from mo_loop.ops.lengths import Length, joined

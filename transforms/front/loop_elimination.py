@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mo_loop.conversion_limits import budget
+from mo_loop.graph import UNKNOWN, ArrayTensor, assume_fixed, normalise_axis
 from mo_loop.graph.dimension import Dimension, low, now, open_symbols
-from mo_loop.graph.shape import assume_fixed, normalise_axis
-from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import UNKNOWN
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.target import CRASH, ERROR, ReleaseRange, without_avx512

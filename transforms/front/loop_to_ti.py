@@ -5,8 +5,7 @@ become LSTMSequence, GRUSequence and RNNSequence.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mo_loop.graph.dimension import low
-from mo_loop.graph.types import TensorType
+from mo_loop.graph import TensorType, low
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.front import Scan
 from mo_loop.ops.port_map import Concatenated, Invariant, Sliced

@@ -13,8 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from mo_loop.graph.shape import element_count
-from mo_loop.graph.tensor import DeferredTensor, FileTensor, Tensor
+from mo_loop.graph import DeferredTensor, FileTensor, Tensor, element_count
 from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import KNOWN_LIMIT, f16, f32, f64
 from mo_loop.ops.control import Control, If, Loop

@@ -25,9 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mo_loop.errors import ConversionWarning
-from mo_loop.graph.shape import Shape, normalise_axis
-from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
-from mo_loop.graph.types import i4, i8, u4, u8
+from mo_loop.graph import ArrayTensor, DeferredTensor, Shape, Tensor, i4, i8, normalise_axis, u4, u8
 from mo_loop.ops.quantization import Array, FakeQuantize, pairs_exceed, spread
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Value, ops, source_of
 

@@ -19,8 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mo_loop.errors import UsageError
-from mo_loop.graph.dimension import now
-from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.graph import ArrayTensor, now
 from mo_loop.preprocessing import BRACKETS, PerInput, layout_of
 from mo_loop.transforms.preprocess import inputs
 from mo_loop.transforms.replace import drop_dead, supersede

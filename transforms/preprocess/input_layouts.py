@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import ConversionWarning, UsageError
-from mo_loop.graph.dimension import now
-from mo_loop.graph.types import TensorType
+from mo_loop.graph import TensorType, now
 from mo_loop.preprocessing import PARENTHESES, Layouts, PerInput, layouts_of, permutation, record_layout
 from mo_loop.transforms.preprocess.inputs import (
     inputs_of,

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from mo_loop.errors import UsageError
-from mo_loop.graph.dimension import now
+from mo_loop.graph import TensorType, now
 from mo_loop.graph.shape import merge_dim, of_declared_sizes
-from mo_loop.graph.types import TensorType
 from mo_loop.preprocessing import PerInput, layout_of
 from mo_loop.transforms.vocabulary import Graph, Node, Parameter, Result, Value, is_static, ops
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.graph.dimension import Dimension
-from mo_loop.graph.types import i32, i64
+from mo_loop.graph import Dimension, i32, i64
 from mo_loop.transforms.replace import copy_runtime_info, replace_node
 from mo_loop.transforms.states.cache_movements import Cache, scalar
 from mo_loop.transforms.states.cached_attention import Attention, AttentionScores

@@ -10,8 +10,7 @@ keys        a cache, perhaps repeated for the heads of a group, transposed, time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from mo_loop.graph.dimension import Dimension, high
-from mo_loop.graph.types import f32
+from mo_loop.graph import Dimension, f32, high
 from mo_loop.transforms.states import cache_movements
 from mo_loop.transforms.vocabulary import Node, Value, ops
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
-from mo_loop.graph.dimension import Dim
-from mo_loop.graph.shape import assume_fixed
+from mo_loop.graph import Dim, assume_fixed
 from mo_loop.ops.control import If, Iteration, Loop
 from mo_loop.ops.port_map import Merged
 from mo_loop.ops.recurrent import Sequence as Recurrent

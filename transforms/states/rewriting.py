@@ -21,8 +21,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mo_loop.errors import UnsupportedError
-from mo_loop.graph.dimension import Dim, Dimension, fresh
-from mo_loop.graph.types import ElementType, TensorType, i32
+from mo_loop.graph import Dim, Dimension, ElementType, TensorType, fresh, i32
 from mo_loop.ops import recurrent
 from mo_loop.origin import made_for
 from mo_loop.transforms.replace import replace_node

@@ -15,8 +15,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.graph.dimension import Dim, Dimension, Symbol
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph import Dim, Dimension, Symbol, normalise_axis
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Sliced

@@ -41,8 +41,7 @@ from mo_loop.converted_model import Model
 from mo_loop.errors import InputError, NotComparableError, UnsupportedError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import operator_of
-from mo_loop.graph import Value
-from mo_loop.graph.types import name_of
+from mo_loop.graph import Value, name_of
 from mo_loop.support.traversal import reached
 from mo_loop.transforms.states.port_names import BEAM_INDEX
 

@@ -27,8 +27,7 @@ from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.input_text import KEEP, InputEntry
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.graph.dimension import Dimension, fresh, high, low
-from mo_loop.graph.types import OptionalType, SequenceType, TensorType
+from mo_loop.graph import Dimension, OptionalType, SequenceType, TensorType, fresh, high, low
 
 SIZES = ((2, 3, 4), (1,), (5, 2, 3), (4, 7, 2), (3,))
 """The sizes of dynamic dimensions in the sets, in turn; in one set the dimensions take them in turn."""

@@ -20,9 +20,7 @@ import numpy as np
 
 from mo_loop.compare.execution.isolated import essential
 from mo_loop.compare.execution.runtime import Compiled, read_in_memory
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import fresh, high, low
-from mo_loop.graph.types import TensorType
+from mo_loop.graph import Graph, Node, TensorType, Value, fresh, high, low
 from mo_loop.ir.xml import in_memory
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If

@@ -24,8 +24,7 @@ from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.declared_types import types_of
 from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.onnx_graphs import graph_protos, needs_permission, with_data
-from mo_loop.graph import Graph
-from mo_loop.graph.types import f16
+from mo_loop.graph import Graph, f16
 from mo_loop.ir_origins import recorded_options
 from mo_loop.ops.arithmetic import Convert
 from mo_loop.ops.base import Constant, Parameter

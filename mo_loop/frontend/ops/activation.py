@@ -12,9 +12,7 @@ import numpy as np
 from mo_loop.frontend.ops.ranking import first, first_of_any_length, is_row_of_any_length
 from mo_loop.frontend.ops.shared import number, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, one_to_one, ops, translates
-from mo_loop.graph.dimension import now
-from mo_loop.graph.shape import assume_equal, assume_fixed, element_count, normalise_axis
-from mo_loop.graph.types import f32, i64
+from mo_loop.graph import assume_equal, assume_fixed, element_count, f32, i64, normalise_axis, now
 from mo_loop.ops.lengths import scalar
 
 one_to_one({"Sigmoid": ops.Sigmoid, "Softplus": ops.SoftPlus, "Softsign": ops.SoftSign})

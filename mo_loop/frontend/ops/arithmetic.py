@@ -14,8 +14,7 @@ from mo_loop import ops as operations
 from mo_loop.frontend.ops.shared import number, one_integer, ranked, require_choice
 from mo_loop.frontend.ops.texts.strings import equal_strings
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, one_to_one, ops, translates
-from mo_loop.graph import Graph
-from mo_loop.graph.shape import element_count, normalise_axis
+from mo_loop.graph import Graph, element_count, normalise_axis
 from mo_loop.graph.types import TensorType, boolean, f32, from_onnx, i32, i64, string, u16
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Parameter, Result

@@ -26,8 +26,7 @@ from mo_loop.frontend.context import TranslatedBody
 from mo_loop.frontend.rank_variants import MOST, SQUEEZED, least_rank, varying, with_equal_ranks, with_rank
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, Value, ops, translates
-from mo_loop.graph.dimension import Symbol, fresh, low
-from mo_loop.graph.shape import assume_equal, element_count
+from mo_loop.graph import Symbol, assume_equal, element_count, fresh, low
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, boolean
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.front import Failed

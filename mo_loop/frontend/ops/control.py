@@ -26,8 +26,7 @@ from mo_loop.frontend.ops import conditional
 from mo_loop.frontend.ops.shared import ones, ranked
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.dimension import now
-from mo_loop.graph.shape import assume_fixed, normalise_axis
+from mo_loop.graph import assume_fixed, normalise_axis, now
 from mo_loop.graph.types import UNKNOWN, ElementType, SequenceType, TensorType, boolean, f32, i64, tensor_of_known
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.front import Failed

@@ -8,8 +8,7 @@ import numpy as np
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.shared import counted_up, integers, near, number, one_integer, ranked, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import boolean, from_onnx, i64
+from mo_loop.graph import boolean, from_onnx, i64, normalise_axis
 from mo_loop.ops.infer import vector_length
 from mo_loop.ops.lengths import joined, scalar
 from mo_loop.ops.ranges import AtLeast2, Indices, Integers, One, Vector

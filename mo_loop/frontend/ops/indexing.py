@@ -22,9 +22,7 @@ from mo_loop import ops as operations
 from mo_loop.frontend.ops.ranking import Mode, same, top
 from mo_loop.frontend.ops.shared import counted, number, ranked, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.dimension import high, low
-from mo_loop.graph.shape import assume_least, element_count, normalise_axis
-from mo_loop.graph.types import boolean, i32, i64
+from mo_loop.graph import assume_least, boolean, element_count, high, i32, i64, low, normalise_axis
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.lengths import as_i64, joined, scalar, vector
 from mo_loop.ops.ranges import AtLeast1, Vector

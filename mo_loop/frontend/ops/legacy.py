@@ -12,8 +12,7 @@ import numpy as np
 from mo_loop.frontend.ops.movement import slice_10
 from mo_loop.frontend.ops.shared import full, number
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.shape import require_sizes
-from mo_loop.graph.types import from_onnx, i64
+from mo_loop.graph import from_onnx, i64, require_sizes
 from mo_loop.ops.lengths import vector
 from mo_loop.ops.ranges import Ints
 

@@ -13,10 +13,8 @@ import numpy as np
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.shared import counted, number, ranked
 from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops, translates
-from mo_loop.graph.dimension import Dimension
-from mo_loop.graph.shape import assume_fixed, element_count, is_static
+from mo_loop.graph import Dimension, TensorType, assume_fixed, element_count, f16, f32, i64, is_static
 from mo_loop.graph.tensor import BLOCK, ArrayTensor, DeferredTensor, Tensor
-from mo_loop.graph.types import TensorType, f16, f32, i64
 from mo_loop.ops.base import Constant, Identity, Parameter, Result
 from mo_loop.ops.lengths import joined
 from mo_loop.ops.linear import subscripts

@@ -12,8 +12,7 @@ import numpy as np
 from mo_loop.frontend.ops.shared import number, ranked, require_choice
 from mo_loop.frontend.ops.tensors import dropped
 from mo_loop.frontend.vocabulary import Context, Value, ops, translates
-from mo_loop.graph.shape import is_static, normalise_axis
-from mo_loop.graph.types import bf16, boolean, f32
+from mo_loop.graph import bf16, boolean, f32, is_static, normalise_axis
 from mo_loop.ops.ranges import AtLeast2, Few, Positive, Vector
 from mo_loop.target import Gap
 

@@ -21,9 +21,7 @@ import numpy as np
 
 from mo_loop.frontend.ops.shared import integers, number
 from mo_loop.frontend.vocabulary import Graph, Value, ops
-from mo_loop.graph.dimension import high, now
-from mo_loop.graph.shape import assume_fixed, element_count, normalise_axis
-from mo_loop.graph.types import ElementType, i32, i64, u32, u64
+from mo_loop.graph import ElementType, assume_fixed, element_count, high, i32, i64, normalise_axis, now, u32, u64
 from mo_loop.ops.lengths import FAR
 
 Mode = Literal["max", "min"]

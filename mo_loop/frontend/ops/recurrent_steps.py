@@ -18,8 +18,7 @@ from mo_loop.frontend.ops.activation import FUNCTIONS, Activation
 from mo_loop.frontend.ops.linear import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.ops.shared import constant_like, zeros
 from mo_loop.frontend.vocabulary import Context, Graph, ModelError, Value, ops
-from mo_loop.graph.dimension import fresh
-from mo_loop.graph.types import TensorType, i32
+from mo_loop.graph import TensorType, fresh, i32
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 

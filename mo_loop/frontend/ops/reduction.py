@@ -14,9 +14,7 @@ from mo_loop.frontend.ops.arithmetic import divided
 from mo_loop.frontend.ops.ranking import Mode, first
 from mo_loop.frontend.ops.shared import known_size, number, ranked
 from mo_loop.frontend.vocabulary import Value, ops, translates
-from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import element_count, normalise_axis
-from mo_loop.graph.types import boolean, f32, i32, i64
+from mo_loop.graph import boolean, element_count, f32, i32, i64, low, normalise_axis
 from mo_loop.target import Gap
 
 AVOIDS = (

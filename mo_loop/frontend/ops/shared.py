@@ -17,8 +17,7 @@ import numpy as np
 from mo_loop.conversion_limits import budget
 from mo_loop.errors import ModelError, TypeError_, UnsupportedError
 from mo_loop.frontend.vocabulary import Value, ops
-from mo_loop.graph.shape import require_computable
-from mo_loop.graph.types import i64
+from mo_loop.graph import i64, require_computable
 from mo_loop.ops.lengths import FAR, Length, as_value, joined
 
 Array = np.ndarray[Any, Any]

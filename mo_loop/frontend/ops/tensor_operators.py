@@ -14,8 +14,7 @@ from mo_loop.frontend.ops.indexing import unique_elements
 from mo_loop.frontend.ops.normalisation import dropout_12
 from mo_loop.frontend.ops.shared import counted_up, first_numbers, integers, number, ranked
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import f32, i64
+from mo_loop.graph import f32, i64, normalise_axis
 from mo_loop.ops.lengths import FAR, as_i64, scalar, vector
 from mo_loop.ops.ranges import AtLeast1, AtLeast2, Few, Integers, Matrix, Positive
 

@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from mo_loop.errors import MoLoopError
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dimension, fresh
-from mo_loop.graph.types import TensorType
+from mo_loop.graph import Dimension, Graph, Node, TensorType, Value, fresh
 from mo_loop.ir.reader.layer_records import Layer, Link, Net, PortMap, SliceRange
 from mo_loop.ir.reader.layer_types import declared_type
 from mo_loop.ops.base import Parameter, Result

@@ -11,8 +11,7 @@ from typing import Any
 
 from mo_loop.conversion_limits import budget
 from mo_loop.errors import LimitError, UnsupportedError
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.types import BY_IR_NAME, TensorType
+from mo_loop.graph import BY_IR_NAME, Graph, Node, TensorType, Value
 from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
 from mo_loop.ir.reader.layer_records import Edge, Info, Layer, LayerPort, Net, WeightFile, ir_error, shortened
 from mo_loop.ir.reader.layer_types import (

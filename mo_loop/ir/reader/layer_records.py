@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import FileError, IrError, TypeError_
+from mo_loop.graph import BY_IR_NAME, DataFile, FileTensor, Tensor, string, u8
 from mo_loop.graph.dimension import Dimension, fresh, named
 from mo_loop.graph.shape import MOST_DIMENSIONS, Shape, is_static, require_sizes
-from mo_loop.graph.tensor import DataFile, FileTensor, Tensor
-from mo_loop.graph.types import BY_IR_NAME, string, u8
 
 LEAST, MOST = -(2**63), 2**63 - 1
 

@@ -19,9 +19,7 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from mo_loop import ops
-from mo_loop.graph import Value
-from mo_loop.graph.shape import Shape
-from mo_loop.graph.types import BY_IR_NAME, BY_PRECISION, ElementType, TensorType
+from mo_loop.graph import BY_IR_NAME, BY_PRECISION, ElementType, Shape, TensorType, Value
 from mo_loop.ir.reader.layer_records import Layer, LayerPort, Net, integer, parse_shape, shortened, shown
 from mo_loop.ir.xml import nearest_single
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result

@@ -13,10 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dimension, low, now
-from mo_loop.graph.shape import is_static, of_declared_sizes
-from mo_loop.graph.types import f32
+from mo_loop.graph import Dimension, Graph, Node, Value, f32, is_static, low, now, of_declared_sizes
 from mo_loop.look.diagnostics.diagnostic import Diagnostic, NodePlace
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.exact import is_not_negative

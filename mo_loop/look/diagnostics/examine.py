@@ -21,8 +21,7 @@ from mo_loop.frontend.model import OnnxModel, opened, require_opset
 from mo_loop.frontend.node_order import NamesRead, needed
 from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, function_graph, location_of, main_graph
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.graph import Graph
-from mo_loop.graph.types import from_onnx
+from mo_loop.graph import Graph, from_onnx
 from mo_loop.look.diagnostics import ir_checks
 from mo_loop.look.diagnostics.device_checks import FAULTS, changed_alone, device_diagnostics, of_this_device_alone
 from mo_loop.look.diagnostics.diagnostic import CheckReport, Diagnostic, of_warnings

@@ -7,10 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dim, Dimension, now
-from mo_loop.graph.node import type_of
-from mo_loop.graph.types import TensorType, f64, i64, u32, u64
+from mo_loop.graph import Dim, Dimension, Graph, Node, TensorType, Value, f64, i64, now, type_of, u32, u64
 from mo_loop.look.diagnostics.diagnostic import Diagnostic
 from mo_loop.ops.arithmetic import Binary, Convert, Negative, Power
 from mo_loop.ops.base import Constant, Parameter, SameElements

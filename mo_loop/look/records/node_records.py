@@ -22,8 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mo_loop.graph import Graph, Node
-from mo_loop.graph.tensor import Tensor
+from mo_loop.graph import Graph, Node, Tensor
 from mo_loop.look.records.data import LIMIT, SHOWN, Contents, described_constant
 from mo_loop.look.records.structure import Drain, Feed, Item, OutputRecord, Ref
 from mo_loop.ops.base import Constant, Result

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import InputError
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dim
-from mo_loop.graph.types import BY_PRECISION, TensorType
+from mo_loop.graph import BY_PRECISION, Dim, Graph, Node, TensorType, Value
 from mo_loop.ir.reader.layer_records import Layer, LayerPort, Link, Net, PortMap, WeightFile, integer, parse_shape
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.look.records import node_records

@@ -14,8 +14,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mo_loop.errors import FileError, UsageError
-from mo_loop.graph import Graph
-from mo_loop.graph.tensor import ArrayTensor, FileTensor
+from mo_loop.graph import ArrayTensor, FileTensor, Graph
 from mo_loop.look.records.data import Contents, described_constant
 from mo_loop.look.records.node_records import Describer, GraphState, Ports, Record, renamed
 from mo_loop.look.records.structure import DUMP, IR, ONNX, Item, Output, OutputRecord, Ref, ScopeRecord, Structure

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mo_loop.graph.dimension import Dimension, now
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph import Dimension, normalise_axis, now
 from mo_loop.transforms.vocabulary import Constant, Node, Value, integers, ops
 
 Array = np.ndarray[Any, Any]

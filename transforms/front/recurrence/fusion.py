@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.graph import f16, f32, i32, normalise_axis
 from mo_loop.graph.dimension import Assumption, Dimension, low, open_symbols
-from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import f16, f32, i32
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.movement import FAR
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced

@@ -18,9 +18,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from mo_loop.graph.dimension import fresh
-from mo_loop.graph.shape import assume_fixed
-from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
+from mo_loop.graph import ElementType, SequenceType, TensorType, assume_fixed, fresh, i64
 from mo_loop.transforms.front.sequence_lowering import shapes
 from mo_loop.transforms.loops.lifted import moved
 from mo_loop.transforms.vocabulary import F, Graph, Value

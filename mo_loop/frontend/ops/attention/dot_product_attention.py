@@ -23,9 +23,7 @@ from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.shared import counted, ranked
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
-from mo_loop.graph.dimension import now
-from mo_loop.graph.shape import assume_equal, assume_fixed
-from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, f64, from_onnx
+from mo_loop.graph import ElementType, assume_equal, assume_fixed, bf16, boolean, f16, f32, f64, from_onnx, now
 from mo_loop.ops.lengths import as_i64, joined, larger
 from mo_loop.ops.ranges import AtLeast1, Integers, NotNegativeOrNone, Positive, Rank3, Rank4, Vector
 

@@ -24,8 +24,7 @@ from mo_loop.frontend.ops.classical.tree_forms import (
 )
 from mo_loop.frontend.ops.shared import first_numbers, full, number, zeros
 from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops
-from mo_loop.graph.dimension import now
-from mo_loop.graph.types import ElementType
+from mo_loop.graph import ElementType, now
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.port_map import Branched, Selected
 from mo_loop.ops.ranges import require_parts

@@ -28,8 +28,7 @@ from mo_loop.frontend.ops.images.pooling import max_pool
 from mo_loop.frontend.ops.linear import gemm, matmul, scaled
 from mo_loop.frontend.ops.shared import counted, number, ranked, require_choice
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.shape import element_count
-from mo_loop.graph.types import f32, i64
+from mo_loop.graph import element_count, f32, i64
 from mo_loop.ops.exact import quotient_of_integer
 from mo_loop.ops.lengths import FAR, as_i64, as_value, joined
 from mo_loop.ops.ranges import (

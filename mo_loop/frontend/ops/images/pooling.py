@@ -11,9 +11,7 @@ import numpy as np
 from mo_loop.frontend.ops.images.convolution import Window, WindowAttributes, convolved
 from mo_loop.frontend.ops.shared import constant_like, number, ones
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.dimension import Dimension, low, now
-from mo_loop.graph.shape import assume_least
-from mo_loop.graph.types import f32, i64
+from mo_loop.graph import Dimension, assume_least, f32, i64, low, now
 from mo_loop.ops.lengths import FAR
 from mo_loop.ops.ranges import AboveZero, AtLeast3, Ints, NotNegative, Positive, Positives
 from mo_loop.target import NEVER, Gap, Processor

@@ -10,9 +10,7 @@ from mo_loop.frontend.ops.images.sampling import Axis, Sampling, float_of, sampl
 from mo_loop.frontend.ops.linear import array_of
 from mo_loop.frontend.ops.shared import ranked, require_choice
 from mo_loop.frontend.vocabulary import ModelError, Value, ops, translates
-from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import f32, i64
+from mo_loop.graph import f32, i64, low, normalise_axis
 from mo_loop.ops.exact import quotient
 from mo_loop.ops.lengths import joined, vector
 from mo_loop.ops.ranges import Vector

@@ -12,9 +12,8 @@ from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.linear import array_of, reshaped
 from mo_loop.frontend.ops.shared import constant_like, counted_up, first_numbers, number, ranked, zeros
 from mo_loop.frontend.vocabulary import MICROSOFT, UnsupportedError, Value, ops, translates
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph import f32, i32, normalise_axis, u2, u4, u8
 from mo_loop.graph.tensor import viewed
-from mo_loop.graph.types import f32, i32, u2, u4, u8
 from mo_loop.ops.base import Constant, Identity
 from mo_loop.ops.lengths import joined
 from mo_loop.ops.ranges import AtLeast1, AtLeast2, Integers, Positive

@@ -16,9 +16,7 @@ from mo_loop.frontend.ops.images.convolution import channels_last as to_channels
 from mo_loop.frontend.ops.linear import array_of
 from mo_loop.frontend.ops.shared import ranked
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.dimension import now
-from mo_loop.graph.shape import assume_fixed
-from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8, u32
+from mo_loop.graph import ElementType, assume_fixed, bf16, f16, f32, from_onnx, now, string, u8, u32
 from mo_loop.ops.exact import aligned, as_float, centred, centred_weights, integer_product, largest_sum
 from mo_loop.ops.ranges import AtLeast2, NotNegative, One, Vector
 from mo_loop.target import ERROR, NEVER, Gap, Processor

@@ -23,9 +23,7 @@ from mo_loop.frontend.ops.linear import array_of, rearranged, reshaped
 from mo_loop.frontend.ops.quantization.quantization import real, requantized, unless_zero
 from mo_loop.frontend.ops.recurrent import RecurrentAttributes, recurrent_outputs
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
-from mo_loop.graph.dimension import now
-from mo_loop.graph.shape import assume_fixed, element_count
-from mo_loop.graph.types import ElementType, f32, i16, i32, u32
+from mo_loop.graph import ElementType, assume_fixed, element_count, f32, i16, i32, now, u32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import aligned, as_float, centred, integer_product
 from mo_loop.ops.lengths import scalar

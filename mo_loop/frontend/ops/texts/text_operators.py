@@ -13,9 +13,7 @@ from mo_loop.frontend.ops.shared import counted, ranked, require_choice
 from mo_loop.frontend.ops.texts import expressions, letter_case, strings
 from mo_loop.frontend.ops.texts.strings import StringPlaces
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import i32, i64, u8
+from mo_loop.graph import i32, i64, low, normalise_axis, u8
 from mo_loop.ops.lengths import FAR, vector
 from mo_loop.ops.ranges import Strings
 
