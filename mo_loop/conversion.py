@@ -364,9 +364,7 @@ class Conversion:
 
 
 @contextmanager
-def phase(
-    name: str, observers: Sequence[Observer], graph: Graph | None = None, subject: Any = None
-) -> Iterator[Phase]:
+def phase(name: str, observers: Sequence[Observer], graph: Graph | None = None, subject: Any = None) -> Iterator[Phase]:
     """Call `observers` when a part of a conversion begins, and when the block ends without an exception."""
     event = Phase(name, graph, subject)
     for observer in observers:

@@ -53,12 +53,8 @@ class Extensions:
         self.translators = CustomTranslators()
 
     def add_pass(
-        self,
-        new: FunctionPass | type[FunctionPass],
-        *,
-        before: str | type[FunctionPass] = "",
-        after: str | type[FunctionPass] = "",
-        at: str = "",
+        self, new: FunctionPass | type[FunctionPass], *, before: str | type[FunctionPass] = "",
+        after: str | type[FunctionPass] = "", at: str = "",
     ) -> None:
         """Add a pass before or after one of the pipeline, or `at` one of its places, which docs/passes.md lists.
 

@@ -108,9 +108,7 @@ def _parsed(text: str) -> Transformation:
     if not bracket:
         return Transformation(name.strip())
     if not rest.rstrip().endswith("]"):
-        raise UsageError(
-            f"--transform {shown(text)} cannot be understood", why="a ] is missing at its end", hint=_FORM
-        )
+        raise UsageError(f"--transform {shown(text)} cannot be understood", why="a ] is missing at its end", hint=_FORM)
     arguments: dict[str, Any] = {}
     for part in _parts(rest.rstrip()[:-1], ",;"):
         key, equals, value = (each.strip() for each in part.partition("="))

@@ -277,9 +277,7 @@ def lines_of(name: str) -> Iterator[str]:
     try:
         data = sys.stdin.buffer.read() if name == "-" else read_bytes(place_of(name))
     except OSError as error:
-        raise UsageError(
-            f"the list {masked(name)} cannot be read: {reason_of(error)}", hint="check the path"
-        ) from None
+        raise UsageError(f"the list {masked(name)} cannot be read: {reason_of(error)}", hint="check the path") from None
     for line in io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", errors="surrogateescape"):
         text = line.strip()
         if text.startswith("@"):

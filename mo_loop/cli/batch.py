@@ -63,16 +63,12 @@ class BatchFlags(BatchOptions):
         None, report_text("markdown", "junit", also=""), REPORTS,
         kind="file", metavar="FILE", place=-1,
     )
-    junit: str | None = flag(
-        None, "Write the results as JUnit XML.", REPORTS, kind="file", metavar="FILE", place=-1
-    )
+    junit: str | None = flag(None, "Write the results as JUnit XML.", REPORTS, kind="file", metavar="FILE", place=-1)
     summary: str | None = flag(
         None, "Write the results as Markdown; append them if FILE is the file in GITHUB_STEP_SUMMARY.", REPORTS,
         kind="file", metavar="FILE", place=-1,
     )
-    quiet: bool = flag(
-        False, "Print only errors: no progress, no warnings, no last line.", REPORTS, "-q", "--quiet"
-    )
+    quiet: bool = flag(False, "Print only errors: no progress, no warnings, no last line.", REPORTS, "-q", "--quiet")
 
 
 @click.command(cls=GroupedCommand)

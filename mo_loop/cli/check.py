@@ -108,9 +108,7 @@ def _known_codes(texts: Sequence[str]) -> set[str]:
 
     codes = {each.strip().upper() for text in texts for each in text.split(",")}
     if unknown := sorted(codes - CODES.keys()):
-        raise UsageError(
-            f"--ignore {unknown[0]}: there is no such code", hint="`mo-loop check --codes` lists all",
-        )
+        raise UsageError(f"--ignore {unknown[0]}: there is no such code", hint="`mo-loop check --codes` lists all")
     return codes
 
 

@@ -39,18 +39,9 @@ ignore_option = option(
 @option("--all", "complete", group=REPORTS, is_flag=True, help="List every node and every detail in the text.")
 @message_options("Print nothing: the exit code is the result.")
 def command(
-    old: str,
-    new: str,
-    ignored: "tuple[Aspect, ...]",
-    scope: str | None,
-    tolerance: float,
-    form: str,
-    report_file: ReportFile | None,
-    allow_external: tuple[str, ...],
-    limit: tuple[str, ...],
-    complete: bool,
-    quiet: bool,
-    debug: bool,
+    old: str, new: str, ignored: "tuple[Aspect, ...]", scope: str | None, tolerance: float, form: str,
+    report_file: ReportFile | None, allow_external: tuple[str, ...], limit: tuple[str, ...], complete: bool,
+    quiet: bool, debug: bool,
 ) -> None:
     """Compare two models node by node, with the bodies of their control flow.
 

@@ -29,18 +29,8 @@ from mo_loop.support.flags import FILES
 @reading_options
 @message_options()
 def command(
-    model: str,
-    form: str,
-    report_file: ReportFile | None,
-    depth: int | None,
-    scope: str | None,
-    operator: str | None,
-    graph: bool,
-    nodes: bool,
-    allow_external: tuple[str, ...],
-    limit: tuple[str, ...],
-    quiet: bool,
-    debug: bool,
+    model: str, form: str, report_file: ReportFile | None, depth: int | None, scope: str | None, operator: str | None,
+    graph: bool, nodes: bool, allow_external: tuple[str, ...], limit: tuple[str, ...], quiet: bool, debug: bool,
 ) -> None:
     """Show the contents of MODEL: an ONNX file, convertible or not, or the .xml of an IR (- is standard input).
 

@@ -37,17 +37,8 @@ if TYPE_CHECKING:
 @reading_options
 @message_options("Do not print the name of the page.")
 def command(
-    model: str,
-    other: str | None,
-    output: str | None,
-    opens: bool,
-    scope: str | None,
-    ignored: "tuple[Aspect, ...]",
-    tolerance: float,
-    allow_external: tuple[str, ...],
-    limit: tuple[str, ...],
-    quiet: bool,
-    debug: bool,
+    model: str, other: str | None, output: str | None, opens: bool, scope: str | None, ignored: "tuple[Aspect, ...]",
+    tolerance: float, allow_external: tuple[str, ...], limit: tuple[str, ...], quiet: bool, debug: bool,
 ) -> None:
     """Write a page that shows MODEL: its graph with the bodies of its control flow, and the port maps of these.
 

@@ -47,9 +47,7 @@ WINDOWS = (
 """Texts of the checks of the runtime where a window, or a reflected part, is longer than its input."""
 
 
-def compiled(
-    settings: VerifyOptions, target: Path, precision: str, shared: Pool | None = None, **more: str
-) -> Hosted:
+def compiled(settings: VerifyOptions, target: Path, precision: str, shared: Pool | None = None, **more: str) -> Hosted:
     """An IR, compiled in a precision for the device, with more properties, in a worker process: one of its own, or that
     of the `shared` pool."""
     properties = properties_of(precision, settings.device) | more

@@ -26,8 +26,7 @@ class Failed(Op):
     assumed: Any
 
     def __init__(
-        self, *inputs, graph: Graph, error: MoLoopError | None, count: int, name: str = "",
-        assumed: Sequence[Any] = (),
+        self, *inputs, graph: Graph, error: MoLoopError | None, count: int, name: str = "", assumed: Sequence[Any] = ()
     ) -> None:
         super().__init__(*inputs, graph=graph, name=name, error=error, count=count, assumed=tuple(assumed))
 

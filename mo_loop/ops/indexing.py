@@ -146,9 +146,7 @@ class ScatterUpdate(Op, opset=3, index=("indices", "axis"), single=("axis",), al
         return result
 
 
-class ScatterElementsUpdate(
-    Op, opset=3, index=("indices", "axis"), single=("axis",), along="axis", keeps_axes=True
-):
+class ScatterElementsUpdate(Op, opset=3, index=("indices", "axis"), single=("axis",), along="axis", keeps_axes=True):
     """data[indices[i, j], j] = updates[i, j] for axis 0, likewise for other axes. Spec: ScatterElementsUpdate-3."""
 
     def infer(self, data, indices, updates, axis):

@@ -179,9 +179,7 @@ class ScaledDotProductAttention(Op, opset=13, single=("scale",), types={"query":
         return np.asarray(np.matmul(weights, value)).astype(inputs[0].dtype)
 
 
-class Fourier(
-    Op, abstract=True, index=("axes", "signal_size"), ranks={"axes": 1, "signal_size": 1}, along="axes"
-):
+class Fourier(Op, abstract=True, index=("axes", "signal_size"), ranks={"axes": 1, "signal_size": 1}, along="axes"):
     """Base of the transforms. `signal_size` has for each axis the length to which the signal is sliced or padded with
     zeros; -1 keeps the length."""
 

@@ -276,9 +276,7 @@ def _pieces(x, axis: int, sizes: list[Any]) -> tuple[TensorType, ...]:
     return tuple(TensorType(x.dtype, shape, part) for shape, part in zip(shapes, parts, strict=True))
 
 
-class ReverseSequence(
-    Movement, opset=1, index=("lengths",), ranks={"lengths": 1}, along="seq_axis", keeps_axes=True
-):
+class ReverseSequence(Movement, opset=1, index=("lengths",), ranks={"lengths": 1}, along="seq_axis", keeps_axes=True):
     """The first `lengths[i]` elements along `seq_axis` reversed, i along `batch_axis`. Spec: ReverseSequence-1."""
 
     batch_axis: int = 0

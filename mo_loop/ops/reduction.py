@@ -89,9 +89,7 @@ ReduceMin = _of(
 )
 
 
-class ReduceProd(
-    Folding, opset=1, types=_X, rule=values.multiply, numpy=np.prod
-):
+class ReduceProd(Folding, opset=1, types=_X, rule=values.multiply, numpy=np.prod):
     """The products over the axes. Spec: ReduceProd-1."""
 
     _empty = 1

@@ -71,13 +71,8 @@ class Worker:
     """One child process. Only `kill` may be called by several threads at once."""
 
     def __init__(
-        self,
-        function: str,
-        *,
-        memory: int | None = None,
-        env: Mapping[str, str] | None = None,
-        scratch: str | None = None,
-        python: str | None = None,
+        self, function: str, *, memory: int | None = None, env: Mapping[str, str] | None = None,
+        scratch: str | None = None, python: str | None = None,
     ) -> None:
         environment = {**os.environ, **(env or {})}
         if scratch is not None:

@@ -57,15 +57,8 @@ class Pool:
     """
 
     def __init__(
-        self,
-        function: str,
-        *,
-        jobs: int = 1,
-        limit: float = 60.0,
-        memory: int | None = None,
-        env: Mapping[str, str] | None = None,
-        scratch: str | None = None,
-        python: str | None = None,
+        self, function: str, *, jobs: int = 1, limit: float = 60.0, memory: int | None = None,
+        env: Mapping[str, str] | None = None, scratch: str | None = None, python: str | None = None,
     ) -> None:
         self.jobs = max(1, jobs)
         self.limit = limit

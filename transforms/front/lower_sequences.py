@@ -183,10 +183,7 @@ def _is_known_position(node, port: int, seen: set[Value]) -> bool:
     entry = node.input_map[port - node.first_data_port]
     inner = [each.output for each in vars(entry).values() if isinstance(each, Parameter)]
     if isinstance(entry, Merged):
-        inner += [
-            output for each, output in node.returned
-            if isinstance(each, Final) and each.result is entry.result
-        ]
+        inner += [output for each, output in node.returned if isinstance(each, Final) and each.result is entry.result]
     return all(is_read_at_known_positions(each, seen) for each in inner)
 
 

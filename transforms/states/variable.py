@@ -95,9 +95,7 @@ def _made_outside(value: Value, owner: ops.If) -> Value:
     """A value of a branch as a value of the graph around the If: the nodes that compute it are copied there."""
     body, outer = value.graph, owner.graph
     side = "then" if body is owner.then_body else "else_"
-    values = {
-        getattr(entry, side).output: given for entry, given in owner.fed if getattr(entry, side) is not None
-    }
+    values = {getattr(entry, side).output: given for entry, given in owner.fed if getattr(entry, side) is not None}
     if value not in values:
         given = set(values)
         outer.adopt(body, {each for each in body.ancestors([value.node]) if not isinstance(each, Parameter)}, values)

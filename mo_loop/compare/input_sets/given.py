@@ -24,9 +24,7 @@ from mo_loop.support.files import write_whole
 from mo_loop.support.packed_arrays import pack_sequence, unpack_sequence
 
 
-def read_sets(
-    inputs: Sequence[Any], model: OnnxModel, names: Sequence[str] | None = None
-) -> list[tuple[str, Feeds]]:
+def read_sets(inputs: Sequence[Any], model: OnnxModel, names: Sequence[str] | None = None) -> list[tuple[str, Feeds]]:
     """(name, arrays) of each set in `inputs`: arrays by name, then those of files, in the types of the model.
 
     Files .npy that follow each other are one set; a folder may have several sets. `names` are the inputs that need a

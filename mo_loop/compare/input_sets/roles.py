@@ -234,9 +234,7 @@ def values_of(
     return np.asarray(plain).astype(dtype.numpy)
 
 
-def _integers(
-    each: Input, shape: tuple[int, ...], number: int, random: Any, careful: bool, longest: int
-) -> np.ndarray:
+def _integers(each: Input, shape: tuple[int, ...], number: int, random: Any, careful: bool, longest: int) -> np.ndarray:
     kind, bits = each.role.kind, each.dtype.bits
     if kind == COUNT:
         return np.full(shape, COUNTS[number % len(COUNTS)])

@@ -42,19 +42,9 @@ def first_difference(model: Any, graph: Graph, feeds: Mapping[str, Any], **how: 
 
 
 def compared(
-    model: Any,
-    graph: Graph,
-    feeds: Mapping[str, Any],
-    *,
-    rtol: float | None = None,
-    atol: float | None = None,
-    memory: int | None = None,
-    history: "History | None" = None,
-    one_by_one: bool = False,
-    heat: Heat | None = None,
-    properties: Mapping[str, Any] | None = None,
-    with_piece: bool = False,
-    samples: bool = False,
+    model: Any, graph: Graph, feeds: Mapping[str, Any], *, rtol: float | None = None, atol: float | None = None,
+    memory: int | None = None, history: "History | None" = None, one_by_one: bool = False, heat: Heat | None = None,
+    properties: Mapping[str, Any] | None = None, with_piece: bool = False, samples: bool = False,
     pieces: PieceFindings | None = None,
 ) -> PieceFindings:
     """All that is found by comparing the pieces, up to the first difference.

@@ -251,9 +251,7 @@ def culprit(model: Any, feeds: Mapping[str, Any], shows: str = UNSTABLE) -> str:
     return f"{node.op_type} {node.name or node.output[0]!r}: {why}"
 
 
-def misshapen_by(
-    model: Any, feeds: Mapping[str, Any], found: Named, other: Mapping[str, Sequence[int]]
-) -> str:
+def misshapen_by(model: Any, feeds: Mapping[str, Any], found: Named, other: Mapping[str, Sequence[int]]) -> str:
     """The cause of outputs whose shape is not that of ONNX, while the shapes in `other` are; empty if there are none.
     """
     inferred = misshapen(model, feeds, found)

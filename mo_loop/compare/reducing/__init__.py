@@ -85,18 +85,9 @@ class Reduced(ShownResult):
 
 
 def reduce(
-    model: str | os.PathLike[str],
-    condition: str,
-    *,
-    inputs: Sequence[str | Path | Mapping[str, Any]] = (),
-    sets: int = 3,
-    seed: int = 0,
-    rtol: float | None = None,
-    atol: float | None = None,
-    seconds: float = 600.0,
-    trial_seconds: float = 60.0,
-    jobs: int = 2,
-    options: ConvertOptions | Mapping[str, Any] | None = None,
+    model: str | os.PathLike[str], condition: str, *, inputs: Sequence[str | Path | Mapping[str, Any]] = (),
+    sets: int = 3, seed: int = 0, rtol: float | None = None, atol: float | None = None, seconds: float = 600.0,
+    trial_seconds: float = 60.0, jobs: int = 2, options: ConvertOptions | Mapping[str, Any] | None = None,
     better: Callable[[Candidate, int], None] | None = None,
 ) -> Reduced:
     """Make a model as small as possible while it still shows a condition.

@@ -117,8 +117,7 @@ class Bags(NamedTuple):
 @translates("ATen", since=1, domain="org.pytorch.aten", ignored="overload_name scale_grad_by_freq sparse")
 def aten(
     table, *arguments: Value | None, operator: str, overload_name: str = "", include_last_offset: int = 0,
-    mode: int = 0,
-    padding_idx: int = -1, scale_grad_by_freq: int = 0, sparse: int = 0, node: Context,
+    mode: int = 0, padding_idx: int = -1, scale_grad_by_freq: int = 0, sparse: int = 0, node: Context,
 ):
     """The arguments after the tensors are attributes, or inputs as in the signature of the operator in PyTorch."""
     inputs = (table, *arguments)

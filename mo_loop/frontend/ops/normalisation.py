@@ -102,8 +102,7 @@ def instance_normalization(x: AtLeast2, scale: Vector, bias: Vector, *, epsilon:
 @translates("LayerNormalization", since=1)
 @translates("LayerNormalization", since=17, one_rank="x")
 def layer_normalization(
-    x, scale, bias=None,
-    *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, node: Context,
+    x, scale, bias=None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, node: Context
 ):
     """Normalises all dimensions from `axis` on; the statistics have the type `stash_type`."""
     rank = ranked(x)

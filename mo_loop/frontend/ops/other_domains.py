@@ -135,8 +135,7 @@ def generate_proposals(
 @translates("ExperimentalDetectronGenerateProposalsSingleImage", since=1, domain=OPENVINO)
 def single_proposals(
     image, anchors, deltas, scores, *, min_size: float = 0.0, nms_threshold: float = 0.7,
-    post_nms_count: NotNegative = 1000,
-    pre_nms_count: NotNegative = 1000,
+    post_nms_count: NotNegative = 1000, pre_nms_count: NotNegative = 1000,
 ):
     """The best boxes of one image."""
     return ops.ExperimentalDetectronGenerateProposalsSingleImage(

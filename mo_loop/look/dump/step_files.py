@@ -75,9 +75,7 @@ class StepFiles:
         if not beside:
             self.previous = stem
 
-    def delta(
-        self, stem: str, name: str, before: GraphState, after: GraphState, graph: Graph, change: Record
-    ) -> None:
+    def delta(self, stem: str, name: str, before: GraphState, after: GraphState, graph: Graph, change: Record) -> None:
         """Write the changes of the step `name`, after which there is this graph."""
         previous, self.previous = self.previous, stem
         self._write(
@@ -87,9 +85,7 @@ class StepFiles:
             lambda: delta_dot(before, after, change, **self._edges),
         )
 
-    def _write(
-        self, stem: str, text: Callable[[], str], data: Callable[[], str], picture: Callable[[], str]
-    ) -> None:
+    def _write(self, stem: str, text: Callable[[], str], data: Callable[[], str], picture: Callable[[], str]) -> None:
         made: dict[str, str | bytes] = {
             name: make() for name, make in (("text", text), ("json", data)) if name in self._formats
         }

@@ -249,9 +249,7 @@ class Describer:
                 for each in node.origins
             ]
         if isinstance(node, Control):
-            found["bodies"] = [
-                self._scope(body, node, tag) for tag, body in zip(tags(node), node.bodies, strict=True)
-            ]
+            found["bodies"] = [self._scope(body, node, tag) for tag, body in zip(tags(node), node.bodies, strict=True)]
             found["port_map"] = renamed(ports_of(node), self.id)
         return found
 

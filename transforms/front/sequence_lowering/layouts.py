@@ -265,10 +265,7 @@ class ElementKind:
             sizes = shapes.vector(graph, [shapes.dims_of(each)[self.axis] for each in items])
             return Joined(shapes.joined(items, self.axis), sizes, self.axis)
         flat = shapes.joined([each.reshape([-1]) for each in items], 0)
-        lines = [
-            F.Unsqueeze(each.sizes, [0]) if self.dims else shapes.numbers(graph, [[1]])
-            for each in items
-        ]
+        lines = [F.Unsqueeze(each.sizes, [0]) if self.dims else shapes.numbers(graph, [[1]]) for each in items]
         return Packed(flat, shapes.joined(lines, 0), self.dims)
 
     def of_layout(self, layout: Layout) -> Layout:

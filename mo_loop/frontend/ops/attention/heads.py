@@ -215,8 +215,7 @@ def rotary_embedding(
 def multimodal_rotary_embedding(
     x: Rank3 | Rank4, position_ids, cos_cache: Matrix, sin_cache: Matrix,
     *, interleaved: int | None = None, is_packed_batching: int | None = None, mrope_layout: int | None = None,
-    mrope_section: Fews, num_heads: NotNegative | None = None,
-    rotary_embedding_dim: NotNegative | None = None,
+    mrope_section: Fews, num_heads: NotNegative | None = None, rotary_embedding_dim: NotNegative | None = None,
     scale: float | None = None,
 ):
     """Three positions for each token; `mrope_section` has the number of columns of the caches for each position."""

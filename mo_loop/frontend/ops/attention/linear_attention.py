@@ -258,8 +258,7 @@ RULES = {"linear": "", "gated": "decay", "delta": "beta", "gated_delta": "decay 
 def linear_attention(
     query: Rank3, key: Rank3, value: Rank3, past_state: Rank4 = None, decay: Rank3 = None, beta: Rank3 = None,
     *, chunk_size: Positive = 64, kv_num_heads: Positive, q_num_heads: Positive, scale: float = 0.0,
-    state_window: NotNegative = 0,
-    update_rule: str = "gated_delta",
+    state_window: NotNegative = 0, update_rule: str = "gated_delta",
 ):
     """Heads lie in the last dimension; query heads share a state, or states and keys share a query head."""
     if state_window:

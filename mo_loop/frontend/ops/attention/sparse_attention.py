@@ -181,10 +181,7 @@ def _local(x: Value, weight: Value, bias: Value, tokens: Any, added: Value, head
 
     around = ops.MatMul(chunked(q, lengths[3]), _around(k, window), transpose_b=True)
     of_global = ops.MatMul(q, groups.chosen(k, at), transpose_b=True)
-    scores = [
-        around.astype(f32) + near,
-        chunked(of_global.astype(f32) + far[:, None, None], at.size(1)),
-    ]
+    scores = [around.astype(f32) + near, chunked(of_global.astype(f32) + far[:, None, None], at.size(1))]
     weights = ops.Softmax(ops.Concat(*scores, axis=4), axis=4).astype(v.dtype)
     for_near, for_global = ops.VariadicSplit(weights, 4, [3 * window, -1])
     y = joint(for_near @ _around(v, window), lengths[3])

@@ -116,8 +116,7 @@ def _between(a: Any, b: Any, share: Value) -> Any:
 def conv_transpose_with_dynamic_pads(
     x: AtLeast3, w: AtLeast3, pads: Vector = None, b: Vector = None,
     *, auto_pad: str = "NOTSET", dilations: Positives | None = None, group: Positive = 1,
-    kernel_shape: Positives | None = None,
-    output_padding: NotNegatives | None = None, strides: Positives | None = None,
+    kernel_shape: Positives | None = None, output_padding: NotNegatives | None = None, strides: Positives | None = None,
 ):
     """ConvTranspose whose pads are an input: they are cut off the result without pads."""
     if pads is None:
@@ -205,15 +204,12 @@ def fused_matmul(
 
 @translates("FusedMatMulActivation", since=1, domain=MICROSOFT)
 def fused_matmul_activation(
-    a, b,
-    *, activation: str, activation_alpha: float | None = None, activation_axis: int | None = None,
+    a, b, *, activation: str, activation_alpha: float | None = None, activation_axis: int | None = None,
     activation_beta: float | None = None, activation_gamma: float | None = None, alpha: float = 1.0, transA: int = 0,
     transB: int = 0, transBatchA: int = 0, transBatchB: int = 0,
 ):
     """activation(FusedMatMul)."""
-    y = fused_matmul(
-        a, b, alpha=alpha, transA=transA, transB=transB, transBatchA=transBatchA, transBatchB=transBatchB
-    )
+    y = fused_matmul(a, b, alpha=alpha, transA=transA, transB=transB, transBatchA=transBatchA, transBatchB=transBatchB)
     return Activation(activation, activation_alpha, activation_beta, activation_gamma, activation_axis).of(y)
 
 

@@ -113,9 +113,7 @@ def dynamic_quantize(x):
     return ops.DynamicQuantize(x)
 
 
-@translates(
-    "DequantizeLinear", since=1, domain=MICROSOFT, without="block_size output_dtype", defaults={"axis": None}
-)
+@translates("DequantizeLinear", since=1, domain=MICROSOFT, without="block_size output_dtype", defaults={"axis": None})
 @translates("DequantizeLinear", since=10, without="axis block_size output_dtype")
 @translates("DequantizeLinear", since=13, without="block_size output_dtype")
 @translates("DequantizeLinear", since=21, without="output_dtype")

@@ -98,8 +98,7 @@ def qlinear_leaky_relu(
 
 @translates("QLinearWhere", since=1, domain=MICROSOFT)
 def qlinear_where(
-    condition, x, x_scale: One, x_zero_point: One, y, y_scale: One, y_zero_point: One, z_scale: One,
-    z_zero_point: One,
+    condition, x, x_scale: One, x_zero_point: One, y, y_scale: One, y_zero_point: One, z_scale: One, z_zero_point: One
 ):
     """x where the condition is true, else y."""
     chosen = ops.Select(condition, numbers_of(x, x_scale, x_zero_point), numbers_of(y, y_scale, y_zero_point))
