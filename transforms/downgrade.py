@@ -34,6 +34,7 @@ Measured on the CPU device of all releases of `mo_loop.target`. Passes lower fea
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,7 +42,8 @@ import numpy as np
 from mo_loop.graph.types import ElementType, boolean, f4e2m1, f8e4m3, f8e5m2, f8e8m0, i4, string, u2, u4
 from mo_loop.origin import Origin
 from mo_loop.target import OLDEST, Release
-from mo_loop.transforms.pattern import Match, Pattern, any_input, wrap_type
+from mo_loop.transforms.function_pass import named_pass
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.predicates import Predicate, has_static_rank
 from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass, passes_in
 from mo_loop.transforms.vocabulary import Constant, F, Graph, Node, Op, Parameter, Result, Value, ops
@@ -58,10 +60,8 @@ class LowerOpset(MatcherPass):
         return self.replace(match, self.older(*node.inputs, **kept))
 
 
-def lowering(name: str, what: str, older: type[Op], pattern: Pattern) -> type[LowerOpset]:
-    """The LowerOpset of a pattern; `what` is its docstring."""
-    return type(name, (LowerOpset,), {"__doc__": what, "__module__": __name__, "older": older, "pattern": pattern})
-
+lowering = partial(named_pass, LowerOpset)
+"""The LowerOpset with a name and a docstring, of a `pattern`, to the class `older`."""
 
 COUNTS = Predicate(
     "known integers of at least 0", lambda v: v.type.integers is not None and min(v.type.integers, default=0) >= 0
@@ -70,34 +70,34 @@ NO_REDUCTION: dict[str, Any] = {"reduction": "none"}
 OLD_ROUNDING: dict[str, Any] = {"rounding_type": lambda rounding: rounding != "ceil_torch"}
 
 ConvertPad12ToPad1 = lowering(
-    "ConvertPad12ToPad1", "Pad-12 with constant widths, none negative  ->  Pad-1",
-    ops.Pad, wrap_type(ops.Pad12, any_input(), any_input(COUNTS), any_input(COUNTS), ...),
+    "ConvertPad12ToPad1", "Pad-12 with constant widths, none negative  ->  Pad-1", older=ops.Pad,
+    pattern=wrap_type(ops.Pad12, any_input(), any_input(COUNTS), any_input(COUNTS), ...),
 )
 ConvertScatterElementsUpdate12ToScatterElementsUpdate3 = lowering(
     "ConvertScatterElementsUpdate12ToScatterElementsUpdate3",
-    "ScatterElementsUpdate-12 without a reduction  ->  ScatterElementsUpdate-3",
-    ops.ScatterElementsUpdate, wrap_type(ops.ScatterElementsUpdate12, attributes=NO_REDUCTION),
+    "ScatterElementsUpdate-12 without a reduction  ->  ScatterElementsUpdate-3", older=ops.ScatterElementsUpdate,
+    pattern=wrap_type(ops.ScatterElementsUpdate12, attributes=NO_REDUCTION),
 )
 ConvertScatterNDUpdate15ToScatterNDUpdate3 = lowering(
     "ConvertScatterNDUpdate15ToScatterNDUpdate3",
     "ScatterNDUpdate-15 without a reduction  ->  ScatterNDUpdate-4 (v3 in the C++ API of OpenVINO)",
-    ops.ScatterNDUpdate, wrap_type(ops.ScatterNDUpdate15, attributes=NO_REDUCTION),
+    older=ops.ScatterNDUpdate, pattern=wrap_type(ops.ScatterNDUpdate15, attributes=NO_REDUCTION),
 )
 ConvertTopK11ToTopK3 = lowering(
-    "ConvertTopK11ToTopK3", "TopK-11 that need not be stable  ->  TopK-3",
-    ops.TopK, wrap_type(ops.TopK11, attributes={"stable": False}),
+    "ConvertTopK11ToTopK3", "TopK-11 that need not be stable  ->  TopK-3", older=ops.TopK,
+    pattern=wrap_type(ops.TopK11, attributes={"stable": False}),
 )
 ConvertMaxPool14ToMaxPool8 = lowering(
-    "ConvertMaxPool14ToMaxPool8", "MaxPool-14 without the rounding type ceil_torch  ->  MaxPool-8",
-    ops.MaxPool8, wrap_type(ops.MaxPool14, attributes=OLD_ROUNDING),
+    "ConvertMaxPool14ToMaxPool8", "MaxPool-14 without the rounding type ceil_torch  ->  MaxPool-8", older=ops.MaxPool8,
+    pattern=wrap_type(ops.MaxPool14, attributes=OLD_ROUNDING),
 )
 ConvertAvgPool14ToAvgPool1 = lowering(
-    "ConvertAvgPool14ToAvgPool1", "AvgPool-14 without the rounding type ceil_torch  ->  AvgPool-1",
-    ops.AvgPool, wrap_type(ops.AvgPool14, attributes=OLD_ROUNDING),
+    "ConvertAvgPool14ToAvgPool1", "AvgPool-14 without the rounding type ceil_torch  ->  AvgPool-1", older=ops.AvgPool,
+    pattern=wrap_type(ops.AvgPool14, attributes=OLD_ROUNDING),
 )
 ConvertROIAlign9To3 = lowering(
-    "ConvertROIAlign9To3", "ROIAlign-9 of aligned mode asymmetric  ->  ROIAlign-3",
-    ops.ROIAlign, wrap_type(ops.ROIAlign9, attributes={"aligned_mode": "asymmetric"}),
+    "ConvertROIAlign9To3", "ROIAlign-9 of aligned mode asymmetric  ->  ROIAlign-3", older=ops.ROIAlign,
+    pattern=wrap_type(ops.ROIAlign9, attributes={"aligned_mode": "asymmetric"}),
 )
 
 

@@ -218,12 +218,17 @@ def argument(default: Any, kind: type) -> Any:
     return field(default_factory=made, metadata={"kind": kind})
 
 
+def named_pass(base: type[P], name: str, what: str | None, **members: Any) -> type[P]:
+    """The pass of class `base` with a name, a docstring and members; it is in the module of `base`."""
+    return type(name, (base,), {"__doc__": what, "__module__": base.__module__, **members})
+
+
 def pass_with(base: type[P], method: str, **members: Any) -> Callable[[Callable[[Any], Any]], type[P]]:
     """A decorator: the pass of class `base` whose `method` is a function, with its name and docstring."""
 
     def made(function: Callable[[Any], Any]) -> type[P]:
-        own = {"__doc__": function.__doc__, "__module__": function.__module__, method: staticmethod(function)}
-        return type(function.__name__, (base,), {**members, **own})
+        own = {"__module__": function.__module__, method: staticmethod(function)}
+        return named_pass(base, function.__name__, function.__doc__, **members, **own)
 
     return made
 

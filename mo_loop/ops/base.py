@@ -28,6 +28,7 @@ from mo_loop.graph.inference_cache import inferred_once, unique
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
 from mo_loop.ops.ranges import Kind, Range, kinds_of, range_of
 from mo_loop.origin import Origin
+from mo_loop.support.traversal import reached
 
 OpOf = TypeVar("OpOf", bound="Op")
 
@@ -565,6 +566,12 @@ class Identity(SameElements, opset=1, type="Convert", keeps_axes=True):
 
     def xml_attributes(self) -> dict[str, Any]:
         return {"destination_type": self.outputs[0].dtype}
+
+
+def follows_from_constants(value: Value) -> bool:
+    """Whether a value follows from constants alone, so that the runtime computes it while it compiles the model."""
+    sources = reached([value], lambda each: each.node.operands)
+    return all(each.node.operands or isinstance(each.node, Constant) for each in sources)
 
 
 def type_of_tensor(tensor: Tensor) -> TensorType:

@@ -1,16 +1,18 @@
 """Operations without an effect.
 
-    EliminateAddZero = elimination("EliminateAddZero", "x + 0  ->  x", any_order(ops.Add, X, constant(value_equals(0))))
+    EliminateDivideOne = elimination("EliminateDivideOne", "x / 1  ->  x", pattern=wrap_type(ops.Divide, X, one))
 
 A node is replaced only if the remaining value is proven to have the same element type and dimensions. A constant that
 broadcasts the other operand therefore keeps its node.
 """
 
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from mo_loop.graph import Dim, ElementType, bf16, boolean, f16, f32, f64
+from mo_loop.transforms.function_pass import named_pass
 from mo_loop.transforms.pattern import Match, Pattern, any_input, any_of, any_order, constant, wrap_type
 from mo_loop.transforms.predicates import Predicate, has_static_rank, type_matches, value_equals
 from mo_loop.transforms.replace import replace_output_update_name
@@ -45,9 +47,8 @@ class Elimination(MatcherPass):
         return not isinstance(root, Identity) and self.replace(match, Identity(value))
 
 
-def elimination(name: str, what: str, pattern: Pattern, keeps: Pattern = X) -> type[Elimination]:
-    """The Elimination of a pattern that keeps one of its parts; `what` is its docstring."""
-    return type(name, (Elimination,), {"__doc__": what, "__module__": __name__, "pattern": pattern, "keeps": keeps})
+elimination = partial(named_pass, Elimination)
+"""The Elimination with a name and a docstring, of a `pattern` of which it `keeps` a part."""
 
 
 def is_alike(a: Value, b: Value) -> bool:
@@ -80,7 +81,7 @@ class EliminateIdentity(Elimination):
 
 
 EliminateConvert = elimination(
-    "EliminateConvert", "convert(x) to the type of x  ->  x", wrap_type(ops.Convert, X, when=UNMARKED)
+    "EliminateConvert", "convert(x) to the type of x  ->  x", pattern=wrap_type(ops.Convert, X, when=UNMARKED)
 )
 
 
@@ -140,14 +141,14 @@ class EliminateAddZero(Elimination):
 
 EliminateSubtractZero = elimination(
     "EliminateSubtractZero", "x - 0  ->  x, for both zeros, as EliminateAddZero",
-    wrap_type(ops.Subtract, X, constant(value_equals(0, SMALL))),
+    pattern=wrap_type(ops.Subtract, X, constant(value_equals(0, SMALL))),
 )
 EliminateMultiplyOne = elimination(
-    "EliminateMultiplyOne", "x * 1  ->  x", any_order(ops.Multiply, X, constant(value_equals(1, SMALL)))
+    "EliminateMultiplyOne", "x * 1  ->  x", pattern=any_order(ops.Multiply, X, constant(value_equals(1, SMALL)))
 )
 EliminateDivideOne = elimination(
     "EliminateDivideOne", "x / 1  ->  x, x ^ 1  ->  x",
-    wrap_type((ops.Divide, ops.Power), X, constant(value_equals(1, SMALL))),
+    pattern=wrap_type((ops.Divide, ops.Power), X, constant(value_equals(1, SMALL))),
 )
 
 
@@ -162,18 +163,20 @@ class EliminateEqualOperands(Elimination):
 
 EliminateDoubleNot = elimination(
     "EliminateDoubleNot", "not not x  ->  x, for booleans and for bits of integers",
-    any_of(*(wrap_type(kind, wrap_type(kind, X)) for kind in (ops.LogicalNot, ops.BitwiseNot))),
+    pattern=any_of(*(wrap_type(kind, wrap_type(kind, X)) for kind in (ops.LogicalNot, ops.BitwiseNot))),
 )
 EliminateSelect = elimination(
     "EliminateSelect", "select(true, x, y)  ->  x, select(false, y, x)  ->  x, select(c, x, x)  ->  x",
-    any_of(
+    pattern=any_of(
         wrap_type(ops.Select, constant(value_equals(True, SMALL)), X, any_input()),
         wrap_type(ops.Select, constant(value_equals(False, SMALL)), any_input(), X),
         wrap_type(ops.Select, any_input(), X, X),
     ),
 )
 RELU = wrap_type(ops.ReLU)
-EliminateReluOfRelu = elimination("EliminateReluOfRelu", "relu(relu(x))  ->  relu(x)", wrap_type(ops.ReLU, RELU), RELU)
+EliminateReluOfRelu = elimination(
+    "EliminateReluOfRelu", "relu(relu(x))  ->  relu(x)", pattern=wrap_type(ops.ReLU, RELU), keeps=RELU
+)
 
 
 class MergeClamps(MatcherPass):
@@ -217,7 +220,7 @@ def _counts_up(value: Value) -> bool:
 
 IN_ORDER = Predicate("axes in order", lambda v: v.type.integers and is_sorted(v.type.integers))
 EliminateTranspose = elimination(
-    "EliminateTranspose", "transpose(x, [0, 1, ...])  ->  x", wrap_type(ops.Transpose, X, any_input(IN_ORDER))
+    "EliminateTranspose", "transpose(x, [0, 1, ...])  ->  x", pattern=wrap_type(ops.Transpose, X, any_input(IN_ORDER))
 )
 
 
@@ -289,25 +292,26 @@ def _copies_alike(x: Value, middle: Value, pattern: Value) -> bool:
     return all(i < shortest and x.shape[i] == middle.shape[i] for i in places)
 
 
-EliminateConcat = elimination("EliminateConcat", "concat(x)  ->  x", wrap_type(ops.Concat, X))
+IS_WHOLE = Predicate("one piece", lambda v: len(v.node.outputs) == 1)
+EliminateConcat = elimination("EliminateConcat", "concat(x)  ->  x", pattern=wrap_type(ops.Concat, X))
 EliminateSplit = elimination(
     "EliminateSplit", "split(x) into one part  ->  x",
-    wrap_type((ops.Split, ops.VariadicSplit), X, ..., when=Predicate("one piece", lambda v: len(v.node.outputs) == 1)),
+    pattern=wrap_type((ops.Split, ops.VariadicSplit), X, ..., when=IS_WHOLE),
 )
 EliminateSlice = elimination(
     "EliminateSlice", "slice(x) of all elements  ->  x: all steps are 1, and every dimension keeps its length",
-    wrap_type(ops.Slice, X, any_input(), any_input(), any_input(all_are(1)), ...),
+    pattern=wrap_type(ops.Slice, X, any_input(), any_input(), any_input(all_are(1)), ...),
 )
 EliminatePad = elimination(
     "EliminatePad", "pad(x) with widths of 0  ->  x",
-    wrap_type(ops.Pad, X, any_input(all_are(0)), any_input(all_are(0)), ...),
+    pattern=wrap_type(ops.Pad, X, any_input(all_are(0)), any_input(all_are(0)), ...),
 )
 EliminateTile = elimination(
-    "EliminateTile", "tile(x, [1, 1, ...])  ->  x", wrap_type(ops.Tile, X, any_input(all_are(1)))
+    "EliminateTile", "tile(x, [1, 1, ...])  ->  x", pattern=wrap_type(ops.Tile, X, any_input(all_are(1)))
 )
 EliminateBroadcast = elimination(
     "EliminateBroadcast", "broadcast(x) to the shape of x  ->  x",
-    wrap_type(ops.Broadcast, X, any_input(), attributes={"mode": lambda mode: mode != "explicit"}),
+    pattern=wrap_type(ops.Broadcast, X, any_input(), attributes={"mode": lambda mode: mode != "explicit"}),
 )
 
 

@@ -10,7 +10,7 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import SAMPLE, ArrayTensor, DeferredTensor, Tensor, same_bytes
 from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import ElementType, i4, u4, u8
-from mo_loop.support.traversal import reached
+from mo_loop.ops.base import follows_from_constants
 from mo_loop.target import CRASH, NEVER, Gap, Processor, ReleaseRange
 from mo_loop.transforms.low_precision.weights import is_weights
 from mo_loop.transforms.replace import drop_dead, move_readers
@@ -221,7 +221,7 @@ class _Sources:
 
     def __contains__(self, source: Hashable) -> bool:
         if isinstance(source, Value):
-            return source in self._known and _is_constant(source)
+            return source in self._known and follows_from_constants(source)
         assert isinstance(source, Tensor)
         return source in self._known or any(same_bytes(source, each) for each in self._by_start.get(_start(source), ()))
 
@@ -278,12 +278,6 @@ def _source(value: Value) -> Tensor | Value:
     while isinstance(source.node, VIEWS):
         source = source.node.operands[0]
     return source.node.tensor if isinstance(source.node, Constant) else value
-
-
-def _is_constant(value: Value) -> bool:
-    """Whether a value follows from constants alone, so that the runtime computes it while it compiles the model."""
-    sources = reached([value], lambda each: each.node.operands)
-    return all(each.node.operands or isinstance(each.node, Constant) for each in sources)
 
 
 def _transposed(value: Value) -> Value | None:

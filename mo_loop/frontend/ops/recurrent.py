@@ -19,9 +19,8 @@ from mo_loop.frontend.ops.recurrent_steps import GATES, Recurrence, activations_
 from mo_loop.frontend.ops.shared import constant_like, full, require_choice, zeros
 from mo_loop.frontend.vocabulary import Attributes, Context, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32
-from mo_loop.ops.base import Constant
+from mo_loop.ops.base import follows_from_constants
 from mo_loop.ops.ranges import Floats, Integers, Matrix, Positive, Rank3, Strings, Vector
-from mo_loop.support.traversal import reached
 from mo_loop.target import ERROR, GPU, Gap
 
 _SWITCH = 1e4
@@ -260,16 +259,10 @@ def recurrent_outputs(
     are_same = all([each.name for each in others] == [each.name for each in functions[0]] for others in functions)
     is_plain = not task.clip and not task.input_forget and peepholes is None
     # The CPU device makes such a loop itself.
-    is_composed = kind == "GRU" and not linear_before_reset and _is_computed(r)
+    is_composed = kind == "GRU" and not linear_before_reset and not follows_from_constants(r)
     if not are_same or native not in _NATIVE[kind] or not is_plain or is_quantised or is_composed:
         return scanned(node, task, x, w, r, b, lengths, states, peepholes)
     return sequence(node, task, native, x, w, r, b, lengths, states)
-
-
-def _is_computed(weights: Value) -> bool:
-    """Whether weights depend on anything but constants."""
-    sources = reached([weights], lambda each: each.node.operands)
-    return not all(each.node.operands or isinstance(each.node, Constant) for each in sources)
 
 
 def _require_sizes(kind: str, name: str, value: Value | None, sizes: Sequence[int | None]) -> None:
