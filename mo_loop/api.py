@@ -245,8 +245,7 @@ def _work(options: ConvertOptions, comparing: Comparing | None) -> Work:
             hint="convert the models one by one with convert_model",
         )
     facts = {"options": _plain(options), "comparing": None if comparing is None else _plain(comparing)}
-    digest = of_options(facts, list(map(os.fspath, extensions)), plugins=options.plugins)
-    return Work(options, digest, comparing)
+    return Work(options, of_options(facts, list(map(os.fspath, extensions)), plugins=options.plugins), comparing)
 
 
 def _plain(record: Any) -> dict[str, Any]:

@@ -306,8 +306,7 @@ class Conversion:
             text = f"{each.text}: only OpenVINO {shown(each.release)} and later releases run the model"
             warnings.warn(ConversionWarning(text, where=each.origin, code="ML515"), stacklevel=2)
         if newer:
-            narrowed = replace(target, oldest=max(each.release for each in newer))
-            graph.rt_info["converter"]["target"] = str(narrowed)
+            graph.rt_info["converter"]["target"] = str(replace(target, oldest=max(each.release for each in newer)))
 
     def _check_sums(self, graph: Graph) -> None:
         """Warn of layers that some processors compute less exactly; `mo-loop check`, which collects, lists them."""

@@ -57,8 +57,7 @@ def _computed(task: Task) -> Done:
         done = _tried(lambda: _compared(Done(_converted(task)), task))
         gc.collect(0)  # frees the objects of this model: the collector was paused, so all of them are young
     if done.entry is not None:
-        facts = replace(done.entry.facts, cost=meter.cost())
-        done = replace(done, entry=replace(done.entry, facts=facts))
+        done = replace(done, entry=replace(done.entry, facts=replace(done.entry.facts, cost=meter.cost())))
     texts = (*(printable(str(warning.message)) for warning in heard), *done.warnings)
     return replace(done, warnings=tuple(dict.fromkeys(texts)))
 

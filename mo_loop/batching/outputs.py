@@ -99,8 +99,7 @@ class FolderState:
         entry = self.get(name)
         if entry is None:
             return None
-        external = sum(stamp.size for stamp in entry.external.values())
-        return earlier_from(entry.source.size, external, entry.facts)
+        return earlier_from(entry.source.size, sum(stamp.size for stamp in entry.external.values()), entry.facts)
 
     def has_lone_data(self, name: str, model: Planned) -> bool:
         xml, data = map(str, model.outputs)

@@ -126,8 +126,7 @@ def as_json(about: About, results: Results, exit_code: int) -> Iterator[str]:
     yield json.dumps(content, indent=1).removesuffix("]\n}")
     comma = ""
     for each in results.results:
-        text = json.dumps(_model(each, results.is_known(each)), indent=1)
-        yield comma + "\n  " + text.replace("\n", "\n  ")
+        yield comma + "\n  " + json.dumps(_model(each, results.is_known(each)), indent=1).replace("\n", "\n  ")
         comma = ","
     yield "\n ]\n}\n"
 

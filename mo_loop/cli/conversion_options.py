@@ -171,8 +171,7 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
             hint="name it, for example, model.xml",
         )
     named(target)  # UsageError for a URL that is not valid
-    data = target[: -len(".xml")] + ".bin"
-    written = {target: "-o", data: "-o"}
+    written = {target: "-o", target[: -len(".xml")] + ".bin": "-o"}
     for each in written:
         if source != "-" and is_among(source, [each]):
             hint = "give an .onnx file: an IR needs no conversion" if source == target else "give another name"

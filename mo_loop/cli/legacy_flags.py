@@ -334,5 +334,4 @@ def with_shapes(inputs: str | None, shapes: str | None) -> str | None:
 
 def _end(entry: str) -> int:
     """The end of the name of an entry of `--input`."""
-    places = [place for place in (entry.find("{"), entry.find("->")) if place >= 0]
-    return min(places, default=len(entry))
+    return min([place for place in (entry.find("{"), entry.find("->")) if place >= 0], default=len(entry))

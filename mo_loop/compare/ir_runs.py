@@ -50,8 +50,7 @@ WINDOWS = (
 def compiled(settings: VerifyOptions, target: Path, precision: str, shared: Pool | None = None, **more: str) -> Hosted:
     """An IR, compiled in a precision for the device, with more properties, in a worker process: one of its own, or that
     of the `shared` pool."""
-    properties = properties_of(precision, settings.device) | more
-    arguments = (str(target), properties, settings.device, settings.sizes)
+    arguments = (str(target), properties_of(precision, settings.device) | more, settings.device, settings.sizes)
     return Hosted(compile_ir, *arguments, pool=shared, limit=settings.limit, python=settings.python)
 
 

@@ -309,8 +309,7 @@ def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | Optio
             hint="" if element.dtype is string else f"give the shape of an element: --input '{name}[?,?]'",
         )
     data = made_input(graph, f"{name}.data", TensorType(element.dtype, (fresh(),)), packed)
-    table = TensorType(i64, (fresh(), max(len(element.shape), 1)))
-    shapes = made_input(graph, f"{name}.shapes", table, packed)
+    shapes = made_input(graph, f"{name}.shapes", TensorType(i64, (fresh(), max(len(element.shape), 1))), packed)
     dims = tuple(dim if isinstance(dim, int) else -1 for dim in element.shape)
     with made_for((origin,)):
         return ops.PackedSequence(data, shapes, dims=dims, name=name).output

@@ -206,8 +206,7 @@ class _Sinking:
     def _made(self, moved: Iterable[int], wanted: Sequence[str]) -> bool:
         """Make an If with the `moved` nodes and the outputs `wanted`. False if ranks differ by more than ones."""
         then, else_ = [self._body(key, moved, wanted) for key in BRANCHES]
-        condition = self.scope[self.proto.input[0]]
-        made = as_values(selected(condition, then, else_, self._context(), by_ones=True))
+        made = as_values(selected(self.scope[self.proto.input[0]], then, else_, self._context(), by_ones=True))
         if any(_is_split(value) for value in made):
             self.scope.graph.remove(made[0].node)
             return False

@@ -105,8 +105,7 @@ def decided(value: Value, least: int, rank: int) -> Value | None:
     # With more or fewer sizes the number of elements is another one, and the runtime refuses it.
     known = ops.Concat([1], ops.Gather(sizes, places, 0), np.full(rank, 2), axis=0)
     # Without the leading 1, or with a Squeeze of it, the runtime makes a vector of any number of elements.
-    checked = ops.Reshape(value, known[: rank + 1].reshape([rank + 1]))
-    return ops.Gather(checked, 0, 0)
+    return ops.Gather(ops.Reshape(value, known[: rank + 1].reshape([rank + 1])), 0, 0)
 
 
 def least_after(

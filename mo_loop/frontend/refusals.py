@@ -168,8 +168,7 @@ def _hint_for_unknown(domain: str, op: str) -> str:
 def failed(context: Context, inputs: Sequence[Value | None], error: MoLoopError | None) -> list[Value]:
     """The outputs of a Failed node in place of a node; without an error it depends on another Failed node."""
     count = max(len(context.outputs), 1)
-    node = Failed(*inputs, graph=context.graph, error=error, count=count, name=context.path)
-    return list(node.outputs)
+    return list(Failed(*inputs, graph=context.graph, error=error, count=count, name=context.path).outputs)
 
 
 def as_declared(context: Context, values: Sequence[Value | None]) -> Sequence[Value | None]:

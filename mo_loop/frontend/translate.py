@@ -261,8 +261,7 @@ class ModelTranslation(Translation):
                     self.doubts.add(f"{context.path}: {text}", where=context.origin, code="ML516")
             translator = custom or registry.find(proto.op_type, context.opset, domain)
         if translator is None:
-            outer = context.scope.attributes
-            expanded = calls.schema_function(domain, proto, context.opset, inputs, outer)
+            expanded = calls.schema_function(domain, proto, context.opset, inputs, context.scope.attributes)
             if expanded is not None:
                 return self._call(context, expanded, inputs)
             raise refusals.unsupported(domain, proto.op_type, context.opset, self.custom)
@@ -298,8 +297,7 @@ class ModelTranslation(Translation):
         least = None
         ranks = context.scope.least_ranks
         if ranks and context.op_type not in ("If", "Loop", "Scan") and not ranks.keys().isdisjoint(inputs):
-            op = registry.qualified(domain, context.op_type)
-            least = least_after(op, inputs, keywords, ranks, context.opset)
+            least = least_after(registry.qualified(domain, context.op_type), inputs, keywords, ranks, context.opset)
         youngest = context.graph._next_id
         outputs: Sequence[Value | None]
         if custom is not None:

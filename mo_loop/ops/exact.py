@@ -136,8 +136,7 @@ def extremes(x: Value) -> tuple[Value, Value]:
 
 def _every_axis(x: Value) -> Value:
     zero, one = (ops.Constant(np.int64(each), graph=x.graph) for each in (0, 1))
-    rank = ops.Squeeze(x.sizes.sizes, [0])
-    return ops.Range(zero, rank, one, output_type=i64)
+    return ops.Range(zero, ops.Squeeze(x.sizes.sizes, [0]), one, output_type=i64)
 
 
 def over_elements(x: Value, make: Callable[[Value], Value], *others: Value | None, axis: int = 0) -> Value:
@@ -155,8 +154,7 @@ def over_elements(x: Value, make: Callable[[Value], Value], *others: Value | Non
         kept = axis + 1 if are_vectors else x.rank
     if x.rank - kept < 2:
         return make(x)
-    flat = ops.Reshape(x, [0] * kept + [-1], special_zero=kept > 0)
-    return ops.Reshape(make(flat), x.sizes)
+    return ops.Reshape(make(ops.Reshape(x, [0] * kept + [-1], special_zero=kept > 0)), x.sizes)
 
 
 def as_float(x: Value) -> Value:
@@ -232,8 +230,7 @@ def centred_weights(w: Value, zero_point: Value | None, axis: int) -> Value:
     parameters = w, zero_point
     if w.dtype.bits != 8 or not all(each is None or isinstance(each.node, Constant) for each in parameters):
         return centred(w, zero_point, axis)
-    one = ops.Constant(np.float32(1), graph=w.graph)
-    return ops.Dequantize(w, one, zero_point, axis=axis, expanded=True)
+    return ops.Dequantize(w, ops.Constant(np.float32(1), graph=w.graph), zero_point, axis=axis, expanded=True)
 
 
 def largest_sum(weights: Value, zero_point: Value | None, axis: int, summed: Sequence[int]) -> int | None:
@@ -242,8 +239,7 @@ def largest_sum(weights: Value, zero_point: Value | None, axis: int, summed: Seq
     if numbers is not None and (zero is not None or zero_point is None):
         centre = np.int64(0) if zero is None else spread(zero.astype(np.int64), axis, numbers.shape)
         broadcast(numbers.shape, np.shape(centre))  # TypeError_ unless they fit
-        sizes = np.abs(numbers.astype(np.int64) - centre)
-        return int(sizes.sum(tuple(summed)).max(initial=0))
+        return int(np.abs(numbers.astype(np.int64) - centre).sum(tuple(summed)).max(initial=0))
     dims = [None] if weights.shape is None else [weights.shape[each] for each in summed]
     known = [each for each in dims if isinstance(each, int)]
     return 255 * math.prod(known) if len(known) == len(dims) else None

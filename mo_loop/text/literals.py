@@ -192,8 +192,7 @@ def shaped(scanner: Scanner, literal: Literal | None, seed: str, type_: Any, lin
     if literal.dtype not in (None, type_.dtype):
         raise scanner.fail(f"the literal is of {literal.dtype}, the constant of {type_.dtype}", line)
     if literal.shape == () and shape:
-        array = np.broadcast_to(literal.tensor(type_.dtype).array(), shape)
-        return ArrayTensor(array, type_.dtype)
+        return ArrayTensor(np.broadcast_to(literal.tensor(type_.dtype).array(), shape), type_.dtype)
     if literal.shape != shape and (len(literal.shape) != 1 or literal.shape[0] != math.prod(shape)):
         raise scanner.fail(f"a literal of shape {list(literal.shape)} for a constant of {type_}", line)
     return ArrayTensor(literal.tensor(type_.dtype).array().reshape(shape), type_.dtype)

@@ -73,8 +73,7 @@ class _Parser:
     def statement(self, names: Names) -> None:
         scanner, line = self.scanner, self.scanner.line
         outputs = self._outputs()
-        word = scanner.require(WORD, "an operation")
-        cls = self._class(word, line)
+        cls = self._class(scanner.require(WORD, "an operation"), line)
         try:
             if cls is Parameter:
                 self._parameter(names, outputs, line)
@@ -142,8 +141,7 @@ class _Parser:
             attributes |= resolved(self.scanner, line, cls, ports, bodies)
             node = cls(*inputs, graph=names.graph, name=name, **attributes)
         elif cls is Failed:
-            error = attributes.get("error")
-            node = Failed(*inputs, graph=names.graph, error=error, count=len(outputs), name=name)
+            node = Failed(*inputs, graph=names.graph, error=attributes.get("error"), count=len(outputs), name=name)
         else:
             node = cls(*inputs, graph=names.graph, name=name, **attributes)
         self._define(names, node, outputs, types, tensor_names, info, line)

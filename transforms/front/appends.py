@@ -67,8 +67,7 @@ def _appends(value: Value) -> bool:
 
 def _outer(node: If, value: Value | None) -> Value | None:
     for entry, source in zip(node.input_map, node.inputs[1:], strict=True):
-        parameters = [each.output for each in (entry.then, entry.else_) if isinstance(each, Parameter)]
-        if value in parameters:
+        if value in [each.output for each in (entry.then, entry.else_) if isinstance(each, Parameter)]:
             return source
     return None
 
@@ -121,8 +120,7 @@ class ConcatenateAppends(FunctionPass):
                 self.refuse(loop, "the body uses the sequence in another way, or appends elements of changing shape")
                 return None
             pieces.insert(0, piece)
-            first = value.node.operands[0]
-            value = first
+            value = value.node.operands[0]
         if value.only_use is None or not pieces:
             self.refuse(loop, "the body reads the sequence")
             return None

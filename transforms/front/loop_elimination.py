@@ -115,8 +115,7 @@ def _never_taken(node: Control) -> list[bool]:
     """
     if not isinstance(node, If):
         return []
-    condition = node.operands[0]
-    known = condition.type.integers
+    known = node.operands[0].type.integers
     return [] if known is None else [not known[0], bool(known[0])]
 
 

@@ -225,8 +225,7 @@ class DaskEngine:
         if self._client.status != "running" or not self._watch.has_workers:
             raise _Gone
         portion.place, portion.fate = next(self._places), ""
-        assignments = list(map(portable, portion.assignments))
-        payload = pickle.dumps((self._name, portion.place, assignments, self._drafts))
+        payload = pickle.dumps((self._name, portion.place, list(map(portable, portion.assignments)), self._drafts))
         future = self._client.submit(
             portable_function(payload), pure=False, key=f"{self._name}-{portion.place}",
             resources={MEMORY: portion.need}, priority=-portion.place, workers=self._watch.able or None,

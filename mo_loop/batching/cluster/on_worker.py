@@ -179,8 +179,7 @@ class Equipment(WorkerPlugin):
                     raise
                 memory = self._memory or self._worker.memory_manager.memory_limit
                 # The folder goes with the pool; if this process is killed, with its children.
-                jobs = self._worker.state.nthreads
-                self._pool = Pool(self._function, jobs=jobs, memory=memory, scratch=folder)
+                self._pool = Pool(self._function, jobs=self._worker.state.nthreads, memory=memory, scratch=folder)
                 threading.Thread(target=self._end_when_idle, args=(self._pool,), daemon=True).start()
             return self._pool, self._places
 

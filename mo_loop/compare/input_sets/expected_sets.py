@@ -202,8 +202,7 @@ class SetSearch:
             if number > 1:  # odd sizes, if the model takes them
                 yield {**sizes, **{name: sizes[name] + 1 for name in growing}}
             yield sizes
-        groups = [growing, *([name] for name in growing if len(growing) > 1), *([symbols] if batches else [])]
-        for group in groups:
+        for group in [growing, *([name] for name in growing if len(growing) > 1), *([symbols] if batches else [])]:
             rest = batches.difference(group)
             for size in self._larger if group else ():
                 for others in ({}, dict.fromkeys(rest, 1)) if rest else ({},):
@@ -239,8 +238,7 @@ def oracle_of(source: Any, settings: VerifyOptions, notes: list[str], hint: str,
     """ONNX Runtime in a process, or who computes in its place, with a note. NotComparableError with the `hint` if it
     does not run the model `source`, a path or bytes, which the message calls `named`."""
     try:
-        libraries = [os.fspath(each) for each in settings.custom_ops]
-        oracle = Hosted(Oracle, source, libraries, limit=settings.limit)
+        oracle = Hosted(Oracle, source, [os.fspath(each) for each in settings.custom_ops], limit=settings.limit)
     except IsolatedError as error:
         text = f"ONNX Runtime does not run {named or source}"
         if "construct locale" in str(error):

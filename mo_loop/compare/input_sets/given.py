@@ -172,8 +172,7 @@ def _read_arrays(path: Path) -> Feeds:
             arrays = {name: found[name] for name in found.files}
         except Exception as error:  # those of numpy, zipfile and its decompressors share no base class
             raise FileError(f"{path} cannot be read", why=str(error), hint="write it again", code="ML212") from None
-    lists = [name.removesuffix(".shapes") for name in arrays if name.endswith(".shapes")]
-    for name in lists:
+    for name in [name.removesuffix(".shapes") for name in arrays if name.endswith(".shapes")]:
         if f"{name}.data" in arrays:
             arrays[name] = unpack_sequence(arrays.pop(f"{name}.data"), arrays.pop(f"{name}.shapes"))
     return arrays

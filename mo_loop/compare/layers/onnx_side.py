@@ -308,8 +308,7 @@ class OnnxNodes:
         outputs = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
         graph = helper.make_graph(nodes, "piece", inputs, outputs, tensors)
         imports = [helper.make_opsetid(*each) for each in sorted({"": 1, **plan.graph.opsets}.items())]
-        version = max(plan.model.proto.ir_version, 8)
-        model = helper.make_model(graph, opset_imports=imports, ir_version=version)
+        model = helper.make_model(graph, opset_imports=imports, ir_version=max(plan.model.proto.ir_version, 8))
         domains = {domain_of(node) for each in graph_protos(model) for node in each.node}
         model.functions.extend(each for each in plan.model.functions.values() if each.domain in domains)
         return model

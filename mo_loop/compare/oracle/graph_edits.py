@@ -51,8 +51,7 @@ def tensors_in(graph: Any) -> Iterator[Any]:
 
 def names_needed(graph: Any) -> set[str]:
     """The names that the nodes and outputs of a graph read, bodies included."""
-    names = NamesRead()
-    return {each.name for each in graph.output}.union(*map(names.of_node, graph.node))
+    return {each.name for each in graph.output}.union(*map(NamesRead().of_node, graph.node))
 
 
 def sizes_of(type_: Any) -> tuple[int | None, ...] | None:

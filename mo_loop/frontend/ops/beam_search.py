@@ -251,10 +251,8 @@ def _all_scores(first: Value, others: Value, steps: Any) -> Value:
     # As a vector: after no iteration, `others` [0, N, M, V] has none of these dimensions in the runtime.
     found = ops.Concat(*(each.reshape([-1]) for each in (first, others)), axis=0)
     shape = [steps, *(first.size(axis) for axis in range(3))]
-    total = reduce(mul, shape)
-    missing = total + found.size(0) * -1
-    longer = ops.Concat(found, decoders.filled(np.float32(0), first, missing), axis=0)
-    return longer.reshape(shape)
+    missing = reduce(mul, shape) + found.size(0) * -1
+    return ops.Concat(found, decoders.filled(np.float32(0), first, missing), axis=0).reshape(shape)
 
 
 @translates("WhisperBeamSearch", since=1, domain=MICROSOFT, ignored="attention_mask cross_qk_layer_head init_decoder")

@@ -208,8 +208,7 @@ def _scan(
     output_map: list[Any] = [Final(result) for result in results[:count]]
     for place, (result, given, backward) in enumerate(zip(outputs, out_axes, out_directions, strict=True), count):
         conditional.require_one_rank("a scan output collects a value", result.value, node.scope)
-        rank = ranked(result.value, "a scan output")
-        axis = normalise_axis(given, rank + 1, "scan output axis")
+        axis = normalise_axis(given, ranked(result.value, "a scan output") + 1, "scan output axis")
         cut = (-1, 0, -1) if backward else (0, -1, 1)
         declared = _declared_output(body, place, result.value, axis)
         output_map.append(Concatenated(result, axis, *cut, declared=declared))

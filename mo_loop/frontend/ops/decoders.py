@@ -132,8 +132,7 @@ class Gpt:
         none = filled(number(past, 0), prompts, 2, rows, past.dims[2], 0, past.dims[4])
         caches = [none] * (len(self.first.inputs) - PAST)
         logits, *presents = outputs_of(self.first, scope, [prompts, positions, mask, *caches])
-        length = ops.ReduceSum(kept, [1], keep_dims=True)
-        return prompts, logits, [length, self._longer(mask), *presents]
+        return prompts, logits, [ops.ReduceSum(kept, [1], keep_dims=True), self._longer(mask), *presents]
 
     def step(self, scope: Scope, tokens: Value, sequences: Value, states: list[Value]) -> tuple[Value, list[Value]]:
         """The logits [N, V] after `tokens` [N, 1], the last of `sequences`, and the next states."""
@@ -227,8 +226,7 @@ class EncoderDecoder:
     def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
         """The sequences [N, 1] to continue, the logits [N, V] of the first new token, and the states after it."""
         if mask is None:  # 1 from the first token on that is not padding, else 0
-            kept = ops.NotEqual(prompts, np.int32(padding)).astype(i32)
-            mask = ops.Minimum(ops.CumSum(kept, 1), np.int32(1))
+            mask = ops.Minimum(ops.CumSum(ops.NotEqual(prompts, np.int32(padding)).astype(i32), 1), np.int32(1))
         begun = self.first_tokens(prompts)
         if self._makes_first_step():
             return self.first_step(scope, [prompts, mask, begun])

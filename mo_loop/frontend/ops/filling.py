@@ -177,8 +177,7 @@ def center_crop_pad(input_data, shape: Vector | Integers, *, axes: tuple[int, ..
     have = joined(lengths, input_data)
     surplus = have - wanted
     start = ops.Maximum(surplus, 0) // 2
-    stop = start + ops.Minimum(have, wanted)
-    cut = ops.Slice(input_data, start, stop, [1] * len(places), places)
+    cut = ops.Slice(input_data, start, start + ops.Minimum(have, wanted), [1] * len(places), places)
     missing = ops.Maximum(-surplus, 0)
     before = missing // 2
     zeros = np.zeros(input_data.rank, np.int64)

@@ -99,10 +99,8 @@ class Timestamps:
         is_pair = before | ~is_begun
         is_open = ends & ~is_pair
 
-        places = counted(sequences.size(1), sequences).astype(i32)
-        last = ops.ReduceMax(numbers * places, [1], keep_dims=True)
-        latest = ops.GatherElements(sequences, last, axis=1)
-        least = latest + ops.Select(is_open, np.int32(0), np.int32(1))
+        last = ops.ReduceMax(numbers * counted(sequences.size(1), sequences).astype(i32), [1], keep_dims=True)
+        least = ops.GatherElements(sequences, last, axis=1) + ops.Select(is_open, np.int32(0), np.int32(1))
 
         times = tokens >= first
         rules = (
@@ -196,8 +194,7 @@ class Rules:
         same: Any = None
         for place in range(rest):
             pieces = wide[:, place : place - rest]
-            ending = wide.cut(1, place - rest, place - rest + 1 or 2**30)
-            equal = ops.Equal(pieces, ending)
+            equal = ops.Equal(pieces, wide.cut(1, place - rest, place - rest + 1 or 2**30))
             same = equal if same is None else same & equal
         return decoders.marked(ops.Select(same, sequences, np.int32(self.vocabulary)), self.vocabulary)
 
@@ -337,8 +334,7 @@ class Draw:
         ordered, order = top(scores, size, 1, mode, i32)
         kept = ops.Select(self._dropped(ordered, size), np.float32(self.filter_value), ordered)
         sums = ops.CumSum(ops.Softmax(kept, axis=1), 1)
-        shape = joined([scores.size(0), 1], scores)
-        drawn = uniform(shape, self.seed) * ops.Gather(sums, [-1], 1)
+        drawn = uniform(joined([scores.size(0), 1], scores), self.seed) * ops.Gather(sums, [-1], 1)
         place = ops.ReduceSum((sums <= drawn).astype(i32), [1], keep_dims=True)
         return ops.GatherElements(order, ops.Minimum(place, np.int32(size - 1)), axis=1)
 

@@ -175,8 +175,7 @@ def tensor_scatter(
         raise ModelError("the axis is 0, which is that of the batch", code="ML227")
     length = update.size(at)
     if write_indices is None:
-        rest = past_cache.cut(at, length)
-        return ops.Concat(update, rest, axis=at)
+        return ops.Concat(update, past_cache.cut(at, length), axis=at)
     places = write_indices[:, None] + counted(length, update)[None]
     if mode == "circular":
         places = places % past_cache.size(at)

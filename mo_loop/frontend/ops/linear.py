@@ -207,8 +207,7 @@ def _step(k: Value, rows: Value, a: Value, product: Value) -> list[Value]:
     sign = ops.Select(ops.Equal(best, k), number(a, 1), number(a, -1))
     divisor = ops.Select(ops.Equal(pivot, 0), number(a, 1), pivot)
     factor = ops.Select(k < rows, ops.Gather(a, k, 2) / divisor, number(a, 0))
-    rest = a - ops.Unsqueeze(factor, 2) * ops.Unsqueeze(row, 1)
-    return [rest, product * ops.Squeeze(pivot * sign, 1)]
+    return [a - ops.Unsqueeze(factor, 2) * ops.Unsqueeze(row, 1), product * ops.Squeeze(pivot * sign, 1)]
 
 
 def array_of(value: Value | None) -> np.ndarray[Any, Any] | None:

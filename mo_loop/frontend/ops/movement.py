@@ -117,8 +117,7 @@ def unsqueeze_13(data, axes):
         return ops.Unsqueeze(data, list(known)) if known else data
     rank, count = _ranks(data, axes)
     kept = _others(axes, rank + count, count)
-    alone = ones([rank + count], np.int64)
-    return ops.Reshape(data, ops.ScatterUpdate(alone, kept, data.sizes, 0))
+    return ops.Reshape(data, ops.ScatterUpdate(ones([rank + count], np.int64), kept, data.sizes, 0))
 
 
 def _ranks(data: Value, axes: Value) -> tuple[int, int]:

@@ -195,8 +195,7 @@ def lrn(x: AtLeast2, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1
     before[1], after[1] = (size - 1) // 2, size // 2
     padded = ops.Pad(x * x, before, after, number(x, 0))
     windows = [padded.cut(1, i, i + 1 - size or 2**30) for i in range(size)]
-    total = reduce(lambda a, b: a + b, windows)
-    scale = total * (alpha / size) + bias
+    scale = reduce(lambda a, b: a + b, windows) * (alpha / size) + bias
     if beta == 0.75:
         root = ops.Sqrt(scale)
         return x / (root * ops.Sqrt(root))

@@ -47,8 +47,7 @@ def sequence(
     kind = {"LSTM": ops.LSTMSequence, "GRU": ops.GRUSequence, "RNN": ops.RNNSequence}[task.kind]
 
     def run(x: Value, firsts: Sequence[Value], weights: Sequence[Value], direction: str) -> Sequence[Value]:
-        full = _filled(x, time, batch)
-        return kind(x, *firsts, full, *weights, direction=direction, **attributes)
+        return kind(x, *firsts, _filled(x, time, batch), *weights, direction=direction, **attributes)
 
     bias = _summed_bias(task, x, b)
     keeps = lengths is not None and task.kind == "LSTM" and node.wants(2)
@@ -167,8 +166,7 @@ def _rejoined(value: Value, count: int, arrange: Callable[[list[Any]], list[Any]
     constant = rows_rearranged(value, lambda array: np.concatenate(arrange(np.split(array, count, axis=1)), axis=1))
     if constant is not None:
         return constant
-    pieces = list(ops.Split(value, 1, num_splits=count))
-    return ops.Concat(*arrange(pieces), axis=1)
+    return ops.Concat(*arrange(list(ops.Split(value, 1, num_splits=count))), axis=1)
 
 
 def _summed_bias(task: Recurrence, x: Value, b: Value | None) -> Value:

@@ -143,8 +143,7 @@ def _unless_empty(first: Value, lengths: Value) -> Value:
     known = array_of(lengths)
     if known is not None and (known > 0).all():
         return first
-    runs = ops.Greater(lengths, constant_like(lengths, 0))[:, None]
-    return ops.Select(runs, first, constant_like(first, 0))
+    return ops.Select(ops.Greater(lengths, constant_like(lengths, 0))[:, None], first, constant_like(first, 0))
 
 
 def _one_direction(

@@ -142,8 +142,7 @@ def _l2(x: Value, axes: Sequence[int], keep: bool):
 
 
 def _log_sum(x: Value, axes: Sequence[int], keep: bool):
-    y = x.astype(x.dtype if x.dtype.is_float else f32)
-    return ops.Log(_sum(y, axes, keep)).astype(x.dtype)
+    return ops.Log(_sum(x.astype(x.dtype if x.dtype.is_float else f32), axes, keep)).astype(x.dtype)
 
 
 def _log_sum_exp(x: Value, axes: Sequence[int], keep: bool):
@@ -191,8 +190,7 @@ def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: b
         column = ops.Broadcast(rule(nothing, [1], False), rows)
     else:
         columns = ops.ReduceProd(ops.Select(gone, dims, np.int64(1)), [0], keep_dims=True)
-        matrix = ops.Reshape(ops.Transpose(x, order), ops.Concat(rows, columns, axis=0))
-        column = rule(matrix, [1], False)
+        column = rule(ops.Reshape(ops.Transpose(x, order), ops.Concat(rows, columns, axis=0)), [1], False)
     if keep:
         return ops.Reshape(column, kept)
     return ops.Reshape(column, ops.Gather(dims, order[: rank - known_size(count, "the number of axes")], 0))

@@ -172,8 +172,7 @@ def stft(
         length = _length(frame_length)
     else:
         length = total if window is None else window.size(0)
-    starts = _numbers(signal, (total + length * -1) // step + 1) * step
-    places = ops.Unsqueeze(starts, 1) + _numbers(signal, length)
+    places = ops.Unsqueeze(_numbers(signal, (total + length * -1) // step + 1) * step, 1) + _numbers(signal, length)
     frames = ops.Gather(signal, places, 1)  # [batch, frames, length, 1 or 2]
     if window is not None:
         frames = frames * ops.Unsqueeze(window.astype(signal.dtype), 1)

@@ -93,8 +93,7 @@ def q_embed_layer_normalization(
 
 def _first_rows(table: Value, input_ids: Value) -> Value:
     """A row of the table for each place of a sample."""
-    length = input_ids.sizes[1:2]
-    return table[:length]
+    return table[:input_ids.sizes[1:2]]
 
 
 def _words(input_ids: Value, mask: Value | None):

@@ -261,8 +261,7 @@ def multinomial(input, *, dtype: int = 6, sample_size: Positive = 1, seed: float
     last = ops.Gather(sums, [-1], 1)
     shape = ops.Concat(ops.Gather(input.sizes, [0], 0), np.array([sample_size], np.int64), axis=0)
     draws = ops.Unsqueeze(uniform(shape, seed) * last, 2)
-    passed = (ops.Unsqueeze(sums, 1) <= draws).astype(from_onnx(dtype))
-    return ops.ReduceSum(passed, [2], keep_dims=False)
+    return ops.ReduceSum((ops.Unsqueeze(sums, 1) <= draws).astype(from_onnx(dtype)), [2], keep_dims=False)
 
 
 def dropped(x: Value, ratio: Value | None, training_mode: Value, seed: int | None, node: Context) -> list[Any]:

@@ -70,8 +70,7 @@ class BodyReader:
         inner = self._body("body", types)
         entries = [self._entry(link, inner, states) for link in links]
         iteration = self._iteration_number(port_map, inner)
-        fed = [iteration, *(entry.parameter for entry in entries)]
-        self._drop_unfed(inner.graph, fed)
+        self._drop_unfed(inner.graph, [iteration, *(entry.parameter for entry in entries)])
         outputs = [self._output(link, inner) for link in self._outputs(port_map)]
         if layer.type == "TensorIterator":
             return self._made(TensorIterator, *values, body=inner.graph, input_map=entries, output_map=outputs)

@@ -221,8 +221,7 @@ def leftovers(usage: Usage) -> Iterator[Diagnostic]:
     for scope, node in usage.dead:
         yield Diagnostic.of_code("ML542", "the node reaches no output", scope.origin_of(node))
     for scope, tensor in usage.unread:
-        place = Origin(scope.scope, output=tensor.name)
-        yield Diagnostic.of_code("ML541", "nothing reads the initializer", place)
+        yield Diagnostic.of_code("ML541", "nothing reads the initializer", Origin(scope.scope, output=tensor.name))
 
 
 def checked(model: OnnxModel) -> Iterator[Diagnostic]:

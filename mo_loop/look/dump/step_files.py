@@ -219,8 +219,7 @@ class Around:
 
     def of(self, state: GraphState) -> GraphState:
         """The nodes within the depth. Those that they read beyond it are there without their own inputs."""
-        centre = self._centre(state)
-        near = _within(state, centre, self._depth)
+        near = _within(state, self._centre(state), self._depth)
         self._last = near
         return _cut(state, near)
 

@@ -213,8 +213,7 @@ def _pieces(old: Tensor, new: Tensor) -> Iterator[tuple[np.ndarray[Any, Any], np
         return
     count = BLOCK // 8
     one, other = old.dtype.numpy, new.dtype.numpy
-    pieces = zip(old.pieces(count * one.itemsize), new.pieces(count * other.itemsize), strict=True)
-    for a, b in pieces:
+    for a, b in zip(old.pieces(count * one.itemsize), new.pieces(count * other.itemsize), strict=True):
         yield np.frombuffer(a, one), np.frombuffer(b, other)
 
 

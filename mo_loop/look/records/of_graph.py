@@ -249,8 +249,7 @@ def _of_layer(layer: Layer, weights: WeightFile, scope: ScopeRecord) -> Item:
     elif layer.type == "Const":
         sizes = shape_of(layer.data.get("shape", "")) or []
         elements = math.prod(dim for dim in sizes if isinstance(dim, int))
-        read = partial(weights.tensor, layer)
-        item.data = Data(elements=elements, nbytes=number(layer, "size"), read=read)
+        item.data = Data(elements=elements, nbytes=number(layer, "size"), read=partial(weights.tensor, layer))
     return item
 
 

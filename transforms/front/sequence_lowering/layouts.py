@@ -152,8 +152,7 @@ class Packed(_InParts):
         position = shapes.from_front(shapes.as_list(place), shapes.size(self.table, 0))
         start, stop = bounds(self._sizes(), position)
         # The runtime takes a 0 that it finds in a pattern for "copy this dimension".
-        sizes = F.Barrier(F.Gather(self.table, position, 0), hides="bounds")
-        row = sizes.reshape([max(len(self.dims), 1)])
+        row = F.Barrier(F.Gather(self.table, position, 0), hides="bounds").reshape([max(len(self.dims), 1)])
         dims = [dim if dim >= 0 else F.Gather(row, [i], 0) for i, dim in enumerate(self.dims)]
         return shapes.reshaped(shapes.cut(self.data, 0, start, stop), dims)
 
@@ -182,8 +181,7 @@ class Packed(_InParts):
             output_type=i64,
         )
         place = shapes.column(blocks) * F.Gather(sizes, element, 0) + (before * start + local)
-        lines = F.Reshape(self.data, shapes.vector(graph, [before * total, after]))
-        return F.Gather(lines, place.reshape([-1]), 0)
+        return F.Gather(F.Reshape(self.data, shapes.vector(graph, [before * total, after])), place.reshape([-1]), 0)
 
     def _sizes(self) -> Value:
         return F.ReduceProd(self.table, [1])
@@ -328,8 +326,7 @@ def _separated(layout: Joined, dims: Sequence[Value | int]) -> Value:
     within = local % sizes
     block = F.Divide(local - within, sizes)  # divisible: the runtime may round otherwise
     place = block * total + (start + within)
-    lines = F.Reshape(layout.data, shapes.vector(graph, [before * total, after]))
-    return F.Gather(lines, place, 0)
+    return F.Gather(F.Reshape(layout.data, shapes.vector(graph, [before * total, after])), place, 0)
 
 
 def _owner(row: Value, ends: Value) -> Value:

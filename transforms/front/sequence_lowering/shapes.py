@@ -162,8 +162,7 @@ def vector(graph: Graph, parts: Sequence[Value | int]) -> Value:
     """Numbers and tensors [1] as one vector."""
     if all(isinstance(part, int) for part in parts):
         return numbers(graph, list(parts))
-    values = [numbers(graph, [part]) if isinstance(part, int) else part for part in parts]
-    return folded(joined(values, 0))
+    return folded(joined([numbers(graph, [part]) if isinstance(part, int) else part for part in parts], 0))
 
 
 def reshaped(x: Value, dims: Sequence[Value | int]) -> Value:

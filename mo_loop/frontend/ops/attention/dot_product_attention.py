@@ -206,8 +206,7 @@ def separate(query: Value, key: Value | None, value: Value | None, heads: int, k
     if key is not None and value is not None:
         counts = (heads, kv_heads, kv_heads)
         return [parts.split_heads(x, count) for x, count in zip((query, key, value), counts, strict=True)]
-    every = parts.split_heads(query, heads + 2 * kv_heads)
-    return list(ops.VariadicSplit(every, 1, [heads, kv_heads, kv_heads]))
+    return list(ops.VariadicSplit(parts.split_heads(query, heads + 2 * kv_heads), 1, [heads, kv_heads, kv_heads]))
 
 
 def chosen(rows: Value, at: Value) -> Value:

@@ -48,8 +48,7 @@ def multi_head_attention(
     total = past + new
     mask = None
     if key_padding_mask is not None:
-        kept = _padding(key_padding_mask, q, total, with_starts=False)
-        mask = parts.filled(kept, mask_filter_value)
+        mask = parts.filled(_padding(key_padding_mask, q, total, with_starts=False), mask_filter_value)
     if unidirectional:
         mask = _and_causal(mask, q, past, total, same)
     y, scores = parts.attend(q, k, v, scale, parts.with_bias(mask, attention_bias))

@@ -77,8 +77,7 @@ def with_rows(past: Value, new: Value, places: Value) -> Value:
     shape = joined([*counts, 1], new)
     sequences, heads = (counted(count, new) for count in counts[:2])
     numbers = ops.Unsqueeze(sequences, [1, 2, 3]), ops.Unsqueeze(heads, [0, 2, 3]), ops.Unsqueeze(places, [1, 3])
-    at = ops.Concat(*(ops.Broadcast(each, shape) for each in numbers), axis=3)
-    return ops.ScatterNDUpdate(past, at, new)
+    return ops.ScatterNDUpdate(past, ops.Concat(*(ops.Broadcast(each, shape) for each in numbers), axis=3), new)
 
 
 def _layouts(rows: Value, columns: Value) -> Value:
@@ -310,6 +309,5 @@ def _selected(selected: list[Any], count: Any) -> Value:
     padded = ops.Concat(at, ops.Broadcast(as_value(count, indices.graph), joined([queries, 1], indices)), axis=1)
     more = count + 1
     none = ops.Broadcast(np.float32(0), joined([queries, more], indices))
-    ones = ops.Broadcast(np.float32(1), padded.sizes)
-    marks = ops.ScatterElementsUpdate(none, padded, ones, 1)[:, :count]
+    marks = ops.ScatterElementsUpdate(none, padded, ops.Broadcast(np.float32(1), padded.sizes), 1)[:, :count]
     return marks.reshape([batch, 1, rows, count]) > np.float32(0)

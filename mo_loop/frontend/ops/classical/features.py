@@ -242,8 +242,7 @@ def _counted(x: Value, pool, gap: int) -> Value:
         rest = (length - 1 - place) * gap
         piece = x.cut(-1, place * gap, -rest or 2**30)
         # The runtime compares integers in f32: their difference to 0 is exact.
-        gone = ops.Unsqueeze(piece, -1) - pool[:, place].astype(x.dtype.numpy)
-        here = ops.Equal(gone, number(x, 0))
+        here = ops.Equal(ops.Unsqueeze(piece, -1) - pool[:, place].astype(x.dtype.numpy), number(x, 0))
         hits = here if hits is None else hits & here
     return ops.ReduceSum(hits.astype(f32), [-2], keep_dims=False)
 
@@ -367,8 +366,7 @@ def _encoded(x: Value, keys, values, default, is_last: bool = False):
     if not is_last:
         order = order[::-1]  # the largest number wins below
         table = np.concatenate([table[:1], table[:0:-1]])
-    places = _found(ops.Unsqueeze(x, -1), np.array(keys, x.dtype.numpy))
-    numbers = ops.Select(places, order, np.int64(0))
+    numbers = ops.Select(_found(ops.Unsqueeze(x, -1), np.array(keys, x.dtype.numpy)), order, np.int64(0))
     return ops.Gather(table, ops.ReduceMax(numbers, [-1], keep_dims=False), 0)
 
 

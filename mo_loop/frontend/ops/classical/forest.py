@@ -167,8 +167,7 @@ class Votes:
 
     def has_votes(self, leaves: Leaves) -> Value:
         """[N, outputs]: whether any tree votes for an output."""
-        votes = ops.ReduceMax(leaves.of(self.given.astype(np.int32)), [0], keep_dims=False)
-        return ops.NotEqual(votes, 0)
+        return ops.NotEqual(ops.ReduceMax(leaves.of(self.given.astype(np.int32)), [0], keep_dims=False), 0)
 
 
 def _reached(forest: Forest, root: int):

@@ -59,8 +59,7 @@ def coupled(scores: Value, slopes: Sequence[float], offsets: Sequence[float], co
     squares = ops.ReduceSum(turned * turned, [2], keep_dims=False)
     start = ops.Broadcast(np.float32(1 / count), ops.Concat(ops.Gather(scores.sizes, [0], 0), [count], axis=0))
     body = BuiltBody(Body(node.translation, node.proto, node.scope, node.origin), node.scope, 3, 0, _step)
-    made = loop(node.constant(np.int64(_STEPS)), None, start, products, squares, body=body, node=node)
-    return made.outputs[0]
+    return loop(node.constant(np.int64(_STEPS)), None, start, products, squares, body=body, node=node).outputs[0]
 
 
 def _step(_: Scope, iteration: Value, states: list[Value]) -> list[Value]:

@@ -114,8 +114,7 @@ def tree_ensemble(
     count = n_targets or max(leaf_targetids, default=0) + 1
     votes = Votes.collected(len(is_leaf), count, places, leaf_targetids, leaf_weights.array().reshape(-1))
     transform = list(predictors.TRANSFORMS)[post_transform]
-    made = _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, transform)
-    return made.astype(x.dtype)
+    return _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, transform).astype(x.dtype)
 
 
 def _spell_out_members(table: list[list[Any]], members) -> None:

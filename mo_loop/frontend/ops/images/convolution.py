@@ -25,8 +25,7 @@ def channels_first(x: Value) -> Value:
 
 def channels_last(x: Value) -> Value:
     """[N, C, D...] as [N, D..., C]."""
-    rank = ranked(x)
-    return ops.Transpose(x, [0, *range(2, rank), 1])
+    return ops.Transpose(x, [0, *range(2, ranked(x)), 1])
 
 
 # VALID is explicit padding by 0: with VALID, the runtime rounds down even if ceil_mode is set.
@@ -142,8 +141,7 @@ def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
             at = replace(at, end=(*at.end[:-1], at.end[-1] + stride))
         else:  # automatic padding stays the same; the runtime would replace all of it by an explicit Pad
             sizes = [x.size(axis) for axis in range(x.type.known_rank - 1)]
-            zeros = ops.Broadcast(number(x, 0), joined([*sizes, stride], x))
-            x = ops.Concat(x, zeros, axis=x.type.known_rank - 1)
+            x = ops.Concat(x, ops.Broadcast(number(x, 0), joined([*sizes, stride], x)), axis=x.type.known_rank - 1)
     y = ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
     return y[..., :-1] if has_one_more else y
 
@@ -248,8 +246,7 @@ def _cut_out(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...],
     reserve = tuple(stride - 1 for stride in at.strides)  # zeros at the end: the shape may exceed the computed one
     y = _transposed(x, w, group, replace(at, begin=none, end=none, auto_pad="explicit"), reserve)
     sizes = y.sizes[2 : 2 + len(asked)]
-    beyond = [wanted + r - e for wanted, r, e in zip(asked, reserve, extra, strict=True)]
-    excess = ops.Maximum(sizes - beyond, 0)
+    excess = ops.Maximum(sizes - [wanted + r - e for wanted, r, e in zip(asked, reserve, extra, strict=True)], 0)
     less = excess // 2
     start = less if at.auto_pad == "same_upper" else excess - less
     axes = list(range(2, 2 + len(asked)))

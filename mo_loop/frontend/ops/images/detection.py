@@ -53,12 +53,10 @@ def scattered_images(columns: Value, image_shape: Value, block_shape: Value, at:
     values = ops.Reshape(columns, ops.Concat(rows, places.sizes[2:3], axis=0))
     area = ops.Unsqueeze(reduce(lambda a, b: a * b, padded), 0)
     empty = ops.Broadcast(number(columns, 0), ops.Concat(rows, area, axis=0))
-    every = ops.Broadcast(places, values.sizes)
-    flat = ops.ScatterElementsUpdate12(empty, every, values, 2, reduction="sum")
+    flat = ops.ScatterElementsUpdate12(empty, ops.Broadcast(places, values.sizes), values, 2, reduction="sum")
     whole = ops.Reshape(flat, ops.Concat(rows, *(ops.Unsqueeze(each, 0) for each in padded), axis=0))
     first = np.array(at.begin, np.int64)
-    last = as_i64(image_shape) + first
-    return ops.Slice(whole, first, last, [1] * count, list(range(2, 2 + count)))
+    return ops.Slice(whole, first, as_i64(image_shape) + first, [1] * count, list(range(2, 2 + count)))
 
 
 def _along(numbers, axis: int, rank: int) -> Value:
@@ -91,8 +89,7 @@ def largest_corners(
     # Not -1 for the channels, which is ambiguous if there are no regions.
     pattern = ops.Concat(joined([0, cells[0], samples, cells[1], samples], x), ops.Gather(shape, [1], 0), axis=0)
     grouped = ops.Reshape(best, pattern, special_zero=True)
-    found = ops.Transpose(ops.ReduceMax(grouped, [2, 4], keep_dims=False), [0, 3, 1, 2])
-    return found.astype(dtype)
+    return ops.Transpose(ops.ReduceMax(grouped, [2, 4], keep_dims=False), [0, 3, 1, 2]).astype(dtype)
 
 
 def _places(rois: Value, first: int, count: int, samples: int, scale: float, shifted: bool) -> Value:

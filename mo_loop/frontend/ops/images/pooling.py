@@ -187,8 +187,7 @@ def _average_by_sums(x: Value, kernel: Ints, at: Window, wide: Window, count_pad
         return total / math.prod(kernel)
     shape = x.sizes
     one = constant_like(x, 1)
-    alike = ops.Concat(ops.Constant([1, 1], graph=x.graph), shape[2 : 2 + count], axis=0)
-    ones = ops.Broadcast(one, alike)
+    ones = ops.Broadcast(one, ops.Concat(ops.Constant([1, 1], graph=x.graph), shape[2 : 2 + count], axis=0))
     if count_padding:
         end = tuple(map(min, at.end, wide.end))
         ones = ops.Pad(ones, [0, 0, *at.begin], [0, 0, *end], 1)
@@ -276,16 +275,14 @@ def global_lp_pool_2(x, *, p: NotNegative = 2):
     """From opset 2 on p is an integer. For p = 0 it counts elements other than zero, as OpenVINO's front end does."""
     if p:
         return global_lp_pool_1(x, p=p)
-    counted = ops.NotEqual(x, number(x, 0)).astype(x.dtype)
-    return ops.ReduceSum(counted, spatial_axes(x), keep_dims=True)
+    return ops.ReduceSum(ops.NotEqual(x, number(x, 0)).astype(x.dtype), spatial_axes(x), keep_dims=True)
 
 
 def spatial_axes(x: Value):
     """The axes after the second, as a list or a tensor."""
     if x.rank is not None:
         return list(range(2, x.rank))
-    rank = ops.Squeeze(x.sizes.sizes, [0])
-    return ops.Range(2, rank, 1, output_type=i64)
+    return ops.Range(2, ops.Squeeze(x.sizes.sizes, [0]), 1, output_type=i64)
 
 
 @translates("MaxUnpool", since=9, without="auto_pad dilations")
@@ -299,9 +296,7 @@ def max_unpool(x: AtLeast3, i, output_shape=None, *, kernel_shape: Positives, gi
     shape = ops.Concat(x.sizes[:2], spatial, axis=0)
     zero = constant_like(x, 0)
     empty = ops.Broadcast(zero, ops.ReduceProd(shape, [0], keep_dims=True))
-    filled = ops.ScatterElementsUpdate(empty, i.reshape([-1]), x.reshape([-1]), 0)
-    y = ops.Reshape(filled, shape)
+    y = ops.Reshape(ops.ScatterElementsUpdate(empty, i.reshape([-1]), x.reshape([-1]), 0), shape)
     if output_shape is None:
         return y
-    none = ops.Constant([0] * (2 + count), graph=x.graph)
-    return ops.Pad(y, none, output_shape - shape, zero)
+    return ops.Pad(y, ops.Constant([0] * (2 + count), graph=x.graph), output_shape - shape, zero)

@@ -92,8 +92,7 @@ def _mixed(x: Value, layers: Sequence["_Plain | None"], gates: Value, activated:
     tokens = x if x.rank == 2 else x.reshape([-1, first.length])
     up = None if third is None else third.apart(tokens)
     hidden = activated(first.apart(tokens), up) * gates[:, :, None]
-    joined = hidden.reshape([-1, second.count * second.length])
-    total = ops.MatMul(joined, second.side_by_side(x), transpose_b=True)
+    total = ops.MatMul(hidden.reshape([-1, second.count * second.length]), second.side_by_side(x), transpose_b=True)
     if second.bias is not None:
         total = total + gates @ second.bias
     return ops.Reshape(total, x.sizes)
@@ -163,8 +162,7 @@ class _Packed(_Plain):
         made = rearranged(parameter, lambda array: np.repeat(array, self.block_size, 1))
         if made is not None:
             return made
-        places = first_numbers(self.count * self.length) // self.block_size
-        return ops.Gather(parameter, places, 1)
+        return ops.Gather(parameter, first_numbers(self.count * self.length) // self.block_size, 1)
 
     def _dequantised(self, x: Value, weights: Value, scales: Value, zero: Value) -> Value:
         return ops.Dequantize(weights, scales, zero, to=x.dtype, axis=1, block_size=self.block_size)

@@ -143,8 +143,7 @@ def _of_any_groups(a: Value, integers: Value, scales: Value, zero: Value, g_idx:
     first = first_numbers(length)
     integers, g_idx = _taken(integers, first, 1), _taken(g_idx, first, 0)
     scales, zero = (each if each.rank == 0 else _taken(each, g_idx, 1) for each in (scales, zero))
-    weights = ops.Dequantize(integers, scales, zero, to=a.dtype, axis=1)
-    return ops.MatMul(a, weights, transpose_b=True)
+    return ops.MatMul(a, ops.Dequantize(integers, scales, zero, to=a.dtype, axis=1), transpose_b=True)
 
 
 def _taken(x: Value, places: Any, axis: int) -> Value:

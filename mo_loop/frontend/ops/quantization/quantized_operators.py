@@ -92,8 +92,7 @@ def qlinear_leaky_relu(
     alpha: float = 0.01,
 ):
     """x, or alpha * x below 0."""
-    y = leaky_relu(numbers_of(x, x_scale, x_zero_point), alpha=alpha)
-    return _quantized(y, y_scale, y_zero_point, x.dtype)
+    return _quantized(leaky_relu(numbers_of(x, x_scale, x_zero_point), alpha=alpha), y_scale, y_zero_point, x.dtype)
 
 
 @translates("QLinearWhere", since=1, domain=MICROSOFT)

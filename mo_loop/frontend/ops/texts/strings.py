@@ -132,8 +132,7 @@ def labelled_by(numbers: Value, labels: Sequence[bytes]) -> Value:
     flat = vector(numbers)
     begins = ops.Multiply(counted(flat.size(0), flat).astype(i32), np.int32(width))
     ends = ops.Add(begins, ops.Gather(lengths, flat, 0))
-    texts = StringPlaces(begins, ends, vector(ops.Gather(table, flat, 0)))
-    return packed(texts, ops.ShapeOf(numbers))
+    return packed(StringPlaces(begins, ends, vector(ops.Gather(table, flat, 0))), ops.ShapeOf(numbers))
 
 
 def paired(x: Value, y: Value) -> tuple[StringPlaces, StringPlaces, Value]:

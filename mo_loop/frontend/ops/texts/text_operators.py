@@ -80,8 +80,7 @@ def _kept(texts: StringPlaces, words: list[bytes]) -> Value:
         *texts, *strings.constant_texts(words), np.ones(len(words), np.int32), np.zeros(1, np.int32)
     )
     all_dropped = ops.ReduceMin(found, [0], keep_dims=True)
-    kept = ops.Concat(ops.Subtract(np.int32(1), found), all_dropped, axis=0)
-    return ops.Squeeze(ops.NonZero(kept), 0)
+    return ops.Squeeze(ops.NonZero(ops.Concat(ops.Subtract(np.int32(1), found), all_dropped, axis=0)), 0)
 
 
 class _Matches(NamedTuple):

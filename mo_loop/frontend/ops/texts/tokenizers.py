@@ -168,8 +168,7 @@ def _offsets(vocabulary: dict[str, int], numbers: Value, owners: Value, begins: 
 def _owners(begins: Value, elements: Value) -> Value:
     """The number of the row of each element, where rows that are not empty begin at some places; -1 before them."""
     marks = ops.Broadcast(np.int32(0), ops.ShapeOf(elements))
-    ones = ops.Broadcast(np.int32(1), ops.ShapeOf(begins))
-    marks = ops.ScatterElementsUpdate(marks, begins, ones, np.int64(0))
+    marks = ops.ScatterElementsUpdate(marks, begins, ops.Broadcast(np.int32(1), ops.ShapeOf(begins)), np.int64(0))
     return ops.CumSum(marks, np.int64(0)) - np.int32(1)
 
 
