@@ -38,7 +38,7 @@ from mo_loop.support.flags import argument, made_of, takes
 if TYPE_CHECKING:
     from mo_loop.batching.engine import Work
     from mo_loop.batching.report import BatchReport
-    from mo_loop.compare.batch_comparison import Comparing
+    from mo_loop.compare.verify_options import Comparing
     from mo_loop.frontend.model import ModelSource
     from mo_loop.look.diagnostics.diagnostic import CheckReport
     from mo_loop.transforms.manager import Observer
@@ -194,7 +194,7 @@ class BatchArguments(BatchOptions):
     output: FilePath = field(kw_only=False)
     verify: bool = argument(False, "Compare each IR with ONNX Runtime. A model whose numbers differ fails.")
     comparing: Comparing | None = argument(
-        None, "With `verify`: how they are compared (`mo_loop.compare.batch_comparison.Comparing`)."
+        None, "With `verify`: how they are compared (`mo_loop.compare.verify_options.Comparing`)."
     )
     options: ConvertOptions | Mapping[str, Any] | None = argument(
         None, 'The options of the conversions, as ConvertOptions or by name: {"target": "2026.4"}. Extensions must be '
@@ -222,7 +222,7 @@ def batch(models: FilePath | Iterable[FilePath], output: FilePath, **arguments: 
     """
     from mo_loop.batching.batch_options import Places
     from mo_loop.batching.run import BatchListener, PreparedBatch
-    from mo_loop.compare.batch_comparison import Comparing
+    from mo_loop.compare.verify_options import Comparing
 
     asked = made_of(BatchArguments, {"output": output, **arguments}, "batch")
     options = ConvertOptions.of(asked.options)

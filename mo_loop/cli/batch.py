@@ -21,7 +21,7 @@ from mo_loop.cli.conversion_options import conversion_options, options_of, plain
 from mo_loop.cli.flag_options import GroupedCommand, flags, made, option, report_text, verbose_option
 from mo_loop.cli.output import ReportFile, is_terminal, message, printed_warnings, reported, show, write
 from mo_loop.cli.pass_options import PassOptions
-from mo_loop.compare.batch_comparison import Comparing
+from mo_loop.compare.verify_options import Comparing
 from mo_loop.errors import UsageError
 from mo_loop.printable import first_few
 from mo_loop.support.flags import FILES, PASSES, REPORTS, RUN, flag

@@ -31,7 +31,7 @@ from mo_loop.batching.storage.locations import masked, place_of
 from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of, plain_options, require_local
 from mo_loop.cli.flag_options import flags, made, option, values_of
 from mo_loop.cli.output import reported
-from mo_loop.compare.batch_comparison import Comparing
+from mo_loop.compare.verify_options import Comparing
 from mo_loop.errors import FileError, UsageError
 from mo_loop.printable import did_you_mean
 from mo_loop.support.flags import COMPARISON, RUN

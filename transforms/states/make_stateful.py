@@ -9,7 +9,7 @@ from mo_loop.graph import Graph
 from mo_loop.ops.linear import MatMul
 from mo_loop.ops.recurrent import ReadValue
 from mo_loop.transforms.function_pass import FunctionPass, argument
-from mo_loop.transforms.states.port_names import BEAM_INDEX, variable_id
+from mo_loop.transforms.states.pairing import BEAM_INDEX, variable_id
 
 if TYPE_CHECKING:
     from mo_loop.transforms.states.pairing import Pair

@@ -43,7 +43,7 @@ from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import operator_of
 from mo_loop.graph import Value, name_of
 from mo_loop.support.traversal import reached
-from mo_loop.transforms.states.port_names import BEAM_INDEX
+from mo_loop.transforms.states.pairing import BEAM_INDEX
 
 # -- steps of an IR with states
 

@@ -30,7 +30,7 @@ from mo_loop.compare.verify_options import Feeds
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs, operator_of
 from mo_loop.graph import Dim, Graph, Value
-from mo_loop.transforms.states.port_names import BEAM_INDEX, variable_id
+from mo_loop.transforms.states.pairing import BEAM_INDEX, variable_id
 from mo_loop.transforms.vocabulary import integers, source_of
 
 Axes = tuple[int, ...] | None

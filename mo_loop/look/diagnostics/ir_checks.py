@@ -21,8 +21,7 @@ from mo_loop.printable import counted, first_few
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.low_precision.weights import integer_layers, rounded_products, rounding_text
 from mo_loop.transforms.manager import Phase, Step
-from mo_loop.transforms.states.pairing import find_pairs
-from mo_loop.transforms.states.port_names import is_next
+from mo_loop.transforms.states.pairing import find_pairs, is_next
 from mo_loop.transforms.states.step_axes import mixing_along
 from mo_loop.transforms.vocabulary import source_of
 

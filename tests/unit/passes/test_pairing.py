@@ -9,8 +9,7 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.text import parse
 from mo_loop.transforms.states.make_stateful import FuseStatefulAttention, MakeStateful
-from mo_loop.transforms.states.pairing import find_pairs
-from mo_loop.transforms.states.port_names import is_next
+from mo_loop.transforms.states.pairing import find_pairs, is_next
 from tests.cases import read_cases
 from tests.harness import raised
 from tests.texts import texts
