@@ -33,7 +33,10 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
             named = {} if value is None else {"disable_pass": value.disabled, "enable_pass": value.enabled}
             parameters |= {key: ",".join(names) for key, names in named.items() if names}
         elif option.name == "extensions":
-            names = [_extension(each) for each in (value if isinstance(value, list | tuple) else [value])]
+            given = value if isinstance(value, list | tuple) else [value]
+            # A file by its name without the folder, a module or function by its name.
+            names = [os.path.basename(each) if isinstance(each, str | os.PathLike)
+                     else str(getattr(each, "__name__", type(each).__name__)) for each in given]
             parameters |= {"extensions": ",".join(names)} if names else {}
         elif option.name == "transform":
             parameters |= {"transform": ",".join(map(str, value))} if value else {}
@@ -49,13 +52,6 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
         # The plugin quantises activations before compressed weights by default, also if it is to compute in f32.
         info["runtime_options"] = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
     return info
-
-
-def _extension(given: Any) -> str:
-    """A file by its name without the folder, a module or function by its name."""
-    if isinstance(given, str | os.PathLike):
-        return os.path.basename(given)
-    return str(getattr(given, "__name__", type(given).__name__))
 
 
 def _text(value: Any) -> str:

@@ -220,17 +220,14 @@ class NewerUse:
 def newer_uses(graph: Graph) -> Iterator[NewerUse]:
     """Everything in the graph and its bodies that OLDEST does not run."""
     for scope in graph.scopes():
-        classes = frozenset(filter(_may_be_newer, scope.classes))
+        newer = {cls for cls in scope.classes if issubclass(cls, Op) and cls.opset > OPSETS[OLDEST]}
+        classes = newer.union(cls for cls in scope.classes if issubclass(cls, _TYPED))
         for node in scope.ordered():
             if type(node) not in classes or (type(node) is Constant and node.tensor.dtype not in _NEWER_CONSTANTS):
                 continue
             for text, release in _needs(node):
                 if release > OLDEST:
                     yield NewerUse(text, release, node.origin)
-
-
-def _may_be_newer(cls: type[Node]) -> bool:
-    return issubclass(cls, _TYPED) or (issubclass(cls, Op) and cls.opset > OPSETS[OLDEST])
 
 
 def _needs(node: Node) -> Iterator[tuple[str, Release]]:

@@ -156,7 +156,10 @@ def as_text(found: dict[str, Any]) -> str:
         *_titled("states", _state_rows(found["states"])),
         *_titled("sizes", size_rows(found["sizes"])),
         ("target", _target(found["target"], found["device"])),
-        *_titled("needs", _library_rows(found["library"])),
+        *_titled("needs", [
+            f"the library of {package}, of the same release as OpenVINO",
+            f'in Python: import {package}; in C++: core.add_extension("lib{package}.so")',
+        ] if (package := found["library"]) else []),
         ("time", f"{found['seconds']:.2f} s"),
     ]
     return "\n".join([*lines, *(f"  {name.ljust(12)}  {text}" for name, text in rows if text)])
@@ -167,16 +170,6 @@ def _target(releases: str, device: str) -> str:
     known, newest = shown(NEWEST), releases.rpartition("-")[2]
     as_known = "" if version(newest) <= NEWEST else f", written as for {known}, the newest one that is known"
     return f"OpenVINO {releases}" + ("" if device == ANY else f", device {device}") + as_known
-
-
-def _library_rows(package: str) -> list[str]:
-    """The library that the runtime needs, and how to load it."""
-    if not package:
-        return []
-    return [
-        f"the library of {package}, of the same release as OpenVINO",
-        f'in Python: import {package}; in C++: core.add_extension("lib{package}.so")',
-    ]
 
 
 def _titled(title: str, rows: list[str]) -> list[tuple[str, str]]:

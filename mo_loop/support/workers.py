@@ -82,7 +82,11 @@ class Pool:
                 worker.close()
                 raise
             finally:
-                self._give_back(worker)
+                if worker.alive and self._end.alive:
+                    with self._lock:
+                        self._idle.append(worker)
+                else:
+                    self._drop(worker)
             return outcome
 
     def map(self, tasks: Iterable[Any], limit: float | None = None) -> Iterator[TaskOutcome]:
@@ -136,13 +140,6 @@ class Pool:
             self._drop(worker)
             raise
         return worker
-
-    def _give_back(self, worker: Worker) -> None:
-        if not (worker.alive and self._end.alive):
-            self._drop(worker)
-            return
-        with self._lock:
-            self._idle.append(worker)
 
     def _drop(self, worker: Worker) -> None:
         with self._lock:

@@ -16,7 +16,7 @@ from mo_loop.transforms.pattern import Match, any_input, wrap_type
 from mo_loop.transforms.predicates import has_static_rank
 from mo_loop.transforms.replace import absorb, replace_output
 from mo_loop.transforms.rewrite import MatcherPass
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Op, Parameter, Result, Value, ones_among, ops
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Op, Parameter, Result, ones_among, ops
 
 
 @dataclass(eq=False)
@@ -162,7 +162,10 @@ class SharedOpOptimization(FunctionPass):
                 self.refuse(node, "both nodes have the name of a model output")
                 continue
             self.accept(node)
-            _move_outputs(node, survivor, outputs)
+            for old, new in zip(node.outputs, survivor.outputs, strict=True):
+                if old in outputs:  # of the model: it becomes that output of `survivor`, with the same name
+                    replace_output(old, new)
+                    outputs.add(new)
             absorb(survivor, node)
             changed = True
         self.at = None
@@ -172,14 +175,6 @@ class SharedOpOptimization(FunctionPass):
 @cache
 def _is_pure(cls: Any) -> bool:
     return issubclass(cls, Op) and not cls.random and not issubclass(cls, NEVER_MERGED)
-
-
-def _move_outputs(node: Op, survivor: Op, outputs: set[Value]) -> None:
-    """A model output that is an output of `node` becomes that output of `survivor`, with the same name."""
-    for old, new in zip(node.outputs, survivor.outputs, strict=True):
-        if old in outputs:
-            replace_output(old, new)
-            outputs.add(new)
 
 
 def _key(node: Op) -> Hashable:
@@ -199,11 +194,8 @@ _PLAIN = (str, int, bool, ElementType, tuple[int, ...], tuple[int, ...] | None, 
 @cache
 def _are_plain(cls: Any) -> bool:
     """Whether attributes of these kinds are equal only if they are the same."""
-    return all(kind in _PLAIN or _is_choice(kind) for kind in cls._kinds.values())
-
-
-def _is_choice(kind: Any) -> bool:
-    return get_origin(kind) is Literal and all(isinstance(each, str) for each in get_args(kind))
+    kinds = [kind for kind in cls._kinds.values() if kind not in _PLAIN]
+    return all(get_origin(kind) is Literal and all(isinstance(each, str) for each in get_args(kind)) for kind in kinds)
 
 
 def _frozen(value) -> Hashable:
@@ -211,7 +203,10 @@ def _frozen(value) -> Hashable:
     if isinstance(value, str | None):
         return value
     if isinstance(value, np.ndarray | np.generic):
-        return _frozen_array(np.asarray(value))
+        array = np.asarray(value)
+        if array.dtype.hasobject:
+            return "objects", array.shape, tuple(_frozen(each) for each in array.flat)
+        return "array", array.dtype, array.shape, array.tobytes()
     if isinstance(value, float):
         return "float", value.hex()
     if isinstance(value, tuple | list):
@@ -223,9 +218,3 @@ def _frozen(value) -> Hashable:
     except TypeError:
         return "object", id(value)
     return type(value), value
-
-
-def _frozen_array(array: np.ndarray[Any, Any]) -> Hashable:
-    if array.dtype.hasobject:
-        return "objects", array.shape, tuple(_frozen(each) for each in array.flat)
-    return "array", array.dtype, array.shape, array.tobytes()

@@ -7,7 +7,7 @@ from mo_loop.graph.tensor import SAMPLE, ArrayTensor, DeferredTensor, FileTensor
 from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import bf16, f16, f32
 from mo_loop.transforms.replace import drop_dead
-from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Use, Value, node_pass, ops
+from mo_loop.transforms.vocabulary import Constant, FunctionPass, Graph, Value, node_pass, ops
 
 
 @node_pass((ops.Transpose,))
@@ -162,7 +162,8 @@ class TransposeWeights(FunctionPass):
         for each in constants:
             if self.leaves(each):
                 return False
-            if not all(map(_reads_columns, each.output.uses)):
+            uses = [(use.node, use.port) for use in each.output.uses]
+            if not all(isinstance(node, ops.MatMul) and port == 1 and not node.transpose_b for node, port in uses):
                 return self.refuse(each, "not only the columns of matrix products read it")
         return True
 
@@ -180,10 +181,6 @@ class TransposeWeights(FunctionPass):
             old.graph.remove(old)
             self.accept(new)
         self.at = None
-
-
-def _reads_columns(use: Use) -> bool:
-    return isinstance(use.node, ops.MatMul) and use.port == 1 and not use.node.transpose_b
 
 
 def _is_large_matrix(tensor: Tensor) -> bool:

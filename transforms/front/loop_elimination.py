@@ -294,12 +294,9 @@ class UnrollLoops(FunctionPass):
         if self.limit <= 0:
             return False
         changed = self._unroll(graph, 1)
-        has_effect = changed or self._has_steps(graph)
+        has_effect = changed or any(self._is_step(node) for each in graph.scopes() for node in each.nodes_with_bodies())
         self.without_effect = "" if has_effect else f"no loop runs a known number of times, at most {self.limit}"
         return changed
-
-    def _has_steps(self, graph: Graph) -> bool:
-        return any(self._is_step(node) for scope in graph.scopes() for node in scope.nodes_with_bodies())
 
     def _is_step(self, node: Node) -> bool:
         """Whether LowLatency2 replaces the loop by its body, as this pass would."""

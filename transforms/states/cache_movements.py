@@ -183,7 +183,9 @@ class _Sizes:
 
 def _holds(chain: Chain, target: Value, times: int, transposed: bool, sizes: _Sizes) -> bool:
     shape = tuple(sizes.of(dim) for dim in chain.source.type.dims)
-    if math.prod(shape) * times > _MOST or any(_least_elements(node.outputs[0]) > _MOST for node in chain.nodes):
+    if math.prod(shape) * times > _MOST or any(
+        math.prod(dim for dim in node.outputs[0].shape or () if isinstance(dim, int)) > _MOST for node in chain.nodes
+    ):
         return False
     start = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
     wanted = np.repeat(start, times, axis=1)
@@ -193,10 +195,6 @@ def _holds(chain: Chain, target: Value, times: int, transposed: bool, sizes: _Si
     except (ValueError, IndexError, TypeError):  # sizes that the chain does not allow
         return False
     return found is not None and found.shape == wanted.shape and bool((found == wanted).all())
-
-
-def _least_elements(value: Value) -> int:
-    return math.prod(dim for dim in value.shape or () if isinstance(dim, int))
 
 
 def _evaluated(chain: Chain, start: Array, sizes: _Sizes) -> Array | None:

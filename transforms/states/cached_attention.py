@@ -226,7 +226,8 @@ def _why_no_form(found: Attention, scores: AttentionScores, values: cache_moveme
         return "a mask is the same for all keys"
     if scores.rows and not _are_rows(found, scores):
         return "its rows are not the heads of a group"
-    if found.folded and not all(_is_one_mask(mask) for mask in _masks(scores)):
+    sizes = [mask.rank is not None and mask.type.dims[-3:-1] for mask in _masks(scores)]  # of heads and rows
+    if found.folded and not all(each in ((1, 1), (1,), ()) for each in sizes):
         return "the heads of a group are rows, and have masks of their own"
     new = found.keys.append.inputs[1]
     if new is None or query.type.dims[2] != new.type.dims[2]:
@@ -250,11 +251,6 @@ def _unfolded(query: Value, new: Value | None) -> Value | None:
         return None
     fits = dims[1] == new.type.dims[1] and dims[3] == before.type.dims[3] and _may_equal(dims[0], before.type.dims[0])
     return before if fits else None
-
-
-def _is_one_mask(mask: Value) -> bool:
-    """Whether a mask is the same for all heads and rows."""
-    return mask.rank is not None and mask.type.dims[-3:-1] in ((1, 1), (1,), ())
 
 
 def _masks(scores: AttentionScores) -> list[Value]:

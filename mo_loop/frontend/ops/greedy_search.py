@@ -153,7 +153,9 @@ class Rules:
         """The scores of the next token after `sequences`, in the graph of `scope`."""
         penalty = self.given.find(scope, "repetition_penalty")
         if penalty is not None and not _is_one(penalty):
-            scores = self._penalised(scores, sequences, scalar(penalty.astype(f32)))
+            by = scalar(penalty.astype(f32))
+            less = ops.Select(scores < np.float32(0), scores * by, scores / by)
+            scores = ops.Select(decoders.marked(sequences, self.vocabulary), less, scores)
         if self.ngram > 0:
             scores = _without(scores, self._repeating(sequences))
         scores = self._masked(scope, scores, "vocab_mask")
@@ -179,10 +181,6 @@ class Rules:
         if processor.type.integers is not None:
             return timed
         return ops.Select(ops.Equal(scalar(processor), np.array(1, processor.dtype.numpy)), timed, scores)
-
-    def _penalised(self, scores: Value, sequences: Value, penalty: Value) -> Value:
-        less = ops.Select(scores < np.float32(0), scores * penalty, scores / penalty)
-        return ops.Select(decoders.marked(sequences, self.vocabulary), less, scores)
 
     def _repeating(self, sequences: Value) -> Value:
         """[N, vocabulary]: the tokens that would repeat an n-gram."""

@@ -45,15 +45,12 @@ class BodyReader:
         if CONTROL[layer.type] != layer.version or layer.data:
             raise self._wrong(f"of {layer.version} with the attributes {sorted(layer.data)} it cannot be read")
         self.node = self._branches() if layer.type == "If" else self._iteration()
-        self._check_outputs()
+        for value, port in zip(self.node.outputs, layer.outputs, strict=True):
+            if value.dtype.precision != port.precision:
+                raise self._wrong(f"its output {port.label} is declared as {port.precision}, but is {value.type}")
 
     def _wrong(self, message: str) -> MoLoopError:
         return self._layer.wrong(message, "ML254")
-
-    def _check_outputs(self) -> None:
-        for value, port in zip(self.node.outputs, self._layer.outputs, strict=True):
-            if value.dtype.precision != port.precision:
-                raise self._wrong(f"its output {port.label} is declared as {port.precision}, but is {value.type}")
 
     # -- Loop and TensorIterator
 

@@ -13,7 +13,7 @@ from mo_loop.conversion_limits import budget
 from mo_loop.errors import LimitError, UnsupportedError
 from mo_loop.graph import BY_IR_NAME, Graph, Node, TensorType, Value
 from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
-from mo_loop.ir.reader.layer_records import Edge, Info, Layer, LayerPort, Net, WeightFile, ir_error, shortened
+from mo_loop.ir.reader.layer_records import Edge, Layer, LayerPort, Net, WeightFile, ir_error, shortened
 from mo_loop.ir.reader.layer_types import (
     ASSIGN,
     TYPED,
@@ -72,8 +72,8 @@ class GraphReader:
         node.name = layer.name
         if layer.rt_info:
             node.rt_info.update(layer.rt_info)
-        ports = _port_info(layer)
-        if ports:
+        sides = ("input", layer.inputs), ("output", layer.outputs)
+        if ports := {(side, at): port.rt_info for side, each in sides for at, port in enumerate(each) if port.rt_info}:
             node.__dict__["port_info"] = ports
         for value, port in zip(node.outputs, layer.outputs, strict=True):
             value.names = port.names
@@ -193,11 +193,6 @@ def _agrees(node: Op, ports: list[LayerPort]) -> bool:
         if any(there >= 0 and dim != there for dim, there in zip(value.shape, port.dims, strict=True)):
             return False
     return True
-
-
-def _port_info(layer: Layer) -> dict[tuple[str, int], Info]:
-    sides = (("input", layer.inputs), ("output", layer.outputs))
-    return {(side, index): port.rt_info for side, ports in sides for index, port in enumerate(ports) if port.rt_info}
 
 
 def _name_as_version_10(node: Node) -> None:

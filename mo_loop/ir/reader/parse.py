@@ -170,7 +170,8 @@ def _layer(element: Any, path: str, file: Path) -> Layer:
         elif tag in _PORT_MAPS:
             layer.port_maps[tag] = _port_map(child, where)
         elif tag == "back_edges":
-            layer.back_edges += [_back_edge(each, where) for each in _only(child, "edge", where)]
+            edges = _only(child, "edge", where)
+            layer.back_edges += [(_text(each, "from-layer", where), _text(each, "to-layer", where)) for each in edges]
         elif tag in _BODIES:
             layer.bodies[tag] = _net(child, tag, f"{where}/{tag}", file)
         else:
@@ -242,10 +243,6 @@ def _link(element: Any, where: str) -> Link:
         cut = SliceRange(_number(element, "axis", 0, where), start, end, stride, part)
     outer = None if port.startswith("-") else port
     return Link(outer, _text(element, "internal_layer_id", where), element.get("purpose", ""), cut)
-
-
-def _back_edge(element: Any, where: str) -> tuple[str, str]:
-    return _text(element, "from-layer", where), _text(element, "to-layer", where)
 
 
 # -- additional info
