@@ -41,16 +41,8 @@ from mo_loop.batching.result import StateEntry, entry_of, plain
 from mo_loop.batching.storage.locations import Location, PathOrUrl
 from mo_loop.errors import FileError, UsageError
 from mo_loop.ir.pair import restore_pair
+from mo_loop.support import files
 from mo_loop.support.disk_table import DiskTable, key, text_of
-from mo_loop.support.files import (
-    append_lines,
-    locked,
-    new_locked_folder,
-    reason_of,
-    remove_abandoned,
-    remove_locked,
-    write_whole,
-)
 
 if TYPE_CHECKING:
     from mo_loop.batching.storage.scratch import Scratch
@@ -117,7 +109,7 @@ class FolderState:
     def save(self) -> None:
         """Append the new entries to the file. FileError if that fails."""
         if self._new:
-            append_lines(self.path, HEAD, b"".join(self._new))
+            files.append_lines(self.path, HEAD, b"".join(self._new))
             self._new = []
             self._is_changed = True
 
@@ -126,7 +118,7 @@ class FolderState:
         FileError if that fails."""
         self.save()
         if self._is_changed:
-            write_whole(self.path, self._lines())
+            files.write_whole(self.path, self._lines())
 
     def _lines(self) -> Iterator[bytes]:
         """The lines of the new file; the old one is read when the first is taken."""
@@ -148,17 +140,17 @@ def drafts_in(folder: Path) -> Iterator[str]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder / NAME):  # no other batch removes the new folder before it is locked
-            remove_abandoned(folder, _DRAFTS)
-            drafts, lock = new_locked_folder(folder.absolute(), _DRAFTS)
+        with files.locked(folder / NAME):  # no other batch removes the new folder before it is locked
+            files.remove_abandoned(folder, _DRAFTS)
+            drafts, lock = files.new_locked_folder(folder.absolute(), _DRAFTS)
     except OSError as error:
         raise FileError(
-            f"{folder} cannot be written: {reason_of(error)}", code="ML219", hint="give another folder"
+            f"{folder} cannot be written: {files.reason_of(error)}", code="ML219", hint="give another folder"
         ) from None
     try:
         yield drafts
     finally:
-        remove_locked(drafts, lock)
+        files.remove_locked(drafts, lock)
 
 
 def _table() -> DiskTable:

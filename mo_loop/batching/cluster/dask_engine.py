@@ -29,23 +29,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mo_loop.batching import engine
 from mo_loop.batching.cluster.connecting import own_versions, require_folder, within
 from mo_loop.batching.cluster.on_worker import MEMORY, STARTS_NOT, Equipment, Reply, portable_function
 from mo_loop.batching.cluster.requirements import Requirements, SentFile, Unable
 from mo_loop.batching.cluster.scheduling import Pace, Portion, Watch, need_of, portable
-from mo_loop.batching.engine import (
-    JOB,
-    Answer,
-    Assignment,
-    Ended,
-    EngineFailed,
-    Finished,
-    NoteAdded,
-    Started,
-    WorkQueue,
-    result_of,
-    start_error,
-)
 from mo_loop.batching.estimates import largest_first, size_of
 from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import GOOD
@@ -112,7 +100,7 @@ class DaskEngine:
         """The largest first, so that none of them remains for the end."""
         return largest_first(models)
 
-    def start(self, work: WorkQueue, drafts: Path) -> int:
+    def start(self, work: engine.WorkQueue, drafts: Path) -> int:
         """Equip the workers and start the thread."""
         self._queue, self._drafts = work, str(drafts)
         texts = {}
@@ -129,7 +117,7 @@ class DaskEngine:
             None if isinstance(first.source, Path) else first.source,
             None if isinstance(first.target, Path) else first.target.parent,
         )
-        equipment = Equipment(self._name, JOB, self.options.memory, self._files, texts, requirements)
+        equipment = Equipment(self._name, engine.JOB, self.options.memory, self._files, texts, requirements)
         self._client.subscribe_topic(self._name, self._heard)
         try:
             self._client.register_plugin(equipment, self._name)
@@ -149,7 +137,7 @@ class DaskEngine:
         self._watch.look()
         if not self._watch.has_workers and self._watch.unable:
             raise self._lost()
-        self._watch.start(self._check, lambda error: work.tell(EngineFailed(error)))
+        self._watch.start(self._check, lambda error: work.tell(engine.EngineFailed(error)))
         threading.Thread(target=self._work, daemon=True).start()
         return 1
 
@@ -170,12 +158,12 @@ class DaskEngine:
             self._convert_all()
         except _Gone:
             if not self._is_stopping:
-                self._queue.tell(EngineFailed(self._lost(), is_lost=True))
+                self._queue.tell(engine.EngineFailed(self._lost(), is_lost=True))
         except BaseException as error:
-            self._queue.tell(EngineFailed(error))
+            self._queue.tell(engine.EngineFailed(error))
         finally:
             self._looks.shutdown(wait=False, cancel_futures=True)
-            self._queue.tell(Ended())
+            self._queue.tell(engine.Ended())
 
     def _convert_all(self) -> None:
         from distributed import as_completed
@@ -208,17 +196,17 @@ class DaskEngine:
                 assignments, needs = zip(*fitting[start : start + count], strict=True)
                 yield Portion(assignments, max(needs))
 
-    def _taken(self, most: int) -> list[tuple[Assignment, int]]:
+    def _taken(self, most: int) -> list[tuple[engine.Assignment, int]]:
         """The next models that have to be converted, the largest first, with the memory that they need."""
         assignments = list(filter(None, self._looks.map(lambda _: self._queue.take(), range(most))))
         assignments.sort(key=lambda assignment: (-size_of(assignment.model), assignment.number))
         return [(assignment, need_of(assignment, self.options.memory)) for assignment in assignments]
 
-    def _fits(self, assignment: Assignment, need: int) -> bool:
+    def _fits(self, assignment: engine.Assignment, need: int) -> bool:
         """Whether a worker has the memory; a model that needs more is refused."""
         if need <= self._watch.largest:
             return True
-        self._tell(assignment, Answer(self._too_large(need)))
+        self._tell(assignment, engine.Answer(self._too_large(need)))
         return False
 
     def _submit(self, portion: Portion) -> Future:
@@ -250,28 +238,28 @@ class DaskEngine:
             return self._cancelled(portion)
         return portion.singles() if len(portion.assignments) > 1 else self._failed(error, portion)
 
-    def _settled(self, assignment: Assignment, answer: Reply, portion: Portion) -> Iterable[Portion]:
+    def _settled(self, assignment: engine.Assignment, answer: Reply, portion: Portion) -> Iterable[Portion]:
         """Report the reply of a worker about a model; return the assignments to submit again."""
         if isinstance(answer, Unable):
             if answer.code == STARTS_NOT:
-                raise start_error(WorkerStartError(answer.why), self.options.memory)
+                raise engine.start_error(WorkerStartError(answer.why), self.options.memory)
             self._leave_out(answer)
             return (Portion((assignment,), portion.need),)
         if isinstance(answer.result, MoLoopError):
             self._has_failed = True
         else:
             self._pace.heard(answer)
-            self._has_failed |= result_of(assignment.model, answer.result)[0].status not in GOOD
+            self._has_failed |= engine.result_of(assignment.model, answer.result)[0].status not in GOOD
         self._tell(assignment, answer)
         return ()
 
-    def _tell(self, assignment: Assignment, answer: Answer) -> None:
-        self._queue.tell(Finished(assignment.number, assignment.model, answer))
+    def _tell(self, assignment: engine.Assignment, answer: engine.Answer) -> None:
+        self._queue.tell(engine.Finished(assignment.number, assignment.model, answer))
 
     def _leave_out(self, unable: Unable) -> None:
         """Give no more models to a worker, and report it once."""
         if self._watch.leave_out(unable):
-            self._queue.tell(NoteAdded(f"a worker is left out: {unable.error}"))
+            self._queue.tell(engine.NoteAdded(f"a worker is left out: {unable.error}"))
 
     def _cancelled(self, portion: Portion) -> Iterable[Portion]:
         if self._is_stopping or portion.fate == "dropped":
@@ -281,7 +269,7 @@ class DaskEngine:
         if portion.fate != "unfit":
             raise _Gone
         for assignment in portion.assignments:
-            self._tell(assignment, Answer(self._too_large(portion.need)))
+            self._tell(assignment, engine.Answer(self._too_large(portion.need)))
         return ()
 
     def _failed(self, error: Any, portion: Portion) -> Iterable[Portion]:
@@ -300,7 +288,7 @@ class DaskEngine:
         else:
             name = type(error).__name__
             outcome = TaskOutcome(None, ERROR, message=f"{name}: {error}", error=name)
-        self._tell(assignment, Answer(outcome))
+        self._tell(assignment, engine.Answer(outcome))
         return ()
 
     # -- in the threads of the client
@@ -317,7 +305,7 @@ class DaskEngine:
         if portion is not None:
             portion.begun += 1
             for assignment in portion.assignments:
-                self._queue.tell(Started(assignment.model))
+                self._queue.tell(engine.Started(assignment.model))
 
     def _check(self) -> None:
         """Cancel the models that wait for a worker that will not come."""

@@ -12,31 +12,22 @@ from typing import Any
 from mo_loop.conversion_limits import budget
 from mo_loop.errors import LimitError, UnsupportedError
 from mo_loop.graph import BY_IR_NAME, Graph, Node, TensorType, Value
+from mo_loop.ir.reader import layer_types
 from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
 from mo_loop.ir.reader.layer_records import Edge, Layer, LayerPort, Net, WeightFile, ir_error, shortened
-from mo_loop.ir.reader.layer_types import (
-    ASSIGN,
-    TYPED,
-    VariableLayers,
-    attributes_of,
-    classes,
-    declared_type,
-    require_consistent,
-    require_stored,
-)
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.front import Opaque, OpaqueSink
 from mo_loop.support.traversal import producers_first
 
-SINKS = frozenset((ASSIGN,))
+SINKS = frozenset((layer_types.ASSIGN,))
 
 
 class GraphReader:
     """Reads one graph, and through `BodyReader` those below it. `types` replace those that Parameters declare."""
 
     def __init__(
-        self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None,
-        depth: int = 0, ids: dict[Node, str] | None = None, variables: dict[str, VariableLayers] | None = None,
+        self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None, depth: int = 0,
+        ids: dict[Node, str] | None = None, variables: dict[str, layer_types.VariableLayers] | None = None,
     ) -> None:
         deepest = budget().limits.nesting
         if depth > deepest:
@@ -54,7 +45,7 @@ class GraphReader:
         self.ids = {} if ids is None else ids
         """Node -> layer id, also of all bodies."""
         self._types = types or {}
-        self._variables = require_consistent(net) if variables is None else variables
+        self._variables = layer_types.require_consistent(net) if variables is None else variables
         self._values: dict[tuple[str, str], Value] = {}
         self._symbols = 0
         self._feeds = _feeds(net)
@@ -109,8 +100,8 @@ class GraphReader:
             return Result(inputs[0], names=layer.output_names)
         if layer.type == "Const" and layer.data.get("element_type") in BY_IR_NAME:
             return self._constant(layer)
-        if layer.type == ASSIGN and inputs and "variable_id" in layer.data:
-            require_stored(self._variables[layer.data["variable_id"]], layer, inputs[0])
+        if layer.type == layer_types.ASSIGN and inputs and "variable_id" in layer.data:
+            layer_types.require_stored(self._variables[layer.data["variable_id"]], layer, inputs[0])
         return self._known(layer, inputs) or self._opaque(layer, inputs)
 
     def _read_body(self, net: Net, types: Mapping[str, TensorType]) -> ReadGraph:
@@ -122,7 +113,7 @@ class GraphReader:
     def _parameter(self, layer: Layer) -> Parameter:
         if len(layer.outputs) != 1:
             raise layer.wrong(f"it has {len(layer.outputs)} outputs, not one")
-        type_ = self._types.get(layer.id) or declared_type(layer, self._symbol_prefix())
+        type_ = self._types.get(layer.id) or layer_types.declared_type(layer, self._symbol_prefix())
         return Parameter(graph=self.graph, type=type_)
 
     def _symbol_prefix(self) -> str:
@@ -139,11 +130,11 @@ class GraphReader:
 
     def _known(self, layer: Layer, inputs: list[Value]) -> Op | None:
         """The node as its class makes it; None if there is no class, or if it contradicts the file."""
-        cls = classes().get((layer.type, layer.version))
+        cls = layer_types.classes().get((layer.type, layer.version))
         if cls is None:
             return None
         try:
-            attributes = attributes_of(cls, self._data(layer))
+            attributes = layer_types.attributes_of(cls, self._data(layer))
         except ValueError:  # the class lacks an attribute of the file, or the file one of the class
             return None
         try:
@@ -159,10 +150,10 @@ class GraphReader:
 
     def _data(self, layer: Layer) -> dict[str, str]:
         """The attributes of a layer. Those of an Assign are completed: the file has the type at the ReadValue alone."""
-        if layer.type != ASSIGN or layer.data.keys() != {"variable_id"}:
+        if layer.type != layer_types.ASSIGN or layer.data.keys() != {"variable_id"}:
             return layer.data
         _, read = self._variables[layer.data["variable_id"]].reads[0]
-        return {key: text for key, text in read.data.items() if key in TYPED}
+        return {key: text for key, text in read.data.items() if key in layer_types.TYPED}
 
     def _opaque(self, layer: Layer, inputs: list[Value]) -> Opaque:
         cls = OpaqueSink if layer.type in SINKS else Opaque

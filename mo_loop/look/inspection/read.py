@@ -20,17 +20,8 @@ from mo_loop.errors import FileError
 from mo_loop.frontend.external_files import byte_count
 from mo_loop.frontend.model import ModelSource, OnnxModel, check_names_on_error, opened
 from mo_loop.frontend.onnx_graphs import external_tensors
+from mo_loop.look.inspection import description
 from mo_loop.look.inspection.contents import controls, starts
-from mo_loop.look.inspection.description import (
-    ExternalFile,
-    Function,
-    Initial,
-    Inspection,
-    Operator,
-    ScopeSize,
-    VariableFacts,
-    unknown,
-)
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.of_graph import flat, number, shape_of, structure_of_layers
 from mo_loop.look.records.of_onnx import structure_of_onnx, tensor_size
@@ -42,7 +33,7 @@ if TYPE_CHECKING:
     from mo_loop.ir.reader.layer_types import VariableLayers
 
 
-def inspect(source: ModelSource, *, allow_external: Sequence[str] = ()) -> Inspection:
+def inspect(source: ModelSource, *, allow_external: Sequence[str] = ()) -> description.Inspection:
     """List the contents of a model: inputs, outputs, operators, bodies, control flow, states. It reads no weights.
 
     Args:
@@ -60,7 +51,7 @@ def inspect(source: ModelSource, *, allow_external: Sequence[str] = ()) -> Inspe
     return inspect_part(source, allow_external)
 
 
-def inspect_part(source: ModelSource, allow_external: Sequence[str], **chosen: Any) -> Inspection:
+def inspect_part(source: ModelSource, allow_external: Sequence[str], **chosen: Any) -> description.Inspection:
     """The same for a part of a model: `chosen` has the scope, depth and operator, as the function `skeleton`.
 
     Raises:
@@ -83,7 +74,7 @@ def inspect_part(source: ModelSource, allow_external: Sequence[str], **chosen: A
             raise error.at(hint="if it is a file of --dump, add --graph or --nodes") from error.__cause__
 
 
-def _of_onnx(model: OnnxModel, chosen: dict[str, Any]) -> Inspection:
+def _of_onnx(model: OnnxModel, chosen: dict[str, Any]) -> description.Inspection:
     """The inspection of an ONNX model, convertible or not. Types are those that the model declares."""
     proto = model.proto
     structure = structure_of_onnx(model, model.path or "model", weights=False)
@@ -100,7 +91,7 @@ def _of_onnx(model: OnnxModel, chosen: dict[str, Any]) -> Inspection:
         opsets={domain or "ai.onnx": version for domain, version in model.opsets.items()},
         metadata={entry.key: entry.value for entry in proto.metadata_props},
         functions=[
-            Function(
+            description.Function(
                 name, len(scope.nodes), calls[name], [each.port().name for each in scope.parameters],
                 [each.name for each in scope.results],
             )
@@ -110,12 +101,12 @@ def _of_onnx(model: OnnxModel, chosen: dict[str, Any]) -> Inspection:
     )
 
 
-def _with_contents(structure: Structure, chosen: dict[str, Any], **facts: Any) -> Inspection:
+def _with_contents(structure: Structure, chosen: dict[str, Any], **facts: Any) -> description.Inspection:
     """An inspection with these facts, and the contents of the chosen part of the structure."""
     found, operator = _operators(structure, chosen.get("scope")), chosen.get("operator")
     if operator is not None and operator not in {each.name for each in found}:
-        raise unknown("operator", operator, [each.name for each in found])
-    return Inspection(
+        raise description.unknown("operator", operator, [each.name for each in found])
+    return description.Inspection(
         format=structure.kind.lower(),
         inputs=[each.port() for each in structure.main.parameters],
         outputs=list(map(result_port, structure.main.results)),
@@ -129,14 +120,14 @@ def _with_contents(structure: Structure, chosen: dict[str, Any], **facts: Any) -
 # -- operators and scopes
 
 
-def _operators(structure: Structure, scope: str | None = None) -> list[Operator]:
+def _operators(structure: Structure, scope: str | None = None) -> list[description.Operator]:
     """All operators, the most frequent first; a constant counts once for each operator that reads it, those of a scope
     without their constants: only the whole model has all of these."""
-    found: dict[str, Operator] = {}
+    found: dict[str, description.Operator] = {}
     seen: set[tuple[str, int]] = set()
     for each in (each for start in starts(structure, scope) for each in start.all()):
         for name, refs in _computed(each, structure.kind):
-            operator = found.setdefault(name, Operator(name))
+            operator = found.setdefault(name, description.Operator(name))
             operator.count += 1
             for ref in refs if scope is None else ():
                 if ref is not None and ref.item.operator == "Convert":  # of a compressed constant
@@ -150,14 +141,14 @@ def _operators(structure: Structure, scope: str | None = None) -> list[Operator]
 
 def _scope_sizes(
     structure: Structure, scope: str | None = None, depth: int | None = None, operator: str | None = None
-) -> list[ScopeSize]:
+) -> list[description.ScopeSize]:
     """The graphs, outer before inner; the arguments are those of the function `skeleton`."""
     found = []
     for each in (each for start in starts(structure, scope) for each in start.all(depth)):
         counts = Counter(name for name, _ in _computed(each, structure.kind) if operator in (None, name))
         if counts or operator is None:
             data = [item.data for item in each.constants if item.data is not None]
-            found.append(ScopeSize(
+            found.append(description.ScopeSize(
                 each.text, each.kind, len(each.nodes), len(each.constants), sum(one.elements for one in data),
                 sum(one.nbytes for one in data), dict(counts.most_common()),
             ))
@@ -177,8 +168,8 @@ def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref 
 # -- files
 
 
-def _external(model: OnnxModel) -> Iterator[ExternalFile]:
-    found: dict[str, ExternalFile] = {}
+def _external(model: OnnxModel) -> Iterator[description.ExternalFile]:
+    found: dict[str, description.ExternalFile] = {}
     for _, tensor in external_tensors(model):
         info = {entry.key: entry.value for entry in tensor.external_data}
         location = info.get("location", "")
@@ -186,7 +177,7 @@ def _external(model: OnnxModel) -> Iterator[ExternalFile]:
             identity = None
             with suppress(FileError):  # a file that a conversion would not read has no size
                 identity = model.files.at(location, tensor.name).identity
-            found[location] = ExternalFile(location, 0, 0, None if identity is None else identity.size)
+            found[location] = description.ExternalFile(location, 0, 0, None if identity is None else identity.size)
         found[location].tensors += 1
         offset = max(byte_count(info.get("offset"), 0), 0)
         found[location].needed = max(found[location].needed, offset + tensor_size(tensor)[1])
@@ -197,7 +188,7 @@ _LOOKED_AT = 1 << 22
 """The number of elements of a constant above which its values are not compared with each other."""
 
 
-def _of_ir(path: Path, chosen: dict[str, Any]) -> Inspection:
+def _of_ir(path: Path, chosen: dict[str, Any]) -> description.Inspection:
     """Inspect the IR at `path`. Raises FileError, IrError and UnsupportedError as `records` does."""
     from mo_loop.ir.reader.layer_types import variables
     from mo_loop.ir.reader.parse import records
@@ -211,7 +202,7 @@ def _of_ir(path: Path, chosen: dict[str, Any]) -> Inspection:
     constants = [layer for layer in layers if layer.type == "Const"]
     needed = max((number(layer, "offset") + number(layer, "size") for layer in constants), default=0)
     size = os.path.getsize(weights) if os.path.isfile(weights) else None  # opening a pipe would wait forever
-    external = [ExternalFile(weights.name, len(constants), needed, size)] if constants else []
+    external = [description.ExternalFile(weights.name, len(constants), needed, size)] if constants else []
     items = {id(item.made_of): item for scope in structure.scopes() for item in scope.items}
     versions = Counter(layer.version for layer in layers)
     return _with_contents(
@@ -233,31 +224,31 @@ def _of_ir(path: Path, chosen: dict[str, Any]) -> Inspection:
 # -- variables
 
 
-def _state(found: "VariableLayers", items: dict[int, Item]) -> VariableFacts:
+def _state(found: "VariableLayers", items: dict[int, Item]) -> description.VariableFacts:
     from mo_loop.ir.reader.layer_types import declared, shape_text
 
     read, assigned = ([layer.where for _, layer in ends] for ends in (found.reads, found.assigns))
     if not found.reads:
-        return VariableFacts(found.id, "?", None, Initial("none"), read, assigned)
+        return description.VariableFacts(found.id, "?", None, description.Initial("none"), read, assigned)
     layer = found.reads[0][1]
     initial = _initial(items[id(layer)])
-    return VariableFacts(found.id, declared(layer)[0], shape_of(shape_text(layer)), initial, read, assigned)
+    return description.VariableFacts(found.id, declared(layer)[0], shape_of(shape_text(layer)), initial, read, assigned)
 
 
-def _initial(item: Item) -> Initial:
+def _initial(item: Item) -> description.Initial:
     """The value of the variable before it is assigned: the input of its ReadValue."""
     ref = item.input(0)
     if ref is None:
-        return Initial("none")
+        return description.Initial("none")
     port = tensor_port(ref)
     seen: list[Item] = []
     while ref is not None and ref.item.operator in ("Convert", "Broadcast", "Tile") and ref.item not in seen:
         seen.append(ref.item)
         ref = ref.item.input(0)
     if ref is None or ref.item.data is None:
-        return Initial("computed", "", port.type, port.shape)
+        return description.Initial("computed", "", port.type, port.shape)
     kind = "constant" if all(each.operator == "Convert" for each in seen) else "computed"
-    return Initial(kind, _uniform(ref.item.data), port.type, port.shape)
+    return description.Initial(kind, _uniform(ref.item.data), port.type, port.shape)
 
 
 def _uniform(data: Data) -> str:

@@ -23,18 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.frontend.ops import shared
 from mo_loop.frontend.ops.classical.features import DOMAIN, with_labels
 from mo_loop.frontend.ops.conditional import BuiltBody
 from mo_loop.frontend.ops.control import loop
-from mo_loop.frontend.ops.shared import (
-    number,
-    ranked,
-    repeated_numbers,
-    require_choice,
-    require_room,
-    unit_matrix,
-    zeros,
-)
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
@@ -50,10 +42,10 @@ def coupled(scores: Value, slopes: Sequence[float], offsets: Sequence[float], co
     one = np.float32(1)
     first = ops.Clamp(ops.Sigmoid(-exponent), min=1e-7, max=float(one - np.float32(1e-7)))
     both = ops.Concat(first, one - first, axis=1)
-    places = zeros((count, count), np.int64)
+    places = shared.zeros((count, count), np.int64)
     for place, (i, j) in enumerate(itertools.combinations(range(count), 2)):
         places[i, j], places[j, i] = place, place + len(slopes)
-    others = one - unit_matrix(count, np.float32)
+    others = one - shared.unit_matrix(count, np.float32)
     r, turned = (ops.Gather(both, each, 1) * others for each in (places, places.T))
     products = -(r * turned)
     squares = ops.ReduceSum(turned * turned, [2], keep_dims=False)
@@ -70,10 +62,10 @@ def _step(_: Scope, iteration: Value, states: list[Value]) -> list[Value]:
     image = image + squares * p
     value = ops.ReduceSum(p * image, [1], keep_dims=True)
     error = ops.ReduceMax(ops.Abs(image - value), [1], keep_dims=True)
-    goes_on = ops.LessEqual(number(error, _TOLERANCE / count), error)
+    goes_on = ops.LessEqual(shared.number(error, _TOLERANCE / count), error)
     changed = p
     for place in range(count):
-        unit = unit_matrix(count, np.float32)[[place]]
+        unit = shared.unit_matrix(count, np.float32)[[place]]
         own, slope = (each[:, place : place + 1] for each in (squares, image))
         row = ops.Gather(products, np.int64(place), 1) + own * unit
         by = (value - slope) / own
@@ -88,7 +80,7 @@ def _step(_: Scope, iteration: Value, states: list[Value]) -> list[Value]:
 
 def transformed(scores: Value, name: str) -> Value:
     """Applies the `post_transform` of that name. ModelError if ONNX does not define it."""
-    require_choice("post_transform", name, TRANSFORMS)
+    shared.require_choice("post_transform", name, TRANSFORMS)
     return TRANSFORMS[name](scores)
 
 
@@ -110,13 +102,13 @@ def both_sides(score: Value, name: str, is_probability: bool) -> Value:
 
 def _softmax_zero(x: Value) -> Value:
     """Softmax in which scores of 0 stay 0."""
-    is_zero = ops.Maximum(x, -x) <= number(x, 1e-7)
+    is_zero = ops.Maximum(x, -x) <= shared.number(x, 1e-7)
     largest = ops.ReduceMax(x, [1], keep_dims=True)
     shifted = ops.Exp(x - largest)
     kept = ops.Select(is_zero, x * ops.Exp(-largest), shifted)
     total = ops.ReduceSum(kept, [1], keep_dims=True)
-    share = kept / ops.Select(ops.Equal(total, 0), number(x, 1), total)
-    return ops.Select(ops.Equal(total, 0), number(x, 0.5), share)
+    share = kept / ops.Select(ops.Equal(total, 0), shared.number(x, 1), total)
+    return ops.Select(ops.Equal(total, 0), shared.number(x, 0.5), share)
 
 
 def _probit(x: Value) -> Value:
@@ -138,7 +130,7 @@ TRANSFORMS: dict[str, Callable[[Value], Value]] = {
 
 def rows_of(x: Value, what: str) -> Value:
     """[N, F] in f32; a vector is one row."""
-    rank = ranked(x)
+    rank = shared.ranked(x)
     if rank not in (1, 2):
         raise ModelError(f"the input has rank {rank}, and {what} needs [N, F]", code="ML227")
     y = x.astype(f32)
@@ -192,7 +184,7 @@ def _linear_classes(
     if count > 1:
         return [labelled(scores, given or None), transformed(scores, post_transform)]
     labels = given or (0, 1)
-    second = ops.Less(number(scores, 0), scores)
+    second = ops.Less(shared.number(scores, 0), scores)
     if len(labels) != 2:
         label = ops.Select(second, np.int64(labels[0]), np.int64(0))
         return [ops.Squeeze(label, 1), transformed(scores, post_transform)]
@@ -223,7 +215,8 @@ def svm_regressor(
     else:
         scores = _linear(rows, coefficients, (rho or (0.0,))[:1], 1)
     if one_class:
-        return ops.Select(ops.Less(number(scores, 0), scores), number(scores, 1), number(scores, -1))
+        is_known = ops.Less(shared.number(scores, 0), scores)
+        return ops.Select(is_known, shared.number(scores, 1), shared.number(scores, -1))
     return transformed_alone(scores, post_transform)
 
 
@@ -246,8 +239,8 @@ def _kernel(x: Value, vectors, kind: str, parameters: Floats | None) -> Value:
         return ops.Exp(ops.ReduceSum(gap * gap, [2], keep_dims=False) * -gamma)
     scaled = ops.MatMul(x, vectors, transpose_b=True) * gamma + offset
     if kind == "POLY":
-        return ops.Power(scaled, number(scaled, degree))
-    require_choice("kernel_type", kind, ("LINEAR", "POLY", "RBF", "SIGMOID"))
+        return ops.Power(scaled, shared.number(scaled, degree))
+    shared.require_choice("kernel_type", kind, ("LINEAR", "POLY", "RBF", "SIGMOID"))
     return ops.Tanh(scaled)
 
 
@@ -260,7 +253,7 @@ def svm_classifier(
     node: Context,
 ):
     """Each pair of classes has a score, which is a vote for one of both; the class with most votes is the label."""
-    owners = repeated_numbers(len(vectors_per_class or ()), vectors_per_class or ())
+    owners = shared.repeated_numbers(len(vectors_per_class or ()), vectors_per_class or ())
     labels = classlabels_ints or range(len(classlabels_strings or ()))
     count = len(vectors_per_class or ())
     if not owners.size:
@@ -271,15 +264,15 @@ def svm_classifier(
     if len(labels) != count or len(rho or ()) != count * (count - 1) // 2:
         raise ModelError(f"{len(labels)} labels and {len(rho or ())} rho for {count} classes", code="ML227")
     pairs = list(itertools.combinations(range(count), 2))
-    require_room((len(pairs), max(len(owners), count)))
+    shared.require_room((len(pairs), max(len(owners), count)))
     vectors = _weights(support_vectors, len(owners))
     shares = _weights(coefficients, count - 1)
     # Row k of the coefficients is for class k among the other classes.
     matrix = np.stack([np.where(owners == i, shares[j - 1], np.where(owners == j, shares[i], 0)) for i, j in pairs])
     sums = _summed(rows_of(x, "SVMClassifier"), vectors, kernel_type, kernel_params, matrix.astype(np.float32))
     scores = sums + np.array(rho, np.float32)
-    first, second = (unit_matrix(count, np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))
-    won = ops.Less(number(scores, 0), scores).astype(f32)
+    first, second = (shared.unit_matrix(count, np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))
+    won = ops.Less(shared.number(scores, 0), scores).astype(f32)
     votes = won @ first + (np.float32(1) - won) @ second
     if fitted:
         made = transformed(coupled(scores, prob_a or (), prob_b or (), count, node), post_transform)
