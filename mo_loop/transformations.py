@@ -88,8 +88,7 @@ def _items(given: Any) -> Iterator[Transformation]:
 def _named(given: Any) -> Iterator[Transformation]:
     """The transformations of a text, one in two parts, or one that was made before."""
     if isinstance(given, str):
-        for text in _parts(given, ","):
-            yield _parsed(text)
+        yield from (_parsed(text) for text in _parts(given, ","))
     elif isinstance(given, Transformation):
         yield given
     elif _is_pair(given):

@@ -309,8 +309,7 @@ def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], total: i
     yield ""
     yield f"| {' | '.join(head)} |"
     yield "|---" * len(head) + "|"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
     if total > len(rows):
         yield ""
         yield f"and {total - len(rows)} more"

@@ -163,8 +163,7 @@ class _Tree:
         room = self._width - max(len(head), len(indent) + 2)
         first, *more = wrap(text, max(room, NARROWEST), break_on_hyphens=False) or [""]
         yield head + first
-        for line in more:
-            yield f"{indent}  {line}"
+        yield from (f"{indent}  {line}" for line in more)
 
 
 def _facts(step: ControlNode) -> Iterator[tuple[str, str]]:

@@ -78,8 +78,7 @@ class PassDifference:
             lines.append(f"  Without the rule {' or '.join(self.rules)} in it, the numbers agree.")
         elif self.without:
             lines.append(f"  {WITHOUT[self.without]}")
-        for name, why in list(self.not_run.items())[:3]:
-            lines.append(f"  After {name} the IR cannot be run: {why}.")
+        lines += [f"  After {name} the IR cannot be run: {why}." for name, why in list(self.not_run.items())[:3]]
         lines.append(f"  The IR was run after {sum(result != NOT_RUN for *_, result in self.runs)} steps.")
         return "\n".join(map(printable, lines))
 

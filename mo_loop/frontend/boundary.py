@@ -230,8 +230,7 @@ class BatchCut(Cut):
         types = {start.name: self._typed(start, said.get(place)) for place, start in enumerate(open_)}
         if all(types[start.name] is start.type for start in open_):
             raise UsageError(f"--batch {self.batch} changes no input: it is their batch size already")
-        for start in starts:
-            yield start._replace(type=types.get(start.name, start.type))
+        yield from (start._replace(type=types.get(start.name, start.type)) for start in starts)
 
     why_changed: ClassVar[str] = "--batch gives inputs another size"
 

@@ -203,8 +203,7 @@ class ModelTranslation(Translation):
         known = scope.values
         inputs: list[Value | None] = []
         try:
-            for name in proto.input:
-                inputs.append((known.get(name) or scope[name]) if name else None)
+            inputs += [(known.get(name) or scope[name]) if name else None for name in proto.input]
             for value in inputs:
                 if value is not None and value.type is UNKNOWN:
                     self._define(context, failed(context, inputs, None))

@@ -249,6 +249,5 @@ def _lines(key: str, shown: str, pad: str) -> Iterator[str]:
         yield line
         return
     yield f"{pad}{key}["
-    for entry in shown[1:-2].split("), "):
-        yield f"{pad}  {entry}),"
+    yield from (f"{pad}  {entry})," for entry in shown[1:-2].split("), "))
     yield f"{pad}]"

@@ -121,8 +121,7 @@ class InitialValues:
             if kind is int:
                 parts.append(F.Constant(np.array(list(group), np.int64), graph=self.graph))
                 continue
-            for size in group:
-                parts.append(self.size(*size) if isinstance(size, tuple) else F.Divide(known, HUGE))
+            parts += [self.size(*size) if isinstance(size, tuple) else F.Divide(known, HUGE) for size in group]
         return parts[0] if len(parts) == 1 else F.Concat(*parts, axis=0)
 
     def size(self, parameter: Parameter, axis: int) -> Value:

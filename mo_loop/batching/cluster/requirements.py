@@ -153,8 +153,7 @@ def read_files(paths: Iterable[str]) -> tuple[SentFile, ...]:
 def _with_places(given: str) -> Iterator[tuple[Path, str]]:
     """The files that are sent with a path, and the place of each relative to it."""
     path = Path(given)
-    for each in sorted(files_of(path)):
-        yield each, (Path(_name(given)) / each.relative_to(path)).as_posix()
+    yield from ((each, (Path(_name(given)) / each.relative_to(path)).as_posix()) for each in sorted(files_of(path)))
     if path.suffix == ".py":
         yield from ((path.parent / each, each) for each in declared_files(given))
 

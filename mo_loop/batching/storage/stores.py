@@ -142,8 +142,7 @@ def read_whole(where: Location, size: int | None = None) -> bytes:
 def blocks(where: Location, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
     """The bytes of some ranges, in blocks, each with its place."""
     for start, end in ranges:
-        for place in range(start, end, BLOCK):
-            yield place, read(where, place, min(place + BLOCK, end))
+        yield from ((place, read(where, place, min(place + BLOCK, end))) for place in range(start, end, BLOCK))
 
 
 def put(where: Location, data: bytes) -> Info:

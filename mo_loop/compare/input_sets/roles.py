@@ -151,9 +151,7 @@ def _uses(graph: Any, name: str) -> Iterator[tuple[Any, str, int]]:
         seen.add((id(scope), read))
         for node in scope.node:
             operator = operator_of(node)
-            for body in body_protos(node):
-                if read not in names_defined_in(body):
-                    pending.append((body, read))
+            pending += [(body, read) for body in body_protos(node) if read not in names_defined_in(body)]
             for port, each in enumerate(node.input):
                 if each != read:
                     continue

@@ -27,8 +27,7 @@ def proto_of(model: Any) -> Any:
 def graphs_in(graph: Any) -> Iterator[Any]:
     """A graph and all bodies in it, outer ones first."""
     yield graph
-    for _, _, body in bodies_in(graph):
-        yield body
+    yield from (body for _, _, body in bodies_in(graph))
 
 
 def bodies_in(graph: Any) -> Iterator[tuple[Any, Any, Any]]:

@@ -59,8 +59,7 @@ def _remarks(report: Report) -> Iterator[tuple[str, str]]:
         yield "cause: ", report.cause
     if report.page:
         yield "", f"{report.page} {SHOWS}"
-    for each in report.notes:
-        yield "note: ", each
+    yield from (("note: ", each) for each in report.notes)
 
 
 def _table(rows: Sequence[Sequence[str]], table: Table, width: int | None) -> str:

@@ -26,8 +26,9 @@ class GraphReader:
     """Reads one graph, and through `BodyReader` those below it. `types` replace those that Parameters declare."""
 
     def __init__(
-        self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None, depth: int = 0,
-        ids: dict[Node, str] | None = None, variables: dict[str, layer_types.VariableLayers] | None = None,
+        self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None,
+        depth: int = 0, ids: dict[Node, str] | None = None,
+        variables: dict[str, layer_types.VariableLayers] | None = None,
     ) -> None:
         deepest = budget().limits.nesting
         if depth > deepest:

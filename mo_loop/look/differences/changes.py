@@ -142,9 +142,7 @@ def _of_scope(
                 old_node=item.label if item.label != other.label else None,
                 follows=shapes and any(source in moved for source in _sources(item)), subject=other,
             )
-    for item in new.items:
-        if pairs.of(item) is None:
-            yield lonely(ADDED, item)
+    yield from (lonely(ADDED, item) for item in new.items if pairs.of(item) is None)
 
 
 def _sources(item: Item) -> Iterator[Item]:

@@ -213,8 +213,7 @@ def _counts(changes: Sequence[Change]) -> str:
 def _change(change: Change, style: Style, complete: bool) -> Iterator[str]:
     sign, colour = _SIGNS[change.kind]
     if not change.node:
-        for detail in change.details:
-            yield f"  {style.paint(sign, fg=colour)} {_cut(str(detail), complete)}"
+        yield from (f"  {style.paint(sign, fg=colour)} {_cut(str(detail), complete)}" for detail in change.details)
         return
     name = change.node if change.old_node is None else f"{change.old_node} => {change.node}"
     text = f"{name} ({change.operator})"
@@ -230,8 +229,7 @@ def _change(change: Change, style: Style, complete: bool) -> Iterator[str]:
         return
     yield f"  {style.paint(f'{sign} {text}', fg=colour)}"
     limit = len(details) if complete else SHOWN
-    for line in details[:limit]:
-        yield f"      {line}"
+    yield from (f"      {line}" for line in details[:limit])
     if len(details) > limit:
         yield f"      ... and {len(details) - limit} more"
 

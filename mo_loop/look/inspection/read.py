@@ -157,12 +157,9 @@ def _scope_sizes(
 
 def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref | None]]]:
     """The operator and the inputs of the nodes or layers of the file; an IR has its outputs as layers."""
-    for item in scope.items:
-        if item.made_of is not None:
-            yield item.operator, item.inputs
+    yield from ((item.operator, item.inputs) for item in scope.items if item.made_of is not None)
     if format_ == IR:
-        for result in scope.results:
-            yield "Result", [result.ref]
+        yield from (("Result", [result.ref]) for result in scope.results)
 
 
 # -- files
