@@ -31,7 +31,7 @@ from mo_loop.compare.input_sets.step_inputs import has_states
 from mo_loop.compare.ir_runs import IrRuns, default_run, require_stepwise, save_sets
 from mo_loop.compare.layers.findings import UNKNOWN
 from mo_loop.compare.layers.rounding import QUANTISING
-from mo_loop.compare.oracle.checked_oracle import EXACT, NOTED, OracleError, errors_in
+from mo_loop.compare.oracle.checked_oracle import EXACT, NOTED, errors_in
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
 from mo_loop.compare.oracle.recorded_conversion import as_converted, recorded
 from mo_loop.compare.results.array_comparison import AMPLIFIED, Named
@@ -45,6 +45,7 @@ from mo_loop.frontend.onnx_graphs import all_graphs, require_external_data
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.support.flags import made_of, takes
+from mo_loop.support.traversal import by_key
 from mo_loop.transforms.low_precision.weights import integer_layers
 from mo_loop.transforms.pipelines import avoided_gaps
 
@@ -286,11 +287,11 @@ def _largest(side: Side) -> str:
 def notes_about(model: OnnxModel, converted: Graph, oracle: str, expected: Iterable[Named]) -> Iterator[str]:
     """`oracle` computed the `expected` outputs of the model, `converted` is the graph of the IR."""
     release = version("onnxruntime")
-    noted: dict[OracleError, list[str]] = {}  # the nodes that it can compute wrongly, and that no one else computes
-    for graph in all_graphs(model) if oracle == ONNX_RUNTIME else ():
-        for error, node in errors_in(graph.nodes):
-            if error.treatment in (NOTED, EXACT) and error.is_in(release):
-                noted.setdefault(error, []).append(f"{node.op_type} {graph.path_of(node)}")
+    noted = by_key(  # the nodes that it can compute wrongly, and that no one else computes
+        (error, f"{node.op_type} {graph.path_of(node)}")
+        for graph in (all_graphs(model) if oracle == ONNX_RUNTIME else ())
+        for error, node in errors_in(graph.nodes) if error.treatment in (NOTED, EXACT) and error.is_in(release)
+    )
     for error, nodes in noted.items():
         yield f"{nodes[0]}{f' and {len(nodes) - 1} more' if nodes[1:] else ''}: in ONNX Runtime {error.sentence}"
     if layers := list(integer_layers(converted)):

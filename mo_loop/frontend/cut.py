@@ -25,6 +25,7 @@ from mo_loop.graph import UNKNOWN, ElementType, OptionalType, SequenceType, Shap
 from mo_loop.origin import Origin
 from mo_loop.printable import did_you_mean
 from mo_loop.support.flags import shown, whole_number
+from mo_loop.support.traversal import by_key
 
 
 @dataclass
@@ -272,10 +273,7 @@ class _Names:
         self._graph = graph
         self.tensors = {entry.name for entry in (*graph.input, *graph.initializer, *graph.output)}
         self.tensors.update(name for node in graph.node for name in node.output if name)
-        self._nodes: dict[str, list[Any]] = {}
-        for node in graph.node:
-            if node.name:
-                self._nodes.setdefault(node.name, []).append(node)
+        self._nodes = by_key((node.name, node) for node in graph.node if node.name)
 
     def __contains__(self, name: object) -> bool:
         return name in self.tensors or name in self._nodes

@@ -27,7 +27,7 @@ from typing import Any
 from mo_loop.errors import ModelError
 from mo_loop.frontend.onnx_graphs import body_protos, operator_of
 from mo_loop.origin import Origin
-from mo_loop.support.traversal import producers_first, reached
+from mo_loop.support.traversal import by_key, producers_first, reached
 
 
 def needed(
@@ -160,10 +160,7 @@ class WaitingNodes:
         self.nodes = {place: node for place, node in enumerate(nodes) if node is not None}
         self.reads = {place: names_read.of_node(node) for place, node in self.nodes.items()}
         self.makes = {place: frozenset(filter(None, node.output)) for place, node in self.nodes.items()}
-        self._readers: dict[str, list[int]] = {}
-        for place, names in self.reads.items():
-            for name in names:
-                self._readers.setdefault(name, []).append(place)
+        self._readers = by_key((name, place) for place, names in self.reads.items() for name in names)
         self._makers = {name: place for place, names in self.makes.items() for name in names}
 
     def __contains__(self, place: int) -> bool:

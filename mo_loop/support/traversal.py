@@ -1,7 +1,8 @@
-"""Reachability in a graph, and the topological order that changes least.
+"""Reachability in a graph, the topological order that changes least, and groups of items.
 
     set(reached([3], lambda number: [number // 2]))       # {3, 1, 0}
     producers_first([[1], [], [0]])                       # [1, 0, 2]: 0 reads 1, and 2 reads 0
+    by_key((len(word), word) for word in ("a", "bc", "d"))  # {1: ["a", "d"], 2: ["bc"]}
 """
 
 import heapq
@@ -9,6 +10,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 T = TypeVar("T", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 
 def reached(start: Iterable[T], following: Callable[[T], Iterable[T]]) -> Iterator[T]:
@@ -44,3 +47,11 @@ def producers_first(reads: Sequence[Iterable[int]]) -> list[int]:
             if not waiting[reader]:
                 heapq.heappush(ready, reader)
     return order
+
+
+def by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """The items by their keys, both in the order of the pairs."""
+    found: dict[K, list[V]] = {}
+    for key, item in pairs:
+        found.setdefault(key, []).append(item)
+    return found

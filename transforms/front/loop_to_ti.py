@@ -9,6 +9,7 @@ from mo_loop.graph import TensorType, low
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.front import Scan
 from mo_loop.ops.port_map import Concatenated, Invariant, Sliced
+from mo_loop.support.traversal import by_key
 from mo_loop.target import ERROR
 from mo_loop.transforms.port_maps import drop_unused_inputs, replace_by_loop, replace_iteration
 from mo_loop.transforms.slice_reads import SliceRead, ends_by_trip_count, slice_reads
@@ -35,10 +36,7 @@ def LoopToTI(node: Loop) -> str:
         return reason
     if low(node.count) < 1:
         return "it may run zero times"
-    by_key: dict[Key, list[SliceRead]] = {}
-    for read in reads:
-        by_key.setdefault((read.entry, read.axis, read.reverse), []).append(read)
-    _replace(node, *_sliced_inputs(node, by_key))
+    _replace(node, *_sliced_inputs(node, by_key(((read.entry, read.axis, read.reverse), read) for read in reads)))
     return ""
 
 

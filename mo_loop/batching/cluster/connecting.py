@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop.errors import ClusterError, InputError, UsageError
 from mo_loop.printable import first_few
+from mo_loop.support.traversal import by_key
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -114,9 +115,7 @@ def versions_text(versions: Mapping[str, str | None]) -> str:
 
 def _grouped(versions: Mapping[str, dict[str, str | None]]) -> dict[str, dict[str, str | None]]:
     """The same with one name for all that have equal versions."""
-    groups: dict[str, list[str]] = {}
-    for where, each in versions.items():
-        groups.setdefault(versions_text(each), []).append(where)
+    groups = by_key((versions_text(each), where) for where, each in versions.items())
     return {first_few(places, 1): versions[places[0]] for places in groups.values()}
 
 

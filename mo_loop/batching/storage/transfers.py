@@ -41,6 +41,7 @@ from mo_loop.batching.storage.locations import Info, Location, Ranges, Stamp
 from mo_loop.batching.storage.scratch import Room, Scratch
 from mo_loop.errors import FileError, StorageError, UsageError
 from mo_loop.support.files import Content, pieces_of, reason_of, write_whole
+from mo_loop.support.traversal import by_key
 
 if TYPE_CHECKING:
     from mo_loop.graph.tensor import DataFile
@@ -111,10 +112,7 @@ class StaleUploads:
         for where, age in stores.drafts(prefix):
             if age > STALE:
                 stores.delete(where)
-        self._left: dict[Location, list[stores.Upload]] = {}
-        for each in stores.uploads(prefix):
-            if each.age > STALE:
-                self._left.setdefault(each.where, []).append(each)
+        self._left = by_key((each.where, each) for each in stores.uploads(prefix) if each.age > STALE)
 
     def end(self, target: Location) -> None:
         """End those in parts of the pair of an .xml: others in the bucket may be of other programs. StorageError if

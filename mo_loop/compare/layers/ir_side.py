@@ -25,7 +25,7 @@ from mo_loop.ir.xml import in_memory
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If
 from mo_loop.origin import Origin
-from mo_loop.support.traversal import reached
+from mo_loop.support.traversal import by_key, reached
 from mo_loop.transforms.runtime.inference import computed_from_constants
 
 Key = tuple[tuple[str, ...], str]
@@ -63,11 +63,8 @@ class IrSide:
 
 
 def _index(graph: Graph) -> Mapping[Key, list[Value]]:
-    found: dict[Key, list[Value]] = {}
-    for value in (value for node in graph.ordered() for value in node.outputs):
-        for each in value.origins:
-            found.setdefault((each.scope, each.output), []).append(value)
-    return found
+    values = (value for node in graph.ordered() for value in node.outputs)
+    return by_key(((each.scope, each.output), value) for value in values for each in value.origins)
 
 
 class IrFrame:

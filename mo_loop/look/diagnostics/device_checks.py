@@ -20,6 +20,7 @@ from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.ops.reduction import Reduction
+from mo_loop.support.traversal import by_key
 from mo_loop.target import ARM, GPU, Gap
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import avoided_gaps
@@ -55,11 +56,7 @@ def device_diagnostics(graph: Graph, device: str) -> Iterator[Diagnostic]:
 
 def of_this_device_alone(device: str) -> dict[str, list[Gap]]:
     """The names of the passes that avoid errors of the device in an IR for it alone, and these errors."""
-    found: dict[str, list[Gap]] = {}
-    for gap in avoided_gaps():
-        if gap.alone and gap.device == device:
-            found.setdefault(gap.rule, []).append(gap)
-    return found
+    return by_key((gap.rule, gap) for gap in avoided_gaps() if gap.alone and gap.device == device)
 
 
 def changed_alone(config: PassConfig, device: str, known: Mapping[str, list[Gap]]) -> Iterator[Diagnostic]:

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 from mo_loop.look.differences.pairing import Pairs, bodies_of
 from mo_loop.look.records.data import changed
 from mo_loop.look.records.structure import Feed, Item, Output, OutputRecord, ScopeRecord, Structure, shown
+from mo_loop.support.traversal import by_key
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 
@@ -105,11 +106,8 @@ def _of_scope(
         yield Change(CHANGED, path, "", "", tuple(details))
     if old.owner is None:
         yield from _results(old.results, new.results, pairs, path)
-    readers: dict[Item, list[Item]] = {}
-    for item in (*old.items, *new.items):
-        for ref in (*item.inputs, *item.captures):
-            if ref is not None:
-                readers.setdefault(ref.item, []).append(item)
+    reads = ((ref, item) for item in (*old.items, *new.items) for ref in (*item.inputs, *item.captures))
+    readers = by_key((ref.item, item) for ref, item in reads if ref is not None)
     stored = {
         kind: {item.data.key for item in scope.items if item.data is not None}
         for kind, scope in ((ADDED, old), (REMOVED, new))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from mo_loop.look.records.structure import Item, Ref, ScopeRecord
+from mo_loop.support.traversal import by_key
 
 EXACT, DATA, OPERATOR = 0, 1, 2
 """The required equality: of everything; of all but the data of constants; of the operator and the kind of data."""
@@ -151,16 +152,12 @@ class NodeKeys:
         known = self._readers.get(id(scope))
         if known is not None:
             return known
-        found: dict[Item, list[tuple[Any, ...]]] = {}
+        reads: list[tuple[Ref | None, str, Any, str]] = []
         for item in scope.items:
-            for port, ref in enumerate(item.inputs):
-                if ref is not None:
-                    found.setdefault(ref.item, []).append((ref.output, "input", item, str(port)))
-            for ref, uses in item.captures.items():
-                found.setdefault(ref.item, []).append((ref.output, "captured", item, ", ".join(sorted(uses))))
-        for kind, place, ref in self._ends(scope):
-            if ref is not None:
-                found.setdefault(ref.item, []).append((ref.output, kind, place, ""))
+            reads += [(ref, "input", item, str(port)) for port, ref in enumerate(item.inputs)]
+            reads += [(ref, "captured", item, ", ".join(sorted(uses))) for ref, uses in item.captures.items()]
+        reads += [(ref, kind, place, "") for kind, place, ref in self._ends(scope)]
+        found = by_key((ref.item, (ref.output, *of)) for ref, *of in reads if ref is not None)
         self._readers[id(scope)] = found
         return found
 

@@ -33,7 +33,7 @@ from typing import Any
 from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR, NodeKeys
 from mo_loop.look.records.data import changed
 from mo_loop.look.records.structure import Item, Ref, ScopeRecord, Structure
-from mo_loop.support.traversal import reached
+from mo_loop.support.traversal import by_key, reached
 
 STRONG, NUMBERED, GENERATED = range(3)
 """Kinds of names: any; one that ends in a number; the operator with a number."""
@@ -113,11 +113,7 @@ def bodies_of(old: Item, new: Item) -> Iterator[tuple[ScopeRecord, ScopeRecord]]
 
 def grouped(items: Iterable[tuple[Any, Item]]) -> Groups:
     """Items by their keys; None is not a key."""
-    found: Groups = {}
-    for key, item in items:
-        if key is not None:
-            found.setdefault(key, []).append(item)
-    return found
+    return by_key((key, item) for key, item in items if key is not None)
 
 
 class Alignment:

@@ -25,7 +25,7 @@ def test_a_state_that_cannot_be_written_costs_only_the_next_batch(
 
     source = good(tmp_path / "m.onnx")
     plan = BatchPlan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
-    monkeypatch.setattr("mo_loop.batching.outputs.append_lines", refuse)
+    monkeypatch.setattr("mo_loop.support.files.append_lines", refuse)
     batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), BatchOptions(jobs=1))
     found = batch.run(BatchListener())
     assert [each.status for each in found.results] == ["converted"]
