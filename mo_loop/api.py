@@ -23,7 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.batching.batch_options import BatchOptions
+from mo_loop.batching.batch_options import BatchOptions, Places
 from mo_loop.batching.storage.locations import Location, is_url, location_of
 from mo_loop.conversion import Conversion
 from mo_loop.converted_model import Model as Model
@@ -31,17 +31,17 @@ from mo_loop.converted_model import Port as Port
 from mo_loop.converted_model import read_model as read_model
 from mo_loop.converted_model import write_pair
 from mo_loop.errors import UsageError
+from mo_loop.frontend.model import ModelSource
 from mo_loop.options import ConvertOptions
 from mo_loop.support.files import keep_sources
 from mo_loop.support.flags import argument, made_of, takes
+from mo_loop.transforms.manager import Observer
 
 if TYPE_CHECKING:
     from mo_loop.batching.engine import Work
     from mo_loop.batching.report import BatchReport
-    from mo_loop.compare.verify_options import Comparing
-    from mo_loop.frontend.model import ModelSource
+    from mo_loop.compare.batch_comparison import Comparing
     from mo_loop.look.diagnostics.diagnostic import CheckReport
-    from mo_loop.transforms.manager import Observer
 
 FilePath = str | os.PathLike[str]
 
@@ -194,7 +194,7 @@ class BatchArguments(BatchOptions):
     output: FilePath = field(kw_only=False)
     verify: bool = argument(False, "Compare each IR with ONNX Runtime. A model whose numbers differ fails.")
     comparing: Comparing | None = argument(
-        None, "With `verify`: how they are compared (`mo_loop.compare.verify_options.Comparing`)."
+        None, "With `verify`: how they are compared (`mo_loop.compare.batch_comparison.Comparing`)."
     )
     options: ConvertOptions | Mapping[str, Any] | None = argument(
         None, 'The options of the conversions, as ConvertOptions or by name: {"target": "2026.4"}. Extensions must be '
@@ -220,9 +220,8 @@ def batch(models: FilePath | Iterable[FilePath], output: FilePath, **arguments: 
         UsageError: a path does not exist or has no model, two models have the same output, or an argument is not valid.
         FileError: the output folder cannot be written.
     """
-    from mo_loop.batching.batch_options import Places
     from mo_loop.batching.run import BatchListener, PreparedBatch
-    from mo_loop.compare.verify_options import Comparing
+    from mo_loop.compare.batch_comparison import Comparing
 
     asked = made_of(BatchArguments, {"output": output, **arguments}, "batch")
     options = ConvertOptions.of(asked.options)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from mo_loop import text_library
 from mo_loop.conversion import phase, told_of_failures
@@ -22,9 +22,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.printable import html_text, printable
 from mo_loop.support.files import keep_sources
 from mo_loop.support.process_memory import paused_collector
-
-if TYPE_CHECKING:
-    from mo_loop.transforms.manager import Observer
+from mo_loop.transforms.manager import Observer
 
 
 class Port(str):

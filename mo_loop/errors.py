@@ -34,7 +34,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
 from mo_loop.printable import printable
-from mo_loop.support.traversal import by_key
 
 if TYPE_CHECKING:
     from mo_loop.origin import Origin
@@ -222,7 +221,9 @@ class ConversionErrors(MoLoopError):
 
     def texts(self) -> list[str]:
         """The text of each group."""
-        groups = by_key(((each.code, each.message, each.why, each.hint), each.where) for each in self.errors)
+        groups: dict[tuple[str, str, str, str], list[str]] = {}
+        for error in self.errors:
+            groups.setdefault((error.code, error.message, error.why, error.hint), []).append(error.where)
         lines = []
         for (code, message, why, hint), places in groups.items():
             count = f" ({len(places)} times)" if len(places) > 1 else ""

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Any
 from mo_loop.errors import InternalError, MoLoopError, UnsupportedError, UsageError
 from mo_loop.frontend.boundary import BatchCut
 from mo_loop.frontend.cut import Cut, tensor_of_node
+from mo_loop.frontend.model import OnnxModel
 from mo_loop.options import ConvertOptions
 from mo_loop.preprocessing import BRACKETS, PARENTHESES, Layouts, PerInput, layouts_of
 from mo_loop.support.flags import parts
 
 if TYPE_CHECKING:
-    from mo_loop.frontend.model import OnnxModel
     from mo_loop.transforms.function_pass import FunctionPass
 
 

@@ -41,16 +41,16 @@ from mo_loop.batching.result import (
     FileSizes,
     ModelResult,
     StateEntry,
+    StateRecord,
     errors_of,
 )
+from mo_loop.batching.storage.locations import Info, Location
 from mo_loop.errors import MoLoopError, UsageError
 from mo_loop.ir.pair import remove_draft, restore_pair
 from mo_loop.options import ConvertOptions
 from mo_loop.support.workers import ERROR, Pool, TaskOutcome, WorkerStartError
 
 if TYPE_CHECKING:
-    from mo_loop.batching.result import StateRecord
-    from mo_loop.batching.storage.locations import Info, Location
     from mo_loop.batching.storage.scratch import Scratch
 
 

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import click
 
 from mo_loop.support.process_memory import paused_collector
+from mo_loop.version import __version__
 
 COMMANDS = {
     "convert": "Convert one ONNX model to OpenVINO IR.",
@@ -105,7 +106,6 @@ def show_version(context: click.Context, _: click.Parameter, is_given: bool) -> 
     """Print the version, with the commit, and end."""
     if is_given and not context.resilient_parsing:
         from mo_loop.revision import commit
-        from mo_loop.version import __version__
 
         click.echo(f"mo-loop, version {__version__} (commit {commit()})")
         context.exit()

@@ -15,24 +15,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.batching.batch_options import BatchOptions, Places
+from mo_loop.batching.batch_options import BatchOptions, Places, write_content
+from mo_loop.batching.estimates import earlier_of
+from mo_loop.batching.result import BAD, CANCELLED, Results
 from mo_loop.cli.batch_config import WorkByModel, comparing_options, comparing_values, config_option
 from mo_loop.cli.conversion_options import conversion_options, options_of, plain_options
 from mo_loop.cli.flag_options import GroupedCommand, flags, made, option, report_text, verbose_option
 from mo_loop.cli.output import ReportFile, is_terminal, message, printed_warnings, reported, show, write
-from mo_loop.cli.pass_options import PassOptions
-from mo_loop.compare.verify_options import Comparing
+from mo_loop.cli.pass_options import PassObservers, PassOptions
+from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import UsageError
-from mo_loop.printable import first_few
+from mo_loop.options import ConvertOptions
+from mo_loop.printable import first_few, printable
 from mo_loop.support.flags import FILES, PASSES, REPORTS, RUN, flag
+from mo_loop.support.process_memory import NO_MEMORY_LIMIT, can_limit_memory
 
 if TYPE_CHECKING:
     from mo_loop.batching.cluster.dask_engine import DaskEngine
     from mo_loop.batching.report import About
-    from mo_loop.batching.result import Results
     from mo_loop.batching.run import Batch, PreparedBatch
     from mo_loop.cli.batch_display import Display
-    from mo_loop.options import ConvertOptions
 
 
 SIGNALS = ("SIGINT", "SIGTERM")
@@ -117,7 +119,6 @@ def command(context: click.Context, paths: tuple[str, ...], debug: bool, **_: An
 def _prepared(context: click.Context, asked: BatchFlags, work: WorkByModel) -> PreparedBatch:
     """Check the arguments, and find the models. Warnings and notes are printed."""
     from mo_loop.batching.run import PreparedBatch
-    from mo_loop.support.process_memory import NO_MEMORY_LIMIT, can_limit_memory
 
     if asked.folder == "-":
         why = "an IR is two files, the .xml and the .bin: both cannot go to standard output"
@@ -140,7 +141,6 @@ def _prepared(context: click.Context, asked: BatchFlags, work: WorkByModel) -> P
 
 def _show_plan(asked: BatchFlags, ready: PreparedBatch, *, is_debug: bool) -> None:
     """Print the plan."""
-    from mo_loop.batching.estimates import earlier_of
     from mo_loop.batching.report import earlier_if_written
     from mo_loop.cli.batch_display import plan_lines
 
@@ -155,7 +155,6 @@ def _run(asked: BatchFlags, ready: PreparedBatch, files: Sequence[str], *, is_de
     """Convert the models, write the reports, print the results; returns the exit code."""
     from mo_loop.batching.report import as_json, counted
     from mo_loop.cli.batch_display import display
-    from mo_loop.printable import printable
 
     places = ready.places
     with ExitStack() as stack:
@@ -191,7 +190,6 @@ def _check(context: click.Context, options: ConvertOptions) -> None:
     passes = made(context, PassOptions)
     if passes == PassOptions() and not any(plain_options(context)["preprocessing"].values()):
         return
-    from mo_loop.cli.pass_options import PassObservers
     from mo_loop.conversion import Conversion
 
     with printed_warnings():
@@ -231,7 +229,6 @@ def _stopped_by_signals(batch: Batch, shown: Display) -> Iterator[None]:
 
 def _write(about: About, results: Results, exit_code: int, places: Places) -> None:
     """Write the reports, each whole or not at all."""
-    from mo_loop.batching.batch_options import write_content
     from mo_loop.batching.report import as_json, as_junit, as_markdown
 
     if places.report is not None:
@@ -251,9 +248,6 @@ def _write(about: About, results: Results, exit_code: int, places: Places) -> No
 
 
 def _print(results: Results, is_quiet: bool) -> None:
-    from mo_loop.batching.result import BAD, CANCELLED
-    from mo_loop.printable import printable
-
     for note in results.notes:
         message("warning", note)
     if results.lost:
@@ -279,8 +273,6 @@ def _print(results: Results, is_quiet: bool) -> None:
 
 def _print_warnings(results: Results) -> None:
     """Each text once, with the first of its models."""
-    from mo_loop.printable import printable
-
     models: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for each in results.results:

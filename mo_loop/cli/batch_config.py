@@ -20,24 +20,23 @@ import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from mo_loop.batching.batch_options import read_bytes
 from mo_loop.batching.engine import Work
+from mo_loop.batching.fingerprint import of_options
+from mo_loop.batching.plan import Planned
 from mo_loop.batching.storage.locations import masked, place_of
 from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of, plain_options, require_local
 from mo_loop.cli.flag_options import flags, made, option, values_of
 from mo_loop.cli.output import reported
-from mo_loop.compare.verify_options import Comparing
+from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import FileError, UsageError
 from mo_loop.printable import did_you_mean
 from mo_loop.support.flags import COMPARISON, RUN
-
-if TYPE_CHECKING:
-    from mo_loop.batching.plan import Planned
 
 F = TypeVar("F", bound=Callable[..., Any])
 MODELS, MATCH = "models", "match"
@@ -135,8 +134,6 @@ def _values(context: click.Context) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _work(values: dict[str, Any]) -> Work:
-    from mo_loop.batching.fingerprint import of_options
-
     with _of_one_model.make_context("models", [], default_map=values) as context:
         comparing = made(context, Comparing)
         # Their names are part of what is up to date: temporary copies would not do.

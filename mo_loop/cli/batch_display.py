@@ -31,17 +31,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mo_loop.batching.estimates import Earlier, estimate, size_of
 from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import GOOD, SKIPPED, ModelResult
-from mo_loop.batching.run import BatchListener
+from mo_loop.batching.run import BatchListener, PreparedBatch
 from mo_loop.cli.output import is_coloured
 from mo_loop.printable import printable, sized
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from mo_loop.batching.estimates import Earlier
-    from mo_loop.batching.run import PreparedBatch
 
 
 THREADS = 8
@@ -55,8 +54,6 @@ def plan_lines(
     ready: PreparedBatch, earlier: Mapping[str, Earlier], *, jobs: int, most_memory: int | None = None
 ) -> Iterator[str]:
     """The lines that --plan prints for so many workers. `most_memory` is that of the largest worker of a cluster."""
-    from mo_loop.batching.estimates import estimate, size_of
-
     count, total, needed, measured = len(ready.plan.models), 0, 0, 0
     seconds, longest, most, name = 0.0, 0.0, -1, ""
     memory = array("q")

@@ -16,13 +16,13 @@ from mo_loop.cli.conversion_options import conversion_options, named, opened, op
 from mo_loop.cli.flag_options import GroupedCommand, format_option, message_options, option
 from mo_loop.cli.output import TERMINAL, ReportFile, give, message, printed_warnings, reported, table, tell
 from mo_loop.errors import UsageError
+from mo_loop.options import ConvertOptions
 from mo_loop.printable import printable
 from mo_loop.support.files import reason_of
 from mo_loop.support.flags import REPORTS
 
 if TYPE_CHECKING:
     from mo_loop.look.diagnostics.diagnostic import CheckReport, Level
-    from mo_loop.options import ConvertOptions
 
 @click.command(cls=GroupedCommand)
 @click.argument("models", nargs=-1, type=click.Path(), metavar="MODEL...")

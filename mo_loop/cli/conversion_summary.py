@@ -74,6 +74,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mo_loop.cli.output import painted, table, tell
 from mo_loop.conversion_info import size_rows
+from mo_loop.graph import Graph
 from mo_loop.printable import printable, sized
 from mo_loop.support.files import pair_of
 from mo_loop.support.process_memory import peak_memory
@@ -83,7 +84,6 @@ from mo_loop.transforms.manager import Phase, Step
 
 if TYPE_CHECKING:
     from mo_loop.converted_model import Model
-    from mo_loop.graph import Graph
     from mo_loop.look.conversion_record import Record
 
 
@@ -237,8 +237,6 @@ class TimeTable:
         self._first = 0.0  # the time of the first event
 
     def __call__(self, event: Step | Phase) -> None:
-        from mo_loop.transforms.manager import Step
-
         if isinstance(event, Step):
             nodes = _node_change(event.nodes_before, event.nodes_after)
             self._passes.append(TimeRow(f"  {event.name}", event.seconds, nodes, peak_memory()))
@@ -300,8 +298,6 @@ class Progress:
         self._thread = threading.Thread(target=self._show, daemon=True)
 
     def __call__(self, event: Step | Phase) -> None:
-        from mo_loop.transforms.manager import Phase
-
         if isinstance(event, Phase):
             self._phase = event
             if event.seconds is None:

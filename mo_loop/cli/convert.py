@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from mo_loop.batching.batch_options import BatchOptions
+from mo_loop.batching.batch_options import BatchOptions, write_content
 from mo_loop.batching.storage.locations import is_url, location_of, place_of
 from mo_loop.cli.conversion_options import (
     OF_ONE_MODEL,
@@ -157,7 +157,6 @@ def _convert(
     seconds = time.perf_counter() - start
     inside.save()
     if mapping is not None:
-        from mo_loop.batching.batch_options import write_content
         from mo_loop.look.conversion_record import mapping as mapping_of
 
         write_content(place_of(mapping), json.dumps({**mapping_of(record), "model": named(model)}, indent=1) + "\n")

@@ -43,6 +43,7 @@ from mo_loop.errors import FileError, NotComparableError, UsageError
 from mo_loop.frontend.model import ModelSource, OnnxModel, load
 from mo_loop.frontend.onnx_graphs import all_graphs, require_external_data
 from mo_loop.graph import Graph
+from mo_loop.look.dump.step_files import RunFolder
 from mo_loop.options import ConvertOptions
 from mo_loop.support.flags import made_of, takes
 from mo_loop.support.traversal import by_key
@@ -78,8 +79,6 @@ def verified(model: ModelSource, settings: VerifyOptions) -> Report:
         if not os.path.isfile(each):
             raise FileError(f"the library {each} does not exist", hint="check the path", code="ML210")
     if settings.dump is not None:  # it is written at the end; an error is reported now
-        from mo_loop.look.dump.step_files import RunFolder
-
         RunFolder(settings.dump).begin()
     with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
         if isinstance(model, str | os.PathLike):

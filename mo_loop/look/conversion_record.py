@@ -41,7 +41,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import all_graphs, called, function_graph, main_graph, operator_of, tensors_of
+from mo_loop.frontend.onnx_graphs import (
+    OnnxGraph,
+    all_graphs,
+    called,
+    function_graph,
+    main_graph,
+    operator_of,
+    tensors_of,
+)
 from mo_loop.graph import Graph, from_onnx, type_of
 from mo_loop.ir.xml import layer_names, layer_order, output_port
 from mo_loop.ops.base import Constant, Parameter, Result
@@ -50,7 +58,6 @@ from mo_loop.origin import Origins
 from mo_loop.transforms.manager import Phase, Step
 
 if TYPE_CHECKING:
-    from mo_loop.frontend.onnx_graphs import OnnxGraph
     from mo_loop.transforms.low_precision.compress_weights import Compression
 
 

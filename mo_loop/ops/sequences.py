@@ -12,7 +12,18 @@ from typing import Any
 
 from mo_loop.graph.dimension import Dimension, fresh
 from mo_loop.graph.shape import Shape, element_count, join, normalise_axis
-from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType, boolean, f32, i32, i64
+from mo_loop.graph.types import (
+    UNKNOWN,
+    ElementType,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    boolean,
+    f32,
+    i32,
+    i64,
+    tensor_of_known,
+)
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import is_some_size, join_elements, of_one_element
 
@@ -131,8 +142,6 @@ class SequenceLength(OnSequences):
     """The number of elements, an i64 scalar. Spec: ONNX SequenceLength-11."""
 
     def infer(self, sequence):
-        from mo_loop.graph.types import tensor_of_known
-
         self.require_sequence(sequence)
         return TensorType(i64, ()) if sequence.length is None else tensor_of_known(i64, sequence.length)
 

@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.ops.linear import MatMul
 from mo_loop.ops.recurrent import ReadValue
 from mo_loop.transforms.function_pass import FunctionPass, argument
-from mo_loop.transforms.states.pairing import BEAM_INDEX, variable_id
-
-if TYPE_CHECKING:
-    from mo_loop.transforms.states.pairing import Pair
+from mo_loop.transforms.states.pairing import BEAM_INDEX, Pair, find_pairs, given_pairs, variable_id
 
 
 @dataclass(eq=False)
@@ -58,8 +54,6 @@ class MakeStateful(FunctionPass):
         return True
 
     def _pairs(self, graph: Graph) -> "tuple[Pair, ...]":
-        from mo_loop.transforms.states.pairing import find_pairs, given_pairs
-
         present = {node.variable_id for node in graph.of(ReadValue)}
         inputs = {name for each in graph.parameters for name in (each.name, *each.output.names)}
         given = {

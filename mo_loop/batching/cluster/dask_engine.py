@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.batching import engine
+from mo_loop.batching.batch_options import BatchOptions
 from mo_loop.batching.cluster.connecting import own_versions, require_folder, within
 from mo_loop.batching.cluster.on_worker import MEMORY, STARTS_NOT, Equipment, Reply, portable_function
 from mo_loop.batching.cluster.requirements import Requirements, SentFile, Unable
@@ -43,7 +44,6 @@ from mo_loop.support.workers import CRASH, ERROR, TaskOutcome, WorkerStartError
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from mo_loop.batching.batch_options import BatchOptions
 
 STOP = 10.0
 """Seconds in which the workers have to end their processes after Ctrl-C."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from mo_loop.batching.cluster.connecting import own_versions, versions_text
 from mo_loop.batching.engine import Answer, Task
 from mo_loop.batching.fingerprint import declared_files, files_of
+from mo_loop.batching.result import RECORDS
 from mo_loop.batching.storage.locations import Location
 from mo_loop.errors import ClusterError, FileError, MoLoopError, UsageError
 from mo_loop.printable import with_texts
@@ -90,7 +91,6 @@ class Requirements:
     def _access(self, with_writing: bool) -> None:
         if self.model is None and self.output is None:
             return
-        from mo_loop.batching.result import RECORDS
         from mo_loop.batching.storage.stores import delete, find, listed, put
 
         if self.model is not None:

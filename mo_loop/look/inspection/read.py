@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from mo_loop.errors import FileError
 from mo_loop.frontend.external_files import byte_count
 from mo_loop.frontend.model import ModelSource, OnnxModel, check_names_on_error, opened
 from mo_loop.frontend.onnx_graphs import external_tensors
+from mo_loop.ir.reader.layer_types import VariableLayers, declared, shape_text, variables
+from mo_loop.ir.reader.parse import records
 from mo_loop.look.inspection import description
 from mo_loop.look.inspection.contents import controls, starts
 from mo_loop.look.records.data import Data
@@ -28,9 +30,6 @@ from mo_loop.look.records.of_onnx import structure_of_onnx, tensor_size
 from mo_loop.look.records.opening import kind_of
 from mo_loop.look.records.structure import IR, ONNX, Item, Ref, ScopeRecord, Structure, result_port, tensor_port
 from mo_loop.support.process_memory import paused_collector
-
-if TYPE_CHECKING:
-    from mo_loop.ir.reader.layer_types import VariableLayers
 
 
 def inspect(source: ModelSource, *, allow_external: Sequence[str] = ()) -> description.Inspection:
@@ -187,9 +186,6 @@ _LOOKED_AT = 1 << 22
 
 def _of_ir(path: Path, chosen: dict[str, Any]) -> description.Inspection:
     """Inspect the IR at `path`. Raises FileError, IrError and UnsupportedError as `records` does."""
-    from mo_loop.ir.reader.layer_types import variables
-    from mo_loop.ir.reader.parse import records
-
     net, version = records(path)
     given = net.rt_info.pop("sizes", None)
     structure = structure_of_layers(net, path)
@@ -222,8 +218,6 @@ def _of_ir(path: Path, chosen: dict[str, Any]) -> description.Inspection:
 
 
 def _state(found: "VariableLayers", items: dict[int, Item]) -> description.VariableFacts:
-    from mo_loop.ir.reader.layer_types import declared, shape_text
-
     read, assigned = ([layer.where for _, layer in ends] for ends in (found.reads, found.assigns))
     if not found.reads:
         return description.VariableFacts(found.id, "?", None, description.Initial("none"), read, assigned)

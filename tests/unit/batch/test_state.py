@@ -17,7 +17,7 @@ from mo_loop.batching.fingerprint import is_current, of_options, stamp
 from mo_loop.batching.outputs import HEAD, NAME, FolderState
 from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import Facts, StateEntry
-from mo_loop.compare.verify_options import Comparing
+from mo_loop.compare.batch_comparison import Comparing
 from mo_loop.errors import FileError
 from mo_loop.extensions import GROUP
 from mo_loop.options import ConvertOptions
