@@ -279,9 +279,7 @@ _OF_NUMPY = ("array is too big", "Maximum allowed")
 
 def extension_failed(what: str, origin: str, error: BaseException, code: str) -> ExtensionError:
     """The error for `what` of the extension `origin`, which raised `error`. It names the line in that file."""
-    said = f"{type(error).__name__}: {error}"
-    if isinstance(error, MoLoopError):
-        said = f"{error.code}: {error.message}"
+    said = f"{error.code}: {error.message}" if isinstance(error, MoLoopError) else f"{type(error).__name__}: {error}"
     line = line_of(error)
     return ExtensionError(
         f"{what} of {origin} raised {said}", where=error._place if isinstance(error, MoLoopError) else None, code=code,

@@ -158,9 +158,7 @@ class Display(BatchListener, AbstractContextManager["Display"]):
     def rate(self) -> str:
         """The number of models per second since the first one; empty if it is not shown, or not known."""
         passed = time.monotonic() - self._first
-        if not self._with_rate or self.done < 2 or passed <= 0:
-            return ""
-        return f"{(self.done - 1) / passed:.3g}/s"
+        return "" if not self._with_rate or self.done < 2 or passed <= 0 else f"{(self.done - 1) / passed:.3g}/s"
 
     def echo(self, text: str) -> None:
         """Write a line."""

@@ -58,15 +58,11 @@ def node_table(rows: Iterable[NodeRow]) -> Iterator[str]:
 
 
 def _cells(row: NodeRow) -> tuple[str, ...]:
+    outputs = [_quoted_name(each.name) + (f" {printable(str(each))}" if each.is_known else "") for each in row.outputs]
     return (
         _quoted_name(row.scope) if row.scope else "(main)", _quoted_name(row.name) if row.name else "",
-        _quoted_name(row.operator), ", ".join(map(_quoted_name, row.inputs)), ", ".join(map(_port_cell, row.outputs)),
+        _quoted_name(row.operator), ", ".join(map(_quoted_name, row.inputs)), ", ".join(outputs),
     )
-
-
-def _port_cell(port: TensorPort) -> str:
-    name = _quoted_name(port.name)
-    return name if not port.is_known else f"{name} {printable(str(port))}"
 
 
 def _quoted_name(text: str) -> str:
@@ -213,9 +209,7 @@ def _plain(step: Run | FunctionCall) -> str:
     room = OPERATORS if len(shown) > OPERATORS + 1 else len(shown)
     more = sum(count for _, count in shown[room:])
     texts = [f"{count} {_name(name)}" for name, count in shown[:room]] + ([f"{more} others"] if more else [])
-    if step.nodes == 1:
-        return f"1 node: {_name(shown[0][0])}"
-    return f"{counted(step.nodes, 'node')}: {', '.join(texts)}"
+    return f"1 node: {_name(shown[0][0])}" if step.nodes == 1 else f"{counted(step.nodes, 'node')}: {', '.join(texts)}"
 
 
 def _body(outline: Outline) -> str:

@@ -185,9 +185,7 @@ def with_rank(start: Start, scope: Scope, translation: Translation) -> Start:
     if not isinstance(start.type, TensorType) or start.type.rank is not None or start.value is not None:
         return start
     rank = _forced_rank(start.name, scope, translation)
-    if rank is None:
-        return start
-    return start._replace(type=start.type.with_shape(tuple(fresh() for _ in range(rank))))
+    return start if rank is None else start._replace(type=start.type.with_shape(tuple(fresh() for _ in range(rank))))
 
 
 def _forced_rank(name: str, scope: Scope, translation: Translation) -> int | None:

@@ -123,9 +123,7 @@ def _text(data: bytes) -> Foreign | None:
         is_ir = b"<net " in start
         what = "OpenVINO IR already, which needs no conversion" if is_ir else "an XML file"
         return Foreign(what, "read it with the runtime: openvino.Core().read_model" if is_ir else _DOWNLOAD)
-    if re.match(rb'[{\[]\s*["{\[\]}]', start):
-        return Foreign("JSON", "give the .onnx file of the model")
-    return None
+    return Foreign("JSON", "give the .onnx file of the model") if re.match(rb'[{\[]\s*["{\[\]}]', start) else None
 
 
 # -- protobuf: a sequence of fields, each a key (number and wire type) and a value

@@ -217,9 +217,7 @@ class ModelTranslation(Translation):
             try:
                 values = self._translated(context, inputs)
             except UnsupportedError as error:
-                ranked = inputs
-                if error.code == "ML328":
-                    ranked = of_declared_ranks(inputs, proto.input, scope, self.doubts)
+                ranked = of_declared_ranks(inputs, proto.input, scope, self.doubts) if error.code == "ML328" else inputs
                 if ranked == inputs:
                     raise
                 values = self._translated(context, ranked)

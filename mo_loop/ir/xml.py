@@ -284,17 +284,14 @@ def _port(number: int, value: Value, pad: str, info: Mapping[str, Any] | None) -
 
 def _info_lines(info: Mapping[str, Any], pad: str) -> Iterator[str]:
     for key, value in info.items():
-        tag, extra = (key, "") if _is_tag(key) else ("info", f' name="{escape(key)}"')
+        is_tag = key.isascii() and key.replace("_", "").isalnum() and not key[0].isdigit()
+        tag, extra = (key, "") if is_tag else ("info", f' name="{escape(key)}"')
         if isinstance(value, Mapping):
             yield f"{pad}<{tag}{extra}>\n"
             yield from _info_lines(value, pad + "\t")
             yield f"{pad}</{tag}>\n"
         else:
             yield f'{pad}<{tag}{extra} value="{spelled(value)}" />\n'
-
-
-def _is_tag(key: str) -> bool:
-    return key.isascii() and key.replace("_", "").isalnum() and not key[0].isdigit()
 
 
 # -- port maps

@@ -53,9 +53,7 @@ class Divide(Binary, opset=1, types=_NUMBERS):
             if not np.all(b):
                 return NotImplemented
             floored = a // b
-            if self.m_pythondiv:
-                return floored
-            return floored + ((a % b != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
+            return floored if self.m_pythondiv else floored + ((a % b != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
 
 
 class FloorMod(Binary, opset=1, types=_NUMBERS, rule=values.remainder_down):

@@ -221,9 +221,7 @@ class ScatterNDUpdate15(ScatterNDUpdate, opset=15, type="ScatterNDUpdate", types
 
 def _axis_of(data, axis) -> int | None:
     """The axis counted from the front; None if it is not known."""
-    if axis.integers is None or data.shape is None:
-        return None
-    return normalise_axis(axis.integers[0], len(data.shape))
+    return None if axis.integers is None or data.shape is None else normalise_axis(axis.integers[0], len(data.shape))
 
 
 def _put(data, indices, updates):

@@ -33,9 +33,7 @@ class Reshape(View, opset=1, index=("pattern",), ranks={"pattern": (0, 1)}):
             length = 1 if pattern.shape == () else vector_length(pattern)
             return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if isinstance(length, int) else None)
         shape = self._resolved(x, dims_of(pattern.known))
-        known = None
-        if x.known is not None and all(isinstance(dim, int) for dim in shape):
-            known = x.known.reshape(shape)
+        known = x.known.reshape(shape) if x.known is not None and all(isinstance(dim, int) for dim in shape) else None
         return TensorType(x.dtype, shape, known)
 
     def _resolved(self, x, pattern: tuple[Any, ...]) -> tuple[Dimension, ...]:

@@ -76,9 +76,7 @@ def parse_attribute(scanner: Scanner, kind: Any) -> Any:
         return text
     if kind is Any:
         return _anything(scanner)
-    if scanner.sees(WORD) and kind not in (bool, int, float):
-        return scanner.match(WORD)
-    return parse_scalar(scanner)
+    return scanner.match(WORD) if scanner.sees(WORD) and kind not in (bool, int, float) else parse_scalar(scanner)
 
 
 def _anything(scanner: Scanner) -> Any:

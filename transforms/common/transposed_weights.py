@@ -194,6 +194,4 @@ def _is_large_matrix(tensor: Tensor) -> bool:
 
 def _span(tensor: Tensor) -> Hashable:
     """Equal for tensors of the same bytes of a file; otherwise for the same tensor."""
-    if isinstance(tensor, FileTensor):
-        return tensor.path, tensor.offset, tensor.dtype, tensor.shape
-    return tensor
+    return (tensor.path, tensor.offset, tensor.dtype, tensor.shape) if isinstance(tensor, FileTensor) else tensor

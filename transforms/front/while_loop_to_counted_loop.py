@@ -179,9 +179,7 @@ def _begins_below_limit(go: Value, start: int, limit: Value) -> bool:
 
 def _is_endless_or(trip: Value, count: Dimension | None) -> bool:
     number = _sum(trip, 0)
-    if number is None:
-        return False
-    return number == count or (isinstance(number, int) and (number < 0 or number >= ENDLESS))
+    return number is not None and (number == count or (isinstance(number, int) and (number < 0 or number >= ENDLESS)))
 
 
 def _count(node: Loop, start: int, limit: Value) -> None:

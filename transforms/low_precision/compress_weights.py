@@ -39,9 +39,7 @@ def PushWeightsToSubgraph(node: Control) -> str:
 
     The runtime recognises compressed weights only in the graph that reads them; outside they would be expanded.
     """
-    if not push_inputs(node, is_weights, _dequantise_inside):
-        return "no invariant input is a dequantised constant"
-    return ""
+    return "" if push_inputs(node, is_weights, _dequantise_inside) else "no invariant input is a dequantised constant"
 
 
 def _dequantise_inside(parameter: Parameter, value: Value) -> None:

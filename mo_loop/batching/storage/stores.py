@@ -83,9 +83,7 @@ def listed(where: Location, ending: str = "", *, is_literal: bool = False) -> It
     the listing is kept. A bucket that does not exist is a StorageError; a prefix without objects has none.
     """
     root = where.without_slash() if is_literal else fixed_part(where)
-    pattern = None
-    if not is_literal and is_glob(where):
-        pattern = re.compile(matcher(where.rest[len(root.rest) + 1 :]))
+    pattern = re.compile(matcher(where.rest[len(root.rest) + 1 :])) if not is_literal and is_glob(where) else None
     for name, entry in _below(root):
         if not name or (ending and not name.lower().endswith(ending)):
             continue

@@ -52,9 +52,7 @@ def as_text(report: Report, table: Table = aligned, width: int | None = None) ->
 
 def _remarks(report: Report) -> Iterator[tuple[str, str]]:
     """The remarks after the tables: a label, and a text; one without a label can have several lines."""
-    for answer in (report.defaults, report.layers, report.passes):
-        if answer is not None:
-            yield "", str(answer)
+    yield from (("", str(answer)) for answer in (report.defaults, report.layers, report.passes) if answer is not None)
     if report.cause:
         yield "cause: ", report.cause
     if report.page:

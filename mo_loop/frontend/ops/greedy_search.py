@@ -169,9 +169,7 @@ class Rules:
         if given is not None and not _is_one(given):
             number = scalar(given.astype(f32))
             return scores / ops.Select(number > np.float32(0), number, np.float32(1))
-        if self.temperature <= 0 or self.temperature == 1:
-            return scores
-        return scores / np.float32(self.temperature)
+        return scores if self.temperature <= 0 or self.temperature == 1 else scores / np.float32(self.temperature)
 
     def _timed(self, scope: Scope, scores: Value, sequences: Value) -> Value:
         processor = self.given.find(scope, "logits_processor")

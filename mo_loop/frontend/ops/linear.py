@@ -91,9 +91,7 @@ def scaled(x: Value, factor: float) -> Value:
     """`x` times a number; integers are computed in f32 if the number has a fraction."""
     if factor == 1:
         return x
-    if x.dtype.is_float or float(factor).is_integer():
-        return x * factor
-    return (x.astype(f32) * factor).astype(x.dtype)
+    return x * factor if x.dtype.is_float or float(factor).is_integer() else (x.astype(f32) * factor).astype(x.dtype)
 
 
 @translates("Einsum", since=12)

@@ -159,9 +159,7 @@ def _cast(x: Value, to: ElementType, saturate: bool = False):
 def shape(x, *, start: int = 0, end: int | None = None):
     """The dimensions from `start` to `end`, both clamped."""
     dims = x.sizes
-    if start == 0 and end is None:
-        return dims
-    return dims[start : (np.iinfo(np.int32).max if end is None else end)]
+    return dims if start == 0 and end is None else dims[start : (np.iinfo(np.int32).max if end is None else end)]
 
 
 @translates("Size", since=1)

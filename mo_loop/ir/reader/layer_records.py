@@ -39,9 +39,7 @@ def integer(text: str, least: int = LEAST, most: int = MOST) -> int:
 
 
 def _range(least: int, most: int) -> str:
-    if (least, most) == (LEAST, MOST):
-        return "of 64 bits"
-    return f"from {least} to {'2^63 - 1' if most == MOST else most}"
+    return "of 64 bits" if (least, most) == (LEAST, MOST) else f"from {least} to {'2^63 - 1' if most == MOST else most}"
 
 
 def shown(text: str) -> str:

@@ -188,8 +188,7 @@ def _monomials(expression: Expression) -> list[Monomial]:
 def _expanded(expression: Expression) -> Iterator[Monomial]:
     if isinstance(expression, Product):
         for sign_a, factors_a in _expanded(expression.a):
-            for sign_b, factors_b in _expanded(expression.b):
-                yield sign_a * sign_b, (*factors_a, *factors_b)
+            yield from ((sign_a * sign_b, (*factors_a, *factors_b)) for sign_b, factors_b in _expanded(expression.b))
         return
     if isinstance(expression, Sum):
         bias = expression.affine.bias

@@ -320,9 +320,7 @@ def _insert(walk: SequencePass, node: ops.SequenceInsert) -> Value | None:
     new = kind.of_items([item])
     if not place:
         return layout.extended(new).sequence() if not sequence.type.is_empty else new.sequence()
-    if shapes.known(place[0]) == 0:
-        return new.extended(layout).sequence()
-    return layout.inserted(new, place[0]).sequence()
+    return new.extended(layout).sequence() if shapes.known(place[0]) == 0 else layout.inserted(new, place[0]).sequence()
 
 
 def _erase(walk: SequencePass, node: ops.SequenceErase) -> Value | None:

@@ -84,9 +84,7 @@ def scaled(q: Value, scale: float | None) -> Value:
     size = q.size(-1)
     if scale:
         return q * scale
-    if isinstance(size, int):
-        return q * float(1 / np.sqrt(np.float32(size)))
-    return q / ops.Sqrt(size.astype(q.dtype))
+    return q * float(1 / np.sqrt(np.float32(size))) if isinstance(size, int) else q / ops.Sqrt(size.astype(q.dtype))
 
 
 def attend(q: Value, k: Value, v: Value, scale: float | None, mask: Value | None) -> tuple[Value, Value]:

@@ -75,9 +75,7 @@ def sampled(x: Value, axes: Sequence[Axis], how: Sampling) -> Value:
 
 def float_of(graph: Graph, number) -> Value:
     """A number or scalar tensor as a scalar of f32."""
-    if not isinstance(number, Value):
-        return ops.Constant(np.array(number, np.float32), graph=graph)
-    return number.astype(f32)
+    return number.astype(f32) if isinstance(number, Value) else ops.Constant(np.array(number, np.float32), graph=graph)
 
 
 def _numbers(graph: Graph, count) -> Value:
