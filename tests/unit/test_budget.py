@@ -13,14 +13,14 @@ ENGINE = (
 """Modules of transforms that every pass uses, which belong to the kernel."""
 
 HOUSES: dict[str, tuple[int, tuple[str, ...]]] = {
-    "kernel": (17_085, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
+    "kernel": (16_999, ("mo_loop/graph", "mo_loop/ops", "mo_loop/text", "mo_loop/ir", "mo_loop/support",
                         *(f"transforms/{name}.py" for name in ENGINE))),
-    "front end": (20_969, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
-    "transforms": (22_773, ("transforms",)),
-    "look": (8_607, ("mo_loop/look", "mo_loop/ir_origins.py")),
-    "verify": (9_028, ("mo_loop/compare",)),
-    "batch": (5_721, ("mo_loop/batching",)),
-    "conversion, api and cli": (7_846, ("mo_loop",)),
+    "front end": (20_715, ("mo_loop/frontend", "mo_loop/preprocessing.py")),
+    "transforms": (22_653, ("transforms",)),
+    "look": (8_502, ("mo_loop/look", "mo_loop/ir_origins.py")),
+    "verify": (8_915, ("mo_loop/compare",)),
+    "batch": (5_656, ("mo_loop/batching",)),
+    "conversion, api and cli": (7_715, ("mo_loop",)),
 }
 """A house, its most lines, and its folders and modules; a module belongs to the first house that names it or its
 folder. Lines are moved from one house to another only with a reason here. The sum was 88,277 at first. Later changes
@@ -51,7 +51,10 @@ and gave 4 back in look. Operations and rules that differ in classes alone as ro
 are the shared one, and conditions that a known shape implies gave 198 back in the transforms and 139 in the kernel.
 Translators that two domains or several versions of an operator share, modules of one subject, and helpers used once
 gave 371 back in the front end.
-Slopes and factors that a GPU computes took 36 in the transforms."""
+Slopes and factors that a GPU computes took 36 in the transforms.
+Imports of postponed annotations where none refers to a later name, one import for the names of the graph, groups made
+by one function, one maker of passes, and values that are named once gave 86 back in the kernel, 254 in the front end,
+120 in the transforms, 105 in look, 113 in verify, 65 in batch and 131 in cli."""
 
 MODULES = 350
 
