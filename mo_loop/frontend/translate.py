@@ -203,7 +203,8 @@ class ModelTranslation(Translation):
         known = scope.values
         inputs: list[Value | None] = []
         try:
-            inputs += [(known.get(name) or scope[name]) if name else None for name in proto.input]
+            for name in proto.input:  # those before one that fails are inputs of the node that is refused
+                inputs.append((known.get(name) or scope[name]) if name else None)
             for value in inputs:
                 if value is not None and value.type is UNKNOWN:
                     self._define(context, failed(context, inputs, None))
