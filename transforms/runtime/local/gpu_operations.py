@@ -8,6 +8,7 @@ from mo_loop.graph.dimension import fresh, now
 from mo_loop.graph.shape import assume_fixed, normalise_axis, of_declared_sizes
 from mo_loop.graph.types import ElementType, boolean, i8, i32, i64, u8
 from mo_loop.ops.exact import is_not_negative
+from mo_loop.ops.movement import END, FAR
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
@@ -23,7 +24,7 @@ from mo_loop.transforms.runtime.local.rule import (
     maximum_rule,
     rule,
 )
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Use, Value, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Use, Value, integers, ops
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -305,6 +306,31 @@ def KeepNaNOfSign(node: ops.Sign) -> Node | None:
         return None
     insert_after(node.output, lambda y: F.Select(F.NotEqual(x, x), x, y))
     return node
+
+
+@rule(wrap_type(ops.Slice), "a `Slice` of the first elements, in reverse order", Gap(
+    "gpu-reversed-beginning", "a `Slice` in reverse order that begins before the last element of a tensor of known "
+    "sizes, and ends with the first one, begins with the last but one", device=GPU,
+))
+def ReverseBeginning(node: ops.Slice) -> Node | None:
+    """x[2:-9:-1]  ->  x[-8:3][::-1], which are the same elements of a tensor of any size"""
+    x, *_ = node.operands
+    starts, stops, steps, axes = (integers(node, port) for port in range(1, 5))
+    sizes = of_declared_sizes(x.shape)
+    if sizes is None or starts is None or stops is None or steps is None or axes is None:
+        return None
+    tops = [size if isinstance(size := sizes[normalise_axis(axis, len(sizes))], int) else FAR for axis in axes]
+    reversed_ = [
+        port for port, (top, start, stop, step) in enumerate(zip(tops, starts, stops, steps, strict=True))
+        if step < 0 and start != -1 and start < top - 1 and stop < -top
+    ]
+    if not reversed_:
+        return None
+    bounds = [[bounds[port] + 1 for port in reversed_] for bounds in (stops, starts)]
+    x = F.Slice(x, *bounds, [1] * len(reversed_), [axes[port] for port in reversed_])
+    ends = [[far if port in reversed_ else bound for port, bound in enumerate(bounds)]
+            for far, bounds in ((END, starts), (-END, stops))]
+    return ops.Slice(x, *map(np.array, ends), *node.operands[3:])
 
 
 @rule(wrap_type(ops.Parameter), "a size that is not declared", Gap(

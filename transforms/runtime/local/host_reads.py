@@ -116,8 +116,8 @@ def CopyPieces(node: Node) -> Use | None:
     wrap_type((ops.Split, ops.VariadicSplit, ops.Slice)), "`max(p, p)`",
     Gap(
         "gpu-rows",
-        "elementwise operations with several inputs, `Tile` and `FakeQuantize` read the first row for a piece of a "
-        "vector or matrix of known sizes along its first axis", device=GPU,
+        "elementwise operations with several inputs, `Tile`, `Broadcast`, `NonZero` and `FakeQuantize` read the first "
+        "row for a piece of a vector or matrix of known sizes along its first axis", device=GPU,
     ),
     Gap(
         "gpu-repeated-piece",
@@ -144,9 +144,12 @@ def CopyRows(node: Op) -> Value | None:
     return next((each for each in found if _is_read_from_start(each, are_rows)), None)
 
 
+_FROM_START = (ops.Tile, ops.Broadcast, ops.NonZero, ops.FakeQuantize, ops.Select, ops.MatMul, ops.Abs)
+
+
 def _is_read_from_start(value: Value, is_row: bool) -> bool:
     return any(  # AbsToMaximum makes max(-x, x) of an Abs
-        (is_row and isinstance(node, ops.Tile | ops.FakeQuantize | ops.Select | ops.MatMul | ops.Abs))
+        (is_row and isinstance(node, _FROM_START))
         or (isinstance(node, ops.Binary) and node.operands[0] is not node.operands[1] and (
             is_row or node.output.rank != value.rank
         ))

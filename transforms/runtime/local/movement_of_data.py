@@ -378,9 +378,12 @@ def OrBehindBoolean(node: Node) -> Value | None:
         "shapes returns has another type than the plugin expects", severity=ERROR, device=GPU)
     for kind in ("If", "Loop")
 ))
-def OrBehindIf(node: ops.Control) -> Value | None:
-    """y = If(c) or Loop(c) of booleans, of known shape  ->  y or y, if y is returned. See OrBehindBoolean."""
+def OrBehindIf(node: ops.Control) -> Use | None:
+    """y = If(c) or Loop(c) of booleans, of known shape  ->  y or y, where y is returned. See OrBehindBoolean.
+
+    Other readers read y: a kernel whose result another If reads as well keeps the memory of the branch that ran before.
+    """
     found = [y for y in node.outputs if y.dtype is boolean and is_declared(y) and node.graph.owner is None]
     if isinstance(node, Iteration) and all(map(is_declared, (*node.operands, *node.outputs))):
         return None
-    return next((y for y in found if any(isinstance(use.node, Result) for use in y.uses)), None)
+    return next((use for y in found for use in y.uses if isinstance(use.node, Result)), None)
