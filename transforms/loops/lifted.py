@@ -51,10 +51,13 @@ class Steps:
 
     def each(self, x: Lifted) -> Value:
         """`x` with the dimension of the steps, also if it is the same in all of them."""
-        if x.varies:
-            return x.value
-        shape = joined([self.count, *(x.value.size(axis) for axis in range(x.rank))], x.value)
-        return F.Broadcast(x.value, shape)
+        return x.value if x.varies else self._repeated(x.value)
+
+    def _repeated(self, value: Value, along: int | None = None) -> Value:
+        """`value` in all steps, whose dimension is a new one in front, or replaces one of size 1."""
+        sizes = [value.size(axis) for axis in range(value.type.rank)]
+        rest = sizes if along is None else sizes[along + 1 :]
+        return F.Broadcast(value, joined([*sizes[: along or 0], self.count, *rest], value))
 
     def wide(self, x: Lifted, rank: int) -> Value:
         """`x` as an operand of numpy broadcasting with body values of up to `rank` dimensions."""
@@ -63,6 +66,8 @@ class Steps:
 
     def along(self, x: Lifted, axis: int) -> Value:
         """The body values of all steps side by side along an axis, [.., T * n, ..]."""
+        if x.dims[axis] == 1 and not x.varies:
+            return self._repeated(x.value, along=axis)
         whole = self.each(x)
         if x.dims[axis] == 1:
             return moved(squeezed(whole, axis + 1), 0, axis)
@@ -73,9 +78,9 @@ class Steps:
 
     def folded(self, x: Lifted) -> Value:
         """`x` [T, N, ...] as [T * N, ...]."""
+        if x.dims[0] == 1:
+            return squeezed(x.value, 1) if x.varies else self._repeated(x.value, along=0)
         whole = self.each(x)
-        if whole.type.dims[1] == 1:
-            return squeezed(whole, 1)
         sizes = [whole.size(axis) for axis in range(whole.type.rank)]
         return whole.reshape([sizes[0] * sizes[1], *sizes[2:]])
 

@@ -377,3 +377,15 @@ def _may_be_view(node: Node) -> bool:
         return isinstance(node, ops.View)
     before, after = (of_declared_sizes(each.shape) or () for each in (node.operands[0], node.outputs[0]))
     return [size for size in before if size != 1] == [size for size in after if size != 1]
+
+
+@maximum_rule(wrap_type(ops.CumSum), "`max(y, y)`", Gap(
+    "gpu-activations-of-sums", "of a `CumSum` and two activations the activations are left out", device=GPU,
+))
+def MaximumBehindSums(node: ops.CumSum) -> Value | None:
+    """Sin(Tanh(y)) with y = CumSum(x)  ->  Sin(Tanh(max(y, y))), also where views are between them"""
+    y, count = node.output, 0
+    while (use := y.only_use) is not None and isinstance(use.node, (*ACTIVATIONS, ops.View)):
+        count += not isinstance(use.node, ops.View)
+        y = use.node.output
+    return node.output if count > 1 else None
