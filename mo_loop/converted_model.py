@@ -105,9 +105,8 @@ class Model:
             "sizes": size_rows(sizes) or ["not recorded"],
         }
         cells = "".join(
-            f"<tr><th>{title}</th><td>{'<br>'.join(map(html_text, map(printable, few)))}</td></tr>"
+            f"<tr><th>{title}</th><td>{'<br>'.join(map(html_text, map(printable, _few(lines))))}</td></tr>"
             for title, lines in rows.items()
-            for few in [lines if len(lines) <= ROWS else [*lines[: ROWS - 1], f"and {len(lines) - ROWS + 1} more"]]
         )
         return f"<table><caption>{html_text(printable(self.graph.name))}</caption>{cells}</table>"
 
@@ -121,6 +120,10 @@ ROWS = 12
 
 def _row(port: Port) -> str:
     return f"{port.name}: {port.type_text}"
+
+
+def _few(lines: list[str]) -> list[str]:
+    return lines if len(lines) <= ROWS else [*lines[: ROWS - 1], f"and {len(lines) - ROWS + 1} more"]
 
 
 def read_model(
