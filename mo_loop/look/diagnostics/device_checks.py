@@ -12,9 +12,12 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mo_loop import ops
-from mo_loop.graph import Dimension, Graph, Node, Value, f32, is_static, low, now, of_declared_sizes
+from mo_loop.graph import Dimension, Graph, Node, Value, f32, f64, is_static, low, now, of_declared_sizes
 from mo_loop.look.diagnostics.diagnostic import Diagnostic, NodePlace
+from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged
@@ -24,6 +27,7 @@ from mo_loop.support.traversal import by_key
 from mo_loop.target import ARM, GPU, Gap
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import avoided_gaps
+from mo_loop.transforms.runtime.inference import is_computable, is_inferred
 from mo_loop.transforms.runtime.local.forms_for_devices import has_scales_of_columns, is_quantised_average, port_of_bias
 from mo_loop.transforms.runtime.local.rule import is_declared
 from mo_loop.transforms.runtime.zero_trips import sizes_of_states
@@ -163,6 +167,38 @@ def _is_cut(output: Value) -> bool:
     return all(cuts(use.node) for use in output.uses)
 
 
+def _pools_at_run_time(node: ops.MaxPool8) -> bool:
+    """Whether its sizes are unknown, or it has 8 bits and dilations or indices that are read."""
+    if not all(map(is_declared, (*node.operands, node.outputs[0]))):
+        return True
+    return node.operands[0].dtype.bits == 8 and (set(node.dilations) != {1} or bool(node.outputs[1].uses))
+
+
+def _returns_constant(node: ops.Result) -> bool:
+    """Whether it returns numbers of f64 that depend on no input."""
+    (x,) = node.operands
+    return x.dtype is f64 and is_computable(x, {})
+
+
+def _has_rounded_zero_point(node: ops.Subtract) -> bool:
+    """Whether it subtracts zero points from compressed weights, and f16 has not all of them."""
+    weights, zeros = (each.node for each in node.operands)
+    if not isinstance(weights, ops.Convert) or not isinstance(zeros, Constant) or zeros.output.dtype is not f32:
+        return False
+    if not isinstance(weights.operands[0].node, Constant) or not weights.operands[0].dtype.is_integer:
+        return False
+    numbers = zeros.tensor.array()
+    return not np.array_equal(numbers.astype(np.float16).astype(np.float32), numbers)
+
+
+def _exceeds_f32(node: ops.Multiply) -> bool:
+    """Whether it multiplies integers that are not sizes by 256 or more, and a sum or difference follows."""
+    read = (isinstance(use.node, ops.Add | ops.Subtract) for use in node.output.uses)
+    if not node.output.dtype.is_integer or not any(read) or is_inferred(node.output):
+        return False
+    return any(abs(each) >= 256 for value in node.operands for each in value.type.integers or ())
+
+
 def _always(_: Any) -> bool:
     return True
 
@@ -226,6 +262,26 @@ _ON_GPU = (
     DeviceFault(
         "ML570", (Iteration,), _has_nothing, "this loop is wrong, or ends the process, if a state or a piece of an "
         "output has no elements", "declare the sizes of the inputs (--input)",
+    ),
+    DeviceFault(
+        "ML571", (ops.MaxPool8,), _pools_at_run_time, "MaxPool with dilations or indices does not compile if sizes are "
+        "unknown or its numbers have 8 bits", "declare the sizes of the inputs (--input), and cast the numbers to f32",
+    ),
+    DeviceFault(
+        "ML571", (ops.ScatterNDUpdate15,), lambda node: node.reduction != "none", "ScatterND with a reduction does not "
+        "compile", ANOTHER_DEVICE,
+    ),
+    DeviceFault(
+        "ML570", (ops.Result,), _returns_constant, "an output of f64 that depends on no input has other numbers",
+        "cast the output to f32",
+    ),
+    DeviceFault(
+        "ML570", (ops.Subtract,), _has_rounded_zero_point, "zero points of compressed weights are rounded to f16",
+        "quantise the weights with zero points that are integers",
+    ),
+    DeviceFault(
+        "ML570", (ops.Multiply,), _exceeds_f32, "sums of products of integers are computed in f32, which has not all "
+        "integers above 2^24", ANOTHER_DEVICE,
     ),
     DeviceFault(
         "ML571", (ops.VariadicSplit,), lambda node: not isinstance(node.operands[2].node, ops.Constant),

@@ -56,7 +56,23 @@ def test_other_models_have_none(text: str) -> None:
 @pytest.mark.parametrize(("text", "operator", "code", "message"), [
     (
         """main (float[4,3,N] x, int64[2] stop) => (float[A,B,N] y) <int64[2] start = {0,0}> {
-          y = Slice (x, start, stop) }""", "Slice", "ML570", "two known sizes",
+          t = Tanh (x) y = Slice (t, start, stop) }""", "Slice", "ML570", "two known sizes",
+    ),
+    (
+        """main (float[1,1,H,W] x) => (float[1,1,A,B] y) {
+          y = MaxPool <kernel_shape = [2,2], dilations = [2,1]> (x) }""", "MaxPool", "ML571", "dilations or indices",
+    ),
+    (
+        """main (float[2,N] x, int64[1,1] i, float[1,N] u) => (float[2,N] y) {
+          y = ScatterND <reduction = "mul"> (x, i, u) }""", "ScatterND", "ML571", "a reduction",
+    ),
+    (
+        "main (int32[N] x, int32[N] z) => (int32[N] y) <int32 k = {256}> { t = Mul (x, k) y = Add (t, z) }", "Mul",
+        "ML570", "above 2^24",
+    ),
+    (
+        "main () => (double[2] y) <double[2] a = {1,2}> { y = Identity (a) }", "Identity", "ML570",
+        "depends on no input",
     ),
     (
         "main (float[2,N] x, int64[K] axes) => (float[A,B] y) { y = ReduceSum (x, axes) }", "ReduceSum", "ML571",
